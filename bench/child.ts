@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '#postgres/postmaster.ts'
@@ -23,9 +26,11 @@ export async function startChild(
 ): Promise<Child> {
   const port = await freePort(null)
   const { PATH = '', HOME = '' } = process.env
+  // Of the database that it is started on, and of no other.
+  const DATA_DIR = await mkdtemp(join(tmpdir(), 'tillbook-bench-'))
   const child = spawn(process.execPath, [...(options.nodeOptions ?? []), program], {
     cwd: ROOT,
-    env: { PATH, HOME, NODE_ENV: 'production', ...options.env, PORT: String(port) },
+    env: { PATH, HOME, NODE_ENV: 'production', DATA_DIR, ...options.env, PORT: String(port) },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const output: string[] = []
@@ -37,6 +42,8 @@ export async function startChild(
     child.kill('SIGKILL')
     throw new Error(`${program} does not start:\n${output.join('')}`, { cause: error })
   }
+  const ended = once(child, 'exit')
+  void ended.then(() => rm(DATA_DIR, { recursive: true, force: true }))
   return { url, stop: () => stop(child) }
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
 import { z } from 'zod'
@@ -8,7 +8,7 @@ import { replaceFile } from '#lib/files.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { installationOf } from './installation.ts'
 import { keptMarks } from './kept-marks.ts'
-import { idOf, type Mark, type Sight } from './standing.ts'
+import { idOf, isOfAnother, type Mark, type Sight } from './standing.ts'
 import { claimStore, lastClaim } from './store-claim.ts'
 
 /** `DATA_DIR/installation.json`: to whom a DATA_DIR belongs, and what the ledgers held when it was written. */
@@ -32,6 +32,8 @@ export interface Place {
   readonly newId: () => string
   /** UTC. */
   readonly now: () => string
+  /** Hears that what DATA_DIR held of another installation was put aside, and where. */
+  readonly onPutAside: (folder: string) => void
 }
 
 const noteFileOf = (dataDir: string): string => join(dataDir, 'installation.json')
@@ -148,7 +150,10 @@ export async function readNote(dataDir: string): Promise<Noted | null> {
 }
 
 /** Notes in DATA_DIR whose it is and where the ledgers end, unless that is what it says. */
-export async function note({ pool, dataDir, now }: Place, installation: string): Promise<void> {
+export async function note(
+  { pool, dataDir, now }: Pick<Place, 'pool' | 'dataDir' | 'now'>,
+  installation: string,
+): Promise<void> {
   const [marks, noted] = await Promise.all([newestHeads(pool), readNote(dataDir)])
   if (noted && JSON.stringify([noted.installation, noted.marks]) === JSON.stringify([installation, marks])) return
   await mkdir(dataDir, { recursive: true })
@@ -162,8 +167,10 @@ export async function note({ pool, dataDir, now }: Place, installation: string):
  * Has database, event store and DATA_DIR know each other, once nothing is wrong with them. Repeatable: what is there already
  * stays.
  */
-export async function settle(place: Place, { database, home, store }: Sight): Promise<void> {
+export async function settle(place: Place, sight: Sight): Promise<void> {
+  const { database, home, store } = sight
   const id = idOf(database, store)
+  if (isOfAnother(sight)) await putAside(place, sight.directory as string)
   const event_store = store?.address || database.event_store
   await place.pool.query(
     `update ops.installation set id = $1, event_store = $2, home = coalesce($3, home)
@@ -172,4 +179,13 @@ export async function settle(place: Place, { database, home, store }: Sight): Pr
   )
   if (isOutside(place.store) && store && store.id === null) await claimStore(place, place.store, id)
   await note(place, id)
+}
+
+/** Seals of an installation that is another's say nothing of this one, and are kept. */
+async function putAside({ dataDir, onPutAside }: Place, installation: string): Promise<void> {
+  const folder = `${join(dataDir, 'seals')}-${installation}`
+  await rename(join(dataDir, 'seals'), folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+  })
+  onPutAside(folder)
 }

@@ -42,7 +42,7 @@ const Restoring = z.object({
 })
 type Restoring = z.infer<typeof Restoring>
 
-export interface Restore extends Place, Stating {
+export interface Restore extends Omit<Place, 'onPutAside'>, Stating {
   /** It writes though the installation is held. */
   readonly writer: Writer
   /** A random uuid, for a copy. */

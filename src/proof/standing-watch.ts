@@ -2,7 +2,7 @@ import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { installationOf } from './installation.ts'
 import { lookAt, type Place, settle } from './place.ts'
-import { messageOf, type Trouble, troubleOf } from './standing.ts'
+import { isOfAnother, messageOf, type Trouble, troubleOf } from './standing.ts'
 
 /** How the database of a process stands to its DATA_DIR and its event store (OPS-80). */
 export interface Standing {
@@ -27,6 +27,8 @@ export function createStanding(place: Place | null): Standing {
     isCopy = (await installationOf(place.pool)).is_copy
     trouble = troubleOf(sight)
     isFirst = false
+    // Before it knows of anything, which would be held against DATA_DIR.
+    if (trouble === null && isOfAnother(sight)) await settle(place, sight)
     return trouble
   }
   return {

@@ -64,11 +64,15 @@ export function troubleOf({ database, home, directory, missing, store }: Sight):
   const ofStore = storeTrouble(database, store)
   if (ofStore) return ofStore
   if (database.isRestoring) return 'restoring'
-  if (directory !== null && directory !== idOf(database, store)) return 'directory_of_another'
+  if (isOfAnother({ database, directory, store }) && database.hasLedgers) return 'directory_of_another'
   if (missing.length > 0) return 'behind'
   const hasMoved = database.home !== null && home !== null && database.home !== home
   return directory === null && hasMoved ? 'copied' : null
 }
+
+/** Whether DATA_DIR is of another installation; a database that knows of nothing yet takes it over, as a new one (OPS-81). */
+export const isOfAnother = ({ database, directory, store }: Pick<Sight, 'database' | 'directory' | 'store'>): boolean =>
+  directory !== null && directory !== idOf(database, store)
 
 /** The installation that this is: a database that knows of nothing yet takes over the ledgers that it finds. */
 export function idOf(database: Sight['database'], store: Pick<NonNullable<Sight['store']>, 'id'> | null): string {

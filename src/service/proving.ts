@@ -40,15 +40,18 @@ export function provingOf({ pool, store, standing }: Ledgers, { seals, outsiders
 }
 
 interface PlaceOptions {
+  readonly log: (message: string, error: unknown) => void
   readonly eventStoreUrl?: string | undefined
   readonly dataDir?: string
 }
 
 /** Where it is, by which a restored database is told; null where there is no DATA_DIR. */
 export function placeOf({ pool, store }: Omit<Ledgers, 'standing'>, options: PlaceOptions): Place | null {
-  const { eventStoreUrl = null, dataDir } = options
+  const { eventStoreUrl = null, dataDir, log } = options
   const now = () => new Date().toISOString()
-  return dataDir === undefined ? null : { pool, store, eventStoreUrl, dataDir, newId: uuidv7, now }
+  const onPutAside = (folder: string) =>
+    log('DATA_DIR was of another installation, and is of a new one now', { former_seals: folder })
+  return dataDir === undefined ? null : { pool, store, eventStoreUrl, dataDir, newId: uuidv7, now, onPutAside }
 }
 
 /** @throws OtherVersion where the store holds other ledgers than those of the tables. */

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -13,11 +13,11 @@ import { knownRing, verifierKeysOf } from '#proof/key-ring.ts'
 import { restore } from '#proof/restore.ts'
 import { openRestored, restoredNameOf, statementsOf } from '#proof/restored-statement.ts'
 import { Held } from '#proof/standing-watch.ts'
-import { type Core, openCore } from '#service/core.ts'
+import { type Core, type CoreOptions, openCore } from '#service/core.ts'
 import { startApi } from '../support/api.ts'
-import { cloneDatabase, ownerUrlOf, useDatabase } from '../support/database.ts'
+import { cloneDatabase, ownerUrlOf, TEMPLATES, useDatabase } from '../support/database.ts'
 import { masterKeys } from '../support/master-key.ts'
-import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
+import { createOutsideStore } from '../support/outside-store.ts'
 import { administer, onDatabase } from '../support/server.ts'
 
 const SAID = { lost_after: '2026-01-01T00:00:00.000Z', reason: 'disco perdido', copy: false }
@@ -47,7 +47,7 @@ describe('a database that was restored or copied', () => {
   async function openOn(
     databaseUrl: string,
     dataDir: string,
-    more: { store?: FaultyStore; eventStoreUrl?: string } = {},
+    more: Partial<Pick<CoreOptions, 'store' | 'eventStoreUrl' | 'log'>> = {},
   ) {
     const core = await openCore({
       masterKeys,
@@ -192,6 +192,27 @@ describe('a database that was restored or copied', () => {
     expect(COPY_ID).not.to.equal(installation)
     const refused = await restore(restoring(core, folder), SAID).catch(({ message }) => message)
     expect(refused).to.include(`DATA_DIR is of installation ${installation}`)
+  })
+
+  it('is a new installation where it is empty: what DATA_DIR has of another is put aside [OPS-81]', async () => {
+    const before = await openOn(database.url, folder)
+    await before.standing.note()
+    const { installation } = JSON.parse(await readFile(join(folder, 'installation.json'), 'utf8'))
+    await closeAll()
+    await mkdir(join(folder, 'seals'))
+    await writeFile(join(folder, 'seals', 'kept'), '')
+    await cloneDatabase(backup, TEMPLATES.withReadModel)
+    const url = onDatabase(database.url, backup)
+    await administer(url, (client) => client.query(`update ops.installation set id = '${COPY_ID}'`))
+    const told: unknown[] = []
+    const core = await openOn(url, folder, { log: (message, about) => told.push(message, about) })
+    const former_seals = join(folder, `seals-${installation}`)
+    expect(told).to.deep.equal(['DATA_DIR was of another installation, and is of a new one now', { former_seals }])
+    expect(await readdir(former_seals)).to.deep.equal(['kept'])
+    const api = await startApi(url)
+    await api.company()
+    await api.close()
+    expect(await core.standing.look()).to.equal(null)
   })
 
   describe('whose ledgers are outside', () => {

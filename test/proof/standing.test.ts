@@ -30,11 +30,7 @@ const CASES: readonly [why: string, parts: Parts, trouble: Trouble | null][] = [
   ['a copied database beside a new DATA_DIR', { directory: null, home: 'b/1/7' }, 'copied'],
   ['a standby was promoted, and DATA_DIR is new', { directory: null, home: 'a/2/5' }, 'copied'],
   ['a copied database beside the DATA_DIR of another', { directory: THEIRS }, 'directory_of_another'],
-  [
-    'an empty database beside the DATA_DIR of another',
-    { directory: THEIRS, database: { hasLedgers: false } },
-    'directory_of_another',
-  ],
+  ['an empty database beside the DATA_DIR of another', { directory: THEIRS, database: { hasLedgers: false } }, null],
   ['events that DATA_DIR has noted are gone', { missing: [MARK] }, 'behind'],
   ['a restore was not recorded to its end', { database: { isRestoring: true }, missing: [MARK] }, 'restoring'],
   [
