@@ -63,15 +63,15 @@ export async function prepareFloorB(
   }
 }
 
-/** pgbench can compute with integers only, so ids are computed from a shop's place, and texts are made by Postgres. */
+/** pgbench can compute with integers only, so companies are computed from a shop's place, records have the same ids in each, and texts are made by Postgres. */
 function scriptOf(shops: readonly Shop[]): string {
   const [first] = shops as [Shop]
   assertRegular(shops, first)
   return `
 \\set shop random(0, ${shops.length - 1})
 \\set secret ${first.companyId} + :shop
-\\set card ${first.cardId} + :shop
-\\set item ${first.items[0]?.id} + ${ITEMS} * :shop + random(0, ${ITEMS - LINES})
+\\set card ${first.cardId}
+\\set item ${first.items[0]?.id} + random(0, ${ITEMS - LINES})
 begin;
 ${fill(sql.findKey, 'sha256((:secret)::bigint::text::bytea)')} \\gset
 ${fill(sql.countCall, ':company_id', ':zone')} \\gset
@@ -102,8 +102,8 @@ function fill({ text }: sql.Statement, ...expressions: string[]): string {
 
 function assertRegular(shops: readonly Shop[], first: Shop): void {
   for (const [place, shop] of shops.entries()) {
-    const isNext = shop.companyId === first.companyId + place && shop.cardId === first.cardId + place
-    const start = (first.items[0]?.id ?? 0) + ITEMS * place
+    const isNext = shop.companyId === first.companyId + place && shop.cardId === first.cardId
+    const start = first.items[0]?.id ?? 0
     if (!isNext || shop.items.some((item, index) => item.id !== start + index))
       throw new Error('the ids of the shops have gaps')
   }
