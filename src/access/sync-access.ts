@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { TILL_ROLES } from '#domain/roles.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { Holder, Login } from './login.ts'
-import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
+import type { MinuteLimit } from './minute-limit.ts'
 import { CLOCK, revokedSurplus, TILL_TOKENS as TOKENS } from './opaque-token.ts'
 
 /** Who may use the sync interface, and how often. */
@@ -11,21 +11,6 @@ export interface SyncAccess {
   readonly tokens: Tokens
   /** Calls of a token. */
   readonly calls: MinuteLimit
-}
-
-export interface SyncAccessOptions {
-  /** How long a token lives; null for as long as nobody logs out. */
-  readonly tokenDays: number | null
-  readonly callsPerMinute: number
-}
-
-export function createSyncAccess(
-  pool: Pool,
-  login: Login,
-  { tokenDays, callsPerMinute }: SyncAccessOptions,
-): SyncAccess {
-  const calls = createMinuteLimit({ perMinute: callsPerMinute })
-  return { login, tokens: createTokens(pool, tokenDays), calls }
 }
 
 /** A user's tokens beyond these: the longest unused ones are revoked, so that a till that logs in for every call leaves no heap. */
