@@ -1,5 +1,6 @@
 import type { Router } from 'express'
 import { countClearLedgers } from '#audit/reseal.ts'
+import type { Addresses, Config } from '#config/config.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MasterKeys } from '#master-key/keys.ts'
 import { countedWriter } from '#metrics/counted-writer.ts'
@@ -25,18 +26,13 @@ const KEY_MADE = 'a master key was made: keep a copy of it apart from the databa
 const TOO_MIGHTY =
   'the role of DATABASE_URL could change the past: give the service one of its own (docs/operations.md, "Two roles of Postgres")'
 
-/** Where a home's Postgres is. */
-export interface Addresses {
-  readonly databaseUrl: string
-  readonly ownerUrl: string | undefined
-}
-
 export interface HomeOptions extends Pick<Shared, 'config' | 'logger' | 'log'> {
   readonly metrics: HomeMetrics
   readonly seedDemo: SeedDemo
   /** All homes have the same. */
-  readonly masterKeys: MasterKeys
-  readonly reserve?: CoreOptions['reserve']
+  readonly masterKeys: (config: Config) => MasterKeys
+  /** How its core tells the directory of what is new, where there are several homes. */
+  readonly directory?: Pick<CoreOptions, 'register' | 'reserve'>
   /** Hears that the process cannot go on and should stop. */
   readonly onFailure: () => void
 }
@@ -85,8 +81,8 @@ export function createHome(options: HomeOptions): Home {
       const bare = await openCore({
         ...addresses,
         ...coreSettings(config),
-        masterKeys: options.masterKeys,
-        reserve: options.reserve,
+        masterKeys: options.masterKeys(config),
+        ...options.directory,
         onKeyMade: (source) => logger.warn({ source }, KEY_MADE),
         onExcess: (privileges) => logger.warn({ privileges }, TOO_MIGHTY),
         queryConnections: QUERY_CONNECTIONS,

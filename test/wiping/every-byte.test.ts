@@ -14,6 +14,7 @@ import { errorRecord } from '#service/error-record.ts'
 import { startWebhooks } from '#webhooks/start.ts'
 import { createForgottenList } from '#wiping/forgotten-list.ts'
 import { wipeLateWrites } from '#wiping/late-writes.ts'
+import { contextOf } from '../support/context.ts'
 import { type Json, startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { createMemoryProvider, type MemoryProvider } from '../support/memory-provider.ts'
@@ -98,7 +99,7 @@ for (const where of ['Postgres', 'a store outside'] as const) {
     async function run(...words: string[]): Promise<Json> {
       const { name, values } = understand(words)
       const verb = await load(name)
-      return verb.run({ config: readConfig({}), core: async () => api.core }, values as Parameters<typeof verb.run>[1])
+      return verb.run(contextOf(api.core), values as Parameters<typeof verb.run>[1])
     }
 
     /** Everything that is kept, and everything that is told to whoever asks. */
