@@ -41,7 +41,7 @@ import { sealDirectoryOf } from '#proof/seals-kept.ts'
 import { createStanding, heldWriter, type Standing } from '#proof/standing-watch.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
-import { createWiping } from '#wiping/reactor.ts'
+import { createWiping, type FormerEmails } from '#wiping/reactor.ts'
 import {
   asOwner,
   type OwnersPlace,
@@ -142,7 +142,9 @@ export interface CoreOptions extends OwnersPlace, ProvingOptions {
   /** Called when a newer version has replaced the tables; this process cannot write any more. */
   readonly onOutdated: () => void
   /** Called after a commit with which persons were forgotten. */
-  readonly onForgotten?: () => void
+  readonly onForgotten?: (former: readonly FormerEmails[]) => void
+  /** Makes names known in the directory before they are written; null where there is one home. */
+  readonly reserve?: WriterOptions['reserve']
   /** Longest time for an answer as of a moment of the past. */
   readonly asOfTimeoutMs?: number
   /** Hears of each group that the writer has answered. */
@@ -258,7 +260,7 @@ function writingOf(
   options: CoreOptions,
   { databaseUrl, pool, store, model, keys, paymentLinks }: Rebuilding & Pick<Core, 'paymentLinks'>,
 ) {
-  const { onOutdated, onGroup, log, onForgotten } = options
+  const { onOutdated, onGroup, log, onForgotten, reserve } = options
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => log('what was committed could not be told', error))
   const wiping = createWiping(onForgotten)
@@ -277,6 +279,7 @@ function writingOf(
     },
     onOutdated,
     onGroup,
+    reserve,
     log,
   }
   return { writing, deliveryNotifier, liveNotifier }
