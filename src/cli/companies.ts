@@ -68,11 +68,7 @@ async function withCnpj<T>(
 const RegistrationFields = RegisterCompanyInput.omit({ id: true })
 
 /** Takes an id, which `main` counts for all homes, and makes the company's ledger, in which its registration is the first event. */
-async function register(
-  { pool }: Core,
-  home: Core,
-  input: Omit<RegisterCompanyInput, 'id'>,
-): Promise<CompanyObject> {
+async function register({ pool }: Core, home: Core, input: Omit<RegisterCompanyInput, 'id'>): Promise<CompanyObject> {
   const { rows } = await pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
   const { id } = rows[0] as { id: number }
   await home.found(id)

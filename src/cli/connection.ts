@@ -1,7 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
 import { type Addresses, addressesOf, type Config, configOf, MAIN, readConfig } from '#config/config.ts'
 import type { Directory } from '#homes/directory.ts'
+import type { Homes } from '#homes/homes.ts'
 import { assertHome, notAdded } from '#homes/identity.ts'
+import { Unavailable } from '#lib/unavailable.ts'
 import { masterKeysOf } from '#master-key/keys.ts'
 import type { Core, CoreOptions } from '#service/core.ts'
 import type { Context, NamedHome } from './verb.ts'
@@ -22,19 +24,25 @@ export function createContext(env: Readonly<Record<string, string | undefined>>)
   let postgres: Promise<OpenPostgres> | undefined
   let asked: Promise<Directory> | undefined
 
+  /** Those that were asked for. */
+  const cores = new Map<string, Core>()
+  const homes = homesIn(cores)
   const main = () => (postgres ??= openPostgres(config))
   const directory = () => (asked ??= main().then(openDirectoryAt))
   async function openHome(name: string, upgrades: boolean): Promise<Opened> {
     if (HOMES.length === 0) return open({ ...(await main()), config, upgrades, masterKeys: masterKeysOf(config) })
     const known = await directory()
     const place = name === MAIN ? await main() : await furtherPlace(config, name, known)
-    const register = (companyId: number) => known.register(companyId, name)
-    return open({ ...place, config: configOf(config, name), upgrades, masterKeys: masterKeysOf(config), register })
+    const { hooksOf } = await import('#homes/hooks.ts')
+    const hooks = hooksOf({ directory: known, homes, log: () => {} }, name)
+    return open({ ...place, config: configOf(config, name), upgrades, masterKeys: masterKeysOf(config), ...hooks })
   }
   const core: Context['core'] = async ({ upgrades = false, home = MAIN } = {}) => {
     const opening = opened.get(home) ?? openHome(home, upgrades)
     opened.set(home, opening)
-    return (await opening).core
+    const { core } = await opening
+    cores.set(home, core)
+    return core
   }
   return {
     config,
@@ -44,16 +52,31 @@ export function createContext(env: Readonly<Record<string, string | undefined>>)
       HOMES.length === 0 ? core() : core({ home: (await (await directory()).homeOf(companyId)) ?? MAIN }),
     async homes(options) {
       const added = HOMES.length === 0 ? [] : await (await directory()).homes()
-      const homes: NamedHome[] = [{ name: MAIN, core: await core(options) }]
-      for (const { name } of added)
-        if (name !== MAIN) homes.push({ name, core: await core({ ...options, home: name }) })
-      return homes
+      const all: NamedHome[] = [{ name: MAIN, core: await core(options) }]
+      for (const { name } of added) if (name !== MAIN) all.push({ name, core: await core({ ...options, home: name }) })
+      return all
     },
     async close() {
       for (const each of opened.values()) await (await each.catch(() => undefined))?.close()
       await (await asked?.catch(() => undefined))?.close()
       await (await postgres?.catch(() => undefined))?.stop()
     },
+  }
+}
+
+function homesIn(cores: ReadonlyMap<string, Core>): Homes<Core> {
+  const at = (name: string): Core => {
+    const core = cores.get(name)
+    if (!core) throw new Unavailable(`home ${name} was not opened`)
+    return core
+  }
+  return {
+    names: [...cores.keys()],
+    get main() {
+      return at(MAIN)
+    },
+    at,
+    present: () => [...cores].map(([name, home]) => ({ name, home })),
   }
 }
 
@@ -98,7 +121,7 @@ async function furtherPlace(config: Config, home: string, directory: Directory):
   return addressesOf(config, named)
 }
 
-interface Opening extends Omit<OpenPostgres, 'stop'>, Pick<CoreOptions, 'register' | 'reserve'> {
+interface Opening extends Omit<OpenPostgres, 'stop'>, Partial<Pick<CoreOptions, 'register' | 'reserve'>> {
   readonly config: Config
   readonly masterKeys: CoreOptions['masterKeys']
   readonly upgrades: boolean

@@ -27,7 +27,6 @@ export const verbs: Verbs<'home'> = {
       await prepareHome({ name, giver, ...addressesOf(config, named), masterKeys: masterKeysOf(config), onExcess })
       // What is served already is found through the directory from the first moment on.
       await directory.addHome(MAIN)
-      await context.sweep(MAIN)
       await directory.addHome(name)
       return { ...(await homeNamed(context, name)), excess: excess.join(', ') }
     },

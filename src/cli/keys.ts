@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-keys.ts'
-import { invalid, refuse } from '#domain/refusal.ts'
+import { invalid } from '#domain/refusal.ts'
 import { parseScopes } from '#domain/scopes.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { ApiKeyObject } from '#projections/api-keys.ts'

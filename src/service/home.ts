@@ -1,6 +1,7 @@
 import type { Router } from 'express'
 import { countClearLedgers } from '#audit/reseal.ts'
 import type { Addresses, Config } from '#config/config.ts'
+import type { DirectoryHooks } from '#homes/hooks.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MasterKeys } from '#master-key/keys.ts'
 import { countedWriter } from '#metrics/counted-writer.ts'
@@ -8,7 +9,7 @@ import type { HomeMetrics } from '#metrics/metrics.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import { type Access, type Common, openInterfaces } from './api.ts'
 import { interfaceRouter } from './app.ts'
-import { type Core, type CoreOptions, coreSettings, openCore } from './core.ts'
+import { type Core, coreSettings, openCore } from './core.ts'
 import { startDispatcher } from './dispatcher.ts'
 import { forgetWhoCameBack, forgottenListOf } from './forgotten.ts'
 import { type Health, healthOf } from './health.ts'
@@ -32,7 +33,7 @@ export interface HomeOptions extends Pick<Shared, 'config' | 'logger' | 'log'> {
   /** All homes have the same. */
   readonly masterKeys: (config: Config) => MasterKeys
   /** How its core tells the directory of what is new, where there are several homes. */
-  readonly directory?: Pick<CoreOptions, 'register' | 'reserve'>
+  readonly directory?: () => DirectoryHooks
   /** Hears that the process cannot go on and should stop. */
   readonly onFailure: () => void
 }
@@ -82,7 +83,7 @@ export function createHome(options: HomeOptions): Home {
         ...addresses,
         ...coreSettings(config),
         masterKeys: options.masterKeys(config),
-        ...options.directory,
+        ...options.directory?.(),
         onKeyMade: (source) => logger.warn({ source }, KEY_MADE),
         onExcess: (privileges) => logger.warn({ privileges }, TOO_MIGHTY),
         queryConnections: QUERY_CONNECTIONS,

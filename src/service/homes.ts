@@ -4,6 +4,8 @@ import { type Addresses, addressesOf, configOf, MAIN, type NamedUrl } from '#con
 import { accessOverHomes } from '#homes/access.ts'
 import { type Directory, openDirectory } from '#homes/directory.ts'
 import type { Homes } from '#homes/homes.ts'
+import { hooksOf } from '#homes/hooks.ts'
+import type { Persons } from '#homes/persons.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { masterKeysOf } from '#master-key/keys.ts'
 import type { Metrics } from '#metrics/metrics.ts'
@@ -11,7 +13,7 @@ import type { PaymentProvider } from '#payments/provider-port.ts'
 import { type Access, type Common, openCommon } from './api.ts'
 import type { Core } from './core.ts'
 import { front } from './front.ts'
-import { createFurtherHome, type FurtherHome, type PresentHome } from './further-home.ts'
+import { createFurtherHome, type Founding, type FurtherHome, type PresentHome } from './further-home.ts'
 import type { Health } from './health.ts'
 import { createHome, type HomeOptions } from './home.ts'
 import { logOf } from './log.ts'
@@ -66,7 +68,7 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
   const { config, metrics, log } = options
   const isApi = config.ROLES.includes('api')
   let directory: Directory | null = null
-  let served: Served | null = null
+  let interfaces: Founding['interfaces'] = null
   const known = (): Directory => {
     if (!directory) throw new Unavailable('the directory is not open yet')
     return directory
@@ -80,33 +82,39 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
       config: configOf(config, home),
       metrics: metrics.ofHome(home),
       masterKeys: () => masterKeysOf(config),
-      directory: {
-        register: (companyId) => known().register(companyId, home),
-        reserve: (entries) => known().reserve(entries),
-      },
+      directory: () => hooksOf({ directory: known(), homes: cores, log }, home),
     }
   }
   const main = createHome(optionsOf(MAIN))
   const further = named.map((each) => createFurtherHome(each.name, addressesOf(config, each), optionsOf(each.name)))
+  const cores = homesOf(
+    () => main.core(),
+    further,
+    ({ core }) => core,
+  )
 
   return {
     async open(addresses, provider) {
-      const asked = openDirectory({ databaseUrl: addresses.databaseUrl, log })
-      directory = asked
+      directory = openDirectory({ databaseUrl: addresses.databaseUrl, log })
       const shared = await main.open(addresses, provider)
       await main.begin()
-      served = isApi ? openServed(options, { main: shared.core, further, directory: asked }) : null
-      const founding = { main: shared.core, directory: asked, provider, interfaces: served }
+      if (isApi) interfaces = openServed(options, { directory, homes: cores })
+      const founding = { main: shared.core, directory, provider, interfaces }
       await Promise.all(further.map((each) => each.start(founding)))
       return shared
     },
     serve() {
-      const { common, access } = served as Served
+      const { common, access } = interfaces as NonNullable<typeof interfaces>
       main.succeed()
       const router = main.serve(common, access)
-      return front({ directory: known(), homes: homesOf(router, further, ({ router }) => router as Router) })
+      const routers = homesOf(
+        () => router,
+        further,
+        (present) => present.router as Router,
+      )
+      return front({ directory: known(), homes: routers })
     },
-    health: async () => {
+    async health() {
       const states = await Promise.all(further.map(async (each) => [`home_${each.name}`, await each.state()] as const))
       return { ...(await main.health()), homes: Object.fromEntries(states) }
     },
@@ -118,29 +126,21 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
       await Promise.all(further.map((each) => each.close()))
       await main.close()
       await directory?.close()
-      served?.common.close()
+      interfaces?.common.close()
     },
   }
 }
 
-interface Served {
-  readonly common: Common
-  readonly access: Access
-}
-
-interface Opened {
-  readonly main: Core
-  readonly further: readonly FurtherHome[]
-  readonly directory: Directory
-}
-
 /** What the interfaces of all homes are given. */
-function openServed({ config, metrics, log }: HomesOptions, { main, further, directory }: Opened): Served {
+function openServed(
+  { config, metrics, log }: HomesOptions,
+  { directory, homes }: Pick<Persons, 'directory'> & { readonly homes: Homes<Core> },
+): { readonly common: Common; readonly access: Access } {
   const common = openCommon(config, metrics, uuidv7)
   const access = accessOverHomes({
     directory,
-    homes: homesOf(main, further, ({ core }) => core),
-    mailer: main.standing.isCopy() ? null : common.mailer,
+    homes,
+    mailer: homes.main.standing.isCopy() ? null : common.mailer,
     publicUrl: config.PUBLIC_URL,
     tokenDays: config.SYNC_TOKEN_DAYS ?? null,
     log,
@@ -148,18 +148,25 @@ function openServed({ config, metrics, log }: HomesOptions, { main, further, dir
   return { common, access }
 }
 
-function homesOf<T>(main: T, further: readonly FurtherHome[], partOf: (present: PresentHome) => T): Homes<T> {
+/** `main` may not be there yet. */
+export function homesOf<T>(
+  main: () => T,
+  further: readonly FurtherHome[],
+  partOf: (present: PresentHome) => T,
+): Homes<T> {
   return {
     names: [MAIN, ...further.map(({ name }) => name)],
-    main,
+    get main() {
+      return main()
+    },
     at(name) {
-      if (name === MAIN) return main
+      if (name === MAIN) return main()
       const present = further.find((each) => each.name === name)?.present()
       if (!present) throw new Unavailable(`home ${name} is away`)
       return partOf(present)
     },
     present: () => [
-      { name: MAIN, home: main },
+      { name: MAIN, home: main() },
       ...further.flatMap((each) => {
         const present = each.present()
         return present ? [{ name: each.name, home: partOf(present) }] : []
