@@ -1,4 +1,5 @@
 import type { Refusal } from '#domain/refusal.ts'
+import { Unavailable } from '#lib/unavailable.ts'
 import type { AnyTable } from '../table.ts'
 import type { WorkingSet } from '../working-set.ts'
 
@@ -27,9 +28,7 @@ export class NameTaken extends Error {
 }
 
 /** What was decided on has changed, and is there now: whoever decides again sees it. */
-export class Outdated extends Error {
-  override readonly name = 'Outdated'
-}
+export class Outdated extends Unavailable {}
 
 /** Names of a group could not be reserved, which is nothing to those of the group that have none. */
 export class NotReserved extends Error {

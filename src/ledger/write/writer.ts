@@ -169,11 +169,12 @@ export function retriesOf<T extends { readonly companyId: number }>(
   mayRepeat: boolean,
 ): (readonly T[])[] {
   const code = String((error as { code?: unknown } | null)?.code ?? '')
+  if (error instanceof Outdated) return mayRepeat ? [group] : []
   if (error instanceof Unavailable || EXHAUSTED.test(code)) return []
   // It was one company's lock: the requests of that company wait together or fail together.
   if (WAITED_TOO_LONG.includes(code)) return several(companiesOf(group))
-  // A lost connection, a deadlock, or what was decided on and has changed, is nobody's fault.
-  if (isOutage(error) || error instanceof Outdated) return mayRepeat ? [group] : []
+  // A lost connection or a deadlock is nobody's fault.
+  if (isOutage(error)) return mayRepeat ? [group] : []
   if (group.length > 1) return group.map((request) => [request])
   return code === NAME_TAKEN && mayRepeat ? [group] : []
 }
