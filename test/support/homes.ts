@@ -3,10 +3,9 @@ import type { RequestHandler, Router } from 'express'
 import { MAIN } from '#config/config.ts'
 import { accessOverHomes } from '#homes/access.ts'
 import { type Directory, openDirectory } from '#homes/directory.ts'
-import type { Homes } from '#homes/homes.ts'
+import { type Homes, homesIn } from '#homes/homes.ts'
 import { type DirectoryHooks, hooksOf } from '#homes/hooks.ts'
 import { prepareHome } from '#homes/prepare.ts'
-import { Unavailable } from '#lib/unavailable.ts'
 import { createPool } from '#postgres/pool.ts'
 import type { Access } from '#service/api.ts'
 import type { Core } from '#service/core.ts'
@@ -72,7 +71,7 @@ export async function openTwoHomes(
   const south = await addSouth(databaseUrl)
   const directory = openDirectory({ databaseUrl, log })
   const opened = new Map<string, Core>()
-  const cores = homesOf(opened)
+  const cores = homesIn(opened)
   for (const [name, url] of [
     [MAIN, databaseUrl],
     [SOUTH, south],
@@ -82,26 +81,10 @@ export async function openTwoHomes(
     directory,
     cores,
     access: (options) => accessOverHomes({ directory, homes: cores, mailer: null, log, ...options }),
-    front: (routers) => front({ directory, homes: homesOf(new Map(Object.entries(routers))) }),
+    front: (routers) => front({ directory, homes: homesIn(new Map(Object.entries(routers))) }),
     async close() {
       for (const core of opened.values()) await core.close()
       await directory.close()
     },
-  }
-}
-
-function homesOf<T>(opened: ReadonlyMap<string, T>): Homes<T> {
-  const at = (name: string): T => {
-    const home = opened.get(name)
-    if (home === undefined) throw new Unavailable(`home ${name} is away`)
-    return home
-  }
-  return {
-    names: [MAIN, SOUTH],
-    get main() {
-      return at(MAIN)
-    },
-    at,
-    present: () => [...opened].map(([name, home]) => ({ name, home })),
   }
 }
