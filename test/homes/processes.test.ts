@@ -32,6 +32,7 @@ describe('processes with two homes', function () {
   let [first, second] = [] as unknown as [Service, Service]
   let companies: Json[]
   let keys: string[]
+  let till: string
 
   /** The command line, in this process. */
   async function tillbook(...words: string[]): Promise<Json> {
@@ -168,8 +169,9 @@ describe('processes with two homes', function () {
     )
     const login = await send(`${second.url}/api/auth/login`, 'POST', USER)
     expect(login.status).to.equal(200)
+    till = login.body.data.token
     const told = await send(`${first.url}/api/sync/status`, 'GET', undefined, {
-      authorization: `Bearer ${login.body.token}`,
+      authorization: `Bearer ${till}`,
     })
     expect(told.status).to.equal(200)
     const receiver = await startReceiver()
@@ -219,10 +221,10 @@ describe('processes with two homes', function () {
         true,
         'unavailable',
       ])
-      const till = await send(`${service.url}/api/sync/status`, 'GET', undefined, {
-        authorization: `Bearer ${keys[1]}`,
+      const counter = await send(`${service.url}/api/sync/status`, 'GET', undefined, {
+        authorization: `Bearer ${till}`,
       })
-      expect([till.status, till.body.success]).to.deep.equal([503, false])
+      expect([counter.status, counter.body.success]).to.deep.equal([503, false])
       expect((await readiness(service)).status).to.equal('ready')
     }
     expect((await readiness(first)).parts).to.deep.equal({ postgres: 'up', home_south: 'down' })
