@@ -4,9 +4,11 @@ import type { IssuedSession, PanelSession } from '#access/sessions.ts'
 import { inviteUser } from '#commands/invitations.ts'
 import { forgetPerson } from '#commands/people/forget-person.ts'
 import { changePassword } from '#commands/users.ts'
+import { accessIn } from '#homes/access.ts'
 import { comparePersons } from '#homes/persons-sweep.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
+import { Moved } from '#lib/moved.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { useDatabase } from '../support/database.ts'
 import { cheapHash } from '../support/passwords.ts'
@@ -75,6 +77,19 @@ describe('people with companies in two homes', () => {
       expect(await all.access.tokens.find(renewed!.token)).to.include({ companyId: id })
       await all.access.sessions.revoke(session)
       expect(await all.access.sessions.isLive(session.token)).to.equal(false)
+    }
+  })
+
+  it('are not shown in the home that their company is not in [HOME-7]', async () => {
+    const { token } = await enter(inSouth.id)
+    for (const [home, outcome] of [
+      ['south', 'PanelSession'],
+      ['main', 'Moved'],
+    ] as const) {
+      const { sessions } = accessIn(home, all.access, all.directory)
+      const found = await sessions.find(token).catch((error: unknown) => error)
+      expect(found instanceof Moved ? 'Moved' : 'PanelSession').to.equal(outcome)
+      expect(await sessions.find(`${token.slice(0, -2)}xx`)).to.equal(null)
     }
   })
 
@@ -197,8 +212,6 @@ describe('people with companies in two homes', () => {
         retention_years: 5,
       } as never)
     const forgotten = async (home: 'main' | 'south', company: typeof inMain) => {
-      const owner = await all.company(home)
-      expect(owner.id).to.be.a('number')
       await all[home].pool.query(`update companies set active_owners = '[0, 1, 99]' where company_id = $1`, [
         company.id,
       ])

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { createApiKey } from '#commands/api-keys.ts'
+import { createPaymentType } from '#commands/payment-types.ts'
 import { CreateStoreInput, createStore } from '#commands/stores.ts'
 import { createUser } from '#commands/users.ts'
 import { Taken } from '#homes/entries.ts'
@@ -108,9 +109,13 @@ describe('the directory of two homes', () => {
     expect(await failureOf(all.directory.find('api_key', other))).to.be.instanceOf(Unavailable)
     expect(await failureOf(key(all.south, south.id))).to.be.instanceOf(Unavailable)
     expect(await failureOf(open(all.main, north.id, 'sem-catalogo'))).to.be.instanceOf(Unavailable)
-    // What needs no name is written.
-    const user = (await all.south.pool.query('select doc from users where company_id = $1', [south.id])).rows[0].doc
-    expect(user).to.have.property('email', south.email)
+    // What needs no name is written, though it waits in one group with what does.
+    const [refused, changed] = await Promise.all([
+      failureOf(open(all.south, south.id, 'sem-catalogo')),
+      runAsSystem(all.south.writer, south.id, createPaymentType, { name: 'Dinheiro', kind: 'cash' } as never),
+    ])
+    expect(refused).to.be.instanceOf(Unavailable)
+    expect(changed).to.have.property('name', 'Dinheiro')
     all.proxy.mend()
     await until(async () => (await all.directory.find('api_key', other).catch(() => [])).length === 1)
   })
