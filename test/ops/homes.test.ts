@@ -185,7 +185,7 @@ describe('processes with two homes', function () {
     try {
       const made = await call(second, 1, 'POST', '/webhooks', { url: receiver.url, events: ['customer.created'] })
       expect(made.status).to.equal(201)
-      await call(second, 1, 'POST', '/customers', { name: 'Caio' })
+      await call(second, 1, 'POST', `/webhooks/${made.body.data.id}/test`)
       await until(() => receiver.received.length === 1, { timeout_ms: 20_000 })
     } finally {
       await receiver.close()
