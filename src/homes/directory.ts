@@ -49,6 +49,8 @@ export interface Directory {
   drain(name: string, draining: boolean): Promise<void>
   /** Asks anew where a company lives, and what it is found by, before anybody is told of it again. */
   forget(companyId: number): void
+  /** The same for the sessions and tokens of an account (`accountOf`). */
+  forgetAccount(account: Buffer): void
   /** Connections to `main` whose waits are short. */
   readonly pool: Pool
   /** Whether the last look-up was answered. */
@@ -102,6 +104,7 @@ export function openDirectory({ databaseUrl, log, now = () => performance.now() 
     pool,
     isUp: lookUps.isUp,
     forget: (companyId) => lookUps.drop({ companyId }),
+    forgetAccount: (account) => lookUps.drop({ account: account.toString('base64') }),
     async homeOf(companyId) {
       const [found] = await lookUps.find(`company ${companyId}`)
       return found?.home ?? null

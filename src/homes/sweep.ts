@@ -73,7 +73,7 @@ async function* sweepSteps(over: Sweeping): AsyncGenerator<Swept> {
 
 async function* addCompanies({ directory, homes }: Sweeping, home: string): AsyncGenerator<Swept> {
   for (let after = 0; ; ) {
-    const { rows } = await homes.at(home).pool.query<{ company_id: number }>({
+    const { rows } = await homes.at(home).pool.query<{ company_id: number; move: string | null }>({
       ...LEDGERS,
       values: [after, STEP_ROWS],
     })
@@ -83,9 +83,34 @@ async function* addCompanies({ directory, homes }: Sweeping, home: string): Asyn
       ...ADD_COMPANIES,
       values: [rows.map(({ company_id }) => company_id), home],
     })
+    const living = rows.filter(({ move }) => move === null || move === 'paused' || move === 'leaving')
+    const { rows: strayed } = await directory.pool.query<Strayed>({
+      ...STRAYED,
+      values: [living.map(({ company_id }) => company_id), home],
+    })
+    for (const company of strayed) await takeHome({ directory, homes }, company, home)
     yield { added: rowCount ?? 0, removed: 0 }
     after = last.company_id
   }
+}
+
+/** A company that lives in a home by that home's word, and in another one by the directory's. */
+interface Strayed {
+  readonly company_id: number
+  readonly home: string
+}
+
+/** As after a backup of the directory was restored, from before the company moved: the home that it has left says so. */
+async function takeHome(
+  { directory, homes }: Pick<Sweeping, 'directory' | 'homes'>,
+  strayed: Strayed,
+  home: string,
+): Promise<void> {
+  if (!homes.present().some(({ name }) => name === strayed.home)) return
+  const { rows } = await homes
+    .at(strayed.home)
+    .pool.query<{ lives: boolean }>({ ...LIVES, values: [strayed.company_id] })
+  if (!rows.some(({ lives }) => lives)) await directory.moveTo(strayed.company_id, home)
 }
 
 async function* addEntries({ directory, homes }: Sweeping, home: string, kind: EntryKind): AsyncGenerator<Swept> {
@@ -175,7 +200,18 @@ async function removeOrphansOf(over: Sweeping, home: string, listed: readonly Li
 
 const LEDGERS = {
   name: 'ledgers_of_home',
-  text: 'select company_id from ops.ledgers where company_id > $1 and revision >= 0 order by company_id limit $2',
+  text: 'select company_id, move from ops.ledgers where company_id > $1 and revision >= 0 order by company_id limit $2',
+}
+
+/** While it is arriving in another home it lives here still, unless it has left. */
+const LIVES = {
+  name: 'lives_in_home',
+  text: `select move is null or move <> 'left' as lives from ops.ledgers where company_id = $1 and revision >= 0`,
+}
+
+const STRAYED = {
+  name: 'companies_of_other_homes',
+  text: 'select company_id, home from ops.company_homes where company_id = any($1::bigint[]) and home <> $2',
 }
 
 const WITH_LEDGER = {

@@ -170,6 +170,22 @@ describe('the directory of two homes', () => {
     expect(await listed('sync_token')).to.have.length(1)
   })
 
+  it('believes the home that a company has left, where the directory is of before [HOME-28]', async () => {
+    const moved = await all.company('south')
+    await all.directory.moveTo(moved.id, 'main')
+    await sweepDirectory(all.persons)
+    expect(await all.directory.homeOf(moved.id), 'main knows nothing of it').to.equal('south')
+    await all.main.pool.query(
+      `insert into ops.ledgers (company_id, revision, hash, move) values ($1, 3, '', 'arriving')`,
+      [moved.id],
+    )
+    await all.directory.moveTo(moved.id, 'main')
+    await sweepDirectory(all.persons)
+    expect(await all.directory.homeOf(moved.id), 'a move is under way').to.equal('main')
+    await all.main.pool.query('delete from ops.ledgers where company_id = $1', [moved.id])
+    await all.directory.moveTo(moved.id, 'south')
+  })
+
   it('gives up nothing of a home that is away, or has lost the company’s ledger [HOME-28]', async () => {
     await age('store_alias')
     const before = await listed('store_alias')
