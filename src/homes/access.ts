@@ -150,7 +150,7 @@ function invitationsOver({ ofCompany, ofKey }: Routes, at: (home: string) => Hom
 
 /**
  * The same for the interfaces of one home, which show what is there: whose company lives elsewhere by now is `Moved`, not somebody
- * whose data are looked for in the wrong place (HOME-7).
+ * whose data are looked for in the wrong place (HOME-29).
  */
 export function accessIn(home: string, access: Access, { homeOf }: Pick<Directory, 'homeOf'>): Access {
   async function here<T extends { readonly companyId: number }>(session: T | null): Promise<T | null> {
