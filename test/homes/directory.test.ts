@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { createApiKey } from '#commands/api-keys.ts'
 import { createPaymentType } from '#commands/payment-types.ts'
 import { CreateStoreInput, createStore } from '#commands/stores.ts'
-import { createUser } from '#commands/users.ts'
+import { createUser, updateUser } from '#commands/users.ts'
 import { Taken } from '#homes/entries.ts'
 import { sweepDirectory } from '#homes/sweep.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
@@ -115,6 +115,8 @@ describe('the directory of two homes', () => {
       runAsSystem(all.south.writer, south.id, createPaymentType, { name: 'Dinheiro', kind: 'cash' } as never),
     ])
     expect(refused).to.be.instanceOf(Unavailable)
+    const renamed = { id: south.userId, name: 'Outra dona' }
+    expect(await runAsSystem(all.south.writer, south.id, updateUser, renamed)).to.have.property('name', 'Outra dona')
     expect(changed).to.have.property('name', 'Dinheiro')
     all.proxy.mend()
     await until(async () => (await all.directory.find('api_key', other).catch(() => [])).length === 1)
