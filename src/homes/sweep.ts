@@ -143,6 +143,8 @@ interface Listed {
   readonly key: Buffer
   readonly company_id: number
   readonly home: string | null
+  /** Old enough to be in the home by now, if it is ever to be. */
+  readonly is_due: boolean
 }
 
 async function* removeOrphans(over: Sweeping, level: ReadonlySet<string>): AsyncGenerator<Swept> {
@@ -232,18 +234,18 @@ const ADD_ENTRIES = {
          select $1, held.key, held.company_id, held.account
          from unnest($2::bytea[], $3::bigint[], $4::bytea[], $5::text[], $6::int[]) as held(key, company_id, account, email, generation)
          join ops.company_homes h on h.company_id = held.company_id and h.home = $7
-         where held.email is null
-           or exists (select from ops.persons p where p.email = held.email and p.generation = held.generation for share)
+         where not exists (
+           select from ops.directory_entries e where e.kind = $1 and e.key = held.key and e.company_id = held.company_id)
+         and (held.email is null or exists (select from ops.persons p where p.email = held.email and p.generation = held.generation for share))
          order by held.email, held.key
          on conflict do nothing`,
 }
 
-/** Those that are old enough to be in a home by now, if they are ever to be. */
 const LISTED = {
   name: 'list_directory',
-  text: `select e.kind, e.key, e.company_id, h.home from ops.directory_entries e
-         left join ops.company_homes h on h.company_id = e.company_id
-         where (e.kind, e.key, e.company_id) > ($1, $2, $3) and e.created_at < now() - interval '1 hour'
+  text: `select e.kind, e.key, e.company_id, h.home, e.created_at < now() - interval '1 hour' as is_due
+         from ops.directory_entries e left join ops.company_homes h on h.company_id = e.company_id
+         where (e.kind, e.key, e.company_id) > ($1, $2, $3)
          order by e.kind, e.key, e.company_id limit $4`,
 }
 
