@@ -57,16 +57,16 @@ export async function rotateMasterKey(pools: readonly Pool[], keys: MasterKeys):
 
 async function lockedClient(pool: Pool): Promise<PoolClient> {
   const client = await pool.connect()
-  const { rows } = await client.query<{ moves: boolean; locked: boolean }>(LOCK, [ROTATION_LOCK])
-  const { moves, locked } = rows[0] as { moves: boolean; locked: boolean }
-  if (locked && !moves) return client
-  // With its session the lock ends too.
-  client.release(true)
-  throw new WrongMasterKey(
-    moves
-      ? 'A company is moving to another home: change the master key when it has arrived.'
-      : 'The master key is being changed by another command already.',
-  )
+  try {
+    const { rows } = await client.query<{ moves: boolean; locked: boolean }>(LOCK, [ROTATION_LOCK])
+    if (rows[0]?.moves)
+      throw new WrongMasterKey('A company is moving to another home: change the master key when it has arrived.')
+    if (!rows[0]?.locked) throw new WrongMasterKey('The master key is being changed by another command already.')
+    return client
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
 }
 
 /** Of a company that moves some secrets are here and some there (HOME-47). */
