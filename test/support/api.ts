@@ -7,6 +7,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { createAddressLimit } from '#access/minute-limit.ts'
 import type { Gate } from '#access/quota.ts'
+import type { Tokens } from '#access/sync-access.ts'
 import type { PageCache } from '#api/page-cache.ts'
 import { createApiKey } from '#commands/api-keys.ts'
 import { registerCompany } from '#commands/companies.ts'
@@ -15,6 +16,7 @@ import { MAIN, readConfig } from '#config/config.ts'
 import { RECORD_KINDS } from '#domain/record-kinds.ts'
 import { SCOPES, type Scope } from '#domain/scopes.ts'
 import type { PaymentKind } from '#events/companies.ts'
+import { accessIn } from '#homes/access.ts'
 import type { DirectoryHooks } from '#homes/hooks.ts'
 import type { StrangersBodies } from '#http/middleware/json-body.ts'
 import { SERVER_LIMITS, type ServerLimits } from '#http/server.ts'
@@ -83,6 +85,8 @@ export interface TestApi {
   readonly core: Core
   /** Null where there is one. */
   readonly homes: TwoHomes | null
+  /** Of tills, whichever home their company lives in. */
+  readonly tokens: Tokens
   company(options?: CompanyOptions): Promise<TestCompany>
   /** Connections that are open to it. */
   connections(): Promise<number>
@@ -157,7 +161,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
   const spread = options.store ? '1' : (options.homes ?? SPREAD)
   const homes = spread === '1' ? null : await openTwoHomes(databaseUrl, log, ({ url, hooks }) => open(url, hooks))
   const main = homes ? homes.cores.main : await open(databaseUrl, {})
-  const { url, server, close } = await serve(main, databaseUrl, { ...options, log }, insteadOf(options), homes)
+  const { url, server, tokens, close } = await serve(main, databaseUrl, { ...options, log }, insteadOf(options), homes)
   let made = 0
   const home = (): Core => {
     made += 1
@@ -169,6 +173,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     databaseUrl,
     core: spread === 'south' && homes ? homes.cores.at(SOUTH) : main,
     homes,
+    tokens,
     company: (wanted) => createCompany({ main, home: home() }, url, wanted),
     connections: () => promisify(server.getConnections.bind(server))(),
     async close() {
@@ -197,6 +202,7 @@ const insteadOf =
 interface Serving {
   readonly url: string
   readonly server: Server
+  readonly tokens: Tokens
   close(): Promise<void>
 }
 
@@ -231,12 +237,19 @@ export async function serve(
     ...options.settings,
   })
   const common = openCommon(config, NOT_COUNTED, uuidv7)
-  const access = homes?.access({ tokenDays: config.SYNC_TOKEN_DAYS ?? null, publicUrl: PUBLIC_URL })
+  const access = homes?.access({
+    mailer: common.mailer,
+    tokenDays: config.SYNC_TOKEN_DAYS ?? null,
+    publicUrl: PUBLIC_URL,
+  })
   const served = [{ name: MAIN, core, url: databaseUrl }]
   if (homes) served.push({ name: SOUTH, core: homes.cores.at(SOUTH), url: southOf(databaseUrl) })
   const opened = served.map(({ name, core, url }) => {
     const plain = { config, core, databaseUrl: url, provider, metrics: NOT_COUNTED, common, log }
-    const interfaces = openInterfaces({ ...plain, ...(access && { access }) })
+    const interfaces = openInterfaces({
+      ...plain,
+      ...(access && homes && { access: accessIn(name, access, homes.directory) }),
+    })
     const router = interfaceRouter({ ...interfaces.options, ...instead(interfaces.options) })
     return { name, router, interfaces }
   })
@@ -254,6 +267,7 @@ export async function serve(
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     server,
+    tokens: opened[0]?.interfaces.options.sync.tokens as Tokens,
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
