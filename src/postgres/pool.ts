@@ -45,9 +45,12 @@ const KEY_LOOKUPS_ONLY = {
   plan_cache_mode: 'force_generic_plan',
 }
 
-/** What is acknowledged is on disk, whatever the database has set (OPS-33); where more is asked for, as remote_apply, it stays. */
-const DURABLE = `select set_config('synchronous_commit', 'on', false)
-  where current_setting('synchronous_commit') in ('off', 'local', 'remote_write')`
+/**
+ * What is acknowledged is on disk, whatever the database has set (OPS-33); where more is asked for, as remote_apply, it stays.
+ * It is set also where it is that already: what the server is told later then changes nothing for this session.
+ */
+const DURABLE = `select set_config('synchronous_commit', setting, false) from (
+  select case current_setting('synchronous_commit') when 'remote_apply' then 'remote_apply' else 'on' end as setting) as kept`
 
 /** Statements that bring a session into the state that everything relies on. */
 function sessionOf(options: PoolOptions): string {

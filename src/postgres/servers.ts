@@ -41,7 +41,7 @@ interface Server {
   readonly sentinel: Sentinel
   /** Null while nothing is known of it. */
   sight: Sight | null
-  /** Why it could not be asked; null when it could, and since it was doubted. */
+  /** Why it could not be asked last; null when it could. */
   failure: string | null
   looking: Promise<void> | null
 }
@@ -96,7 +96,7 @@ function createServers(hosts: Hosts): Servers {
         },
         doubt() {
           if (!state.uses.has(own)) return
-          if (own.server) Object.assign(own.server, { sight: null, failure: null })
+          if (own.server) own.server.sight = null
           doubt(state)
         },
         leave() {
@@ -190,10 +190,15 @@ function judge(state: State): void {
     state.last = picked
     state.history.newest = { system: system ?? newest.system, timeline: timeline ?? newest.timeline }
   }
-  for (const { server, onEnd } of [...state.uses]) {
-    if (!server || server === picked || !(server.sight || picked)) continue
-    const why = whyNot(state, server)
-    if (why) onEnd(new Error(`Connection terminated: ${nameOfHost(server.host)} is ${why}`))
+  const endings = [...state.uses].flatMap((use) => {
+    const { server } = use
+    const why = server && server !== picked && (server.sight || picked) ? whyNot(state, server) : null
+    return server && why ? [{ use, why: `${nameOfHost(server.host)} is ${why}` }] : []
+  })
+  for (const { use, why } of endings) {
+    // It is not doubted because its connections end now.
+    use.server = null
+    use.onEnd(new Error(`Connection terminated: ${why}`))
   }
 }
 
