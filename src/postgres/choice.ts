@@ -14,7 +14,7 @@ export interface Sight {
 /** The newest history that was seen: whoever has an older one was the primary once, and must not be written to any more. */
 export type History = Pick<Sight, 'system' | 'timeline'>
 
-/** Why a server is not what is wanted, in words; null where it is (HOME-85, HOME-87). */
+/** Why a server is not what is wanted, in words; null where it is (OPS-112, OPS-114). */
 export function unfitness(sight: Sight, wanted: Wanted, newest: History): string | null {
   if (newest.system !== null && sight.system !== null && sight.system !== newest.system) return 'of another cluster'
   if (wanted === 'standby') return sight.is_standby ? null : 'a primary'

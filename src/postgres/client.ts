@@ -53,7 +53,7 @@ function breakOff(client: pg.Client, why: Error): void {
   client.connection.stream.destroy()
 }
 
-/** Connects to whichever server of the URL is the right one at that time, and ends when it is not any more (HOME-85, HOME-86). */
+/** Connects to whichever server of the URL is the right one at that time, and ends when it is not any more (OPS-112, OPS-113). */
 function clientOf(servers: Servers): Connecting['Client'] {
   return class extends pg.Client {
     override connect(): Promise<pg.Client>

@@ -31,7 +31,7 @@ const HOST = /^(?:\[([^\]]+)\]|((?:[\w.-]|%[0-9a-f]{2})+))(?::(\d{1,5}))?$/i
 const ATTRIBUTE = 'target_session_attrs'
 
 /**
- * Reads a URL of Postgres with several hosts, or with one that says which server it is to be (HOME-85). Null for every other
+ * Reads a URL of Postgres with several hosts, or with one that says which server it is to be (OPS-112). Null for every other
  * URL: the driver reads it. @throws Error saying what is wrong, without the URL.
  */
 export function parseHosts(url: string): Hosts | null {

@@ -28,7 +28,7 @@ const CHECK_MS = 30_000
 
 /**
  * Listens on a connection of its own, and connects again whenever it is lost, or its server is not the right one any more
- * (HOME-86). pg-listen mends a lost connection to one server for a few seconds; after that, and when the first attempt fails, a
+ * (OPS-113). pg-listen mends a lost connection to one server for a few seconds; after that, and when the first attempt fails, a
  * new subscriber takes over.
  */
 export function listen({ databaseUrl, channel, application_name, onNotification, onError }: ListenerOptions): Listener {

@@ -5,7 +5,7 @@ import { choose, type History, type Sight, unfitness } from './choice.ts'
 import { type Host, type Hosts, isWritable, nameOfHost, parseHosts } from './hosts.ts'
 import { createSentinel, type Sentinel } from './sentinel.ts'
 
-/** The servers of one URL, which are asked again and again for as long as somebody uses one of them (HOME-86). */
+/** The servers of one URL, which are asked again and again for as long as somebody uses one of them (OPS-113). */
 export interface Servers {
   /** Whether its URL wants the one that takes writes. */
   readonly takesWrites: boolean

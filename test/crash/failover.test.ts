@@ -83,7 +83,7 @@ describe('a failover to a synchronous standby', function () {
     way.cutAll()
   }
 
-  it(`loses no write that was acknowledged, does none twice, and goes on by itself with 24 writers under way [OPS-39] [HOME-86]`, async () => {
+  it(`loses no write that was acknowledged, does none twice, and goes on by itself with 24 writers under way [OPS-39] [OPS-113]`, async () => {
     const load = startWriters(create)
     const refused: { fault: string; since_fault_ms: number; since_promotion_ms: number }[] = []
     for (const n of times(FAILOVERS, (each) => each)) {
@@ -110,7 +110,7 @@ describe('a failover to a synchronous standby', function () {
     await expectAllKept(load.acknowledged)
   })
 
-  it('is not gone back on: a former primary that returns is not written to, though the other one is away [HOME-87]', async () => {
+  it('is not gone back on: a former primary that returns is not written to, though the other one is away [OPS-114]', async () => {
     await strike('cut off')
     await postgres.promote()
     await until(async () => (await create('Depois', randomUUID())).status === 201, PATIENCE)
