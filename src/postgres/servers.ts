@@ -30,7 +30,10 @@ export class NoServer extends Unavailable {}
 /** The times between questions, while a server is known and while none is. */
 const EVERY_MS = 1_000
 const IMPATIENTLY_MS = 200
-/** Others may still answer for so long when one is fit, since one of them may have been promoted after it. */
+/**
+ * At the first time others may still answer for so long when one is fit, since one of them may have been promoted after it.
+ * Later on a former primary is known by its timeline.
+ */
 const GRACE_MS = 200
 
 /** Errors of a server that is there and may yet answer: silence, and no room for one more connection. */
@@ -155,12 +158,13 @@ function round(state: State): Promise<void> {
 }
 
 async function askAll(state: State): Promise<void> {
+  const grace_ms = state.last ? 0 : GRACE_MS
   const asked = state.servers.map((server) => look(state, server))
   const isFit = asked.map(async (each) => {
     await each
     if (!pick(state)) throw new Error('none is fit yet')
   })
-  const fit = Promise.any(isFit).then(() => delay(GRACE_MS))
+  const fit = Promise.any(isFit).then(() => delay(grace_ms))
   await Promise.race([Promise.all(asked), fit.catch(() => Promise.all(asked))])
 }
 

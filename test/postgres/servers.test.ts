@@ -60,9 +60,10 @@ describe('connections to one of several servers', () => {
     })
     const { rows } = await pool.query('select pg_is_in_recovery() as is_standby')
     expect(rows).to.deep.equal([{ is_standby: false }])
-    await until(() => heard.includes(null))
-    await pool.query(`select pg_notify('several', 'a word')`)
-    await until(() => heard.includes('a word'))
+    await until(async () => {
+      await pool.query(`select pg_notify('several', 'a word')`)
+      return heard.includes('a word')
+    })
     await listener.close()
     await pool.end()
   })
@@ -101,13 +102,12 @@ describe('connections to one of several servers', () => {
         )
       })
     await set('on')
-    const refused = await until(() =>
+    await until(() =>
       pool.query('select 1').then(
-        () => null,
-        (error) => error instanceof NoServer && error,
+        () => false,
+        (error) => error instanceof NoServer && /:\d+ is read-only, /.test(error.message),
       ),
     )
-    expect(refused.message).to.match(/is read-only/)
     const single = createPool(database.url, { max: 1 })
     const failure = await single.query('create temp table t (n int)').catch((error: unknown) => error)
     expect(isOutage(failure)).to.equal(true)
