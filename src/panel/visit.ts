@@ -7,6 +7,7 @@ import { Instant, localInstant } from '#domain/instant.ts'
 import { singleReply } from '#http/answer.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
+import type { Demand } from '#ledger/standby/reads.ts'
 import { asUser, runCommand } from '#ledger/write/run.ts'
 import { liveUser } from '#projections/users.ts'
 import { withholding } from '#queries/withheld.ts'
@@ -33,6 +34,16 @@ export function visitOf(context: PanelContext, session: PanelSession, reaches: R
 
 /** What a page finds in the read model, as far as whoever looks may know it. */
 const shownTo = ({ isToldPersons }: PanelSession, pool: Pool): Pool => (isToldPersons ? pool : withholding(pool))
+
+/** How long a page waits for a standby that has not come so far, in milliseconds. */
+const PATIENCE_MS = 1_000
+
+/** The same where a standby may answer: it shows what `demanded` says, or the primary does. */
+export function wherever(visit: Visit, demanded: Demand['revision']): Visit {
+  const { context, session, readModel } = visit
+  const { pool, store } = context.readsOf(session.companyId, { revision: demanded, patience_ms: PATIENCE_MS })
+  return { ...visit, context: { ...context, store }, readModel: { ...readModel, pool: shownTo(session, pool) } }
+}
 
 /** @throws Problem where the body of the request is no form. */
 export function formOf(request: Request): FormBody {

@@ -4,7 +4,7 @@ import { installationSecret } from '#access/installation-secret.ts'
 import type { AsOfBounds } from '#audit/as-of.ts'
 import type { ResealReport } from '#audit/reseal.ts'
 import type { Verifier } from '#audit/verify.ts'
-import type { Config } from '#config/config.ts'
+import { type Config, MAIN } from '#config/config.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
@@ -15,6 +15,8 @@ import type { ReadModel } from '#ledger/projection.ts'
 import { ensureReadModel, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
 import type { TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
 import { assertFits, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
+import type { ReadsOf } from '#ledger/standby/reads.ts'
+import type { Standby } from '#ledger/standby/standby.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import type { QueueLimits } from '#ledger/write/queue.ts'
@@ -52,6 +54,7 @@ import {
   withRebuild,
 } from './apart.ts'
 import { assertOwn, assertStore, type ProvingOptions, placeOf, provingOf } from './proving.ts'
+import { readsFor, type StandbyOptions } from './standbys.ts'
 
 /** States of the parts that the service needs, by name. */
 export type Health = Record<string, 'up' | 'down' | 'catching_up'>
@@ -62,6 +65,10 @@ export interface Core {
   readonly pool: Pool
   /** For those of a company: its share of the same connections. */
   readonly poolOf: PoolOf
+  /** Where its records are read for one answer that may be as old as it says: on a standby, where there is one. */
+  readonly readsOf: ReadsOf
+  /** What it reads from besides. */
+  readonly standbys: readonly Pick<Standby, 'name' | 'state' | 'lag_ms' | 'shared' | 'figures'>[]
   readonly store: EventStore
   readonly model: ReadModel
   readonly writer: Writer
@@ -111,7 +118,7 @@ export interface Core {
   close(): Promise<void>
 }
 
-export interface CoreOptions extends OwnersPlace, ProvingOptions {
+export interface CoreOptions extends OwnersPlace, ProvingOptions, StandbyOptions {
   /** Hears what that role could do and should not, where it stands alone. */
   readonly onExcess?: (privileges: readonly string[]) => void
   /** `esdb://…`; without it the ledgers are in the same Postgres. */
@@ -154,6 +161,8 @@ export const coreSettings = (config: Config) => ({
   seals: { directory: sealDirectoryOf(config), keyFile: config.SEAL_KEY_FILE },
   outsiders: namedOutsiders(config),
   asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
+  readUrls: config.READ_URLS?.[MAIN] ?? [],
+  readMaxLagMs: config.READ_MAX_LAG_MS,
 })
 
 /**
@@ -205,9 +214,13 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const writerAfterRestore = preparation ? guarded(writer, preparation) : writer
   const proving = provingOf({ pool, store, standing }, options)
   const asOfTurns = createTurns(AS_OF)
+  const reading = { pool, poolOf, store, model, connections: options.queryConnections, turnsOf: queryTurns }
+  const { readsOf, standbys, leave } = readsFor({ ...reading, ...options, sessions: known })
   return {
     pool,
     poolOf,
+    readsOf,
+    standbys,
     store,
     model,
     writer: heldWriter(writerAfterRestore, standing),
@@ -236,6 +249,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     ledgersAhead: createAheadCount(pool, () => performance.now()),
     health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
     async close() {
+      await leave()
       await preparation?.stop()
       await writer.idle()
       if (isOutside(store)) await store.close()

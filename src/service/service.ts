@@ -106,7 +106,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       log,
       onOutdated: succession.onReplaced,
       onForgotten: forgotten.note,
-      onGroup: metrics.onGroup,
+      ...heardBy(metrics),
     })
     closing.push(opened.close)
     const forgottenList = forgotten.open(opened.pool)
@@ -168,6 +168,8 @@ function rolesOf(shared: Shared): Running[] {
 const quietlyTo = (log: Log) => (stop: () => Promise<void>) =>
   stop().catch((error: unknown) => log('something could not be stopped', error))
 
+const heardBy = ({ onGroup, onRead }: Metrics) => ({ onGroup, onRead })
+
 const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) => ({
   trustProxy: TRUST_PROXY,
   newId: uuidv7,
@@ -175,9 +177,27 @@ const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) =
   figures: { metrics, token: METRICS_TOKEN ?? null },
 })
 
-function watchCore(metrics: Metrics, { pools, shared }: Pick<Core, 'pools' | 'shared'>): void {
+function watchCore(metrics: Metrics, { pools, shared, standbys }: Pick<Core, 'pools' | 'shared' | 'standbys'>): void {
   for (const [name, pool] of Object.entries(pools)) metrics.watchPool(name, pool)
   for (const [name, figures] of Object.entries(shared)) metrics.watchShared(name, figures)
+  for (const { name, figures, shared } of standbys) {
+    metrics.watchPool(`standby_${name}`, figures)
+    metrics.watchShared(`standby_${name}`, shared)
+  }
+  if (standbys.length === 0) return
+  metrics.gauges(
+    'tillbook_standby_up',
+    '1 for a standby that is read from, else 0',
+    'standby',
+    async () => new Map(standbys.map(({ name, state }) => [name, Number(state === 'up')])),
+  )
+  metrics.gauges(
+    'tillbook_standby_lag_seconds',
+    'How far a standby is behind',
+    'standby',
+    async () =>
+      new Map(standbys.flatMap(({ name, lag_ms }) => (lag_ms === null ? [] : [[name, lag_ms / 1000] as const]))),
+  )
 }
 
 /** Printed once the service answers: what is there, and the first things to try. */

@@ -26,6 +26,7 @@ import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { Turns } from '#lib/turns.ts'
 import type { MasterKeys } from '#master-key/keys.ts'
+import type { ReadFrom } from '#ledger/standby/reads.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import { openInterfaces } from '#service/api.ts'
 import { createApp, type InterfaceOptions, interfaceRouter } from '#service/app.ts'
@@ -35,6 +36,8 @@ import { expectDocumentedCall } from './contract.ts'
 import { masterKeys } from './master-key.ts'
 import { noProvider } from './provider.ts'
 import { sealsOf } from './seals.ts'
+import { onDatabase } from './server.ts'
+import { until } from './wait.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
 export type Json = any
@@ -125,6 +128,10 @@ export interface TestApiOptions {
   readonly onExcess?: (privileges: readonly string[]) => void
   /** Connections for queries. */
   readonly queryConnections?: number
+  /** Standbys of its database. */
+  readonly readUrls?: readonly string[]
+  readonly readMaxLagMs?: number
+  readonly onRead?: (from: ReadFrom) => void
   /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
   readonly now?: () => string
 }
@@ -140,10 +147,12 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     queryConnections: options.queryConnections ?? 4,
     log,
     onOutdated: () => {},
+    ...standbysOf(databaseUrl, options),
     ...(options.store && { store: options.store }),
     ...(options.onExcess && { onExcess: options.onExcess }),
     ownerUrl: options.ownerUrl,
   })
+  if (process.env.TILLBOOK_TEST_STANDBY) await until(() => core.standbys.every(({ state }) => state === 'up'))
   const served = { ...core, writer: options.wrapWriter?.(core.writer) ?? core.writer }
   const { url, server, close } = await serve(served, databaseUrl, { ...options, log }, ({ gate, ...opened }) => ({
     gate: withClock(gate, options.now),
@@ -166,6 +175,13 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
       await core.close()
     },
   }
+}
+
+/** Those that are asked for, or the one that follows all databases of the run (TEST_STANDBY_DELAY_MS). */
+function standbysOf(databaseUrl: string, { readUrls, readMaxLagMs, onRead }: TestApiOptions) {
+  const ofRun = process.env.TILLBOOK_TEST_STANDBY
+  const urls = readUrls ?? (ofRun ? [onDatabase(ofRun, new URL(databaseUrl).pathname.slice(1))] : [])
+  return { readUrls: urls, ...(readMaxLagMs && { readMaxLagMs }), ...(onRead && { onRead }) }
 }
 
 interface Serving {
