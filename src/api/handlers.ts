@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
-import type { QuotaLimits } from '#access/quota.ts'
+import type { Admitted, QuotaLimits } from '#access/quota.ts'
 import type { Verifier } from '#audit/verify.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
@@ -14,7 +14,7 @@ import { representationOf, sendCompressed, sendRepresentation } from '#http/repr
 import { isRefusal } from '#ledger/command.ts'
 import type { PersonKeys } from '#ledger/person-keys.ts'
 import type { EventStore } from '#ledger/port.ts'
-import type { ReadPlace, ReadsOf } from '#ledger/standby/reads.ts'
+import { type ReadPlace, type ReadsOf, SHORT_PATIENCE_MS } from '#ledger/standby/reads.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 import { operate } from '#ledger/write/operation.ts'
 import { runCommands } from '#ledger/write/run.ts'
@@ -95,7 +95,7 @@ async function answerRead(
   request: Request,
   response: Response,
 ): Promise<void> {
-  const demand = demandOf(request, admissionOf(response).revision)
+  const demand = demandOf(request, admissionOf(response))
   const page = route.ofLedger ? pageOf(request, response) : null
   const kept = page && context.pages.find(page.key, page.moment)
   if (page) context.onPage?.(kept ? 'memory' : 'tables')
@@ -122,20 +122,22 @@ async function answerRead(
     context.pages.keep(page.key, { ...page.moment, revision, tables }, sent)
 }
 
-/** How long a standby is waited for that has not come so far: by callers who say how new, and by all others (milliseconds). */
-const PATIENCE_MS = { named: 1_000, unnamed: 50 }
+/** How long a standby is waited for by callers who say how new an answer must be, in milliseconds. */
+const PATIENCE_MS = 1_000
+const NO_REVISION = 'deve ser uma revisão do livro: um número inteiro a partir de 0'
 
 /**
  * What an answer must show: the ledger as it was when the call was admitted, or less where the caller says so (HOME-101). What
  * follows a page must not be older than it, so that a cursor asks for the whole.
  */
-function demandOf(request: Request, revision: number) {
+function demandOf(request: Request, { revision, tables }: Admitted) {
   const asked = request.get(MIN_REVISION)
-  if (asked === undefined) return { revision, patience_ms: PATIENCE_MS.unnamed, isOlder: false }
-  if (!/^(0|[1-9]\d{0,14})$/.test(asked))
-    throw headerProblem(MIN_REVISION, 'deve ser uma revisão do livro: um número inteiro a partir de 0')
-  const least = 'cursor' in request.query ? revision : Math.min(Number(asked), revision)
-  return { revision: least, patience_ms: PATIENCE_MS.named, isOlder: least < revision }
+  if (asked !== undefined && !/^(0|[1-9]\d{0,14})$/.test(asked)) throw headerProblem(MIN_REVISION, NO_REVISION)
+  const patience_ms = asked === undefined ? SHORT_PATIENCE_MS : PATIENCE_MS
+  const suffices = asked === undefined || 'cursor' in request.query ? revision : Number(asked)
+  return suffices < revision
+    ? { revision: suffices, patience_ms, isOlder: true }
+    : { revision, tables, patience_ms, isOlder: false }
 }
 
 /** By which name a page is kept, and the moment it must be of: that at which the gate has admitted the call. */

@@ -6,7 +6,7 @@ import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { PersonKeys } from '#ledger/person-keys.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { Reading } from '#ledger/reading.ts'
-import type { ReadsOf } from '#ledger/standby/reads.ts'
+import { type ReadsOf, SHORT_PATIENCE_MS } from '#ledger/standby/reads.ts'
 import type { Turns } from '#lib/turns.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { correctionsOf } from './clock-corrections.ts'
@@ -54,8 +54,6 @@ export class PastUnavailable extends Unavailable {
 }
 
 const NEVER = new AbortController().signal
-/** How long a standby may take to have all of the ledger that there is now. */
-const PATIENCE_MS = 50
 
 /**
  * Does something with a company as it was at a moment (decision 37): rows that are still what they were are read where they
@@ -96,7 +94,7 @@ async function lookBack<T>(
   if (head.revision < 0) return refuse('not_found', { company_id: companyId })
   if ('revision' in at && (at.revision < 0 || at.revision > head.revision))
     return invalid('at', `o livro vai da revisão 0 à ${head.revision}`)
-  const { store } = core.readsOf(companyId, { revision: head.revision, patience_ms: PATIENCE_MS })
+  const { store } = core.readsOf(companyId, { revision: head.revision, patience_ms: SHORT_PATIENCE_MS })
   const corrections = await correctionsOf(pool, companyId)
   const last =
     'revision' in at

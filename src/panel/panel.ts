@@ -1,5 +1,4 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
-import { headOf } from '#audit/verify.ts'
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
 import { bodyProblem, holdBody, type Room, roomOfCompany, roomOfStrangers } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
@@ -20,14 +19,7 @@ import { RECEIPT_FILE_PATH, receiptFileDownload } from './receipt-file.ts'
 import { changesRecords, mayOpen, reachOf } from './rights.ts'
 import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
-import {
-  requireCsrf,
-  requireSession,
-  requireSessionStill,
-  setSessionCookie,
-  setWrittenCookie,
-  writtenCookie,
-} from './session.ts'
+import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
 import { atMoment, formOf, submissionOf, wherever } from './visit.ts'
 
 /** Bytes and fields. */
@@ -93,7 +85,7 @@ export function panel(context: PanelContext): Router {
     .all(onlyBy('GET, HEAD'))
   for (const [path, routes] of routesByPath()) {
     const one = router.route(path).all(routed(`${PANEL}${path}`))
-    for (const route of routes) one['show' in route ? 'get' : 'post'](handlerOf(route, context))
+    for (const route of routes) one['show' in route ? 'get' : 'post'](handlerOf(route))
     const Allow = routes.map((route) => ('show' in route ? 'GET, HEAD' : 'POST')).join(', ')
     one.all(onlyBy(Allow))
   }
@@ -108,7 +100,7 @@ function routesByPath(): [path: string, routes: PanelRoute[]][] {
   return [...routes].sort(([a], [b]) => (placeOf(a) < placeOf(b) ? -1 : 1))
 }
 
-function handlerOf(route: PanelRoute, context: PanelContext): RequestHandler {
+function handlerOf(route: PanelRoute): RequestHandler {
   return async (request, response) => {
     const entered = response.locals.place as Place
     const visit: Visit = { ...entered.visit, params: request.params as Params }
@@ -117,19 +109,13 @@ function handlerOf(route: PanelRoute, context: PanelContext): RequestHandler {
     requireRight(route, visit)
     requireText(visit.query)
     if ('submit' in route) return submit(route, place, request, response)
-    const mayLag = route.asOf || route.fromStandby
-    const show = (from: Visit) =>
-      route.asOf ? atMoment(from, (then) => showAt(route, then), goneFrom(response)) : showAt(route, from)
-    const shown = await show(mayLag ? wherever(visit, demandedOf(request, visit)) : visit)
-    // That there is nothing is said by the primary.
-    const found = shown.page === null && mayLag && context.standbys.length > 0 ? await show(visit) : shown
-    answer(response, found.page, { ...place, visit: found.visit })
+    const read = route.asOf || route.fromStandby ? wherever(visit) : visit
+    const shown = route.asOf
+      ? await atMoment(read, (then) => showAt(route, then), goneFrom(response))
+      : await showAt(route, read)
+    answer(response, shown.page, { ...place, visit: shown.visit })
   }
 }
-
-/** What htmx fetches anew follows what was told of the ledger; other pages follow what their reader has done. */
-const demandedOf = (request: Request, { session }: Visit): number | 'now' =>
-  request.get('hx-request') === 'true' ? 'now' : writtenCookie(request, session.companyId)
 
 /** @throws Problem where the role of whoever asks is not let in. */
 function requireRight(route: PanelRoute, { session: { role } }: Visit): void {
@@ -155,21 +141,9 @@ async function submit(route: FormRoute, place: Place, request: Request, response
   requireCsrf(place.visit.session, form)
   const sender = { requestId: response.locals.requestId as string, address: request.ip ?? '' }
   const result = await route.submit(submissionOf(place.visit, form, sender))
-  if (result && 'to' in result) await noteWritten(place.visit, request, response)
   if (result && 'issued' in result && result.issued)
     setSessionCookie(request, response, result.issued.token, result.issued.expiresAt)
   answer(response, result, place)
-}
-
-/** Whatever a form has changed, the next pages of its sender show it, also those of a standby. */
-async function noteWritten(
-  { context, session: { companyId } }: Visit,
-  request: Request,
-  response: Response,
-): Promise<void> {
-  if (context.standbys.length === 0) return
-  const head = await headOf(context.poolOf(companyId), companyId).catch(() => null)
-  if (head) setWrittenCookie(request, response, companyId, head.revision)
 }
 
 function answer(response: Response, result: Page | Redirect | null, place: Place): void {

@@ -45,22 +45,6 @@ export function setDeviceCookie(request: Request, response: Response, device: st
   response.cookie(deviceNameFor(request), device, { ...attributesFor(request), maxAge: DEVICE_DAYS * 86_400_000 })
 }
 
-const writtenNameFor = (request: Request): string => `${nameFor(request)}-written`
-/** Longer than any standby is read from that has not come so far. */
-const WRITTEN_MS = 3_600_000
-
-/** The ledger as it was when this browser had changed something: what pages show from now on, wherever they are read (HOME-103). */
-export function setWrittenCookie(request: Request, response: Response, companyId: number, revision: number): void {
-  const attributes = { ...attributesFor(request), maxAge: WRITTEN_MS }
-  response.cookie(writtenNameFor(request), `${companyId}.${revision}`, attributes)
-}
-
-/** The revision of a company that this browser must be shown; -1 where it has changed nothing lately. */
-export function writtenCookie(request: Request, companyId: number): number {
-  const [, company, revision] = /^(\d{1,15})\.(\d{1,15})$/.exec(cookieOf(request, writtenNameFor(request)) ?? '') ?? []
-  return Number(company) === companyId ? Number(revision) : -1
-}
-
 export function clearSessionCookie(request: Request, response: Response): void {
   response.clearCookie(nameFor(request), attributesFor(request))
 }

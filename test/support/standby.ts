@@ -27,7 +27,8 @@ export interface FollowedPostgres {
 }
 
 /** Nothing in a test run has to survive a power failure. A query on the standby is in nobody's way for longer than a moment. */
-const SETTINGS = '-c fsync=off -c max_connections=200 -c listen_addresses=127.0.0.1 -c max_standby_streaming_delay=100ms'
+const SETTINGS =
+  '-c fsync=off -c max_connections=200 -c listen_addresses=127.0.0.1 -c max_standby_streaming_delay=100ms'
 
 /** Starts both; where the programs are not installed, the reason. */
 export async function startFollowed(delay_ms = 0): Promise<FollowedPostgres | string> {
@@ -44,17 +45,42 @@ export async function startFollowed(delay_ms = 0): Promise<FollowedPostgres | st
   }
   const stop = (name: string) => program('pg_ctl', '-D', folder(name), '-m', 'immediate', '-w', 'stop')
   const urlOf = (port: number) => `postgres://tillbook@127.0.0.1:${port}/postgres`
-  await program('initdb', '-D', folder('primary'), '-U', 'tillbook', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync')
+  await program(
+    'initdb',
+    '-D',
+    folder('primary'),
+    '-U',
+    'tillbook',
+    '-A',
+    'trust',
+    '-E',
+    'UTF8',
+    '--locale=C',
+    '--no-sync',
+  )
   const [port, standbyPort] = [await freePort(null), await freePort(null)]
   const [primary, standby] = [urlOf(port), urlOf(standbyPort)]
   await start('primary', port)
-  await program('pg_basebackup', '-d', primary, '-D', folder('standby'), '-R', '-X', 'stream', '-c', 'fast', '--no-sync')
+  await program(
+    'pg_basebackup',
+    '-d',
+    primary,
+    '-D',
+    folder('standby'),
+    '-R',
+    '-X',
+    'stream',
+    '-c',
+    'fast',
+    '--no-sync',
+  )
   await start('standby', standbyPort)
   const onStandby = (...statements: string[]) =>
     administer(standby, async (client) => {
       for (const statement of statements) await client.query(statement)
     })
-  const delay = (ms: number) => onStandby(`alter system set recovery_min_apply_delay = ${ms}`, 'select pg_reload_conf()')
+  const delay = (ms: number) =>
+    onStandby(`alter system set recovery_min_apply_delay = ${ms}`, 'select pg_reload_conf()')
   if (delay_ms > 0) await delay(delay_ms)
   return {
     primary,

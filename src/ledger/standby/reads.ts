@@ -3,15 +3,23 @@ import { ShareTaken } from '#lib/unavailable.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { type EventStore, isOutside } from '../port.ts'
 import { createPostgresStore } from '../stores/postgres.ts'
-import type { Standby } from './standby.ts'
+import type { Shown, Standby } from './standby.ts'
 
 /** How new an answer must be. */
 export interface Demand {
   /** It shows the company's ledger up to this revision at least; `now`: up to what is committed when it is first read. */
   readonly revision: number | 'now'
+  /** It comes from these tables, which a rebuild has put in the place of others at the same revision; absent: from any. */
+  readonly tables?: number
   /** For how long a standby is given the time to get there. */
   readonly patience_ms: number
 }
+
+/** How long a standby is waited for, in milliseconds, by whoever would rather be answered at once by the primary. */
+export const SHORT_PATIENCE_MS = 50
+
+/** As new as the primary's own answer. */
+export const AS_OF_NOW: Demand = { revision: 'now', patience_ms: SHORT_PATIENCE_MS }
 
 /** What one answer is read with: all its statements on one server, or some on a standby and those that follow on the primary. */
 export interface ReadPlace {
@@ -36,7 +44,10 @@ interface ReadsOptions {
   readonly onRead: (from: ReadFrom) => void
 }
 
-const REVISION = { name: 'revision_now', text: 'select revision from ops.ledgers where company_id = $1' }
+const NOW = {
+  name: 'ledger_now',
+  text: `select revision, to_regclass('companies')::oid as tables from ops.ledgers where company_id = $1`,
+}
 
 const CANCELLED = '57014'
 /** It took too long, or its company has its share: the primary would say the same, after as long. */
@@ -52,12 +63,13 @@ export function createReads({ standbys, poolOf, store, onRead }: ReadsOptions): 
   let turn = 0
 
   /** Null is the primary. */
-  async function choose(companyId: number, { revision, patience_ms }: Demand): Promise<Standby | null> {
+  async function choose(companyId: number, demand: Demand): Promise<Standby | null> {
     const up = standbys.filter(({ state }) => state === 'up')
     if (up.length === 0) return null
     const first = turn++ % up.length
     const inTurn = [...up.slice(first), ...up.slice(0, first)]
-    const wanted = revision === 'now' ? await revisionNow(poolOf(companyId), companyId) : revision
+    const { revision, tables, patience_ms } = demand
+    const wanted = revision === 'now' ? await ledgerNow(poolOf(companyId), companyId) : { revision, tables }
     for (const [place, standby] of inTurn.entries()) {
       const isLast = place === inTurn.length - 1
       if (await standby.shows(companyId, wanted, isLast ? patience_ms : 0)) return standby
@@ -101,7 +113,7 @@ export function createReads({ standbys, poolOf, store, onRead }: ReadsOptions): 
   }
 }
 
-async function revisionNow(pool: Pool, companyId: number): Promise<number> {
-  const { rows } = await pool.query<{ revision: number }>({ ...REVISION, values: [companyId] })
-  return rows[0]?.revision ?? -1
+async function ledgerNow(pool: Pool, companyId: number): Promise<Shown> {
+  const { rows } = await pool.query<Shown>({ ...NOW, values: [companyId] })
+  return rows[0] ?? { revision: -1, tables: undefined }
 }

@@ -25,6 +25,12 @@ export interface Looked extends Pick<TablesVersion, 'version' | 'number'> {
 
 type Statement = readonly unknown[]
 
+/** A ledger's revision, and the tables that show it; undefined where any do. */
+export interface Shown {
+  readonly revision: number
+  readonly tables?: number | undefined
+}
+
 /** One server that follows the primary. */
 export interface Standby {
   readonly name: string
@@ -39,10 +45,10 @@ export interface Standby {
   /** From now on it is read from, or is not. */
   become(state: StandbyState, lag_ms: number | null): void
   /**
-   * Whether it shows a company's ledger up to a revision; it is asked again for as long as `patience_ms`, unless it is further
+   * Whether it shows a company's ledger as far as is wanted; it is asked again for as long as `patience_ms`, unless it is further
    * behind than that. What it shows once, all of its connections show from then on.
    */
-  shows(companyId: number, revision: number, patience_ms: number): Promise<boolean>
+  shows(companyId: number, wanted: Shown, patience_ms: number): Promise<boolean>
   /** Sends a statement on the company's share of its connections. Rejects at once where it is found to be away. */
   query(companyId: number, statement: Statement): Promise<unknown>
   close(): Promise<void>
@@ -66,9 +72,10 @@ const LOOK = {
          where d.datname = current_database()`,
 }
 
-const REVISIONS = {
-  name: 'revisions_on_standby',
-  text: 'select company_id, revision from ops.ledgers where company_id = any($1::bigint[])',
+const SHOWN = {
+  name: 'shown_on_standby',
+  text: `select company_id, revision, to_regclass('companies')::oid as tables
+         from ops.ledgers where company_id = any($1::bigint[])`,
 }
 
 /** Pause between two looks at the ledgers that somebody waits for. */
@@ -78,7 +85,7 @@ const SILENCE_MS = 500
 
 interface Waiting {
   readonly companyId: number
-  readonly revision: number
+  readonly wanted: Shown
   readonly until_ms: number
   readonly resolve: (shows: boolean) => void
 }
@@ -89,7 +96,7 @@ export function createStandby({ name, openPool, watch, turns }: StandbyOptions):
   let state: StandbyState = 'starting'
   let lag_ms: number | null = null
   const reading = new Set<(error: Error) => void>()
-  const { shows, stop } = watchRevisions(watch)
+  const { shows, stop } = watchLedgers(watch)
 
   /** A machine that is gone without a word would be waited for: its connections are let go with whoever reads on them. */
   function letGo(): void {
@@ -130,8 +137,8 @@ export function createStandby({ name, openPool, watch, turns }: StandbyOptions):
       state = found
       lag_ms = lag
     },
-    shows: (companyId, revision, patience_ms) =>
-      shows(companyId, revision, lag_ms !== null && lag_ms <= patience_ms ? patience_ms : 0),
+    shows: (companyId, wanted, patience_ms) =>
+      shows(companyId, wanted, lag_ms !== null && lag_ms <= patience_ms ? patience_ms : 0),
     query: (companyId, statement) =>
       new Promise((resolve, reject) => {
         const query = lend(companyId).query as (...statement: Statement) => Promise<unknown>
@@ -148,20 +155,20 @@ export function createStandby({ name, openPool, watch, turns }: StandbyOptions):
 }
 
 /** Asks a standby for all who wait at once, one statement at a time. */
-function watchRevisions(watch: Pool) {
+function watchLedgers(watch: Pool) {
   let waiting: Waiting[] = []
   let timer: NodeJS.Timeout | undefined
 
   async function look(): Promise<void> {
     const asking = waiting
     waiting = []
-    const revisions = await revisionsOf(
+    const shown = await shownBy(
       watch,
       asking.map(({ companyId }) => companyId),
     )
     for (const one of asking) {
-      const isThere = (revisions?.get(one.companyId) ?? -1) >= one.revision
-      if (isThere || !revisions || performance.now() >= one.until_ms) one.resolve(isThere)
+      const isThere = isEnough(shown?.get(one.companyId), one.wanted)
+      if (isThere || !shown || performance.now() >= one.until_ms) one.resolve(isThere)
       else waiting.push(one)
     }
     if (waiting.length > 0) timer = setTimeout(looking.ask, AGAIN_MS)
@@ -169,23 +176,26 @@ function watchRevisions(watch: Pool) {
   const looking = coalesce(look)
 
   return {
-    shows: (companyId: number, revision: number, patience_ms: number): Promise<boolean> =>
+    shows: (companyId: number, wanted: Shown, patience_ms: number): Promise<boolean> =>
       new Promise((resolve) => {
         const giveUp = setTimeout(() => resolve(false), patience_ms + SILENCE_MS)
         const answer = (isThere: boolean) => {
           clearTimeout(giveUp)
           resolve(isThere)
         }
-        waiting.push({ companyId, revision, until_ms: performance.now() + patience_ms, resolve: answer })
+        waiting.push({ companyId, wanted, until_ms: performance.now() + patience_ms, resolve: answer })
         looking.ask()
       }),
     stop: () => clearTimeout(timer),
   }
 }
 
-/** Null where it does not answer. */
-async function revisionsOf(watch: Pool, companyIds: readonly number[]): Promise<Map<number, number> | null> {
-  type Row = { company_id: number; revision: number }
-  const found = await watch.query<Row>({ ...REVISIONS, values: [[...new Set(companyIds)]] }).catch(() => null)
-  return found && new Map(found.rows.map(({ company_id, revision }) => [company_id, revision]))
+const isEnough = (shown: Shown | undefined, { revision, tables }: Shown): boolean =>
+  shown !== undefined && shown.revision >= revision && (tables === undefined || shown.tables === tables)
+
+/** By company; null where it does not answer. */
+async function shownBy(watch: Pool, companyIds: readonly number[]): Promise<Map<number, Shown> | null> {
+  type Row = Shown & { company_id: number }
+  const found = await watch.query<Row>({ ...SHOWN, values: [[...new Set(companyIds)]] }).catch(() => null)
+  return found && new Map(found.rows.map((row) => [row.company_id, row]))
 }
