@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { freePort } from '#postgres/postmaster.ts'
 import { accountForPostgres, findPrograms, NOT_INSTALLED } from '../ops/system-postgres.ts'
 import { administer, makeServiceRole, type TestServer } from './server.ts'
+import { until } from './wait.ts'
 
 const run = promisify(execFile)
 
@@ -86,7 +87,11 @@ export async function startFollowed(delay_ms = 0): Promise<FollowedPostgres | st
     primary,
     standby,
     delay,
-    pause: () => onStandby('select pg_wal_replay_pause()'),
+    async pause() {
+      await onStandby('select pg_wal_replay_pause()')
+      const isPaused = `select where pg_get_wal_replay_pause_state() = 'paused'`
+      await until(() => administer(standby, async (client) => (await client.query(isPaused)).rowCount === 1))
+    },
     resume: () => onStandby('select pg_wal_replay_resume()'),
     stopStandby: async () => void (await stop('standby')),
     startStandby: () => start('standby', standbyPort),
