@@ -16,7 +16,6 @@ import { ensureReadModel, type RebuildReport, rebuild } from '#ledger/rebuild/re
 import type { TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
 import { assertFits, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
 import type { ReadsOf } from '#ledger/standby/reads.ts'
-import type { Standby } from '#ledger/standby/standby.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import type { QueueLimits } from '#ledger/write/queue.ts'
@@ -54,7 +53,7 @@ import {
   withRebuild,
 } from './apart.ts'
 import { assertOwn, assertStore, type ProvingOptions, placeOf, provingOf } from './proving.ts'
-import { readsFor, type StandbyOptions } from './standbys.ts'
+import { type CountedStandby, readsFor, type StandbyOptions } from './standbys.ts'
 
 /** States of the parts that the service needs, by name. */
 export type Health = Record<string, 'up' | 'down' | 'catching_up'>
@@ -68,7 +67,7 @@ export interface Core {
   /** Where its records are read for one answer that may be as old as it says: on a standby, where there is one. */
   readonly readsOf: ReadsOf
   /** What it reads from besides. */
-  readonly standbys: readonly Pick<Standby, 'name' | 'state' | 'lag_ms' | 'shared' | 'figures'>[]
+  readonly standbys: readonly CountedStandby[]
   readonly store: EventStore
   readonly model: ReadModel
   readonly writer: Writer

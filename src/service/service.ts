@@ -20,6 +20,7 @@ import { asCopy, watchInstallation } from './installation.ts'
 import { type Log, sparing } from './log.ts'
 import { startProjector } from './projector.ts'
 import type { Running, SeedDemo, Shared } from './role.ts'
+import { countStandbys } from './standbys.ts'
 import { createSuccession } from './succession.ts'
 
 /** Connections for queries; the writer and the gate have their own. */
@@ -180,24 +181,7 @@ const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) =
 function watchCore(metrics: Metrics, { pools, shared, standbys }: Pick<Core, 'pools' | 'shared' | 'standbys'>): void {
   for (const [name, pool] of Object.entries(pools)) metrics.watchPool(name, pool)
   for (const [name, figures] of Object.entries(shared)) metrics.watchShared(name, figures)
-  for (const { name, figures, shared } of standbys) {
-    metrics.watchPool(`standby_${name}`, figures)
-    metrics.watchShared(`standby_${name}`, shared)
-  }
-  if (standbys.length === 0) return
-  metrics.gauges(
-    'tillbook_standby_up',
-    '1 for a standby that is read from, else 0',
-    'standby',
-    async () => new Map(standbys.map(({ name, state }) => [name, Number(state === 'up')])),
-  )
-  metrics.gauges(
-    'tillbook_standby_lag_seconds',
-    'How far a standby is behind',
-    'standby',
-    async () =>
-      new Map(standbys.flatMap(({ name, lag_ms }) => (lag_ms === null ? [] : [[name, lag_ms / 1000] as const]))),
-  )
+  countStandbys(metrics, standbys)
 }
 
 /** Printed once the service answers: what is there, and the first things to try. */

@@ -5,6 +5,7 @@ import { createReads, type ReadFrom, type ReadsOf, readsOfPrimary } from '#ledge
 import { createStandby, type Standby } from '#ledger/standby/standby.ts'
 import { watchStandbys } from '#ledger/standby/watch.ts'
 import { createTurns, type TurnLimits } from '#lib/turns.ts'
+import type { Metrics } from '#metrics/metrics.ts'
 import { createPool, type PoolOptions } from '#postgres/pool.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 
@@ -30,6 +31,9 @@ interface Reading extends StandbyOptions {
   readonly turnsOf: (connections: number) => TurnLimits
   readonly log: (message: string, error: unknown) => void
 }
+
+/** What others see of a standby. */
+export type CountedStandby = Pick<Standby, 'name' | 'state' | 'lag_ms' | 'shared' | 'figures'>
 
 interface OpenReads {
   readonly readsOf: ReadsOf
@@ -65,5 +69,22 @@ function standbyAt(url: string, name: string, { sessions, connections, turnsOf }
     openPool: () => createPool(url, { ...known, max: connections, pipeline: true }),
     watch: createPool(url, { ...known, max: 1, statement_timeout_ms: ANSWERS_MS, keyLookupsOnly: true }),
     turns: createTurns(turnsOf(connections)),
+  })
+}
+
+type Counting = Pick<Metrics, 'watchPool' | 'watchShared' | 'gauges'>
+
+/** Their figures from now on; without standbys there are none. */
+export function countStandbys(metrics: Counting, standbys: readonly CountedStandby[]): void {
+  if (standbys.length === 0) return
+  for (const { name, figures, shared } of standbys) {
+    metrics.watchPool(`standby_${name}`, figures)
+    metrics.watchShared(`standby_${name}`, shared)
+  }
+  metrics.gauges('tillbook_standby_up', '1 for a standby that is read from, else 0', 'standby', async () => {
+    return new Map(standbys.map(({ name, state }) => [name, Number(state === 'up')]))
+  })
+  metrics.gauges('tillbook_standby_lag_seconds', 'How far a standby is behind', 'standby', async () => {
+    return new Map(standbys.flatMap(({ name, lag_ms }) => (lag_ms === null ? [] : [[name, lag_ms / 1000] as const])))
   })
 }

@@ -3,6 +3,7 @@ import { chown, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import type { Client } from 'pg'
 import { freePort } from '#postgres/postmaster.ts'
 import { accountForPostgres, findPrograms, NOT_INSTALLED } from '../ops/system-postgres.ts'
 import { administer, makeServiceRole, type TestServer } from './server.ts'
@@ -76,10 +77,14 @@ export async function startFollowed(delay_ms = 0): Promise<FollowedPostgres | st
     '--no-sync',
   )
   await start('standby', standbyPort)
-  const onStandby = (...statements: string[]) =>
-    administer(standby, async (client) => {
+  /** Again where what is replayed just then is in their way. */
+  const onStandby = async (...statements: string[]): Promise<void> => {
+    const send = async (client: Client) => {
       for (const statement of statements) await client.query(statement)
-    })
+      return true
+    }
+    await until(() => administer(standby, send))
+  }
   const delay = (ms: number) =>
     onStandby(`alter system set recovery_min_apply_delay = ${ms}`, 'select pg_reload_conf()')
   if (delay_ms > 0) await delay(delay_ms)
