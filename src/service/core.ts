@@ -4,7 +4,7 @@ import { installationSecret } from '#access/installation-secret.ts'
 import type { AsOfBounds } from '#audit/as-of.ts'
 import type { ResealReport } from '#audit/reseal.ts'
 import type { Verifier } from '#audit/verify.ts'
-import { type Config, MAIN } from '#config/config.ts'
+import type { Config } from '#config/config.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
@@ -160,8 +160,6 @@ export const coreSettings = (config: Config) => ({
   seals: { directory: sealDirectoryOf(config), keyFile: config.SEAL_KEY_FILE },
   outsiders: namedOutsiders(config),
   asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
-  readUrls: config.READ_URLS?.[MAIN] ?? [],
-  readMaxLagMs: config.READ_MAX_LAG_MS,
 })
 
 /**

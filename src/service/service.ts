@@ -20,7 +20,7 @@ import { asCopy, watchInstallation } from './installation.ts'
 import { type Log, sparing } from './log.ts'
 import { startProjector } from './projector.ts'
 import type { Running, SeedDemo, Shared } from './role.ts'
-import { countStandbys } from './standbys.ts'
+import { countStandbys, standbySettings } from './standbys.ts'
 import { createSuccession } from './succession.ts'
 
 /** Connections for queries; the writer and the gate have their own. */
@@ -103,11 +103,11 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       ...addresses,
       ...coreSettings(config),
       ...warningsOf(logger),
+      ...countedBy(config, metrics),
       queryConnections: QUERY_CONNECTIONS,
       log,
       onOutdated: succession.onReplaced,
       onForgotten: forgotten.note,
-      ...heardBy(metrics),
     })
     closing.push(opened.close)
     const forgottenList = forgotten.open(opened.pool)
@@ -169,7 +169,10 @@ function rolesOf(shared: Shared): Running[] {
 const quietlyTo = (log: Log) => (stop: () => Promise<void>) =>
   stop().catch((error: unknown) => log('something could not be stopped', error))
 
-const heardBy = ({ onGroup, onRead }: Metrics) => ({ onGroup, onRead })
+const countedBy = (config: Config, metrics: Metrics) => ({
+  onGroup: metrics.onGroup,
+  ...standbySettings(config, metrics),
+})
 
 const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) => ({
   trustProxy: TRUST_PROXY,

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { type Config, MAIN } from '#config/config.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { createReads, type ReadFrom, type ReadsOf, readsOfPrimary } from '#ledger/standby/reads.ts'
@@ -17,6 +18,13 @@ export interface StandbyOptions {
   /** Hears of each answer that might be read from a standby where it was read. */
   readonly onRead?: (from: ReadFrom) => void
 }
+
+/** What settings say of it: of the service, since commands are short. */
+export const standbySettings = (config: Config, { onRead }: Pick<Metrics, 'onRead'>): StandbyOptions => ({
+  readUrls: config.READ_URLS?.[MAIN] ?? [],
+  readMaxLagMs: config.READ_MAX_LAG_MS,
+  onRead,
+})
 
 interface Reading extends StandbyOptions {
   /** The primary. */
