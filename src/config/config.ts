@@ -72,6 +72,62 @@ function isOfPrimary(url: string): boolean {
   }
 }
 
+/** The home of `DATABASE_URL`. */
+export const MAIN = 'main'
+
+/** A home besides `main`, and where it is. */
+export interface NamedUrl {
+  readonly name: string
+  readonly url: string
+}
+
+/** A URL may name several hosts, with commas too: a name and what a URL begins with are what follows another home. */
+const NEXT_NAME = /,\s*(?=[^,=]*=postgres)/
+const NAMED_URL = /^([a-z][a-z0-9-]{0,30})=(postgres(?:ql)?:\/\/.+)$/s
+
+const namedUrls = z
+  .string()
+  .transform((text, context): readonly NamedUrl[] =>
+    text.split(NEXT_NAME).map((each) => {
+      const [, name = '', url = ''] = NAMED_URL.exec(each.trim()) ?? []
+      if (name !== '' && name !== MAIN) return { name, url }
+      context.addIssue('this is no home')
+      return z.NEVER
+    }),
+  )
+  .refine((all) => isDistinct(all.map(({ name }) => name)) && isDistinct(all.map(({ url }) => url)))
+  .describe(
+    'homes with commas, like "north=postgres://…,south=postgres://…", each name (a-z, 0-9, hyphens; not main) and each URL once',
+  )
+
+/** The standbys of each home, by its name. */
+export type ReadUrls = Readonly<Record<string, readonly string[]>>
+
+const NEXT_READ_URL = /,\s*(?=(?:[^,=]*=)?postgres)/
+const READ_URL = /^(?:([a-z][a-z0-9-]{0,30})=)?(postgres(?:ql)?:\/\/.+)$/s
+/** What is known of a server holds for no other: a URL with several hosts would be any of them. */
+const ONE_HOST = /^postgres(?:ql)?:\/\/[^,/?|]+(?:[/?][^|]*)?$/s
+
+const readUrls = z
+  .string()
+  .transform((text, context): ReadUrls => {
+    const homes: Record<string, readonly string[]> = {}
+    for (const each of text.split(NEXT_READ_URL)) {
+      const [, name = MAIN, list = ''] = READ_URL.exec(each.trim()) ?? []
+      const urls = list.split('|').map((url) => url.trim())
+      if (!urls.every((url) => ONE_HOST.test(url)) || Object.hasOwn(homes, name))
+        context.addIssue('these are no standbys')
+      homes[name] = urls
+    }
+    return homes
+  })
+  .refine((homes) => isDistinct(Object.values(homes).flat()))
+  .describe(
+    'standbys by home, like "main=postgres://…|postgres://…,south=postgres://…" or one URL alone for main, each home and each URL once, one host in each URL',
+  )
+
+const isDistinct = (all: readonly string[]): boolean => new Set(all).size === all.length
+
 const decimal = (min: number, max: number) =>
   z
     .string()
@@ -190,6 +246,14 @@ const settings = z.object({
   DATABASE_URL: databaseUrl.optional(),
   /** The same database as its owner, who migrates it; where the service's role may only add to ledgers. */
   DATABASE_OWNER_URL: databaseUrl.optional(),
+  /** Other Postgres servers, each the home of companies of its own, by name; that of DATABASE_URL is `main`. */
+  HOMES: namedUrls.optional(),
+  /** The same databases as their owners. */
+  HOMES_OWNER_URLS: namedUrls.optional(),
+  /** Standbys that reads may go to, by home. */
+  READ_URLS: readUrls.optional(),
+  /** Milliseconds by which a standby may be behind its primary; one that is further behind is not read from. */
+  READ_MAX_LAG_MS: integer(1, 3_600_000).default(5_000),
   /** A Postgres that may lose what it has committed, should its machine crash, is good enough. */
   ALLOW_UNDURABLE_POSTGRES: flag.default(false),
   /** An EventStoreDB (or KurrentDB) that keeps the ledgers, instead of the Postgres of the read model. */
@@ -298,6 +362,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const isEmbedded = config.DATABASE_URL === undefined
   if (isEmbedded && config.DATABASE_OWNER_URL)
     throw new WrongSetting('DATABASE_OWNER_URL goes with DATABASE_URL; the embedded Postgres has an owner of its own')
+  assertHomes(config)
   const DATA_DIR = resolve(config.DATA_DIR)
   const SEED_DEMO = config.SEED_DEMO ?? isEmbedded
   const PUBLIC_URL = config.PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`
@@ -315,9 +380,27 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
 
 /** What says nothing without the other. */
 const GO_WITH = [
+  ['READ_URLS', 'DATABASE_URL'],
   ['SEAL_TSA_CA_FILE', 'SEAL_TSA_URL'],
   ['SEAL_PUSH_TOKEN', 'SEAL_PUSH_URL'],
 ] as const
+
+/** @throws WrongSetting */
+function assertHomes({
+  DATABASE_URL,
+  HOMES = [],
+  HOMES_OWNER_URLS = [],
+  READ_URLS = {},
+}: z.infer<typeof settings>): void {
+  const isMain = HOMES.find(({ url }) => url === DATABASE_URL)
+  if (isMain) throw new WrongSetting(`HOMES has the database of DATABASE_URL, which is ${MAIN}, as ${isMain.name}`)
+  for (const { name } of HOMES_OWNER_URLS)
+    if (!HOMES.some((home) => home.name === name))
+      throw new WrongSetting(`HOMES_OWNER_URLS has ${name}, which HOMES has not`)
+  for (const name of Object.keys(READ_URLS))
+    if (name !== MAIN && !HOMES.some((home) => home.name === name))
+      throw new WrongSetting(`READ_URLS has ${name}, which HOMES has not`)
+}
 
 function expectation(name: string): string {
   const schema = settings.shape[name as keyof typeof settings.shape]

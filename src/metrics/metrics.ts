@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { NotificationOutcome } from '#domain/orders.ts'
 import type { Call } from '#http/middleware/observe.ts'
+import type { ReadFrom } from '#ledger/standby/reads.ts'
 import type { GroupFigures } from '#ledger/write/writer.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
 import type { Result } from '#webhooks/results.ts'
@@ -12,6 +13,8 @@ export interface Metrics {
   read(): Promise<string>
   onAnswered(call: Call): void
   onPage(from: 'memory' | 'tables'): void
+  /** Of answers that a standby may give; there are none without standbys. */
+  onRead(from: ReadFrom): void
   onCommands(outcome: CommandOutcome, count: number): void
   onRefused(code: string): void
   /** Commands that were handed to the writer (positive) or answered (negative). */
@@ -91,7 +94,9 @@ export function createMetrics(): Metrics {
   }
 }
 
-function requestFigures(registers: Registry[]): Pick<Metrics, 'onAnswered' | 'onPage' | 'onNotified' | 'onBytes'> {
+function requestFigures(
+  registers: Registry[],
+): Pick<Metrics, 'onAnswered' | 'onPage' | 'onRead' | 'onNotified' | 'onBytes'> {
   const seconds = new Histogram({
     name: 'tillbook_http_request_seconds',
     help: 'Time from a request to the end of its answer',
@@ -117,8 +122,15 @@ function requestFigures(registers: Registry[]): Pick<Metrics, 'onAnswered' | 'on
     labelNames: ['from'],
     registers,
   })
+  const reads = new Counter({
+    name: 'tillbook_reads_total',
+    help: 'Answers that a standby may give, by where they were read: standby, primary, again (on the primary, because the standby failed)',
+    labelNames: ['from'],
+    registers,
+  })
   return {
     onPage: (from) => pages.inc({ from }),
+    onRead: (from) => reads.inc({ from }),
     onAnswered: ({ method, route, status, duration_seconds }) =>
       seconds.observe({ method, route, status }, duration_seconds),
     onNotified: (outcome) => notifications.inc({ outcome }),

@@ -20,6 +20,7 @@ import { asCopy, watchInstallation } from './installation.ts'
 import { type Log, sparing } from './log.ts'
 import { startProjector } from './projector.ts'
 import type { Running, SeedDemo, Shared } from './role.ts'
+import { countStandbys, standbySettings } from './standbys.ts'
 import { createSuccession } from './succession.ts'
 
 /** Connections for queries; the writer and the gate have their own. */
@@ -102,11 +103,11 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       ...addresses,
       ...coreSettings(config),
       ...warningsOf(logger),
+      ...countedBy(config, metrics),
       queryConnections: QUERY_CONNECTIONS,
       log,
       onOutdated: succession.onReplaced,
       onForgotten: forgotten.note,
-      onGroup: metrics.onGroup,
     })
     closing.push(opened.close)
     const forgottenList = forgotten.open(opened.pool)
@@ -168,6 +169,11 @@ function rolesOf(shared: Shared): Running[] {
 const quietlyTo = (log: Log) => (stop: () => Promise<void>) =>
   stop().catch((error: unknown) => log('something could not be stopped', error))
 
+const countedBy = (config: Config, metrics: Metrics) => ({
+  onGroup: metrics.onGroup,
+  ...standbySettings(config, metrics),
+})
+
 const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) => ({
   trustProxy: TRUST_PROXY,
   newId: uuidv7,
@@ -175,9 +181,10 @@ const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) =
   figures: { metrics, token: METRICS_TOKEN ?? null },
 })
 
-function watchCore(metrics: Metrics, { pools, shared }: Pick<Core, 'pools' | 'shared'>): void {
+function watchCore(metrics: Metrics, { pools, shared, standbys }: Pick<Core, 'pools' | 'shared' | 'standbys'>): void {
   for (const [name, pool] of Object.entries(pools)) metrics.watchPool(name, pool)
   for (const [name, figures] of Object.entries(shared)) metrics.watchShared(name, figures)
+  countStandbys(metrics, standbys)
 }
 
 /** Printed once the service answers: what is there, and the first things to try. */

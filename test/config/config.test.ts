@@ -57,6 +57,25 @@ describe('settings', () => {
     expect(readConfig({ SEAL_KEY_FILE: '/run/secrets/seal.pem' }).SEAL_KEY_FILE).to.equal('/run/secrets/seal.pem')
   })
 
+  it('name further homes, also where one has several hosts [HOME-2]', () => {
+    const HOMES = 'north=postgres://t:p@a:5432,b:5433/db?target_session_attrs=read-write, south=postgresql://c/db'
+    expect(readConfig({ HOMES }).HOMES).to.deep.equal([
+      { name: 'north', url: 'postgres://t:p@a:5432,b:5433/db?target_session_attrs=read-write' },
+      { name: 'south', url: 'postgresql://c/db' },
+    ])
+    for (const list of ['main=postgres://c/db', 'south=http://c', 'South=postgres://c/db', 'postgres://u:secret@c/db'])
+      expect(wrong({ HOMES: list }), list).to.match(/^HOMES should be homes with commas/)
+    expect(wrong({ HOMES: 'a=postgres://c/x,a=postgres://c/y' })).to.match(/^HOMES should be/)
+    expect(wrong({ HOMES: 'a=postgres://c/x,b=postgres://c/x' })).to.match(/^HOMES should be/)
+    const DATABASE_URL = 'postgres://u:secret@c/x'
+    expect(wrong({ DATABASE_URL, HOMES: `a=${DATABASE_URL}` })).to.equal(
+      'HOMES has the database of DATABASE_URL, which is main, as a',
+    )
+    expect(wrong({ HOMES, HOMES_OWNER_URLS: 'east=postgres://o@c/db' })).to.equal(
+      'HOMES_OWNER_URLS has east, which HOMES has not',
+    )
+  })
+
   it('understand the schedule of webhooks and the mail server', () => {
     expect(readConfig({})).to.deep.include({
       WEBHOOK_RETRY_SECONDS: [60, 300, 1_800, 7_200, 21_600],
@@ -136,6 +155,33 @@ describe('settings', () => {
       expect(wrong({ [name]: value })).to.match(new RegExp(`^${name} should be .{5,}$`))
     })
   }
+
+  it('name standbys by home, one server in each URL [HOME-100]', () => {
+    const DATABASE_URL = 'postgres://t@c/db'
+    const of = (READ_URLS: string) =>
+      readConfig({ DATABASE_URL, HOMES: 'south=postgres://t@s/db', READ_URLS }).READ_URLS
+    expect(of('postgres://t:p=x@a:5432/db?sslmode=require')).to.deep.equal({
+      main: ['postgres://t:p=x@a:5432/db?sslmode=require'],
+    })
+    expect(of('main=postgres://a/db|postgresql://b/db, south=postgres://c/db')).to.deep.equal({
+      main: ['postgres://a/db', 'postgresql://b/db'],
+      south: ['postgres://c/db'],
+    })
+    for (const list of [
+      'a/db',
+      'postgres://a:1,b:2/db',
+      'postgres://a/db|',
+      'postgres://a/db|postgres://a/db',
+      'postgres://a/db,postgres://b/db',
+      'South=postgres://a/db',
+    ])
+      expect(wrong({ DATABASE_URL, READ_URLS: list }), list).to.match(/^READ_URLS should be standbys by home/)
+    expect(wrong({ DATABASE_URL, READ_URLS: 'east=postgres://a/db' })).to.equal(
+      'READ_URLS has east, which HOMES has not',
+    )
+    expect(wrong({ READ_URLS: 'postgres://a/db' })).to.match(/^READ_URLS goes with DATABASE_URL/)
+    expect(wrong({ READ_MAX_LAG_MS: '0' })).to.match(/^READ_MAX_LAG_MS should be/)
+  })
 
   it('take former master keys beside the present one only [OPS-70]', () => {
     const [current, former] = ['a'.repeat(64), 'b'.repeat(64)]

@@ -21,6 +21,7 @@ import { type Command, isRefusal } from '#ledger/command.ts'
 import type { Origin } from '#ledger/envelope.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import type { EventStore } from '#ledger/port.ts'
+import type { ReadFrom } from '#ledger/standby/reads.ts'
 import { runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
@@ -35,6 +36,8 @@ import { expectDocumentedCall } from './contract.ts'
 import { masterKeys } from './master-key.ts'
 import { noProvider } from './provider.ts'
 import { sealsOf } from './seals.ts'
+import { onDatabase } from './server.ts'
+import { until } from './wait.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
 export type Json = any
@@ -125,13 +128,22 @@ export interface TestApiOptions {
   readonly onExcess?: (privileges: readonly string[]) => void
   /** Connections for queries. */
   readonly queryConnections?: number
+  /** Standbys of its database. */
+  readonly readUrls?: readonly string[]
+  readonly readMaxLagMs?: number
+  readonly onRead?: (from: ReadFrom) => void
   /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
   readonly now?: () => string
 }
 
+/** A standby that is late with a new database is nothing to look at. */
+const heard = (message: string, error: unknown): void => {
+  if (!process.env.TILLBOOK_TEST_STANDBY || !message.startsWith('the standby')) console.error(message, error)
+}
+
 /** The service in this process on a port of its own, against a real Postgres. Quotas are out of the way unless they are asked for. */
 export async function startApi(databaseUrl: string, options: TestApiOptions = {}): Promise<TestApi> {
-  const { log = (message: string, error: unknown) => console.error(message, error) } = options
+  const { log = heard } = options
   const core = await openCore({
     masterKeys: options.masterKeys ?? masterKeys,
     databaseUrl,
@@ -140,10 +152,12 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     queryConnections: options.queryConnections ?? 4,
     log,
     onOutdated: () => {},
+    ...standbysOf(databaseUrl, options),
     ...(options.store && { store: options.store }),
     ...(options.onExcess && { onExcess: options.onExcess }),
     ownerUrl: options.ownerUrl,
   })
+  if (process.env.TILLBOOK_TEST_STANDBY) await until(() => core.standbys.every(({ state }) => state === 'up'))
   const served = { ...core, writer: options.wrapWriter?.(core.writer) ?? core.writer }
   const { url, server, close } = await serve(served, databaseUrl, { ...options, log }, ({ gate, ...opened }) => ({
     gate: withClock(gate, options.now),
@@ -166,6 +180,13 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
       await core.close()
     },
   }
+}
+
+/** Those that are asked for, or the one that follows all databases of the run (TEST_STANDBY_DELAY_MS). */
+function standbysOf(databaseUrl: string, { readUrls, readMaxLagMs, onRead }: TestApiOptions) {
+  const ofRun = process.env.TILLBOOK_TEST_STANDBY
+  const urls = readUrls ?? (ofRun ? [onDatabase(ofRun, new URL(databaseUrl).pathname.slice(1))] : [])
+  return { readUrls: urls, ...(readMaxLagMs && { readMaxLagMs }), ...(onRead && { onRead }) }
 }
 
 interface Serving {
