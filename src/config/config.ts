@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { secretOf } from '#master-key/keys.ts'
+import { leadsToPrimary } from '#postgres/hosts.ts'
 
 /** A setting that cannot be understood; the message is for whoever starts the service. */
 export class WrongSetting extends Error {
@@ -57,7 +58,19 @@ const witnesses = z
 const databaseUrl = z
   .string()
   .regex(/^postgres(ql)?:\/\//)
-  .describe('a URL like postgres://user:password@host:5432/database')
+  .refine(isOfPrimary)
+  .describe(
+    'a URL like postgres://user:password@host:5432/database, several hosts with commas, target_session_attrs read-write or primary',
+  )
+
+/** Whatever is written there must not reach a standby. */
+function isOfPrimary(url: string): boolean {
+  try {
+    return leadsToPrimary(url)
+  } catch {
+    return false
+  }
+}
 
 /** The home of `DATABASE_URL`. */
 export const MAIN = 'main'
