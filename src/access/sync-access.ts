@@ -1,9 +1,12 @@
 import type { Pool } from 'pg'
 import { TILL_ROLES } from '#domain/roles.ts'
+import { assertHere, assertTakesWrites, type Move } from '#ledger/move.ts'
+import { notInMove, takesWrites } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
-import type { Holder, Login } from './login.ts'
-import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
+import type { Login } from './login.ts'
+import type { MinuteLimit } from './minute-limit.ts'
 import { CLOCK, revokedSurplus, TILL_TOKENS as TOKENS } from './opaque-token.ts'
+import type { Holder, RegisterLogin } from './people.ts'
 
 /** Who may use the sync interface, and how often. */
 export interface SyncAccess {
@@ -11,21 +14,6 @@ export interface SyncAccess {
   readonly tokens: Tokens
   /** Calls of a token. */
   readonly calls: MinuteLimit
-}
-
-export interface SyncAccessOptions {
-  /** How long a token lives; null for as long as nobody logs out. */
-  readonly tokenDays: number | null
-  readonly callsPerMinute: number
-}
-
-export function createSyncAccess(
-  pool: Pool,
-  login: Login,
-  { tokenDays, callsPerMinute }: SyncAccessOptions,
-): SyncAccess {
-  const calls = createMinuteLimit({ perMinute: callsPerMinute })
-  return { login, tokens: createTokens(pool, tokenDays), calls }
 }
 
 /** A user's tokens beyond these: the longest unused ones are revoked, so that a till that logs in for every call leaves no heap. */
@@ -60,28 +48,37 @@ export interface IssuedToken {
 
 /** Login tokens. They are kept in Postgres as hashes, so that a revocation counts at once in every process. */
 export interface Tokens {
+  /** @throws Unavailable while the company moves (HOME-46) */
   issue(holder: Holder): Promise<IssuedToken>
-  /** Who has this token; null when it is none, has expired or was revoked. */
+  /** Who has this token; null when it is none, has expired or was revoked. @throws Moved */
   find(token: string): Promise<SyncSession | null>
-  /** A new token for a live one, which is revoked in the same moment. Null when another call was first. */
+  /** A new token for a live one, which is revoked in the same moment. Null when another call was first. @throws Unavailable likewise */
   renew(session: SyncSession): Promise<IssuedToken | null>
   revoke(session: SyncSession): Promise<void>
 }
 
-/** Tokens that expire after `days`; never, when null. */
-export function createTokens(pool: Pool, days: number | null): Tokens {
-  const issued = async (statement: { name: string; text: string }, values: (hash: Buffer | null) => unknown[]) => {
+interface Found extends Omit<SyncSession, 'tokenHash'> {
+  readonly move: Move | null
+}
+
+/** Tokens that expire after `days`; never, when null. `register` makes one known by its hash before it is handed out. */
+export function createTokens(pool: Pool, days: number | null, register?: RegisterLogin): Tokens {
+  const issued = async (
+    holder: Parameters<RegisterLogin>[1],
+    statement: { name: string; text: string },
+    values: (hash: Buffer) => unknown[],
+  ) => {
     const token = TOKENS.make()
-    const { rows } = await pool.query<{ expires_at: string | null }>({
-      ...statement,
-      values: values(TOKENS.hashOf(token)),
-    })
+    const hash = TOKENS.hashOf(token) as Buffer
+    await register?.(hash, holder)
+    const { rows } = await pool.query<{ expires_at: string | null }>({ ...statement, values: values(hash) })
     return rows[0] ? { token, expiresAt: rows[0].expires_at } : null
   }
   return {
-    async issue({ userId, companyId, generation, personGeneration }) {
+    async issue(holder) {
+      const { userId, companyId, generation, personGeneration } = holder
       const generations = [generation, personGeneration]
-      const token = await issued(ISSUE, (hash) => [
+      const token = await issued(holder, ISSUE, (hash) => [
         hash,
         userId,
         companyId,
@@ -89,16 +86,24 @@ export function createTokens(pool: Pool, days: number | null): Tokens {
         LIVE_TOKENS_OF_USER - 1,
         ...generations,
       ])
+      if (!token) await assertTakesWrites(pool, companyId)
       if (!token) throw new Error('no token was stored')
       return token
     },
     async find(token) {
       const tokenHash = TOKENS.hashOf(token)
       if (!tokenHash) return null
-      const { rows } = await pool.query<Omit<SyncSession, 'tokenHash'>>({ ...FIND, values: [tokenHash, TILL_ROLES] })
-      return rows[0] ? { tokenHash, ...rows[0] } : null
+      const { rows } = await pool.query<Found>({ ...FIND, values: [tokenHash, TILL_ROLES] })
+      if (!rows[0]) return null
+      const { move, ...found } = rows[0]
+      assertHere(found.companyId, move)
+      return { tokenHash, ...found }
     },
-    renew: ({ tokenHash }) => issued(RENEW, (hash) => [hash, tokenHash, days]),
+    async renew(session) {
+      const token = await issued(session, RENEW, (hash) => [hash, session.tokenHash, days])
+      if (!token) await assertTakesWrites(pool, session.companyId)
+      return token
+    },
     async revoke({ tokenHash }) {
       await pool.query({ ...REVOKE, values: [tokenHash] })
     },
@@ -112,7 +117,7 @@ const ISSUE = {
   name: 'issue_sync_token',
   text: `with ${CLOCK}, ${revokedSurplus('ops.sync_tokens', 'last_used_at')}
          ${INSERT} select $1, $2, $3, $6, $7, now, now, now + make_interval(days => $4) from clock
-         returning expires_at`,
+         where ${takesWrites('$3')} returning expires_at`,
 }
 
 /** The last use is noted by the first call of five minutes; that is near enough to tell which till still lives. */
@@ -123,13 +128,14 @@ const FIND = {
            where t.hash = $1 and ${LIVE} and t.last_used_at < clock.now - interval '5 minutes'
          )
          select t.company_id as "companyId", t.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email,
-                u.doc->>'role' as role, u.generation, p.generation as "personGeneration", c.timezone, clock.now
+                u.doc->>'role' as role, u.generation, p.generation as "personGeneration", c.timezone, clock.now, l.move
          from clock
          join ops.sync_tokens t on t.hash = $1 and ${LIVE}
          join users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
            and u.doc->>'role' = any($2::text[])
          join ops.persons p on p.email = u.doc->>'email' and p.generation = t.person_generation
-         join companies c on c.company_id = t.company_id`,
+         join companies c on c.company_id = t.company_id
+         join ops.ledgers l on l.company_id = t.company_id`,
 }
 
 /** Of two at the same time the second waits for the row and then finds it revoked. */
@@ -137,7 +143,7 @@ const RENEW = {
   name: 'renew_sync_token',
   text: `with ${CLOCK}, old as (
            update ops.sync_tokens t set revoked_at = clock.now from clock
-           where t.hash = $2 and ${LIVE}
+           where t.hash = $2 and ${LIVE} and ${takesWrites('t.company_id')}
            returning t.user_id, t.company_id, t.generation, t.person_generation, clock.now
          )
          ${INSERT} select $1, user_id, company_id, generation, person_generation, now, now, now + make_interval(days => $3) from old
@@ -156,7 +162,7 @@ export function purgeTokens(pool: Pool): Promise<number> {
     `delete from ops.sync_tokens where hash in (
        select hash from ops.sync_tokens
        where (revoked_at is not null or expires_at is not null)
-         and least(revoked_at, expires_at) < now() - make_interval(days => $1)
+         and least(revoked_at, expires_at) < now() - make_interval(days => $1) and ${notInMove('company_id')}
        limit $2 for update skip locked)`,
     [ENDED_RETENTION_DAYS],
   )

@@ -96,6 +96,7 @@ const namedUrls = z
     }),
   )
   .refine((all) => isDistinct(all.map(({ name }) => name)) && isDistinct(all.map(({ url }) => url)))
+  .refine((all) => all.every(({ url }) => isOfPrimary(url)))
   .describe(
     'homes with commas, like "north=postgres://…,south=postgres://…", each name (a-z, 0-9, hyphens; not main) and each URL once',
   )
@@ -415,3 +416,26 @@ function isNetwork(text: string): boolean {
   if (version === 0 || rest.length > 0) return false
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
 }
+
+/** Where a home's Postgres is. */
+export interface Addresses {
+  readonly databaseUrl: string
+  readonly ownerUrl: string | undefined
+}
+
+/** What the settings say of a further home. */
+export const addressesOf = ({ HOMES_OWNER_URLS = [] }: Config, { name, url }: NamedUrl): Addresses => ({
+  databaseUrl: url,
+  ownerUrl: HOMES_OWNER_URLS.find((owner) => owner.name === name)?.url,
+})
+
+/** The settings of a home: what belongs to it on this machine is in a folder of its own. */
+export const configOf = (config: Config, home: string): Config =>
+  home === MAIN
+    ? config
+    : {
+        ...config,
+        DATA_DIR: join(config.DATA_DIR, 'homes', home),
+        READ_URLS: { [MAIN]: config.READ_URLS?.[home] ?? [] },
+        SEED_DEMO: false,
+      }

@@ -67,6 +67,8 @@ describe('settings', () => {
       expect(wrong({ HOMES: list }), list).to.match(/^HOMES should be homes with commas/)
     expect(wrong({ HOMES: 'a=postgres://c/x,a=postgres://c/y' })).to.match(/^HOMES should be/)
     expect(wrong({ HOMES: 'a=postgres://c/x,b=postgres://c/x' })).to.match(/^HOMES should be/)
+    const OF_STANDBY = 'north=postgres://a,b/db?target_session_attrs=standby'
+    expect(wrong({ HOMES: OF_STANDBY })).to.match(/^HOMES should be/)
     const DATABASE_URL = 'postgres://u:secret@c/x'
     expect(wrong({ DATABASE_URL, HOMES: `a=${DATABASE_URL}` })).to.equal(
       'HOMES has the database of DATABASE_URL, which is main, as a',
