@@ -84,8 +84,7 @@ for (const kind of ['in Postgres', 'outside of it'] as const) {
       const onDecide = () => {
         closing ??= move('leaving')
       }
-      const asked = harness.writer.run(addition(MOVING, { id: 1, by: 1, onDecide }, 'key'))
-      const told = await outcome(asked)
+      const told = await outcome(harness.writer.run(addition(MOVING, { id: 1, by: 1, onDecide }, 'key')))
       await closing
       expect(told).to.be.instanceOf(Unavailable)
       expect(told).not.to.be.instanceOf(Moved)
