@@ -34,8 +34,16 @@ export const southOf = (databaseUrl: string): string =>
 export const homesEnv = async (databaseUrl: string): Promise<Record<string, string>> =>
   SPREAD === '1' ? {} : { HOMES: `${SOUTH}=${await addSouth(databaseUrl)}` }
 
+const added = new Map<string, Promise<string>>()
+
 /** Makes the second home, unless another service of the test has it already. */
-export async function addSouth(databaseUrl: string): Promise<string> {
+export function addSouth(databaseUrl: string): Promise<string> {
+  const adding = added.get(databaseUrl) ?? makeSouth(databaseUrl)
+  added.set(databaseUrl, adding)
+  return adding
+}
+
+async function makeSouth(databaseUrl: string): Promise<string> {
   const url = southOf(databaseUrl)
   const name = new URL(url).pathname.slice(1)
   const [giver, home] = [databaseUrl, url].map((each) => createPool(each, { max: 1 })) as [Pool, Pool]
