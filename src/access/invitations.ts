@@ -7,7 +7,7 @@ import type { Writer } from '#ledger/write/writer.ts'
 import { invitationLetter } from '#mail/letters.ts'
 import type { Mailer } from '#mail/mailer.ts'
 import type { From, Login, LoginFailure } from './login.ts'
-import { opaqueTokens } from './opaque-token.ts'
+import { INVITATION_TOKENS as TOKENS } from './opaque-token.ts'
 import { hashPassword } from './passwords.ts'
 
 /** An invitation that can be accepted. */
@@ -44,8 +44,6 @@ interface InvitationOptions {
   readonly mailer: Mailer | null
   readonly publicUrl: string
 }
-
-const TOKENS = opaqueTokens('tb_invite_')
 
 export function createInvitations({ pool, writer, login, mailer, publicUrl }: InvitationOptions): Invitations {
   async function find(token: string): Promise<OpenInvitation | null> {

@@ -6,7 +6,7 @@ import { deleteInBatches } from '#postgres/purge.ts'
 import type { NewKey } from './api-keys.ts'
 import type { Invitations } from './invitations.ts'
 import type { Holder, Login } from './login.ts'
-import { CLOCK, opaqueTokens, revokedSurplus } from './opaque-token.ts'
+import { CLOCK, revokedSurplus, PANEL_TOKENS as TOKENS } from './opaque-token.ts'
 import type { PasswordLinks } from './password-links.ts'
 
 /** A session ends when nobody has used it for so long, and after so many days at the latest. */
@@ -69,8 +69,6 @@ export interface PanelAccess {
   /** A key that nobody has seen yet, for an owner to give to an integration. */
   newKey(): NewKey
 }
-
-const TOKENS = opaqueTokens('tb_panel_')
 
 /** What a find selects beside the members of a session that are made from them. */
 interface Found extends Omit<PanelSession, 'sessionHash' | 'csrfToken' | 'today' | 'isToldPersons'> {
