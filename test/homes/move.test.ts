@@ -1,0 +1,93 @@
+import { expect } from 'chai'
+import { moveCompany, STEPS, type Step, undoMove } from '#homes/move/move.ts'
+import { send, type TestCompany } from '../support/api.ts'
+import { rowsOf, tracesOf, useTwoHomes } from '../support/moving.ts'
+
+describe('a company that moves', () => {
+  const homes = useTwoHomes()
+
+  const sale = (cash: number) => ({
+    items: [{ description: 'Café', quantity: '1', unit_price: '5.00' }],
+    payments: [{ payment_type_id: cash, amount: '5.00' }],
+  })
+
+  /** A company of main, which has sold something. */
+  async function shop(): Promise<{ readonly company: TestCompany; readonly cash: number }> {
+    const company = await homes.main.company()
+    await homes.register(company.id)
+    const cash = await company.paymentType('cash')
+    expect((await company.post('/sales', sale(cash))).status).to.equal(201)
+    return { company, cash }
+  }
+
+  const inSouth = ({ key }: TestCompany, method: string, path: string, body?: unknown, headers = {}) =>
+    send(`${homes.south.url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
+
+  it('is in the other home with all that it had, and its calls go on there [HOME-50]', async () => {
+    const { company, cash } = await shop()
+    const before = await company.get('/sales')
+    const first = await company.post('/sales', sale(cash), { 'idempotency-key': 'a' })
+    const seen = await company.get(`/sales?updated_since=${before.body.meta.synced_at}`)
+    const events = await company.get('/events')
+    const report = await moveCompany(homes.moving(company.id))
+    expect(report.refused_ms).to.be.lessThan(2_000)
+    expect((await inSouth(company, 'POST', '/sales', sale(cash), { 'idempotency-key': 'a' })).text).to.equal(first.text)
+    expect(
+      (await inSouth(company, 'GET', `/sales?updated_since=${before.body.meta.synced_at}`)).body.data,
+    ).to.deep.equal(seen.body.data)
+    expect((await inSouth(company, 'GET', '/events')).body.data).to.deep.equal(events.body.data)
+    const next = await inSouth(company, 'POST', '/sales', sale(cash))
+    expect(next.body.data.id).to.equal(first.body.data.id + 1)
+    expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal(['left'])
+    expect(await tracesOf(homes.south.databaseUrl, company.id)).to.deep.equal([])
+    expect(await rowsOf(homes.main.core.pool, company.id)).to.equal(0)
+  })
+
+  const BEFORE_SWITCH = STEPS.slice(0, STEPS.indexOf('switched'))
+
+  /** Moves until a step is done, and fails there. */
+  const interrupted = (id: number, at: Step) =>
+    moveCompany(
+      homes.moving(id, {
+        onStep: async (step) => {
+          if (step === at) throw new Error(`broken after ${at}`)
+        },
+      }),
+    )
+
+  it('is open again wherever a move fails before the switch, and undone without a trace [HOME-56]', async () => {
+    const { company, cash } = await shop()
+    for (const step of ['arriving', 'replicating', 'compared'] as const) {
+      await failing(interrupted(company.id, step), step)
+      expect((await company.post('/sales', sale(cash))).status, step).to.equal(201)
+      await undoMove(homes.moving(company.id))
+      for (const { databaseUrl } of [homes.main, homes.south])
+        expect(await tracesOf(databaseUrl, company.id), step).to.deep.equal([])
+      expect(await rowsOf(homes.south.core.pool, company.id), step).to.equal(0)
+    }
+  })
+
+  it('is taken up wherever a move was interrupted, and then is whole [HOME-56]', async () => {
+    const { company, cash } = await shop()
+    for (const step of BEFORE_SWITCH) {
+      await failing(interrupted(company.id, step), step)
+      expect((await company.post('/sales', sale(cash))).status, step).to.equal(201)
+    }
+    const sales = (await company.get('/sales')).body.data
+    for (const step of STEPS.slice(STEPS.indexOf('switched'))) await failing(interrupted(company.id, step), step)
+    await moveCompany(homes.moving(company.id))
+    expect((await inSouth(company, 'GET', '/sales')).body.data).to.deep.equal(sales)
+    expect((await inSouth(company, 'POST', '/sales', sale(cash))).status).to.equal(201)
+    expect(await homes.south.core.verifyTables(company.id)).to.deep.include({ differences: [] })
+    expect(await tracesOf(homes.south.databaseUrl, company.id)).to.deep.equal([])
+    expect(await rowsOf(homes.main.core.pool, company.id)).to.equal(0)
+  })
+})
+
+async function failing(work: Promise<unknown>, step: Step): Promise<void> {
+  const error = await work.then(
+    () => null,
+    (thrown: Error) => thrown,
+  )
+  expect(error?.message).to.equal(`broken after ${step}`)
+}
