@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Pool, PoolClient } from 'pg'
+import type { Pool } from 'pg'
 import { GENESIS_HASH } from '#ledger/envelope.ts'
 import { arrive, close, leave, open, pause } from '../fence.ts'
+import { alone } from './alone.ts'
 import { complete } from './arrival.ts'
 import { check } from './checks.ts'
 import { compareTables } from './compare.ts'
@@ -43,6 +44,11 @@ export interface Moving extends Move {
   readonly onStep?: (step: Step) => Promise<void>
 }
 
+/** Under the lock of the move. */
+interface Held extends Moving {
+  readonly assertAlone: () => Promise<void>
+}
+
 export interface MoveReport {
   readonly company_id: number
   readonly from: string
@@ -66,11 +72,11 @@ const BRINGS_MS = 60_000
  */
 export async function moveCompany(moving: Moving): Promise<MoveReport> {
   const { companyId, from, to, main, tell, onStep = async () => {} } = moving
-  return alone(moving, async () => {
+  return alone(moving, async (assertAlone) => {
     // A switch that an earlier run has sent may be under way still.
     const known = await retractSwitch(main, companyId)
     if (known?.home !== to.name && known?.home !== from.name) throw livesIn(companyId, known)
-    const closedAt = known.home === from.name ? await bring(moving) : null
+    const closedAt = known.home === from.name ? await bring({ ...moving, assertAlone }) : null
     const { revision } = await headIn(to, companyId)
     await open(to.pool, companyId)
     const refused_ms = closedAt && Math.round(performance.now() - closedAt)
@@ -93,31 +99,8 @@ export async function undoMove(moving: Moving): Promise<void> {
   })
 }
 
-const LOCK = `hashtextextended('tillbook move ' || $1::text, 0)`
-
-/** One move of a company at a time; a process that dies has its lock no more. */
-async function alone<T>(moving: Moving, work: () => Promise<T>): Promise<T> {
-  const { companyId, from, to } = moving
-  const holders: PoolClient[] = []
-  try {
-    for (const { owner } of [from, to].sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      const client = await owner.connect()
-      holders.push(client)
-      client.on('error', () => {})
-      const { rows } = await client.query<{ got: boolean }>(`select pg_try_advisory_lock(${LOCK}) as got`, [companyId])
-      if (!rows[0]?.got) throw new MoveRefused('busy', `company ${companyId} is being moved by another command`)
-    }
-    return await work()
-  } finally {
-    for (const holder of holders) {
-      await holder.query('select pg_advisory_unlock_all()').catch(() => {})
-      holder.release(true)
-    }
-  }
-}
-
 /** Up to the switch: returns since when writes have been refused. Whatever happens before it, the company is open where it lives. */
-async function bring(moving: Moving): Promise<number> {
+async function bring(moving: Held): Promise<number> {
   const { companyId, from, tell, onStep = async () => {} } = moving
   try {
     // As an earlier run may have left it.
@@ -215,7 +198,7 @@ async function verify(moving: Moving, head: Head): Promise<void> {
 }
 
 /** From the refusal of writes to the switch. Returns since when they have been refused. */
-async function whileClosed(moving: Moving, verified: Head): Promise<number> {
+async function whileClosed(moving: Held, verified: Head): Promise<number> {
   const { companyId, from, main, onStep = async () => {} } = moving
   const known = await residenceOf(main, companyId)
   if (known?.home !== from.name) throw livesIn(companyId, known)
@@ -229,6 +212,7 @@ async function whileClosed(moving: Moving, verified: Head): Promise<number> {
     await onStep('closed')
     working = rest(moving, verified)
     await within(CLOSED_MS, working)
+    await moving.assertAlone()
   } catch (error) {
     await open(from.pool, companyId)
     // What still runs would be in the way of the next try.
