@@ -43,8 +43,8 @@ async function reserveEntries({ directory }: Persons, rows: readonly ReservedRow
   try {
     await directory.reserve(named.map(({ entry }) => entry))
   } catch (error) {
-    const taken = error instanceof Taken && named.find(({ entry }) => entry === error.entry)
-    if (!taken || taken.entry.kind !== 'store_alias') throw error
+    const taken = error instanceof Taken ? named.find(({ entry }) => entry === error.entry) : undefined
+    if (taken?.entry.kind !== 'store_alias') throw error
     // As one that is taken in the same home (STORE-1): nobody learns whose it is, or where.
     throw new NameTaken(taken.row, refuse('duplicate_resource', { field: 'alias' }))
   }
