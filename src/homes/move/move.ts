@@ -202,11 +202,11 @@ async function whileClosed(moving: Held, verified: Head): Promise<number> {
   const { companyId, from, main, onStep = async () => {} } = moving
   const known = await residenceOf(main, companyId)
   if (known?.home !== from.name) throw livesIn(companyId, known)
-  await pause(from.pool, companyId)
-  await onStep('paused')
   let working: Promise<void> = Promise.resolve()
   let closedAt = performance.now()
   try {
+    await pause(from.pool, companyId)
+    await onStep('paused')
     await close(from.pool, companyId)
     closedAt = performance.now()
     await onStep('closed')

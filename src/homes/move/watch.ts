@@ -4,7 +4,7 @@ import { LOCK } from './alone.ts'
 import { retractSwitch } from './switch.ts'
 
 /**
- * Opens companies again whose move was interrupted while writes were refused (HOME-56): nobody holds its lock any more, and the
+ * Opens companies again whose move was interrupted once it had paused them, or had writes refused (HOME-56): nobody holds its lock any more, and the
  * directory says, after it has seen to it that no late switch happens, that they live here. Returns them.
  */
 export async function openAbandoned(
@@ -12,7 +12,7 @@ export async function openAbandoned(
   main: Pool,
 ): Promise<number[]> {
   const { rows } = await pool.query<{ company_id: number }>(
-    `select company_id from ops.ledgers where move = 'leaving' order by company_id`,
+    `select company_id from ops.ledgers where move in ('paused', 'leaving') order by company_id`,
   )
   const opened: number[] = []
   for (const { company_id } of rows) {
