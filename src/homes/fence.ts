@@ -45,7 +45,9 @@ async function change(pool: Pool, companyId: number, step: keyof typeof CHANGES)
   )
   if (rowCount === 1) return
   const move = await moveOf(pool, companyId)
-  throw new OutOfOrder(`company ${companyId} is ${move ?? (move === null ? 'open' : 'unknown')} here: it cannot ${step}`)
+  throw new OutOfOrder(
+    `company ${companyId} is ${move ?? (move === null ? 'open' : 'unknown')} here: it cannot ${step}`,
+  )
 }
 
 /** No unit of work of the company is under way when it resolves, and none begins (HOME-41). */

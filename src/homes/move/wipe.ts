@@ -1,5 +1,5 @@
-import pg, { type Pool } from 'pg'
-import { inTransaction } from '#ledger/transaction.ts'
+import type { Pool } from 'pg'
+import { assertCommitted } from '#ledger/transaction.ts'
 import { LOCK_TIMEOUT_MS, patiently } from '#postgres/patience.ts'
 import type { MovingHome } from './moving-home.ts'
 import { type Carried, carriedTables } from './tables.ts'
@@ -37,30 +37,33 @@ async function removeFrom(pool: Pick<Pool, 'query'>, table: string, condition: s
 }
 
 async function removeAsOwner(
-  { owner, ownerUrl, name }: MovingHome,
+  { owner, name }: MovingHome,
   { name: table, of }: Carried,
   id: string,
   tell: (line: string) => void,
 ): Promise<void> {
   const { rowCount } = await owner.query(`select from ${table} where ${of(id)} limit 1`)
   if (rowCount === 0) return
-  const isKept =
-    (await owner.query(`select from pg_trigger where tgrelid = $1::regclass and tgname = 'append_only'`, [table]))
-      .rowCount === 1
-  const client = new pg.Client({ connectionString: ownerUrl, application_name: 'tillbook move' })
-  client.on('error', () => {})
-  await client.connect()
+  const kept = `select from pg_trigger where tgrelid = $1::regclass and tgname = 'append_only'`
+  const isKept = (await owner.query(kept, [table])).rowCount === 1
+  const client = await owner.connect()
+  const portion = async () => {
+    try {
+      await client.query('begin')
+      await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
+      if (isKept) await client.query(`alter table ${table} disable trigger append_only`)
+      const removed = await removeFrom(client, table, of(id))
+      if (isKept) await client.query(`select ops.append_only('${table}')`)
+      assertCommitted(await client.query('commit'))
+      return removed
+    } catch (error) {
+      await client.query('rollback')
+      throw error
+    }
+  }
   try {
-    const portion = () =>
-      inTransaction(owner, async (_, session) => {
-        await session.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
-        if (isKept) await session.query(`alter table ${table} disable trigger append_only`)
-        const removed = await removeFrom(session, table, of(id))
-        if (isKept) await session.query(`select ops.append_only('${table}')`)
-        return removed
-      })
     await emptied(() => patiently({ client, what: `${name}, removing from ${table},`, tell }, portion))
   } finally {
-    await client.end()
+    client.release(true)
   }
 }
