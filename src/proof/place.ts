@@ -145,7 +145,7 @@ export async function homeOf(pool: Pool): Promise<string | null> {
 async function newestHeads(pool: Pool): Promise<(Mark & { readonly hash: string })[]> {
   const { rows } = await pool.query<Mark & { readonly hash: string }>(
     `select company_id, revision, hash from ops.ledgers
-     where revision >= 0 and last_recorded_at <= clock_timestamp() and (move is null or move = 'leaving')
+     where revision >= 0 and last_recorded_at <= clock_timestamp() and coalesce(move, '') not in ('arriving', 'left')
      order by last_recorded_at desc limit $1`,
     [MARKS],
   )

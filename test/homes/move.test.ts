@@ -1,5 +1,9 @@
 import { expect } from 'chai'
+import { close } from '#homes/fence.ts'
+import { alone } from '#homes/move/alone.ts'
 import { moveCompany, STEPS, type Step, undoMove } from '#homes/move/move.ts'
+import { type Residence, residenceOf, switchTo } from '#homes/move/switch.ts'
+import { settleAbandoned } from '#homes/move/watch.ts'
 import { send, type TestCompany } from '../support/api.ts'
 import { rowsOf, tracesOf, useTwoHomes } from '../support/moving.ts'
 
@@ -65,6 +69,31 @@ describe('a company that moves', () => {
         expect(await tracesOf(databaseUrl, company.id), step).to.deep.equal([])
       expect(await rowsOf(homes.south.core.pool, company.id), step).to.equal(0)
     }
+  })
+
+  it('is opened again by whoever watches, once its command has ended; a switch that comes too late does not happen [HOME-56]', async () => {
+    const { company } = await shop()
+    const { pool } = homes.main.core
+    const known = (await residenceOf(pool, company.id)) as Residence
+    const main = { pool, name: 'main' }
+    await close(pool, company.id)
+    const moving = homes.moving(company.id)
+    await alone(moving, async () => expect(await settleAbandoned(main, pool)).to.deep.equal([]))
+    expect(await settleAbandoned(main, pool)).to.deep.equal([company.id])
+    expect(await switchTo(pool, company.id, known, 'south')).to.equal(false)
+    expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal([])
+  })
+
+  it('is opened where it lives now, if its command has ended right after the switch [HOME-56]', async () => {
+    const { company, cash } = await shop()
+    await failing(interrupted(company.id, 'switched'), 'switched')
+    const { pool } = homes.main.core
+    expect(await settleAbandoned({ pool: homes.south.core.pool, name: 'south' }, pool)).to.deep.equal([company.id])
+    expect(await settleAbandoned({ pool, name: 'main' }, pool)).to.deep.equal([])
+    expect((await inSouth(company, 'POST', '/sales', sale(cash))).status).to.equal(201)
+    await moveCompany(homes.moving(company.id))
+    expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal(['left'])
+    expect(await tracesOf(homes.south.databaseUrl, company.id)).to.deep.equal([])
   })
 
   it('is taken up wherever a move was interrupted, and then is whole [HOME-56]', async () => {

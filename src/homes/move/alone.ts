@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
 import { MoveRefused } from './move-refused.ts'
 import type { Move } from './moving-home.ts'
@@ -19,8 +20,7 @@ export async function alone<T>(
       const client = await owner.connect()
       holders.push(client)
       client.on('error', () => {})
-      const { rows } = await client.query<{ got: boolean }>(`select pg_try_advisory_lock(${LOCK}) as got`, [companyId])
-      if (!rows[0]?.got) throw new MoveRefused('busy', `company ${companyId} is being moved by another command`)
+      await lock(client, companyId)
     }
     return await work(async () => {
       for (const holder of holders) await holder.query('select')
@@ -30,5 +30,19 @@ export async function alone<T>(
       await holder.query('select pg_advisory_unlock_all()').catch(() => {})
       holder.release(true)
     }
+  }
+}
+
+/** Whoever looks after moves that were interrupted has it for a moment, and so has a command that was just killed. */
+const TRIES = 20
+const TRIED_EVERY_MS = 100
+
+/** @throws MoveRefused */
+async function lock(client: PoolClient, companyId: number): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    const { rows } = await client.query<{ got: boolean }>(`select pg_try_advisory_lock(${LOCK}) as got`, [companyId])
+    if (rows[0]?.got) return
+    if (tries === TRIES) throw new MoveRefused('busy', `company ${companyId} is being moved by another command`)
+    await delay(TRIED_EVERY_MS)
   }
 }
