@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
 import { type Addresses, addressesOf, type Config, configOf, MAIN, readConfig } from '#config/config.ts'
 import type { Directory } from '#homes/directory.ts'
-import type { Homes } from '#homes/homes.ts'
+import { homesIn } from '#homes/homes.ts'
+import type { DirectoryHooks } from '#homes/hooks.ts'
 import { assertHome, notAdded } from '#homes/identity.ts'
-import { Unavailable } from '#lib/unavailable.ts'
 import { masterKeysOf } from '#master-key/keys.ts'
 import type { Core, CoreOptions } from '#service/core.ts'
 import type { Context, NamedHome } from './verb.ts'
@@ -67,22 +67,6 @@ export function createContext(env: Readonly<Record<string, string | undefined>>)
   }
 }
 
-function homesIn(cores: ReadonlyMap<string, Core>): Homes<Core> {
-  const at = (name: string): Core => {
-    const core = cores.get(name)
-    if (!core) throw new Unavailable(`home ${name} was not opened`)
-    return core
-  }
-  return {
-    names: [...cores.keys()],
-    get main() {
-      return at(MAIN)
-    },
-    at,
-    present: () => [...cores].map(([name, home]) => ({ name, home })),
-  }
-}
-
 async function openDirectoryAt({ databaseUrl }: OpenPostgres): Promise<Directory> {
   const { openDirectory } = await import('#homes/directory.ts')
   return openDirectory({ databaseUrl, log: () => {} })
@@ -124,7 +108,7 @@ async function furtherPlace(config: Config, home: string, directory: Directory):
   return addressesOf(config, named)
 }
 
-interface Opening extends Omit<OpenPostgres, 'stop'>, Partial<Pick<CoreOptions, 'register' | 'reserve'>> {
+interface Opening extends Omit<OpenPostgres, 'stop'>, Partial<DirectoryHooks> {
   readonly config: Config
   readonly masterKeys: CoreOptions['masterKeys']
   readonly upgrades: boolean
@@ -135,7 +119,7 @@ interface Opened {
   close(): Promise<void>
 }
 
-async function open({ config, databaseUrl, ownerUrl, ...options }: Opening): Promise<Opened> {
+async function open({ config, databaseUrl, ownerUrl, onForgotten, ...options }: Opening): Promise<Opened> {
   const [{ coreSettings, openCore }, { createForgottenList }] = await Promise.all([
     import('#service/core.ts'),
     import('#wiping/forgotten-list.ts'),
@@ -153,8 +137,9 @@ async function open({ config, databaseUrl, ownerUrl, ...options }: Opening): Pro
     // A failure reaches the verb as well, and is told from there.
     log: () => {},
     onOutdated: () => {},
-    onForgotten: () => {
+    onForgotten(former) {
       hasForgotten = true
+      onForgotten?.(former)
     },
   })
   return {

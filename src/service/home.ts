@@ -79,17 +79,21 @@ export function createHome(options: HomeOptions): Home {
 
   return {
     async open(addresses, provider) {
+      const hooks = options.directory?.()
       const bare = await openCore({
         ...addresses,
         ...coreSettings(config),
         masterKeys: options.masterKeys(config),
-        ...options.directory?.(),
+        ...hooks,
         onKeyMade: (source) => logger.warn({ source }, KEY_MADE),
         onExcess: (privileges) => logger.warn({ privileges }, TOO_MIGHTY),
         queryConnections: QUERY_CONNECTIONS,
         log,
         onOutdated: succession.onReplaced,
-        onForgotten: forgotten.note,
+        onForgotten(former) {
+          forgotten.note()
+          hooks?.onForgotten(former)
+        },
         onGroup: metrics.onGroup,
       })
       closing.push(bare.close)
