@@ -14,11 +14,11 @@ interface Digest {
 
 /** Of rows as text: both homes have the same migrations, and so the same columns in the same order. */
 function digestOf(table: Carried, part: Part, companyId: number): string {
-  const { fresh = 'true', settled = 'false' } = table
+  const { settled = 'false' } = table
   const row = table.lasting ? `row(${table.lasting.join(', ')})` : 't'
   const is = part === 'settled' ? settled : `(${settled}) is not true`
   return `select count(*)::int as count, coalesce(sum(('x' || left(md5((${row})::text), 15))::bit(60)::bigint), 0)::text as sum
-    from ${table.name} t where ${table.of(String(companyId))} and (${fresh}) and (${is})`
+    from ${table.name} t where ${table.of(String(companyId))} and (${is})`
 }
 
 /** So often tables are looked at that differ: calls are counted, and people log in, while they are compared. */
@@ -31,7 +31,7 @@ export async function compareTables(
   settle: () => Promise<void>,
 ): Promise<void> {
   let tables = carriedTables(from.store).filter(
-    (table) => table.fresh !== 'false' && (part === 'rest' || table.settled),
+    (table) => table.isCompared !== false && (part === 'rest' || table.settled),
   )
   for (let tries = 1; ; tries += 1) {
     const differ: Carried[] = []

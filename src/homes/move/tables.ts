@@ -3,8 +3,8 @@ export interface Carried {
   readonly name: string
   /** Which rows are a company's, by the company's id as a number of SQL. */
   of(id: string): string
-  /** Kept for a while only: rows so old may have been purged in one home and not yet in the other, and are not compared. */
-  readonly fresh?: string
+  /** False: something else proves it, or nobody relies on it. */
+  readonly isCompared?: false
   /** Rows that do not change any more once they are some time old: they are compared before writes are refused. */
   readonly settled?: string
   /** The table is written while writes are refused, as calls are counted: only these columns are compared. */
@@ -26,51 +26,45 @@ const LEDGER: Carried = {
   name: 'ledger.events',
   of: (id) => `stream = 'company-${id}'`,
   // Its hashes are verified, which says more.
-  fresh: 'false',
+  isCompared: false,
   isOwners: true,
 }
 
-const since = (column: string, age: string) => `${column} > now() - interval '${age}'`
 /** Long enough for whatever was begun with a row to be over. */
 const before = (column: string) => `${column} < now() - interval '10 minutes'`
 
 /** What logical replication carries, apart from the ledger. */
 const OPERATIONS: readonly Carried[] = [
-  ofCompany('idempotent_answers', { fresh: since('created_at', '23 hours'), settled: before('created_at') }),
+  ofCompany('idempotent_answers', { settled: before('created_at') }),
   ofCompany('api_key_secrets'),
   ofCompany('api_key_uses', { lasting: ['api_key_id'] }),
   ofCompany('quotas', { lasting: ['company_id'] }),
   ofCompany('webhook_secrets'),
   ofCompany('webhook_sequences'),
-  ofCompany('webhook_messages', { fresh: since('created_at', '29 days'), settled: before('created_at') }),
+  ofCompany('webhook_messages', { settled: before('created_at') }),
   ofCompany('webhook_deliveries', {
-    fresh: since('created_at', '29 days'),
     settled: `${before('created_at')} and status <> 'pending'`,
   }),
   ofCompany('webhook_health'),
-  ofCompany('webhook_replays', { fresh: `coalesce(${since('finished_at', '1 day')}, true)` }),
+  ofCompany('webhook_replays'),
   ofCompany('webhook_replay_days'),
   ofCompany('notices'),
   ofCompany('sync_tokens', {
-    fresh: `revoked_at is null and coalesce(${since('expires_at', '0 days')}, true)`,
     lasting: ['hash', 'user_id', 'created_at', 'expires_at', 'generation', 'person_generation'],
   }),
   ofCompany('sessions', {
-    fresh: `revoked_at is null and ${since('expires_at', '0 days')}`,
     lasting: ['hash', 'user_id', 'created_at', 'expires_at', 'generation', 'person_generation'],
   }),
   ofCompany('refused_sales'),
   ofCompany('store_secrets'),
   ofCompany('payment_notifications', {
-    fresh: since('received_at', '89 days'),
     settled: before('received_at'),
     lasting: ['id', 'order_id', 'request_id', 'received_at'],
   }),
   ofCompany('payment_notification_hours', {
-    fresh: since('hour', '399 days'),
     lasting: ['store_id', 'hour', 'is_signed'],
   }),
-  ofCompany('payment_sweeps', { fresh: since('attempted_at', '29 days') }),
+  ofCompany('payment_sweeps'),
   ofCompany('invitations'),
   ofCompany('invitation_counts'),
   ofCompany('person_keys'),
@@ -81,10 +75,10 @@ const OPERATIONS: readonly Carried[] = [
   ofCompany('table_checks', { lasting: ['company_id'] }),
   ofCompany('downloads', { lasting: ['id', 'user_id', 'what', 'subject', 'begun_at'] }),
   // Tells how far replication has come.
-  ofCompany('move_marks', { fresh: 'false' }),
+  ofCompany('move_marks', { isCompared: false }),
   { name: 'ops.trees', of: byLog },
   // Held against the root of its tree whenever it is used, and made anew where it is another's (PROOF-5).
-  { name: 'ops.tree_tiles', of: byLog, fresh: 'false' },
+  { name: 'ops.tree_tiles', of: byLog, isCompared: false },
 ]
 
 /** Tables that stay as they are in both homes, each with why. */
