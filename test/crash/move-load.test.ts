@@ -5,12 +5,22 @@ import { v7 as uuidv7 } from 'uuid'
 import { verifyLedger } from '#audit/verify.ts'
 import { switchOffWebhook } from '#commands/webhooks.ts'
 import { moveCompany } from '#homes/move/move.ts'
+import { accept, command } from '#ledger/command.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { startWebhooks } from '#webhooks/start.ts'
 import { type Reply, send, type TestApi, type TestCompany } from '../support/api.ts'
+import { customerCreated } from '../support/facts.ts'
 import { useTwoHomes } from '../support/moving.ts'
+import { DEPTH } from '../support/random.ts'
 import { until } from '../support/wait.ts'
 import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
+
+/** Accepts whatever it is told. */
+const recordEvents = command<readonly NewEvent[]>({
+  needs: () => [],
+  decide: (_rows, events) => accept('created', events[0]?.subject ?? '', events),
+})
 
 /** Sellers that call at once. */
 const SELLERS = 4
@@ -54,6 +64,28 @@ describe('a company that moves while it sells', () => {
     await expectDelivered(company.id, webhook)
   })
 
+  const EVENTS = 20_000
+
+  it(`refuses writes no longer for ${EVENTS} events [HOME-54]`, async function () {
+    // Making them takes longer than everything else.
+    if (DEPTH === 1) this.skip()
+    const company = await homes.main.company()
+    await homes.register(company.id)
+    const cash = await company.paymentType('cash')
+    for (let made = 0; made < EVENTS; made += 500) {
+      const events = Array.from({ length: 500 }, (_, n) => customerCreated({ id: made + n + 1 }))
+      await company.run(recordEvents, events)
+    }
+    const market = openMarket(company, cash)
+    const lines: string[] = []
+    const report = await moveCompany(homes.moving(company.id, { tell: (line) => lines.push(line) }))
+    const { sold, seen, errors } = await market.close()
+    console.log(`      ${report.revision + 1} events, ${report.refused_ms} ms`, lines)
+    expect(errors).to.deep.equal([])
+    expect(report.refused_ms).to.be.lessThan(2_000)
+    expect(seen.size).to.equal(sold.length)
+  })
+
   function dispatcherOf({ core, databaseUrl }: TestApi) {
     return startWebhooks({
       databaseUrl,
@@ -86,7 +118,7 @@ describe('a company that moves while it sells', () => {
   }
 
   /** Sellers and a poller, who go where the company is, as those whom a front leads there; writes are repeated under their keys. */
-  function openMarket({ key }: TestCompany, cash: number) {
+  function openMarket({ id, key }: TestCompany, cash: number) {
     const sold: number[] = []
     const seen = new Set<number>()
     const errors: string[] = []
@@ -95,7 +127,8 @@ describe('a company that moves while it sells', () => {
     const call = async (method: string, path: string, body?: unknown, headers = {}): Promise<Reply> => {
       for (;;) {
         const { rows } = await homes.main.core.pool.query<{ home: string }>(
-          "select home from ops.company_homes where home = 'south'",
+          "select home from ops.company_homes where company_id = $1 and home = 'south'",
+          [id],
         )
         home = rows.length > 0 ? homes.south : homes.main
         const reply = await send(`${home.url}/api/v1${path}`, method, body, {
