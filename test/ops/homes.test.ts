@@ -10,11 +10,12 @@ import { NotThatHome } from '#homes/identity.ts'
 import { UnfitPostgres } from '#lib/unfit-postgres.ts'
 import { createFleet, type Fleet } from '../service/fleet.ts'
 import { type Json, send } from '../support/api.ts'
+import { type CutProxy, startCutProxy } from '../support/cut-proxy.ts'
 import { cloneDatabase, ownerUrlOf, TEMPLATES, useDatabase } from '../support/database.ts'
 import { southOf } from '../support/homes.ts'
 import { MASTER_KEY } from '../support/master-key.ts'
 import type { Service } from '../support/process.ts'
-import { administer, onDatabase } from '../support/server.ts'
+import { onDatabase } from '../support/server.ts'
 import { until } from '../support/wait.ts'
 import { startReceiver } from '../webhooks/receiver.ts'
 
@@ -29,6 +30,8 @@ describe('processes with two homes', function () {
   let env: Record<string, string>
   let dataDir: string
   let south: string
+  let southOwner: string
+  let network: CutProxy
   let [first, second] = [] as unknown as [Service, Service]
   let companies: Json[]
   let keys: string[]
@@ -58,13 +61,16 @@ describe('processes with two homes', function () {
 
   before(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'tillbook-homes-'))
-    south = southOf(database.url)
-    const name = new URL(south).pathname.slice(1)
-    await cloneDatabase(name, 'template0')
+    const place = new URL(southOf(database.url))
+    await cloneDatabase(place.pathname.slice(1), 'template0')
+    network = await startCutProxy(place.hostname, Number(place.port))
+    const owner = new URL(ownerUrlOf(place.href))
+    place.port = owner.port = String(network.port)
+    ;[south, southOwner] = [place.href, owner.href]
     env = {
       DATABASE_URL: database.url,
       HOMES: `south=${south}`,
-      HOMES_OWNER_URLS: `south=${ownerUrlOf(south)}`,
+      HOMES_OWNER_URLS: `south=${southOwner}`,
       DATA_DIR: dataDir,
       MASTER_KEY,
       ALLOW_UNDURABLE_POSTGRES: 'true',
@@ -73,6 +79,7 @@ describe('processes with two homes', function () {
   })
   after(async () => {
     await fleet.close()
+    await network.close()
     await rm(dataDir, { recursive: true })
   })
 
@@ -176,8 +183,9 @@ describe('processes with two homes', function () {
     expect(told.status).to.equal(200)
     const receiver = await startReceiver()
     try {
-      await call(second, 1, 'POST', '/webhooks', { url: receiver.url, events: ['customer.created'] })
-      await call(second, 1, 'POST', '/customers', { name: 'Caio' })
+      const made = await call(second, 1, 'POST', '/webhooks', { url: receiver.url, events: ['customer.created'] })
+      expect(made.status).to.equal(201)
+      await call(second, 1, 'POST', `/webhooks/${made.body.data.id}/test`)
       await until(() => receiver.received.length === 1, { timeout_ms: 20_000 })
     } finally {
       await receiver.close()
@@ -207,11 +215,7 @@ describe('processes with two homes', function () {
   })
 
   it('go on with one home while another is away, and serve it again by themselves [HOME-5, HOME-6]', async () => {
-    const name = new URL(south).pathname.slice(1)
-    await administer(ownerUrlOf(database.url), async (client) => {
-      await client.query(`alter database ${name} allow_connections false`)
-      await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
-    })
+    network.cut()
     const late = await fleet.start('api', { ...env, ROLES: 'api' })
     for (const service of [first, late]) {
       expect((await call(service, 0, 'GET', '/me')).status).to.equal(200)
@@ -229,9 +233,7 @@ describe('processes with two homes', function () {
     }
     expect((await readiness(first)).parts).to.deep.equal({ postgres: 'up', home_south: 'down' })
     expect((await readiness(late)).parts.home_south).to.equal('away')
-    await administer(ownerUrlOf(database.url), (client) =>
-      client.query(`alter database ${name} allow_connections true`),
-    )
+    network.mend()
     for (const service of [first, late])
       await until(async () => (await call(service, 1, 'GET', '/me')).status === 200, { timeout_ms: 60_000 })
     expect(await late.stop()).to.equal(0)
@@ -239,7 +241,7 @@ describe('processes with two homes', function () {
 
   it('take no other database for a home than the one that was added [HOME-9]', async () => {
     env.HOMES = `north=${south}`
-    env.HOMES_OWNER_URLS = `north=${ownerUrlOf(south)}`
+    env.HOMES_OWNER_URLS = `north=${southOwner}`
     expect(await refused('home', 'add', 'north')).to.be.instanceOf(UnfitPostgres)
     env.HOMES = `south=${database.url}?application_name=x`
     env.HOMES_OWNER_URLS = ''
