@@ -9,7 +9,7 @@ import { compareTables } from './compare.ts'
 import { removeFiles } from './files.ts'
 import { MoveRefused } from './move-refused.ts'
 import type { Move } from './moving-home.ts'
-import { BEGINNING, type Head, headIn, replayTo, verifyLedgerTo } from './replay.ts'
+import { BEGINNING, createReplayPool, type Head, headIn, replayTo, verifyLedgerTo } from './replay.ts'
 import { caughtUp, copied, endReplication, isWhole, lookAtReplication, replicate } from './replication.ts'
 import { type Residence, residenceOf, retractSwitch, switchTo } from './switch.ts'
 import { wipe } from './wipe.ts'
@@ -47,6 +47,7 @@ export interface Moving extends Move {
 /** Under the lock of the move. */
 interface Held extends Moving {
   readonly assertAlone: () => Promise<void>
+  readonly replayPool: Pool
 }
 
 export interface MoveReport {
@@ -76,7 +77,7 @@ export async function moveCompany(moving: Moving): Promise<MoveReport> {
     // A switch that an earlier run has sent may be under way still.
     const known = await retractSwitch(main, companyId)
     if (known?.home !== to.name && known?.home !== from.name) throw livesIn(companyId, known)
-    const closedAt = known.home === from.name ? await bring({ ...moving, assertAlone }) : null
+    const closedAt = known.home === from.name ? await brought(moving, assertAlone) : null
     const { revision } = await headIn(to, companyId)
     await open(to.pool, companyId)
     const refused_ms = closedAt && Math.round(performance.now() - closedAt)
@@ -97,6 +98,15 @@ export async function undoMove(moving: Moving): Promise<void> {
     if (known?.home !== moving.from.name) throw livesIn(moving.companyId, known)
     await undo(moving)
   })
+}
+
+async function brought(moving: Moving, assertAlone: () => Promise<void>): Promise<number> {
+  const replayPool = createReplayPool(moving.to)
+  try {
+    return await bring({ ...moving, assertAlone, replayPool })
+  } finally {
+    await replayPool.end()
+  }
 }
 
 /** Up to the switch: returns since when writes have been refused. Whatever happens before it, the company is open where it lives. */
@@ -167,15 +177,15 @@ const emptyLedger = (pool: Pool, companyId: number) =>
   )
 
 /** Brings the read model of the target to where the ledger is now. */
-async function follow(moving: Moving, withinMs = BRINGS_MS): Promise<Head> {
+async function follow(moving: Held, withinMs = BRINGS_MS): Promise<Head> {
   const head = await headIn(moving.from, moving.companyId)
   await caughtUp(moving, withinMs)
-  await replayTo(moving, head.revision)
+  await replayTo(moving, moving.replayPool, head.revision)
   return head
 }
 
 /** Repeated until little is behind; each pass is shorter than the one before. */
-async function nearly(moving: Moving, verified: Head): Promise<Head> {
+async function nearly(moving: Held, verified: Head): Promise<Head> {
   for (let done = verified; ; ) {
     const next = await follow(moving)
     await verifyLedgerTo(moving, done, next)
@@ -225,7 +235,7 @@ async function whileClosed(moving: Held, verified: Head): Promise<number> {
 }
 
 /** What has come since, and what only now stands still. */
-async function rest(moving: Moving, verified: Head): Promise<void> {
+async function rest(moving: Held, verified: Head): Promise<void> {
   const { onStep = async () => {} } = moving
   const head = await follow(moving, CLOSED_MS)
   await verifyLedgerTo(moving, verified, head)

@@ -1,3 +1,4 @@
+import type { Pool } from 'pg'
 import { storedEvents } from '#audit/verify.ts'
 import { type Anchor, walk } from '#audit/walk.ts'
 import { type Envelope, GENESIS_HASH, streamOf } from '#ledger/envelope.ts'
@@ -30,35 +31,34 @@ export async function headIn({ pool }: Pick<MovingHome, 'pool'>, companyId: numb
 /** Events of one transaction, so that no memory, lock or time grows with the ledger. */
 const PORTION = 5_000
 
+/** Connections on which a read model is made: one. They are there before writes are refused. */
+export const createReplayPool = ({ databaseUrl, model }: MovingHome): Pool =>
+  createPool(databaseUrl, {
+    max: 1,
+    pipeline: true,
+    keyLookupsOnly: true,
+    read_schemas: readSchemasOf(model),
+    statement_timeout_ms: 0,
+    application_name: 'tillbook move',
+  })
+
 /**
  * Makes the read model of a company that arrives, up to a revision that has arrived with its keys: rows only, as a rebuild does.
  * What its events made beside it (deliveries, stored answers) is carried (HOME-53).
  */
-export async function replayTo({ companyId, to, tell }: Move, revision: number): Promise<void> {
-  const pool = createPool(to.databaseUrl, {
-    max: 1,
-    pipeline: true,
-    keyLookupsOnly: true,
-    read_schemas: readSchemasOf(to.model),
-    statement_timeout_ms: 0,
-    application_name: 'tillbook move',
-  })
-  try {
-    for (;;) {
-      const { revision: done } = await headIn(to, companyId)
-      if (done >= revision) return
-      const upTo = Math.min(revision, done + PORTION)
-      await replayPortion({ companyId, to }, pool, upTo)
-      if (revision - done > PORTION) tell(`replayed: ${upTo + 1} of ${revision + 1} events`)
-    }
-  } finally {
-    await pool.end()
+export async function replayTo({ companyId, to, tell }: Move, pool: Pool, revision: number): Promise<void> {
+  for (;;) {
+    const { revision: done } = await headIn(to, companyId)
+    if (done >= revision) return
+    const upTo = Math.min(revision, done + PORTION)
+    await replayPortion({ companyId, to }, pool, upTo)
+    if (revision - done > PORTION) tell(`replayed: ${upTo + 1} of ${revision + 1} events`)
   }
 }
 
 async function replayPortion(
   { companyId, to }: Pick<Move, 'companyId' | 'to'>,
-  pool: ReturnType<typeof createPool>,
+  pool: Pool,
   upTo: number,
 ): Promise<void> {
   await inTransaction(pool, async (tx, client) => {
