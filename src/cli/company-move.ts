@@ -1,7 +1,8 @@
 import { v7 as uuidv7 } from 'uuid'
 import { configOf } from '#config/config.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
-import { type Moving, moveCompany, undoMove } from '#homes/move/move.ts'
+import { moveCompany, undoMove } from '#homes/move/move.ts'
+import type { Moving } from '#homes/move/moving.ts'
 import type { MovingHome } from '#homes/move/moving-home.ts'
 import { type Context, idOf, Refused, type Verbs } from './verb.ts'
 

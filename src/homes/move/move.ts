@@ -1,54 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { GENESIS_HASH } from '#ledger/envelope.ts'
-import { arrive, close, leave, open, pause } from '../fence.ts'
+import { arrive, leave, open } from '../fence.ts'
 import { alone } from './alone.ts'
-import { complete } from './arrival.ts'
 import { check } from './checks.ts'
+import { BRINGS_MS, CLOSED_MS, follow, whileClosed } from './closed.ts'
 import { compareTables } from './compare.ts'
 import { removeFiles } from './files.ts'
 import { MoveRefused } from './move-refused.ts'
-import type { Move } from './moving-home.ts'
-import { BEGINNING, createReplayPool, type Head, headIn, replayTo, verifyLedgerTo } from './replay.ts'
+import { type Held, livesIn, type Moving, type Step } from './moving.ts'
+import { BEGINNING, createReplayPool, type Head, headIn, verifyLedgerTo } from './replay.ts'
 import { caughtUp, copied, endReplication, isWhole, lookAtReplication, replicate } from './replication.ts'
-import { type Residence, residenceOf, retractSwitch, switchTo } from './switch.ts'
+import { retractSwitch } from './switch.ts'
 import { wipe } from './wipe.ts'
-
-/** What a move comes through, in this order; after each of them it may be interrupted (HOME-56). */
-export const STEPS = [
-  'checked',
-  'arriving',
-  'replicating',
-  'copied',
-  'replayed',
-  'verified',
-  'paused',
-  'closed',
-  'completed',
-  'compared',
-  'switched',
-  'opened',
-  'left',
-  'drained',
-  'unlinked',
-  'wiped',
-] as const
-export type Step = (typeof STEPS)[number]
-
-export interface Moving extends Move {
-  /** Where the directory is. */
-  readonly main: Pool
-  /** Whether the rows of the home that it has left stay there. */
-  readonly keep?: boolean
-  /** Hears of each step when it is done. */
-  readonly onStep?: (step: Step) => Promise<void>
-}
-
-/** Under the lock of the move. */
-interface Held extends Moving {
-  readonly assertAlone: () => Promise<void>
-  readonly replayPool: Pool
-}
 
 export interface MoveReport {
   readonly company_id: number
@@ -60,12 +24,9 @@ export interface MoveReport {
   readonly refused_ms: number | null
 }
 
-/** Writes are refused for no longer; what takes longer is given up, and tried again (HOME-54). */
-const CLOSED_MS = 1_500
 const TRIES = 5
 /** So little may be behind when writes begin to be refused. */
 const NEARLY_DONE = 100
-const BRINGS_MS = 60_000
 
 /**
  * Moves a company from one home to another while it sells (HOME-50). A move that was interrupted is taken up where it was, by the
@@ -87,9 +48,6 @@ export async function moveCompany(moving: Moving): Promise<MoveReport> {
     return { company_id: companyId, from: from.name, to: to.name, revision, refused_ms }
   })
 }
-
-const livesIn = (companyId: number, known: Residence | null): MoveRefused =>
-  new MoveRefused('company', `company ${companyId} lives in ${known?.home ?? 'no home'}`)
 
 /** Ends a move that has not come to its switch: nothing of it is left behind (HOME-56). @throws MoveRefused after the switch */
 export async function undoMove(moving: Moving): Promise<void> {
@@ -176,14 +134,6 @@ const emptyLedger = (pool: Pool, companyId: number) =>
     [companyId, GENESIS_HASH],
   )
 
-/** Brings the read model of the target to where the ledger is now. */
-async function follow(moving: Held, withinMs = BRINGS_MS): Promise<Head> {
-  const head = await headIn(moving.from, moving.companyId)
-  await caughtUp(moving, withinMs)
-  await replayTo(moving, moving.replayPool, head.revision)
-  return head
-}
-
 /** Repeated until little is behind; each pass is shorter than the one before. */
 async function nearly(moving: Held, verified: Head): Promise<Head> {
   for (let done = verified; ; ) {
@@ -205,92 +155,6 @@ async function verify(moving: Moving, head: Head): Promise<void> {
   const [difference] = tables.differences
   if (difference) throw new MoveRefused('differs', `the read model of ${to.name} differs, in ${difference.table}`)
   await compareTables(moving, 'settled', () => caughtUp(moving, BRINGS_MS))
-}
-
-/** From the refusal of writes to the switch. Returns since when they have been refused. */
-async function whileClosed(moving: Held, verified: Head): Promise<number> {
-  const { companyId, from, main, onStep = async () => {} } = moving
-  const known = await residenceOf(main, companyId)
-  if (known?.home !== from.name) throw livesIn(companyId, known)
-  let working: Promise<void> = Promise.resolve()
-  let closedAt = performance.now()
-  try {
-    await pause(from.pool, companyId)
-    await onStep('paused')
-    await close(from.pool, companyId)
-    closedAt = performance.now()
-    await onStep('closed')
-    working = rest(moving, verified)
-    await within(CLOSED_MS, working)
-    await moving.assertAlone()
-  } catch (error) {
-    await open(from.pool, companyId)
-    // What still runs would be in the way of the next try.
-    await working.catch(() => {})
-    throw error
-  }
-  await switched(moving, known)
-  await onStep('switched')
-  return closedAt
-}
-
-/** What has come since, and what only now stands still. */
-async function rest(moving: Held, verified: Head): Promise<void> {
-  const { onStep = async () => {} } = moving
-  const head = await follow(moving, CLOSED_MS)
-  await verifyLedgerTo(moving, verified, head)
-  await complete(moving)
-  await onStep('completed')
-  await compareTables(moving, 'rest', () => caughtUp(moving, CLOSED_MS))
-  await onStep('compared')
-}
-
-/** @throws MoveRefused `slow` where it takes longer */
-async function within(limitMs: number, working: Promise<void>): Promise<void> {
-  const ended = new AbortController()
-  const tooLong = delay(limitMs, null, { signal: ended.signal }).then(() => {
-    throw new MoveRefused('slow', `what is left is not done within ${limitMs} ms`)
-  })
-  tooLong.catch(() => {})
-  // Heard of by whoever waits for it.
-  working.catch(() => {})
-  try {
-    await Promise.race([working, tooLong])
-  } finally {
-    ended.abort()
-  }
-}
-
-/** The outcome of a switch is not known, nor can it be found out: nobody may open the company anywhere before it is. */
-export class SwitchUnknown extends Error {
-  override readonly name = 'SwitchUnknown'
-}
-
-const ASKED_EVERY_MS = 500
-const ASKED_TIMES = 60
-
-/** Has the directory switch, or knows that it does not. @throws MoveRefused where it has not, and the company is open again; SwitchUnknown */
-async function switched({ main, companyId, from, to, tell }: Moving, known: Residence): Promise<void> {
-  for (let tries = 0; tries < ASKED_TIMES; tries += 1) {
-    try {
-      const isDone =
-        tries === 0
-          ? await switchTo(main, companyId, known, to.name)
-          : (await retractSwitch(main, companyId))?.home === to.name
-      if (isDone) return
-      await open(from.pool, companyId)
-      throw new MoveRefused('slow', 'the directory was told something else meanwhile')
-    } catch (error) {
-      if (error instanceof MoveRefused) throw error
-      tell(
-        `the directory does not answer (${(error as Error).message}): it is asked again whether the company has moved`,
-      )
-      await delay(ASKED_EVERY_MS)
-    }
-  }
-  throw new SwitchUnknown(
-    `nobody knows whether company ${companyId} has moved: repeat the command once the directory answers`,
-  )
 }
 
 /** After the switch, once the company is open there: ends what is left of it here. Repeatable. */
