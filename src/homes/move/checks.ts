@@ -105,6 +105,8 @@ async function assertAlike(from: MovingHome, to: MovingHome): Promise<void> {
   const [here, there] = await Promise.all([from, to].map(({ owner }) => traitsOf(owner)))
   for (const [trait, obstacle, message] of TRAITS)
     refuseUnless(here?.[trait] === there?.[trait], obstacle, `${from.name} and ${to.name} ${message}`)
+  // While it is being changed there are two.
+  refuseUnless(!here?.master_keys.includes(','), 'settings', 'the master key is being changed: finish that before')
   refuseUnless(here?.model === from.model.version, 'versions', `the tables of ${from.name} are another version's`)
 }
 

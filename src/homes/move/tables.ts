@@ -76,8 +76,8 @@ const OPERATIONS: readonly Carried[] = [
   ofCompany('downloads', { lasting: ['id', 'user_id', 'what', 'subject', 'begun_at'] }),
   // Tells how far replication has come.
   ofCompany('move_marks', { isCompared: false }),
-  { name: 'ops.trees', of: byLog },
-  // Held against the root of its tree whenever it is used, and made anew where it is another's (PROOF-5).
+  // Held against their log whenever they are used, and made anew where they are another's (PROOF-5).
+  { name: 'ops.trees', of: byLog, isCompared: false },
   { name: 'ops.tree_tiles', of: byLog, isCompared: false },
 ]
 
