@@ -2,9 +2,11 @@ import { expect } from 'chai'
 import { close } from '#homes/fence.ts'
 import { alone } from '#homes/move/alone.ts'
 import { moveCompany, undoMove } from '#homes/move/move.ts'
+import { MoveRefused } from '#homes/move/move-refused.ts'
 import { STEPS, type Step } from '#homes/move/moving.ts'
 import { type Residence, residenceOf, switchTo } from '#homes/move/switch.ts'
 import { settleAbandoned } from '#homes/move/watch.ts'
+import { ensureLedger } from '#ledger/ledgers.ts'
 import { send, type TestCompany } from '../support/api.ts'
 import { rowsOf, tracesOf, useTwoHomes } from '../support/moving.ts'
 
@@ -62,7 +64,7 @@ describe('a company that moves', () => {
 
   it('is open again wherever a move fails before the switch, and undone without a trace [HOME-56]', async () => {
     const { company, cash } = await shop()
-    for (const step of ['arriving', 'replicating', 'compared'] as const) {
+    for (const step of ['replicating', 'compared'] as const) {
       await failing(interrupted(company.id, step), step)
       expect((await company.post('/sales', sale(cash))).status, step).to.equal(201)
       await undoMove(homes.moving(company.id))
@@ -97,6 +99,39 @@ describe('a company that moves', () => {
     expect(await tracesOf(homes.south.databaseUrl, company.id)).to.deep.equal([])
   })
 
+  it('stays, open and without a trace, where a row came along that is another one [HOME-54]', async () => {
+    const { company, cash } = await shop()
+    await company.post('/sales', sale(cash), { 'idempotency-key': 'b' })
+    const spoil = async (step: Step) => {
+      if (step !== 'verified') return
+      const changed = `update ops.idempotent_answers set status = 200 where company_id = $1`
+      expect((await homes.south.core.pool.query(changed, [company.id])).rowCount).to.equal(1)
+    }
+    expect(await refusalOf(moveCompany(homes.moving(company.id, { onStep: spoil })))).to.equal('differs')
+    expect((await company.post('/sales', sale(cash))).status).to.equal(201)
+    for (const { databaseUrl } of [homes.main, homes.south])
+      expect(await tracesOf(databaseUrl, company.id)).to.deep.equal([])
+    expect(await rowsOf(homes.south.core.pool, company.id)).to.equal(0)
+  })
+
+  it('is refused before anything is changed where it cannot be [HOME-59]', async () => {
+    const { company } = await shop()
+    const { id } = company
+    await alone(homes.moving(id), async () => expect(await refusalOf(moveCompany(homes.moving(id)))).to.equal('busy'))
+    const south = homes.south.core.pool
+    await ensureLedger(south, id)
+    expect(await refusalOf(moveCompany(homes.moving(id)))).to.equal('company')
+    await south.query('delete from ops.ledgers where company_id = $1', [id])
+    await south.query(`update ops.read_model set version = version || 'x'`)
+    expect(await refusalOf(moveCompany(homes.moving(id)))).to.equal('versions')
+    await south.query(`update ops.read_model set version = left(version, -1)`)
+    const { from, to } = homes.moving(id)
+    expect(await refusalOf(moveCompany(homes.moving(id, { from: { ...from, owner: from.pool } })))).to.equal('rights')
+    expect(await refusalOf(moveCompany(homes.moving(id, { to: { ...to, owner: to.pool } })))).to.equal('rights')
+    expect(await refusalOf(moveCompany(homes.moving(id + 1_000)))).to.equal('company')
+    for (const { databaseUrl } of [homes.main, homes.south]) expect(await tracesOf(databaseUrl, id)).to.deep.equal([])
+  })
+
   it('is taken up wherever a move was interrupted, and then is whole [HOME-56]', async () => {
     const { company, cash } = await shop()
     for (const step of BEFORE_SWITCH) {
@@ -113,6 +148,12 @@ describe('a company that moves', () => {
     expect(await rowsOf(homes.main.core.pool, company.id)).to.equal(0)
   })
 })
+
+const refusalOf = (work: Promise<unknown>): Promise<string | null> =>
+  work.then(
+    () => null,
+    (error) => (error instanceof MoveRefused ? error.obstacle : String(error)),
+  )
 
 async function failing(work: Promise<unknown>, step: Step): Promise<void> {
   const error = await work.then(
