@@ -86,8 +86,8 @@ export const COMMANDS = {
 
   'company move': {
     summary:
-      'moves a company to another home while it sells; interrupted: run it again, or with --undo, which leaves it where it is; --keep leaves its rows where it was',
-    flags: { company: required('ID'), to: required('HOME'), undo: toggle, keep: toggle },
+      'moves a company to another home while it sells; interrupted: run it again, or with --undo, which leaves it where it is; --keep leaves its rows where it was; they are removed after --wait (60), which longer answers may need',
+    flags: { company: required('ID'), to: required('HOME'), undo: toggle, keep: toggle, wait: optional('SECONDS') },
     positional: 'company',
   },
   'company list': { summary: 'lists the companies', flags: {} },

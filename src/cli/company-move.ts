@@ -1,10 +1,11 @@
 import { v7 as uuidv7 } from 'uuid'
+import { z } from 'zod'
 import { configOf } from '#config/config.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { moveCompany, undoMove } from '#homes/move/move.ts'
 import type { Moving } from '#homes/move/moving.ts'
 import type { MovingHome } from '#homes/move/moving-home.ts'
-import { type Context, idOf, Refused, type Verbs } from './verb.ts'
+import { type Context, checked, idOf, Refused, type Verbs } from './verb.ts'
 
 /** Does what takes a home's owner, and the database as whoever works on it sees it. */
 async function withHome<T>(context: Context, name: string, work: (home: MovingHome) => Promise<T>): Promise<T> {
@@ -37,10 +38,21 @@ async function leftFor(context: Context, companyId: number, to: string): Promise
   return rows[0].other_home
 }
 
+const WAIT = 'deve ser um número de segundos de 0 a 3600'
+/** Seconds as typed. */
+const Wait = z.object({
+  answersMs: z
+    .string()
+    .regex(/^\d{1,4}$/, WAIT)
+    .transform((seconds) => Number(seconds) * 1_000)
+    .refine((ms) => ms <= 3_600_000, WAIT),
+})
+
 export const verbs: Verbs<'company move'> = {
   'company move': {
-    async run(context, { company, to, undo, keep }) {
+    async run(context, { company, to, undo, keep, wait = '60' }) {
       const companyId = idOf(company)
+      const { answersMs } = checked(Wait, { answersMs: wait })
       const leaves = await leftFor(context, companyId, to)
       const { pool: main } = await context.core()
       return withHome(context, leaves, (from) =>
@@ -52,6 +64,7 @@ export const verbs: Verbs<'company move'> = {
             main,
             tell: (line) => process.stderr.write(`${line}\n`),
             newId: uuidv7,
+            answersMs,
             keep: keep !== undefined,
           }
           if (undo === undefined) return moveCompany(moving)

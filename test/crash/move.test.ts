@@ -73,7 +73,7 @@ describe('a move that is killed', () => {
     ]
     for (let kill = 0; kill < KILLS; kill += 1) {
       const { to, there, here } = ends[kill % 2] as (typeof ends)[number]
-      const words = ['company', 'move', String(company.id), '--to', to]
+      const words = ['company', 'move', String(company.id), '--to', to, '--wait', '0']
       await killedAfter(env, 300 + Math.round(Math.random() * LONGEST_MS), ...words)
       const moved = await done(...words).catch((error: Error) => {
         // The killed one had ended already.

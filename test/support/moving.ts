@@ -41,6 +41,7 @@ export function useTwoHomes(options: TestApiOptions = {}): TwoHomes {
         main: main.core.pool,
         tell: () => {},
         newId: uuidv7,
+        answersMs: 0,
         ...more,
       }),
       async register(...ids) {

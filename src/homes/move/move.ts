@@ -159,7 +159,7 @@ async function verify(moving: Moving, head: Head): Promise<void> {
 
 /** After the switch, once the company is open there: ends what is left of it here. Repeatable. */
 async function finish(moving: Moving): Promise<void> {
-  const { companyId, from, keep = false, tell, onStep = async () => {} } = moving
+  const { companyId, from, answersMs, keep = false, tell, onStep = async () => {} } = moving
   await leave(from.pool, companyId)
   await onStep('left')
   // Calls were counted, and people logged in, while writes were refused.
@@ -167,6 +167,8 @@ async function finish(moving: Moving): Promise<void> {
   await onStep('drained')
   await endReplication(moving)
   await onStep('unlinked')
+  tell(`answers that were begun in ${from.name} may take ${answersMs / 1_000} s more`)
+  await delay(answersMs)
   await removeFiles(from, companyId)
   if (!keep) {
     await wipe(from, companyId, tell)

@@ -27,6 +27,8 @@ export type Step = (typeof STEPS)[number]
 export interface Moving extends Move {
   /** Where the directory is. */
   readonly main: Pool
+  /** For so long answers that were begun before the company left may still read its rows there. */
+  readonly answersMs: number
   /** Whether the rows of the home that it has left stay there. */
   readonly keep?: boolean
   /** Hears of each step when it is done. */
