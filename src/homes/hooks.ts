@@ -1,3 +1,4 @@
+import type { Pool } from 'pg'
 import type { Reserve } from '#ledger/write/reserve.ts'
 import type { FormerEmails } from '#wiping/reactor.ts'
 import { forgetEmails, type Persons } from './persons.ts'
@@ -9,6 +10,8 @@ export interface DirectoryHooks {
   readonly register: (companyId: number) => Promise<void>
   readonly reserve: Reserve
   readonly onForgotten: (former: readonly FormerEmails[]) => void
+  /** Where what is known of logins is kept. */
+  readonly logins: () => Pool
 }
 
 export function hooksOf(over: Persons, home: string): DirectoryHooks {
@@ -19,6 +22,7 @@ export function hooksOf(over: Persons, home: string): DirectoryHooks {
   return {
     register: (companyId) => over.directory.register(companyId, home),
     reserve: createReserve(over, home),
+    logins: () => over.directory.pool,
     onForgotten: (former) => void Promise.all(former.map(forget)),
   }
 }
