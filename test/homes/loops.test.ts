@@ -28,7 +28,9 @@ import { until } from '../support/wait.ts'
  * All files that do something again and again, or later, by themselves, and how each leaves companies in a move alone (HOME-44).
  * A file that is missing here has to be looked at: does it find work of companies in the database? Then by `notInMove`.
  */
-const BY_THEMSELVES: Readonly<Record<string, 'asks' | 'its parts ask' | 'is of no company' | 'ends by itself' | 'ends moves'>> = {
+const BY_THEMSELVES: Readonly<
+  Record<string, 'asks' | 'its parts ask' | 'is of no company' | 'ends by itself' | 'ends moves'>
+> = {
   'audit/downloads.ts': 'ends by itself',
   'audit/table-checks.ts': 'asks',
   'checkout/stream.ts': 'ends by itself',

@@ -1,9 +1,13 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { close } from '#homes/fence.ts'
 import { alone } from '#homes/move/alone.ts'
 import { moveCompany, undoMove } from '#homes/move/move.ts'
 import { MoveRefused } from '#homes/move/move-refused.ts'
 import { STEPS, type Step } from '#homes/move/moving.ts'
+import type { MovingHome } from '#homes/move/moving-home.ts'
 import { type Residence, residenceOf, switchTo } from '#homes/move/switch.ts'
 import { settleAbandoned } from '#homes/move/watch.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
@@ -30,8 +34,12 @@ describe('a company that moves', () => {
   const inSouth = ({ key }: TestCompany, method: string, path: string, body?: unknown, headers = {}) =>
     send(`${homes.south.url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
 
-  it('is in the other home with all that it had, and its calls go on there [HOME-50]', async () => {
+  it('is in the other home with all that it had, and its calls go on there [HOME-50, HOME-52, HOME-53, HOME-57, HOME-58]', async () => {
     const { company, cash } = await shop()
+    const { from, to } = homes.moving(company.id)
+    const kept = ({ dataDir }: MovingHome) => join(dataDir, 'seals', `company-${company.id}.checkpoints`)
+    await mkdir(dirname(kept(from)), { recursive: true })
+    await writeFile(kept(from), 'signed')
     const before = await company.get('/sales')
     const first = await company.post('/sales', sale(cash), { 'idempotency-key': 'a' })
     const seen = await company.get(`/sales?updated_since=${before.body.meta.synced_at}`)
@@ -48,6 +56,8 @@ describe('a company that moves', () => {
     expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal(['left'])
     expect(await tracesOf(homes.south.databaseUrl, company.id)).to.deep.equal([])
     expect(await rowsOf(homes.main.core.pool, company.id)).to.equal(0)
+    expect(await readFile(kept(to), 'utf8')).to.equal('signed')
+    expect(existsSync(kept(from))).to.equal(false)
   })
 
   const BEFORE_SWITCH = STEPS.slice(0, STEPS.indexOf('switched'))
@@ -74,7 +84,7 @@ describe('a company that moves', () => {
     }
   })
 
-  it('is opened again by whoever watches, once its command has ended; a switch that comes too late does not happen [HOME-56]', async () => {
+  it('is opened again by whoever watches, once its command has ended; a switch that comes too late does not happen [HOME-55, HOME-56]', async () => {
     const { company } = await shop()
     const { pool } = homes.main.core
     const known = (await residenceOf(pool, company.id)) as Residence
