@@ -43,10 +43,10 @@ export async function recordDownload(
   const id = rows[0]?.id
   let came: readonly [done: number, total: number] = [0, 0]
   const note = () =>
-    pool.query('update ops.downloads set done = $2, total = $3, seen_at = clock_timestamp() where id = $1', [
-      id,
-      ...came,
-    ])
+    pool.query(
+      'update ops.downloads set done = $2, total = $3, seen_at = clock_timestamp() where company_id = $4 and id = $1',
+      [id, ...came, companyId],
+    )
   // What is not noted is noted a second later, or at the end.
   const timer = setInterval(() => void note().catch(() => {}), NOTED_EVERY_MS)
   let isWhole = false
@@ -57,8 +57,8 @@ export async function recordDownload(
   } finally {
     clearInterval(timer)
     await pool.query(
-      'update ops.downloads set done = $2, total = $3, ended_at = clock_timestamp(), is_whole = $4 where id = $1',
-      [id, ...came, isWhole],
+      'update ops.downloads set done = $2, total = $3, ended_at = clock_timestamp(), is_whole = $4 where company_id = $5 and id = $1',
+      [id, ...came, isWhole, companyId],
     )
   }
 }
@@ -83,8 +83,8 @@ export async function listDownloads(
 export const purgeDownloads = (pool: Pool): Promise<number> =>
   deleteInBatches(
     pool,
-    `delete from ops.downloads where id in (
-       select id from ops.downloads where begun_at < now() - make_interval(days => $1) and ${notInMove('company_id')}
+    `delete from ops.downloads where (company_id, id) in (
+       select company_id, id from ops.downloads where begun_at < now() - make_interval(days => $1) and ${notInMove('company_id')}
        limit $2 for update skip locked)`,
     [RETENTION_DAYS],
   )

@@ -84,6 +84,12 @@ export const COMMANDS = {
     positional: 'name',
   },
 
+  'company move': {
+    summary:
+      'moves a company to another home while it sells; interrupted: run it again, or with --undo, which leaves it where it is; --keep leaves its rows where it was; they are removed after --wait (60), which longer answers may need',
+    flags: { company: required('ID'), to: required('HOME'), undo: toggle, keep: toggle, wait: optional('SECONDS') },
+    positional: 'company',
+  },
   'company list': { summary: 'lists the companies', flags: {} },
 
   'payment-type create': {

@@ -88,7 +88,7 @@ async function homeForNew(context: Context, named: string | undefined): Promise<
   return named
 }
 
-export const verbs: Verbs<'company'> = {
+export const verbs: Verbs<'company create' | 'company update' | 'company list'> = {
   'company create': {
     async run(context, values) {
       const input = checked(RegistrationFields, inputOf(values))

@@ -28,10 +28,12 @@ export function createContext(env: Readonly<Record<string, string | undefined>>)
   const homes = homesIn(cores)
   const main = () => (postgres ??= openPostgres(config))
   const directory = () => (asked ??= main().then(openDirectoryAt))
+  const addresses = async (name: string): Promise<Addresses> =>
+    name === MAIN ? main() : furtherPlace(config, name, await directory())
   async function openHome(name: string, upgrades: boolean): Promise<Opened> {
     if (HOMES.length === 0) return open({ ...(await main()), config, upgrades, masterKeys: masterKeysOf(config) })
     const known = await directory()
-    const place = name === MAIN ? await main() : await furtherPlace(config, name, known)
+    const place = await addresses(name)
     const { hooksOf } = await import('#homes/hooks.ts')
     const hooks = hooksOf({ directory: known, homes, log: () => {} }, name)
     return open({ ...place, config: configOf(config, name), upgrades, masterKeys: masterKeysOf(config), ...hooks })
@@ -46,6 +48,7 @@ export function createContext(env: Readonly<Record<string, string | undefined>>)
   return {
     config,
     core,
+    addresses,
     directory,
     coreOf: async (companyId) =>
       HOMES.length === 0 ? core() : core({ home: (await (await directory()).homeOf(companyId)) ?? MAIN }),

@@ -1,4 +1,5 @@
 import { WrongSetting } from '#config/config.ts'
+import { MoveRefused } from '#homes/move/move-refused.ts'
 import { messageOf } from '#http/problems.ts'
 import { OtherVersion } from '#lib/other-version.ts'
 import { Unavailable } from '#lib/unavailable.ts'
@@ -53,6 +54,7 @@ function problemOf(error: unknown): Told {
   if (error instanceof WrongSetting) return { code: 'wrong_setting', message }
   if (error instanceof WrongMasterKey) return { code: 'wrong_master_key', message }
   if (error instanceof UnfitPostgres) return { code: 'unfit_postgres', message }
+  if (error instanceof MoveRefused) return { code: 'move_refused', message }
   if (error instanceof OtherVersion) return { code: 'other_version', message }
   return { code: error instanceof Unavailable || isOutage(error) ? 'unavailable' : 'internal_error', message }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Config } from '#config/config.ts'
+import type { Addresses, Config } from '#config/config.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import type { Directory } from '#homes/directory.ts'
@@ -27,6 +27,8 @@ export interface Context {
   core(options?: { readonly upgrades?: boolean; readonly home?: string | undefined }): Promise<Core>
   /** Of the home that a company lives in; of `main` where it lives nowhere. */
   coreOf(companyId: number): Promise<Core>
+  /** How a home is reached. */
+  addresses(home: string): Promise<Addresses>
   /** Which company lives where; empty as long as there is one home. */
   directory(): Promise<Directory>
   /** All homes, `main` first (HOME-12). @throws Unavailable where one cannot be reached */

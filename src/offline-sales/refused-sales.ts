@@ -61,7 +61,7 @@ const KEEP = `
  */
 const RESOLVE_RECORDED = `
   update refused_sales set settled_at = now()
-  where id in (
+  where company_id = $1 and id in (
     select id from refused_sales
     where company_id = $1 and settled_at is null and code <> 'duplicate_resource' and offline_id = any($2::text[])
     order by digest for update)`

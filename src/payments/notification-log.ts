@@ -21,7 +21,8 @@ interface Arrival {
 
 /** Where a notification is kept, to have its answer added. */
 export interface Kept {
-  readonly of: 'order' | 'nobody'
+  /** Whose order it is about; null: nobody's. */
+  readonly company_id: number | null
   readonly id: number
 }
 
@@ -64,7 +65,7 @@ const RECORD = {
          ), kept as (
            insert into payment_notifications (store_alias, order_path, request_id, payload, company_id, order_id)
            select $1, $2, $3, $4, n.company_id, n.order_id from named n cross join hour where hour.fitted
-           returning id
+           returning company_id, id
          ), strangers as (
            insert into stranger_notifications as s (slot, id, store_alias, order_path, request_id, received_at, payload)
            select next.id % $11::int, next.id, left($1, $9::int), left($2, $9::int), $3, clock_timestamp(), $10
@@ -74,12 +75,12 @@ const RECORD = {
              payload = excluded.payload, http_status = null, duration_ms = null, outcome = null
            returning id
          )
-         select 'order' as of, id from kept union all select 'nobody', id from strangers`,
+         select company_id, id from kept union all select null, id from strangers`,
 }
 
 const CONCLUDE = {
   name: 'conclude_notification',
-  text: `update payment_notifications set response = $2, http_status = $3, duration_ms = $4, outcome = $5 where id = $1`,
+  text: `update payment_notifications set response = $2, http_status = $3, duration_ms = $4, outcome = $5 where id = $1 and company_id = $6`,
 }
 
 /** By then another one may have taken the slot. */
@@ -122,12 +123,12 @@ const beginningOf = (payload: string): string =>
 const storable = (segment: string): string => segment.replaceAll('\0', '\u{FFFD}').slice(0, MAX_PATH_LENGTH)
 
 /** Adds how it was answered. */
-export async function recordConclusion(pool: Pool, { of, id }: Kept, conclusion: Conclusion): Promise<void> {
+export async function recordConclusion(pool: Pool, { company_id, id }: Kept, conclusion: Conclusion): Promise<void> {
   const { response, httpStatus, durationMs, outcome } = conclusion
   await pool.query(
-    of === 'order'
-      ? { ...CONCLUDE, values: [id, response, httpStatus, durationMs, outcome] }
-      : { ...CONCLUDE_STRANGERS, values: [id, STRANGERS_KEPT, httpStatus, durationMs, outcome] },
+    company_id === null
+      ? { ...CONCLUDE_STRANGERS, values: [id, STRANGERS_KEPT, httpStatus, durationMs, outcome] }
+      : { ...CONCLUDE, values: [id, response, httpStatus, durationMs, outcome, company_id] },
   )
 }
 
@@ -151,8 +152,8 @@ const REFUSED_KEPT_DAYS = 90
 const STRANGERS_KEPT_DAYS = 30
 
 const deleteOlder = (condition: string) => `
-  delete from payment_notifications where id in (
-    select id from payment_notifications
+  delete from payment_notifications where (company_id, id) in (
+    select company_id, id from payment_notifications
     where received_at < now() - make_interval(days => $1) and ${condition} and ${notInMove('company_id')}
     limit $2 for update skip locked)`
 

@@ -16,7 +16,8 @@ export async function wipeNotifications(
   const { rows } = await tx.query<{ id: number; payload: string }>(FIND, [companyId, orderIds])
   const changed = rows.map(({ id, payload }) => ({ id, before: payload, payload: keptOf(payload) }))
   const other = changed.filter(({ before, payload }) => payload !== before)
-  if (other.length > 0) await tx.query(WRITE, [other.map(({ id }) => id), other.map(({ payload }) => payload)])
+  if (other.length === 0) return
+  await tx.query(WRITE, [other.map(({ id }) => id), other.map(({ payload }) => payload), companyId])
 }
 
 function keptOf(payload: string): string | null {
@@ -37,5 +38,5 @@ const FIND = {
 const WRITE = {
   name: 'write_notifications',
   text: `update payment_notifications n set payload = new.payload
-         from unnest($1::bigint[], $2::text[]) as new(id, payload) where n.id = new.id`,
+         from unnest($1::bigint[], $2::text[]) as new(id, payload) where n.company_id = $3 and n.id = new.id`,
 }

@@ -95,10 +95,12 @@ async function storeOf(
   return { address: hostsOf(place.eventStoreUrl ?? ''), id: claim?.installation ?? null, isEmpty, missing }
 }
 
-/** Marks that the ledgers do not have. Those of before a resealing have hashes of before. */
+/** Marks that the ledgers do not have. Those of before a resealing have hashes of before; of a company that has moved nothing is missing. */
 async function missingOf({ pool, store }: Place, marks: readonly Mark[], since: string | null): Promise<Mark[]> {
   const missing: Mark[] = []
+  const elsewhere = await companiesElsewhere(pool)
   for (const mark of marks) {
+    if (elsewhere.has(mark.company_id)) continue
     const stream = streamOf(mark.company_id)
     let found: Envelope | undefined
     for await (const event of store.pick(stream, [mark.revision])) found = event
@@ -107,6 +109,14 @@ async function missingOf({ pool, store }: Place, marks: readonly Mark[], since: 
     missing.push(mark)
   }
   return missing
+}
+
+/** Companies that have left this home, or do not live here yet (HOME-58). */
+async function companiesElsewhere(pool: Pool): Promise<ReadonlySet<number>> {
+  const { rows } = await pool.query<{ company_id: number }>(
+    `select company_id from ops.ledgers where move in ('arriving', 'left')`,
+  )
+  return new Set(rows.map(({ company_id }) => company_id))
 }
 
 async function isResealed(pool: Pool, companyId: number, since: string | null): Promise<boolean> {
@@ -134,7 +144,8 @@ export async function homeOf(pool: Pool): Promise<string | null> {
 
 async function newestHeads(pool: Pool): Promise<(Mark & { readonly hash: string })[]> {
   const { rows } = await pool.query<Mark & { readonly hash: string }>(
-    `select company_id, revision, hash from ops.ledgers where revision >= 0 and last_recorded_at <= clock_timestamp()
+    `select company_id, revision, hash from ops.ledgers
+     where revision >= 0 and last_recorded_at <= clock_timestamp() and coalesce(move, '') not in ('arriving', 'left')
      order by last_recorded_at desc limit $1`,
     [MARKS],
   )

@@ -5,6 +5,7 @@ import { accessIn, accessOverHomes } from '#homes/access.ts'
 import { type Directory, openDirectory } from '#homes/directory.ts'
 import type { Homes } from '#homes/homes.ts'
 import { hooksOf } from '#homes/hooks.ts'
+import { watchMoves } from '#homes/move/watch.ts'
 import type { Persons } from '#homes/persons.ts'
 import { sweepOnSchedule } from '#homes/sweep.ts'
 import type { Repetition } from '#lib/repeat.ts'
@@ -70,7 +71,7 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
   const { config, metrics, log } = options
   const isApi = config.ROLES.includes('api')
   let directory: Directory | null = null
-  let sweep: Repetition | null = null
+  const repeating: Repetition[] = []
   let interfaces: Founding['interfaces'] = null
   const known = (): Directory => {
     if (!directory) throw new Unavailable('the directory is not open yet')
@@ -104,10 +105,7 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
       if (isApi) interfaces = openServed(options, { directory, homes: cores })
       const founding = { main: shared.core, directory, provider, interfaces }
       await Promise.all(further.map((each) => each.start(founding)))
-      if (config.ROLES.includes('projector'))
-        sweep = sweepOnSchedule({ directory, homes: cores, log }, (error) =>
-          log('the directory could not be swept', error),
-        )
+      if (config.ROLES.includes('projector')) repeating.push(...lookAfter(options, { directory, homes: cores }))
       return shared
     },
     serve() {
@@ -127,7 +125,7 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
     },
     isOver: () => [main, ...further].some((each) => each.isOver()),
     async quiet() {
-      await Promise.all([sweep?.stop(), ...[main, ...further].map((each) => each.quiet())])
+      await Promise.all([...repeating.map((each) => each.stop()), ...[main, ...further].map((each) => each.quiet())])
     },
     async close() {
       await Promise.all(further.map((each) => each.close()))
@@ -136,6 +134,18 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
       interfaces?.common.close()
     },
   }
+}
+
+/** Directory and moves, which are of no home alone. */
+function lookAfter({ logger, log }: HomesOptions, over: Pick<Persons, 'directory'> & { readonly homes: Homes<Core> }) {
+  return [
+    sweepOnSchedule({ ...over, log }, (error) => log('the directory could not be swept', error)),
+    watchMoves({
+      homes: over.homes,
+      warn: (message, details) => logger.warn(details, message),
+      onError: (error) => log('moves could not be looked after', error),
+    }),
+  ]
 }
 
 /** What the interfaces of all homes are given. */

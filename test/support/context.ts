@@ -8,5 +8,6 @@ export const contextOf = (core: Core, config: Config = readConfig({})): Context 
   core: async () => core,
   coreOf: async () => core,
   homes: async () => [{ name: MAIN, core }],
+  addresses: () => Promise.reject(new Error('there is one home')),
   directory: () => Promise.reject(new Error('there is one home')),
 })

@@ -21,6 +21,8 @@ const FAST = {
   full_page_writes: 'off',
   max_wal_size: '256MB',
   max_connections: '200',
+  // Companies move between two of its databases.
+  wal_level: 'logical',
 }
 
 const PREFIX = 'tillbook-test-'

@@ -1,0 +1,67 @@
+import { streamOf } from '#ledger/envelope.ts'
+import { copyFiles } from './files.ts'
+import { MoveRefused } from './move-refused.ts'
+import type { Move } from './moving-home.ts'
+import { headIn } from './replay.ts'
+import { COUNTED } from './tables.ts'
+
+/** Ids are taken beyond those that came along, so that nobody who takes one meanwhile falls behind them. */
+const ROOM = 1_000
+
+/**
+ * What is done in the end, while nothing is written: what neither replication nor the ledger brings (HOME-53). Returns once both
+ * homes know the ledger alike. @throws MoveRefused
+ */
+export async function complete(move: Move): Promise<void> {
+  const { companyId, from, to } = move
+  const [here, there] = await Promise.all([headIn(from, companyId), headIn(to, companyId)])
+  if (here.revision !== there.revision || here.hash !== there.hash)
+    throw new MoveRefused(
+      'differs',
+      `the ledger ends at revision ${here.revision}, and in ${to.name} at ${there.revision}`,
+    )
+  if (!from.store.transactional)
+    for await (const { revision } of from.store.read(streamOf(companyId), here.revision + 1))
+      throw new MoveRefused('slow', `revision ${revision} is not applied yet in ${from.name}`)
+  await to.pool.query(
+    `update ops.ledgers set reacted_revision = $2, last_recorded_at = $3, ids = $4 where company_id = $1 and move = 'arriving'`,
+    [companyId, here.reacted_revision, here.last_recorded_at, JSON.stringify(here.ids)],
+  )
+  await copyPersons(move)
+  await raiseIds(move)
+  await copyFiles(from, to, companyId)
+}
+
+interface Person {
+  readonly email: string
+  readonly password_hash: string
+  readonly generation: number
+}
+
+/** Of the company's users; one whom the other home knows already keeps the newer password. */
+async function copyPersons({ companyId, from, to }: Move): Promise<void> {
+  const { rows } = await from.pool.query<Person>(
+    `select email, password_hash, generation from ops.persons
+     where email in (select email from users where company_id = $1)`,
+    [companyId],
+  )
+  await to.pool.query(
+    `insert into ops.persons as known (email, password_hash, generation)
+     select * from unnest($1::text[], $2::text[], $3::integer[])
+     on conflict (email) do update set password_hash = excluded.password_hash, generation = excluded.generation
+     where known.generation < excluded.generation`,
+    [rows.map(({ email }) => email), rows.map((row) => row.password_hash), rows.map(({ generation }) => generation)],
+  )
+}
+
+async function raiseIds({ companyId, to }: Move): Promise<void> {
+  for (const { table, column } of COUNTED)
+    await to.pool.query(
+      `with brought as (select max(${column}) as id from ${table} where company_id = $1),
+         given as (select last_value as id from pg_sequences
+           where format('%I.%I', schemaname, sequencename) = pg_get_serial_sequence('${table}', '${column}'))
+       select setval(pg_get_serial_sequence('${table}', '${column}'), brought.id + ${ROOM}) from brought, given
+       where brought.id >= coalesce(given.id, 0)`,
+      [companyId],
+    )
+}

@@ -1,0 +1,45 @@
+import type { Pool } from 'pg'
+import { MoveRefused } from './move-refused.ts'
+import type { Move } from './moving-home.ts'
+import { type Carried, carriedTables } from './tables.ts'
+
+/** `settled`: what does not change any more, which may be much. `rest`: everything else. */
+type Part = 'settled' | 'rest'
+
+/** The sum of hashes does not depend on the order of rows. Rows as text: both homes have the same columns in the same order. */
+function digestOf(table: Carried, place: number, part: Part, companyId: number): string {
+  const { settled = 'false' } = table
+  const row = table.lasting ? `row(${table.lasting.join(', ')})` : 't'
+  const is = part === 'settled' ? settled : `(${settled}) is not true`
+  return `select ${place} as place, count(*) || '/' || coalesce(sum(('x' || left(md5((${row})::text), 15))::bit(60)::bigint), 0) as digest
+    from ${table.name} t where ${table.of(String(companyId))} and (${is})`
+}
+
+/** So often tables are looked at that differ: calls are counted, and people log in, while they are compared. */
+const TRIES = 3
+
+/** Compares the rows of all carried tables (HOME-54). Between tries `settle` has what is on its way arrive. @throws MoveRefused */
+export async function compareTables(
+  { companyId, from, to }: Pick<Move, 'companyId' | 'from' | 'to'>,
+  part: Part,
+  settle: () => Promise<void>,
+): Promise<void> {
+  let tables = carriedTables(from.store).filter(
+    (table) => table.isCompared !== false && (part === 'rest' || table.settled),
+  )
+  for (let tries = 1; ; tries += 1) {
+    const [here, there] = await Promise.all([from, to].map(({ owner }) => digestsOf(owner, tables, part, companyId)))
+    const differ = tables.filter((_, n) => here?.[n] !== there?.[n])
+    if (differ.length === 0) return
+    if (tries === TRIES) throw new MoveRefused('differs', `rows differ in ${differ.map(({ name }) => name).join(', ')}`)
+    tables = differ
+    await settle()
+  }
+}
+
+/** Of each table its number of rows and their sum; in one statement, because writes may be waiting. */
+async function digestsOf(owner: Pool, tables: readonly Carried[], part: Part, companyId: number): Promise<string[]> {
+  const each = tables.map((table, place) => digestOf(table, place, part, companyId))
+  const { rows } = await owner.query<{ digest: string }>(`${each.join(' union all ')} order by place`)
+  return rows.map(({ digest }) => digest)
+}

@@ -1,0 +1,124 @@
+import type { Pool } from 'pg'
+import { storedEvents } from '#audit/verify.ts'
+import { type Anchor, walk } from '#audit/walk.ts'
+import { type Envelope, GENESIS_HASH, streamOf } from '#ledger/envelope.ts'
+import type { Ids } from '#ledger/ledgers.ts'
+import { readNewest } from '#ledger/reading.ts'
+import { replay } from '#ledger/rebuild/replay.ts'
+import { readSchemasOf } from '#ledger/rebuild/version.ts'
+import { inTransaction } from '#ledger/transaction.ts'
+import { createPool } from '#postgres/pool.ts'
+import { MoveRefused } from './move-refused.ts'
+import type { Move, MovingHome } from './moving-home.ts'
+
+/** The row of `ops.ledgers`. */
+export interface Head extends Anchor {
+  readonly reacted_revision: number
+  readonly last_recorded_at: string | null
+  readonly ids: Ids
+}
+
+export async function headIn({ pool }: Pick<MovingHome, 'pool'>, companyId: number): Promise<Head> {
+  const { rows } = await pool.query<Head>(
+    'select revision, hash, reacted_revision, last_recorded_at, ids from ops.ledgers where company_id = $1',
+    [companyId],
+  )
+  const [head] = rows
+  if (!head) throw new MoveRefused('company', `company ${companyId} has no ledger there`)
+  return head
+}
+
+/** Events of one transaction, so that no memory, lock or time grows with the ledger. */
+const PORTION = 5_000
+
+/** Connections on which a read model is made: one. They are there before writes are refused. */
+export const createReplayPool = ({ databaseUrl, model }: MovingHome): Pool =>
+  createPool(databaseUrl, {
+    max: 1,
+    pipeline: true,
+    keyLookupsOnly: true,
+    read_schemas: readSchemasOf(model),
+    statement_timeout_ms: 0,
+    application_name: 'tillbook move',
+  })
+
+/**
+ * Makes the read model of a company that arrives, up to a revision that has arrived with its keys: rows only, as a rebuild does.
+ * What its events made beside it (deliveries, stored answers) is carried (HOME-53).
+ */
+export async function replayTo({ companyId, to, tell }: Move, pool: Pool, revision: number): Promise<void> {
+  for (;;) {
+    const { revision: done } = await headIn(to, companyId)
+    if (done >= revision) return
+    const upTo = Math.min(revision, done + PORTION)
+    await replayPortion({ companyId, to }, pool, upTo)
+    if (revision - done > PORTION) tell(`replayed: ${upTo + 1} of ${revision + 1} events`)
+  }
+}
+
+async function replayPortion(
+  { companyId, to }: Pick<Move, 'companyId' | 'to'>,
+  pool: Pool,
+  upTo: number,
+): Promise<void> {
+  await inTransaction(pool, async (tx, client) => {
+    const { rows } = await client.query<{ revision: number; version: string | null }>(
+      `select l.revision, (select version from ops.read_model) as version from ops.ledgers l
+       where l.company_id = $1 and l.move = 'arriving' for update of l`,
+      [companyId],
+    )
+    const [ledger] = rows
+    if (!ledger) throw new MoveRefused('company', `company ${companyId} does not arrive in ${to.name}`)
+    if (ledger.version !== to.model.version)
+      throw new MoveRefused('versions', `the tables of ${to.name} are another version's`)
+    const last: { event: Envelope | null } = { event: null }
+    const events = noting(readNewest(to, streamOf(companyId), ledger.revision + 1), upTo, last)
+    // A person may have been forgotten since an event was read, here or by another portion.
+    const applied = await replay(tx, to.model, companyId, events, upTo, { erasesAfter: -1 })
+    if (applied !== upTo - ledger.revision || !last.event)
+      throw new MoveRefused('replication', `the ledger in ${to.name} ends before revision ${upTo}`)
+    const { hash, recorded_at } = last.event
+    await client.query('update ops.ledgers set revision = $2, hash = $3, last_recorded_at = $4 where company_id = $1', [
+      companyId,
+      upTo,
+      hash,
+      recorded_at,
+    ])
+  })
+}
+
+async function* noting(
+  events: AsyncIterable<Envelope>,
+  upTo: number,
+  last: { event: Envelope | null },
+): AsyncGenerator<Envelope> {
+  for await (const event of events) {
+    if (event.revision <= upTo) last.event = event
+    yield event
+  }
+}
+
+/**
+ * Verifies the ledger where the company arrives, from an event that was verified before up to one that it has to go through. A
+ * store outside of Postgres is the same for both homes. @throws MoveRefused
+ */
+export async function verifyLedgerTo({ companyId, to }: Move, after: Anchor, head: Anchor): Promise<void> {
+  if (!to.store.transactional || head.revision <= after.revision) return
+  const stream = streamOf(companyId)
+  const { valid, first_error } = await walk(
+    storedEvents(to.store, stream, after.revision < 0 ? null : after.revision),
+    {
+      stream,
+      after,
+      anchors: [head],
+      isEnough: (revision) => revision >= head.revision,
+    },
+  )
+  if (!valid)
+    throw new MoveRefused(
+      'differs',
+      `the ledger in ${to.name}: ${first_error?.reason} at revision ${first_error?.revision}`,
+    )
+}
+
+export const BEGINNING: Anchor = { revision: -1, hash: GENESIS_HASH }

@@ -1,0 +1,144 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { MoveRefused } from './move-refused.ts'
+import type { Move, MovingHome } from './moving-home.ts'
+import { carriedTables } from './tables.ts'
+
+/** Publication, slot and subscription of a company's move have one name. */
+export const nameOf = (companyId: number): string => `tillbook_move_${companyId}`
+
+const POLL_MS = 10
+const TOLD_EVERY_MS = 1_000
+/** So long the first copy may stand still before it is told what it may be waiting for. */
+const STILL_MS = 10_000
+
+/** What of it is there, as a move that was interrupted has left it. */
+export interface Replication {
+  readonly publication: boolean
+  /** A slot that Postgres has given up, as it held too much back, is none. */
+  readonly slot: boolean
+  readonly subscription: boolean
+}
+
+/** All or nothing: what lacks a part is not taken up again. */
+export const isWhole = ({ publication, slot, subscription }: Replication): boolean =>
+  publication && slot && subscription
+
+export async function lookAtReplication({ companyId, from, to }: Move): Promise<Replication> {
+  const name = nameOf(companyId)
+  const [here, there] = await Promise.all([
+    from.owner.query<{ publication: boolean; slot: boolean }>(
+      `select exists (select from pg_publication where pubname = $1) as publication,
+         exists (select from pg_replication_slots where slot_name = $1 and wal_status is distinct from 'lost') as slot`,
+      [name],
+    ),
+    to.owner.query(`select from pg_subscription where subname = $1 and subdbid = ${THIS_DATABASE}`, [name]),
+  ])
+  const { publication = false, slot = false } = here.rows[0] ?? {}
+  return { publication, slot, subscription: there.rowCount === 1 }
+}
+
+const THIS_DATABASE = '(select oid from pg_database where datname = current_database())'
+
+/**
+ * Has Postgres copy the rows of a company, and whatever changes of them (HOME-52). The slot is made beforehand: both homes may be
+ * databases of one server, in which a subscription would wait for itself.
+ */
+export async function replicate({ companyId, from, to }: Move): Promise<void> {
+  const name = nameOf(companyId)
+  const tables = carriedTables(from.store).map((table) => `${table.name} where (${table.of(String(companyId))})`)
+  await from.owner.query(`create publication ${name} for table ${tables.join(', ')}`)
+  await from.owner.query(`select pg_create_logical_replication_slot($1, 'pgoutput')`, [name])
+  const url = `'${from.ownerUrl.replaceAll("'", "''")}'`
+  await to.owner.query(
+    `create subscription ${name} connection ${url} publication ${name} with (create_slot = false, slot_name = '${name}')`,
+  )
+}
+
+/** Waits until the rows that were there are copied. Also while the servers are started again: they go on by themselves. */
+export async function copied({ companyId, to, tell }: Move): Promise<void> {
+  let seen = -1
+  let movedAt = performance.now()
+  let toldAt = performance.now()
+  for (;;) {
+    const { rows } = await to.owner.query<{ done: number; all: number }>(
+      `select count(*) filter (where r.srsubstate = 'r')::int as done, count(*)::int as all
+       from pg_subscription s join pg_subscription_rel r on r.srsubid = s.oid
+       where s.subname = $1 and s.subdbid = ${THIS_DATABASE}`,
+      [nameOf(companyId)],
+    )
+    const { done = 0, all = 0 } = rows[0] ?? {}
+    if (all > 0 && done === all) return tell(`copied: ${all} tables`)
+    const now = performance.now()
+    if (done !== seen) {
+      seen = done
+      movedAt = now
+    }
+    if (now - toldAt > TOLD_EVERY_MS) {
+      toldAt = now
+      tell(`copying: ${done} of ${all} tables`)
+    }
+    if (now - movedAt > STILL_MS) {
+      movedAt = now
+      tell(
+        `the copy stands still: the log of ${to.name} says why, as where max_logical_replication_workers is too small`,
+      )
+    }
+    await delay(POLL_MS * 5)
+  }
+}
+
+/** Waits until all that was committed where the company leaves, until now, is there where it arrives. @throws MoveRefused after so long */
+export async function caughtUp({ companyId, from, to, newId }: Move, withinMs: number): Promise<void> {
+  const mark = newId()
+  // Even where the server leaves commits to be written later, this one is sent on at once, with all before it.
+  await from.owner.query(
+    `begin; set local synchronous_commit = local;
+     insert into ops.move_marks (company_id, mark) values (${Number(companyId)}, '${mark}')
+     on conflict (company_id) do update set mark = excluded.mark; commit`,
+  )
+  const until = performance.now() + withinMs
+  for (;;) {
+    const { rowCount } = await to.owner.query('select from ops.move_marks where company_id = $1 and mark = $2', [
+      companyId,
+      mark,
+    ])
+    if (rowCount === 1) return
+    if (performance.now() > until) throw new MoveRefused('replication', `nothing comes through within ${withinMs} ms`)
+    await delay(POLL_MS)
+  }
+}
+
+/** Ends it, whatever of it is there; slots first, which would keep the source's disk from being cleared up (HOME-56). */
+export async function endReplication({ companyId, from, to }: Pick<Move, 'companyId' | 'from' | 'to'>): Promise<void> {
+  const name = nameOf(companyId)
+  const { rows } = await to.owner.query<{ oid: number }>(
+    `select oid::bigint as oid from pg_subscription where subname = $1 and subdbid = ${THIS_DATABASE}`,
+    [name],
+  )
+  const oid = rows[0]?.oid
+  if (oid !== undefined) await to.owner.query(`alter subscription ${name} disable`)
+  await dropSlots(from, [name, ...(oid === undefined ? [] : [`pg_${oid}_sync_%`])])
+  if (oid !== undefined) {
+    await to.owner.query(`alter subscription ${name} set (slot_name = none)`)
+    await to.owner.query(`drop subscription ${name}`)
+  }
+  await from.owner.query(`drop publication if exists ${name}`)
+  for (const home of [from, to]) await home.owner.query('delete from ops.move_marks where company_id = $1', [companyId])
+}
+
+/** Those that copied one table each, too. Whoever still reads from one has been told to stop, and is ended if it does not. */
+async function dropSlots({ owner }: MovingHome, names: readonly string[]): Promise<void> {
+  for (let tries = 0; ; tries += 1) {
+    const { rows } = await owner.query<{ slot_name: string; active_pid: number | null }>(
+      `select slot_name, active_pid from pg_replication_slots
+       where database = current_database() and (slot_name = $1 or slot_name like $2)`,
+      [names[0], (names[1] ?? '').replaceAll('_', '\\_')],
+    )
+    if (rows.length === 0) return
+    for (const { slot_name, active_pid } of rows) {
+      if (active_pid === null) await owner.query('select pg_drop_replication_slot($1)', [slot_name]).catch(() => {})
+      else if (tries > 50) await owner.query('select pg_terminate_backend($1)', [active_pid])
+    }
+    await delay(POLL_MS * 2)
+  }
+}

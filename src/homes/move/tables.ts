@@ -1,0 +1,123 @@
+/** A table of which a company's rows go along when it moves (HOME-51). */
+export interface Carried {
+  readonly name: string
+  /** Which rows are a company's, by the company's id as a number of SQL. */
+  of(id: string): string
+  /** False: something else proves it, or nobody relies on it. */
+  readonly isCompared?: false
+  /** Rows that do not change any more once they are some time old: they are compared before writes are refused. */
+  readonly settled?: string
+  /** The table is written while writes are refused, as calls are counted: only these columns are compared. */
+  readonly lasting?: readonly string[]
+  /** The service may not delete from it, or may only add to it. */
+  readonly isOwners?: true
+}
+
+const byCompany = (id: string) => `company_id = ${id}`
+const byLog = (id: string) => `log = ${id}`
+
+const ofCompany = (name: string, more: Omit<Carried, 'name' | 'of'> = {}): Carried => ({
+  name: `ops.${name}`,
+  of: byCompany,
+  ...more,
+})
+
+const LEDGER: Carried = {
+  name: 'ledger.events',
+  of: (id) => `stream = 'company-${id}'`,
+  // Its hashes are verified, which says more.
+  isCompared: false,
+  isOwners: true,
+}
+
+/** Long enough for whatever was begun with a row to be over. */
+const before = (column: string) => `${column} < now() - interval '10 minutes'`
+
+/** What logical replication carries, apart from the ledger. */
+const OPERATIONS: readonly Carried[] = [
+  ofCompany('idempotent_answers', { settled: before('created_at') }),
+  ofCompany('api_key_secrets'),
+  ofCompany('api_key_uses', { lasting: ['api_key_id'] }),
+  ofCompany('quotas', { lasting: ['company_id'] }),
+  ofCompany('webhook_secrets'),
+  ofCompany('webhook_sequences'),
+  ofCompany('webhook_messages', { settled: before('created_at') }),
+  ofCompany('webhook_deliveries', {
+    settled: `${before('created_at')} and status <> 'pending'`,
+  }),
+  ofCompany('webhook_health'),
+  ofCompany('webhook_replays'),
+  ofCompany('webhook_replay_days'),
+  ofCompany('notices'),
+  ofCompany('sync_tokens', {
+    lasting: ['hash', 'user_id', 'created_at', 'expires_at', 'generation', 'person_generation'],
+  }),
+  ofCompany('sessions', {
+    lasting: ['hash', 'user_id', 'created_at', 'expires_at', 'generation', 'person_generation'],
+  }),
+  ofCompany('refused_sales'),
+  ofCompany('store_secrets'),
+  ofCompany('payment_notifications', {
+    settled: before('received_at'),
+    lasting: ['id', 'order_id', 'request_id', 'received_at'],
+  }),
+  ofCompany('payment_notification_hours', {
+    lasting: ['store_id', 'hour', 'is_signed'],
+  }),
+  ofCompany('payment_sweeps'),
+  ofCompany('invitations'),
+  ofCompany('invitation_counts'),
+  ofCompany('person_keys'),
+  ofCompany('resealed_ledgers', { isOwners: true }),
+  ofCompany('restored_ledgers', { isOwners: true }),
+  ofCompany('ledger_checkpoints', { isOwners: true }),
+  ofCompany('sealing_faults'),
+  ofCompany('table_checks', { lasting: ['company_id'] }),
+  ofCompany('downloads', { lasting: ['id', 'user_id', 'what', 'subject', 'begun_at'] }),
+  // Tells how far replication has come.
+  ofCompany('move_marks', { isCompared: false }),
+  // Held against their log whenever they are used, and made anew where they are another's (PROOF-5).
+  { name: 'ops.trees', of: byLog, isCompared: false },
+  { name: 'ops.tree_tiles', of: byLog, isCompared: false },
+]
+
+/** Tables that stay as they are in both homes, each with why. */
+export const LEFT: Readonly<Record<string, string>> = {
+  'ops.migrations': 'of the database',
+  'ops.read_model': 'of the database: the read model is made anew where the company arrives, from its ledger',
+  'ops.ledgers':
+    'made where the company arrives, as far as its read model has come; what the ledger does not say is copied in the end',
+  'ops.moves': 'each home has its own side of a move',
+  'ops.homes': 'the directory, in main only',
+  'ops.company_homes': 'the directory, in main only',
+  'ops.directory_entries': 'the directory, in main only',
+  'ops.persons': 'a person belongs to no company; main decides, and rows of the company’s users are copied in the end',
+  'ops.password_links': 'of an address, which belongs to no company: main has them',
+  'ops.login_failures': 'counted against addresses and networks: main has them',
+  'ops.login_origins': 'of addresses: main has them',
+  'ops.demo_companies': 'which companies a start fills with examples; those that have moved are filled already',
+  'ops.clear_ledgers': 'a ledger in clear is sealed before its company moves',
+  'ops.clear_secrets': 'gone with the first start',
+  'ops.stranger_notifications': 'about nobody’s order',
+  'ops.master_keys': 'of the database; both homes have the same ones',
+  'ops.installation': 'of the database',
+  'ops.installation_secrets': 'the same in all homes',
+  'ops.seal_keys': 'the same in all homes',
+  'ops.checkpoints': 'how far the follower of this home has come',
+  'ops.installation_entries': 'the log of this home: what it has said of the company stays said',
+  'ops.installation_checkpoints': 'the log of this home',
+  'ops.checkpoint_tokens': 'what outsiders gave for the log of this home',
+  'ops.outsiders': 'how it goes with those whom this home asks',
+  'ops.sealing_rounds': 'rounds of this home',
+}
+
+/** What is carried where the ledgers are in Postgres, and where an event store outside of it has them for all homes. */
+export const carriedTables = ({ transactional }: { readonly transactional: boolean }): readonly Carried[] =>
+  transactional ? [LEDGER, ...OPERATIONS] : OPERATIONS
+
+/** Ids that a home gives out for all its companies: where a company arrives they go on after those that it brings. */
+export const COUNTED: readonly { readonly table: string; readonly column: string }[] = [
+  { table: 'ops.refused_sales', column: 'id' },
+  { table: 'ops.payment_notifications', column: 'id' },
+  { table: 'ops.downloads', column: 'id' },
+]

@@ -1,0 +1,86 @@
+import type { Pool } from 'pg'
+import { type Repetition, repeat } from '#lib/repeat.ts'
+import { leave, open } from '../fence.ts'
+import type { Homes } from '../homes.ts'
+import { LOCK } from './alone.ts'
+import { residenceOf, retractSwitch } from './switch.ts'
+
+/**
+ * Ends what a move that was interrupted has left of a company: nobody holds its lock any more (HOME-56). The directory says where it
+ * lives, after it has seen to it that no late switch happens: there it is opened, elsewhere it has left. Returns those that were opened.
+ */
+export async function settleAbandoned(
+  { pool, name }: { readonly pool: Pool; readonly name: string },
+  main: Pool,
+): Promise<number[]> {
+  const { rows } = await pool.query<{ company_id: number; is_arriving: boolean }>(
+    `select company_id, move = 'arriving' as is_arriving from ops.ledgers
+     where move is not null and move <> 'left' order by company_id`,
+  )
+  const opened: number[] = []
+  for (const { company_id, is_arriving } of rows) {
+    await unlessMoved(pool, company_id, async () => {
+      const known = await (is_arriving ? residenceOf : retractSwitch)(main, company_id)
+      if (known?.home === name) {
+        await open(pool, company_id)
+        opened.push(company_id)
+      } else if (known && !is_arriving) await leave(pool, company_id)
+    })
+  }
+  return opened
+}
+
+/** Does it under the lock of the company's move, unless a command has that. */
+async function unlessMoved(pool: Pool, companyId: number, work: () => Promise<void>): Promise<void> {
+  const client = await pool.connect()
+  try {
+    const { rows } = await client.query<{ got: boolean }>(`select pg_try_advisory_lock(${LOCK}) as got`, [companyId])
+    if (rows[0]?.got) await work()
+  } finally {
+    await client.query(`select pg_advisory_unlock(${LOCK})`, [companyId]).catch(() => {})
+    client.release()
+  }
+}
+
+/** What a forgotten move keeps Postgres from clearing up. */
+export interface HeldWal {
+  readonly company_id: number
+  readonly bytes: number
+}
+
+/** Slots of moves, with what they hold back: a move that nobody ends fills the disk. */
+export async function heldByMoves(pool: Pool): Promise<HeldWal[]> {
+  const { rows } = await pool.query<HeldWal>(
+    `select substring(slot_name from '\\d+$')::bigint as company_id,
+       coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn), 0)::bigint as bytes
+     from pg_replication_slots where database = current_database() and slot_name ~ '^tillbook_move_\\d+$'`,
+  )
+  return rows
+}
+
+const LOOKS_EVERY_MS = 2_000
+const TOLD_EVERY_LOOKS = 300
+
+interface Watching {
+  readonly homes: Homes<{ readonly pool: Pool }>
+  /** Hears of companies that were opened again, and of what forgotten moves hold back. */
+  readonly warn: (message: string, details: object) => void
+  readonly onError: (error: unknown) => void
+}
+
+/** Looks after moves whose command has ended too early: once in a process that has the role `projector` is enough. */
+export function watchMoves({ homes, warn, onError }: Watching): Repetition {
+  let looks = 0
+  const look = async () => {
+    for (const { name, home } of homes.present()) {
+      const opened = await settleAbandoned({ pool: home.pool, name }, homes.main.pool)
+      for (const company_id of opened)
+        warn('a move was interrupted: its company is open again', { company_id, home: name })
+      if (looks % TOLD_EVERY_LOOKS > 0) continue
+      for (const held of await heldByMoves(home.pool))
+        warn('a move keeps Postgres from clearing its log up until it is ended or undone', { home: name, ...held })
+    }
+    looks += 1
+  }
+  return repeat(look, LOOKS_EVERY_MS, onError)
+}

@@ -1,0 +1,69 @@
+import type { Pool } from 'pg'
+import { assertCommitted } from '#ledger/transaction.ts'
+import { LOCK_TIMEOUT_MS, patiently } from '#postgres/patience.ts'
+import type { MovingHome } from './moving-home.ts'
+import { type Carried, carriedTables } from './tables.ts'
+
+/** Rows of one statement: whoever waits for it waits for some hundredths of a second. */
+const PORTION = 2_000
+
+/**
+ * Removes all rows of a company from a home in which it does not live (HOME-57), in portions, while others sell. The ledger is the
+ * owner's to remove from, who has to switch off what refuses it for the time of each portion.
+ */
+export async function wipe(
+  home: MovingHome,
+  companyId: number,
+  tell: (line: string) => void = () => {},
+): Promise<void> {
+  const id = String(companyId)
+  const readTables = home.model.projections.flatMap(({ tables }) => [...tables])
+  for (const { name } of readTables) await emptied(() => removeFrom(home.pool, name, `company_id = ${id}`))
+  for (const table of carriedTables(home.store)) {
+    if (table.isOwners) await removeAsOwner(home, table, id, tell)
+    else await emptied(() => removeFrom(home.pool, table.name, table.of(id)))
+  }
+}
+
+async function emptied(remove: () => Promise<number>): Promise<void> {
+  while ((await remove()) === PORTION);
+}
+
+async function removeFrom(pool: Pick<Pool, 'query'>, table: string, condition: string): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from ${table} where ctid = any(array(select ctid from ${table} where ${condition} limit ${PORTION}))`,
+  )
+  return rowCount ?? 0
+}
+
+async function removeAsOwner(
+  { owner, name }: MovingHome,
+  { name: table, of }: Carried,
+  id: string,
+  tell: (line: string) => void,
+): Promise<void> {
+  const { rowCount } = await owner.query(`select from ${table} where ${of(id)} limit 1`)
+  if (rowCount === 0) return
+  const kept = `select from pg_trigger where tgrelid = $1::regclass and tgname = 'append_only'`
+  const isKept = (await owner.query(kept, [table])).rowCount === 1
+  const client = await owner.connect()
+  const portion = async () => {
+    try {
+      await client.query('begin')
+      await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
+      if (isKept) await client.query(`alter table ${table} disable trigger append_only`)
+      const removed = await removeFrom(client, table, of(id))
+      if (isKept) await client.query(`select ops.append_only('${table}')`)
+      assertCommitted(await client.query('commit'))
+      return removed
+    } catch (error) {
+      await client.query('rollback')
+      throw error
+    }
+  }
+  try {
+    await emptied(() => patiently({ client, what: `${name}, removing from ${table},`, tell }, portion))
+  } finally {
+    client.release(true)
+  }
+}

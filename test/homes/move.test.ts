@@ -1,0 +1,174 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { expect } from 'chai'
+import { close } from '#homes/fence.ts'
+import { alone } from '#homes/move/alone.ts'
+import { moveCompany, undoMove } from '#homes/move/move.ts'
+import { MoveRefused } from '#homes/move/move-refused.ts'
+import { STEPS, type Step } from '#homes/move/moving.ts'
+import type { MovingHome } from '#homes/move/moving-home.ts'
+import { type Residence, residenceOf, switchTo } from '#homes/move/switch.ts'
+import { settleAbandoned } from '#homes/move/watch.ts'
+import { ensureLedger } from '#ledger/ledgers.ts'
+import { send, type TestCompany } from '../support/api.ts'
+import { rowsOf, tracesOf, useTwoHomes } from '../support/moving.ts'
+
+describe('a company that moves', () => {
+  const homes = useTwoHomes()
+
+  const sale = (cash: number) => ({
+    items: [{ description: 'Café', quantity: '1', unit_price: '5.00' }],
+    payments: [{ payment_type_id: cash, amount: '5.00' }],
+  })
+
+  /** A company of main, which has sold something. */
+  async function shop(): Promise<{ readonly company: TestCompany; readonly cash: number }> {
+    const company = await homes.main.company()
+    await homes.register(company.id)
+    const cash = await company.paymentType('cash')
+    expect((await company.post('/sales', sale(cash))).status).to.equal(201)
+    return { company, cash }
+  }
+
+  const inSouth = ({ key }: TestCompany, method: string, path: string, body?: unknown, headers = {}) =>
+    send(`${homes.south.url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
+
+  it('is in the other home with all that it had, and its calls go on there [HOME-50, HOME-52, HOME-53, HOME-57, HOME-58]', async () => {
+    const { company, cash } = await shop()
+    const { from, to } = homes.moving(company.id)
+    const kept = ({ dataDir }: MovingHome) => join(dataDir, 'seals', `company-${company.id}.checkpoints`)
+    await mkdir(dirname(kept(from)), { recursive: true })
+    await writeFile(kept(from), 'signed')
+    const before = await company.get('/sales')
+    const first = await company.post('/sales', sale(cash), { 'idempotency-key': 'a' })
+    const seen = await company.get(`/sales?updated_since=${before.body.meta.synced_at}`)
+    const events = await company.get('/events')
+    const report = await moveCompany(homes.moving(company.id))
+    expect(report.refused_ms).to.be.lessThan(2_000)
+    expect((await inSouth(company, 'POST', '/sales', sale(cash), { 'idempotency-key': 'a' })).text).to.equal(first.text)
+    expect(
+      (await inSouth(company, 'GET', `/sales?updated_since=${before.body.meta.synced_at}`)).body.data,
+    ).to.deep.equal(seen.body.data)
+    expect((await inSouth(company, 'GET', '/events')).body.data).to.deep.equal(events.body.data)
+    const next = await inSouth(company, 'POST', '/sales', sale(cash))
+    expect(next.body.data.id).to.equal(first.body.data.id + 1)
+    expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal(['left'])
+    expect(await tracesOf(homes.south.databaseUrl, company.id)).to.deep.equal([])
+    expect(await rowsOf(homes.main.core.pool, company.id)).to.equal(0)
+    expect(await readFile(kept(to), 'utf8')).to.equal('signed')
+    expect(existsSync(kept(from))).to.equal(false)
+  })
+
+  const BEFORE_SWITCH = STEPS.slice(0, STEPS.indexOf('switched'))
+
+  /** Moves until a step is done, and fails there. */
+  const interrupted = (id: number, at: Step) =>
+    moveCompany(
+      homes.moving(id, {
+        onStep: async (step) => {
+          if (step === at) throw new Error(`broken after ${at}`)
+        },
+      }),
+    )
+
+  it('is open again wherever a move fails before the switch, and undone without a trace [HOME-56]', async () => {
+    const { company, cash } = await shop()
+    for (const step of ['replicating', 'compared'] as const) {
+      await failing(interrupted(company.id, step), step)
+      expect((await company.post('/sales', sale(cash))).status, step).to.equal(201)
+      await undoMove(homes.moving(company.id))
+      for (const { databaseUrl } of [homes.main, homes.south])
+        expect(await tracesOf(databaseUrl, company.id), step).to.deep.equal([])
+      expect(await rowsOf(homes.south.core.pool, company.id), step).to.equal(0)
+    }
+  })
+
+  it('is opened again by whoever watches, once its command has ended; a switch that comes too late does not happen [HOME-55, HOME-56]', async () => {
+    const { company } = await shop()
+    const { pool } = homes.main.core
+    const known = (await residenceOf(pool, company.id)) as Residence
+    const main = { pool, name: 'main' }
+    await close(pool, company.id)
+    const moving = homes.moving(company.id)
+    await alone(moving, async () => expect(await settleAbandoned(main, pool)).to.deep.equal([]))
+    expect(await settleAbandoned(main, pool)).to.deep.equal([company.id])
+    expect(await switchTo(pool, company.id, known, 'south')).to.equal(false)
+    expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal([])
+  })
+
+  it('is opened where it lives now, if its command has ended right after the switch [HOME-56]', async () => {
+    const { company, cash } = await shop()
+    await failing(interrupted(company.id, 'switched'), 'switched')
+    const { pool } = homes.main.core
+    expect(await settleAbandoned({ pool: homes.south.core.pool, name: 'south' }, pool)).to.deep.equal([company.id])
+    expect(await settleAbandoned({ pool, name: 'main' }, pool)).to.deep.equal([])
+    expect((await inSouth(company, 'POST', '/sales', sale(cash))).status).to.equal(201)
+    await moveCompany(homes.moving(company.id))
+    expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal(['left'])
+    expect(await tracesOf(homes.south.databaseUrl, company.id)).to.deep.equal([])
+  })
+
+  it('stays, open and without a trace, where a row came along that is another one [HOME-54]', async () => {
+    const { company, cash } = await shop()
+    await company.post('/sales', sale(cash), { 'idempotency-key': 'b' })
+    const spoil = async (step: Step) => {
+      if (step !== 'verified') return
+      const changed = `update ops.idempotent_answers set status = 200 where company_id = $1`
+      expect((await homes.south.core.pool.query(changed, [company.id])).rowCount).to.equal(1)
+    }
+    expect(await refusalOf(moveCompany(homes.moving(company.id, { onStep: spoil })))).to.equal('differs')
+    expect((await company.post('/sales', sale(cash))).status).to.equal(201)
+    for (const { databaseUrl } of [homes.main, homes.south])
+      expect(await tracesOf(databaseUrl, company.id)).to.deep.equal([])
+    expect(await rowsOf(homes.south.core.pool, company.id)).to.equal(0)
+  })
+
+  it('is refused before anything is changed where it cannot be [HOME-59]', async () => {
+    const { company } = await shop()
+    const { id } = company
+    await alone(homes.moving(id), async () => expect(await refusalOf(moveCompany(homes.moving(id)))).to.equal('busy'))
+    const south = homes.south.core.pool
+    await ensureLedger(south, id)
+    expect(await refusalOf(moveCompany(homes.moving(id)))).to.equal('company')
+    await south.query('delete from ops.ledgers where company_id = $1', [id])
+    await south.query(`update ops.read_model set version = version || 'x'`)
+    expect(await refusalOf(moveCompany(homes.moving(id)))).to.equal('versions')
+    await south.query(`update ops.read_model set version = left(version, -1)`)
+    const { from, to } = homes.moving(id)
+    expect(await refusalOf(moveCompany(homes.moving(id, { from: { ...from, owner: from.pool } })))).to.equal('rights')
+    expect(await refusalOf(moveCompany(homes.moving(id, { to: { ...to, owner: to.pool } })))).to.equal('rights')
+    expect(await refusalOf(moveCompany(homes.moving(id + 1_000)))).to.equal('company')
+    for (const { databaseUrl } of [homes.main, homes.south]) expect(await tracesOf(databaseUrl, id)).to.deep.equal([])
+  })
+
+  it('is taken up wherever a move was interrupted, and then is whole [HOME-56]', async () => {
+    const { company, cash } = await shop()
+    for (const step of BEFORE_SWITCH) {
+      await failing(interrupted(company.id, step), step)
+      expect((await company.post('/sales', sale(cash))).status, step).to.equal(201)
+    }
+    const sales = (await company.get('/sales')).body.data
+    for (const step of STEPS.slice(STEPS.indexOf('switched'))) await failing(interrupted(company.id, step), step)
+    await moveCompany(homes.moving(company.id))
+    expect((await inSouth(company, 'GET', '/sales')).body.data).to.deep.equal(sales)
+    expect((await inSouth(company, 'POST', '/sales', sale(cash))).status).to.equal(201)
+    expect(await homes.south.core.verifyTables(company.id)).to.deep.include({ differences: [] })
+    expect(await tracesOf(homes.south.databaseUrl, company.id)).to.deep.equal([])
+    expect(await rowsOf(homes.main.core.pool, company.id)).to.equal(0)
+  })
+})
+
+const refusalOf = (work: Promise<unknown>): Promise<string | null> =>
+  work.then(
+    () => null,
+    (error) => (error instanceof MoveRefused ? error.obstacle : String(error)),
+  )
+
+async function failing(work: Promise<unknown>, step: Step): Promise<void> {
+  const error = await work.then(
+    () => null,
+    (thrown: Error) => thrown,
+  )
+  expect(error?.message).to.equal(`broken after ${step}`)
+}
