@@ -8,6 +8,7 @@ import type { Config } from '#config/config.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
+import { ownStreams, type WhereLives } from '#ledger/follow/whereabouts.ts'
 import { createAheadCount } from '#ledger/ledgers.ts'
 import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
@@ -124,6 +125,8 @@ export interface CoreOptions extends OwnersPlace, ProvingOptions {
   readonly publicUrl?: string
   /** What belongs to the database on this machine; without it nothing is compared with it. */
   readonly dataDir?: string
+  /** Where companies live that this Postgres does not know, where several homes share a store outside Postgres. */
+  readonly whereLives?: WhereLives | undefined
   /** Another store, for tests. */
   readonly store?: EventStore
   /** Another read model, for tests. */
@@ -191,15 +194,18 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true, ...known })
   const queries = createTurns(queryTurns(options.queryConnections))
   const poolOf = sharePool(pool, queries)
-  const store = await storeOf(options, pool, poolOf)
+  const { whereLives } = options
+  const whole = await storeOf(options, pool, poolOf)
+  const store = whereLives && isOutside(whole) ? ownStreams(whole, pool, whereLives) : whole
   const keys = createPersonKeys(pool, vault)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model, keys }
-  const standing = createStanding(placeOf(rebuilding, options))
+  // Whether a store is empty is not told by one home's companies.
+  const standing = createStanding(placeOf({ pool, store: whole }, options))
   await bringUp({ ...rebuilding, standing }, options)
   const paymentLinks = await paymentLinksOf(pool, vault, options)
   const { writing, deliveryNotifier, liveNotifier } = writingOf(options, { ...rebuilding, paymentLinks })
   const writer = createWriter(writing)
-  const following = isOutside(store) ? { ...writing, store } : null
+  const following = isOutside(store) ? { ...writing, store, whereLives } : null
   const preparation = following && prepare(following, () => assertOwn({ pool, store, standing }))
   await preparation?.tried
   const writerAfterRestore = preparation ? guarded(writer, preparation) : writer
