@@ -13,7 +13,7 @@ import { createAheadCount } from '#ledger/ledgers.ts'
 import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
-import { ensureReadModel, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
+import { ensureReadModel, type RebuildOptions, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
 import type { TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
 import { assertFits, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
@@ -112,6 +112,12 @@ export interface Core {
   close(): Promise<void>
 }
 
+/** A start that makes tables. */
+interface Building extends Pick<RebuildOptions, 'parallel' | 'onProgress'> {
+  /** Hears what was done; of null where there was nothing to do. */
+  readonly onBuilt?: (report: RebuildReport | null) => void
+}
+
 export interface CoreOptions extends OwnersPlace, ProvingOptions {
   /** Hears what that role could do and should not, where it stands alone. */
   readonly onExcess?: (privileges: readonly string[]) => void
@@ -127,6 +133,8 @@ export interface CoreOptions extends OwnersPlace, ProvingOptions {
   readonly dataDir?: string
   /** Where companies live that this Postgres does not know, where several homes share a store outside Postgres. */
   readonly whereLives?: WhereLives | undefined
+  /** How tables are made where there are none, or those of another version, and who hears of it. */
+  readonly building?: Building
   /** Another store, for tests. */
   readonly store?: EventStore
   /** Another read model, for tests. */
@@ -293,7 +301,7 @@ async function paymentLinksOf(pool: Pool, vault: Vault, { publicUrl }: CoreOptio
 /** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */
 async function bringUp(
   { standing, ...rebuilding }: Rebuilding & Pick<Core, 'standing'>,
-  { ownerUrl, masterKeys, upgrades = true, onKeyMade = () => {}, onExcess = () => {} }: CoreOptions,
+  { ownerUrl, masterKeys, upgrades = true, building = {}, onKeyMade = () => {}, onExcess = () => {} }: CoreOptions,
 ): Promise<void> {
   const { databaseUrl, pool, store, model } = rebuilding
   try {
@@ -304,7 +312,7 @@ async function bringUp(
     if (store.transactional) await assertOwn({ pool, store, standing })
     else await standing.look()
     assertStore(standing)
-    if (upgrades || (await versionOfTables(pool)) === null) await withRebuild(rebuilding, ensureReadModel)
+    if (upgrades || (await versionOfTables(pool)) === null) await withRebuild({ ...rebuilding, ...building }, (work) => ensureReadModel(work).then(building.onBuilt))
     else await assertFits(pool, model)
   } catch (error) {
     if (isOutside(store)) await store.close()
