@@ -5,9 +5,10 @@ import { type AccessTerms, isLetIn, isToldPersons, type Role } from '#domain/rol
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { NewKey } from './api-keys.ts'
 import type { Invitations } from './invitations.ts'
-import type { Holder, Login } from './login.ts'
+import type { Login } from './login.ts'
 import { CLOCK, revokedSurplus, PANEL_TOKENS as TOKENS } from './opaque-token.ts'
 import type { PasswordLinks } from './password-links.ts'
+import type { Holder, RegisterLogin } from './people.ts'
 
 /** A session ends when nobody has used it for so long, and after so many days at the latest. */
 const IDLE_HOURS = 12
@@ -76,8 +77,11 @@ interface Found extends Omit<PanelSession, 'sessionHash' | 'csrfToken' | 'today'
   readonly terms: AccessTerms
 }
 
-/** `onError` hears when the last use of a session could not be noted; nobody waits for that. */
-export function createSessions(pool: Pool, onError: (error: unknown) => void): Sessions {
+/**
+ * `onError` hears when the last use of a session could not be noted; nobody waits for that. `register` makes a session known by its
+ * hash before it is handed out.
+ */
+export function createSessions(pool: Pool, onError: (error: unknown) => void, register?: RegisterLogin): Sessions {
   /** Those whose use is being noted, by hash: requests of one page come together. */
   const noting = new Set<string>()
 
@@ -103,17 +107,12 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void): S
   }
 
   return {
-    async issue({ userId, companyId, generation, personGeneration }) {
+    async issue(holder) {
+      const { userId, companyId, generation, personGeneration } = holder
       const token = TOKENS.make()
-      const values = [
-        TOKENS.hashOf(token),
-        userId,
-        companyId,
-        LONGEST_DAYS,
-        LIVE_SESSIONS_OF_USER - 1,
-        generation,
-        personGeneration,
-      ]
+      const hash = TOKENS.hashOf(token) as Buffer
+      await register?.(hash, holder)
+      const values = [hash, userId, companyId, LONGEST_DAYS, LIVE_SESSIONS_OF_USER - 1, generation, personGeneration]
       const { rows } = await pool.query<{ expires_at: string }>({ ...ISSUE, values })
       if (!rows[0]) throw new Error('no session was stored')
       return { token, expiresAt: rows[0].expires_at }

@@ -363,3 +363,19 @@ function isNetwork(text: string): boolean {
   if (version === 0 || rest.length > 0) return false
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
 }
+
+/** Where a home's Postgres is. */
+export interface Addresses {
+  readonly databaseUrl: string
+  readonly ownerUrl: string | undefined
+}
+
+/** What the settings say of a further home. */
+export const addressesOf = ({ HOMES_OWNER_URLS = [] }: Config, { name, url }: NamedUrl): Addresses => ({
+  databaseUrl: url,
+  ownerUrl: HOMES_OWNER_URLS.find((owner) => owner.name === name)?.url,
+})
+
+/** The settings of a home: what belongs to it on this machine is in a folder of its own. */
+export const configOf = (config: Config, home: string): Config =>
+  home === MAIN ? config : { ...config, DATA_DIR: join(config.DATA_DIR, 'homes', home), SEED_DEMO: false }

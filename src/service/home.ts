@@ -1,5 +1,7 @@
 import type { Router } from 'express'
 import { countClearLedgers } from '#audit/reseal.ts'
+import type { Addresses, Config } from '#config/config.ts'
+import type { DirectoryHooks } from '#homes/hooks.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MasterKeys } from '#master-key/keys.ts'
 import { countedWriter } from '#metrics/counted-writer.ts'
@@ -7,7 +9,7 @@ import type { HomeMetrics } from '#metrics/metrics.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import { type Access, type Common, openInterfaces } from './api.ts'
 import { interfaceRouter } from './app.ts'
-import { type Core, type CoreOptions, coreSettings, openCore } from './core.ts'
+import { type Core, coreSettings, openCore } from './core.ts'
 import { startDispatcher } from './dispatcher.ts'
 import { forgetWhoCameBack, forgottenListOf } from './forgotten.ts'
 import { type Health, healthOf } from './health.ts'
@@ -25,18 +27,13 @@ const KEY_MADE = 'a master key was made: keep a copy of it apart from the databa
 const TOO_MIGHTY =
   'the role of DATABASE_URL could change the past: give the service one of its own (docs/operations.md, "Two roles of Postgres")'
 
-/** Where a home's Postgres is. */
-export interface Addresses {
-  readonly databaseUrl: string
-  readonly ownerUrl: string | undefined
-}
-
 export interface HomeOptions extends Pick<Shared, 'config' | 'logger' | 'log'> {
   readonly metrics: HomeMetrics
   readonly seedDemo: SeedDemo
   /** All homes have the same. */
-  readonly masterKeys: MasterKeys
-  readonly reserve?: CoreOptions['reserve']
+  readonly masterKeys: (config: Config) => MasterKeys
+  /** How its core tells the directory of what is new, where there are several homes. */
+  readonly directory?: () => DirectoryHooks
   /** Hears that the process cannot go on and should stop. */
   readonly onFailure: () => void
 }
@@ -82,17 +79,21 @@ export function createHome(options: HomeOptions): Home {
 
   return {
     async open(addresses, provider) {
+      const hooks = options.directory?.()
       const bare = await openCore({
         ...addresses,
         ...coreSettings(config),
-        masterKeys: options.masterKeys,
-        reserve: options.reserve,
+        masterKeys: options.masterKeys(config),
+        ...hooks,
         onKeyMade: (source) => logger.warn({ source }, KEY_MADE),
         onExcess: (privileges) => logger.warn({ privileges }, TOO_MIGHTY),
         queryConnections: QUERY_CONNECTIONS,
         log,
         onOutdated: succession.onReplaced,
-        onForgotten: forgotten.note,
+        onForgotten(former) {
+          forgotten.note()
+          hooks?.onForgotten(former)
+        },
         onGroup: metrics.onGroup,
       })
       closing.push(bare.close)

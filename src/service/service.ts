@@ -1,26 +1,17 @@
-import type { Router } from 'express'
 import type { Logger } from 'pino'
 import { v7 as uuidv7 } from 'uuid'
-import { countClearLedgers } from '#audit/reseal.ts'
-import type { Config } from '#config/config.ts'
+import type { Addresses, Config } from '#config/config.ts'
 import { type Listening, listen } from '#http/server.ts'
-import type { Writer } from '#ledger/write/writer.ts'
-import { countedWriter } from '#metrics/counted-writer.ts'
 import { createMetrics, type Metrics } from '#metrics/metrics.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
 import { startEmbedded } from '#postgres/embedded.ts'
 import { assertFit } from '#postgres/requirements.ts'
-import { openInterfaces, seed } from './api.ts'
-import { createApp, interfaceRouter } from './app.ts'
-import { type Core, coreSettings, openCore } from './core.ts'
-import { startDispatcher } from './dispatcher.ts'
-import { forgetWhoCameBack, forgottenListOf } from './forgotten.ts'
-import { healthOf } from './health.ts'
-import { asCopy, watchInstallation } from './installation.ts'
-import { type Log, sparing } from './log.ts'
-import { startProjector } from './projector.ts'
-import type { Running, SeedDemo, Shared } from './role.ts'
-import { createSuccession } from './succession.ts'
+import { seed } from './api.ts'
+import { createApp } from './app.ts'
+import { quietlyTo, warnOfClearLedgers } from './home.ts'
+import { createHomes } from './homes.ts'
+import { type Log, logOf } from './log.ts'
+import type { SeedDemo } from './role.ts'
 
 /** The roles of one process, from their start to their orderly end. */
 export interface Service {
@@ -29,12 +20,6 @@ export interface Service {
   /** Ends what is under way and closes everything, also in the middle of a start. */
   stop(): Promise<void>
 }
-
-const logOf = (logger: Logger): Log =>
-  sparing(
-    (message, error, request_id) => logger.error({ err: error, request_id }, message),
-    () => performance.now(),
-  )
 
 interface Opening extends Pick<ServiceOptions, 'config' | 'logger' | 'onFailure'> {
   readonly log: Log

@@ -1,5 +1,6 @@
 import type { ErrorRequestHandler, Response } from 'express'
 import { LedgerAhead } from '#ledger/ledgers.ts'
+import { Moved } from '#lib/moved.ts'
 import { ShareTaken, Unavailable } from '#lib/unavailable.ts'
 import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
 import { isOutage } from '#postgres/outage.ts'
@@ -27,9 +28,11 @@ export type LogError = (message: string, error: unknown, requestId: string) => v
  * error reaches the caller but the request's id.
  */
 export function problemHandler(log: LogError, answer: AnswerProblem = answerProblem): ErrorRequestHandler {
-  return (error, request, response, _next) => {
+  return (error, request, response, next) => {
     // The rest of the request could not be read, and its caller was told so (unreadable.ts).
     if (response.locals.isRefused) return
+    // Whoever knows the homes may have it answered in another one.
+    if (error instanceof Moved && response.locals.isFronted) return next(error)
     const problem = problemOf(error)
     // Both are for whoever runs the service to mend.
     if (problem.code === 'internal_error' || error instanceof ProviderMisconfigured)

@@ -32,3 +32,11 @@ create index directory_entries_by_account on ops.directory_entries (account) whe
 
 -- Which home this database is: URLs that were exchanged are noticed.
 alter table ops.installation add column name text not null default 'main';
+
+-- A person's password is decided in `main`, and other homes have copies: whatever is written late of an earlier one comes to nothing.
+create function ops.skip_change() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  return null;
+end $$;
+create trigger newest_password before update on ops.persons for each row when (new.generation < old.generation)
+  execute function ops.skip_change();

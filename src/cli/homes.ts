@@ -1,0 +1,69 @@
+import { addressesOf } from '#config/config.ts'
+import { refuse } from '#domain/refusal.ts'
+import type { HomeFigures } from '#homes/directory.ts'
+import { homesIn } from '#homes/homes.ts'
+import { prepareHome } from '#homes/prepare.ts'
+import { sweepDirectory } from '#homes/sweep.ts'
+import { masterKeysOf } from '#master-key/keys.ts'
+import { openKeyRing } from '#proof/key-ring.ts'
+import { sealingOf } from './ledger-seal.ts'
+import { type Context, Refused, type Verbs } from './verb.ts'
+
+/** A home of the directory by its name. @throws Refused */
+async function homeNamed(context: Context, name: string): Promise<HomeFigures> {
+  const directory = await context.directory()
+  const home = (await directory.homes()).find((each) => each.name === name)
+  if (!home) throw new Refused(refuse('not_found', { home: name }))
+  return home
+}
+
+export const verbs: Verbs<'home'> = {
+  'home add': {
+    async run(context, { name }) {
+      const { config } = context
+      const named = config.HOMES?.find((each) => each.name === name)
+      if (!named) throw new Refused(refuse('not_found', { home: name, setting: 'HOMES' }))
+      const [main, directory] = [await context.core(), await context.directory()]
+      // All homes sign with one key: the first is made here, where nothing was sealed yet.
+      await openKeyRing(sealingOf(main))
+      let excess: readonly string[] = []
+      const onExcess = (found: readonly string[]) => {
+        excess = found
+      }
+      await prepareHome({
+        name,
+        giver: main.pool,
+        ...addressesOf(config, named),
+        masterKeys: masterKeysOf(config),
+        onExcess,
+      })
+      await directory.addHome(name)
+      const homes = homesIn(new Map((await context.homes()).map((home) => [home.name, home.core])))
+      // What is there already is found through the directory from now on.
+      await sweepDirectory({ directory, homes, log: () => {} })
+      return { ...(await homeNamed(context, name)), excess: excess.join(', ') }
+    },
+    isBad: (result) => (result as { excess: string }).excess !== '',
+  },
+  'home list': {
+    async run(context) {
+      const homes = await (await context.directory()).homes()
+      return Promise.all(
+        homes.map(async ({ name, ...figures }) => ({ name, ...figures, reachable: await isReachable(context, name) })),
+      )
+    },
+  },
+  'home drain': {
+    async run(context, { name, undo }) {
+      await homeNamed(context, name)
+      await (await context.directory()).drain(name, undo === undefined)
+      return homeNamed(context, name)
+    },
+  },
+}
+
+const isReachable = (context: Context, home: string): Promise<boolean> =>
+  context.core({ home }).then(
+    () => true,
+    () => false,
+  )
