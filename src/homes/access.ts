@@ -7,7 +7,9 @@ import { createSessions, type Sessions } from '#access/sessions.ts'
 import { createTokens, type Tokens } from '#access/sync-access.ts'
 import { MAIN } from '#config/config.ts'
 import type { Writer } from '#ledger/write/writer.ts'
+import { Moved } from '#lib/moved.ts'
 import type { Mailer } from '#mail/mailer.ts'
+import type { Directory } from './directory.ts'
 import type { EntryKind } from './entries.ts'
 import type { Homes } from './homes.ts'
 import { peopleOverHomes } from './people.ts'
@@ -60,9 +62,20 @@ export function accessOverHomes(options: AccessOptions): Access {
     return access
   }
 
-  const ofCompany = async (companyId: number) => at((await directory.homeOf(companyId)) ?? MAIN)
-  const ofKey = async (kind: EntryKind, hash: Buffer | null) =>
-    at((hash && (await directory.find(kind, hash))[0]?.home) ?? MAIN)
+  /** A home that says that the company has moved has done nothing, and is believed once. */
+  async function following<T>(find: () => Promise<string | null>, work: (home: HomeAccess) => Promise<T>): Promise<T> {
+    try {
+      return await work(at((await find()) ?? MAIN))
+    } catch (error) {
+      if (!(error instanceof Moved)) throw error
+      directory.forget(error.companyId)
+      return work(at((await find()) ?? MAIN))
+    }
+  }
+  const ofCompany = <T>(companyId: number, work: (home: HomeAccess) => Promise<T>) =>
+    following(() => directory.homeOf(companyId), work)
+  const ofKey = <T>(kind: EntryKind, hash: Buffer | null, work: (home: HomeAccess) => Promise<T>) =>
+    following(async () => (hash && (await directory.find(kind, hash))[0]?.home) ?? null, work)
 
   /** What has ended is swept as well: nobody waits for the directory. */
   const release = (kind: EntryKind, key: Buffer, companyId: number) =>
@@ -70,8 +83,11 @@ export function accessOverHomes(options: AccessOptions): Access {
       .release([{ kind, key, companyId }])
       .catch((error) => log('what has ended is in the directory still', error))
 
+  const ofInvitation = <T>(token: string, work: (invitations: Invitations) => Promise<T>) =>
+    ofKey('invitation', INVITATION_TOKENS.hashOf(token), ({ invitations }) => work(invitations))
+
   const writer: Writer = {
-    run: async (request) => (await ofCompany(request.companyId)).writer.run(request),
+    run: (request) => ofCompany(request.companyId, (home) => home.writer.run(request)),
     idle: async () => {
       await Promise.all(homes.present().map(({ home }) => home.writer.idle()))
     },
@@ -80,36 +96,52 @@ export function accessOverHomes(options: AccessOptions): Access {
   return {
     login,
     sessions: {
-      issue: async (holder) => (await ofCompany(holder.companyId)).sessions.issue(holder),
-      find: async (token) => (await ofKey('session', PANEL_TOKENS.hashOf(token))).sessions.find(token),
-      isLive: async (token) => (await ofKey('session', PANEL_TOKENS.hashOf(token))).sessions.isLive(token),
+      issue: (holder) => ofCompany(holder.companyId, ({ sessions }) => sessions.issue(holder)),
+      find: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.find(token)),
+      isLive: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.isLive(token)),
       async revoke(session) {
         const { sessionHash } = session
+        await ofKey('session', sessionHash, ({ sessions }) => sessions.revoke(session))
         const [place] = await directory.find('session', sessionHash)
-        await at(place?.home ?? MAIN).sessions.revoke(session)
         if (place) await release('session', sessionHash, place.companyId)
       },
     },
     tokens: {
-      issue: async (holder) => (await ofCompany(holder.companyId)).tokens.issue(holder),
-      find: async (token) => (await ofKey('sync_token', TILL_TOKENS.hashOf(token))).tokens.find(token),
+      issue: (holder) => ofCompany(holder.companyId, ({ tokens }) => tokens.issue(holder)),
+      find: (token) => ofKey('sync_token', TILL_TOKENS.hashOf(token), ({ tokens }) => tokens.find(token)),
       async renew(session) {
-        const renewed = await (await ofCompany(session.companyId)).tokens.renew(session)
+        const renewed = await ofCompany(session.companyId, ({ tokens }) => tokens.renew(session))
         if (renewed) await release('sync_token', session.tokenHash, session.companyId)
         return renewed
       },
       async revoke(session) {
-        await (await ofCompany(session.companyId)).tokens.revoke(session)
+        await ofCompany(session.companyId, ({ tokens }) => tokens.revoke(session))
         await release('sync_token', session.tokenHash, session.companyId)
       },
     },
     invitations: {
       create: () => at(MAIN).invitations.create(),
-      send: async (invitation, to) => (await ofCompany(to.companyId)).invitations.send(invitation, to),
-      find: async (token) => (await ofKey('invitation', INVITATION_TOKENS.hashOf(token))).invitations.find(token),
-      accept: async (token, password, from) =>
-        (await ofKey('invitation', INVITATION_TOKENS.hashOf(token))).invitations.accept(token, password, from),
+      send: (invitation, to) => ofCompany(to.companyId, ({ invitations }) => invitations.send(invitation, to)),
+      find: (token) => ofInvitation(token, (invitations) => invitations.find(token)),
+      accept: (token, password, from) =>
+        ofInvitation(token, (invitations) => invitations.accept(token, password, from)),
     },
     passwordLinks: createPasswordLinks({ pool: homes.main.pool, writer, login, mailer, publicUrl, log }),
+  }
+}
+
+/**
+ * The same for the interfaces of one home, which show what is there: whose company lives elsewhere by now is `Moved`, not somebody
+ * whose data are looked for in the wrong place (HOME-7).
+ */
+export function accessIn(home: string, access: Access, { homeOf }: Pick<Directory, 'homeOf'>): Access {
+  async function here<T extends { readonly companyId: number }>(session: T | null): Promise<T | null> {
+    if (session && ((await homeOf(session.companyId)) ?? MAIN) !== home) throw new Moved(session.companyId)
+    return session
+  }
+  return {
+    ...access,
+    sessions: { ...access.sessions, find: async (token) => here(await access.sessions.find(token)) },
+    tokens: { ...access.tokens, find: async (token) => here(await access.tokens.find(token)) },
   }
 }
