@@ -1,5 +1,7 @@
 import type { Pool } from 'pg'
 import { TILL_ROLES } from '#domain/roles.ts'
+import { assertHere, type Move } from '#ledger/move.ts'
+import { notInMove } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { Login } from './login.ts'
 import type { MinuteLimit } from './minute-limit.ts'
@@ -47,11 +49,15 @@ export interface IssuedToken {
 /** Login tokens. They are kept in Postgres as hashes, so that a revocation counts at once in every process. */
 export interface Tokens {
   issue(holder: Holder): Promise<IssuedToken>
-  /** Who has this token; null when it is none, has expired or was revoked. */
+  /** Who has this token; null when it is none, has expired or was revoked. @throws Moved */
   find(token: string): Promise<SyncSession | null>
   /** A new token for a live one, which is revoked in the same moment. Null when another call was first. */
   renew(session: SyncSession): Promise<IssuedToken | null>
   revoke(session: SyncSession): Promise<void>
+}
+
+interface Found extends Omit<SyncSession, 'tokenHash'> {
+  readonly move: Move | null
 }
 
 /** Tokens that expire after `days`; never, when null. `register` makes one known by its hash before it is handed out. */
@@ -85,8 +91,11 @@ export function createTokens(pool: Pool, days: number | null, register?: Registe
     async find(token) {
       const tokenHash = TOKENS.hashOf(token)
       if (!tokenHash) return null
-      const { rows } = await pool.query<Omit<SyncSession, 'tokenHash'>>({ ...FIND, values: [tokenHash, TILL_ROLES] })
-      return rows[0] ? { tokenHash, ...rows[0] } : null
+      const { rows } = await pool.query<Found>({ ...FIND, values: [tokenHash, TILL_ROLES] })
+      if (!rows[0]) return null
+      const { move, ...found } = rows[0]
+      assertHere(found.companyId, move)
+      return { tokenHash, ...found }
     },
     renew: (session) => issued(session, RENEW, (hash) => [hash, session.tokenHash, days]),
     async revoke({ tokenHash }) {
@@ -113,13 +122,14 @@ const FIND = {
            where t.hash = $1 and ${LIVE} and t.last_used_at < clock.now - interval '5 minutes'
          )
          select t.company_id as "companyId", t.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email,
-                u.doc->>'role' as role, u.generation, p.generation as "personGeneration", c.timezone, clock.now
+                u.doc->>'role' as role, u.generation, p.generation as "personGeneration", c.timezone, clock.now, l.move
          from clock
          join ops.sync_tokens t on t.hash = $1 and ${LIVE}
          join users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
            and u.doc->>'role' = any($2::text[])
          join ops.persons p on p.email = u.doc->>'email' and p.generation = t.person_generation
-         join companies c on c.company_id = t.company_id`,
+         join companies c on c.company_id = t.company_id
+         join ops.ledgers l on l.company_id = t.company_id`,
 }
 
 /** Of two at the same time the second waits for the row and then finds it revoked. */
@@ -146,7 +156,7 @@ export function purgeTokens(pool: Pool): Promise<number> {
     `delete from ops.sync_tokens where hash in (
        select hash from ops.sync_tokens
        where (revoked_at is not null or expires_at is not null)
-         and least(revoked_at, expires_at) < now() - make_interval(days => $1)
+         and least(revoked_at, expires_at) < now() - make_interval(days => $1) and ${notInMove('company_id')}
        limit $2 for update skip locked)`,
     [ENDED_RETENTION_DAYS],
   )

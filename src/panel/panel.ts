@@ -2,7 +2,7 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
 import { bodyProblem, holdBody, type Room, roomOfCompany, roomOfStrangers } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
-import { problemHandler } from '#http/middleware/problem-handler.ts'
+import { interfaceProblems } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { type Params, placeOf } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
@@ -90,7 +90,7 @@ export function panel(context: PanelContext): Router {
     one.all(onlyBy(Allow))
   }
   router.use((_request, _response, next) => next(new Problem('not_found')))
-  router.use(problemHandler(context.log, answerFailure))
+  router.use(interfaceProblems(context.log, answerFailure))
   return router
 }
 

@@ -46,6 +46,18 @@ export function problemHandler(log: LogError, answer: AnswerProblem = answerProb
   }
 }
 
+/**
+ * The same for an interface: a company that lives elsewhere is left to whoever knows where, as long as nothing was answered (HOME-42); where
+ * there is nobody, to the last handler.
+ */
+export function interfaceProblems(log: LogError, answer: AnswerProblem): ErrorRequestHandler {
+  const last = problemHandler(log, answer)
+  return (error, request, response, next) => {
+    if (error instanceof Moved && !response.headersSent) next(error)
+    else last(error, request, response, next)
+  }
+}
+
 export const answerProblem = (response: Response, problem: Problem): void =>
   sendProblem(response, problem, statusOf(problem.code))
 

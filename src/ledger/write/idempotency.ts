@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { type Refusal, refuse } from '#domain/refusal.ts'
+import { notInMove } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { ANSWER_RETENTION_MS } from '../command.ts'
 import type { OpenLedger } from '../ledgers.ts'
@@ -120,7 +121,7 @@ export function purgeAnswers(pool: Pool): Promise<number> {
     pool,
     `delete from idempotent_answers where (company_id, key) in (
        select company_id, key from idempotent_answers
-       where created_at < now() - make_interval(secs => $1) limit $2 for update skip locked)`,
+       where created_at < now() - make_interval(secs => $1) and ${notInMove('company_id')} limit $2 for update skip locked)`,
     [ANSWER_RETENTION_MS / 1000],
   )
 }

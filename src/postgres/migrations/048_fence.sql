@@ -16,5 +16,7 @@ create table ops.moves (
   since timestamptz not null default clock_timestamp()
 );
 
--- Who e-mails a notice has it until then; a time to try again, which alone would tell, may be days away.
+-- Who has taken a notice to e-mail it, or an order to ask the provider about it, has it until then at the latest. The times at which they are
+-- due again do not tell: they may also be those of another try.
 alter table ops.notices add column claimed_until timestamptz;
+alter table ops.payment_sweeps add column claimed_until timestamptz;
