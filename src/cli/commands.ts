@@ -84,6 +84,13 @@ export const COMMANDS = {
     positional: 'name',
   },
 
+  'home rebuild': {
+    summary:
+      'makes an empty database a home again from the event store; what only the lost one knew is gone, which --yes confirms. --without-keys goes on where keys of persons are not there: what they sealed is empty for good',
+    flags: { name: required('NAME'), yes: toggle, 'without-keys': toggle },
+    positional: 'name',
+  },
+
   'company list': { summary: 'lists the companies', flags: {} },
 
   'payment-type create': {

@@ -8,6 +8,7 @@ const seal = () => import('./ledger-seal.ts')
 const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>> = {
   company: () => import('./companies.ts'),
   home: () => import('./homes.ts'),
+  'home rebuild': () => import('./home-rebuild.ts'),
   'payment-type': () => import('./payment-types.ts'),
   user: () => import('./users.ts'),
   person: () => import('./persons.ts'),

@@ -20,7 +20,9 @@ export async function assertEmpty(databaseUrl: string, name: string): Promise<vo
     if (!isPrepared) return
     const made = await pool.query('select from ops.read_model')
     if (made.rowCount !== 0)
-      throw new UnfitPostgres(`the database of home ${name} has ledgers and tables already: there is nothing to rebuild`)
+      throw new UnfitPostgres(
+        `the database of home ${name} has ledgers and tables already: there is nothing to rebuild`,
+      )
   } finally {
     await pool.end()
   }

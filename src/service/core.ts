@@ -323,7 +323,8 @@ async function bringUp(
     if (store.transactional) await assertOwn({ pool, store, standing })
     else await standing.look()
     assertStore(standing)
-    if (upgrades || (await versionOfTables(pool)) === null) await withRebuild({ ...rebuilding, ...building }, (work) => ensureReadModel(work).then(building.onBuilt))
+    if (upgrades || (await versionOfTables(pool)) === null)
+      await withRebuild({ ...rebuilding, ...building }, (work) => ensureReadModel(work).then(building.onBuilt))
     else await assertFits(pool, model)
   } catch (error) {
     if (isOutside(store)) await store.close()

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { inBatches } from '#lib/batches.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { companyOf } from '../envelope.ts'
+import type { Move } from '../move.ts'
 import type { OutsideStore } from '../port.ts'
 
 /** Where a company lives whose ledger is in a store that several homes share; `unknown`: nobody can tell now. */
@@ -24,7 +25,7 @@ export async function whereabouts(
   companyIds: readonly number[],
   whereLives: WhereLives | undefined,
 ): Promise<Map<number, Found>> {
-  const { rows } = await pool.query<{ company_id: number; revision: number; move: string | null }>({
+  const { rows } = await pool.query<{ company_id: number; revision: number; move: Move | null }>({
     name: 'whereabouts',
     text: 'select company_id, revision, move from ops.ledgers where company_id = any($1::bigint[])',
     values: [companyIds],
@@ -37,8 +38,8 @@ export async function whereabouts(
   return found
 }
 
-function livesBy(move: string | null): Found['lives'] {
-  if (move === null) return 'here'
+function livesBy(move: Move | null): Found['lives'] {
+  if (move === null || move === 'paused') return 'here'
   return move === 'left' ? 'elsewhere' : 'moving'
 }
 

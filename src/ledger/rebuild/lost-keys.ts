@@ -39,13 +39,7 @@ async function noteLost(pool: Pool, companyId: number, missing: readonly Sealer[
     `insert into ops.person_keys (company_id, subject, part, key_id, wrapped, created_at, destroyed_at)
      select $1, v.subject, v.part, v.key_id, null, $5, $5 from unnest($2::text[], $3::text[], $4::uuid[]) as v(subject, part, key_id)
      on conflict do nothing`,
-    [
-      companyId,
-      column(({ subject }) => subject),
-      column(({ part }) => part),
-      column(({ keyId }) => keyId),
-      LOST_AT,
-    ],
+    [companyId, column(({ subject }) => subject), column(({ part }) => part), column(({ keyId }) => keyId), LOST_AT],
   )
   return rowCount ?? 0
 }
