@@ -80,13 +80,15 @@ async function fillCompany(options: FillOptions, work: { events: number }, compa
   const { buildPool, model, onProgress } = options
   const end: End = { last: null, ids: {} }
   const events = watched(readNewest(options, streamOf(companyId), 0), end)
-  work.events += await inTransaction(buildPool, async (tx) => {
-    const applied = await replay(tx, model, companyId, events, Number.MAX_SAFE_INTEGER, {
+  const applied = await inTransaction(buildPool, async (tx) => {
+    const replayed = await replay(tx, model, companyId, events, Number.MAX_SAFE_INTEGER, {
       onApplied: progressOf(work, onProgress),
     })
     await adopt(tx, companyId, end)
-    return applied
+    return replayed
   })
+  // Others are filled meanwhile.
+  work.events += applied
 }
 
 async function* watched(events: AsyncIterable<Envelope>, end: End): AsyncGenerator<Envelope> {
