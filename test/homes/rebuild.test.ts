@@ -3,24 +3,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import pg from 'pg'
-import { registerCompany } from '#commands/companies.ts'
-import { createCustomer } from '#commands/people/customers.ts'
-import { createUser } from '#commands/users.ts'
-import { configOf, MAIN, readConfig } from '#config/config.ts'
-import { type DirectoryHooks, hooksOf } from '#homes/hooks.ts'
+import { configOf, MAIN } from '#config/config.ts'
+import { hooksOf } from '#homes/hooks.ts'
 import { createWhereLives } from '#homes/where-lives.ts'
-import { runAsSystem } from '#ledger/write/run.ts'
 import { knownCompanies } from '#proof/known-companies.ts'
-import { type Core, coreSettings, openCore } from '#service/core.ts'
+import type { Core } from '#service/core.ts'
 import { type HomeToRebuild, rebuildHome } from '#service/rebuild-home.ts'
-import { contentsOf } from '../ops/contents.ts'
 import { useDatabase } from '../support/database.ts'
-import { companyRegistered } from '../support/facts.ts'
 import { type FakeEventStoreDb, startFakeEventStoreDb } from '../support/fake-eventstoredb/server.ts'
-import { openTwoHomes, SOUTH, southOf, type TwoHomes } from '../support/homes.ts'
-import { MASTER_KEY, masterKeys } from '../support/master-key.ts'
-import { cheapHash } from '../support/passwords.ts'
+import { SOUTH, southOf, type TwoHomes } from '../support/homes.ts'
 import { copyKeys } from '../support/person-keys.ts'
+import { addCustomer, EVENTS, ledgersOf, openHomes, settingsOf, settleIn, tablesOf } from './homes-on-a-store.ts'
 
 async function onClient(connectionString: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
   const client = new pg.Client({ connectionString })
@@ -41,46 +34,15 @@ describe('two homes on one event store', function () {
   let eventStore: FakeEventStoreDb
   let dataDir: string
   let homes: TwoHomes
-  const [main, south]: [number[], number[]] = [[], []]
+  let ids: { readonly main: number[]; readonly south: number[] }
 
-  const settings = () =>
-    readConfig({ DATABASE_URL: database.url, EVENTSTORE_URL: eventStore.url, DATA_DIR: dataDir, MASTER_KEY })
-  const open = ({ name, url, hooks }: { name: string; url: string; hooks: DirectoryHooks }) =>
-    openCore({
-      ...coreSettings(configOf(settings(), name)),
-      ...hooks,
-      databaseUrl: url,
-      masterKeys,
-      queryConnections: 2,
-      log: () => {},
-      onOutdated: () => {},
-    })
-  const openBoth = () => openTwoHomes(database.url, () => {}, open)
-
-  async function company(core: Core, id: number): Promise<void> {
-    await core.found(id)
-    await runAsSystem(core.writer, id, registerCompany, companyRegistered({ id, name: `Loja ${id}` }).data as never)
-    const email = `dona${id}@loja.example`
-    const password_hash = await cheapHash('uma senha bem longa')
-    await runAsSystem(core.writer, id, createUser, { name: `Dona ${id}`, email, role: 'owner', password_hash } as never)
-    for (const name of ['Ana', 'Bento'])
-      await runAsSystem(core.writer, id, createCustomer, { name, email: null } as never)
-  }
-  const ledgersOf = async ({ pool }: Pick<Core, 'pool'>): Promise<number[]> =>
-    (await pool.query('select company_id from ops.ledgers order by 1')).rows.map(({ company_id }) => company_id)
-  const tablesOf = async (url: string) =>
-    Object.entries(await contentsOf(url)).filter(([name]) => name.startsWith('read.'))
+  const places = () => ({ DATABASE_URL: database.url, EVENTSTORE_URL: eventStore.url, DATA_DIR: dataDir })
 
   before(async () => {
     eventStore = await startFakeEventStoreDb()
     dataDir = await mkdtemp(join(tmpdir(), 'tillbook-homes-'))
-    homes = await openBoth()
-    for (let n = 0; n < 4; n++) {
-      const { rows } = await homes.cores.main.pool.query(`select nextval('ops.company_ids') as id`)
-      const [name, ids] = n % 2 === 0 ? [MAIN, main] : [SOUTH, south]
-      ids.push(rows[0].id)
-      await company(homes.cores.at(name), rows[0].id)
-    }
+    homes = await openHomes(places())
+    ids = await settleIn(homes, 4)
     await homes.close()
   })
   after(async () => {
@@ -89,19 +51,19 @@ describe('two homes on one event store', function () {
   })
 
   it('hold their own companies alone, also after a start that reads the whole store [HOME-90]', async () => {
-    homes = await openBoth()
+    homes = await openHomes(places())
     const { cores } = homes
-    expect([await ledgersOf(cores.main), await ledgersOf(cores.at(SOUTH))]).to.deep.equal([main, south])
+    expect([await ledgersOf(cores.main), await ledgersOf(cores.at(SOUTH))]).to.deep.equal([ids.main, ids.south])
     expect([await knownCompanies(cores.main, null), await knownCompanies(cores.at(SOUTH), null)]).to.deep.equal([
-      main,
-      south,
+      ids.main,
+      ids.south,
     ])
     expect([cores.main.standing.trouble(), cores.at(SOUTH).standing.trouble()]).to.deep.equal([null, null])
   })
 
   it('have a company that the directory lost looked for in the other homes, and main take who is nowhere [HOME-90]', async () => {
     const { directory } = homes
-    const [known, forgotten, nowhere] = [main[0], south[0], 900] as [number, number, number]
+    const [known, forgotten, nowhere] = [ids.main[0], ids.south[0], 900] as [number, number, number]
     await directory.pool.query('delete from ops.company_homes where company_id = $1', [forgotten])
     const asked = (home: string, url = southOf(database.url)) =>
       createWhereLives({ home, directory, homes: [{ name: SOUTH, url }] })([known, forgotten, nowhere])
@@ -117,11 +79,11 @@ describe('two homes on one event store', function () {
 
   it('give no id twice, though main comes from a backup and the other home has gone on [HOME-92]', async () => {
     const { main: core } = homes.cores
-    const highest = Math.max(...south)
+    const highest = Math.max(...ids.south)
     await core.pool.query(`select setval('ops.company_ids', 1); `)
     await core.pool.query('delete from ops.checkpoints')
     await homes.close()
-    homes = await openBoth()
+    homes = await openHomes(places())
     const { rows } = await homes.cores.main.pool.query(`select nextval('ops.company_ids') as id`)
     expect(rows[0].id).to.equal(highest + 1)
   })
@@ -131,7 +93,7 @@ describe('two homes on one event store', function () {
       name: SOUTH,
       databaseUrl,
       ownerUrl: undefined,
-      config: configOf(settings(), SOUTH),
+      config: configOf(settingsOf(places()), SOUTH),
       eventStoreUrl: eventStore.url,
       giver: homes.cores.main.pool,
       hooks: hooksOf({ directory: homes.directory, homes: homes.cores, log: () => {} }, SOUTH, []),
@@ -150,7 +112,7 @@ describe('two homes on one event store', function () {
       await copyKeys(southOf(database.url), empty.url)
       const { core, report } = await rebuildHome(given(empty.url))
       expect(report).to.include({ companies: 2, lost_keys: 0 })
-      expect(report.events).to.equal(2 * 4)
+      expect(report.events).to.equal(2 * EVENTS)
       expect(await tablesOf(empty.url)).to.deep.equal(await tablesOf(southOf(database.url)))
       const rows = async (pool: Core['pool'], what: string) => (await pool.query(`select ${what}`)).rows
       const ledgers = 'company_id, revision, hash, last_recorded_at, ids from ops.ledgers order by 1'
@@ -160,7 +122,7 @@ describe('two homes on one event store', function () {
       expect(await rows(core.pool, identity)).to.deep.equal(await rows(old.pool, identity))
       const secrets = 'name, secret from ops.installation_secrets order by 1'
       expect(await rows(core.pool, secrets)).to.deep.equal(await rows(homes.cores.main.pool, secrets))
-      await runAsSystem(core.writer, south[0] as number, createCustomer, { name: 'Caio', email: null } as never)
+      await addCustomer(core, ids.south[0] as number, 'Caio')
       await core.close()
     })
 
