@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto'
 import { canonicalJson, type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
-import { originOf, proofText, textOf } from '#proof/checkpoint.ts'
+import { installationOriginOf, originOf, proofText, textOf } from '#proof/checkpoint.ts'
 import { consistencyProof, type Hashes, inclusionProof, leafHash, nodeHash, rootOf } from '#proof/merkle.ts'
 import { COSIGNATURE, cosignatureLine, signNote, verifierKey, vkeyOf } from '#proof/note.ts'
 import { PROOF_CASES } from './proof-cases.ts'
@@ -159,7 +159,7 @@ function soundFiles() {
   const checkpoints = [signed(texts[0], FIRST), signed(texts[1], SECOND)] as const
   const entries = [texts[0], checkpointText(leavesOf(ledgerOf(2, DATA)), 3, originOf(INSTALLATION, 2)), texts[1]]
   const entryLeaves = entries.map((text) => Buffer.from(text))
-  const log = checkpointText(entryLeaves, 3, originOf(INSTALLATION, null))
+  const log = checkpointText(entryLeaves, 3, installationOriginOf({ installationId: INSTALLATION, home: 'main' }))
   const witnessed =
     signed(log, SECOND) + cosignatureLine(log, { name: WITNESS_NAME, privateKey: WITNESS }, 1_795_262_400)
   const tree = treeOf(leaves)

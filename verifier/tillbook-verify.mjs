@@ -140,9 +140,10 @@ const ofKey = (signatures, name, { type, raw }) =>
     .filter((each) => each.name === name && each.bytes.toString('hex', 0, 4) === keyIdOf(name, type, raw))
     .map(({ bytes }) => bytes.subarray(4))
 
-/** Which ledger an origin names, or the installation log (company null). A ledger that was written anew has another generation. */
+/** Which ledger an origin names, or an installation log (company null). A ledger that was written anew has another generation. */
 function parseOrigin(origin) {
-  const pattern = /^(tillbook\/[0-9a-f-]{36})(?:\/company-([1-9]\d{0,14})(?:\/([2-9]|[1-9]\d+))?)?$/
+  const pattern =
+    /^(tillbook\/[0-9a-f-]{36})(?:\/home-[a-z][a-z0-9-]{0,30}|\/company-([1-9]\d{0,14})(?:\/([2-9]|[1-9]\d+))?)?$/
   const [, installation, company, generation = '1'] = need(pattern.exec(origin))
   return { origin, installation, company: company ? Number(company) : null, generation: Number(generation) }
 }

@@ -2,8 +2,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
 import { type AccessTerms, isLetIn, isToldPersons, type Role } from '#domain/roles.ts'
-import { assertHere, type Move } from '#ledger/move.ts'
-import { notInMove } from '#postgres/in-move.ts'
+import { assertHere, assertTakesWrites, type Move } from '#ledger/move.ts'
+import { notInMove, takesWrites } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { NewKey } from './api-keys.ts'
 import type { Invitations } from './invitations.ts'
@@ -55,6 +55,7 @@ export interface IssuedSession {
 
 /** Sessions of the panel. They are kept in Postgres as hashes, so that an end counts at once in every process. */
 export interface Sessions {
+  /** @throws Unavailable while the company moves (HOME-46) */
   issue(holder: Holder): Promise<IssuedSession>
   /** Whose session this is, and notes that it is used; null when there is none, or it has ended. @throws Moved */
   find(token: string): Promise<PanelSession | null>
@@ -118,6 +119,7 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void, re
       await register?.(hash, holder)
       const values = [hash, userId, companyId, LONGEST_DAYS, LIVE_SESSIONS_OF_USER - 1, generation, personGeneration]
       const { rows } = await pool.query<{ expires_at: string }>({ ...ISSUE, values })
+      if (!rows[0]) await assertTakesWrites(pool, companyId)
       if (!rows[0]) throw new Error('no session was stored')
       return { token, expiresAt: rows[0].expires_at }
     },
@@ -155,7 +157,7 @@ const ISSUE = {
   text: `with ${CLOCK}, ${revokedSurplus('ops.sessions', 'last_seen_at')}
          insert into ops.sessions (hash, user_id, company_id, generation, person_generation, created_at, last_seen_at, expires_at)
          select $1, $2, $3, $6, $7, now, now, now + make_interval(days => $4) from clock
-         returning expires_at`,
+         where ${takesWrites('$3')} returning expires_at`,
 }
 
 const FIND = {

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { TILL_ROLES } from '#domain/roles.ts'
-import { assertHere, type Move } from '#ledger/move.ts'
-import { notInMove } from '#postgres/in-move.ts'
+import { assertHere, assertTakesWrites, type Move } from '#ledger/move.ts'
+import { notInMove, takesWrites } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { Login } from './login.ts'
 import type { MinuteLimit } from './minute-limit.ts'
@@ -48,10 +48,11 @@ export interface IssuedToken {
 
 /** Login tokens. They are kept in Postgres as hashes, so that a revocation counts at once in every process. */
 export interface Tokens {
+  /** @throws Unavailable while the company moves (HOME-46) */
   issue(holder: Holder): Promise<IssuedToken>
   /** Who has this token; null when it is none, has expired or was revoked. @throws Moved */
   find(token: string): Promise<SyncSession | null>
-  /** A new token for a live one, which is revoked in the same moment. Null when another call was first. */
+  /** A new token for a live one, which is revoked in the same moment. Null when another call was first. @throws Unavailable likewise */
   renew(session: SyncSession): Promise<IssuedToken | null>
   revoke(session: SyncSession): Promise<void>
 }
@@ -85,6 +86,7 @@ export function createTokens(pool: Pool, days: number | null, register?: Registe
         LIVE_TOKENS_OF_USER - 1,
         ...generations,
       ])
+      if (!token) await assertTakesWrites(pool, companyId)
       if (!token) throw new Error('no token was stored')
       return token
     },
@@ -97,7 +99,11 @@ export function createTokens(pool: Pool, days: number | null, register?: Registe
       assertHere(found.companyId, move)
       return { tokenHash, ...found }
     },
-    renew: (session) => issued(session, RENEW, (hash) => [hash, session.tokenHash, days]),
+    async renew(session) {
+      const token = await issued(session, RENEW, (hash) => [hash, session.tokenHash, days])
+      if (!token) await assertTakesWrites(pool, session.companyId)
+      return token
+    },
     async revoke({ tokenHash }) {
       await pool.query({ ...REVOKE, values: [tokenHash] })
     },
@@ -111,7 +117,7 @@ const ISSUE = {
   name: 'issue_sync_token',
   text: `with ${CLOCK}, ${revokedSurplus('ops.sync_tokens', 'last_used_at')}
          ${INSERT} select $1, $2, $3, $6, $7, now, now, now + make_interval(days => $4) from clock
-         returning expires_at`,
+         where ${takesWrites('$3')} returning expires_at`,
 }
 
 /** The last use is noted by the first call of five minutes; that is near enough to tell which till still lives. */
@@ -137,7 +143,7 @@ const RENEW = {
   name: 'renew_sync_token',
   text: `with ${CLOCK}, old as (
            update ops.sync_tokens t set revoked_at = clock.now from clock
-           where t.hash = $2 and ${LIVE}
+           where t.hash = $2 and ${LIVE} and ${takesWrites('t.company_id')}
            returning t.user_id, t.company_id, t.generation, t.person_generation, clock.now
          )
          ${INSERT} select $1, user_id, company_id, generation, person_generation, now, now, now + make_interval(days => $3) from old

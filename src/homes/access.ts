@@ -39,7 +39,7 @@ interface AccessOptions extends Persons {
 
 /** The same interfaces as of one home (HOME-25). What is known nowhere is looked for in `main`, as there (HOME-4). */
 export function accessOverHomes(options: AccessOptions): Access {
-  const { directory, homes, mailer, publicUrl, log } = options
+  const { homes, mailer, publicUrl, log } = options
   const people = peopleOverHomes(options)
   const login = createLogin(homes.main.pool, people)
   const made = new WeakMap<object, HomeAccess>()
@@ -62,6 +62,32 @@ export function accessOverHomes(options: AccessOptions): Access {
     return access
   }
 
+  const routes = createRoutes(options, at)
+  const writer: Writer = {
+    run: (request) => routes.ofCompany(request.companyId, (home) => home.writer.run(request)),
+    idle: async () => {
+      await Promise.all(homes.present().map(({ home }) => home.writer.idle()))
+    },
+  }
+  return {
+    login,
+    sessions: sessionsOver(routes),
+    tokens: tokensOver(routes),
+    invitations: invitationsOver(routes, at),
+    passwordLinks: createPasswordLinks({ pool: homes.main.pool, writer, login, mailer, publicUrl, log }),
+  }
+}
+
+/** Where something is done. */
+interface Routes {
+  ofCompany<T>(companyId: number, work: (home: HomeAccess) => Promise<T>): Promise<T>
+  /** Null: a token that can be none of its kind. */
+  ofKey<T>(kind: EntryKind, hash: Buffer | null, work: (home: HomeAccess) => Promise<T>): Promise<T>
+  /** What has ended is swept as well: nobody waits for the directory, or fails with it. */
+  release(kind: EntryKind, key: Buffer): Promise<void>
+}
+
+function createRoutes({ directory, log }: AccessOptions, at: (home: string) => HomeAccess): Routes {
   /** A home that says that the company has moved has done nothing, and is believed once. */
   async function following<T>(find: () => Promise<string | null>, work: (home: HomeAccess) => Promise<T>): Promise<T> {
     try {
@@ -72,67 +98,59 @@ export function accessOverHomes(options: AccessOptions): Access {
       return work(at((await find()) ?? MAIN))
     }
   }
-  const ofCompany = <T>(companyId: number, work: (home: HomeAccess) => Promise<T>) =>
-    following(() => directory.homeOf(companyId), work)
-  const ofKey = <T>(kind: EntryKind, hash: Buffer | null, work: (home: HomeAccess) => Promise<T>) =>
-    following(async () => (hash && (await directory.find(kind, hash))[0]?.home) ?? null, work)
-
-  /** What has ended is swept as well: nobody waits for the directory. */
-  const release = (kind: EntryKind, key: Buffer, companyId: number) =>
-    directory
-      .release([{ kind, key, companyId }])
-      .catch((error) => log('what has ended is in the directory still', error))
-
-  const ofInvitation = <T>(token: string, work: (invitations: Invitations) => Promise<T>) =>
-    ofKey('invitation', INVITATION_TOKENS.hashOf(token), ({ invitations }) => work(invitations))
-
-  const writer: Writer = {
-    run: (request) => ofCompany(request.companyId, (home) => home.writer.run(request)),
-    idle: async () => {
-      await Promise.all(homes.present().map(({ home }) => home.writer.idle()))
+  return {
+    ofCompany: (companyId, work) => following(() => directory.homeOf(companyId), work),
+    ofKey: (kind, hash, work) =>
+      following(async () => (hash && (await directory.find(kind, hash))[0]?.home) ?? null, work),
+    async release(kind, key) {
+      try {
+        const places = await directory.find(kind, key)
+        await directory.release(places.map(({ companyId }) => ({ kind, key, companyId })))
+      } catch (error) {
+        log('what has ended is in the directory still', error)
+      }
     },
   }
+}
 
+const sessionsOver = ({ ofCompany, ofKey, release }: Routes): Sessions => ({
+  issue: (holder) => ofCompany(holder.companyId, ({ sessions }) => sessions.issue(holder)),
+  find: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.find(token)),
+  isLive: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.isLive(token)),
+  async revoke(session) {
+    await ofKey('session', session.sessionHash, ({ sessions }) => sessions.revoke(session))
+    await release('session', session.sessionHash)
+  },
+})
+
+const tokensOver = ({ ofCompany, ofKey, release }: Routes): Tokens => ({
+  issue: (holder) => ofCompany(holder.companyId, ({ tokens }) => tokens.issue(holder)),
+  find: (token) => ofKey('sync_token', TILL_TOKENS.hashOf(token), ({ tokens }) => tokens.find(token)),
+  async renew(session) {
+    const renewed = await ofCompany(session.companyId, ({ tokens }) => tokens.renew(session))
+    if (renewed) await release('sync_token', session.tokenHash)
+    return renewed
+  },
+  async revoke(session) {
+    await ofCompany(session.companyId, ({ tokens }) => tokens.revoke(session))
+    await release('sync_token', session.tokenHash)
+  },
+})
+
+function invitationsOver({ ofCompany, ofKey }: Routes, at: (home: string) => HomeAccess): Invitations {
+  const hashOf = INVITATION_TOKENS.hashOf
   return {
-    login,
-    sessions: {
-      issue: (holder) => ofCompany(holder.companyId, ({ sessions }) => sessions.issue(holder)),
-      find: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.find(token)),
-      isLive: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.isLive(token)),
-      async revoke(session) {
-        const { sessionHash } = session
-        await ofKey('session', sessionHash, ({ sessions }) => sessions.revoke(session))
-        const [place] = await directory.find('session', sessionHash)
-        if (place) await release('session', sessionHash, place.companyId)
-      },
-    },
-    tokens: {
-      issue: (holder) => ofCompany(holder.companyId, ({ tokens }) => tokens.issue(holder)),
-      find: (token) => ofKey('sync_token', TILL_TOKENS.hashOf(token), ({ tokens }) => tokens.find(token)),
-      async renew(session) {
-        const renewed = await ofCompany(session.companyId, ({ tokens }) => tokens.renew(session))
-        if (renewed) await release('sync_token', session.tokenHash, session.companyId)
-        return renewed
-      },
-      async revoke(session) {
-        await ofCompany(session.companyId, ({ tokens }) => tokens.revoke(session))
-        await release('sync_token', session.tokenHash, session.companyId)
-      },
-    },
-    invitations: {
-      create: () => at(MAIN).invitations.create(),
-      send: (invitation, to) => ofCompany(to.companyId, ({ invitations }) => invitations.send(invitation, to)),
-      find: (token) => ofInvitation(token, (invitations) => invitations.find(token)),
-      accept: (token, password, from) =>
-        ofInvitation(token, (invitations) => invitations.accept(token, password, from)),
-    },
-    passwordLinks: createPasswordLinks({ pool: homes.main.pool, writer, login, mailer, publicUrl, log }),
+    create: () => at(MAIN).invitations.create(),
+    send: (invitation, to) => ofCompany(to.companyId, ({ invitations }) => invitations.send(invitation, to)),
+    find: (token) => ofKey('invitation', hashOf(token), ({ invitations }) => invitations.find(token)),
+    accept: (token, password, from) =>
+      ofKey('invitation', hashOf(token), ({ invitations }) => invitations.accept(token, password, from)),
   }
 }
 
 /**
  * The same for the interfaces of one home, which show what is there: whose company lives elsewhere by now is `Moved`, not somebody
- * whose data are looked for in the wrong place (HOME-7).
+ * whose data are looked for in the wrong place (HOME-29).
  */
 export function accessIn(home: string, access: Access, { homeOf }: Pick<Directory, 'homeOf'>): Access {
   async function here<T extends { readonly companyId: number }>(session: T | null): Promise<T | null> {

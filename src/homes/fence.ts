@@ -15,7 +15,7 @@ import { LONGEST_LEASE_MS } from '#webhooks/claims.ts'
  * | pause | null, paused | paused |
  * | close | null, paused, leaving | leaving |
  * | leave | leaving, left | left |
- * | arrive | no ledger, left, arriving | arriving |
+ * | arrive | no ledger or an empty one, left, arriving | arriving |
  * | open | null, paused, leaving, arriving | null |
  */
 const CHANGES = {
@@ -62,7 +62,8 @@ export const open = (pool: Pool, companyId: number): Promise<void> => change(poo
 /** The company is to live here: its rows are made, and nobody sees them yet. */
 export async function arrive(pool: Pool, companyId: number): Promise<void> {
   await pool.query(
-    `insert into ops.ledgers (company_id, hash, move) values ($1, $2, 'arriving') on conflict (company_id) do nothing`,
+    `insert into ops.ledgers as l (company_id, hash, move) values ($1, $2, 'arriving')
+     on conflict (company_id) do update set move = 'arriving' where l.move is null and l.revision < 0`,
     [companyId, GENESIS_HASH],
   )
   await change(pool, companyId, 'arrive')

@@ -36,8 +36,9 @@ export function createReserve(over: Persons, home: string): Reserve {
 }
 
 async function reserveEntries({ directory }: Persons, rows: readonly ReservedRow[]): Promise<void> {
-  const named = rows.flatMap(({ table, row }) => {
-    const entry = entryOf(table, row)
+  const named = rows.flatMap(({ table, row, isNew }) => {
+    // Addresses stay as they are: whoever is renamed or shut out waits for no directory.
+    const entry = table !== users || isNew ? entryOf(table, row) : null
     return entry ? [{ row, entry }] : []
   })
   try {

@@ -73,7 +73,7 @@ async function* sweepSteps(over: Sweeping): AsyncGenerator<Swept> {
 
 async function* addCompanies({ directory, homes }: Sweeping, home: string): AsyncGenerator<Swept> {
   for (let after = 0; ; ) {
-    const { rows } = await homes.at(home).pool.query<{ company_id: number }>({
+    const { rows } = await homes.at(home).pool.query<{ company_id: number; move: string | null }>({
       ...LEDGERS,
       values: [after, STEP_ROWS],
     })
@@ -83,9 +83,34 @@ async function* addCompanies({ directory, homes }: Sweeping, home: string): Asyn
       ...ADD_COMPANIES,
       values: [rows.map(({ company_id }) => company_id), home],
     })
+    const living = rows.filter(({ move }) => move === null || move === 'paused' || move === 'leaving')
+    const { rows: strayed } = await directory.pool.query<Strayed>({
+      ...STRAYED,
+      values: [living.map(({ company_id }) => company_id), home],
+    })
+    for (const company of strayed) await takeHome({ directory, homes }, company, home)
     yield { added: rowCount ?? 0, removed: 0 }
     after = last.company_id
   }
+}
+
+/** A company that lives in a home by that home's word, and in another one by the directory's. */
+interface Strayed {
+  readonly company_id: number
+  readonly home: string
+}
+
+/** As after a backup of the directory was restored, from before the company moved: the home that it has left says so. */
+async function takeHome(
+  { directory, homes }: Pick<Sweeping, 'directory' | 'homes'>,
+  strayed: Strayed,
+  home: string,
+): Promise<void> {
+  if (!homes.present().some(({ name }) => name === strayed.home)) return
+  const { rows } = await homes
+    .at(strayed.home)
+    .pool.query<{ lives: boolean }>({ ...LIVES, values: [strayed.company_id] })
+  if (!rows.some(({ lives }) => lives)) await directory.moveTo(strayed.company_id, home)
 }
 
 async function* addEntries({ directory, homes }: Sweeping, home: string, kind: EntryKind): AsyncGenerator<Swept> {
@@ -118,6 +143,8 @@ interface Listed {
   readonly key: Buffer
   readonly company_id: number
   readonly home: string | null
+  /** Old enough to be in the home by now, if it is ever to be. */
+  readonly is_due: boolean
 }
 
 async function* removeOrphans(over: Sweeping, level: ReadonlySet<string>): AsyncGenerator<Swept> {
@@ -175,7 +202,18 @@ async function removeOrphansOf(over: Sweeping, home: string, listed: readonly Li
 
 const LEDGERS = {
   name: 'ledgers_of_home',
-  text: 'select company_id from ops.ledgers where company_id > $1 and revision >= 0 order by company_id limit $2',
+  text: 'select company_id, move from ops.ledgers where company_id > $1 and revision >= 0 order by company_id limit $2',
+}
+
+/** While it is arriving in another home it lives here still, unless it has left. */
+const LIVES = {
+  name: 'lives_in_home',
+  text: `select move is null or move <> 'left' as lives from ops.ledgers where company_id = $1 and revision >= 0`,
+}
+
+const STRAYED = {
+  name: 'companies_of_other_homes',
+  text: 'select company_id, home from ops.company_homes where company_id = any($1::bigint[]) and home <> $2',
 }
 
 const WITH_LEDGER = {
@@ -196,18 +234,18 @@ const ADD_ENTRIES = {
          select $1, held.key, held.company_id, held.account
          from unnest($2::bytea[], $3::bigint[], $4::bytea[], $5::text[], $6::int[]) as held(key, company_id, account, email, generation)
          join ops.company_homes h on h.company_id = held.company_id and h.home = $7
-         where held.email is null
-           or exists (select from ops.persons p where p.email = held.email and p.generation = held.generation for share)
+         where not exists (
+           select from ops.directory_entries e where e.kind = $1 and e.key = held.key and e.company_id = held.company_id)
+         and (held.email is null or exists (select from ops.persons p where p.email = held.email and p.generation = held.generation for share))
          order by held.email, held.key
          on conflict do nothing`,
 }
 
-/** Those that are old enough to be in a home by now, if they are ever to be. */
 const LISTED = {
   name: 'list_directory',
-  text: `select e.kind, e.key, e.company_id, h.home from ops.directory_entries e
-         left join ops.company_homes h on h.company_id = e.company_id
-         where (e.kind, e.key, e.company_id) > ($1, $2, $3) and e.created_at < now() - interval '1 hour'
+  text: `select e.kind, e.key, e.company_id, h.home, e.created_at < now() - interval '1 hour' as is_due
+         from ops.directory_entries e left join ops.company_homes h on h.company_id = e.company_id
+         where (e.kind, e.key, e.company_id) > ($1, $2, $3)
          order by e.kind, e.key, e.company_id limit $4`,
 }
 

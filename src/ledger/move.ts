@@ -41,7 +41,7 @@ const STAYS_HERE = {
  * What was written beside a ledger goes along when the company moves, if it was committed before writes were refused: asked afterwards,
  * and before anybody is told that it was kept (HOME-46). @throws Unavailable, Moved
  */
-export async function assertKept(pool: Pick<Pool, 'query'>, companyId: number): Promise<void> {
+export async function assertTakesWrites(pool: Pick<Pool, 'query'>, companyId: number): Promise<void> {
   const { rows } = await pool.query<{ move: Move | null }>({ ...MOVE_OF, values: [companyId] })
   const refusal = refusalToWrite(companyId, rows[0]?.move ?? null)
   if (refusal) throw refusal

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { optionalText } from '#domain/text.ts'
-import { assertKept } from '#ledger/move.ts'
+import { assertTakesWrites } from '#ledger/move.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { customerIn, wipedSale } from './wiping.ts'
 
@@ -103,7 +103,7 @@ export async function noteRefusals(
     refused.map(({ payload }) => payload && (wipedSale(payload, (id) => forgotten.has(id)) ?? payload)),
     MAX_OPEN,
   ])
-  await assertKept(pool, companyId)
+  await assertTakesWrites(pool, companyId)
   const known = new Map(kept.rows.map((row) => [row.digest, row]))
   return entries.map(({ sale, result }) => {
     const row = result.status === 'error' ? known.get(digestOf(sale).toString('hex')) : undefined
@@ -199,6 +199,6 @@ export async function resolveRefusedSale(
      where company_id = $1 and id = $2 and settled_at is null`,
     [companyId, id, userId, note, saleId ?? null],
   )
-  await assertKept(pool, companyId)
+  await assertTakesWrites(pool, companyId)
   return rowCount === 1
 }

@@ -29,6 +29,8 @@ import type { FlashCode } from './words/flashes.ts'
 /** The dependencies of the panel; `poolOf` a company is what its pages read on. From `AsOfCore`: the read model of now, and the ledger that the past is replayed from. */
 export interface PanelContext extends AsOfCore {
   readonly poolOf: PoolOf
+  /** Of the database that knows from where people log in. */
+  readonly logins: () => Pool
   readonly vault: Vault
   readonly writer: Writer
   readonly provider: PaymentProvider

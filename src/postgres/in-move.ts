@@ -8,3 +8,7 @@ export const notInMove = (companyId: string): string =>
 /** The same, of companies that live elsewhere: their rows are old, or not all there yet (HOME-42). */
 export const livesHere = (companyId: string): string =>
   `${companyId} <> all (array(select company_id from ops.ledgers where move in ('left', 'arriving')))`
+
+/** The same, of companies that take no writes now (HOME-41). */
+export const takesWrites = (companyId: string): string =>
+  `${companyId} <> all (array(select company_id from ops.ledgers where move in ('leaving', 'left', 'arriving')))`

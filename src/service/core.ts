@@ -63,6 +63,8 @@ export interface Core {
   readonly pool: Pool
   /** For those of a company: its share of the same connections. */
   readonly poolOf: PoolOf
+  /** For what is known of logins, which one home keeps for all. */
+  readonly logins: () => Pool
   readonly store: EventStore
   readonly model: ReadModel
   readonly writer: Writer
@@ -154,8 +156,10 @@ export interface CoreOptions extends OwnersPlace, ProvingOptions {
   readonly onOutdated: () => void
   /** Called after a commit with which persons were forgotten. */
   readonly onForgotten?: (former: readonly FormerEmails[]) => void
-  /** Makes names known in the directory before they are written; null where there is one home. */
+  /** Makes names known in the directory before they are written; absent where there is one home. */
   readonly reserve?: WriterOptions['reserve']
+  /** Where another home keeps what is known of logins. */
+  readonly logins?: () => Pool
   /** Longest time for an answer as of a moment of the past. */
   readonly asOfTimeoutMs?: number
   /** Hears of each group that the writer has answered. */
@@ -228,6 +232,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   return {
     pool,
     poolOf,
+    logins: options.logins ?? (() => pool),
     store,
     model,
     writer: heldWriter(writerAfterRestore, standing),

@@ -67,7 +67,6 @@ export function front({ directory, homes }: FrontOptions): RequestHandler {
   }
 
   return async (request, response, next) => {
-    response.locals.isFronted = true
     const place = await placeOf(request)
     const home = place ? homes.at(place.home) : homes.main
     home(request, response, (error?: unknown) => {

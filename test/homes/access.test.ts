@@ -80,7 +80,7 @@ describe('people with companies in two homes', () => {
     }
   })
 
-  it('are not shown in the home that their company is not in [HOME-7]', async () => {
+  it('are not shown in the home that their company is not in [HOME-29]', async () => {
     const { token } = await enter(inSouth.id)
     for (const [home, outcome] of [
       ['south', 'PanelSession'],

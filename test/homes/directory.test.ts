@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { createApiKey } from '#commands/api-keys.ts'
 import { createPaymentType } from '#commands/payment-types.ts'
 import { CreateStoreInput, createStore } from '#commands/stores.ts'
-import { createUser } from '#commands/users.ts'
+import { createUser, updateUser } from '#commands/users.ts'
 import { Taken } from '#homes/entries.ts'
 import { sweepDirectory } from '#homes/sweep.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
@@ -115,6 +115,8 @@ describe('the directory of two homes', () => {
       runAsSystem(all.south.writer, south.id, createPaymentType, { name: 'Dinheiro', kind: 'cash' } as never),
     ])
     expect(refused).to.be.instanceOf(Unavailable)
+    const renamed = { id: south.userId, name: 'Outra dona' }
+    expect(await runAsSystem(all.south.writer, south.id, updateUser, renamed)).to.have.property('name', 'Outra dona')
     expect(changed).to.have.property('name', 'Dinheiro')
     all.proxy.mend()
     await until(async () => (await all.directory.find('api_key', other).catch(() => [])).length === 1)
@@ -168,6 +170,22 @@ describe('the directory of two homes', () => {
     expect(left).to.include(kept.hash.toString('hex')).and.not.to.include(revoked.hash.toString('hex'))
     expect(await listed('session')).to.deep.equal([])
     expect(await listed('sync_token')).to.have.length(1)
+  })
+
+  it('believes the home that a company has left, where the directory is of before [HOME-28]', async () => {
+    const moved = await all.company('south')
+    await all.directory.moveTo(moved.id, 'main')
+    await sweepDirectory(all.persons)
+    expect(await all.directory.homeOf(moved.id), 'main knows nothing of it').to.equal('south')
+    await all.main.pool.query(
+      `insert into ops.ledgers (company_id, revision, hash, move) values ($1, 3, '', 'arriving')`,
+      [moved.id],
+    )
+    await all.directory.moveTo(moved.id, 'main')
+    await sweepDirectory(all.persons)
+    expect(await all.directory.homeOf(moved.id), 'a move is under way').to.equal('main')
+    await all.main.pool.query('delete from ops.ledgers where company_id = $1', [moved.id])
+    await all.directory.moveTo(moved.id, 'south')
   })
 
   it('gives up nothing of a home that is away, or has lost the company’s ledger [HOME-28]', async () => {

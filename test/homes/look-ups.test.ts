@@ -50,7 +50,7 @@ describe('look-ups of the directory', () => {
     expect(await homeOf(there, 'b')).to.equal('north')
   })
 
-  it('never keeps what is nobody’s: it may be somebody’s in the next moment, and takes no room [HOME-22]', async () => {
+  it('never keeps what is nobody’s: it may be somebody’s in the next moment, and takes no room [HOME-21]', async () => {
     const there = directory(2)
     there.put('a', 1)
     await homeOf(there, 'a')
@@ -140,7 +140,7 @@ describe('look-ups of the directory', () => {
     expect(await homeOf(there, 'a')).to.equal('south')
   })
 
-  it('asks for five hundred keys at a time, one statement after the other, and lets ten thousand wait', async () => {
+  it('asks for five hundred keys at a time, one statement after the other, and lets ten thousand wait [HOME-21]', async () => {
     const there = directory()
     let answer = () => {}
     there.state.held = new Promise((resolve) => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { originOf, parseCheckpoint, parseProof, proofText, textOf } from '#proof/checkpoint.ts'
+import { installationOriginOf, originOf, parseCheckpoint, parseProof, proofText, textOf } from '#proof/checkpoint.ts'
 import { EMPTY_ROOT, leafHash } from '#proof/merkle.ts'
 
 const INSTALLATION = '0198c1f2-7e1a-7c3e-8a55-6f1f3d9f0b11'
@@ -14,7 +14,10 @@ describe('checkpoints', () => {
     expect(checkpoint?.origin).to.equal(originOf(INSTALLATION, 7))
     expect(checkpoint?.size).to.equal(20_852_163)
     expect(checkpoint && textOf(checkpoint)).to.equal(TEXT)
-    expect(originOf(INSTALLATION, null)).to.equal(`tillbook/${INSTALLATION}`)
+    expect(installationOriginOf({ installationId: INSTALLATION, home: 'main' })).to.equal(`tillbook/${INSTALLATION}`)
+    expect(installationOriginOf({ installationId: INSTALLATION, home: 'south' })).to.equal(
+      `tillbook/${INSTALLATION}/home-south`,
+    )
     expect(originOf(INSTALLATION, 7, 2)).to.equal(`tillbook/${INSTALLATION}/company-7/2`)
   })
 

@@ -28,11 +28,9 @@ export type LogError = (message: string, error: unknown, requestId: string) => v
  * error reaches the caller but the request's id.
  */
 export function problemHandler(log: LogError, answer: AnswerProblem = answerProblem): ErrorRequestHandler {
-  return (error, request, response, next) => {
+  return (error, request, response, _next) => {
     // The rest of the request could not be read, and its caller was told so (unreadable.ts).
     if (response.locals.isRefused) return
-    // Whoever knows the homes may have it answered in another one.
-    if (error instanceof Moved && response.locals.isFronted) return next(error)
     const problem = problemOf(error)
     // Both are for whoever runs the service to mend.
     if (problem.code === 'internal_error' || error instanceof ProviderMisconfigured)
@@ -52,7 +50,7 @@ export function problemHandler(log: LogError, answer: AnswerProblem = answerProb
  */
 export function interfaceProblems(log: LogError, answer: AnswerProblem): ErrorRequestHandler {
   const last = problemHandler(log, answer)
-  return (error, request, response, next) => {
+  return (error, request, response, _next) => {
     if (error instanceof Moved && !response.headersSent) next(error)
     else last(error, request, response, next)
   }
