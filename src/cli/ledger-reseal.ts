@@ -29,6 +29,8 @@ export const verbs: Verbs<'ledger reseal'> = {
 }
 
 async function resealTo(context: Context, to: string): Promise<object> {
+  if (context.config.HOMES)
+    throw new CannotReseal('ledgers are resealed before there are further homes: call it without HOMES')
   const target = to === POSTGRES ? null : openTarget(to)
   try {
     await target?.ping()

@@ -13,7 +13,8 @@ import { cheapHash } from '../support/passwords.ts'
 /** Where two homes keep everything. */
 export interface Places {
   readonly DATABASE_URL: string
-  readonly EVENTSTORE_URL: string
+  /** Without it each home has its own. */
+  readonly EVENTSTORE_URL?: string
   readonly DATA_DIR: string
 }
 

@@ -50,7 +50,7 @@ export function problemHandler(log: LogError, answer: AnswerProblem = answerProb
  */
 export function interfaceProblems(log: LogError, answer: AnswerProblem): ErrorRequestHandler {
   const last = problemHandler(log, answer)
-  return (error, request, response, _next) => {
+  return (error, request, response, next) => {
     if (error instanceof Moved && !response.headersSent) next(error)
     else last(error, request, response, next)
   }

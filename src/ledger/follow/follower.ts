@@ -123,7 +123,7 @@ async function look({ pool, whereLives }: FollowerOptions, tracker: CheckpointTr
   if (noted.size === 0) return { behind, moving }
   for (const [companyId, { lives, revision }] of await whereabouts(pool, [...noted.keys()], whereLives)) {
     const last = noted.get(companyId) as number
-    if (lives === 'moving') moving.add(companyId)
+    if (lives === 'leaving' || lives === 'arriving') moving.add(companyId)
     else if (lives === 'elsewhere') tracker.applied(companyId, last, performance.now())
     else if (lives === 'here') {
       if (revision === null) await ensureLedger(pool, companyId)

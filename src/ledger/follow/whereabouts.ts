@@ -3,7 +3,7 @@ import { inBatches } from '#lib/batches.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { companyOf } from '../envelope.ts'
 import type { Move } from '../move.ts'
-import type { OutsideStore } from '../port.ts'
+import type { EventStore } from '../port.ts'
 
 /** Where a company lives whose ledger is in a store that several homes share; `unknown`: nobody can tell now. */
 export type Lives = 'here' | 'elsewhere' | 'unknown'
@@ -13,8 +13,8 @@ export type WhereLives = (companyIds: readonly number[]) => Promise<ReadonlyMap<
 
 /** A company of the store as this home sees it. */
 export interface Found {
-  /** `moving`: between two homes, and nobody but the move touches it. */
-  readonly lives: Lives | 'moving'
+  /** `leaving` and `arriving`: between two homes, and nobody but the move touches it. */
+  readonly lives: Lives | 'leaving' | 'arriving'
   /** How far the read model has come; null where the company has no ledger here. */
   readonly revision: number | null
 }
@@ -40,21 +40,21 @@ export async function whereabouts(
 
 function livesBy(move: Move | null): Found['lives'] {
   if (move === null || move === 'paused') return 'here'
-  return move === 'left' ? 'elsewhere' : 'moving'
+  return move === 'left' ? 'elsewhere' : move
 }
 
 /** Streams that are looked up at once. */
 const BATCH_STREAMS = 1_000
 
-/** A store that other homes use too, with the streams of this home's companies only (HOME-90). */
-export function ownStreams(store: OutsideStore, pool: Pool, whereLives: WhereLives): OutsideStore {
+/** A store with the streams of this home's companies only: others use it too, or some have left (HOME-90). */
+export function ownStreams<S extends EventStore>(store: S, pool: Pool, whereLives?: WhereLives): S {
   async function* own(streams: readonly string[]): AsyncGenerator<string> {
     const ids = streams.map(companyOf).filter((companyId) => companyId !== null)
     const found = await whereabouts(pool, ids, whereLives)
     for (const stream of streams) {
       const lives = found.get(companyOf(stream) ?? 0)?.lives
       if (lives === 'unknown') throw new Unavailable(`nobody can tell in which home the company of ${stream} lives`)
-      if (lives === 'here') yield stream
+      if (lives === 'here' || lives === 'leaving') yield stream
     }
   }
   return {
