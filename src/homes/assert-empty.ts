@@ -1,3 +1,4 @@
+import { MAIN } from '#config/config.ts'
 import { UnfitPostgres } from '#lib/unfit-postgres.ts'
 import { createPool } from '#postgres/pool.ts'
 
@@ -18,7 +19,10 @@ export async function assertEmpty(databaseUrl: string, name: string): Promise<vo
     if (others !== null)
       throw new UnfitPostgres(`the database of home ${name} is not empty, and not a home's: it has ${others}`)
     if (!isPrepared) return
-    const made = await pool.query('select from ops.read_model')
+    const made = await pool.query(
+      'select from ops.read_model where $1 = $2 or (select i.name from ops.installation i) is distinct from $1',
+      [unfinished(name), name],
+    )
     if (made.rowCount !== 0)
       throw new UnfitPostgres(
         `the database of home ${name} has ledgers and tables already: there is nothing to rebuild`,
@@ -27,6 +31,9 @@ export async function assertEmpty(databaseUrl: string, name: string): Promise<vo
     await pool.end()
   }
 }
+
+/** What a home is called until it is filled: no process takes it for the home before that, and waits for it. `main` is waited for. */
+export const unfinished = (name: string): string => (name === MAIN ? MAIN : `${name}:unfinished`)
 
 /** Schemas of a home, also while it is filled. */
 const OURS = '^(ops|ledger|read|read_next)$'

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import type { Pool } from 'pg'
 import type { Addresses, Config } from '#config/config.ts'
-import { assertEmpty } from '#homes/assert-empty.ts'
+import { assertEmpty, unfinished } from '#homes/assert-empty.ts'
 import type { DirectoryHooks } from '#homes/hooks.ts'
 import { prepareHome } from '#homes/prepare.ts'
 import { ownStreams } from '#ledger/follow/whereabouts.ts'
@@ -52,7 +52,7 @@ export async function rebuildHome(
   const { name, databaseUrl, ownerUrl, config, giver, hooks, tell } = given
   await assertEmpty(databaseUrl, name)
   const masterKeys = masterKeysOf(config)
-  if (giver) await prepareHome({ name, giver, databaseUrl, ownerUrl, masterKeys })
+  if (giver) await prepareHome({ name: unfinished(name), giver, databaseUrl, ownerUrl, masterKeys })
   const lost_keys = given.withoutKeys ? await giveUp(given) : 0
   const started_ms = performance.now()
   const rateOf = (events: number) => Math.round((events / (performance.now() - started_ms)) * 1000)
@@ -76,6 +76,7 @@ export async function rebuildHome(
     log: (message, error) => tell(`${message}: ${error}`),
     onOutdated: () => {},
   })
+  await core.pool.query('update ops.installation set name = $1', [name])
   const { events = 0, companies = 0 } = built.report ?? {}
   return { core, report: { companies, events, events_per_second: built.rate, lost_keys } }
 }

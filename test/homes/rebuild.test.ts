@@ -142,8 +142,10 @@ describe('two homes on one event store', function () {
     })
 
     it('is not made of a database that has tables, or that somebody else uses [HOME-95]', async () => {
-      const refusal = (url: string) => rebuildHome(given(url)).catch((error: Error) => error.message)
+      const refusal = (url: string, name = SOUTH) =>
+        rebuildHome(given(url, { name })).catch((error: Error) => error.message)
       expect(await refusal(southOf(database.url))).to.match(/has ledgers and tables already/)
+      expect(await refusal(database.url, MAIN)).to.match(/has ledgers and tables already/)
       await onClient(alien.ownerUrl, (client) => client.query('create table public.invoices (id int)'))
       expect(await refusal(alien.url)).to.match(/not empty, and not a home's: it has public\.invoices/)
     })
