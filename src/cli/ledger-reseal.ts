@@ -17,6 +17,10 @@ const POSTGRES = 'postgres'
 export const verbs: Verbs<'ledger reseal'> = {
   'ledger reseal': {
     async run(context, flags) {
+      if (context.config.HOMES)
+        throw new Refused(
+          invalid('to', 'os livros da versão 0.1 se regravam antes de haver outras casas: retire HOMES'),
+        )
       if (flags['drop-old'] !== undefined) return dropOld(context)
       const { EVENTSTORE_URL } = context.config
       const to = flags.to ?? (EVENTSTORE_URL === undefined ? POSTGRES : undefined)
@@ -29,8 +33,6 @@ export const verbs: Verbs<'ledger reseal'> = {
 }
 
 async function resealTo(context: Context, to: string): Promise<object> {
-  if (context.config.HOMES)
-    throw new CannotReseal('ledgers are resealed before there are further homes: call it without HOMES')
   const target = to === POSTGRES ? null : openTarget(to)
   try {
     await target?.ping()

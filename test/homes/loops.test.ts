@@ -46,6 +46,7 @@ const BY_THEMSELVES: Readonly<Record<string, 'asks' | 'its parts ask' | 'is of n
   'proof/growth.ts': 'asks',
   'proof/outsiders/asking.ts': 'is of no company',
   'proof/rounds.ts': 'asks',
+  'service/further-home.ts': 'is of no company',
   'service/installation.ts': 'is of no company',
   'service/projector.ts': 'its parts ask',
   'webhooks/dispatcher.ts': 'its parts ask',

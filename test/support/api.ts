@@ -7,6 +7,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { createAddressLimit } from '#access/minute-limit.ts'
 import type { Gate } from '#access/quota.ts'
+import type { Tokens } from '#access/sync-access.ts'
 import type { PageCache } from '#api/page-cache.ts'
 import { createApiKey } from '#commands/api-keys.ts'
 import { registerCompany } from '#commands/companies.ts'
@@ -83,6 +84,8 @@ export interface TestApi {
   readonly core: Core
   /** Null where there is one. */
   readonly homes: TwoHomes | null
+  /** Of tills, whichever home their company lives in. */
+  readonly tokens: Tokens
   company(options?: CompanyOptions): Promise<TestCompany>
   /** Connections that are open to it. */
   connections(): Promise<number>
@@ -157,7 +160,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
   const spread = options.store ? '1' : (options.homes ?? SPREAD)
   const homes = spread === '1' ? null : await openTwoHomes(databaseUrl, log, ({ url, hooks }) => open(url, hooks))
   const main = homes ? homes.cores.main : await open(databaseUrl, {})
-  const { url, server, close } = await serve(main, databaseUrl, { ...options, log }, insteadOf(options), homes)
+  const { url, server, tokens, close } = await serve(main, databaseUrl, { ...options, log }, insteadOf(options), homes)
   let made = 0
   const home = (): Core => {
     made += 1
@@ -169,6 +172,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     databaseUrl,
     core: spread === 'south' && homes ? homes.cores.at(SOUTH) : main,
     homes,
+    tokens,
     company: (wanted) => createCompany({ main, home: home() }, url, wanted),
     connections: () => promisify(server.getConnections.bind(server))(),
     async close() {
@@ -197,6 +201,7 @@ const insteadOf =
 interface Serving {
   readonly url: string
   readonly server: Server
+  readonly tokens: Tokens
   close(): Promise<void>
 }
 
@@ -231,7 +236,11 @@ export async function serve(
     ...options.settings,
   })
   const common = openCommon(config, NOT_COUNTED, uuidv7)
-  const access = homes?.access({ tokenDays: config.SYNC_TOKEN_DAYS ?? null, publicUrl: PUBLIC_URL })
+  const access = homes?.access({
+    mailer: common.mailer,
+    tokenDays: config.SYNC_TOKEN_DAYS ?? null,
+    publicUrl: PUBLIC_URL,
+  })
   const served = [{ name: MAIN, core, url: databaseUrl }]
   if (homes) served.push({ name: SOUTH, core: homes.cores.at(SOUTH), url: southOf(databaseUrl) })
   const opened = served.map(({ name, core, url }) => {
@@ -254,6 +263,7 @@ export async function serve(
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     server,
+    tokens: opened[0]?.interfaces.options.sync.tokens as Tokens,
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

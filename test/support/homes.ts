@@ -6,6 +6,7 @@ import { type Directory, openDirectory } from '#homes/directory.ts'
 import { type Homes, homesIn } from '#homes/homes.ts'
 import { type DirectoryHooks, hooksOf } from '#homes/hooks.ts'
 import { prepareHome } from '#homes/prepare.ts'
+import type { Mailer } from '#mail/mailer.ts'
 import { createPool } from '#postgres/pool.ts'
 import type { Access } from '#service/api.ts'
 import type { Core } from '#service/core.ts'
@@ -28,6 +29,10 @@ function spreadOf(text: string): typeof SPREAD {
 /** Of the database of a home, that of the second one beside it; `useDatabase` drops both. */
 export const southOf = (databaseUrl: string): string =>
   onDatabase(databaseUrl, `${new URL(databaseUrl).pathname.slice(1)}_south`)
+
+/** Settings of processes beside tests whose companies are spread. */
+export const homesEnv = async (databaseUrl: string): Promise<Record<string, string>> =>
+  SPREAD === '1' ? {} : { HOMES: `${SOUTH}=${await addSouth(databaseUrl)}` }
 
 /** Makes the second home, unless another service of the test has it already. */
 export async function addSouth(databaseUrl: string): Promise<string> {
@@ -58,7 +63,11 @@ type Log = (message: string, error: unknown) => void
 export interface TwoHomes {
   readonly directory: Directory
   readonly cores: Homes<Core>
-  access(options: { readonly tokenDays: number | null; readonly publicUrl: string }): Access
+  access(options: {
+    readonly mailer: Mailer | null
+    readonly tokenDays: number | null
+    readonly publicUrl: string
+  }): Access
   front(routers: Readonly<Record<string, Router>>): RequestHandler
   close(): Promise<void>
 }
@@ -83,7 +92,7 @@ export async function openTwoHomes(
   return {
     directory,
     cores,
-    access: (options) => accessOverHomes({ directory, homes: cores, mailer: null, log, ...options }),
+    access: (options) => accessOverHomes({ directory, homes: cores, log, ...options }),
     front: (routers) => front({ directory, homes: homesIn(new Map(Object.entries(routers))) }),
     async close() {
       for (const core of opened.values()) await core.close()
