@@ -212,9 +212,8 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true, ...known })
   const queries = createTurns(queryTurns(options.queryConnections))
   const poolOf = sharePool(pool, queries)
-  const { whereLives } = options
   const whole = await storeOf(options, pool, poolOf)
-  const store = whereLives && isOutside(whole) ? ownStreams(whole, pool, whereLives) : whole
+  const store = ownPartOf(whole, pool, options)
   const keys = createPersonKeys(pool, vault)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model, keys }
   // Whether a store is empty is not told by one home's companies.
@@ -223,7 +222,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const paymentLinks = await paymentLinksOf(pool, vault, options)
   const { writing, deliveryNotifier, liveNotifier } = writingOf(options, { ...rebuilding, paymentLinks })
   const writer = createWriter(writing)
-  const following = isOutside(store) ? { ...writing, store, whereLives } : null
+  const following = isOutside(store) ? { ...writing, store, whereLives: options.whereLives } : null
   const preparation = following && prepare(following, () => assertOwn({ pool, store, standing }))
   await preparation?.tried
   const writerAfterRestore = preparation ? guarded(writer, preparation) : writer
@@ -345,6 +344,9 @@ async function healthOf(pool: Pool, store: EventStore, isCaughtUp: () => boolean
   const event_store = await isUp(store.ping())
   return { postgres, event_store: event_store === 'up' && !isCaughtUp() ? 'catching_up' : event_store }
 }
+
+const ownPartOf = (store: EventStore, pool: Pool, { whereLives }: CoreOptions): EventStore =>
+  whereLives && isOutside(store) ? ownStreams(store, pool, whereLives) : store
 
 async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool, poolOf: PoolOf): Promise<EventStore> {
   if (store) return store
