@@ -3,7 +3,6 @@ import { type Addresses, addressesOf, type Config, configOf, MAIN, readConfig } 
 import type { Directory } from '#homes/directory.ts'
 import { homesIn } from '#homes/homes.ts'
 import type { DirectoryHooks } from '#homes/hooks.ts'
-import { assertHome, notAdded } from '#homes/identity.ts'
 import { masterKeysOf } from '#master-key/keys.ts'
 import type { Core, CoreOptions } from '#service/core.ts'
 import type { Context, NamedHome } from './verb.ts'
@@ -99,6 +98,7 @@ export async function openPostgres(config: Config): Promise<OpenPostgres> {
 
 /** Of a home besides `main`, what HOMES says. @throws NotThatHome where it was not added, or is another one */
 async function furtherPlace(config: Config, home: string, directory: Directory): Promise<Addresses> {
+  const { assertHome, notAdded } = await import('#homes/identity.ts')
   const named = config.HOMES?.find(({ name }) => name === home)
   if (!named || !(await directory.homes()).some(({ name }) => name === home)) throw notAdded(home)
   await assertHome(named.url, { name: home })

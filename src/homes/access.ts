@@ -152,14 +152,20 @@ function invitationsOver({ ofCompany, ofKey }: Routes, at: (home: string) => Hom
  * The same for the interfaces of one home, which show what is there: whose company lives elsewhere by now is `Moved`, not somebody
  * whose data are looked for in the wrong place (HOME-29).
  */
-export function accessIn(home: string, access: Access, { homeOf }: Pick<Directory, 'homeOf'>): Access {
+export function accessIn(home: string, access: Access, directory: Pick<Directory, 'homeOf' | 'find'>): Access {
   async function here<T extends { readonly companyId: number }>(session: T | null): Promise<T | null> {
-    if (session && ((await homeOf(session.companyId)) ?? MAIN) !== home) throw new Moved(session.companyId)
+    if (session && ((await directory.homeOf(session.companyId)) ?? MAIN) !== home) throw new Moved(session.companyId)
     return session
+  }
+  async function isLive(token: string): Promise<boolean> {
+    const hash = PANEL_TOKENS.hashOf(token)
+    const [place] = hash ? await directory.find('session', hash) : []
+    if (place && place.home !== home) throw new Moved(place.companyId)
+    return access.sessions.isLive(token)
   }
   return {
     ...access,
-    sessions: { ...access.sessions, find: async (token) => here(await access.sessions.find(token)) },
+    sessions: { ...access.sessions, isLive, find: async (token) => here(await access.sessions.find(token)) },
     tokens: { ...access.tokens, find: async (token) => here(await access.tokens.find(token)) },
   }
 }

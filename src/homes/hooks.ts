@@ -1,3 +1,4 @@
+import type { Pool } from 'pg'
 import type { NamedUrl } from '#config/config.ts'
 import type { WhereLives } from '#ledger/follow/whereabouts.ts'
 import type { Reserve } from '#ledger/write/reserve.ts'
@@ -12,6 +13,8 @@ export interface DirectoryHooks {
   readonly register: (companyId: number) => Promise<void>
   readonly reserve: Reserve
   readonly onForgotten: (former: readonly FormerEmails[]) => void
+  /** Where what is known of logins is kept. */
+  readonly logins: () => Pool
   readonly whereLives: WhereLives
 }
 
@@ -24,6 +27,7 @@ export function hooksOf(over: Persons, home: string, homes: readonly NamedUrl[])
   return {
     register: (companyId) => over.directory.register(companyId, home),
     reserve: createReserve(over, home),
+    logins: () => over.directory.pool,
     onForgotten: (former) => void Promise.all(former.map(forget)),
     whereLives: createWhereLives({ home, directory: over.directory, homes }),
   }

@@ -1,7 +1,7 @@
 import type { RequestHandler, Router } from 'express'
 import { v7 as uuidv7 } from 'uuid'
 import { type Addresses, addressesOf, configOf, MAIN, type NamedUrl } from '#config/config.ts'
-import { accessOverHomes } from '#homes/access.ts'
+import { accessIn, accessOverHomes } from '#homes/access.ts'
 import { type Directory, openDirectory } from '#homes/directory.ts'
 import type { Homes } from '#homes/homes.ts'
 import { hooksOf } from '#homes/hooks.ts'
@@ -113,7 +113,7 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
     serve() {
       const { common, access } = interfaces as NonNullable<typeof interfaces>
       main.succeed()
-      const router = main.serve(common, access)
+      const router = main.serve(common, accessIn(MAIN, access, known()))
       const routers = homesOf(
         () => router,
         further,

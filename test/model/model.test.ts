@@ -4,7 +4,8 @@ import { verifyLedger } from '#audit/verify.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import { type Json, startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
-import { draws, TITLE } from '../support/random.ts'
+import { SPREAD } from '../support/homes.ts'
+import { draws, SEED, TITLE } from '../support/random.ts'
 import { aCase, type Call, type Case } from './calls.ts'
 import { checkOrder } from './check.ts'
 import { shownCustomer } from './customers.ts'
@@ -17,10 +18,12 @@ import { shownAs } from './wire-form.ts'
 
 /** Random histories, each of a company of its own. A seed repeats them, as far as what happens at the same time can be repeated. */
 const DRAWS = draws(300)
+/** Every other seed has companies spread over two homes, unless TEST_HOMES says. */
+const HOMES = process.env.TEST_HOMES ? SPREAD : SEED % 2 === 0 ? '2' : '1'
 /** Companies that are at it at the same time. */
 const AT_A_TIME = 12
 
-describe(`the service as its model has it (${TITLE})`, function () {
+describe(`the service as its model has it (${TITLE} TEST_HOMES=${HOMES})`, function () {
   this.timeout(0)
   const database = useDatabase()
   const logged: unknown[] = []
@@ -30,8 +33,8 @@ describe(`the service as its model has it (${TITLE})`, function () {
 
   before(async () => {
     const log = (message: string, error: unknown) => logged.push(message, error)
-    api = await startApi(database.url, { log })
-    other = await startApi(database.url, { log })
+    api = await startApi(database.url, { log, homes: HOMES })
+    other = await startApi(database.url, { log, homes: HOMES })
   })
   after(async () => {
     await other.close()

@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { close, open } from '#homes/fence.ts'
 import type { ProviderPayment } from '#payments/provider-port.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { send } from '../support/api.ts'
@@ -87,16 +86,6 @@ describe('the receiver of payment notifications', () => {
       expect((await send(url, 'POST', told(payment.id))).body).to.include({ processed: true })
       expect(provider.asked).to.deep.equal([payment.id])
     })
-  })
-
-  it('has the provider come again while the company moves [HOME-41]', async () => {
-    const { pool } = shop.api.core
-    await close(pool, shop.company.id)
-    const refused = await notify(shop, order.id, told(payment.id))
-    expect([refused.status, refused.headers.get('retry-after')]).to.deep.equal([503, '1'])
-    await open(pool, shop.company.id)
-    expect((await notify(shop, order.id, told(payment.id))).body).to.include({ processed: true })
-    expect(await shop.orderNow(order.id)).to.include({ status: 'paid' })
   })
 
   describe('changes nothing, and says so with 200,', () => {

@@ -16,6 +16,7 @@ import { MAIN, readConfig } from '#config/config.ts'
 import { RECORD_KINDS } from '#domain/record-kinds.ts'
 import { SCOPES, type Scope } from '#domain/scopes.ts'
 import type { PaymentKind } from '#events/companies.ts'
+import { accessIn } from '#homes/access.ts'
 import type { DirectoryHooks } from '#homes/hooks.ts'
 import type { StrangersBodies } from '#http/middleware/json-body.ts'
 import { SERVER_LIMITS, type ServerLimits } from '#http/server.ts'
@@ -245,7 +246,10 @@ export async function serve(
   if (homes) served.push({ name: SOUTH, core: homes.cores.at(SOUTH), url: southOf(databaseUrl) })
   const opened = served.map(({ name, core, url }) => {
     const plain = { config, core, databaseUrl: url, provider, metrics: NOT_COUNTED, common, log }
-    const interfaces = openInterfaces({ ...plain, ...(access && { access }) })
+    const interfaces = openInterfaces({
+      ...plain,
+      ...(access && homes && { access: accessIn(name, access, homes.directory) }),
+    })
     const router = interfaceRouter({ ...interfaces.options, ...instead(interfaces.options) })
     return { name, router, interfaces }
   })
