@@ -175,6 +175,17 @@ function soundFiles() {
       event: EVENTS[revision],
       proof: proofText({ index: revision, hashes: inclusionProof(tree, revision, 7), checkpoint: checkpoints[1] }),
     })
+  const inclusion = (revision: number, size: number, checkpoint: string | null) =>
+    jsonLine({
+      data: {
+        revision,
+        hash: EVENTS[revision]?.hash,
+        size,
+        root: rootOf(tree, size).toString('base64'),
+        hashes: inclusionProof(tree, revision, size).map((hash) => hash.toString('base64')),
+        checkpoint,
+      },
+    })
   const [old, now] = [rootOf(tree, 4), rootOf(tree, 7)].map((root) => root.toString('base64'))
   const hashes = consistencyProof(tree, 4, 7).map((hash) => hash.toString('base64'))
   return {
@@ -188,6 +199,9 @@ function soundFiles() {
       .join(''),
     'receipt-2.json': receipt(2),
     'receipt-6.json': receipt(6),
+    'inclusion.json': inclusion(2, 7, checkpoints[1]),
+    'inclusion-unsigned.json': inclusion(2, 6, null),
+    'inclusion-of-another.json': inclusion(2, 6, checkpoints[1]),
     'consistency.json': jsonLine({ from: 4, to: 7, from_root: old, to_root: now, hashes }),
     'installation.note': witnessed,
     'installation.entries': entries
@@ -233,6 +247,7 @@ function wrongFiles(sound: ReturnType<typeof soundFiles>) {
     'place-altered.tlog-proof': sound['place.tlog-proof'].replace('index 2', 'index 1'),
     'receipt-altered.json': jsonLine({ ...receipt, event: { ...receipt.event, data: { total_cents: 2_000 } } }),
     'receipt-forged.json': jsonLine({ ...receipt, event: FORGED[2] }),
+    'inclusion-forged.json': sound['inclusion.json'].replace('"revision":2', '"revision":3'),
     'consistency-forged.json': sound['consistency.json'].replace('"from":4', '"from":5'),
     'seal-altered.json': sound['seal-3.json'].replace('"revision":3', '"revision":2'),
     'mapping-altered.jsonl': sound['mapping.jsonl'].replace(BEFORE[1]?.hash ?? '', BEFORE[2]?.hash ?? ''),

@@ -20,7 +20,7 @@ import { changesRecords, mayOpen, reachOf } from './rights.ts'
 import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
-import { atMoment, formOf, submissionOf } from './visit.ts'
+import { atMoment, formOf, submissionOf, wherever } from './visit.ts'
 
 /** Bytes and fields. */
 interface FormLimits {
@@ -109,9 +109,10 @@ function handlerOf(route: PanelRoute): RequestHandler {
     requireRight(route, visit)
     requireText(visit.query)
     if ('submit' in route) return submit(route, place, request, response)
+    const read = route.asOf || route.fromStandby ? wherever(visit) : visit
     const shown = route.asOf
-      ? await atMoment(visit, (then) => showAt(route, then), goneFrom(response))
-      : await showAt(route, visit)
+      ? await atMoment(read, (then) => showAt(route, then), goneFrom(response))
+      : await showAt(route, read)
     answer(response, shown.page, { ...place, visit: shown.visit })
   }
 }

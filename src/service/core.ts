@@ -16,6 +16,7 @@ import type { ReadModel } from '#ledger/projection.ts'
 import { ensureReadModel, type RebuildOptions, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
 import type { TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
 import { assertFits, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
+import type { ReadsOf } from '#ledger/standby/reads.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import type { QueueLimits } from '#ledger/write/queue.ts'
@@ -53,6 +54,7 @@ import {
   withRebuild,
 } from './apart.ts'
 import { assertOwn, assertStore, type ProvingOptions, placeOf, provingOf } from './proving.ts'
+import { type CountedStandby, readsFor, type StandbyOptions } from './standbys.ts'
 
 /** States of the parts that the service needs, by name. */
 export type Health = Record<string, 'up' | 'down' | 'catching_up'>
@@ -65,6 +67,10 @@ export interface Core {
   readonly poolOf: PoolOf
   /** For what is known of logins, which one home keeps for all. */
   readonly logins: () => Pool
+  /** Where its records are read for one answer that may be as old as it says: on a standby, where there is one. */
+  readonly readsOf: ReadsOf
+  /** What it reads from besides. */
+  readonly standbys: readonly CountedStandby[]
   readonly store: EventStore
   readonly model: ReadModel
   readonly writer: Writer
@@ -122,7 +128,7 @@ interface Building extends Pick<RebuildOptions, 'parallel' | 'onProgress'> {
   readonly onBuilt?: (report: RebuildReport | null) => void
 }
 
-export interface CoreOptions extends OwnersPlace, ProvingOptions {
+export interface CoreOptions extends OwnersPlace, ProvingOptions, StandbyOptions {
   /** Hears what that role could do and should not, where it stands alone. */
   readonly onExcess?: (privileges: readonly string[]) => void
   /** `esdb://…`; without it the ledgers are in the same Postgres. */
@@ -228,10 +234,14 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const writerAfterRestore = preparation ? guarded(writer, preparation) : writer
   const proving = provingOf({ pool, store, standing }, options)
   const asOfTurns = createTurns(AS_OF)
+  const reading = { pool, poolOf, store, model, connections: options.queryConnections, turnsOf: queryTurns }
+  const { readsOf, standbys, leave } = readsFor({ ...reading, ...options, sessions: known })
   return {
     pool,
     poolOf,
     logins: options.logins ?? (() => pool),
+    readsOf,
+    standbys,
     store,
     model,
     writer: heldWriter(writerAfterRestore, standing),
@@ -252,6 +262,27 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     requestSecret: await installationSecret(pool, vault, 'request_hashes'),
     paymentLinks,
     deliveryNotifier,
+    ...worksOn(options, { ...rebuilding, vault }),
+    follow: () => following && follow(following),
+    ledgersAhead: createAheadCount(pool, () => performance.now()),
+    health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
+    async close() {
+      await leave()
+      await preparation?.stop()
+      await writer.idle()
+      if (isOutside(store)) await store.close()
+      await liveNotifier.close()
+      await Promise.all([pool.end(), writing.pool.end()])
+    },
+  }
+}
+
+type Works = Pick<Core, 'found' | 'rebuild' | 'verifyTables' | 'reseal' | 'asOwner'>
+
+/** What is done to whole ledgers, apart from commands. */
+function worksOn(options: CoreOptions, { vault, ...rebuilding }: Rebuilding & Pick<Core, 'vault'>): Works {
+  const { pool, store, model } = rebuilding
+  return {
     async found(companyId) {
       await options.register?.(companyId)
       await ensureLedger(pool, companyId)
@@ -260,16 +291,6 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
     reseal: (resealing) => asOwner(options, (owner) => resealApart(owner, { ...resealing, store, model, vault })),
     asOwner: (work) => asOwner(options, work),
-    follow: () => following && follow(following),
-    ledgersAhead: createAheadCount(pool, () => performance.now()),
-    health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
-    async close() {
-      await preparation?.stop()
-      await writer.idle()
-      if (isOutside(store)) await store.close()
-      await liveNotifier.close()
-      await Promise.all([pool.end(), writing.pool.end()])
-    },
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { contextOf, openJson } from '#lib/sealed-json.ts'
 import type { Vault } from '#lib/vault.ts'
-import { notInMove } from '#postgres/in-move.ts'
+import { livesHere, notInMove } from '#postgres/in-move.ts'
 import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
 import type { Room } from './in-flight.ts'
 import type { Sendable } from './sender.ts'
@@ -213,7 +213,7 @@ const READ_BACKLOG = {
 with recursive ${WAITING_ENDPOINTS}
 select
   (select count(*)::int from (
-    select from webhook_deliveries where status = 'pending' limit ${MOST_COUNTED}) as counted) as pending,
+    select from webhook_deliveries where status = 'pending' and ${livesHere('company_id')} limit ${MOST_COUNTED}) as counted) as pending,
   (select greatest(0, coalesce(extract(epoch from clock_timestamp() - min(a.next_attempt_at)), 0))::float8
    from endpoint a join ${OPEN_ENDPOINTS} w on w.company_id = a.company_id and w.id = a.webhook_id) as oldest_due_seconds`,
 }

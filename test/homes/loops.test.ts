@@ -105,10 +105,10 @@ describe('what runs by itself', () => {
 
     /** Rows of both companies for which something is due. */
     async function makeDue(): Promise<void> {
-      for (const of of [company, other]) {
-        const { id } = (await of.post('/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })).body.data
-        expect((await of.post(`/webhooks/${id}/test`)).status).to.equal(200)
-        expect((await of.post('/customers', { name: 'Ana' })).status).to.equal(201)
+      for (const each of [company, other]) {
+        const { id } = (await each.post('/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })).body.data
+        expect((await each.post(`/webhooks/${id}/test`)).status).to.equal(200)
+        expect((await each.post('/customers', { name: 'Ana' })).status).to.equal(201)
       }
       await forBoth(
         `insert into ops.webhook_replays (company_id, webhook_id, after_revision, until_revision, last_revision, status, requested_at, next_step_at)

@@ -81,10 +81,10 @@ for (const kind of ['in Postgres', 'outside of it'] as const) {
       if (kind === 'in Postgres') harness.commitFaults.push('done')
       else outside.faults.push('after')
       let closing: Promise<unknown> | undefined
-      const asked = harness.writer.run(
-        addition(MOVING, { id: 1, by: 1, onDecide: () => void (closing ??= move('leaving')) }, 'key'),
-      )
-      const told = await outcome(asked)
+      const onDecide = () => {
+        closing ??= move('leaving')
+      }
+      const told = await outcome(harness.writer.run(addition(MOVING, { id: 1, by: 1, onDecide }, 'key')))
       await closing
       expect(told).to.be.instanceOf(Unavailable)
       expect(told).not.to.be.instanceOf(Moved)

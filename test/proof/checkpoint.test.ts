@@ -1,5 +1,13 @@
 import { expect } from 'chai'
-import { installationOriginOf, originOf, parseCheckpoint, parseOrigin, parseProof, proofText, textOf } from '#proof/checkpoint.ts'
+import {
+  installationOriginOf,
+  originOf,
+  parseCheckpoint,
+  parseOrigin,
+  parseProof,
+  proofText,
+  textOf,
+} from '#proof/checkpoint.ts'
 import { EMPTY_ROOT, leafHash } from '#proof/merkle.ts'
 
 const INSTALLATION = '0198c1f2-7e1a-7c3e-8a55-6f1f3d9f0b11'

@@ -23,6 +23,7 @@ import { SERVER_LIMITS, type ServerLimits } from '#http/server.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { Origin } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
+import type { ReadFrom } from '#ledger/standby/reads.ts'
 import { runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
@@ -38,6 +39,8 @@ import { openTwoHomes, SOUTH, SPREAD, southOf, type TwoHomes } from './homes.ts'
 import { masterKeys } from './master-key.ts'
 import { noProvider } from './provider.ts'
 import { sealsOf } from './seals.ts'
+import { onDatabase } from './server.ts'
+import { until } from './wait.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
 export type Json = any
@@ -137,13 +140,22 @@ export interface TestApiOptions {
   readonly onExcess?: (privileges: readonly string[]) => void
   /** Connections for queries. */
   readonly queryConnections?: number
+  /** Standbys of its database. */
+  readonly readUrls?: readonly string[]
+  readonly readMaxLagMs?: number
+  readonly onRead?: (from: ReadFrom) => void
   /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
   readonly now?: () => string
 }
 
+/** A standby that is late with a new database is nothing to look at. */
+const heard = (message: string, error: unknown): void => {
+  if (!process.env.TILLBOOK_TEST_STANDBY || !message.startsWith('the standby')) console.error(message, error)
+}
+
 /** The service in this process on a port of its own, against a real Postgres. Quotas are out of the way unless they are asked for. */
 export async function startApi(databaseUrl: string, options: TestApiOptions = {}): Promise<TestApi> {
-  const { log = (message: string, error: unknown) => console.error(message, error) } = options
+  const { log = heard } = options
   const open = (url: string, hooks: Partial<DirectoryHooks>) =>
     openCore({
       masterKeys: options.masterKeys ?? masterKeys,
@@ -153,6 +165,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
       queryConnections: options.queryConnections ?? 4,
       log,
       onOutdated: () => {},
+      ...standbysOf(url, options),
       ...(options.store && { store: options.store }),
       ...(options.onExcess && { onExcess: options.onExcess }),
       ownerUrl: options.ownerUrl,
@@ -161,6 +174,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
   const spread = options.store ? '1' : (options.homes ?? SPREAD)
   const homes = spread === '1' ? null : await openTwoHomes(databaseUrl, log, ({ url, hooks }) => open(url, hooks))
   const main = homes ? homes.cores.main : await open(databaseUrl, {})
+  if (process.env.TILLBOOK_TEST_STANDBY) await until(() => main.standbys.every(({ state }) => state === 'up'))
   const { url, server, tokens, close } = await serve(main, databaseUrl, { ...options, log }, insteadOf(options), homes)
   let made = 0
   const home = (): Core => {
@@ -198,6 +212,13 @@ const insteadOf =
     checkoutLimit: createAddressLimit({ perMinute: options.checkoutsPerMinute ?? 1_000_000 }),
     ...(options.wrapWriter && { writer: options.wrapWriter(opened.writer) }),
   })
+
+/** Those that are asked for, or the one that follows all databases of the run (TEST_STANDBY_DELAY_MS). */
+function standbysOf(databaseUrl: string, { readUrls, readMaxLagMs, onRead }: TestApiOptions) {
+  const ofRun = process.env.TILLBOOK_TEST_STANDBY
+  const urls = readUrls ?? (ofRun ? [onDatabase(ofRun, new URL(databaseUrl).pathname.slice(1))] : [])
+  return { readUrls: urls, ...(readMaxLagMs && { readMaxLagMs }), ...(onRead && { onRead }) }
+}
 
 interface Serving {
   readonly url: string
