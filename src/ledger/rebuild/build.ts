@@ -1,7 +1,28 @@
 import type { Pool, PoolClient } from 'pg'
 import type { ReadModel } from '../projection.ts'
+import type { Reading } from '../reading.ts'
 import { type AnyTable, indexDdl, tableDdl } from '../table.ts'
-import { NEXT_SCHEMA } from './switch-schemas.ts'
+import { NEXT_SCHEMA, type TableParity } from './switch-schemas.ts'
+
+export interface RebuildOptions extends Reading {
+  /** Connections that see the live tables. */
+  readonly pool: Pool
+  /** Connections that see the tables being made in their place (search_path), without a statement time-out. */
+  readonly buildPool: Pool
+  /** Companies replayed side by side; a connection of `buildPool` each, beside two others. 2 by default. */
+  readonly parallel?: number | undefined
+  /** Told now and then how many events have been applied so far. */
+  readonly onProgress?: (events: number) => void
+  /** Told what it waits for, in words for the operator; on standard error by default. */
+  readonly tell?: (line: string) => void
+}
+
+export interface RebuildReport {
+  readonly events: number
+  readonly companies: number
+  /** Live tables against rebuilt ones at the moment of the switch; null where there were none of this version to compare. */
+  readonly parity: readonly TableParity[] | null
+}
 
 /** Companies replayed side by side where nobody says how many. */
 export const PARALLEL = 2

@@ -3,8 +3,15 @@ import { companyOf, type Envelope, streamOf } from '../envelope.ts'
 import { type Ids, idsAfter } from '../ledgers.ts'
 import { readNewest } from '../reading.ts'
 import { type BulkTransaction, inTransaction } from '../transaction.ts'
-import { createIndexes, createTables, PARALLEL, progressOf, sideBySide } from './build.ts'
-import type { RebuildOptions, RebuildReport } from './rebuild.ts'
+import {
+  createIndexes,
+  createTables,
+  PARALLEL,
+  progressOf,
+  type RebuildOptions,
+  type RebuildReport,
+  sideBySide,
+} from './build.ts'
 import { replay } from './replay.ts'
 import { dropLeftovers, NEXT_SCHEMA, switchSchemas } from './switch-schemas.ts'
 

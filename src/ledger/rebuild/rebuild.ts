@@ -1,33 +1,21 @@
-import type { Pool, PoolClient } from 'pg'
+import type { PoolClient } from 'pg'
 import { companyOf, streamOf } from '../envelope.ts'
 import { ensureLedger } from '../ledgers.ts'
-import { type Reading, readNewest } from '../reading.ts'
+import { readNewest } from '../reading.ts'
 import { inTransaction } from '../transaction.ts'
-import { createIndexes, createTables, PARALLEL, progressOf, sideBySide } from './build.ts'
+import {
+  createIndexes,
+  createTables,
+  PARALLEL,
+  progressOf,
+  type RebuildOptions,
+  type RebuildReport,
+  sideBySide,
+} from './build.ts'
 import { fill } from './fill.ts'
 import { replay } from './replay.ts'
-import { dropLeftovers, switchSchemas, type TableParity } from './switch-schemas.ts'
+import { dropLeftovers, switchSchemas } from './switch-schemas.ts'
 import { fits, versionOfTables } from './version.ts'
-
-export interface RebuildOptions extends Reading {
-  /** Connections that see the live tables. */
-  readonly pool: Pool
-  /** Connections that see the tables being made in their place (search_path), without a statement time-out. */
-  readonly buildPool: Pool
-  /** Companies replayed side by side; a connection of `buildPool` each, beside two others. 2 by default. */
-  readonly parallel?: number | undefined
-  /** Told now and then how many events have been applied so far. */
-  readonly onProgress?: (events: number) => void
-  /** Told what it waits for, in words for the operator; on standard error by default. */
-  readonly tell?: (line: string) => void
-}
-
-export interface RebuildReport {
-  readonly events: number
-  readonly companies: number
-  /** Live tables against rebuilt ones at the moment of the switch; null where there were none of this version to compare. */
-  readonly parity: readonly TableParity[] | null
-}
 
 /** One rebuilder at a time; others wait. */
 export const REBUILD_LOCK = 7_106_801
