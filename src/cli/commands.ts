@@ -84,12 +84,19 @@ export const COMMANDS = {
     positional: 'name',
   },
 
+  'home rebuild': {
+    summary:
+      'makes an empty database a home again from the event store; what only the lost one knew is gone, which --yes confirms. --without-keys goes on where keys of persons are not there: what they sealed is empty for good',
+    flags: { name: required('NAME'), yes: toggle, 'without-keys': toggle },
+    positional: 'name',
+  },
   'company move': {
     summary:
       'moves a company to another home while it sells; interrupted: run it again, or with --undo, which leaves it where it is; --keep leaves its rows where it was; they are removed after --wait (60), which longer answers may need',
     flags: { company: required('ID'), to: required('HOME'), undo: toggle, keep: toggle, wait: optional('SECONDS') },
     positional: 'company',
   },
+
   'company list': { summary: 'lists the companies', flags: {} },
 
   'payment-type create': {

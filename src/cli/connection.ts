@@ -35,7 +35,7 @@ export function createContext(env: Readonly<Record<string, string | undefined>>)
     const known = await directory()
     const place = await addresses(name)
     const { hooksOf } = await import('#homes/hooks.ts')
-    const hooks = hooksOf({ directory: known, homes, log: () => {} }, name)
+    const hooks = hooksOf({ directory: known, homes, log: () => {} }, name, HOMES)
     return open({ ...place, config: configOf(config, name), upgrades, masterKeys: masterKeysOf(config), ...hooks })
   }
   const core: Context['core'] = async ({ upgrades = false, home = MAIN } = {}) => {

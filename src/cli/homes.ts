@@ -17,7 +17,7 @@ async function homeNamed(context: Context, name: string): Promise<HomeFigures> {
   return home
 }
 
-export const verbs: Verbs<'home'> = {
+export const verbs: Verbs<'home add' | 'home list' | 'home drain'> = {
   'home add': {
     async run(context, { name }) {
       const { config } = context

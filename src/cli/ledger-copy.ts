@@ -1,12 +1,13 @@
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { invalid } from '#domain/refusal.ts'
-import { type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
+import { ownStreams } from '#ledger/follow/whereabouts.ts'
+import { type EventStore, type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
 import { CopyDiffers, copyLedgers } from '#ledger/stores/copy.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { installationIdOf } from '#proof/installation.ts'
 import { claimStore } from '#proof/store-claim.ts'
-import { inEachHome, Refused, type Verbs } from './verb.ts'
+import { type NamedHome, Refused, type Verbs } from './verb.ts'
 
 export const verbs: Verbs<'ledger copy'> = {
   'ledger copy': {
@@ -16,7 +17,7 @@ export const verbs: Verbs<'ledger copy'> = {
         // Before anything is opened or copied: a mistyped address should not cost a start.
         await target.ping()
         const homes = await context.homes()
-        const report = await inEachHome(homes, ({ store }) => copyLedgers(store, target, { onStream: tellStream }))
+        const report = await copyLedgers(ledgersOf(homes), target, { onStream: tellStream })
         await claim(target, (await context.core()).pool)
         return report
       } catch (error) {
@@ -26,6 +27,28 @@ export const verbs: Verbs<'ledger copy'> = {
       }
     },
   },
+}
+
+/** All ledgers, each as the home has it that its company lives in (HOME-93). */
+function ledgersOf(homes: readonly NamedHome[]): Pick<EventStore, 'streams' | 'read'> {
+  const [{ core } = { core: null }, ...further] = homes
+  if (core && further.length === 0) return core.store
+  const found = new Map<string, EventStore>()
+  return {
+    async *streams() {
+      for (const { core } of homes) {
+        for await (const stream of ownStreams(core.store, core.pool).streams()) {
+          found.set(stream, core.store)
+          yield stream
+        }
+      }
+    },
+    read(stream, fromRevision) {
+      const store = found.get(stream)
+      if (!store) throw new Error(`no home has ${stream}`)
+      return store.read(stream, fromRevision)
+    },
+  }
 }
 
 /** The target is this installation's from now on: its database takes no other (OPS-83). */

@@ -115,6 +115,27 @@ export function sealedWith(event: Envelope, fields: readonly PersonalField[]): s
   return ids
 }
 
+/** A key by which fields are sealed, and whose it is. */
+export interface Sealer {
+  /** Without hyphens. */
+  readonly keyId: string
+  /** As `customer/9`. */
+  readonly subject: string
+  readonly part: Part
+}
+
+/** The same with whose they are. */
+export function sealersOf(event: Envelope, fields: readonly PersonalField[]): Sealer[] {
+  const sealers: Sealer[] = []
+  for (const field of fields) {
+    const holder = holderOf(event.data, field.path)
+    const value = holder?.[field.path.at(-1) as string]
+    const keyId = isSealed(value) ? keyIdOf(value) : null
+    if (holder && keyId !== null) sealers.push({ keyId, subject: ownerOf(event, field, holder), part: field.part })
+  }
+  return sealers
+}
+
 /** A sealed field cannot be read: it or its key was changed, or the key is not there. Nobody takes that for something forgotten. */
 export class CannotOpen extends Error {
   override readonly name = 'CannotOpen'

@@ -5,7 +5,7 @@ import { createCipher } from '#audit/reseal-cipher.ts'
 import { createPersonKeys } from '#ledger/person-keys.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
-import type { RebuildOptions } from '#ledger/rebuild/rebuild.ts'
+import { PARALLEL, type RebuildOptions } from '#ledger/rebuild/build.ts'
 import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
 import { type TablesVerification, type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
 import { UnfitPostgres } from '#lib/unfit-postgres.ts'
@@ -13,8 +13,8 @@ import type { Vault } from '#lib/vault.ts'
 import { createPool, type PoolOptions } from '#postgres/pool.ts'
 import { isDenied, ownerOfReadModel } from '#postgres/privileges.ts'
 
-/** The holder of the lock, a snapshot to compare by, and companies replayed side by side. */
-const BUILD_CONNECTIONS = 4
+/** The holder of the lock, and a snapshot to compare by, beside companies replayed side by side. */
+const BUILD_CONNECTIONS = 2
 /** The holder of the lock, and one that writes and reads. */
 const OWNER_CONNECTIONS = 2
 
@@ -36,6 +36,7 @@ async function apart<T>(url: string, options: PoolOptions, work: (pool: Pool) =>
 /** What tables are made of. */
 export interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store' | 'model' | 'keys'> {
   readonly databaseUrl: string
+  readonly parallel?: number | undefined
   readonly onProgress?: ((events: number) => void) | undefined
 }
 
@@ -44,13 +45,13 @@ export interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store' | 'mod
  * tables anew, as a command with the owner's URL, makes them for whom they belonged to: services could not read them else.
  */
 export async function withRebuild<T>(
-  { databaseUrl, onProgress = () => {}, ...rest }: Rebuilding,
+  { databaseUrl, parallel = PARALLEL, onProgress = () => {}, ...rest }: Rebuilding,
   work: (options: RebuildOptions) => Promise<T>,
 ): Promise<T> {
   const role = await ownerOfReadModel(rest.pool)
   const sessions = { read_schemas: [NEXT_SCHEMA], role, application_name: 'tillbook rebuild' }
-  return apart(databaseUrl, { max: BUILD_CONNECTIONS, ...sessions }, (buildPool) =>
-    work({ ...rest, buildPool, onProgress }),
+  return apart(databaseUrl, { max: BUILD_CONNECTIONS + parallel, ...sessions }, (buildPool) =>
+    work({ ...rest, buildPool, parallel, onProgress }),
   )
 }
 

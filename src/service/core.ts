@@ -8,11 +8,13 @@ import type { Config } from '#config/config.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
+import { ownStreams, type WhereLives } from '#ledger/follow/whereabouts.ts'
 import { createAheadCount, ensureLedger } from '#ledger/ledgers.ts'
 import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
-import { ensureReadModel, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
+import type { RebuildOptions, RebuildReport } from '#ledger/rebuild/build.ts'
+import { ensureReadModel, rebuild } from '#ledger/rebuild/rebuild.ts'
 import type { TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
 import { assertFits, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
 import type { ReadsOf } from '#ledger/standby/reads.ts'
@@ -121,6 +123,12 @@ export interface Core {
   close(): Promise<void>
 }
 
+/** A start that makes tables. */
+interface Building extends Pick<RebuildOptions, 'parallel' | 'onProgress'> {
+  /** Hears what was done; of null where there was nothing to do. */
+  readonly onBuilt?: (report: RebuildReport | null) => void
+}
+
 export interface CoreOptions extends OwnersPlace, ProvingOptions, StandbyOptions {
   /** Hears what that role could do and should not, where it stands alone. */
   readonly onExcess?: (privileges: readonly string[]) => void
@@ -134,6 +142,10 @@ export interface CoreOptions extends OwnersPlace, ProvingOptions, StandbyOptions
   readonly publicUrl?: string
   /** What belongs to the database on this machine; without it nothing is compared with it. */
   readonly dataDir?: string
+  /** Where companies live that this Postgres does not know, where several homes share a store outside Postgres. */
+  readonly whereLives?: WhereLives | undefined
+  /** How tables are made where there are none, or those of another version, and who hears of it. */
+  readonly building?: Building
   /** Another store, for tests. */
   readonly store?: EventStore
   /** Another read model, for tests. */
@@ -207,15 +219,17 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true, ...known })
   const queries = createTurns(queryTurns(options.queryConnections))
   const poolOf = sharePool(pool, queries)
-  const store = await storeOf(options, pool, poolOf)
+  const whole = await storeOf(options, pool, poolOf)
+  const store = ownPartOf(whole, pool, options)
   const keys = createPersonKeys(pool, vault)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model, keys }
-  const standing = createStanding(placeOf(rebuilding, options))
+  // Whether a store is empty is not told by one home's companies.
+  const standing = createStanding(placeOf({ pool, store: whole }, options))
   await bringUp({ ...rebuilding, standing }, options)
   const paymentLinks = await paymentLinksOf(pool, vault, options)
   const { writing, deliveryNotifier, liveNotifier } = writingOf(options, { ...rebuilding, paymentLinks })
   const writer = createWriter(writing)
-  const following = isOutside(store) ? { ...writing, store } : null
+  const following = isOutside(store) ? { ...writing, store, whereLives: options.whereLives } : null
   const preparation = following && prepare(following, () => assertOwn({ pool, store, standing }))
   await preparation?.tried
   const writerAfterRestore = preparation ? guarded(writer, preparation) : writer
@@ -324,7 +338,7 @@ async function paymentLinksOf(pool: Pool, vault: Vault, { publicUrl }: CoreOptio
 /** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */
 async function bringUp(
   { standing, ...rebuilding }: Rebuilding & Pick<Core, 'standing'>,
-  { ownerUrl, masterKeys, upgrades = true, onKeyMade = () => {}, onExcess = () => {} }: CoreOptions,
+  { ownerUrl, masterKeys, upgrades = true, building = {}, onKeyMade = () => {}, onExcess = () => {} }: CoreOptions,
 ): Promise<void> {
   const { databaseUrl, pool, store, model } = rebuilding
   try {
@@ -335,7 +349,8 @@ async function bringUp(
     if (store.transactional) await assertOwn({ pool, store, standing })
     else await standing.look()
     assertStore(standing)
-    if (upgrades || (await versionOfTables(pool)) === null) await withRebuild(rebuilding, ensureReadModel)
+    if (upgrades || (await versionOfTables(pool)) === null)
+      await withRebuild({ ...rebuilding, ...building }, (work) => ensureReadModel(work).then(building.onBuilt))
     else await assertFits(pool, model)
   } catch (error) {
     if (isOutside(store)) await store.close()
@@ -351,6 +366,9 @@ async function healthOf(pool: Pool, store: EventStore, isCaughtUp: () => boolean
   const event_store = await isUp(store.ping())
   return { postgres, event_store: event_store === 'up' && !isCaughtUp() ? 'catching_up' : event_store }
 }
+
+const ownPartOf = (store: EventStore, pool: Pool, { whereLives }: CoreOptions): EventStore =>
+  whereLives && isOutside(store) ? ownStreams(store, pool, whereLives) : store
 
 async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool, poolOf: PoolOf): Promise<EventStore> {
   if (store) return store

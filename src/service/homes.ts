@@ -86,7 +86,7 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
       config: configOf(config, home),
       metrics: metrics.ofHome(home),
       masterKeys: () => masterKeysOf(config),
-      directory: () => hooksOf({ directory: known(), homes: cores, log }, home),
+      directory: () => hooksOf({ directory: known(), homes: cores, log }, home, named),
     }
   }
   const main = createHome(optionsOf(MAIN))

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { programIn, programOf, TEST_SETTINGS } from '../support/program.ts'
+import { until } from '../support/wait.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -30,6 +31,22 @@ export async function killedAfter(
   if (typeof after === 'number') setTimeout(() => child.kill('SIGKILL'), after)
   else child.stderr.on('data', (text: Buffer) => text.includes(after) && child.kill('SIGKILL'))
   child.stdout.resume()
+  await ended
+}
+
+/** The same, killed as soon as something is so. @throws Error where it ends before */
+export async function killedOnce(
+  env: Readonly<Record<string, string>>,
+  isSo: () => Promise<boolean>,
+  ...words: string[]
+): Promise<void> {
+  const child = start(programOf('src/cli/main.ts', ...words), env)
+  const ended = once(child, 'close')
+  const printed: string[] = []
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => printed.push(text.toString()))
+  await until(async () => child.exitCode !== null || (await isSo()), { timeout_ms: 60_000, what: 'the moment to kill' })
+  if (child.exitCode !== null) throw new Error(`it ended by itself:\n${printed.join('')}`)
+  child.kill('SIGKILL')
   await ended
 }
 

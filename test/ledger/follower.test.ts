@@ -4,6 +4,7 @@ import { v7 } from 'uuid'
 import type { Envelope } from '#ledger/envelope.ts'
 import { readCheckpoint } from '#ledger/follow/checkpoint-tracker.ts'
 import { catchUpAll, type Follower, type FollowerOptions, follow } from '#ledger/follow/follower.ts'
+import { type Lives, ownStreams, type WhereLives } from '#ledger/follow/whereabouts.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
@@ -11,7 +12,7 @@ import { keysIn } from '../support/master-key.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
 import { until } from '../support/wait.ts'
 import { addition, counterModel, echo } from './counters.ts'
-import { appendOf } from './event-store-contract.ts'
+import { appendOf, collect } from './event-store-contract.ts'
 import { type Sketch, sealedAfter } from './sealed-events.ts'
 import { assertLedger, empty, type Harness, openHarness } from './writer-harness.ts'
 
@@ -45,7 +46,8 @@ describe('follower of a store outside Postgres', () => {
     await Promise.all([harness.close(), pool.end()])
   })
 
-  const options = (): FollowerOptions => ({
+  const options = (whereLives?: WhereLives): FollowerOptions => ({
+    whereLives,
     pool,
     store,
     model: counterModel,
@@ -157,5 +159,81 @@ describe('follower of a store outside Postgres', () => {
     follower = follow(options())
     await until(async () => logged.includes('outdated'), { what: 'the other version to be noticed' })
     expect(await revisionOf(1)).to.equal(-1)
+  })
+
+  describe('that several homes share', () => {
+    const told = (answers: Record<number, Lives>): WhereLives & { asked: number[] } => {
+      const asked: number[] = []
+      const whereLives = async (companyIds: readonly number[]) => {
+        asked.push(...companyIds)
+        return new Map(companyIds.map((companyId) => [companyId, answers[companyId] ?? 'here']))
+      }
+      return Object.assign(whereLives, { asked })
+    }
+    const moves = (companyId: number, move: string | null) =>
+      harness.pool.query(
+        `insert into ops.ledgers (company_id, hash, move) values ($1, repeat('0', 64), $2)
+         on conflict (company_id) do update set move = excluded.move`,
+        [companyId, move],
+      )
+
+    it('applies only what is of its own companies, and passes by those of others [HOME-90]', async () => {
+      await left(1, [added(1, 'r-1')])
+      await left(2, [added(1, 'r-2')])
+      await left(3, [added(1, 'r-3')])
+      await moves(4, 'left')
+      await left(4, [added(1, 'r-4')])
+      const whereLives = told({ 2: 'elsewhere', 3: 'here' })
+      expect(await catchUpAll(options(whereLives))).to.equal(4)
+      expect(whereLives.asked, 'a row of its own comes before what others say').to.deep.equal([2, 3])
+      await Promise.all([assertLedger(harness, 1, 1), assertLedger(harness, 3, 1)])
+      expect(await Promise.all([2, 4].map(revisionOf))).to.deep.equal([undefined, -1])
+      expect(await readCheckpoint(pool)).to.equal('3')
+      follower = follow(options(whereLives))
+      await left(2, [added(1, 'r-5')], store.events('company-2').at(-1))
+      await until(async () => (await readCheckpoint(pool)) === '4', { what: 'the checkpoint' })
+      expect([await revisionOf(2), follower.lag()]).to.deep.equal([undefined, 0])
+    })
+
+    it('has what nobody can tell the home of wait, with the checkpoint before it, and stops nobody else [HOME-90]', async () => {
+      const answers: Record<number, Lives> = { 2: 'unknown' }
+      await left(1, [added(1, 'r-1')])
+      await left(2, [added(1, 'r-2')])
+      await left(1, [added(1, 'r-3')], store.events('company-1').at(-1))
+      await catchUpAll(options(told(answers)))
+      await assertLedger(harness, 1, 2)
+      expect([await revisionOf(2), await readCheckpoint(pool)]).to.deep.equal([undefined, '0'])
+      follower = follow(options(told(answers)))
+      await until(() => follower?.lag() === 1, { what: 'the one that is held' })
+      answers[2] = 'here'
+      await untilApplied(2, 0)
+      await until(async () => (await readCheckpoint(pool)) === '2', { what: 'the checkpoint' })
+    })
+
+    it('leaves a company alone while it moves, and follows it again where it has arrived or stayed [HOME-91]', async () => {
+      await moves(2, 'arriving')
+      await moves(3, 'leaving')
+      await left(2, [added(1, 'r-1')])
+      await left(3, [added(1, 'r-2')])
+      follower = follow(options(told({})))
+      await left(1, [added(1, 'r-3')])
+      await untilApplied(1, 0)
+      expect([await revisionOf(2), await revisionOf(3), follower.lag()]).to.deep.equal([-1, -1, 0])
+      expect(await readCheckpoint(pool)).to.equal(null)
+      await moves(2, null)
+      await moves(3, 'left')
+      await untilApplied(2, 0)
+      await until(async () => (await readCheckpoint(pool)) === '2', { what: 'the checkpoint' })
+      expect(await revisionOf(3)).to.equal(-1)
+    })
+
+    it('lists the streams of its own companies, and none while nobody can tell [HOME-90]', async () => {
+      for (const companyId of [1, 2, 3, 4]) await left(companyId, [added(1, 'r-1')])
+      await moves(4, 'left')
+      const own = ownStreams(store, pool, told({ 2: 'elsewhere' }))
+      expect(await collect(own.streams())).to.deep.equal(['company-1', 'company-3'])
+      const lost = await collect(ownStreams(store, pool, told({ 2: 'unknown' })).streams()).catch(String)
+      expect(lost).to.match(/^Unavailable: nobody can tell in which home the company of company-2 lives/)
+    })
   })
 })

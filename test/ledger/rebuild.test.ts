@@ -3,6 +3,8 @@ import { ensureLedger } from '#ledger/ledgers.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { rebuild } from '#ledger/rebuild/rebuild.ts'
+import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
+import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 import { keysIn } from '../support/master-key.ts'
 import { until } from '../support/wait.ts'
@@ -118,6 +120,57 @@ describe('rebuild', () => {
     expect(events).to.equal(9_500)
     expect(parity?.map(({ equal, rebuilt }) => [equal, rebuilt.rows])).to.deep.equal([[true, 3_001]])
     expect(await given.rows()).to.deep.equal(before)
+  })
+
+  it('is filled where there never were tables, and a run that was killed is gone on with, company by company [HOME-94]', async () => {
+    await given.fill()
+    const { pool } = given.harness
+    const ledgers = async () =>
+      (
+        await pool.query(
+          'select company_id, revision, reacted_revision, hash, last_recorded_at, ids from ops.ledgers where revision >= 0 order by 1',
+        )
+      ).rows
+    const before = [await given.rows(), await ledgers()]
+    await pool.query('drop schema read cascade; delete from ops.read_model; delete from ops.ledgers')
+    const read: string[] = []
+    const killed: EventStore = {
+      ...given.harness.store,
+      async *read(stream, from) {
+        read.push(stream)
+        if (read.length === 2)
+          await pool.query(
+            `select pg_terminate_backend(pid) from pg_stat_activity
+             where datname = current_database() and application_name = $1`,
+            [BUILDER],
+          )
+        yield* given.harness.store.read(stream, from)
+      },
+    }
+    const buildPool = createPool(database.url, { max: 3, read_schemas: [NEXT_SCHEMA], application_name: BUILDER })
+    const first = {
+      pool: given.pool,
+      buildPool,
+      store: killed,
+      keys: keysIn(given.pool),
+      model: counterModel,
+      parallel: 1,
+    }
+    expect(await rebuild(first).catch((error: unknown) => error)).to.be.an('error')
+    await buildPool.end()
+    expect(await given.version()).to.deep.equal([])
+    // As of a run that came as far as the indexes.
+    await pool.query('create index on read_next.counters (value)')
+    const [done, half] = read.splice(0)
+    const { events, companies } = await build(counterModel, killed)
+    expect({ read, companies, events: events > 0 }).to.deep.equal({ read: [half], companies: 2, events: true })
+    expect(done).to.not.equal(half)
+    expect([await given.rows(), await ledgers()]).to.deep.equal(before)
+    expect(await given.schemas()).to.deep.equal(['read'])
+    const { rows: indexes } = await pool.query(
+      `select from pg_indexes where schemaname = 'read' and tablename = 'counters'`,
+    )
+    expect(indexes).to.have.length(1)
   })
 
   it('has all its indexes when it is rebuilt', async () => {

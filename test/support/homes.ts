@@ -93,7 +93,10 @@ export async function openTwoHomes(
     [MAIN, databaseUrl],
     [SOUTH, south],
   ] as const)
-    opened.set(name, await open({ name, url, hooks: hooksOf({ directory, homes: cores, log }, name) }))
+    opened.set(
+      name,
+      await open({ name, url, hooks: hooksOf({ directory, homes: cores, log }, name, [{ name: SOUTH, url: south }]) }),
+    )
   return {
     directory,
     cores,

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Pool } from 'pg'
 import { retry } from '#lib/retry.ts'
 import { companyOf } from '../envelope.ts'
 import { ensureLedger } from '../ledgers.ts'
 import type { Note, OutsideStore } from '../port.ts'
 import { type CatchUpOptions, catchUpCompany } from '../write/catch-up.ts'
 import { type CheckpointTracker, readCheckpoint, trackCheckpoint, writeCheckpoint } from './checkpoint-tracker.ts'
+import { type WhereLives, whereabouts } from './whereabouts.ts'
 
 /** A writer applies its own events within this; who stays behind for longer has crashed, or lives elsewhere. */
 const BEHIND_MS = 1000
@@ -13,6 +13,8 @@ const TICK_MS = 250
 
 export interface FollowerOptions extends CatchUpOptions {
   readonly store: OutsideStore
+  /** Where there are several homes (HOME-90). */
+  readonly whereLives?: WhereLives | undefined
   readonly log: (message: string, error: unknown) => void
 }
 
@@ -24,19 +26,25 @@ export interface Follower {
 }
 
 /**
- * Applies everything that the store holds after the checkpoint, before this process writes: the read model may come from
- * an older copy than the store, and ids that the store has seen must not be given out again.
+ * Applies everything that the store holds after the checkpoint of companies that live here, before this process writes: the
+ * read model may come from an older copy than the store, and ids that the store has seen must not be given out again.
+ * Returns the highest id of a company that it has come across, wherever that lives; 0 where nothing was new.
  */
-export async function catchUpAll(options: FollowerOptions): Promise<void> {
+export async function catchUpAll(options: FollowerOptions): Promise<number> {
   const after = await readCheckpoint(options.pool)
   const tracker = trackCheckpoint(after)
-  for await (const note of options.store.notes(after)) take(tracker, note)
-  for (const [companyId, revision] of await stillBehind(options.pool, tracker)) {
+  let highest = 0
+  for await (const note of options.store.notes(after)) {
+    take(tracker, note)
+    highest = Math.max(highest, companyOf(note.stream) ?? 0)
+  }
+  for (const [companyId, revision] of (await look(options, tracker)).behind) {
     await catchUpCompany(options, companyId, { waits: true })
     tracker.applied(companyId, revision, performance.now())
   }
   const checkpoint = tracker.checkpoint()
   if (checkpoint !== null) await writeCheckpoint(options.pool, checkpoint)
+  return highest
 }
 
 /** Follows the store for as long as the process lives; the subscription only notes, and begins anew when it breaks. */
@@ -44,6 +52,7 @@ export function follow(options: FollowerOptions): Follower {
   const stopping = new AbortController()
   const { signal } = stopping
   let tracker: CheckpointTracker = trackCheckpoint(null)
+  let moving: ReadonlySet<number> = new Set()
   // Neither ever comes to an end: a subscription that does is begun anew.
   const keepUp = (work: (onProgress: () => void) => Promise<void>) =>
     retry(
@@ -65,14 +74,14 @@ export function follow(options: FollowerOptions): Follower {
   const applying = keepUp(async (onProgress) => {
     for (let written: string | null = null; !signal.aborted; onProgress()) {
       await delay(TICK_MS, undefined, { signal }).catch(() => {})
-      await applyLate(options, tracker)
+      moving = await applyLate(options, tracker)
       const checkpoint = tracker.checkpoint()
       if (checkpoint !== null && checkpoint !== written) await writeCheckpoint(options.pool, checkpoint)
       written = checkpoint
     }
   })
   return {
-    lag: () => tracker.behind(performance.now() - BEHIND_MS).size,
+    lag: () => [...tracker.behind(performance.now() - BEHIND_MS).keys()].filter((id) => !moving.has(id)).length,
     async stop() {
       stopping.abort()
       await Promise.all([subscribing, applying])
@@ -85,29 +94,42 @@ function take(tracker: CheckpointTracker, note: Note): void {
   if (companyId !== null) tracker.add(companyId, note, performance.now())
 }
 
-/** Whoever has been behind for too long is caught up, unless somebody else is at it. */
-async function applyLate(options: FollowerOptions, tracker: CheckpointTracker): Promise<void> {
-  await stillBehind(options.pool, tracker)
-  for (const [companyId, revision] of tracker.behind(performance.now() - BEHIND_MS)) {
+/** Whoever has been behind for too long is caught up, unless somebody else is at it. Returns who is in a move. */
+async function applyLate(options: FollowerOptions, tracker: CheckpointTracker): Promise<ReadonlySet<number>> {
+  const { behind, moving } = await look(options, tracker)
+  const late = tracker.behind(performance.now() - BEHIND_MS)
+  for (const [companyId, revision] of behind) {
+    if (!late.has(companyId)) continue
     if (await catchUpCompany(options, companyId, { waits: false }))
       tracker.applied(companyId, revision, performance.now())
   }
+  return moving
 }
 
-/** Forgets those of whom everything noted is applied. A company that this Postgres has never heard of gets its ledger. */
-async function stillBehind(pool: Pool, tracker: CheckpointTracker): Promise<Map<number, number>> {
-  const companies = [...tracker.behind().keys()]
-  if (companies.length === 0) return tracker.behind()
-  const { rows } = await pool.query<{ company_id: number; revision: number }>({
-    name: 'revisions_of',
-    text: 'select company_id, revision from ops.ledgers where company_id = any($1::bigint[])',
-    values: [companies],
-  })
-  const revisions = new Map(rows.map((row) => [row.company_id, row.revision]))
-  for (const companyId of companies) {
-    const revision = revisions.get(companyId)
-    if (revision === undefined) await ensureLedger(pool, companyId)
-    else tracker.applied(companyId, revision, performance.now())
+interface Look {
+  /** Companies of which not everything noted is applied, with the last revision noted. */
+  readonly behind: ReadonlyMap<number, number>
+  readonly moving: ReadonlySet<number>
+}
+
+/**
+ * Forgets those of whom everything noted is applied, and those of other homes. A company that lives here though this Postgres has
+ * never heard of it gets its ledger. Who is in a move, or of whom nobody can tell, is asked about again, and nothing is applied.
+ */
+async function look({ pool, whereLives }: FollowerOptions, tracker: CheckpointTracker): Promise<Look> {
+  const noted = tracker.behind()
+  const behind = new Map<number, number>()
+  const moving = new Set<number>()
+  if (noted.size === 0) return { behind, moving }
+  for (const [companyId, { lives, revision }] of await whereabouts(pool, [...noted.keys()], whereLives)) {
+    const last = noted.get(companyId) as number
+    if (lives === 'leaving' || lives === 'arriving') moving.add(companyId)
+    else if (lives === 'elsewhere') tracker.applied(companyId, last, performance.now())
+    else if (lives === 'here') {
+      if (revision === null) await ensureLedger(pool, companyId)
+      else tracker.applied(companyId, revision, performance.now())
+      if (revision === null || revision < last) behind.set(companyId, last)
+    }
   }
-  return tracker.behind()
+  return { behind, moving }
 }

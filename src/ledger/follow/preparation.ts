@@ -32,8 +32,7 @@ export function prepare(
     async () => {
       try {
         await assertOwn()
-        await catchUpAll(options)
-        await raiseCompanyIds(options.pool)
+        await raiseCompanyIds(options.pool, await catchUpAll(options))
         isDone = true
         return 'done'
       } finally {
@@ -63,9 +62,15 @@ export function guarded(writer: Writer, preparation: Preparation): Writer {
   }
 }
 
-/** A Postgres that is older than its event store, or new, would otherwise give out ids of companies that have a ledger already. */
-const raiseCompanyIds = (pool: Pool) =>
+/**
+ * A Postgres that is older than its event store, or new, would otherwise give out ids of companies that have a ledger already, here
+ * or in another home.
+ */
+const raiseCompanyIds = (pool: Pool, seen: number) =>
   pool.query(
-    `select setval('ops.company_ids', highest) from (select max(company_id) as highest from ops.ledgers) ids, ops.company_ids s
+    `select setval('ops.company_ids', highest)
+     from (select greatest($1, max(company_id), (select max(company_id) from ops.company_homes)) as highest from ops.ledgers) ids,
+       ops.company_ids s
      where highest > case when s.is_called then s.last_value else 0 end`,
+    [seen],
   )

