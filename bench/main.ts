@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
+import { AGAINST_BENCHMARK, benchAgainst } from './against.ts'
 import { AS_OF_BENCHMARKS, benchAsOf } from './as-of.ts'
 import { BATCH_BENCHMARK, benchBatch } from './batch.ts'
 import { Books } from './books.ts'
@@ -23,6 +24,7 @@ import { benchWebhooks, WEBHOOK_BENCHMARKS } from './webhooks.ts'
 
 const NAMES = [
   ...SALES_BENCHMARKS,
+  AGAINST_BENCHMARK,
   UPLOAD_BENCHMARK,
   BATCH_BENCHMARK,
   ...SALES_LIST_BENCHMARKS,
@@ -36,6 +38,7 @@ const NAMES = [
 ]
 const BENCHMARKS = [
   benchSales,
+  benchAgainst,
   benchUpload,
   benchBatch,
   benchSalesList,

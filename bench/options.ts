@@ -11,9 +11,11 @@ export interface Options {
   readonly rounds: number
   /** Directory for a CPU profile of the service. */
   readonly profile: string | null
+  /** Another checkout to compare with. */
+  readonly against: string | null
 }
 
-const USAGE = `npm run bench -- [--json FILE] [--only NAME] [--seconds N] [--rounds N] [--profile DIRECTORY]
+const USAGE = `npm run bench -- [--json FILE] [--only NAME] [--seconds N] [--rounds N] [--profile DIRECTORY] [--against DIRECTORY]
 BENCH_DATABASE_URL names a Postgres to use, on which a database is created and dropped again; without it an embedded one is started.`
 
 /** Parses the command line. @throws with the usage when it is not understood. */
@@ -22,7 +24,7 @@ export function readOptions(args: string[]): Options {
   try {
     const { values } = parseArgs({
       args,
-      options: { json: text, only: text, seconds: text, rounds: text, profile: text },
+      options: { json: text, only: text, seconds: text, rounds: text, profile: text, against: text },
     })
     return {
       json: values.json ?? null,
@@ -30,6 +32,7 @@ export function readOptions(args: string[]): Options {
       seconds: positive(values.seconds, 2),
       rounds: positive(values.rounds, 7),
       profile: values.profile ?? null,
+      against: values.against ?? null,
     }
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${USAGE}`)
