@@ -41,6 +41,8 @@ export const TIME_ZONE = 'America/Sao_Paulo'
 
 export const CUSTOMERS = 20
 const CATEGORIES = 10
+/** Of each shop's key. */
+export const SCOPES_OF_BENCH = ['sales:read', 'sales:write', 'customers:write', 'finance:read'] as const
 /** Commands of one request, as many as a batch may have. */
 const BATCH = 500
 
@@ -113,7 +115,7 @@ async function createShop(core: Core, number: number): Promise<Shop> {
       timezone: TIME_ZONE,
       logo_url: null,
     }),
-    invoke(createApiKey, { name: 'bench', scopes: ['sales:read', 'sales:write', 'customers:write'], prefix, hash }),
+    invoke(createApiKey, { name: 'bench', scopes: [...SCOPES_OF_BENCH], prefix, hash }),
     invoke(createUser, { name: 'Caixa', email: `caixa${companyId}@bench.example`, role: 'clerk', password_hash: '' }),
     invoke(createPaymentType, { name: 'Cartão', kind: 'card', fee_percentage: CARD_FEE, due_days: 30 }),
     ...customers.map((name) => invoke(createCustomer, { external_id: name, name, phone: '11988887777' })),

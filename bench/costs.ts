@@ -1,0 +1,190 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Agent } from 'undici'
+import { type Asked, type Caller, callsOf, send } from './calls.ts'
+import type { Child } from './child.ts'
+import { type Company, callerOf } from './companies.ts'
+import { administer } from './database.ts'
+import type { Cost, Measured, Time } from './model/model.ts'
+import { type Kind, perKind } from './model/workload.ts'
+import type { Meter } from './processor.ts'
+import { median } from './rounds.ts'
+
+/** A service with companies, ready to be called. */
+export interface Stage {
+  readonly service: Child
+  readonly databaseUrl: string
+  readonly meter: Meter
+  readonly companies: readonly Company[]
+  /** Which have a webhook, at `receiver`. */
+  readonly told: readonly Company[]
+  readonly receiver: Child
+}
+
+/** Calls that are under way at once where a service has much to do. */
+export const CROWD = 32
+const ASKED: readonly Asked[] = ['sale', 'upload', 'opening', 'poll', 'page', 'report']
+const IDLE_SECONDS = 4
+
+/** A round of one kind. */
+interface Round extends Time {
+  readonly perSecond: number
+  readonly walBytes: number
+}
+
+let runs = 0
+
+/** Calls of one kind for some seconds, `connections` at a time, of all companies in turn. @throws when one is refused. */
+export async function runCalls(
+  stage: Pick<Stage, 'service' | 'databaseUrl' | 'meter'>,
+  companies: readonly Company[],
+  { kind, connections, seconds }: { readonly kind: Asked; readonly connections: number; readonly seconds: number },
+): Promise<Round & { readonly calls: number }> {
+  const dispatcher = new Agent({ connections, pipelining: 1 })
+  const run = `${Date.now().toString(36)}-${++runs}`
+  const callers: Caller[] = companies.map(callerOf)
+  let calls = 0
+  const caller = async (until: number) => {
+    while (performance.now() < until) {
+      const place = calls++
+      const since = new Date(Date.now() - 2_000).toISOString()
+      for (const call of callsOf(kind, callers[place % callers.length] as Caller, `${run}-${place}`, since)) {
+        const { status, code } = await send(stage.service.url, call, dispatcher)
+        if (status !== call.status) throw new Error(`${call.path} was answered ${status}: ${code}`)
+      }
+    }
+  }
+  try {
+    const before = await walOf(stage.databaseUrl)
+    const began = performance.now()
+    const until = began + seconds * 1_000
+    const time = await stage.meter.measure(() => Promise.all(Array.from({ length: connections }, () => caller(until))))
+    const took_seconds = (performance.now() - began) / 1_000
+    const walBytes = ((await walOf(stage.databaseUrl)) - before) / calls
+    const { service_us, postgres_us } = time
+    return {
+      calls,
+      perSecond: calls / took_seconds,
+      service_us: service_us / calls,
+      postgres_us: postgres_us / calls,
+      walBytes,
+    }
+  } finally {
+    await dispatcher.destroy()
+  }
+}
+
+async function walOf(databaseUrl: string): Promise<number> {
+  const { rows } = await administer(databaseUrl, (client) =>
+    client.query<{ bytes: string }>(`select pg_current_wal_lsn() - '0/0'::pg_lsn as bytes`),
+  )
+  return Number(rows[0]?.bytes)
+}
+
+/** What each kind of call costs alone and in a crowd, and a second in which nobody calls: the model's input. */
+export async function measureCosts(
+  stage: Stage,
+  { rounds, seconds, of }: { readonly rounds: number; readonly seconds: number; readonly of: string },
+): Promise<Measured> {
+  const all = new Map<string, Round[]>()
+  const sizes: Sizes[] = []
+  let sales = 0
+  for (let round = -1; round < rounds; round++) {
+    for (const connections of [1, CROWD]) {
+      for (const kind of ASKED) {
+        const watched = kind === 'sale' && connections === CROWD && round >= 0
+        if (watched) sizes.push(await sizesOf(stage.databaseUrl))
+        const measured = await runCalls(stage, stage.companies, { kind, connections, seconds })
+        if (watched) {
+          sizes.push(await sizesOf(stage.databaseUrl))
+          sales += measured.calls
+        }
+        // The first round is the compiler's.
+        if (round >= 0) remember(all, `${kind} ${connections}`, measured)
+      }
+      const delivered = await deliveries(stage, connections, seconds)
+      if (round >= 0) remember(all, `delivery ${connections}`, delivered)
+    }
+  }
+  const middle = (name: string, figure: (round: Round) => number) => median((all.get(name) ?? []).map(figure))
+  const time = (name: string): Time => ({
+    service_us: Math.round(middle(name, (round) => round.service_us)),
+    postgres_us: Math.round(middle(name, (round) => round.postgres_us)),
+  })
+  const grown = (figure: (size: Sizes) => number) =>
+    Math.round(sizes.reduce((sum, size, place) => sum + (place % 2 === 0 ? -1 : 1) * figure(size), 0) / sales)
+  return {
+    of,
+    costs: perKind((kind) => costOf(kind, time, (name) => middle(name, (round) => round.perSecond))),
+    idle: await idle(stage),
+    connections: await connectionsOf(stage.databaseUrl),
+    bytesASale: grown(({ kept }) => kept),
+    passingBytesASale: grown(({ passing }) => passing),
+    walBytesASale: Math.round(middle(`sale ${CROWD}`, (round) => round.walBytes)),
+  }
+}
+
+function costOf(kind: Kind, time: (name: string) => Time, rate: (name: string) => number): Cost {
+  const [alone, crowded] = [time(`${kind} 1`), time(`${kind} ${CROWD}`)]
+  const own = kind === 'delivery' ? minus(alone, time('sale 1')) : alone
+  const ownCrowded = kind === 'delivery' ? minus(crowded, time(`sale ${CROWD}`)) : crowded
+  return { alone: own, crowded: ownCrowded, crowd: CROWD, alone_ms: Math.round(10_000 / rate(`${kind} 1`)) / 10 }
+}
+
+const minus = (left: Time, right: Time): Time => ({
+  service_us: Math.max(0, left.service_us - right.service_us),
+  postgres_us: Math.max(0, left.postgres_us - right.postgres_us),
+})
+
+function remember(all: Map<string, Round[]>, name: string, round: Round): void {
+  all.set(name, [...(all.get(name) ?? []), round])
+}
+
+const PATIENCE_MS = 60_000
+
+/** Sales that each are delivered, until all have been. */
+async function deliveries(stage: Stage, connections: number, seconds: number): Promise<Round> {
+  const { service_us, postgres_us, value } = await stage.meter.measure(async () => {
+    const round = await runCalls(stage, stage.told, { kind: 'sale', connections, seconds })
+    const deadline = performance.now() + PATIENCE_MS
+    for (let arrived = 0; arrived < round.calls; ) {
+      if (performance.now() > deadline) throw new Error(`${arrived} of ${round.calls} deliveries came`)
+      await pause(20)
+      arrived += ((await (await fetch(`${stage.receiver.url}/taken`)).json()) as unknown[]).length
+    }
+    return round
+  })
+  return { ...value, service_us: service_us / value.calls, postgres_us: postgres_us / value.calls }
+}
+
+async function idle({ meter }: Stage): Promise<Time> {
+  const { service_us, postgres_us } = await meter.measure(() => pause(IDLE_SECONDS * 1_000))
+  return { service_us: Math.round(service_us / IDLE_SECONDS), postgres_us: Math.round(postgres_us / IDLE_SECONDS) }
+}
+
+async function connectionsOf(databaseUrl: string): Promise<number> {
+  const { rows } = await administer(databaseUrl, (client) =>
+    client.query<{ count: number }>(
+      `select count(*)::int as count from pg_stat_activity
+       where datname = current_database() and application_name like 'tillbook%'`,
+    ),
+  )
+  return rows[0]?.count ?? 0
+}
+
+/** Bytes of tables with their indexes. */
+interface Sizes {
+  readonly kept: number
+  readonly passing: number
+}
+
+async function sizesOf(databaseUrl: string): Promise<Sizes> {
+  const { rows } = await administer(databaseUrl, (client) =>
+    client.query<{ kept: string; passing: string }>(
+      `select coalesce(sum(pg_total_relation_size(c.oid)) filter (where n.nspname <> 'ops'), 0) as kept,
+         coalesce(sum(pg_total_relation_size(c.oid)) filter (where n.nspname = 'ops'), 0) as passing
+       from pg_class c join pg_namespace n on n.oid = c.relnamespace
+       where c.relkind in ('r', 'p') and (n.nspname in ('ops', 'ledger') or n.nspname like 'read%')`,
+    ),
+  )
+  return { kept: Number(rows[0]?.kept), passing: Number(rows[0]?.passing) }
+}
