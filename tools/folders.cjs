@@ -36,6 +36,10 @@ exports.FOLDERS = [
   ['src/privacy', 'what ends with a person who is forgotten: keys at once, what waited on its day'],
   ['src/offline-sales', 'refused sales of tills, until a person has looked at them'],
   ['src/wiping', 'what `ops` holds of a person who is forgotten, and persons whom a restored backup brings back'],
+  [
+    'src/homes',
+    'several homes: the directory of which company lives where, and logins, sessions and persons over all of them',
+  ],
   ['src/http', 'toolkit of the interfaces: server, answers, problems, bodies, middleware'],
   ['src/metrics', 'what a process counts of itself, and `/metrics`'],
   ['src/api', 'API v1: routes as descriptors, contract, `/docs`'],

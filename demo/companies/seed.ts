@@ -7,7 +7,6 @@ import { createPaymentType } from '#commands/payment-types.ts'
 import { replaceCustomer } from '#commands/people/customers.ts'
 import { createUser } from '#commands/users.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
-import { ensureLedger } from '#ledger/ledgers.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Core } from '#service/core.ts'
 import { ensureAccess, readDemoFile, writeDemoFile } from './access.ts'
@@ -76,7 +75,7 @@ async function fill(core: Core, companyId: number, demo: DemoCompany): Promise<v
   /** All at once, so that they share a commit; in order, so that their ids are in order too. */
   const run = <I>(command: Command<I>, inputs: readonly I[]) =>
     Promise.all(inputs.map((input) => accepted(core, companyId, command, input)))
-  await ensureLedger(core.pool, companyId)
+  await core.found(companyId)
   await run(registerCompany, [{ id: companyId, ...demo.company }])
   const known = await knownNames(core, companyId)
   await run(

@@ -7,8 +7,8 @@ import type { Writer } from '#ledger/write/writer.ts'
 import { invitationLetter } from '#mail/letters.ts'
 import type { Mailer } from '#mail/mailer.ts'
 import type { From, Login, LoginFailure } from './login.ts'
-import { opaqueTokens } from './opaque-token.ts'
-import { hashPassword } from './passwords.ts'
+import { INVITATION_TOKENS as TOKENS } from './opaque-token.ts'
+import { type People, peopleOf } from './people.ts'
 
 /** An invitation that can be accepted. */
 export interface OpenInvitation {
@@ -40,28 +40,21 @@ interface InvitationOptions {
   readonly pool: Pool
   readonly writer: Writer
   readonly login: Login
+  /** Those of `pool` by default. */
+  readonly people?: People
   /** Null: links are shown to whoever invites. */
   readonly mailer: Mailer | null
   readonly publicUrl: string
 }
 
-const TOKENS = opaqueTokens('tb_invite_')
+export function createInvitations(options: InvitationOptions): Invitations {
+  const { pool, writer, login, mailer, publicUrl, people = peopleOf(pool) } = options
 
-export function createInvitations({ pool, writer, login, mailer, publicUrl }: InvitationOptions): Invitations {
   async function find(token: string): Promise<OpenInvitation | null> {
     const hash = TOKENS.hashOf(token)
     if (!hash) return null
     const { rows } = await pool.query<OpenInvitation>({ ...FIND, values: [hash] })
     return rows[0] ?? null
-  }
-
-  /** The person's first password. False where there is a person, or must have been one: then it is the old one that counts. */
-  async function isFirstPassword({ email }: OpenInvitation, password: string): Promise<boolean> {
-    const known = await pool.query({ ...FIND_PERSON, values: [email] })
-    if (known.rowCount !== 0) return false
-    const values = [email, await hashPassword(password)]
-    const { rowCount } = await pool.query({ ...ADD_PERSON, values })
-    return rowCount === 1
   }
 
   return {
@@ -83,7 +76,7 @@ export function createInvitations({ pool, writer, login, mailer, publicUrl }: In
     async accept(token, password, { address, requestId }) {
       const invitation = await find(token)
       if (!invitation) return { kind: 'over' }
-      if (!(await isFirstPassword(invitation, password))) {
+      if (!(await people.begin(invitation, password))) {
         const confirmed = await login.confirm({ email: invitation.email, password }, { address, isInside: false })
         if (confirmed.kind !== 'right') return confirmed
       }
@@ -102,18 +95,4 @@ const FIND = {
          join users u on u.company_id = i.company_id and u.id = i.user_id and u.doc ->> 'status' = 'invited'
          join companies c on c.company_id = i.company_id
          where i.token_hash = $1 and i.expires_at > clock_timestamp()`,
-}
-
-const FIND_PERSON = { name: 'find_person_of_invitation', text: 'select from ops.persons where email = $1' }
-
-/**
- * Where an address has been somebody's already, but its password was lost with the Postgres that it was in, an invitation gives
- * no other one: with it whoever invites could enter the companies of before. Nobody gets one who is forgotten at this moment.
- */
-const ADD_PERSON = {
-  name: 'add_person',
-  text: `insert into ops.persons (email, password_hash, generation)
-         select $1, $2, 0 from (select from users where email = $1 limit 1 for share) as invited where not exists (
-           select from users where email = $1 and doc ->> 'status' in ('active', 'inactive'))
-         on conflict do nothing`,
 }

@@ -29,6 +29,8 @@ const ORIGINS_KEPT_DAYS = 400
 export interface Proof {
   readonly device: Buffer | null
   readonly token: Buffer | null
+  /** Where the token is in another database, whether it was found there. */
+  readonly isKnown?: boolean
 }
 
 /** Somebody who is about to have a password looked at. */
@@ -107,10 +109,12 @@ export const countAttempt = (pool: Pool, attempt: Attempt): Promise<Admitted | L
 /** What `countAttempt` would say, without counting. */
 export const lookAtAttempt = (pool: Pool, attempt: Attempt): Promise<Admitted | Limited> => judge(pool, attempt, false)
 
+const INSIDE: Proof = { device: null, token: null, isKnown: true }
+
 async function judge(pool: Pool, attempt: Attempt, isCounting: boolean): Promise<Admitted | Limited> {
   const { email, address, proof } = attempt
   const counters = countersOf(attempt)
-  const { device, token } = proof === 'inside' ? { device: null, token: null } : proof
+  const { device, token, isKnown = false } = proof === 'inside' ? INSIDE : proof
   const { rows } = await pool.query<CountedRow>({
     ...COUNT,
     values: [
@@ -119,7 +123,7 @@ async function judge(pool: Pool, attempt: Attempt, isCounting: boolean): Promise
       device,
       token,
       email,
-      proof === 'inside',
+      isKnown,
       isCounting,
       counters.map(({ standing }) => standing),
       counters.map(({ key }) => key),
@@ -172,7 +176,7 @@ const step = (place: number): string => `step_${place} as (
 const STEPS = Array.from({ length: MOST_COUNTERS }, (_, position) => position + 1)
 
 /**
- * $1 account, $2 origin of the network, $3 device and $4 token (hashes, or null), $5 e-mail, $6 whether somebody inside is asked;
+ * $1 account, $2 origin of the network, $3 device and $4 token (hashes, or null), $5 e-mail, $6 whether it is known already that somebody inside is asked, or a device;
  * $7 whether to count; $8 to $11 the counters: standing, key, limits. Finds the standing and counts against its counters, against none where one of
  * them is exhausted. All attempts lock counters in the same order. Counting need not survive a crash of Postgres.
  */

@@ -1,8 +1,6 @@
 import type { Pool } from 'pg'
 import { changePassword } from '#commands/users.ts'
-import { dateInZone } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { type AccessTerms, isLetIn, type Role } from '#domain/roles.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
@@ -20,6 +18,7 @@ import {
 import { createMinuteLimit, type MinuteLimit, networkOf } from './minute-limit.ts'
 import { DEVICE_TOKENS, TILL_TOKENS } from './opaque-token.ts'
 import { hashPassword, verifyPassword } from './passwords.ts'
+import { type FoundPerson, type Holder, type Membership, type People, peopleOf } from './people.ts'
 
 /** Tokens and sessions that a user gets in a minute, by logging in or renewing: all tills of a shop in the morning. */
 const GRANTS_PER_MINUTE = 60
@@ -33,30 +32,6 @@ const LOOKS = { running: 2, waiting: 1_000 }
  */
 const VERIFICATIONS = { running: 2, waiting: 1_000 }
 const VERIFICATIONS_OF_STRANGERS = { running: 1, waiting: 1_000 }
-
-export interface User {
-  readonly id: number
-  readonly name: string
-  readonly email: string
-  readonly company_id: number
-}
-
-/** Whom a token or a session is issued to. */
-export interface Holder {
-  readonly userId: number
-  readonly companyId: number
-  /** Of user and person when the password was looked at: a token that is issued after a change has ended before it begins. */
-  readonly generation: number
-  readonly personGeneration: number
-}
-
-/** A company that a person logs in to, and as which of its users. */
-export interface Membership {
-  readonly companyName: string
-  readonly user: User
-  readonly role: Role
-  readonly holder: Holder
-}
 
 interface Credentials {
   /** As `Email` gives it. */
@@ -104,12 +79,6 @@ export interface Login {
   readonly grants: MinuteLimit
 }
 
-interface FoundPerson {
-  readonly password_hash: string
-  readonly generation: number
-  readonly memberships: readonly Membership[]
-}
-
 type Checked = { readonly kind: 'right'; readonly person: FoundPerson; readonly isDeviceKnown: boolean } | LoginFailure
 
 /** Addresses take turns. @throws Unavailable when too many of one wait already */
@@ -123,10 +92,10 @@ async function inTurn<T>(turns: Turns, { address }: Attempt, work: () => Promise
   }
 }
 
-const NO_PROOF: Proof = { device: null, token: null }
+const NO_PROOF: Proof = { device: null, token: null, isKnown: false }
 
-/** Who guesses is refused before a password is looked at (login-limits.ts). */
-export function createLogin(pool: Pool): Login {
+/** Who guesses is refused before a password is looked at (login-limits.ts), which `pool` keeps. */
+export function createLogin(pool: Pool, people: People = peopleOf(pool)): Login {
   const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE })
   const looks = createTurns(LOOKS)
   const known = createTurns(VERIFICATIONS)
@@ -137,7 +106,7 @@ export function createLogin(pool: Pool): Login {
     if (counted.kind === 'limited') return counted
     let isFailure = false
     try {
-      const person = await findPerson(pool, attempt.email)
+      const person = await people.find(attempt.email)
       const fits = await verifyPassword(person?.password_hash ?? null, password)
       isFailure = !person || !fits
       return person && fits ? { kind: 'right', person, isDeviceKnown: counted.isDeviceKnown } : { kind: 'wrong' }
@@ -156,13 +125,15 @@ export function createLogin(pool: Pool): Login {
   return {
     grants,
     async logIn({ email, password }, { address, keeps, kept }) {
+      const token = keeps === 'token' ? TILL_TOKENS.hashOf(kept ?? '') : null
       const proof = {
         device: keeps === 'cookie' ? DEVICE_TOKENS.hashOf(kept ?? '') : null,
-        token: keeps === 'token' ? TILL_TOKENS.hashOf(kept ?? '') : null,
+        token,
+        isKnown: token !== null && (await people.knowsToken(email, token)),
       }
       const checked = await check({ email, address, proof }, password)
       if (checked.kind !== 'right') return checked
-      const { memberships } = checked.person
+      const memberships = await checked.person.memberships()
       // Whoever belongs to no company is told what a stranger is told.
       if (memberships.length === 0) return { kind: 'wrong' }
       // One that somebody has planted would be known to who planted it.
@@ -176,42 +147,8 @@ export function createLogin(pool: Pool): Login {
       const granted = await grants.consume(`${holder.companyId}/${user.id}`)
       return granted.limited ? { kind: 'limited', retryAfter: granted.retryAfter } : null
     },
-    membershipsOf: async (email) => (await findPerson(pool, email))?.memberships ?? [],
+    membershipsOf: async (email) => (await people.find(email))?.memberships() ?? [],
   }
-}
-
-/** A user of a company as the statement finds it. */
-interface FoundUser extends User, AccessTerms {
-  readonly generation: number
-  readonly company_name: string
-  readonly timezone: string
-}
-
-async function findPerson(pool: Pool, email: string): Promise<FoundPerson | null> {
-  const { rows } = await pool.query<Omit<FoundPerson, 'memberships'> & { users: readonly FoundUser[]; now: string }>({
-    name: 'find_person',
-    text: `select p.password_hash, p.generation, array(
-             select json_build_object('id', u.id, 'name', u.doc->'name', 'company_id', u.company_id,
-               'company_name', c.doc->'name', 'timezone', c.timezone, 'generation', u.generation,
-               'role', u.doc->'role', 'access_until', u.doc->'access_until')
-             from users u join companies c on c.company_id = u.company_id
-             where u.email = p.email and u.doc->>'status' = 'active'
-             order by c.doc->>'name', c.company_id) as users, clock_timestamp() as now
-           from ops.persons p where p.email = $1`,
-    values: [email],
-  })
-  const [found] = rows
-  if (!found) return null
-  const { users, generation: personGeneration, password_hash, now } = found
-  // Whoever was let in until a day that has passed belongs to the company no more, as far as a login tells.
-  const letIn = users.filter((user) => isLetIn(user, dateInZone(now, user.timezone)))
-  const memberships = letIn.map(({ id, name, company_id, company_name, generation, role }) => ({
-    companyName: company_name,
-    user: { id, name, email, company_id },
-    role,
-    holder: { userId: id, companyId: company_id, generation, personGeneration },
-  }))
-  return { password_hash, generation: personGeneration, memberships }
 }
 
 interface OwnPassword {

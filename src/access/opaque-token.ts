@@ -24,6 +24,10 @@ export function opaqueTokens(prefix: string): OpaqueTokens {
 export const DEVICE_TOKENS = opaqueTokens('tb_device_')
 export const TILL_TOKENS = opaqueTokens('tb_sync_')
 
+/** What the cookie of a session in the panel is, and the code in the link of an invitation. */
+export const PANEL_TOKENS = opaqueTokens('tb_panel_')
+export const INVITATION_TOKENS = opaqueTokens('tb_invite_')
+
 /** The moment of a statement, to the millisecond: `clock`, a common table expression. */
 export const CLOCK = `clock as materialized (select date_trunc('milliseconds', clock_timestamp()) as now)`
 

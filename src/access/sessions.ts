@@ -5,9 +5,10 @@ import { type AccessTerms, isLetIn, isToldPersons, type Role } from '#domain/rol
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { NewKey } from './api-keys.ts'
 import type { Invitations } from './invitations.ts'
-import type { Holder, Login } from './login.ts'
-import { CLOCK, opaqueTokens, revokedSurplus } from './opaque-token.ts'
+import type { Login } from './login.ts'
+import { CLOCK, revokedSurplus, PANEL_TOKENS as TOKENS } from './opaque-token.ts'
 import type { PasswordLinks } from './password-links.ts'
+import type { Holder, RegisterLogin } from './people.ts'
 
 /** A session ends when nobody has used it for so long, and after so many days at the latest. */
 const IDLE_HOURS = 12
@@ -70,16 +71,17 @@ export interface PanelAccess {
   newKey(): NewKey
 }
 
-const TOKENS = opaqueTokens('tb_panel_')
-
 /** What a find selects beside the members of a session that are made from them. */
 interface Found extends Omit<PanelSession, 'sessionHash' | 'csrfToken' | 'today' | 'isToldPersons'> {
   readonly isSeenLate: boolean
   readonly terms: AccessTerms
 }
 
-/** `onError` hears when the last use of a session could not be noted; nobody waits for that. */
-export function createSessions(pool: Pool, onError: (error: unknown) => void): Sessions {
+/**
+ * `onError` hears when the last use of a session could not be noted; nobody waits for that. `register` makes a session known by its
+ * hash before it is handed out.
+ */
+export function createSessions(pool: Pool, onError: (error: unknown) => void, register?: RegisterLogin): Sessions {
   /** Those whose use is being noted, by hash: requests of one page come together. */
   const noting = new Set<string>()
 
@@ -105,17 +107,12 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void): S
   }
 
   return {
-    async issue({ userId, companyId, generation, personGeneration }) {
+    async issue(holder) {
+      const { userId, companyId, generation, personGeneration } = holder
       const token = TOKENS.make()
-      const values = [
-        TOKENS.hashOf(token),
-        userId,
-        companyId,
-        LONGEST_DAYS,
-        LIVE_SESSIONS_OF_USER - 1,
-        generation,
-        personGeneration,
-      ]
+      const hash = TOKENS.hashOf(token) as Buffer
+      await register?.(hash, holder)
+      const values = [hash, userId, companyId, LONGEST_DAYS, LIVE_SESSIONS_OF_USER - 1, generation, personGeneration]
       const { rows } = await pool.query<{ expires_at: string }>({ ...ISSUE, values })
       if (!rows[0]) throw new Error('no session was stored')
       return { token, expiresAt: rows[0].expires_at }

@@ -1,9 +1,10 @@
 import type { Pool } from 'pg'
 import { TILL_ROLES } from '#domain/roles.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
-import type { Holder, Login } from './login.ts'
-import { createMinuteLimit, type MinuteLimit } from './minute-limit.ts'
+import type { Login } from './login.ts'
+import type { MinuteLimit } from './minute-limit.ts'
 import { CLOCK, revokedSurplus, TILL_TOKENS as TOKENS } from './opaque-token.ts'
+import type { Holder, RegisterLogin } from './people.ts'
 
 /** Who may use the sync interface, and how often. */
 export interface SyncAccess {
@@ -11,21 +12,6 @@ export interface SyncAccess {
   readonly tokens: Tokens
   /** Calls of a token. */
   readonly calls: MinuteLimit
-}
-
-export interface SyncAccessOptions {
-  /** How long a token lives; null for as long as nobody logs out. */
-  readonly tokenDays: number | null
-  readonly callsPerMinute: number
-}
-
-export function createSyncAccess(
-  pool: Pool,
-  login: Login,
-  { tokenDays, callsPerMinute }: SyncAccessOptions,
-): SyncAccess {
-  const calls = createMinuteLimit({ perMinute: callsPerMinute })
-  return { login, tokens: createTokens(pool, tokenDays), calls }
 }
 
 /** A user's tokens beyond these: the longest unused ones are revoked, so that a till that logs in for every call leaves no heap. */
@@ -68,20 +54,24 @@ export interface Tokens {
   revoke(session: SyncSession): Promise<void>
 }
 
-/** Tokens that expire after `days`; never, when null. */
-export function createTokens(pool: Pool, days: number | null): Tokens {
-  const issued = async (statement: { name: string; text: string }, values: (hash: Buffer | null) => unknown[]) => {
+/** Tokens that expire after `days`; never, when null. `register` makes one known by its hash before it is handed out. */
+export function createTokens(pool: Pool, days: number | null, register?: RegisterLogin): Tokens {
+  const issued = async (
+    holder: Parameters<RegisterLogin>[1],
+    statement: { name: string; text: string },
+    values: (hash: Buffer) => unknown[],
+  ) => {
     const token = TOKENS.make()
-    const { rows } = await pool.query<{ expires_at: string | null }>({
-      ...statement,
-      values: values(TOKENS.hashOf(token)),
-    })
+    const hash = TOKENS.hashOf(token) as Buffer
+    await register?.(hash, holder)
+    const { rows } = await pool.query<{ expires_at: string | null }>({ ...statement, values: values(hash) })
     return rows[0] ? { token, expiresAt: rows[0].expires_at } : null
   }
   return {
-    async issue({ userId, companyId, generation, personGeneration }) {
+    async issue(holder) {
+      const { userId, companyId, generation, personGeneration } = holder
       const generations = [generation, personGeneration]
-      const token = await issued(ISSUE, (hash) => [
+      const token = await issued(holder, ISSUE, (hash) => [
         hash,
         userId,
         companyId,
@@ -98,7 +88,7 @@ export function createTokens(pool: Pool, days: number | null): Tokens {
       const { rows } = await pool.query<Omit<SyncSession, 'tokenHash'>>({ ...FIND, values: [tokenHash, TILL_ROLES] })
       return rows[0] ? { tokenHash, ...rows[0] } : null
     },
-    renew: ({ tokenHash }) => issued(RENEW, (hash) => [hash, tokenHash, days]),
+    renew: (session) => issued(session, RENEW, (hash) => [hash, session.tokenHash, days]),
     async revoke({ tokenHash }) {
       await pool.query({ ...REVOKE, values: [tokenHash] })
     },

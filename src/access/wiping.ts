@@ -19,6 +19,11 @@ export async function wipeLogins(
   emails: readonly string[],
 ): Promise<void> {
   for (const end of END_ACCESS) await tx.query(end, [companyId, userIds])
+  await wipeUnusedLogins(tx, emails)
+}
+
+/** Takes out the logins of addresses that no user has, with all that is known of them. */
+export async function wipeUnusedLogins(tx: Transaction, emails: readonly string[]): Promise<void> {
   // Whoever is about to add a row about one of them holds on to the login or the user, and is waited for.
   const { rows } = await tx.query<{ email: string }>(DELETE_LOGINS, [emails])
   const gone = rows.map(({ email }) => email)
@@ -52,11 +57,16 @@ const END_ACCESS = [
   },
 ]
 
-/** Answers addresses that nobody has any more, whether there was a login or not. */
+/**
+ * Answers addresses that nobody has any more, whether there was a login or not. Users in other homes are those of whom the directory
+ * knows, which is empty where there are none.
+ */
 const DELETE_LOGINS = {
   name: 'delete_logins',
   text: `with gone as (
-           select email from unnest($1::text[]) as known(email) where not exists (select from users u where u.email = known.email)
+           select email from unnest($1::text[]) as known(email) where not exists (select from users u where u.email = known.email) and not exists (
+             select from ops.directory_entries e join ops.company_homes h on h.company_id = e.company_id
+             where e.kind = 'email' and e.key = convert_to(known.email, 'UTF8') and h.home <> 'main')
          ), deleted as (
            delete from ops.persons p using gone where p.email = gone.email
          )

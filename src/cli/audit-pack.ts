@@ -23,10 +23,9 @@ function tellOn(stream: NodeJS.WriteStream) {
 export const verbs: Verbs<'audit pack'> = {
   'audit pack': {
     async run(context, { company, to, opened }) {
-      const core = await context.core()
+      const { core, companyId } = await companyOf(context, company)
       const asked = { isOpened: opened === 'true', now: new Date().toISOString() }
-      const companyId = await companyOf(core, company)
-      const wanted = await beginPack(core, sealDirectoryOf(context.config), companyId, asked)
+      const wanted = await beginPack(core, core.sealing?.directory ?? sealDirectoryOf(context.config), companyId, asked)
       const path = resolve(to)
       const draft = `${path}.draft`
       try {

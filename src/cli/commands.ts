@@ -60,7 +60,7 @@ const ofProvider = { 'access-token': secret(optional('TOKEN')), 'notification-se
 export const COMMANDS = {
   'company create': {
     summary: 'registers a company; the plan "api" includes the integration API',
-    flags: { name: required('NAME'), cnpj: required('CNPJ'), ...ofCompany },
+    flags: { name: required('NAME'), cnpj: required('CNPJ'), ...ofCompany, home: optional('NAME') },
   },
   'company update': {
     summary:
@@ -68,6 +68,22 @@ export const COMMANDS = {
     flags: { company: required('ID'), name: optional('NAME'), cnpj: optional('CNPJ'), ...ofCompany },
     positional: 'company',
   },
+  'home add': {
+    summary:
+      'makes the database that HOMES has under this name a home: migrates it as its owner, gives it id, secrets and keys of the installation; interrupted: run it again',
+    flags: { name: required('NAME') },
+    positional: 'name',
+  },
+  'home list': {
+    summary: 'lists the homes, how many companies live in each, and whether it can be reached',
+    flags: {},
+  },
+  'home drain': {
+    summary: 'has no further companies made in a home, and tells how many are left; --undo takes that back',
+    flags: { name: required('NAME'), undo: toggle },
+    positional: 'name',
+  },
+
   'company list': { summary: 'lists the companies', flags: {} },
 
   'payment-type create': {
@@ -150,7 +166,7 @@ export const COMMANDS = {
   },
   'key revoke': {
     summary: 'ends an API key for good, from its next call on',
-    flags: { key: required('KEY_ID') },
+    flags: { company: required('ID'), key: required('KEY_ID') },
     positional: 'key',
   },
 
@@ -273,7 +289,7 @@ export const COMMANDS = {
   restored: {
     summary:
       'records that the database comes from a backup, so that the service goes on: in each ledger, with ids beyond those given out since; --copy for a copy on purpose, which gets an id of its own and sends nothing out; interrupted: run it again',
-    flags: { 'lost-after': required('INSTANT'), reason: required('TEXT'), copy: toggle },
+    flags: { 'lost-after': required('INSTANT'), reason: required('TEXT'), copy: toggle, home: optional('NAME') },
   },
   'ledger copy': {
     summary:

@@ -1,11 +1,11 @@
 import { RegisterCompanyInput, registerCompany, UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
-import { refuse } from '#domain/refusal.ts'
-import { ensureLedger } from '#ledger/ledgers.ts'
+import { MAIN } from '#config/config.ts'
+import { invalid, refuse } from '#domain/refusal.ts'
 import { inTransaction } from '#ledger/transaction.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { Core } from '#service/core.ts'
-import { accepted, checked, companyOf, given, Refused, type Verbs } from './verb.ts'
+import { accepted, type Context, checked, companyOf, given, Refused, type Verbs } from './verb.ts'
 
 interface Fields {
   readonly name?: string | undefined
@@ -32,11 +32,11 @@ const inputOf = ({ name, cnpj, plan, timezone, ...optional }: Fields) =>
   })
 
 /**
- * Does what gives a company its CNPJ, unless another company has that and this one has not: several have one only where the
- * operator says so (OPS-29). @throws Refused
+ * Does what gives a company its CNPJ, unless another company of any home has that and this one has not: several have one only
+ * where the operator says so (OPS-29, HOME-11). @throws Refused
  */
 async function withCnpj<T>(
-  { pool }: Core,
+  context: Context,
   {
     id,
     cnpj,
@@ -45,60 +45,79 @@ async function withCnpj<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   if (cnpj === undefined || isAllowed) return work()
+  const homes = await context.homes()
+  const { pool } = await context.core()
   return inTransaction(pool, async (tx) => {
     // Of two operators at once, the second waits for what the first one does, and then sees it.
     await tx.query({ name: 'lock_cnpj', text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))' }, [cnpj])
-    const { rows } = await tx.query<{ company_id: number }>(
-      {
+    const holders: number[] = []
+    for (const { core } of homes) {
+      const { rows } = await core.pool.query<{ company_id: number }>({
         name: 'find_cnpj',
-        text: `select min(company_id) as company_id from companies
-               where cnpj = $1 having count(*) filter (where company_id = $2) = 0 and count(*) > 0`,
-      },
-      [cnpj, id],
-    )
-    const [other] = rows
-    if (other) throw new Refused(refuse('duplicate_resource', { field: 'cnpj', conflicting_id: other.company_id }))
+        text: 'select company_id from companies where cnpj = $1',
+        values: [cnpj],
+      })
+      holders.push(...rows.map(({ company_id }) => company_id))
+    }
+    if (holders.length > 0 && !holders.includes(id ?? 0))
+      throw new Refused(refuse('duplicate_resource', { field: 'cnpj', conflicting_id: Math.min(...holders) }))
     return work()
   })
 }
 
 const RegistrationFields = RegisterCompanyInput.omit({ id: true })
 
-/** Takes an id and makes the company's ledger, in which its registration is the first event. */
-export async function register(core: Core, input: Omit<RegisterCompanyInput, 'id'>): Promise<CompanyObject> {
-  const { rows } = await core.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
+/** Takes an id, which `main` counts for all homes, and makes the company's ledger, in which its registration is the first event. */
+async function register({ pool }: Core, home: Core, input: Omit<RegisterCompanyInput, 'id'>): Promise<CompanyObject> {
+  const { rows } = await pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
   const { id } = rows[0] as { id: number }
-  await ensureLedger(core.pool, id)
+  await home.found(id)
   return accepted(
-    await runAsSystem<CompanyObject, RegisterCompanyInput>(core.writer, id, registerCompany, { id, ...input }),
+    await runAsSystem<CompanyObject, RegisterCompanyInput>(home.writer, id, registerCompany, { id, ...input }),
   )
+}
+
+/** Where a new company is made: the emptiest home that takes new ones, unless one is named. @throws Refused */
+async function homeForNew(context: Context, named: string | undefined): Promise<string> {
+  const homes = context.config.HOMES ? await (await context.directory()).homes() : []
+  const [emptiest] = homes.filter(({ draining }) => !draining).sort((a, b) => a.companies - b.companies)
+  if (named === undefined) return emptiest?.name ?? MAIN
+  const found = homes.find(({ name }) => name === named)
+  if (!found && named !== MAIN) throw new Refused(refuse('not_found', { home: named }))
+  if (found?.draining) throw new Refused(invalid('home', 'não recebe mais empresas'))
+  return named
 }
 
 export const verbs: Verbs<'company'> = {
   'company create': {
     async run(context, values) {
       const input = checked(RegistrationFields, inputOf(values))
-      const core = await context.core()
+      const home = await homeForNew(context, values.home)
       const isAllowed = values['allow-same-cnpj'] !== undefined
-      return withCnpj(core, { id: null, cnpj: input.cnpj, isAllowed }, () => register(core, input))
+      return withCnpj(context, { id: null, cnpj: input.cnpj, isAllowed }, async () =>
+        register(await context.core(), await context.core({ home }), input),
+      )
     },
   },
   'company update': {
     async run(context, { company, ...values }) {
       const input = checked(UpdateCompanyInput, inputOf(values))
-      const core = await context.core()
-      const id = await companyOf(core, company)
+      const { core, companyId: id } = await companyOf(context, company)
       const isAllowed = values['allow-same-cnpj'] !== undefined
-      return withCnpj(core, { id, cnpj: input.cnpj, isAllowed }, async () =>
+      return withCnpj(context, { id, cnpj: input.cnpj, isAllowed }, async () =>
         accepted(await runAsSystem<CompanyObject>(core.writer, id, updateCompany, input)),
       )
     },
   },
   'company list': {
     async run(context) {
-      const { pool } = await context.core()
-      const { rows } = await pool.query<{ doc: CompanyObject }>('select doc from companies order by company_id')
-      return rows.map((row) => row.doc)
+      const homes = await context.homes()
+      const listed: (CompanyObject & { readonly home?: string })[] = []
+      for (const { name, core } of homes) {
+        const { rows } = await core.pool.query<{ doc: CompanyObject }>('select doc from companies order by company_id')
+        listed.push(...rows.map(({ doc }) => (homes.length === 1 ? doc : { ...doc, home: name })))
+      }
+      return listed.sort((a, b) => a.id - b.id)
     },
   },
 }

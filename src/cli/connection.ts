@@ -1,7 +1,12 @@
 import { v7 as uuidv7 } from 'uuid'
-import { type Config, readConfig } from '#config/config.ts'
-import type { Core } from '#service/core.ts'
-import type { Context } from './verb.ts'
+import { type Addresses, addressesOf, type Config, configOf, MAIN, readConfig } from '#config/config.ts'
+import type { Directory } from '#homes/directory.ts'
+import type { Homes } from '#homes/homes.ts'
+import { assertHome, notAdded } from '#homes/identity.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import { masterKeysOf } from '#master-key/keys.ts'
+import type { Core, CoreOptions } from '#service/core.ts'
+import type { Context, NamedHome } from './verb.ts'
 
 /** One command after the other needs one connection, and a list may be read meanwhile. */
 const CONNECTIONS = 2
@@ -14,17 +19,70 @@ export interface OpenContext extends Context {
 /** Opens the data only when a verb asks for it: not every verb needs it, and a wrong flag must not start a server. */
 export function createContext(env: Readonly<Record<string, string | undefined>>): OpenContext {
   const config = readConfig(env)
-  let opening: ReturnType<typeof open> | undefined
+  const { HOMES = [] } = config
+  const opened = new Map<string, Promise<Opened>>()
+  let postgres: Promise<OpenPostgres> | undefined
+  let asked: Promise<Directory> | undefined
+
+  /** Those that were asked for. */
+  const cores = new Map<string, Core>()
+  const homes = homesIn(cores)
+  const main = () => (postgres ??= openPostgres(config))
+  const directory = () => (asked ??= main().then(openDirectoryAt))
+  async function openHome(name: string, upgrades: boolean): Promise<Opened> {
+    if (HOMES.length === 0) return open({ ...(await main()), config, upgrades, masterKeys: masterKeysOf(config) })
+    const known = await directory()
+    const place = name === MAIN ? await main() : await furtherPlace(config, name, known)
+    const { hooksOf } = await import('#homes/hooks.ts')
+    const hooks = hooksOf({ directory: known, homes, log: () => {} }, name)
+    return open({ ...place, config: configOf(config, name), upgrades, masterKeys: masterKeysOf(config), ...hooks })
+  }
+  const core: Context['core'] = async ({ upgrades = false, home = MAIN } = {}) => {
+    const opening = opened.get(home) ?? openHome(home, upgrades)
+    opened.set(home, opening)
+    const { core } = await opening
+    cores.set(home, core)
+    return core
+  }
   return {
     config,
-    async core({ upgrades } = { upgrades: false }) {
-      opening ??= open(config, upgrades)
-      return (await opening).core
+    core,
+    directory,
+    coreOf: async (companyId) =>
+      HOMES.length === 0 ? core() : core({ home: (await (await directory()).homeOf(companyId)) ?? MAIN }),
+    async homes(options) {
+      const added = HOMES.length === 0 ? [] : await (await directory()).homes()
+      const all: NamedHome[] = [{ name: MAIN, core: await core(options) }]
+      for (const { name } of added) if (name !== MAIN) all.push({ name, core: await core({ ...options, home: name }) })
+      return all
     },
     async close() {
-      await (await opening?.catch(() => undefined))?.close()
+      for (const each of opened.values()) await (await each.catch(() => undefined))?.close()
+      await (await asked?.catch(() => undefined))?.close()
+      await (await postgres?.catch(() => undefined))?.stop()
     },
   }
+}
+
+function homesIn(cores: ReadonlyMap<string, Core>): Homes<Core> {
+  const at = (name: string): Core => {
+    const core = cores.get(name)
+    if (!core) throw new Unavailable(`home ${name} was not opened`)
+    return core
+  }
+  return {
+    names: [...cores.keys()],
+    get main() {
+      return at(MAIN)
+    },
+    at,
+    present: () => [...cores].map(([name, home]) => ({ name, home })),
+  }
+}
+
+async function openDirectoryAt({ databaseUrl }: OpenPostgres): Promise<Directory> {
+  const { openDirectory } = await import('#homes/directory.ts')
+  return openDirectory({ databaseUrl, log: () => {} })
 }
 
 /** Where the data are; to be given up in the end. */
@@ -55,41 +113,53 @@ export async function openPostgres(config: Config): Promise<OpenPostgres> {
   return { databaseUrl, ownerUrl: embedded?.ownerUrl ?? config.DATABASE_OWNER_URL, stop }
 }
 
-async function open(config: Config, upgrades: boolean): Promise<{ core: Core; close(): Promise<void> }> {
+/** Of a home besides `main`, what HOMES says. @throws NotThatHome where it was not added, or is another one */
+async function furtherPlace(config: Config, home: string, directory: Directory): Promise<Addresses> {
+  const named = config.HOMES?.find(({ name }) => name === home)
+  if (!named || !(await directory.homes()).some(({ name }) => name === home)) throw notAdded(home)
+  await assertHome(named.url, { name: home })
+  return addressesOf(config, named)
+}
+
+interface Opening extends Omit<OpenPostgres, 'stop'>, Partial<Pick<CoreOptions, 'register' | 'reserve'>> {
+  readonly config: Config
+  readonly masterKeys: CoreOptions['masterKeys']
+  readonly upgrades: boolean
+}
+
+interface Opened {
+  readonly core: Core
+  close(): Promise<void>
+}
+
+async function open({ config, databaseUrl, ownerUrl, ...options }: Opening): Promise<Opened> {
   const [{ coreSettings, openCore }, { createForgottenList }] = await Promise.all([
     import('#service/core.ts'),
     import('#wiping/forgotten-list.ts'),
   ])
-  const { databaseUrl, ownerUrl, stop } = await openPostgres(config)
-  try {
-    let hasForgotten = false
-    const core = await openCore({
-      databaseUrl,
-      ownerUrl,
-      ...coreSettings(config),
-      queryConnections: CONNECTIONS,
-      applicationName: 'tillbook command',
-      upgrades,
-      onKeyMade: (source) =>
-        console.error(`A master key was made in ${source}: keep a copy of it apart from the database.`),
-      // A failure reaches the verb as well, and is told from there.
-      log: () => {},
-      onOutdated: () => {},
-      onForgotten: () => {
-        hasForgotten = true
-      },
-    })
-    return {
-      core,
-      async close() {
-        if (hasForgotten)
-          await createForgottenList({ pool: core.pool, dataDir: config.DATA_DIR, onError: () => {} }).sync()
-        await core.close()
-        await stop()
-      },
-    }
-  } catch (error) {
-    await stop()
-    throw error
+  let hasForgotten = false
+  const core = await openCore({
+    ...coreSettings(config),
+    ...options,
+    databaseUrl,
+    ownerUrl,
+    queryConnections: CONNECTIONS,
+    applicationName: 'tillbook command',
+    onKeyMade: (source) =>
+      console.error(`A master key was made in ${source}: keep a copy of it apart from the database.`),
+    // A failure reaches the verb as well, and is told from there.
+    log: () => {},
+    onOutdated: () => {},
+    onForgotten: () => {
+      hasForgotten = true
+    },
+  })
+  return {
+    core,
+    async close() {
+      if (hasForgotten)
+        await createForgottenList({ pool: core.pool, dataDir: config.DATA_DIR, onError: () => {} }).sync()
+      await core.close()
+    },
   }
 }

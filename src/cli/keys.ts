@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-keys.ts'
-import { invalid, refuse } from '#domain/refusal.ts'
+import { invalid } from '#domain/refusal.ts'
 import { parseScopes } from '#domain/scopes.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { ApiKeyObject } from '#projections/api-keys.ts'
@@ -15,26 +15,22 @@ export const verbs: Verbs<'key'> = {
       if (!scopes) throw new Refused(invalid('scopes', 'há um escopo desconhecido'))
       const { key, prefix, hash } = newKey(randomBytes(KEY_BYTES))
       const input = checked(CreateApiKeyInput, { name, scopes, prefix, hash, ...given({ expires_at }) })
-      const core = await context.core()
-      const companyId = await companyOf(core, company)
+      const { core, companyId } = await companyOf(context, company)
       const { id, ...rest } = accepted(await runAsSystem<ApiKeyObject>(core.writer, companyId, createApiKey, input))
       return { id, key, ...rest }
     },
   },
   'key list': {
     async run(context, { company }) {
-      const core = await context.core()
-      const companyId = await companyOf(core, company)
+      const { core, companyId } = await companyOf(context, company)
       return listApiKeys(core.pool, companyId)
     },
   },
   'key revoke': {
-    async run(context, { key }) {
+    async run(context, { company, key }) {
       const id = idOf(key)
-      const { pool, writer } = await context.core()
-      const { rows } = await pool.query<{ company_id: number }>('select company_id from api_keys where id = $1', [id])
-      if (!rows[0]) throw new Refused(refuse('not_found', { key_id: id }))
-      return accepted(await runAsSystem<ApiKeyObject>(writer, rows[0].company_id, revokeApiKey, { id }))
+      const { core, companyId } = await companyOf(context, company)
+      return accepted(await runAsSystem<ApiKeyObject>(core.writer, companyId, revokeApiKey, { id }))
     },
   },
 }

@@ -37,8 +37,7 @@ async function bringBack({ pool }: Core, companyId: number): Promise<number> {
 export const verbs: Verbs<'ledger correct-clock'> = {
   'ledger correct-clock': {
     async run(context, { company }) {
-      const core = await context.core()
-      const companyId = await companyOf(core, company)
+      const { core, companyId } = await companyOf(context, company)
       // Before the correction, so that a command which was interrupted can be repeated.
       const brought_back = await bringBack(core, companyId)
       accepted(await runAsSystem(core.writer, companyId, correctClock, {}))

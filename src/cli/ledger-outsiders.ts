@@ -4,19 +4,29 @@ import type { Verbs } from './verb.ts'
 
 export const verbs: Verbs<'ledger outsiders'> = {
   'ledger outsiders': {
-    run: async (context) => (await context.core()).proof.outsiders(),
+    async run(context) {
+      const homes = await context.homes()
+      const isOne = homes.length === 1
+      const states = homes.map(async ({ name, core }) =>
+        (await core.proof.outsiders()).map((state) => (isOne ? state : { home: name, ...state })),
+      )
+      return (await Promise.all(states)).flat()
+    },
     show: (states) =>
       forPeople(
-        (states as OutsiderState[]).map(({ source, kind, size, obtained_at, waiting, failures, problem, detail }) => ({
-          source,
-          kind,
-          size,
-          obtained_at,
-          waiting,
-          failures,
-          problem,
-          detail,
-        })),
+        (states as (OutsiderState & { home?: string })[]).map(
+          ({ home, source, kind, size, obtained_at, waiting, failures, problem, detail }) => ({
+            ...(home !== undefined && { home }),
+            source,
+            kind,
+            size,
+            obtained_at,
+            waiting,
+            failures,
+            problem,
+            detail,
+          }),
+        ),
       ),
     isBad: (states) => (states as OutsiderState[]).some(({ problem }) => problem !== null),
   },

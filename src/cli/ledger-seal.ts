@@ -1,6 +1,7 @@
 import { keyIdOf, pemOf } from '#audit/signing-key.ts'
 import { NotWhole, verifyLedger } from '#audit/verify.ts'
 import { invalid } from '#domain/refusal.ts'
+import { takeOverKeys } from '#homes/key-ring.ts'
 import { makeCheckpoint, type Sealing } from '#proof/checkpoints.ts'
 import type { SignedCheckpoint } from '#proof/kept-checkpoints.ts'
 import { knownRing, openKeyRing, ringEntries, WrongSealKey } from '#proof/key-ring.ts'
@@ -12,7 +13,7 @@ import { throughRoots } from '#proof/roots-watch.ts'
 import { round } from '#proof/rounds.ts'
 import { SealAltered } from '#proof/seals-kept.ts'
 import type { Core } from '#service/core.ts'
-import { companyOf, Refused, type Verb, type Verbs } from './verb.ts'
+import { type Context, companyOf, type NamedHome, Refused, type Verb, type Verbs } from './verb.ts'
 
 /** A checkpoint as it is printed. */
 interface Shown {
@@ -41,16 +42,15 @@ const sealVerb: Verb<'ledger seal'> = {
   async run(context, { company, all }) {
     if ((company === undefined) === (all === undefined))
       throw new Refused(invalid('company', 'informe --company ou --all, um só'))
-    const core = await context.core()
-    const sealing = sealingOf(core)
-    if (company !== undefined)
-      return refusing(async () => shown(await sealWhole(sealing, await companyOf(core, company))))
+    if (company !== undefined) {
+      const { core, companyId } = await companyOf(context, company)
+      return refusing(async () => shown(await sealWhole(sealingOf(core), companyId)))
+    }
+    const homes = await context.homes()
     return refusing(async () => {
       const made: Shown[] = []
-      for (const companyId of await knownCompanies(core, sealing.directory))
-        made.push(shown(await sealWhole(sealing, companyId)))
-      const installation = await sealInstallation(sealing)
-      return installation ? [...made, shown(installation)] : made
+      for (const { core } of homes) made.push(...(await sealHome(core)))
+      return made
     })
   },
   // Documents to be kept, whoever asks for them.
@@ -58,6 +58,16 @@ const sealVerb: Verb<'ledger seal'> = {
     Array.isArray(found)
       ? (found as Shown[]).map(({ note, made_at }) => JSON.stringify({ note, made_at })).join('\n')
       : (found as Shown).note.slice(0, -1),
+}
+
+/** The ledgers of a home, then its installation log. */
+async function sealHome(core: Core): Promise<Shown[]> {
+  const sealing = sealingOf(core)
+  const made: Shown[] = []
+  for (const companyId of await knownCompanies(core, sealing.directory))
+    made.push(shown(await sealWhole(sealing, companyId)))
+  const installation = await sealInstallation(sealing)
+  return installation ? [...made, shown(installation)] : made
 }
 
 /** From the first event on: whoever seals by hand wants to know. */
@@ -115,18 +125,31 @@ function shownKey({ vkey, public_key, since, signed_by, note }: RingEntry) {
   return { key_id: keyIdOf(public_key), since, succession, reason, signed_by, public_key, vkey, pem: pemOf(public_key) }
 }
 
+/** Changes the key of `main`; the other homes, which have the same, take it over. */
+async function turned(context: Context, change: (sealing: Sealing) => Promise<RingEntry>) {
+  const [main, ...others] = (await context.homes()) as [NamedHome, ...NamedHome[]]
+  return refusing(async () => {
+    const entry = await change(sealingOf(main.core))
+    for (const { core } of others) {
+      await takeOverKeys(main.core.pool, core.pool)
+      await openKeyRing(sealingOf(core))
+    }
+    return shownKey(entry)
+  })
+}
+
 const LINE = /^[^\p{Cc}]{1,500}$/u
 
 export const verbs: Verbs<'ledger seal' | 'ledger public-key' | 'seal-key'> = {
   'ledger seal': sealVerb,
   'ledger public-key': publicKeyVerb,
   'seal-key rotate': {
-    run: async (context) => refusing(async () => shownKey(await rotateKey(sealingOf(await context.core())))),
+    run: async (context) => turned(context, (sealing) => rotateKey(sealing)),
   },
   'seal-key adopt': {
     async run(context, { reason }) {
       if (!LINE.test(reason)) throw new Refused(invalid('reason', 'deve ser uma linha de até 500 caracteres'))
-      return refusing(async () => shownKey(await adoptKey(sealingOf(await context.core()), reason)))
+      return turned(context, (sealing) => adoptKey(sealing, reason))
     },
   },
 }

@@ -7,6 +7,7 @@ import type { Anchor, Verification } from '#audit/walk.ts'
 import { invalid } from '#domain/refusal.ts'
 import { companyOf as companyOfStream } from '#ledger/envelope.ts'
 import { readRootsOf, throughRoots } from '#proof/roots-watch.ts'
+import type { Core } from '#service/core.ts'
 import { type GivenCheckpoint, readCheckpoints } from './checkpoint-files.ts'
 import { type Context, companyOf, Refused, type Verb, type Verbs } from './verb.ts'
 
@@ -170,23 +171,24 @@ const heldAgainst = (own: Given, { 'public-key': key, mapping }: Flags) => ({
 })
 
 async function verifyStored(context: Context, flags: Flags, given: Given): Promise<Told | Told[]> {
-  const core = await context.core()
   const { companiesOf, ringOf, verifySealed } = await stored()
-  const ring = await ringOf(core)
-  const verifyOne = async (companyId: number, own: Given): Promise<Told> => ({
+  const verifyOne = async (core: Core, companyId: number, own: Given): Promise<Told> => ({
     company_id: companyId,
-    ...(await verifySealed(core, ring, { companyId, anchors: own.seals, heads: own.checkpoints })),
+    ...(await verifySealed(core, await ringOf(core), { companyId, anchors: own.seals, heads: own.checkpoints })),
     ...heldAgainst(own, flags),
   })
   if (flags.company !== undefined) {
-    const companyId = await companyOf(core, flags.company)
-    return verifyOne(companyId, needOwn(given, companyId))
+    const { core, companyId } = await companyOf(context, flags.company)
+    return verifyOne(core, companyId, needOwn(given, companyId))
   }
-  const companies = new Set(await companiesOf(core))
-  for (const { company_id } of [...given.seals, ...given.checkpoints]) companies.add(company_id)
+  const companies = new Map<number, Core>()
+  for (const { core } of await context.homes())
+    for (const companyId of await companiesOf(core)) companies.set(companyId, core)
+  for (const { company_id } of [...given.seals, ...given.checkpoints])
+    if (!companies.has(company_id)) companies.set(company_id, await context.coreOf(company_id))
   const told: Told[] = []
-  for (const companyId of [...companies].sort((a, b) => a - b))
-    told.push(await verifyOne(companyId, ofCompany(given, companyId)))
+  for (const [companyId, core] of [...companies].sort(([a], [b]) => a - b))
+    told.push(await verifyOne(core, companyId, ofCompany(given, companyId)))
   return told
 }
 

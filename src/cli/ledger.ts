@@ -36,8 +36,8 @@ const exportVerb: Verb<'ledger export'> = {
   async run(context, { company, from = '0' }) {
     if (!/^(0|[1-9]\d{0,14})$/.test(from))
       throw new Refused(invalid('from', 'deve ser um número inteiro a partir de 0'))
-    const core = await context.core()
-    const lines = exportLines(core.store, await companyOf(core, company), Number(from))
+    const { core, companyId } = await companyOf(context, company)
+    const lines = exportLines(core.store, companyId, Number(from))
     await pipeline(Readable.from(lines), process.stdout, { end: false }).catch((error: NodeJS.ErrnoException) => {
       // Whoever reads has seen enough, as `head` does.
       if (error.code !== 'EPIPE') throw error
@@ -49,8 +49,7 @@ const exportVerb: Verb<'ledger export'> = {
 const historyVerb: Verb<'ledger history'> = {
   async run(context, { company, subject }) {
     const named = checked(SubjectFlag, { subject }).subject
-    const core = await context.core()
-    const companyId = await companyOf(core, company)
+    const { core, companyId } = await companyOf(context, company)
     const events: Envelope[] = []
     let cursor: string | null = null
     do {
@@ -82,8 +81,8 @@ const forAuditors = (events: readonly Envelope[]): string =>
 const asOfVerb: Verb<'ledger as-of'> = {
   async run(context, { company, at, get }) {
     const moment = checked(AsOfFlags, { at }).at
-    const core = await context.core()
-    const { body } = accepted(await readAsOf(core, await companyOf(core, company), moment, get))
+    const { core, companyId } = await companyOf(context, company)
+    const { body } = accepted(await readAsOf(core, companyId, moment, get))
     return JSON.parse(body) as object
   },
   show: (answer) => JSON.stringify(answer, null, 2),

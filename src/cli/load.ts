@@ -7,6 +7,7 @@ const seal = () => import('./ledger-seal.ts')
 /** The files of verbs, by the first word of these or by all of them: what is not named is not loaded. */
 const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>> = {
   company: () => import('./companies.ts'),
+  home: () => import('./homes.ts'),
   'payment-type': () => import('./payment-types.ts'),
   user: () => import('./users.ts'),
   person: () => import('./persons.ts'),

@@ -5,8 +5,9 @@ import type { Verbs } from './verb.ts'
 export const verbs: Verbs<'master-key'> = {
   'master-key rotate': {
     async run(context) {
-      const { pool } = await context.core()
-      return rotateMasterKey(pool, masterKeysOf(context.config))
+      const homes = await context.homes()
+      const pools = homes.map(({ core }) => core.pool)
+      return rotateMasterKey(pools, masterKeysOf(context.config))
     },
   },
 }

@@ -41,16 +41,14 @@ export const verbs: Verbs<'payment-type'> = {
   'payment-type create': {
     async run(context, { company, ...values }) {
       const input = checked(CreatePaymentTypeInput, inputOf(values))
-      const core = await context.core()
-      const companyId = await companyOf(core, company)
+      const { core, companyId } = await companyOf(context, company)
       return accepted(await runAsSystem<PaymentTypeObject>(core.writer, companyId, createPaymentType, input))
     },
   },
   'payment-type update': {
     async run(context, { company, id, ...values }) {
       const { name, ...fields } = checked(UpdatePaymentTypeInput.omit({ id: true }), inputOf(values))
-      const core = await context.core()
-      const companyId = await companyOf(core, company)
+      const { core, companyId } = await companyOf(context, company)
       const input =
         id === undefined
           ? { id: await findByName(core, companyId, name), ...fields }
@@ -60,8 +58,8 @@ export const verbs: Verbs<'payment-type'> = {
   },
   'payment-type list': {
     async run(context, { company }) {
-      const core = await context.core()
-      return list(core, await companyOf(core, company))
+      const { core, companyId } = await companyOf(context, company)
+      return list(core, companyId)
     },
   },
 }

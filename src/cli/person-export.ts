@@ -22,8 +22,8 @@ export const verbs: Verbs<'person export'> = {
   'person export': {
     async run(context, { company, subject, to = '.' }) {
       const person = checked(Flags, { subject }).subject
-      const core = await context.core()
-      const pieces = await personFile(core, await companyOf(core, company), person, new Date().toISOString())
+      const { core, companyId } = await companyOf(context, company)
+      const pieces = await personFile(core, companyId, person, new Date().toISOString())
       if (!pieces) throw new Refused(refuse('not_found', { subject }))
       const folder = resolve(to)
       await mkdir(folder, { recursive: true })

@@ -30,8 +30,7 @@ export const verbs: Verbs<'person forget'> = {
       const person = personOf(subject)
       const input = checked(ForgetInput, { ground, reason, queue: queue === 'true' })
       const { retention: years } = checked(Retention, { retention })
-      const core = await context.core()
-      const companyId = await companyOf(core, company)
+      const { core, companyId } = await companyOf(context, company)
       const retention_years = years ?? context.config.RETENTION_YEARS
       const answer: object | null | Refusal = await runAsSystem(core.writer, companyId, forgetPerson, {
         ...person,

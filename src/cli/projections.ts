@@ -2,7 +2,7 @@ import { checkTables } from '#audit/table-checks.ts'
 import type { RowDifference } from '#ledger/rebuild/verify-tables.ts'
 import { readModel } from '#projections/index.ts'
 import type { Core } from '#service/core.ts'
-import { companyOf, type Verb, type Verbs } from './verb.ts'
+import { companyOf, inEachHome, type Verb, type Verbs } from './verb.ts'
 
 /** What was found of one company. */
 interface Told {
@@ -14,12 +14,16 @@ interface Told {
 
 const verifyVerb: Verb<'projections verify'> = {
   async run(context, { company }) {
-    const core = await context.core()
-    if (company !== undefined) return verifyOne(core, await companyOf(core, company))
-    const { rows } = await core.pool.query<{ company_id: number }>('select company_id from ledgers order by company_id')
+    if (company !== undefined) {
+      const { core, companyId } = await companyOf(context, company)
+      return verifyOne(core, companyId)
+    }
     const told: Told[] = []
-    for (const { company_id } of rows) told.push(await verifyOne(core, company_id))
-    return told
+    for (const { core } of await context.homes()) {
+      const { rows } = await core.pool.query<{ company_id: number }>('select company_id from ledgers')
+      for (const { company_id } of rows) told.push(await verifyOne(core, company_id))
+    }
+    return told.sort((a, b) => a.company_id - b.company_id)
   },
   isBad: (result) => [result].flat().some((each) => !(each as Told).equal),
 }
@@ -36,9 +40,10 @@ export const verbs: Verbs<'projections'> = {
   'projections verify': verifyVerb,
   'projections rebuild': {
     async run(context) {
-      const core = await context.core({ upgrades: true })
-      const { events, companies, parity } = await core.rebuild((count) => process.stderr.write(`${count} events\n`))
-      return { version: readModel.version, events, companies, parity }
+      return inEachHome(await context.homes({ upgrades: true }), async (core) => {
+        const { events, companies, parity } = await core.rebuild((count) => process.stderr.write(`${count} events\n`))
+        return { version: readModel.version, events, companies, parity }
+      })
     },
   },
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { RestoreInput } from '#commands/companies.ts'
+import { configOf, MAIN } from '#config/config.ts'
 import { invalid } from '#domain/refusal.ts'
 import { WrongSealKey } from '#proof/key-ring.ts'
 import { CannotRestore, restore } from '#proof/restore.ts'
@@ -15,14 +16,14 @@ export const verbs: Verbs<'restored'> = {
     async run(context, flags) {
       const { reason } = checked(Said, { reason: flags.reason })
       const said = { lost_after: instantOf(flags['lost-after']), reason, copy: flags.copy !== undefined }
-      const core = await context.core()
+      const core = await context.core({ home: flags.home })
       const { event_store } = await core.health()
       if (event_store !== undefined && event_store !== 'up')
         throw new CannotRestore('the EventStoreDB cannot be reached, or has not been caught up with')
-      const { DATA_DIR: dataDir, EVENTSTORE_URL: eventStoreUrl = null } = context.config
+      const { EVENTSTORE_URL: eventStoreUrl = null } = context.config
       const place = {
         ...sealingOf(core),
-        dataDir,
+        dataDir: configOf(context.config, flags.home ?? MAIN).DATA_DIR,
         eventStoreUrl,
         writer: core.writerAfterRestore,
         asOwner: core.asOwner,

@@ -9,8 +9,7 @@ export const verbs: Verbs<'sale'> = {
       const document = Object.entries(given(flags)).map(([flag, value]) => [flag.replaceAll('-', '_'), value])
       const id = idOf(sale)
       const input = { ...checked(FiscalDocumentFields, Object.fromEntries(document)), id }
-      const core = await context.core()
-      const companyId = await companyOf(core, company)
+      const { core, companyId } = await companyOf(context, company)
       return accepted(await runAsSystem<SaleObject>(core.writer, companyId, recordFiscalDocument, input))
     },
   },

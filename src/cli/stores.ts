@@ -16,10 +16,11 @@ import { accepted, type Context, checked, companyOf, given, Refused, type Verb, 
 
 /** Runs a command on the store with an alias, which names its company too. */
 async function onStore<I extends { alias: string }>(context: Context, command: Command<I>, input: I) {
-  const { pool, vault, writer } = await context.core()
-  const store = await findStore(pool, vault, input.alias)
-  if (!store) throw new Refused(refuse('not_found', { alias: input.alias }))
-  return accepted(await runAsSystem<StoreObject, I>(writer, store.companyId, command, input))
+  for (const { core } of await context.homes()) {
+    const store = await findStore(core.pool, core.vault, input.alias)
+    if (store) return accepted(await runAsSystem<StoreObject, I>(core.writer, store.companyId, command, input))
+  }
+  throw new Refused(refuse('not_found', { alias: input.alias }))
 }
 
 const switching = (command: Command<SwitchStoreInput>): Verb<'store enable' | 'store disable'> => ({
@@ -40,8 +41,7 @@ export const verbs: Verbs<'store'> = {
   'store create': {
     async run(context, { company, sandbox, ...values }) {
       const input = checked(CreateStoreInput, { ...inputOf(values), sandbox: sandbox !== undefined })
-      const core = await context.core()
-      const companyId = await companyOf(core, company)
+      const { core, companyId } = await companyOf(context, company)
       return accepted(await runAsSystem<StoreObject, CreateStoreInput>(core.writer, companyId, createStore, input))
     },
   },
@@ -52,8 +52,7 @@ export const verbs: Verbs<'store'> = {
   'store disable': switching(disableStore),
   'store list': {
     async run(context, { company }) {
-      const core = await context.core()
-      const companyId = await companyOf(core, company)
+      const { core, companyId } = await companyOf(context, company)
       return listStores(core.pool, companyId)
     },
   },

@@ -31,8 +31,7 @@ async function onUser<I extends { id: number }>(
   { email, ...rest }: { readonly email: string } & Omit<I, 'id'>,
   command: Command<I>,
 ): Promise<UserObject> {
-  const core = await context.core()
-  const companyId = await companyOf(core, company)
+  const { core, companyId } = await companyOf(context, company)
   const { rows } = await core.pool.query<{ id: number }>(
     `select id from users where company_id = $1 and doc->>'email' = $2`,
     [companyId, email],
@@ -59,9 +58,8 @@ const switching = (command: Command<{ id: number }>): Verb<'user deactivate' | '
 /** Sends an invitation's link, or tells it where there is no mail; one that is open, or was taken back, is sent again. */
 async function invite(context: Context, company: string, fields: z.infer<typeof InviteFields>): Promise<object> {
   const { SMTP_URL, SMTP_FROM, PUBLIC_URL: publicUrl } = context.config
-  const core = await context.core()
+  const { core, companyId } = await companyOf(context, company)
   const { pool, writer } = core
-  const companyId = await companyOf(core, company)
   const mailer = SMTP_URL === undefined ? null : createMailer(SMTP_URL, SMTP_FROM)
   try {
     const invitations = createInvitations({ pool, writer, login: createLogin(pool), mailer, publicUrl })
@@ -91,16 +89,14 @@ export const verbs: Verbs<'user'> = {
   'user create': {
     async run(context, { company, ...values }) {
       const { password, ...fields } = checked(UserFields, fieldsOf(values))
-      const core = await context.core()
-      const companyId = await companyOf(core, company)
+      const { core, companyId } = await companyOf(context, company)
       const input = { ...fields, password_hash: await hashPassword(password) }
       return accepted(await runAsSystem<UserObject>(core.writer, companyId, createUser, input))
     },
   },
   'user list': {
     async run(context, { company }) {
-      const core = await context.core()
-      const companyId = await companyOf(core, company)
+      const { core, companyId } = await companyOf(context, company)
       const { rows } = await core.pool.query<{ doc: UserObject }>(
         'select doc from users where company_id = $1 order by id',
         [companyId],

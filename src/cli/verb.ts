@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Config } from '#config/config.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
+import type { Directory } from '#homes/directory.ts'
 import type { Core } from '#service/core.ts'
 import type { COMMANDS, Flags, Name } from './commands.ts'
 
@@ -10,14 +11,26 @@ type Values<F extends Flags> = {
   readonly [N in keyof F]: F[N]['required'] extends true ? string : string | undefined
 }
 
+/** A home as a verb works on it. */
+export interface NamedHome {
+  readonly name: string
+  readonly core: Core
+}
+
 /** What a verb works with. */
 export interface Context {
   readonly config: Config
   /**
-   * The service's own data, opened when it is first asked for and closed by whoever runs the verb. A database of another
-   * version is brought up to date only by a verb that says so (OPS-38).
+   * The service's own data, those of `main` unless another home is named, opened when they are first asked for and closed by
+   * whoever runs the verb. A database of another version is brought up to date only by a verb that says so (OPS-38).
    */
-  core(options?: { readonly upgrades: boolean }): Promise<Core>
+  core(options?: { readonly upgrades?: boolean; readonly home?: string | undefined }): Promise<Core>
+  /** Of the home that a company lives in; of `main` where it lives nowhere. */
+  coreOf(companyId: number): Promise<Core>
+  /** Which company lives where; empty as long as there is one home. */
+  directory(): Promise<Directory>
+  /** All homes, `main` first (HOME-12). @throws Unavailable where one cannot be reached */
+  homes(options?: { readonly upgrades: boolean }): Promise<readonly NamedHome[]>
 }
 
 /** What is behind the words that name a verb. */
@@ -73,12 +86,25 @@ export function idOf(text: string): number {
   return id
 }
 
-/** The company that a command is for. @throws Refused when there is none. */
-export async function companyOf({ pool }: Core, text: string): Promise<number> {
-  const id = idOf(text)
-  const { rowCount } = await pool.query('select from companies where company_id = $1', [id])
-  if (rowCount === 0) throw new Refused(refuse('not_found', { company_id: id }))
-  return id
+/** The company that a command is for, and the home that it lives in. @throws Refused when there is none. */
+export async function companyOf(context: Context, text: string): Promise<{ core: Core; companyId: number }> {
+  const companyId = idOf(text)
+  const core = await context.coreOf(companyId)
+  const { rowCount } = await core.pool.query('select from companies where company_id = $1', [companyId])
+  if (rowCount === 0) throw new Refused(refuse('not_found', { company_id: companyId }))
+  return { core, companyId }
+}
+
+/** What is done in one home after the other; of several each answer tells which. */
+export async function inEachHome<T extends object>(
+  homes: readonly NamedHome[],
+  work: (core: Core) => Promise<T>,
+): Promise<T | T[]> {
+  const [{ core: only }, ...others] = homes as [NamedHome, ...NamedHome[]]
+  if (others.length === 0) return work(only)
+  const answers: T[] = []
+  for (const { name, core } of homes) answers.push({ home: name, ...(await work(core)) })
+  return answers
 }
 
 /** Only the members that were given: a command tells what is absent from what is empty. */

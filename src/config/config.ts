@@ -59,6 +59,36 @@ const databaseUrl = z
   .regex(/^postgres(ql)?:\/\//)
   .describe('a URL like postgres://user:password@host:5432/database')
 
+/** The home of `DATABASE_URL`. */
+export const MAIN = 'main'
+
+/** A home besides `main`, and where it is. */
+export interface NamedUrl {
+  readonly name: string
+  readonly url: string
+}
+
+/** A URL may name several hosts, with commas too: a name and what a URL begins with are what follows another home. */
+const NEXT_NAME = /,\s*(?=[^,=]*=postgres)/
+const NAMED_URL = /^([a-z][a-z0-9-]{0,30})=(postgres(?:ql)?:\/\/.+)$/s
+
+const namedUrls = z
+  .string()
+  .transform((text, context): readonly NamedUrl[] =>
+    text.split(NEXT_NAME).map((each) => {
+      const [, name = '', url = ''] = NAMED_URL.exec(each.trim()) ?? []
+      if (name !== '' && name !== MAIN) return { name, url }
+      context.addIssue('this is no home')
+      return z.NEVER
+    }),
+  )
+  .refine((all) => isDistinct(all.map(({ name }) => name)) && isDistinct(all.map(({ url }) => url)))
+  .describe(
+    'homes with commas, like "north=postgres://…,south=postgres://…", each name (a-z, 0-9, hyphens; not main) and each URL once',
+  )
+
+const isDistinct = (all: readonly string[]): boolean => new Set(all).size === all.length
+
 const decimal = (min: number, max: number) =>
   z
     .string()
@@ -177,6 +207,10 @@ const settings = z.object({
   DATABASE_URL: databaseUrl.optional(),
   /** The same database as its owner, who migrates it; where the service's role may only add to ledgers. */
   DATABASE_OWNER_URL: databaseUrl.optional(),
+  /** Other Postgres servers, each the home of companies of its own, by name; that of DATABASE_URL is `main`. */
+  HOMES: namedUrls.optional(),
+  /** The same databases as their owners. */
+  HOMES_OWNER_URLS: namedUrls.optional(),
   /** A Postgres that may lose what it has committed, should its machine crash, is good enough. */
   ALLOW_UNDURABLE_POSTGRES: flag.default(false),
   /** An EventStoreDB (or KurrentDB) that keeps the ledgers, instead of the Postgres of the read model. */
@@ -285,6 +319,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const isEmbedded = config.DATABASE_URL === undefined
   if (isEmbedded && config.DATABASE_OWNER_URL)
     throw new WrongSetting('DATABASE_OWNER_URL goes with DATABASE_URL; the embedded Postgres has an owner of its own')
+  assertHomes(config)
   const DATA_DIR = resolve(config.DATA_DIR)
   const SEED_DEMO = config.SEED_DEMO ?? isEmbedded
   const PUBLIC_URL = config.PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`
@@ -306,6 +341,15 @@ const GO_WITH = [
   ['SEAL_PUSH_TOKEN', 'SEAL_PUSH_URL'],
 ] as const
 
+/** @throws WrongSetting */
+function assertHomes({ DATABASE_URL, HOMES = [], HOMES_OWNER_URLS = [] }: z.infer<typeof settings>): void {
+  const isMain = HOMES.find(({ url }) => url === DATABASE_URL)
+  if (isMain) throw new WrongSetting(`HOMES has the database of DATABASE_URL, which is ${MAIN}, as ${isMain.name}`)
+  for (const { name } of HOMES_OWNER_URLS)
+    if (!HOMES.some((home) => home.name === name))
+      throw new WrongSetting(`HOMES_OWNER_URLS has ${name}, which HOMES has not`)
+}
+
 function expectation(name: string): string {
   const schema = settings.shape[name as keyof typeof settings.shape]
   const inner = schema instanceof z.ZodDefault || schema instanceof z.ZodOptional ? schema.unwrap() : schema
@@ -319,3 +363,19 @@ function isNetwork(text: string): boolean {
   if (version === 0 || rest.length > 0) return false
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
 }
+
+/** Where a home's Postgres is. */
+export interface Addresses {
+  readonly databaseUrl: string
+  readonly ownerUrl: string | undefined
+}
+
+/** What the settings say of a further home. */
+export const addressesOf = ({ HOMES_OWNER_URLS = [] }: Config, { name, url }: NamedUrl): Addresses => ({
+  databaseUrl: url,
+  ownerUrl: HOMES_OWNER_URLS.find((owner) => owner.name === name)?.url,
+})
+
+/** The settings of a home: what belongs to it on this machine is in a folder of its own. */
+export const configOf = (config: Config, home: string): Config =>
+  home === MAIN ? config : { ...config, DATA_DIR: join(config.DATA_DIR, 'homes', home), SEED_DEMO: false }

@@ -46,6 +46,8 @@ export interface WorkingSet {
   absent(companyId: number, refs: readonly AnyRef[]): void
   /** Sends one statement per table and key for all that is wanted; the rows are there when the promises have settled. */
   load(tx: Transaction): Promise<void>[]
+  /** Rows of a table that were put or added. */
+  changedOf<R>(table: Table<R>): readonly Readonly<R>[]
   /** Sends one upsert per changed table, rows in key order. */
   flush(tx: Transaction): Promise<unknown>[]
   /** As `flush`, but copies rows that are new to their table: far cheaper for thousands of them, dearer for a few. */
@@ -120,6 +122,10 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
         const key = keyOf(companyId, ref)
         if (!known.has(key)) known.set(key, null)
       }
+    },
+    changedOf<R>({ name }: Table<R>) {
+      const state = states.get(name)
+      return state ? ([...state.changed.values(), ...state.added.values()] as R[]) : []
     },
     load: (tx) => [...states.values()].flatMap((state) => loadTable(tx, state, vault)),
     flush(tx) {

@@ -24,44 +24,53 @@ export interface Rotation {
 }
 
 /**
- * Seals all secrets of the database by another master key, while services use them (OPS-73): by a new one in the file of keys, or
+ * Seals all secrets of the homes' databases by another master key, while services use them (OPS-73): by a new one in the file of keys, or
  * by MASTER_KEY where the present one is among MASTER_KEY_FORMER. Interrupted at any point and called again, it goes on where it was.
  * @throws WrongMasterKey where no other key is given
  */
-export async function rotateMasterKey(pool: Pool, keys: MasterKeys): Promise<Rotation> {
-  const client = await pool.connect()
+export async function rotateMasterKey(pools: readonly Pool[], keys: MasterKeys): Promise<Rotation> {
+  const clients: PoolClient[] = []
   try {
-    const { rows } = await client.query('select pg_try_advisory_lock($1) as locked', [ROTATION_LOCK])
-    if (!rows[0].locked) throw new WrongMasterKey('The master key is being changed by another command already.')
+    for (const pool of pools) clients.push(await lockedClient(pool))
     // More than one is what an interrupted call has left.
-    if (keys.all().length === 1) await introduce(client, keys)
+    if (keys.all().length === 1) await introduce(clients, keys)
     const { id } = keys.current()
-    await register(client, id)
-    await othersEnded(client)
     const vault = createVault(keys)
-    const former: string[] = []
+    const former = new Set<string>()
     let resealed = 0
-    for (const other of await registered(client)) {
-      if (other === id) continue
-      resealed += await retire(client, vault, other)
-      former.push(other)
+    for (const client of clients) {
+      await register(client, id)
+      await othersEnded(client)
+      for (const other of await registered(client)) {
+        if (other === id) continue
+        resealed += await retire(client, vault, other)
+        former.add(other)
+      }
     }
     await keys.file?.dropFormer()
-    return { master_key: id, former, resealed }
+    return { master_key: id, former: [...former], resealed }
   } finally {
     // With its session the lock ends too, whatever has happened.
-    client.release(true)
+    for (const client of clients) client.release(true)
   }
 }
 
-/** A new key, known to the database before anybody can seal by it. */
-async function introduce(client: PoolClient, keys: MasterKeys): Promise<void> {
+async function lockedClient(pool: Pool): Promise<PoolClient> {
+  const client = await pool.connect()
+  const { rows } = await client.query('select pg_try_advisory_lock($1) as locked', [ROTATION_LOCK])
+  if (rows[0].locked) return client
+  client.release()
+  throw new WrongMasterKey('The master key is being changed by another command already.')
+}
+
+/** A new key, known to each database before anybody can seal by it. */
+async function introduce(clients: readonly PoolClient[], keys: MasterKeys): Promise<void> {
   if (!keys.file)
     throw new WrongMasterKey(
       `${keys.source} is the only key: set it to a new one, and ${keys.source}_FORMER to that of before`,
     )
   const secret = randomBytes(MASTER_KEY_BYTES)
-  await register(client, masterKeyOf(secret).id)
+  for (const client of clients) await register(client, masterKeyOf(secret).id)
   await keys.file.renew(secret)
 }
 

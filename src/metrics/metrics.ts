@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { NotificationOutcome } from '#domain/orders.ts'
 import type { Call } from '#http/middleware/observe.ts'
 import type { GroupFigures } from '#ledger/write/writer.ts'
@@ -6,10 +6,16 @@ import type { SharedFigures } from '#lib/shared-room.ts'
 import type { Result } from '#webhooks/results.ts'
 
 /** What a process counts of itself, and how it is read (docs/operations.md). No figure names a company. */
-export interface Metrics {
+export interface Metrics extends HomeMetrics {
   readonly contentType: string
   /** All figures in Prometheus's text format. */
   read(): Promise<string>
+  /** The same figures of one home, told apart by the label `home` (HOME-6). */
+  ofHome(name: string): HomeMetrics
+}
+
+/** What is counted of a home; of the process where there is one home. */
+export interface HomeMetrics {
   onAnswered(call: Call): void
   onPage(from: 'memory' | 'tables'): void
   onCommands(outcome: CommandOutcome, count: number): void
@@ -48,14 +54,34 @@ const ATTEMPT_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** The figures of this process, its memory, processor and event loop among them. */
 export function createMetrics(): Metrics {
-  const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
+  const machine = new Registry()
+  collectDefaultMetrics({ register: machine })
+  const own = new Registry()
+  const ofHomes: Registry[] = []
+  const ours = () => (ofHomes.length === 0 ? own : merged([own, ...ofHomes]))
+  return {
+    ...figuresIn(own),
+    contentType: machine.contentType,
+    read: async () => `${await machine.metrics()}\n${await (await ours()).metrics()}`,
+    ofHome(home) {
+      const registry = new Registry()
+      registry.setDefaultLabels({ home })
+      ofHomes.push(registry)
+      return figuresIn(registry)
+    },
+  }
+}
+
+/** None of ours is an average: figures with other labels stand beside each other. */
+async function merged(registries: readonly Registry[]): Promise<Pick<Registry, 'metrics'>> {
+  return AggregatorRegistry.aggregate(await Promise.all(registries.map((each) => each.getMetricsAsJSON())))
+}
+
+function figuresIn(registry: Registry): HomeMetrics {
   const registers = [registry]
   const pools = watchPools(registers)
   const shared = watchShared(registers)
   return {
-    contentType: registry.contentType,
-    read: () => registry.metrics(),
     ...requestFigures(registers),
     ...commandFigures(registers),
     ...deliveryFigures(registers),

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { createInvitations } from '#access/invitations.ts'
 import { createLogin } from '#access/login.ts'
-import { createAddressLimit } from '#access/minute-limit.ts'
+import { createAddressLimit, createMinuteLimit } from '#access/minute-limit.ts'
 import { createPasswordLinks } from '#access/password-links.ts'
 import { createGate, type QuotaLimits } from '#access/quota.ts'
 import { createSessions, type PanelAccess } from '#access/sessions.ts'
-import { createSyncAccess } from '#access/sync-access.ts'
+import { createTokens, type Tokens } from '#access/sync-access.ts'
 import { createPageCache } from '#api/page-cache.ts'
 import { CHECKOUTS_PER_MINUTE } from '#checkout/checkout.ts'
 import type { Config } from '#config/config.ts'
@@ -17,7 +17,7 @@ import { readSchemasOf } from '#ledger/rebuild/version.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
 import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createLiveUpdates } from '#live/updates.ts'
-import { createMailer } from '#mail/mailer.ts'
+import { createMailer, type Mailer } from '#mail/mailer.ts'
 import { countedGate } from '#metrics/counted-gate.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
@@ -53,8 +53,14 @@ export interface Interfaces extends Running {
   leave(): Promise<void>
 }
 
+/** What is counted of interfaces. */
+type InterfaceFigures = Pick<Metrics, 'onPage' | 'onNotified' | 'onBytes' | 'watchPool' | 'watchShared'>
+
 interface InterfaceDependencies extends Pick<Shared, 'config' | 'core' | 'databaseUrl' | 'provider' | 'log'> {
-  readonly metrics: Pick<Metrics, 'onPage' | 'onNotified' | 'onBytes' | 'watchPool' | 'watchShared'>
+  readonly metrics: InterfaceFigures
+  readonly common: Common
+  /** Over all homes, where there are several; the home's own by default. */
+  readonly access?: Access
 }
 
 const gatePoolOf = (databaseUrl: string, { model }: Shared['core']) =>
@@ -66,16 +72,27 @@ const gatePoolOf = (databaseUrl: string, { model }: Shared['core']) =>
     application_name: 'tillbook gate',
   })
 
-const panelAccess = (links: Parameters<typeof createPasswordLinks>[0]): PanelAccess => ({
-  login: links.login,
-  invitations: createInvitations(links),
-  passwordLinks: createPasswordLinks(links),
-  sessions: createSessions(links.pool, (error) => links.log('the use of a session could not be noted', error)),
-  newKey: () => newKey(randomBytes(KEY_BYTES)),
-})
+/** Who is let in, and by what. */
+export interface Access extends Pick<PanelAccess, 'login' | 'sessions' | 'invitations' | 'passwordLinks'> {
+  readonly tokens: Tokens
+}
+
+/** That of one home. */
+function accessOf({ config, core, log }: InterfaceDependencies, mailer: Mailer | null): Access {
+  const { pool, writer } = core
+  const login = createLogin(pool)
+  const links = { pool, writer, login, mailer, publicUrl: config.PUBLIC_URL, log }
+  return {
+    login,
+    invitations: createInvitations(links),
+    passwordLinks: createPasswordLinks(links),
+    sessions: createSessions(pool, (error) => log('the use of a session could not be noted', error)),
+    tokens: createTokens(pool, config.SYNC_TOKEN_DAYS ?? null),
+  }
+}
 
 /** What callers share, watched; strangers apart from companies. */
-function openShared({ watchShared }: InterfaceDependencies['metrics']) {
+function openShared({ watchShared }: InterfaceFigures) {
   const bodies = createMemoryBudget(BODIES)
   const largeCalls = createTurns(LARGE_CALLS)
   const outgoing = createOutgoing()
@@ -92,55 +109,68 @@ function openShared({ watchShared }: InterfaceDependencies['metrics']) {
   return { bodies, largeCalls, outgoing, strangers }
 }
 
-/** Opens what all HTTP interfaces are made with, as the settings say. Is stopped after the last request was answered. */
-export function openInterfaces(
-  { config, core, databaseUrl, provider, metrics, log }: InterfaceDependencies,
-  newId: () => string,
-): Interfaces {
+/** What the interfaces of a process have in common, of whichever home. It is closed after the last of them. */
+export interface Common {
+  readonly options: ReturnType<typeof commonOf>
+  /** Null without a mail server. */
+  readonly mailer: Mailer | null
+  close(): void
+}
+
+export function openCommon(config: Config, metrics: InterfaceFigures, newId: () => string): Common {
+  const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
+  return { options: commonOf(config, metrics, newId), mailer, close: () => mailer?.close() }
+}
+
+function commonOf(config: Config, metrics: InterfaceFigures, newId: () => string) {
+  const limits = limitsOf(config)
+  return {
+    limits,
+    pages: createPageCache(config.PAGE_CACHE_MIB * MEBIBYTE),
+    compress: createCompress(),
+    addresses: createAddressLimit(limits),
+    calls: createMinuteLimit({ perMinute: config.SYNC_QUOTA_PER_MINUTE }),
+    ...openShared(metrics),
+    notificationLimit: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
+    checkoutLimit: createAddressLimit({ perMinute: CHECKOUTS_PER_MINUTE }),
+    publicUrl: config.PUBLIC_URL,
+    newId,
+    newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
+    allowPrivateTargets: config.WEBHOOK_ALLOW_PRIVATE,
+    retentionYears: config.RETENTION_YEARS,
+  }
+}
+
+/** Opens what the HTTP interfaces of a home are made with. Is stopped after the last request was answered. */
+export function openInterfaces(dependencies: InterfaceDependencies): Interfaces {
+  const { config, core, databaseUrl, provider, metrics, common, log } = dependencies
   const gatePool = gatePoolOf(databaseUrl, core)
   metrics.watchPool('gate', gatePool)
-  const limits = limitsOf(config)
-  const login = createLogin(core.pool)
-  const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
+  // A copy has no mail server, whatever the settings say.
+  const mailer = config.SMTP_URL === undefined ? null : common.mailer
+  const { tokens, ...panel } = dependencies.access ?? accessOf(dependencies, mailer)
+  const { calls, ...options } = common.options
   const live = createLiveUpdates({
     databaseUrl,
     pool: core.pool,
     onError: (error) => log('open pages do not follow: live updates cannot be heard', error),
   })
-  const options: InterfaceOptions = {
-    ...core,
-    limits,
-    pages: createPageCache(config.PAGE_CACHE_MIB * MEBIBYTE),
-    compress: createCompress(),
-    onPage: metrics.onPage,
-    gate: countedGate(createGate(gatePool, limits), metrics),
-    addresses: createAddressLimit(limits),
-    sync: createSyncAccess(core.pool, login, {
-      tokenDays: config.SYNC_TOKEN_DAYS ?? null,
-      callsPerMinute: config.SYNC_QUOTA_PER_MINUTE,
-    }),
-    ...openShared(metrics),
-    live,
-    panel: panelAccess({ ...core, login, mailer, publicUrl: config.PUBLIC_URL, log }),
-    provider,
-    onNotified: metrics.onNotified,
-    notificationLimit: createAddressLimit({ perMinute: NOTIFICATIONS_PER_MINUTE }),
-    checkoutLimit: createAddressLimit({ perMinute: CHECKOUTS_PER_MINUTE }),
-    publicUrl: config.PUBLIC_URL,
-    sealDirectory: sealDirectoryOf(config),
-    newId,
-    newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
-    allowPrivateTargets: config.WEBHOOK_ALLOW_PRIVATE,
-    retentionYears: config.RETENTION_YEARS,
-    log,
-  }
   return {
-    options,
-    leave: live.close,
-    async stop() {
-      mailer?.close()
-      await gatePool.end()
+    options: {
+      ...core,
+      ...options,
+      onPage: metrics.onPage,
+      gate: countedGate(createGate(gatePool, options.limits), metrics),
+      sync: { login: panel.login, tokens, calls },
+      live,
+      panel: { ...panel, newKey: () => newKey(randomBytes(KEY_BYTES)) },
+      provider,
+      onNotified: metrics.onNotified,
+      sealDirectory: sealDirectoryOf(config),
+      log,
     },
+    leave: live.close,
+    stop: () => gatePool.end(),
   }
 }
 

@@ -47,7 +47,7 @@ export interface App {
   /** Answers from the moment it listens: probes and figures, and 503 to everything else until the app is open. */
   readonly server: Server
   /** Serves the interfaces from now on, where the process has any, and tells its health. */
-  open(health: Health, interfaces?: Router): void
+  open(health: Health, interfaces?: RequestHandler): void
 }
 
 const RETRY_AFTER_SECONDS = '5'

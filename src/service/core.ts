@@ -8,7 +8,7 @@ import type { Config } from '#config/config.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
-import { createAheadCount } from '#ledger/ledgers.ts'
+import { createAheadCount, ensureLedger } from '#ledger/ledgers.ts'
 import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
@@ -41,7 +41,7 @@ import { sealDirectoryOf } from '#proof/seals-kept.ts'
 import { createStanding, heldWriter, type Standing } from '#proof/standing-watch.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
-import { createWiping } from '#wiping/reactor.ts'
+import { createWiping, type FormerEmails } from '#wiping/reactor.ts'
 import {
   asOwner,
   type OwnersPlace,
@@ -93,6 +93,8 @@ export interface Core {
   readonly paymentLinks: PaymentLinks
   /** Rung when deliveries wait. */
   readonly deliveryNotifier: DeliveryNotifier
+  /** Makes the ledger of a new company, whose id is one that no other has. @throws Unavailable */
+  found(companyId: number): Promise<void>
   /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
   rebuild(onProgress?: (events: number) => void): Promise<RebuildReport>
   /** Compares a company's rows in all tables of the read model with those that its ledger makes, as of one revision. */
@@ -135,10 +137,14 @@ export interface CoreOptions extends OwnersPlace, ProvingOptions {
   /** How Postgres knows the connections; a service's name by default. */
   readonly applicationName?: string
   readonly log: (message: string, error: unknown) => void
+  /** Tells the directory that a company lives here from its first event on; without it there is one home. @throws Unavailable */
+  readonly register?: ((companyId: number) => Promise<void>) | undefined
   /** Called when a newer version has replaced the tables; this process cannot write any more. */
   readonly onOutdated: () => void
   /** Called after a commit with which persons were forgotten. */
-  readonly onForgotten?: () => void
+  readonly onForgotten?: (former: readonly FormerEmails[]) => void
+  /** Makes names known in the directory before they are written; null where there is one home. */
+  readonly reserve?: WriterOptions['reserve']
   /** Longest time for an answer as of a moment of the past. */
   readonly asOfTimeoutMs?: number
   /** Hears of each group that the writer has answered. */
@@ -228,6 +234,10 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     requestSecret: await installationSecret(pool, vault, 'request_hashes'),
     paymentLinks,
     deliveryNotifier,
+    async found(companyId) {
+      await options.register?.(companyId)
+      await ensureLedger(pool, companyId)
+    },
     rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
     verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
     reseal: (resealing) => asOwner(options, (owner) => resealApart(owner, { ...resealing, store, model, vault })),
@@ -250,7 +260,7 @@ function writingOf(
   options: CoreOptions,
   { databaseUrl, pool, store, model, keys, paymentLinks }: Rebuilding & Pick<Core, 'paymentLinks'>,
 ) {
-  const { onOutdated, onGroup, log, onForgotten } = options
+  const { onOutdated, onGroup, log, onForgotten, reserve } = options
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => log('what was committed could not be told', error))
   const wiping = createWiping(onForgotten)
@@ -269,6 +279,7 @@ function writingOf(
     },
     onOutdated,
     onGroup,
+    reserve,
     log,
   }
   return { writing, deliveryNotifier, liveNotifier }

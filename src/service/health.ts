@@ -5,9 +5,11 @@ import type { Trouble } from '#proof/standing.ts'
 import type { Core } from './core.ts'
 
 /** What a process has found out about itself. */
-interface Found {
+export interface Found {
   /** States of the parts that it needs, by name: `up`, or why it cannot serve. */
   readonly parts: Readonly<Record<string, string>>
+  /** States of the homes besides `main`, by their names in `parts`. */
+  readonly homes?: Readonly<Record<string, string>>
   /** Ledgers that take no writes, whoever asks: no reason to ask another process. */
   readonly ledgers_ahead_of_clock?: number
   /** Why nothing is recorded, whoever asks: reads go on. */
@@ -31,16 +33,20 @@ export function healthOf(
   }
 }
 
-/** `/health/live`: the process runs. `/health/ready`: it can serve, or says which part is down. Neither needs a key. */
+/**
+ * `/health/live`: the process runs. `/health/ready`: it can serve, or says which part is down; any home is enough, so that those
+ * of one that is away cost the others nothing (HOME-6). Neither needs a key.
+ */
 export function probes(health: Health, isStopping: () => boolean): Router {
   const router = express.Router()
   router.get('/live', (_request, response) => sendJson(response, 200, '{"status":"live"}'))
   router.get('/ready', async (_request, response) => {
-    const { parts, ...rest } = await health()
-    const isReady = Object.values(parts).every((state) => state === 'up') && !isStopping()
+    const { parts, homes = {}, ...rest } = await health()
+    const canServe = Object.values(parts).every((state) => state === 'up') || Object.values(homes).includes('up')
+    const isReady = canServe && !isStopping()
     const body = {
       status: isReady ? 'ready' : 'not_ready',
-      parts: { ...parts, ...(isStopping() ? { service: 'stopping' } : {}) },
+      parts: { ...parts, ...homes, ...(isStopping() ? { service: 'stopping' } : {}) },
       ...rest,
     }
     sendJson(response, isReady ? 200 : 503, JSON.stringify(body))

@@ -1,3 +1,5 @@
+import type { Logger } from 'pino'
+
 /** Tells the operator what went wrong; `requestId` where it went wrong with a request. */
 export type Log = (message: string, error: unknown, requestId?: string) => void
 
@@ -30,3 +32,9 @@ export function sparing(log: Log, now_ms: () => number): Log {
     log(last && last.repeated > 0 ? `${message} (and ${last.repeated} times before)` : message, error)
   }
 }
+
+export const logOf = (logger: Logger): Log =>
+  sparing(
+    (message, error, request_id) => logger.error({ err: error, request_id }, message),
+    () => performance.now(),
+  )

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '#config/config.ts'
-import type { Metrics } from '#metrics/metrics.ts'
+import type { HomeMetrics } from '#metrics/metrics.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { ForgottenList } from '#wiping/forgotten-list.ts'
 import type { Core } from './core.ts'
@@ -16,7 +16,7 @@ export interface Shared {
   readonly core: Core
   readonly forgottenList: ForgottenList
   readonly provider: PaymentProvider
-  readonly metrics: Metrics
+  readonly metrics: HomeMetrics
   readonly seedDemo: SeedDemo
   readonly logger: Logger
   readonly log: Log

@@ -1,29 +1,17 @@
-import type { Router } from 'express'
 import type { Logger } from 'pino'
 import { v7 as uuidv7 } from 'uuid'
-import { countClearLedgers } from '#audit/reseal.ts'
-import type { Config } from '#config/config.ts'
+import type { Addresses, Config } from '#config/config.ts'
 import { type Listening, listen } from '#http/server.ts'
-import type { Writer } from '#ledger/write/writer.ts'
-import { countedWriter } from '#metrics/counted-writer.ts'
 import { createMetrics, type Metrics } from '#metrics/metrics.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
 import { startEmbedded } from '#postgres/embedded.ts'
 import { assertFit } from '#postgres/requirements.ts'
-import { openInterfaces, seed } from './api.ts'
-import { createApp, interfaceRouter } from './app.ts'
-import { type Core, coreSettings, openCore } from './core.ts'
-import { startDispatcher } from './dispatcher.ts'
-import { forgetWhoCameBack, forgottenListOf } from './forgotten.ts'
-import { healthOf } from './health.ts'
-import { asCopy, watchInstallation } from './installation.ts'
-import { type Log, sparing } from './log.ts'
-import { startProjector } from './projector.ts'
-import type { Running, SeedDemo, Shared } from './role.ts'
-import { createSuccession } from './succession.ts'
-
-/** Connections for queries; the writer and the gate have their own. */
-const QUERY_CONNECTIONS = 8
+import { seed } from './api.ts'
+import { createApp } from './app.ts'
+import { quietlyTo, warnOfClearLedgers } from './home.ts'
+import { createHomes } from './homes.ts'
+import { type Log, logOf } from './log.ts'
+import type { SeedDemo } from './role.ts'
 
 /** The roles of one process, from their start to their orderly end. */
 export interface Service {
@@ -33,30 +21,9 @@ export interface Service {
   stop(): Promise<void>
 }
 
-const KEY_MADE = 'a master key was made: keep a copy of it apart from the database'
-
-const TOO_MIGHTY =
-  'the role of DATABASE_URL could change the past: give the service one of its own (docs/operations.md, "Two roles of Postgres")'
-
-const warningsOf = (logger: Logger) => ({
-  onKeyMade: (source: string) => logger.warn({ source }, KEY_MADE),
-  onExcess: (privileges: readonly string[]) => logger.warn({ privileges }, TOO_MIGHTY),
-})
-
-const logOf = (logger: Logger): Log =>
-  sparing(
-    (message, error, request_id) => logger.error({ err: error, request_id }, message),
-    () => performance.now(),
-  )
-
 interface Opening extends Pick<ServiceOptions, 'config' | 'logger' | 'onFailure'> {
   readonly log: Log
   readonly closing: (() => Promise<void>)[]
-}
-
-interface Addresses {
-  readonly databaseUrl: string
-  readonly ownerUrl: string | undefined
 }
 
 /** Where the Postgres is that the settings name, or the embedded one, which has all that the service needs. */
@@ -87,86 +54,36 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
   let isOpen = false
   let stopping = false
   let listening: Listening | null = null
-  /** Roles that nobody calls: they stop while the last calls are answered. */
-  const background: Running[] = []
   /** What has been opened so far, to be closed in the opposite order. */
   const closing: (() => Promise<void>)[] = []
-  const forgotten = forgottenListOf(config, log)
-  const succession = createSuccession({ isApi, log, onEnd: onFailure })
+  const homes = createHomes({ config, metrics, logger, log, seedDemo, onFailure })
 
-  const app = createApp({ ...appSettings(config, metrics), isStopping: () => stopping, isOver: succession.isOver, log })
-
-  async function open(): Promise<Shared> {
-    const addresses = await openPostgres({ config, logger, log, closing, onFailure })
-    const opened = await openCore({
-      ...addresses,
-      ...coreSettings(config),
-      ...warningsOf(logger),
-      queryConnections: QUERY_CONNECTIONS,
-      log,
-      onOutdated: succession.onReplaced,
-      onForgotten: forgotten.note,
-      onGroup: metrics.onGroup,
-    })
-    closing.push(opened.close)
-    const forgottenList = forgotten.open(opened.pool)
-    closing.push(forgottenList.idle)
-    const counted = (writer: Writer) => countedWriter(succession.held(writer), metrics)
-    const core = { ...opened, writer: counted(opened.writer), writerAfterRestore: counted(opened.writerAfterRestore) }
-    background.push(succession.watch(core))
-    watchCore(metrics, core)
-    const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
-    closing.push(provider.close)
-    const outward = core.standing.isCopy() ? asCopy({ config }) : { config, provider }
-    return { ...outward, databaseUrl: addresses.databaseUrl, core, forgottenList, metrics, seedDemo, logger, log }
-  }
-
-  function serve(shared: Shared): Router {
-    const { options, leave, stop } = openInterfaces(shared, uuidv7)
-    closing.push(stop)
-    background.push({ stop: leave })
-    return interfaceRouter(options)
-  }
-
+  const app = createApp({ ...appSettings(config, metrics), isStopping: () => stopping, isOver: homes.isOver, log })
   const quietly = quietlyTo(log)
 
   return {
     async start() {
       listening = await listen(app.server, { port: config.PORT, host: config.HOST })
-      const shared = await open()
-      await forgetWhoCameBack(shared, background)
-      const begin = () => !stopping && background.push(...rolesOf(shared))
-      background.push(watchInstallation({ ...shared, begin, onEnd: onFailure }))
-      const demoFile = isApi ? await seed(shared) : null
-      if (isApi) succession.succeed(shared.core)
-      app.open(healthOf(config.ROLES, shared.core, shared.core.standing.trouble), isApi ? serve(shared) : undefined)
+      const addresses = await openPostgres({ config, logger, log, closing, onFailure })
+      const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
+      closing.push(provider.close)
+      const main = await homes.open(addresses, provider)
+      const demoFile = isApi ? await seed(main) : null
+      app.open(homes.health, isApi ? homes.serve() : undefined)
       isOpen = true
       logger.info({ roles: config.ROLES }, 'at work')
-      const ledgers = await countClearLedgers(shared.core.pool)
-      if (ledgers > 0) logger.warn({ ledgers }, 'ledgers hold data about people in clear: reseal them')
+      await warnOfClearLedgers(main)
       if (isApi) welcome(config.PUBLIC_URL, demoFile)
     },
     async stop() {
       stopping = true
       const delay_ms = isApi && isOpen ? config.STOP_DELAY_SECONDS * 1000 : 0
-      const drained = quietly(async () => listening?.drain(delay_ms))
-      await Promise.all([drained, ...background.map((role) => quietly(role.stop))])
+      await Promise.all([quietly(async () => listening?.drain(delay_ms)), homes.quiet()])
+      await homes.close()
       for (const close of closing.splice(0).reverse()) await quietly(close)
     },
   }
 }
-
-/** What writes, asks, delivers and seals without being called; a copy speaks to nobody. */
-function rolesOf(shared: Shared): Running[] {
-  const { config, core } = shared
-  return [
-    ...(config.ROLES.includes('projector') ? [startProjector(shared)] : []),
-    ...(config.ROLES.includes('dispatcher') && !core.standing.isCopy() ? [startDispatcher(shared)] : []),
-  ]
-}
-
-const quietlyTo = (log: Log) => (stop: () => Promise<void>) =>
-  stop().catch((error: unknown) => log('something could not be stopped', error))
 
 const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) => ({
   trustProxy: TRUST_PROXY,
@@ -174,11 +91,6 @@ const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) =
   onAnswered: metrics.onAnswered,
   figures: { metrics, token: METRICS_TOKEN ?? null },
 })
-
-function watchCore(metrics: Metrics, { pools, shared }: Pick<Core, 'pools' | 'shared'>): void {
-  for (const [name, pool] of Object.entries(pools)) metrics.watchPool(name, pool)
-  for (const [name, figures] of Object.entries(shared)) metrics.watchShared(name, figures)
-}
 
 /** Printed once the service answers: what is there, and the first things to try. */
 function welcome(baseUrl: string, demoFile: string | null): void {

@@ -1,7 +1,7 @@
 import type { RequestHandler, Response } from 'express'
 import { z } from 'zod'
-import type { Membership, User } from '#access/login.ts'
 import type { AddressLimit } from '#access/minute-limit.ts'
+import type { Membership, User } from '#access/people.ts'
 import type { IssuedToken, SyncAccess, SyncSession } from '#access/sync-access.ts'
 import { RIGHTS } from '#domain/roles.ts'
 import { Email, Id } from '#domain/text.ts'

@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { checkTables, checkTablesOnSchedule, findTableCheck, tableCheckFigures } from '#audit/table-checks.ts'
 import { understand } from '#cli/arguments.ts'
 import { load } from '#cli/load.ts'
-import { readConfig } from '#config/config.ts'
 import { createMetrics } from '#metrics/metrics.ts'
+import { contextOf } from '../support/context.ts'
 import type { Json } from '../support/api.ts'
 import { useCompanyPerTest } from '../support/use-api.ts'
 import { until } from '../support/wait.ts'
@@ -23,7 +23,7 @@ describe('tables against ledgers', () => {
   async function words(...given: string[]): Promise<{ result: Json; isBad: boolean | undefined }> {
     const { name, values } = understand(given)
     const verb = await load(name)
-    const context = { config: readConfig({}), core: async () => api.core }
+    const context = contextOf(api.core)
     const result = (await verb.run(context, values as Parameters<typeof verb.run>[1])) as Json
     return { result, isBad: verb.isBad?.(result) }
   }

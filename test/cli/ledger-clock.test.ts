@@ -7,7 +7,6 @@ import { verifyLedger } from '#audit/verify.ts'
 import { understand } from '#cli/arguments.ts'
 import { load } from '#cli/load.ts'
 import { Refused } from '#cli/verb.ts'
-import { readConfig } from '#config/config.ts'
 import { streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { inTransaction } from '#ledger/transaction.ts'
@@ -16,6 +15,7 @@ import { outbox } from '#webhooks/outbox.ts'
 import { collect } from '../ledger/event-store-contract.ts'
 import { sealedAfter } from '../ledger/sealed-events.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { contextOf } from '../support/context.ts'
 import { useDatabase } from '../support/database.ts'
 import { customerCreated } from '../support/facts.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
@@ -80,7 +80,7 @@ for (const [name, open] of [
     async function correct(): Promise<Json> {
       const { name: verbName, values } = understand(['ledger', 'correct-clock', String(company.id)])
       const verb = await load(verbName)
-      return verb.run({ config: readConfig({}), core: async () => api.core }, values as Parameters<typeof verb.run>[1])
+      return verb.run(contextOf(api.core), values as Parameters<typeof verb.run>[1])
     }
 
     it('takes no writes, and says why; others in the same group are recorded [LEDGER-20]', async () => {

@@ -10,6 +10,7 @@ import { readConfig } from '#config/config.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { sealHead } from '../audit/seals-of-01.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
+import { contextOf } from '../support/context.ts'
 import { useDatabase } from '../support/database.ts'
 import { sealsOf } from '../support/seals.ts'
 import { tamperBy } from '../support/tamper.ts'
@@ -42,7 +43,7 @@ describe('ledger commands', () => {
     const { name, values } = understand(words)
     const verb = await load(name)
     const config = readConfig({ DATA_DIR: directory })
-    return verb.run({ config, core: async () => api.core }, values as Parameters<typeof verb.run>[1])
+    return verb.run(contextOf(api.core, config), values as Parameters<typeof verb.run>[1])
   }
 
   async function refused(...words: string[]): Promise<Refusal> {

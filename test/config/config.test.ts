@@ -57,6 +57,25 @@ describe('settings', () => {
     expect(readConfig({ SEAL_KEY_FILE: '/run/secrets/seal.pem' }).SEAL_KEY_FILE).to.equal('/run/secrets/seal.pem')
   })
 
+  it('name further homes, also where one has several hosts [HOME-2]', () => {
+    const HOMES = 'north=postgres://t:p@a:5432,b:5433/db?target_session_attrs=read-write, south=postgresql://c/db'
+    expect(readConfig({ HOMES }).HOMES).to.deep.equal([
+      { name: 'north', url: 'postgres://t:p@a:5432,b:5433/db?target_session_attrs=read-write' },
+      { name: 'south', url: 'postgresql://c/db' },
+    ])
+    for (const list of ['main=postgres://c/db', 'south=http://c', 'South=postgres://c/db', 'postgres://u:secret@c/db'])
+      expect(wrong({ HOMES: list }), list).to.match(/^HOMES should be homes with commas/)
+    expect(wrong({ HOMES: 'a=postgres://c/x,a=postgres://c/y' })).to.match(/^HOMES should be/)
+    expect(wrong({ HOMES: 'a=postgres://c/x,b=postgres://c/x' })).to.match(/^HOMES should be/)
+    const DATABASE_URL = 'postgres://u:secret@c/x'
+    expect(wrong({ DATABASE_URL, HOMES: `a=${DATABASE_URL}` })).to.equal(
+      'HOMES has the database of DATABASE_URL, which is main, as a',
+    )
+    expect(wrong({ HOMES, HOMES_OWNER_URLS: 'east=postgres://o@c/db' })).to.equal(
+      'HOMES_OWNER_URLS has east, which HOMES has not',
+    )
+  })
+
   it('understand the schedule of webhooks and the mail server', () => {
     expect(readConfig({})).to.deep.include({
       WEBHOOK_RETRY_SECONDS: [60, 300, 1_800, 7_200, 21_600],

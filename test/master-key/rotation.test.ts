@@ -36,7 +36,7 @@ describe('another master key', () => {
   afterEach(async () => {
     // Back to the key of the other tests, by the environment's way.
     const [current] = (await readFile(path, 'utf8')).split('\n')
-    if (current !== MASTER_KEY) await rotateMasterKey(pool, given(MASTER_KEY, current as string))
+    if (current !== MASTER_KEY) await rotateMasterKey([pool], given(MASTER_KEY, current as string))
     await pool.query('delete from ops.person_keys; delete from ops.store_secrets')
     await pool.end()
     await rm(folder, { recursive: true })
@@ -45,7 +45,7 @@ describe('another master key', () => {
   it('takes the place of the present one: everything opens by the new one, nothing by that of before [OPS-73]', async () => {
     const running = keysInFile(path)
     const before = running.current().id
-    const rotation = await rotateMasterKey(pool, keysInFile(path))
+    const rotation = await rotateMasterKey([pool], keysInFile(path))
     expect(rotation).to.deep.include({ former: [before], resealed: PERSON_KEYS + OTHERS })
     expect(
       keysInFile(path)
@@ -68,18 +68,18 @@ describe('another master key', () => {
 
   it('is given by the environment where there is no file, with that of before as a former one [OPS-73]', async () => {
     const next = Buffer.alloc(32, 5).toString('base64')
-    const alone = await rotateMasterKey(pool, given(MASTER_KEY)).catch((error: Error) => error)
+    const alone = await rotateMasterKey([pool], given(MASTER_KEY)).catch((error: Error) => error)
     expect((alone as Error).message).to.include('MASTER_KEY_FORMER')
     const both = given(next, MASTER_KEY)
     await claim(pool, both)
     // Services that still have the former one first go on beside it, once they know both.
     const services = [both, given(MASTER_KEY, next)]
     for (const keys of services) await expectOpen(pool, keys)
-    const { resealed } = await rotateMasterKey(pool, both)
+    const { resealed } = await rotateMasterKey([pool], both)
     expect(resealed).to.equal(PERSON_KEYS + OTHERS)
     for (const keys of [...services, given(next)]) await expectOpen(pool, keys)
     await claim(pool, given(next))
-    expect(await rotateMasterKey(pool, both)).to.deep.include({ former: [], resealed: 0 })
+    expect(await rotateMasterKey([pool], both)).to.deep.include({ former: [], resealed: 0 })
     await writeFile(path, `${next}\n`)
   })
 
@@ -87,7 +87,7 @@ describe('another master key', () => {
     await pool.query(`delete from ops.person_keys where subject > 'order/1010'`)
     let step = 0
     for (let isDone = false; !isDone; step++) {
-      const interrupted = rotateMasterKey(failingAfter(step, pool), failingKeys(path))
+      const interrupted = rotateMasterKey([failingAfter(step, pool)], failingKeys(path))
       isDone = await interrupted
         .then(() => true)
         .catch((error: Error) => {
@@ -99,7 +99,7 @@ describe('another master key', () => {
       await expectOpen(pool, keys)
     }
     expect(step).to.be.above(20)
-    await rotateMasterKey(pool, keysInFile(path))
+    await rotateMasterKey([pool], keysInFile(path))
     const { rows } = await pool.query(`select encode(id, 'hex') as id from ops.master_keys`)
     expect(rows).to.deep.equal([{ id: keysInFile(path).current().id }])
     expect(keysInFile(path).all()).to.have.length(1)
@@ -128,7 +128,7 @@ describe('another master key', () => {
     await expectOpen(pool, keys)
 
     let sealed = 0
-    const again = rotateMasterKey(pool, keysInFile(path)).finally(() => {
+    const again = rotateMasterKey([pool], keysInFile(path)).finally(() => {
       sealed = -sealed
     })
     while (sealed >= 0) await fill(pool, keys, 1, `order/late-${sealed++}`)

@@ -19,7 +19,6 @@ import type { StrangersBodies } from '#http/middleware/json-body.ts'
 import { SERVER_LIMITS, type ServerLimits } from '#http/server.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { Origin } from '#ledger/envelope.ts'
-import { ensureLedger } from '#ledger/ledgers.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
@@ -27,7 +26,7 @@ import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { Turns } from '#lib/turns.ts'
 import type { MasterKeys } from '#master-key/keys.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
-import { openInterfaces } from '#service/api.ts'
+import { openCommon, openInterfaces } from '#service/api.ts'
 import { createApp, type InterfaceOptions, interfaceRouter } from '#service/app.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { healthOf } from '#service/health.ts'
@@ -200,7 +199,8 @@ export async function serve(
     SYNC_QUOTA_PER_MINUTE: '1000000',
     ...options.settings,
   })
-  const interfaces = openInterfaces({ config, core, databaseUrl, provider, metrics: NOT_COUNTED, log }, uuidv7)
+  const common = openCommon(config, NOT_COUNTED, uuidv7)
+  const interfaces = openInterfaces({ config, core, databaseUrl, provider, metrics: NOT_COUNTED, common, log })
   const { server, open } = createApp({
     trustProxy: config.TRUST_PROXY,
     newId: uuidv7,
@@ -219,6 +219,7 @@ export async function serve(
       await new Promise((resolve) => server.close(resolve))
       await interfaces.leave()
       await interfaces.stop()
+      common.close()
     },
   }
 }
@@ -244,7 +245,7 @@ async function createCompany(
 ): Promise<TestCompany> {
   const { rows } = await core.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
   const id = (rows[0] as { id: number }).id
-  await ensureLedger(core.pool, id)
+  await core.found(id)
   if (idsFrom !== undefined) {
     const ids = Object.fromEntries(RECORD_KINDS.map((kind) => [kind, idsFrom]))
     await core.pool.query('update ops.ledgers set ids = $2 where company_id = $1', [id, JSON.stringify(ids)])

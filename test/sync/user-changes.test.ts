@@ -1,6 +1,7 @@
 import { expect } from 'chai'
-import { createLogin, type Holder } from '#access/login.ts'
+import { createLogin } from '#access/login.ts'
 import { hashPassword } from '#access/passwords.ts'
+import type { Holder } from '#access/people.ts'
 import { createSessions } from '#access/sessions.ts'
 import { createTokens } from '#access/sync-access.ts'
 import { changePassword, deactivateUser, reactivateUser, updateUser } from '#commands/users.ts'

@@ -8,12 +8,12 @@ import { exportLines } from '#audit/export.ts'
 import { understand } from '#cli/arguments.ts'
 import { load } from '#cli/load.ts'
 import { forgetPerson } from '#commands/people/forget-person.ts'
-import { readConfig } from '#config/config.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { errorRecord } from '#service/error-record.ts'
 import { startWebhooks } from '#webhooks/start.ts'
 import { createForgottenList } from '#wiping/forgotten-list.ts'
 import { wipeLateWrites } from '#wiping/late-writes.ts'
+import { contextOf } from '../support/context.ts'
 import { type Json, startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { createMemoryProvider, type MemoryProvider } from '../support/memory-provider.ts'
@@ -98,7 +98,7 @@ for (const where of ['Postgres', 'a store outside'] as const) {
     async function run(...words: string[]): Promise<Json> {
       const { name, values } = understand(words)
       const verb = await load(name)
-      return verb.run({ config: readConfig({}), core: async () => api.core }, values as Parameters<typeof verb.run>[1])
+      return verb.run(contextOf(api.core), values as Parameters<typeof verb.run>[1])
     }
 
     /** Everything that is kept, and everything that is told to whoever asks. */

@@ -9,6 +9,7 @@ import type { ReadModel } from '../projection.ts'
 import type { Reactor } from '../reactor.ts'
 import { assertCommitted, pipelined, type Transaction, transactionOn } from '../transaction.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
+import { type Reserve, reserveNames } from './reserve.ts'
 import {
   type Decided,
   decideRequest,
@@ -24,6 +25,8 @@ export interface AttemptOptions {
   readonly model: ReadModel
   readonly reactors: readonly Reactor[]
   readonly keys: PersonKeys
+  /** What is asked before anything is appended; absent where no name is unique beyond this database. */
+  readonly reserve?: Reserve | undefined
   /** A uuid of version 7, for events and what follows from them. */
   readonly newId: () => string
   /** Called after each commit that has moved ledgers: whoever waits for that can be told. */
@@ -74,6 +77,7 @@ export async function attempt(
     decided.push(await decideRequest(request, ledgers.get(request.companyId) as OpenLedger, deciding))
   }
   onDecided(decided)
+  if (options.reserve) await reserveNames(options.reserve, set)
   await commit(options, client, tx, { set, keychain }, [...ledgers.values()])
   reportCommit(options, ledgers.values())
   return decided

@@ -6,6 +6,7 @@ import { isOutage } from '#postgres/outage.ts'
 import { LedgerAhead } from '../ledgers.ts'
 import { type AttemptOptions, attempt, InDoubt } from './attempt.ts'
 import { createQueue, type QueueLimits } from './queue.ts'
+import { NameTaken, NotReserved, Outdated } from './reserve.ts'
 import { type Doubtful, findStored } from './resolve.ts'
 import type { Answer, Decided, Request } from './unit-of-work.ts'
 
@@ -67,9 +68,25 @@ async function runGroup(options: WriterOptions, group: readonly Pending[], attem
     decided = await withClient(options.pool, (client) => attempt(options, client, group, (all) => (decided = all)))
   } catch (error) {
     if (error instanceof InDoubt) return resolveOutcomes(options, group, decided, attemptsLeft)
+    if (error instanceof NameTaken) return refuseTaken(options, group, decided, attemptsLeft, error)
     return failed(options, group, attemptsLeft, error)
   }
   for (const [position, request] of group.entries()) settle(request, decided[position] as Decided)
+}
+
+/** Nothing was appended. Whoever wanted the name is told so; the others are decided again. */
+async function refuseTaken(
+  options: WriterOptions,
+  group: readonly Pending[],
+  decided: readonly Decided[],
+  attemptsLeft: number,
+  { row, refusal }: NameTaken,
+): Promise<void> {
+  const isTaken = (position: number) => decided[position]?.privateRows.some((each) => each.row === row) ?? false
+  const others = group.filter((_request, position) => !isTaken(position))
+  if (others.length === group.length) throw new Error('nobody of the group has the name that is taken')
+  for (const [position, request] of group.entries()) if (isTaken(position)) request.resolve(refusal)
+  if (others.length > 0) await runGroup(options, others, attemptsLeft)
 }
 
 /** Nothing was appended. One request's bug, or its lock, must not fail its neighbours: they run apart from each other. */
@@ -83,8 +100,8 @@ async function failed(
   for (const retry of retries) await runGroup(options, retry, attemptsLeft - (retry === group ? 1 : 0))
   if (retries.length > 0) return
   options.log('a unit of work failed', error)
-  for (const request of group)
-    request.reject(isOutage(error) ? new Unavailable('the database cannot be reached') : error)
+  const told = error instanceof NotReserved ? error.cause : error
+  for (const request of group) request.reject(isOutage(told) ? new Unavailable('the database cannot be reached') : told)
 }
 
 /**
@@ -152,6 +169,7 @@ export function retriesOf<T extends { readonly companyId: number }>(
   mayRepeat: boolean,
 ): (readonly T[])[] {
   const code = String((error as { code?: unknown } | null)?.code ?? '')
+  if (error instanceof Outdated) return mayRepeat ? [group] : []
   if (error instanceof Unavailable || EXHAUSTED.test(code)) return []
   // It was one company's lock: the requests of that company wait together or fail together.
   if (WAITED_TOO_LONG.includes(code)) return several(companiesOf(group))

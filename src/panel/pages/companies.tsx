@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Membership } from '#access/login.ts'
+import type { Membership } from '#access/people.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { Id } from '#domain/text.ts'
 import { Problem } from '#http/problems.ts'

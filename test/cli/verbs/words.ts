@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import { understand } from '#cli/arguments.ts'
 import { load } from '#cli/load.ts'
 import { Refused } from '#cli/verb.ts'
-import { readConfig } from '#config/config.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { type Core, openCore } from '#service/core.ts'
 import type { Json } from '../../support/api.ts'
+import { contextOf } from '../../support/context.ts'
 import { useDatabase } from '../../support/database.ts'
 import { masterKeys } from '../../support/master-key.ts'
 
@@ -42,7 +42,7 @@ export function useWords(): Words {
   async function run(...words: string[]): Promise<Json> {
     const { name, values } = understand(words)
     const verb = await load(name)
-    return verb.run({ config: readConfig({}), core: async () => core }, values as Parameters<typeof verb.run>[1])
+    return verb.run(contextOf(core), values as Parameters<typeof verb.run>[1])
   }
 
   return {

@@ -1,0 +1,136 @@
+import type { Pool } from 'pg'
+import { dateInZone } from '#domain/instant.ts'
+import { type AccessTerms, isLetIn, type Role } from '#domain/roles.ts'
+import { hashPassword } from './passwords.ts'
+
+export interface User {
+  readonly id: number
+  readonly name: string
+  readonly email: string
+  readonly company_id: number
+}
+
+/** Whom a token or a session is issued to. */
+export interface Holder {
+  readonly userId: number
+  readonly companyId: number
+  /** Of user and person when the password was looked at: a token that is issued after a change has ended before it begins. */
+  readonly generation: number
+  readonly personGeneration: number
+}
+
+/** Makes a session or token known beside its own table, before it is handed out. */
+export type RegisterLogin = (
+  hash: Buffer,
+  holder: Pick<Holder, 'userId' | 'companyId' | 'personGeneration'>,
+) => Promise<void>
+
+/** A company that a person logs in to, and as which of its users. */
+export interface Membership {
+  readonly companyName: string
+  readonly user: User
+  readonly role: Role
+  readonly holder: Holder
+}
+
+export interface FoundPerson {
+  readonly password_hash: string
+  readonly generation: number
+  /** In the order of the companies' names. */
+  memberships(): Promise<readonly Membership[]>
+}
+
+/** Persons who log in, and the companies that they are users of. */
+export interface People {
+  /** By an address as `Email` gives it. */
+  find(email: string): Promise<FoundPerson | null>
+  /** Whether a till's token, by its hash, was given to a user of the address, as far as the limits of logins cannot tell themselves. */
+  knowsToken(email: string, hash: Buffer): Promise<boolean>
+  /** Gives whoever is invited a first password. False where there is a person, or must have been one: then it is the old one that counts. */
+  begin(invited: { readonly email: string; readonly companyId: number }, password: string): Promise<boolean>
+}
+
+/** Of one database. */
+export function peopleOf(pool: Pool): People {
+  return {
+    async find(email) {
+      const { rows } = await pool.query<Pick<FoundPerson, 'password_hash' | 'generation'> & FoundUsers>({
+        ...FIND_PERSON,
+        values: [email],
+      })
+      const [found] = rows
+      if (!found) return null
+      const { password_hash, generation } = found
+      return { password_hash, generation, memberships: async () => membershipsOf(found, email, generation) }
+    },
+    knowsToken: async () => false,
+    async begin({ email }, password) {
+      const known = await pool.query({ ...KNOWS_PERSON, values: [email] })
+      if (known.rowCount !== 0) return false
+      const { rowCount } = await pool.query({ ...BEGIN_PERSON, values: [email, await hashPassword(password)] })
+      return rowCount === 1
+    },
+  }
+}
+
+/** The memberships of an address in one database, of a person whose password is looked at elsewhere. */
+export async function membershipsIn(
+  pool: Pool,
+  email: string,
+  personGeneration: number,
+): Promise<readonly Membership[]> {
+  const { rows } = await pool.query<FoundUsers>({ ...FIND_USERS, values: [email] })
+  return rows.flatMap((found) => membershipsOf(found, email, personGeneration))
+}
+
+/** A user of a company as the statements find it. */
+interface FoundUser extends Omit<User, 'email'>, AccessTerms {
+  readonly generation: number
+  readonly company_name: string
+  readonly timezone: string
+}
+
+interface FoundUsers {
+  readonly users: readonly FoundUser[]
+  readonly now: string
+}
+
+function membershipsOf({ users, now }: FoundUsers, email: string, personGeneration: number): readonly Membership[] {
+  // Whoever was let in until a day that has passed belongs to the company no more, as far as a login tells.
+  const letIn = users.filter((user) => isLetIn(user, dateInZone(now, user.timezone)))
+  return letIn.map(({ id, name, company_id, company_name, generation, role }) => ({
+    companyName: company_name,
+    user: { id, name, email, company_id },
+    role,
+    holder: { userId: id, companyId: company_id, generation, personGeneration },
+  }))
+}
+
+const USERS = `array(
+  select json_build_object('id', u.id, 'name', u.doc->'name', 'company_id', u.company_id,
+    'company_name', c.doc->'name', 'timezone', c.timezone, 'generation', u.generation,
+    'role', u.doc->'role', 'access_until', u.doc->'access_until')
+  from users u join companies c on c.company_id = u.company_id
+  where u.email = $1 and u.doc->>'status' = 'active'
+  order by c.doc->>'name', c.company_id) as users, clock_timestamp() as now`
+
+const FIND_PERSON = {
+  name: 'find_person',
+  text: `select p.password_hash, p.generation, ${USERS} from ops.persons p where p.email = $1`,
+}
+
+const FIND_USERS = { name: 'find_users_of_person', text: `select ${USERS}` }
+
+export const KNOWS_PERSON = { name: 'knows_person', text: 'select from ops.persons where email = $1' }
+
+/**
+ * Where an address has been somebody's already, but its password was lost with the Postgres that it was in, an invitation gives
+ * no other one: with it whoever invites could enter the companies of before. Nobody gets one who is forgotten at this moment.
+ */
+const BEGIN_PERSON = {
+  name: 'begin_person',
+  text: `insert into ops.persons (email, password_hash, generation)
+         select $1, $2, 0 from (select from users where email = $1 limit 1 for share) as invited where not exists (
+           select from users where email = $1 and doc ->> 'status' in ('active', 'inactive'))
+         on conflict do nothing`,
+}

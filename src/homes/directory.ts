@@ -1,0 +1,192 @@
+import type { Pool } from 'pg'
+import { accountOf } from '#access/login-limits.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import { listen } from '#postgres/listener.ts'
+import { createPool } from '#postgres/pool.ts'
+import {
+  bytesOf,
+  columnsOf,
+  type Entry,
+  type EntryKey,
+  type EntryKind,
+  type LoginEntry,
+  lookUp,
+  type Place,
+  RELEASE,
+  RESERVE_LOGIN,
+  reserve,
+  Taken,
+} from './entries.ts'
+import { createLookUps } from './look-ups.ts'
+
+export interface HomeFigures {
+  readonly name: string
+  /** Takes no new companies. */
+  readonly draining: boolean
+  readonly companies: number
+}
+
+/** In which home each company lives (HOME-20). Whatever cannot be asked is `Unavailable`, never taken for unknown. */
+export interface Directory {
+  /** Null for a company that is nowhere. @throws Unavailable */
+  homeOf(companyId: number): Promise<string | null>
+  /** Whose key it is: none or one, of addresses several. @throws Unavailable */
+  find(kind: EntryKind, key: EntryKey): Promise<readonly Place[]>
+  /** Before rows with these keys are written. @throws Taken, Unavailable */
+  reserve(entries: readonly Entry[]): Promise<void>
+  /** Before a session or token is handed out; one of an earlier password is not, and so is found by nobody. @throws Unavailable */
+  reserveLogin(entry: LoginEntry): Promise<void>
+  /** Of what has ended; whatever is not there is left alone. @throws Unavailable */
+  release(entries: readonly Entry[]): Promise<void>
+  /** A new company lives here from its first event on. @throws Unavailable */
+  register(companyId: number, home: string): Promise<void>
+  /** A company that moves lives there from now on, in one transaction, and every process hears of it. @throws Unavailable */
+  moveTo(companyId: number, home: string): Promise<void>
+  /** All homes that were added, by name. @throws Unavailable */
+  homes(): Promise<readonly HomeFigures[]>
+  /** Makes a home known, or changes whether it takes new companies. @throws Unavailable */
+  addHome(name: string): Promise<void>
+  drain(name: string, draining: boolean): Promise<void>
+  /** Asks anew where a company lives, and what it is found by, before anybody is told of it again. */
+  forget(companyId: number): void
+  /** Connections to `main` whose waits are short. */
+  readonly pool: Pool
+  /** Whether the last look-up was answered. */
+  isUp(): boolean
+  close(): Promise<void>
+}
+
+/** Told are a company whose answers changed, or an account whose sessions and tokens have ended. */
+export const DIRECTORY_CHANNEL = 'tillbook_directory'
+
+/** One for look-ups, the others for what is written. */
+const CONNECTIONS = 4
+/** Calls wait for it. */
+const TIMEOUT_MS = 2_000
+/** Keys whose companies are kept in memory: some 30 MB. */
+const KEPT = 100_000
+
+interface DirectoryOptions {
+  /** Of `main`. */
+  readonly databaseUrl: string
+  readonly log: (message: string, error: unknown) => void
+  /** Monotonic, in milliseconds. */
+  readonly now?: () => number
+}
+
+/** Opens the directory, which need not be reachable yet. */
+export function openDirectory({ databaseUrl, log, now = () => performance.now() }: DirectoryOptions): Directory {
+  const application_name = 'tillbook directory'
+  const pool = createPool(databaseUrl, {
+    max: CONNECTIONS,
+    connect_timeout_ms: TIMEOUT_MS,
+    statement_timeout_ms: TIMEOUT_MS,
+    keyLookupsOnly: true,
+    application_name,
+  })
+  const lookUps = createLookUps({ ask: (keys) => lookUp(pool, keys), kept: KEPT, now })
+  const listener = listen({
+    databaseUrl,
+    channel: DIRECTORY_CHANNEL,
+    application_name,
+    onNotification: (payload) => hear(payload, lookUps),
+    onError(error) {
+      lookUps.doubt()
+      log('changes of the directory cannot be heard', error)
+    },
+  })
+  const query = <R extends object>(statement: { name: string; text: string }, values: readonly unknown[]) =>
+    asking(pool.query<R & Record<string, unknown>>({ ...statement, values: [...values] }))
+
+  return {
+    pool,
+    isUp: lookUps.isUp,
+    forget: (companyId) => lookUps.drop({ companyId }),
+    async homeOf(companyId) {
+      const [found] = await lookUps.find(`company ${companyId}`)
+      return found?.home ?? null
+    },
+    find(kind, key) {
+      const text = `${kind} ${bytesOf(key).toString('base64')}`
+      return kind === 'email' ? lookUps.ask(text) : lookUps.find(text)
+    },
+    async reserve(entries) {
+      if (entries.length > 0) await asking(reserve(pool, entries))
+    },
+    async reserveLogin({ kind, key, companyId, email, generation }) {
+      await query(RESERVE_LOGIN, [kind, bytesOf(key), companyId, accountOf(email), email, generation])
+    },
+    async release(entries) {
+      if (entries.length > 0) await query(RELEASE, columnsOf(entries))
+    },
+    async register(companyId, home) {
+      await query(REGISTER, [companyId, home])
+    },
+    async moveTo(companyId, home) {
+      await query(MOVE, [companyId, home, DIRECTORY_CHANNEL, companyText(companyId)])
+      lookUps.drop({ companyId })
+    },
+    homes: async () => (await query<HomeFigures>(HOMES, [])).rows,
+    async addHome(name) {
+      await query(ADD_HOME, [name])
+    },
+    async drain(name, draining) {
+      await query(DRAIN, [name, draining])
+    },
+    async close() {
+      await listener.close()
+      await pool.end()
+    },
+  }
+}
+
+const companyText = (companyId: number): string => `company ${companyId}`
+
+/** What is told when the sessions and tokens of an account have ended. */
+export const accountText = (account: Buffer): string => `account ${account.toString('base64')}`
+
+function hear(payload: string | null, lookUps: ReturnType<typeof createLookUps>): void {
+  const [what, which = ''] = payload?.split(' ') ?? []
+  if (what === 'company') lookUps.drop({ companyId: Number(which) })
+  else if (what === 'account') lookUps.drop({ account: which })
+  else lookUps.doubt()
+}
+
+/** A refusal is passed on; everything else means that the directory could not be asked. */
+async function asking<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof Taken) throw error
+    throw new Unavailable('the directory cannot be asked', { cause: error })
+  }
+}
+
+const REGISTER = {
+  name: 'register_in_directory',
+  text: 'insert into ops.company_homes (company_id, home) values ($1, $2) on conflict do nothing',
+}
+
+const MOVE = {
+  name: 'move_in_directory',
+  text: `with moved as (
+           insert into ops.company_homes as h (company_id, home) values ($1, $2)
+           on conflict (company_id) do update set home = excluded.home, since = clock_timestamp() where h.home <> excluded.home
+           returning company_id
+         )
+         select pg_notify($3, $4) from moved`,
+}
+
+const HOMES = {
+  name: 'homes_of_directory',
+  text: `select name, draining, (select count(*)::int from ops.company_homes c where c.home = h.name) as companies
+         from ops.homes h order by name`,
+}
+
+/** The home that has the directory is known with the first other one. */
+const ADD_HOME = {
+  name: 'add_home',
+  text: `insert into ops.homes (name) select name from unnest(array['main', $1]) as name group by name on conflict do nothing`,
+}
+
+const DRAIN = { name: 'drain_home', text: 'update ops.homes set draining = $2 where name = $1' }

@@ -1,0 +1,127 @@
+import type { Pool } from 'pg'
+import { Unavailable } from '#lib/unavailable.ts'
+import type { Found } from './look-ups.ts'
+
+/** By what a company is found without its id. All belong to one company but e-mail addresses. */
+export type EntryKind = 'api_key' | 'session' | 'sync_token' | 'invitation' | 'store_alias' | 'email'
+
+/** Of keys and tokens the SHA-256; of aliases and addresses the text. */
+export type EntryKey = Buffer | string
+
+export interface Entry {
+  readonly kind: EntryKind
+  readonly key: EntryKey
+  readonly companyId: number
+}
+
+/** A session or token: it ends with the password that it was given for. */
+export interface LoginEntry extends Entry {
+  readonly kind: 'session' | 'sync_token'
+  readonly email: string
+  /** Of the person. */
+  readonly generation: number
+}
+
+/** A company, and where it lives. */
+export interface Place {
+  readonly companyId: number
+  readonly home: string
+}
+
+/** A key that is unique belongs to another company. */
+export class Taken extends Error {
+  override readonly name = 'Taken'
+  constructor(readonly entry: Entry) {
+    super(`${entry.kind} is of another company`)
+  }
+}
+
+/** A key that was reserved for another company, which was then given up, is free at the next look. */
+const RESERVE_ATTEMPTS = 3
+
+export const bytesOf = (key: EntryKey): Buffer => (typeof key === 'string' ? Buffer.from(key) : key)
+
+/** Keys are `company ID`, or a kind and its key in base64. */
+export async function lookUp(pool: Pool, keys: readonly string[]): Promise<readonly (readonly Found[])[]> {
+  const parts = keys.map((key) => key.split(' ') as [string, string])
+  const { rows } = await pool.query<Found & { readonly position: number }>({
+    ...LOOK_UP,
+    values: [
+      parts.map(([kind]) => kind),
+      parts.map(([kind, key]) => (kind === 'company' ? null : Buffer.from(key, 'base64'))),
+      parts.map(([kind, key]) => (kind === 'company' ? Number(key) : null)),
+    ],
+  })
+  const answers: Found[][] = keys.map(() => [])
+  for (const { position, ...found } of rows) answers[position - 1]?.push(found)
+  return answers
+}
+
+export async function reserve(pool: Pool, entries: readonly Entry[]): Promise<void> {
+  const columns = columnsOf(entries)
+  for (let attempt = 0; attempt < RESERVE_ATTEMPTS; attempt++) {
+    await pool.query({ ...RESERVE, values: columns })
+    // Another statement: whoever was first may have been waited for.
+    const { rows } = await pool.query<{ position: number; is_own: boolean | null }>({ ...HOLDERS, values: columns })
+    const taken = rows.find(({ is_own }) => is_own === false)
+    if (taken) throw new Taken(entries[taken.position - 1] as Entry)
+    if (rows.every(({ is_own }) => is_own)) return
+  }
+  throw new Unavailable('keys that are being given up could not be reserved')
+}
+
+export const columnsOf = (entries: readonly Entry[]): unknown[] => [
+  entries.map(({ kind }) => kind),
+  entries.map(({ key }) => bytesOf(key)),
+  entries.map(({ companyId }) => companyId),
+]
+
+const LOOK_UP = {
+  name: 'look_up_in_directory',
+  text: `select asked.position::int, e.company_id as "companyId", h.home, encode(e.account, 'base64') as account
+         from unnest($1::text[], $2::bytea[]) with ordinality as asked(kind, key, position)
+         join ops.directory_entries e on e.kind = asked.kind and e.key = asked.key
+         join ops.company_homes h on h.company_id = e.company_id
+         union all
+         select asked.position::int, h.company_id, h.home, null
+         from unnest($3::bigint[]) with ordinality as asked(company_id, position)
+         join ops.company_homes h on h.company_id = asked.company_id`,
+}
+
+const ASKED = 'unnest($1::text[], $2::bytea[], $3::bigint[]) with ordinality as asked(kind, key, company_id, position)'
+
+/** What a company has already is as good as new: the sweep lets it be for as long. */
+const RESERVE = {
+  name: 'reserve_in_directory',
+  text: `with renewed as (
+           update ops.directory_entries e set created_at = clock_timestamp() from ${ASKED}
+           where e.kind = asked.kind and e.key = asked.key and e.company_id = asked.company_id
+           returning asked.position
+         )
+         insert into ops.directory_entries (kind, key, company_id)
+         select kind, key, company_id from ${ASKED} where position not in (select position from renewed) order by kind, key, company_id
+         on conflict do nothing`,
+}
+
+/** Null: nobody has it. */
+const HOLDERS = {
+  name: 'holders_in_directory',
+  text: `select asked.position::int, (
+           select bool_or(e.company_id = asked.company_id) from ops.directory_entries e where e.kind = asked.kind and e.key = asked.key
+         ) as is_own
+         from ${ASKED}`,
+}
+
+/** Whoever gives the person another password at this moment is waited for, or waits. */
+export const RESERVE_LOGIN = {
+  name: 'reserve_login_in_directory',
+  text: `insert into ops.directory_entries (kind, key, company_id, account)
+         select $1, $2, $3, $4 from (select from ops.persons where email = $5 and generation = $6 for share) as person
+         on conflict do nothing`,
+}
+
+export const RELEASE = {
+  name: 'release_in_directory',
+  text: `delete from ops.directory_entries e using ${ASKED}
+         where e.kind = asked.kind and e.key = asked.key and e.company_id = asked.company_id`,
+}

@@ -1,0 +1,38 @@
+import type { Pool } from 'pg'
+import { createPool } from '#postgres/pool.ts'
+
+/** Which home a database is, and of which installation. */
+export interface Identity {
+  readonly installation: string
+  readonly name: string
+}
+
+/** The database is no home, or not the one that the settings say. */
+export class NotThatHome extends Error {
+  override readonly name = 'NotThatHome'
+}
+
+/** Null for a database that was never prepared. */
+export async function identityOf(pool: Pick<Pool, 'query'>): Promise<Identity | null> {
+  const { rows } = await pool.query<{ isPrepared: boolean }>(
+    `select to_regclass('ops.homes') is not null as "isPrepared"`,
+  )
+  if (!rows[0]?.isPrepared) return null
+  const found = await pool.query<Identity>('select id as installation, name from ops.installation')
+  return found.rows[0] ?? null
+}
+
+/** Before anything of it is touched: a database that was not added must not be taken for a home. @throws NotThatHome */
+export async function assertHome(databaseUrl: string, { name, installation }: Partial<Identity>): Promise<void> {
+  const pool = createPool(databaseUrl, { max: 1, application_name: 'tillbook home' })
+  try {
+    const found = await identityOf(pool)
+    const isThat = found?.name === name && (installation === undefined || found?.installation === installation)
+    if (!isThat) throw new NotThatHome(`the database that HOMES calls ${name} is not that home of this installation`)
+  } finally {
+    await pool.end()
+  }
+}
+
+export const notAdded = (name: string): NotThatHome =>
+  new NotThatHome(`home ${name} was not added yet: run "tillbook home add ${name}"`)

@@ -1,0 +1,12 @@
+import type { Pool } from 'pg'
+
+/** Keys that have signed, or sign, seals: all homes know the same, and their own file of them is made up for as at any start. */
+export async function takeOverKeys(main: Pick<Pool, 'query'>, home: Pick<Pool, 'query'>): Promise<void> {
+  const { rows } = await main.query('select index, vkey, public_key, since, signed_by, note from ops.seal_keys')
+  await home.query(
+    `insert into ops.seal_keys (index, vkey, public_key, since, signed_by, note)
+     select index, vkey, public_key, since, signed_by, note
+     from jsonb_populate_recordset(null::ops.seal_keys, $1) on conflict do nothing`,
+    [JSON.stringify(rows)],
+  )
+}

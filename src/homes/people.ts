@@ -1,0 +1,101 @@
+import type { Pool } from 'pg'
+import { hashPassword } from '#access/passwords.ts'
+import { type Membership, membershipsIn, type People } from '#access/people.ts'
+import { MAIN } from '#config/config.ts'
+
+import { decidePassword, findPerson, type Persons, wipeFormer } from './persons.ts'
+
+type Database = { readonly pool: Pool }
+
+/** Persons of whom `main` knows the password, with their companies in all homes. */
+export function peopleOverHomes(over: Persons): People {
+  const { directory, homes, log } = over
+
+  /** All in which somebody of the address may be. */
+  async function homesOf(email: string): Promise<readonly string[]> {
+    const places = await directory.find('email', email)
+    return [...new Set([MAIN, ...places.map(({ home }) => home)])]
+  }
+
+  /** A company that is leaving a home, or has left it, is in one only. */
+  async function membershipsAt(home: string, email: string, generation: number): Promise<readonly Membership[]> {
+    const found = await membershipsIn(homes.at(home).pool, email, generation)
+    const lives = await Promise.all(
+      found.map(async ({ user }) => ((await directory.homeOf(user.company_id)) ?? MAIN) === home),
+    )
+    return found.filter((_membership, position) => lives[position])
+  }
+
+  async function membershipsOf(email: string, generation: number): Promise<readonly Membership[]> {
+    const found = await Promise.all(
+      (await homesOf(email)).map((home) =>
+        membershipsAt(home, email, generation).catch((error): readonly Membership[] => {
+          // Whoever logs in meanwhile gets into the companies that can be reached.
+          log(`a login goes without the companies of ${home}`, error)
+          return []
+        }),
+      ),
+    )
+    const [all = [], ...more] = found.filter(({ length }) => length > 0)
+    return more.length === 0 ? all : [...all, ...more.flat()].sort(byName)
+  }
+
+  return {
+    async find(email) {
+      const person = await findPerson(over, email)
+      if (!person) return null
+      const { password_hash, generation } = person
+      return { password_hash, generation, memberships: () => membershipsOf(email, generation) }
+    },
+    async knowsToken(email, hash) {
+      try {
+        const [place] = await directory.find('sync_token', hash)
+        if (!place || place.home === MAIN) return false
+        const { rowCount } = await homes.at(place.home).pool.query({ ...KNOWS_TOKEN, values: [hash, email] })
+        return rowCount === 1
+      } catch {
+        // It is taken for a stranger's, who is let in as well, with less patience.
+        return false
+      }
+    },
+    async begin({ email, companyId }, password) {
+      if (await findPerson(over, email)) return false
+      const standing = await Promise.all((await homesOf(email)).map((home) => standingOf(homes.at(home), email)))
+      if (standing.some(({ was_member }) => was_member)) return false
+      const password_hash = await hashPassword(password)
+      const begun = await decidePassword(over, { email, password_hash, generation: 0 })
+      const home = homes.at((await directory.homeOf(companyId)) ?? MAIN)
+      // Nobody gets one who is forgotten at this moment.
+      if (!(await standingOf(home, email)).is_known) await wipeFormer(over, [email])
+      return begun.password_hash === password_hash
+    },
+  }
+}
+
+const NAMES = new Intl.Collator('pt-BR')
+
+const byName = (a: Membership, b: Membership): number =>
+  NAMES.compare(a.companyName, b.companyName) || a.holder.companyId - b.holder.companyId
+
+interface StandingOfAddress {
+  /** Somebody of the address was in a company: another password than an invitation's counts (decision 49). */
+  readonly was_member: boolean
+  readonly is_known: boolean
+}
+
+async function standingOf({ pool }: Database, email: string): Promise<StandingOfAddress> {
+  const { rows } = await pool.query<StandingOfAddress>({ ...STANDING, values: [email] })
+  return rows[0] as StandingOfAddress
+}
+
+const STANDING = {
+  name: 'standing_of_address',
+  text: `select coalesce(bool_or(doc ->> 'status' in ('active', 'inactive')), false) as was_member, count(*) > 0 as is_known
+         from users where email = $1`,
+}
+
+const KNOWS_TOKEN = {
+  name: 'knows_token_of_till',
+  text: `select from ops.sync_tokens t join users u on u.company_id = t.company_id and u.id = t.user_id
+         where t.hash = $1 and u.doc->>'email' = $2`,
+}

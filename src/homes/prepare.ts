@@ -1,0 +1,68 @@
+import type { Pool } from 'pg'
+import { UnfitPostgres } from '#lib/unfit-postgres.ts'
+import { claimDatabase } from '#master-key/belonging.ts'
+import type { MasterKeys } from '#master-key/keys.ts'
+import { migrateAsOwner } from '#postgres/migrate.ts'
+import { createPool } from '#postgres/pool.ts'
+import { assertLeast } from '#postgres/privileges.ts'
+import { type Identity, identityOf } from './identity.ts'
+import { takeOverKeys } from './key-ring.ts'
+
+interface Preparation {
+  readonly name: string
+  /** Of a home that is there already. */
+  readonly giver: Pick<Pool, 'query'>
+  readonly databaseUrl: string
+  readonly ownerUrl: string | undefined
+  readonly masterKeys: MasterKeys
+  /** What that role could do and should not. */
+  readonly onExcess?: (privileges: readonly string[]) => void
+}
+
+/**
+ * Makes an empty database a home (HOME-9): migrations and privileges as its owner, then id, secrets and keys of the installation,
+ * which are the same everywhere. Repeatable. @throws UnfitPostgres for a database that is another's, or holds anything
+ */
+export async function prepareHome({ name, giver, databaseUrl, ownerUrl, ...rest }: Preparation): Promise<void> {
+  const pool = createPool(databaseUrl, { max: 1, application_name: 'tillbook home' })
+  try {
+    const given = (await identityOf(giver)) as Identity
+    await assertFree(pool, name, given)
+    await migrateAsOwner({ pool, databaseUrl, ownerUrl })
+    await assertLeast(pool, { onExcess: ownerUrl === undefined ? (rest.onExcess ?? null) : null })
+    await claimDatabase({ pool, keys: rest.masterKeys, onMade: () => {} })
+    await takeOverSecrets(giver, pool)
+    await takeOverKeys(giver, pool)
+    // Last: whoever finds the name finds the rest.
+    await pool.query('update ops.installation set id = $1, name = $2', [given.installation, name])
+  } finally {
+    await pool.end()
+  }
+}
+
+/** @throws UnfitPostgres */
+async function assertFree(pool: Pool, name: string, { installation }: Identity): Promise<void> {
+  const { rows } = await pool.query<{ isNew: boolean }>(`select to_regclass('ops.ledgers') is null as "isNew"`)
+  if (rows[0]?.isNew) return
+  const found = await identityOf(pool)
+  const isOurs = found?.installation === installation
+  if (isOurs && found.name === name) return
+  if (isOurs) throw new UnfitPostgres(`this database is home ${found.name} already`)
+  const { rows: kept } = await pool.query<{ isUsed: boolean }>(
+    `select exists (select from ops.ledgers) or exists (select from ops.persons) or exists (select from ops.seal_keys) as "isUsed"`,
+  )
+  if (kept[0]?.isUsed)
+    throw new UnfitPostgres('this database is of another installation, or holds ledgers: a new home needs an empty one')
+}
+
+/** What requests are hashed with, and links made: a company that moves takes neither along. */
+async function takeOverSecrets(giver: Pick<Pool, 'query'>, home: Pool): Promise<void> {
+  const { rows } = await giver.query<{ name: string; secret: Buffer }>(
+    'select name, secret from ops.installation_secrets',
+  )
+  await home.query(
+    `insert into ops.installation_secrets (name, secret) select * from unnest($1::text[], $2::bytea[])
+     on conflict (name) do update set secret = excluded.secret`,
+    [rows.map(({ name }) => name), rows.map(({ secret }) => secret)],
+  )
+}

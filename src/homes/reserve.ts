@@ -1,0 +1,69 @@
+import { refuse } from '#domain/refusal.ts'
+import type { AnyTable } from '#ledger/table.ts'
+import { NameTaken, Outdated, type Reserve, type ReservedRow } from '#ledger/write/reserve.ts'
+import { type ApiKeySecret, apiKeySecrets } from '#projections/api-keys.ts'
+import { type StoreSecrets, storeSecrets } from '#projections/stores.ts'
+import { type Invitation, invitations, type Person, persons, users } from '#projections/users.ts'
+import { type Entry, type EntryKey, type EntryKind, Taken } from './entries.ts'
+import { copyPerson, decidePassword, type Persons, pushPassword } from './persons.ts'
+
+interface UserName {
+  readonly company_id: number
+  readonly email: string | null
+}
+
+/** What a row is found by in the directory, as far as it is found at all. */
+const KEYS: ReadonlyMap<AnyTable, readonly [EntryKind, (row: never) => EntryKey | null]> = new Map<
+  AnyTable,
+  readonly [EntryKind, (row: never) => EntryKey | null]
+>([
+  [apiKeySecrets, ['api_key', ({ hash }: ApiKeySecret) => hash]],
+  [storeSecrets, ['store_alias', ({ alias }: StoreSecrets) => alias]],
+  [invitations, ['invitation', ({ token_hash }: Invitation) => token_hash]],
+  [users, ['email', ({ email }: UserName) => email]],
+])
+
+/** What a home asks the directory before its writer appends anything (HOME-24, HOME-26). */
+export function createReserve(over: Persons, home: string): Reserve {
+  return {
+    tables: [...KEYS.keys(), persons],
+    async reserve(rows) {
+      await reserveEntries(over, rows)
+      // Last: what is decided about a person is not undone.
+      for (const { table, row } of rows) if (table === persons) await settle(over, home, row as Person)
+    },
+  }
+}
+
+async function reserveEntries({ directory }: Persons, rows: readonly ReservedRow[]): Promise<void> {
+  const named = rows.flatMap(({ table, row }) => {
+    const entry = entryOf(table, row)
+    return entry ? [{ row, entry }] : []
+  })
+  try {
+    await directory.reserve(named.map(({ entry }) => entry))
+  } catch (error) {
+    const taken = error instanceof Taken && named.find(({ entry }) => entry === error.entry)
+    if (!taken || taken.entry.kind !== 'store_alias') throw error
+    // As one that is taken in the same home (STORE-1): nobody learns whose it is, or where.
+    throw new NameTaken(taken.row, refuse('duplicate_resource', { field: 'alias' }))
+  }
+}
+
+function entryOf(table: AnyTable, row: object): Entry | null {
+  const named = KEYS.get(table)
+  if (!named) return null
+  const [kind, keyOf] = named
+  const key = keyOf(row as never)
+  return key === null ? null : { kind, key, companyId: (row as { company_id: number }).company_id }
+}
+
+/** @throws Outdated when another password is in force, which the home has then */
+async function settle(over: Persons, home: string, person: Person): Promise<void> {
+  const inForce = await decidePassword(over, person)
+  if (inForce.generation !== person.generation || inForce.password_hash !== person.password_hash) {
+    await copyPerson(over.homes.at(home).pool, inForce)
+    throw new Outdated('another password is in force')
+  }
+  if (person.generation > 0) await pushPassword(over, person, home)
+}

@@ -1,0 +1,48 @@
+import type { Refusal } from '#domain/refusal.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import type { AnyTable } from '../table.ts'
+import type { WorkingSet } from '../working-set.ts'
+
+/** Makes names known, which are unique beyond this database, before anything is appended (HOME-24). */
+export interface Reserve {
+  /** Whose changed rows have such names. */
+  readonly tables: readonly AnyTable[]
+  /** Rows that a group is about to write. @throws NameTaken, Outdated, or whatever keeps it from being known */
+  reserve(rows: readonly ReservedRow[]): Promise<void>
+}
+
+export interface ReservedRow {
+  readonly table: AnyTable
+  readonly row: object
+}
+
+/** A row has a name that is somebody else's: whose row it is gets this answer. */
+export class NameTaken extends Error {
+  override readonly name = 'NameTaken'
+  constructor(
+    readonly row: object,
+    readonly refusal: Refusal,
+  ) {
+    super('a name is taken')
+  }
+}
+
+/** What was decided on has changed, and is there now: whoever decides again sees it. */
+export class Outdated extends Unavailable {}
+
+/** Names of a group could not be reserved, which is nothing to those of the group that have none. */
+export class NotReserved extends Error {
+  override readonly name = 'NotReserved'
+}
+
+/** @throws NameTaken, Outdated, NotReserved */
+export async function reserveNames({ tables, reserve }: Reserve, set: WorkingSet): Promise<void> {
+  const rows = tables.flatMap((table) => set.changedOf(table).map((row) => ({ table, row: row as object })))
+  if (rows.length === 0) return
+  try {
+    await reserve(rows)
+  } catch (error) {
+    if (error instanceof NameTaken || error instanceof Outdated) throw error
+    throw new NotReserved('names could not be reserved', { cause: error })
+  }
+}

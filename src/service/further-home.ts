@@ -1,0 +1,98 @@
+import type { Router } from 'express'
+import { v7 as uuidv7 } from 'uuid'
+import type { Addresses } from '#config/config.ts'
+import type { Directory } from '#homes/directory.ts'
+import { assertHome, identityOf, notAdded } from '#homes/identity.ts'
+import { takeOverKeys } from '#homes/key-ring.ts'
+import { retry } from '#lib/retry.ts'
+import type { PaymentProvider } from '#payments/provider-port.ts'
+import { assertFit } from '#postgres/requirements.ts'
+import type { Access, Common } from './api.ts'
+import type { Core } from './core.ts'
+import { createHome, type Home, type HomeOptions, quietlyTo } from './home.ts'
+
+/** What a further home is opened with: `main` is there before it. */
+export interface Founding {
+  readonly main: Core
+  readonly directory: Directory
+  readonly provider: PaymentProvider
+  /** Null where the process serves no interfaces. */
+  readonly interfaces: { readonly common: Common; readonly access: Access } | null
+}
+
+/** A home that is there. */
+export interface PresentHome {
+  readonly core: Core
+  /** Null where the process serves no interfaces. */
+  readonly router: Router | null
+}
+
+/** A home besides `main`: it comes when it can be reached, and stays (HOME-5). */
+export interface FurtherHome {
+  readonly name: string
+  present(): PresentHome | null
+  /** `away`: it was not opened yet. */
+  state(): Promise<'up' | 'down' | 'away'>
+  isOver(): boolean
+  /** Resolves after the first try, and tries again until it is open or the process stops. */
+  start(founding: Founding): Promise<void>
+  quiet(): Promise<void>
+  close(): Promise<void>
+}
+
+export function createFurtherHome(name: string, addresses: Addresses, options: HomeOptions): FurtherHome {
+  const { log } = options
+  const quietly = quietlyTo(log)
+  const stopping = new AbortController()
+  let opened: { readonly home: Home; readonly router: Router | null } | null = null
+  let trying: Promise<void> = Promise.resolve()
+
+  async function open({ main, directory, provider, interfaces }: Founding): Promise<void> {
+    if (!(await directory.homes()).some((home) => home.name === name)) throw notAdded(name)
+    await assertHome(addresses.databaseUrl, { ...(await identityOf(main.pool)), name })
+    await assertFit(addresses.databaseUrl, { undurable: options.config.ALLOW_UNDURABLE_POSTGRES, newId: uuidv7 })
+    const home = createHome(options)
+    try {
+      const { core } = await home.open(addresses, provider)
+      await takeOverKeys(main.pool, core.pool)
+      await home.begin()
+      const router = interfaces && home.serve(interfaces.common, interfaces.access)
+      if (interfaces) home.succeed()
+      opened = { home, router }
+    } catch (error) {
+      await home.quiet()
+      await home.close()
+      throw error
+    }
+  }
+
+  return {
+    name,
+    present: () => opened && { core: opened.home.core(), router: opened.router },
+    async state() {
+      if (!opened) return 'away'
+      const { parts } = await opened.home.health()
+      return Object.values(parts).every((state) => state === 'up') ? 'up' : 'down'
+    },
+    isOver: () => opened?.home.isOver() ?? false,
+    start(founding) {
+      return new Promise((resolve) => {
+        const attempt = async () => {
+          try {
+            await open(founding)
+            return 'done' as const
+          } finally {
+            resolve()
+          }
+        }
+        trying = retry(stopping.signal, attempt, (error) => log('a home cannot be served yet', error))
+      })
+    },
+    async quiet() {
+      stopping.abort()
+      await trying
+      await quietly(async () => opened?.home.quiet())
+    },
+    close: () => quietly(async () => opened?.home.close()),
+  }
+}

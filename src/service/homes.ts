@@ -1,0 +1,176 @@
+import type { RequestHandler, Router } from 'express'
+import { v7 as uuidv7 } from 'uuid'
+import { type Addresses, addressesOf, configOf, MAIN, type NamedUrl } from '#config/config.ts'
+import { accessOverHomes } from '#homes/access.ts'
+import { type Directory, openDirectory } from '#homes/directory.ts'
+import type { Homes } from '#homes/homes.ts'
+import { hooksOf } from '#homes/hooks.ts'
+import type { Persons } from '#homes/persons.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import { masterKeysOf } from '#master-key/keys.ts'
+import type { Metrics } from '#metrics/metrics.ts'
+import type { PaymentProvider } from '#payments/provider-port.ts'
+import { type Access, type Common, openCommon } from './api.ts'
+import type { Core } from './core.ts'
+import { front } from './front.ts'
+import { createFurtherHome, type Founding, type FurtherHome, type PresentHome } from './further-home.ts'
+import type { Health } from './health.ts'
+import { createHome, type HomeOptions } from './home.ts'
+import { logOf } from './log.ts'
+import type { Shared } from './role.ts'
+
+/** The homes that a process serves: one as a rule. */
+export interface ServedHomes {
+  /** Opens `main`, without which nothing begins, and tries the others once. */
+  open(addresses: Addresses, provider: PaymentProvider): Promise<Shared>
+  /** The interfaces of all; the process serves from now on. */
+  serve(): RequestHandler
+  readonly health: Health
+  /** Whether a newer version serves in the place of this process. */
+  isOver(): boolean
+  /** Ends what nobody calls, and what would never be answered to its end. */
+  quiet(): Promise<void>
+  /** After the last call was answered. */
+  close(): Promise<void>
+}
+
+interface HomesOptions extends Omit<HomeOptions, 'metrics' | 'masterKeys' | 'directory'> {
+  readonly metrics: Metrics
+}
+
+export const createHomes = (options: HomesOptions): ServedHomes =>
+  options.config.HOMES ? severalHomes(options, options.config.HOMES) : oneHome(options)
+
+/** Nothing knows of homes (HOME-1). */
+function oneHome(options: HomesOptions): ServedHomes {
+  const main = createHome({ ...options, masterKeys: masterKeysOf })
+  let common: Common | null = null
+  return {
+    ...main,
+    async open(addresses, provider) {
+      const shared = await main.open(addresses, provider)
+      await main.begin()
+      return shared
+    },
+    serve() {
+      common = openCommon(options.config, options.metrics, uuidv7)
+      main.succeed()
+      return main.serve(common)
+    },
+    async close() {
+      await main.close()
+      common?.close()
+    },
+  }
+}
+
+function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): ServedHomes {
+  const { config, metrics, log } = options
+  const isApi = config.ROLES.includes('api')
+  let directory: Directory | null = null
+  let interfaces: Founding['interfaces'] = null
+  const known = (): Directory => {
+    if (!directory) throw new Unavailable('the directory is not open yet')
+    return directory
+  }
+  const optionsOf = (home: string): HomeOptions => {
+    const logger = options.logger.child({ home })
+    return {
+      ...options,
+      logger,
+      log: logOf(logger),
+      config: configOf(config, home),
+      metrics: metrics.ofHome(home),
+      masterKeys: () => masterKeysOf(config),
+      directory: () => hooksOf({ directory: known(), homes: cores, log }, home),
+    }
+  }
+  const main = createHome(optionsOf(MAIN))
+  const further = named.map((each) => createFurtherHome(each.name, addressesOf(config, each), optionsOf(each.name)))
+  const cores = homesOf(
+    () => main.core(),
+    further,
+    ({ core }) => core,
+  )
+
+  return {
+    async open(addresses, provider) {
+      directory = openDirectory({ databaseUrl: addresses.databaseUrl, log })
+      const shared = await main.open(addresses, provider)
+      await main.begin()
+      if (isApi) interfaces = openServed(options, { directory, homes: cores })
+      const founding = { main: shared.core, directory, provider, interfaces }
+      await Promise.all(further.map((each) => each.start(founding)))
+      return shared
+    },
+    serve() {
+      const { common, access } = interfaces as NonNullable<typeof interfaces>
+      main.succeed()
+      const router = main.serve(common, access)
+      const routers = homesOf(
+        () => router,
+        further,
+        (present) => present.router as Router,
+      )
+      return front({ directory: known(), homes: routers })
+    },
+    async health() {
+      const states = await Promise.all(further.map(async (each) => [`home_${each.name}`, await each.state()] as const))
+      return { ...(await main.health()), homes: Object.fromEntries(states) }
+    },
+    isOver: () => [main, ...further].some((each) => each.isOver()),
+    async quiet() {
+      await Promise.all([main, ...further].map((each) => each.quiet()))
+    },
+    async close() {
+      await Promise.all(further.map((each) => each.close()))
+      await main.close()
+      await directory?.close()
+      interfaces?.common.close()
+    },
+  }
+}
+
+/** What the interfaces of all homes are given. */
+function openServed(
+  { config, metrics, log }: HomesOptions,
+  { directory, homes }: Pick<Persons, 'directory'> & { readonly homes: Homes<Core> },
+): { readonly common: Common; readonly access: Access } {
+  const common = openCommon(config, metrics, uuidv7)
+  const access = accessOverHomes({
+    directory,
+    homes,
+    mailer: homes.main.standing.isCopy() ? null : common.mailer,
+    publicUrl: config.PUBLIC_URL,
+    tokenDays: config.SYNC_TOKEN_DAYS ?? null,
+    log,
+  })
+  return { common, access }
+}
+
+/** `main` may not be there yet. */
+export function homesOf<T>(
+  main: () => T,
+  further: readonly FurtherHome[],
+  partOf: (present: PresentHome) => T,
+): Homes<T> {
+  return {
+    names: [MAIN, ...further.map(({ name }) => name)],
+    get main() {
+      return main()
+    },
+    at(name) {
+      if (name === MAIN) return main()
+      const present = further.find((each) => each.name === name)?.present()
+      if (!present) throw new Unavailable(`home ${name} is away`)
+      return partOf(present)
+    },
+    present: () => [
+      { name: MAIN, home: main() },
+      ...further.flatMap((each) => {
+        const present = each.present()
+        return present ? [{ name: each.name, home: partOf(present) }] : []
+      }),
+    ],
+  }
+}

@@ -1,0 +1,12 @@
+import type { Context } from '#cli/verb.ts'
+import { type Config, MAIN, readConfig } from '#config/config.ts'
+import type { Core } from '#service/core.ts'
+
+/** What verbs work with, on one home that is open already. */
+export const contextOf = (core: Core, config: Config = readConfig({})): Context => ({
+  config,
+  core: async () => core,
+  coreOf: async () => core,
+  homes: async () => [{ name: MAIN, core }],
+  directory: () => Promise.reject(new Error('there is one home')),
+})
