@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
+import type { Pool } from 'pg'
 import { newKey } from '#access/api-keys.ts'
-import { createSessions } from '#access/sessions.ts'
-import { createTokens } from '#access/sync-access.ts'
+import type { Sessions } from '#access/sessions.ts'
+import type { Tokens } from '#access/sync-access.ts'
 import { createApiKey } from '#commands/api-keys.ts'
 import { createItem } from '#commands/catalog/items.ts'
 import { registerCompany } from '#commands/companies.ts'
@@ -45,13 +46,24 @@ export const callerOf = ({ companyId, token, cookie }: Company): Caller => ({
 /** Not kept, because it can be made again. */
 const keyOf = (companyId: number) => newKey(createHash('sha256').update(`bench ${companyId}`).digest(), 'test')
 
+/** Where companies are founded. */
+interface Founding {
+  readonly core: Core
+  /** Of the home that gives out the companies' ids. */
+  readonly ids: Pool
+  readonly sessions: Pick<Sessions, 'issue'>
+  readonly tokens: Pick<Tokens, 'issue'>
+  /** Before a company's first event. */
+  register(companyId: number): Promise<void>
+}
+
 /** Makes companies through the writer, each in one request; those of which `webhookOf` gives an address are told of their sales. */
 export async function createCompanies(
-  core: Core,
+  founding: Founding,
   count: number,
   webhookOf: (place: number) => string | null,
 ): Promise<Company[]> {
-  const { rows } = await core.pool.query<{ id: number }>(
+  const { rows } = await founding.ids.query<{ id: number }>(
     `select nextval('ops.company_ids') as id from generate_series(1, $1)`,
     [count],
   )
@@ -59,14 +71,16 @@ export async function createCompanies(
   let next = 0
   const work = async () => {
     for (let place = next++; place < count; place = next++) {
-      companies[place] = await createCompany(core, (rows[place] as { id: number }).id, webhookOf(place))
+      companies[place] = await createCompany(founding, (rows[place] as { id: number }).id, webhookOf(place))
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
   return companies
 }
 
-async function createCompany(core: Core, companyId: number, webhook: string | null): Promise<Company> {
+async function createCompany(founding: Founding, companyId: number, webhook: string | null): Promise<Company> {
+  const { core } = founding
+  await founding.register(companyId)
   await ensureLedger(core.pool, companyId)
   const { prefix, hash } = keyOf(companyId)
   await run(core, companyId, [
@@ -93,7 +107,7 @@ async function createCompany(core: Core, companyId: number, webhook: string | nu
     ...(webhook === null ? [] : [invoke(registerWebhook, { url: webhook, events: ['*'], secret: secretOf(hash) })]),
   ])
   const holder = { userId: FIRST_ID, companyId, generation: 0, personGeneration: 0 }
-  const { token } = await createTokens(core.pool, null).issue(holder)
-  const session = await createSessions(core.pool, () => {}).issue(holder)
+  const { token } = await founding.tokens.issue(holder)
+  const session = await founding.sessions.issue(holder)
   return { companyId, token, cookie: `tillbook=${session.token}` }
 }

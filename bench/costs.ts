@@ -6,24 +6,15 @@ import { type Company, callerOf } from './companies.ts'
 import { administer } from './database.ts'
 import type { Cost, Measured, Time } from './model/model.ts'
 import { type Kind, perKind } from './model/workload.ts'
-import type { Meter } from './processor.ts'
 import { median } from './rounds.ts'
-
-/** A service with companies, ready to be called. */
-export interface Stage {
-  readonly service: Child
-  readonly databaseUrl: string
-  readonly meter: Meter
-  readonly companies: readonly Company[]
-  /** Which have a webhook, at `receiver`. */
-  readonly told: readonly Company[]
-  readonly receiver: Child
-}
+import type { Stage, StagedHome } from './stage.ts'
 
 /** Calls that are under way at once where a service has much to do. */
 export const CROWD = 32
 const ASKED: readonly Asked[] = ['sale', 'upload', 'opening', 'poll', 'page', 'report']
-const IDLE_SECONDS = 4
+const IDLE_SECONDS = 6
+/** Until the compiler of V8 is done with the calls of a kind, in rounds. */
+const WARM_UP = 2
 
 /** A round of one kind. */
 interface Round extends Time {
@@ -35,7 +26,7 @@ let runs = 0
 
 /** Calls of one kind for some seconds, `connections` at a time, of all companies in turn. @throws when one is refused. */
 export async function runCalls(
-  stage: Pick<Stage, 'service' | 'databaseUrl' | 'meter'>,
+  stage: Stage,
   companies: readonly Company[],
   { kind, connections, seconds }: { readonly kind: Asked; readonly connections: number; readonly seconds: number },
 ): Promise<Round & { readonly calls: number }> {
@@ -54,12 +45,12 @@ export async function runCalls(
     }
   }
   try {
-    const before = await walOf(stage.databaseUrl)
+    const before = await walOf(stage)
     const began = performance.now()
     const until = began + seconds * 1_000
     const time = await stage.meter.measure(() => Promise.all(Array.from({ length: connections }, () => caller(until))))
     const took_seconds = (performance.now() - began) / 1_000
-    const walBytes = ((await walOf(stage.databaseUrl)) - before) / calls
+    const walBytes = ((await walOf(stage)) - before) / calls
     const { service_us, postgres_us } = time
     return {
       calls,
@@ -73,36 +64,52 @@ export async function runCalls(
   }
 }
 
-async function walOf(databaseUrl: string): Promise<number> {
-  const { rows } = await administer(databaseUrl, (client) =>
-    client.query<{ bytes: string }>(`select pg_current_wal_lsn() - '0/0'::pg_lsn as bytes`),
+async function walOf({ homes }: Stage): Promise<number> {
+  const bytes = await Promise.all(
+    homes.map(({ database }) =>
+      administer(database.url, (client) =>
+        client.query<{ bytes: string }>(`select pg_current_wal_lsn() - '0/0'::pg_lsn as bytes`),
+      ),
+    ),
   )
-  return Number(rows[0]?.bytes)
+  return bytes.reduce((sum, { rows }) => sum + Number(rows[0]?.bytes), 0)
+}
+
+/** Of one home. */
+interface Priced extends Stage {
+  /** Those that have a webhook, at `receiver`, and those that have none. */
+  readonly told: readonly Company[]
+  readonly untold: readonly Company[]
+  readonly receiver: Child
 }
 
 /** What each kind of call costs alone and in a crowd, and a second in which nobody calls: the model's input. */
 export async function measureCosts(
-  stage: Stage,
+  stage: Priced,
   { rounds, seconds, of }: { readonly rounds: number; readonly seconds: number; readonly of: string },
 ): Promise<Measured> {
+  const [{ database }] = stage.homes as [StagedHome]
+  // Before anything has been done: afterwards Postgres tidies up for a while.
+  const quiet = await idle(stage)
   const all = new Map<string, Round[]>()
   const sizes: Sizes[] = []
   let sales = 0
-  for (let round = -1; round < rounds; round++) {
-    for (const connections of [1, CROWD]) {
+  for (const kind of ASKED)
+    await runCalls(stage, stage.untold, { kind, connections: CROWD, seconds: WARM_UP * seconds })
+  await deliveries(stage, CROWD, seconds)
+  for (let round = 0; round < rounds; round++) {
+    for (const connections of [CROWD, 1]) {
       for (const kind of ASKED) {
-        const watched = kind === 'sale' && connections === CROWD && round >= 0
-        if (watched) sizes.push(await sizesOf(stage.databaseUrl))
-        const measured = await runCalls(stage, stage.companies, { kind, connections, seconds })
-        if (watched) {
-          sizes.push(await sizesOf(stage.databaseUrl))
+        const isSized = kind === 'sale' && connections === CROWD
+        if (isSized) sizes.push(await sizesOf(database.url))
+        const measured = await runCalls(stage, stage.untold, { kind, connections, seconds })
+        if (isSized) {
+          sizes.push(await sizesOf(database.url))
           sales += measured.calls
         }
-        // The first round is the compiler's.
-        if (round >= 0) remember(all, `${kind} ${connections}`, measured)
+        remember(all, `${kind} ${connections}`, measured)
       }
-      const delivered = await deliveries(stage, connections, seconds)
-      if (round >= 0) remember(all, `delivery ${connections}`, delivered)
+      remember(all, `delivery ${connections}`, await deliveries(stage, connections, seconds))
     }
   }
   const middle = (name: string, figure: (round: Round) => number) => median((all.get(name) ?? []).map(figure))
@@ -115,8 +122,8 @@ export async function measureCosts(
   return {
     of,
     costs: perKind((kind) => costOf(kind, time, (name) => middle(name, (round) => round.perSecond))),
-    idle: await idle(stage),
-    connections: await connectionsOf(stage.databaseUrl),
+    idle: quiet,
+    connections: await connectionsOf(database.url),
     bytesASale: grown(({ kept }) => kept),
     passingBytesASale: grown(({ passing }) => passing),
     walBytesASale: Math.round(middle(`sale ${CROWD}`, (round) => round.walBytes)),
@@ -142,7 +149,7 @@ function remember(all: Map<string, Round[]>, name: string, round: Round): void {
 const PATIENCE_MS = 60_000
 
 /** Sales that each are delivered, until all have been. */
-async function deliveries(stage: Stage, connections: number, seconds: number): Promise<Round> {
+async function deliveries(stage: Priced, connections: number, seconds: number): Promise<Round> {
   const { service_us, postgres_us, value } = await stage.meter.measure(async () => {
     const round = await runCalls(stage, stage.told, { kind: 'sale', connections, seconds })
     const deadline = performance.now() + PATIENCE_MS

@@ -4,6 +4,7 @@ import { AGAINST_BENCHMARK, benchAgainst } from './against.ts'
 import { AS_OF_BENCHMARKS, benchAsOf } from './as-of.ts'
 import { BATCH_BENCHMARK, benchBatch } from './batch.ts'
 import { Books } from './books.ts'
+import { benchDay, DAY_BENCHMARKS } from './day.ts'
 import { withEnvironment } from './environment.ts'
 import { benchGrowth, GROWTH_BENCHMARKS } from './growth.ts'
 import { benchNeighbour, NEIGHBOUR_BENCHMARKS } from './neighbour.ts'
@@ -14,6 +15,7 @@ import { benchRebuild, REBUILD_BENCHMARK } from './rebuild.ts'
 import { type Line, tableOf, toResult } from './report.ts'
 import { benchSales, SALES_BENCHMARKS } from './sales.ts'
 import { benchSalesList, SALES_LIST_BENCHMARKS } from './sales-list.ts'
+import { benchScale, SCALE_BENCHMARKS } from './scale.ts'
 import { benchUpload, UPLOAD_BENCHMARK } from './upload.ts'
 import { benchWebhooks, WEBHOOK_BENCHMARKS } from './webhooks.ts'
 
@@ -35,6 +37,8 @@ const NAMES = [
   ...NEIGHBOUR_BENCHMARKS,
   ...GROWTH_BENCHMARKS,
   ...PROOF_BENCHMARKS,
+  ...SCALE_BENCHMARKS,
+  ...DAY_BENCHMARKS,
 ]
 const BENCHMARKS = [
   benchSales,
@@ -49,6 +53,8 @@ const BENCHMARKS = [
   benchNeighbour,
   benchGrowth,
   benchProof,
+  benchScale,
+  benchDay,
 ]
 
 try {

@@ -13,6 +13,8 @@ export interface ProcessorTime {
 
 /** A service and the Postgres servers that it works on, on this machine. */
 export interface Meter {
+  /** Since they began. */
+  now(): ProcessorTime
   /** Runs `work` and tells the processor time that it took, whatever else the machine did meanwhile. */
   measure<T>(work: () => Promise<T>): Promise<{ readonly value: T } & ProcessorTime>
 }
@@ -27,6 +29,7 @@ export async function meterOf(services: readonly Child[], databaseUrls: readonly
     postgres_us: sum([...servers].map(ofServer)),
   })
   return {
+    now,
     async measure(work) {
       const before = now()
       const value = await work()
@@ -37,6 +40,17 @@ export async function meterOf(services: readonly Child[], databaseUrls: readonly
         postgres_us: after.postgres_us - before.postgres_us,
       }
     },
+  }
+}
+
+/** Microseconds of all processors of this machine since it was started: at work, and without. */
+export function machineTime(): { readonly busy_us: number; readonly idle_us: number } {
+  const [, ...fields] = (readFileSync('/proc/stat', 'latin1').split('\n')[0] as string).split(/ +/).map(Number)
+  const [user = 0, nice = 0, system = 0, idle = 0, waiting = 0, ...others] = fields
+  const [interrupts = 0, soft = 0, stolen = 0] = others
+  return {
+    busy_us: (user + nice + system + interrupts + soft + stolen) * TICK_US,
+    idle_us: (idle + waiting) * TICK_US,
   }
 }
 
