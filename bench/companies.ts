@@ -44,7 +44,7 @@ export const callerOf = ({ companyId, token, cookie }: Company): Caller => ({
 })
 
 /** Not kept, because it can be made again. */
-const keyOf = (companyId: number) => newKey(createHash('sha256').update(`bench ${companyId}`).digest(), 'test')
+export const keyOf = (companyId: number) => newKey(createHash('sha256').update(`bench ${companyId}`).digest(), 'test')
 
 /** Where companies are founded. */
 interface Founding {

@@ -5,6 +5,7 @@ import { AS_OF_BENCHMARKS, benchAsOf } from './as-of.ts'
 import { BATCH_BENCHMARK, benchBatch } from './batch.ts'
 import { Books } from './books.ts'
 import { benchDay, DAY_BENCHMARKS } from './day.ts'
+import { benchDirectory, DIRECTORY_BENCHMARKS } from './directory.ts'
 import { withEnvironment } from './environment.ts'
 import { benchGrowth, GROWTH_BENCHMARKS } from './growth.ts'
 import { benchNeighbour, NEIGHBOUR_BENCHMARKS } from './neighbour.ts'
@@ -38,6 +39,7 @@ const NAMES = [
   ...GROWTH_BENCHMARKS,
   ...PROOF_BENCHMARKS,
   ...SCALE_BENCHMARKS,
+  ...DIRECTORY_BENCHMARKS,
   ...DAY_BENCHMARKS,
 ]
 const BENCHMARKS = [
@@ -54,6 +56,7 @@ const BENCHMARKS = [
   benchGrowth,
   benchProof,
   benchScale,
+  benchDirectory,
   benchDay,
 ]
 
