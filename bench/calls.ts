@@ -1,6 +1,6 @@
 import type { Agent } from 'undici'
 import { request } from 'undici'
-import { HABITS, type Kind } from './model/workload.ts'
+import { type CALLED, HABITS } from './model/workload.ts'
 import { saleBody } from './sale-requests.ts'
 import { LIMIT } from './sales-list.ts'
 import type { Shop } from './shop.ts'
@@ -19,8 +19,7 @@ export interface Call {
 /** What calls are made with; the cookie is of a session of the panel. */
 export type Caller = Pick<Shop, 'key' | 'token' | 'cardId' | 'items'> & { readonly cookie: string }
 
-/** Kinds that callers ask for; a delivery follows from a sale. */
-export type Asked = Exclude<Kind, 'delivery'>
+export type Asked = (typeof CALLED)[number]
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 const MONTH = 'from=2026-03-01&to=2026-03-31'

@@ -1,67 +1,93 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Agent } from 'undici'
+import { growTree, ledgerLog } from '#proof/trees.ts'
 import { type Asked, type Caller, callsOf, send } from './calls.ts'
 import type { Child } from './child.ts'
 import { type Company, callerOf } from './companies.ts'
 import { administer } from './database.ts'
 import type { Cost, Measured, Time } from './model/model.ts'
-import { type Kind, perKind } from './model/workload.ts'
+import { CALLED, type Kind, perKind } from './model/workload.ts'
 import { median } from './rounds.ts'
+import { withCore } from './shop.ts'
 import type { Stage, StagedHome } from './stage.ts'
 
 /** Calls that are under way at once where a service has much to do. */
 export const CROWD = 32
-const ASKED: readonly Asked[] = ['sale', 'upload', 'opening', 'poll', 'page', 'report']
 const IDLE_SECONDS = 6
 /** Until the compiler of V8 is done with the calls of a kind, in rounds. */
 const WARM_UP = 2
 
-/** A round of one kind. */
+/** A round of one kind, by the call. */
 interface Round extends Time {
+  readonly calls: number
   readonly perSecond: number
   readonly walBytes: number
 }
 
+export interface Running {
+  readonly kind: Asked
+  readonly seconds: number
+  /** Under way at a time, each as soon as the one before was answered; or at a steady rate, whatever is answered. */
+  readonly pace: { readonly connections: number } | { readonly perSecond: number }
+}
+
 let runs = 0
 
-/** Calls of one kind for some seconds, `connections` at a time, of all companies in turn. @throws when one is refused. */
+/** Calls of one kind for some seconds, of all companies in turn. @throws when one is refused. */
 export async function runCalls(
   stage: Stage,
   companies: readonly Company[],
-  { kind, connections, seconds }: { readonly kind: Asked; readonly connections: number; readonly seconds: number },
-): Promise<Round & { readonly calls: number }> {
-  const dispatcher = new Agent({ connections, pipelining: 1 })
+  { kind, seconds, pace }: Running,
+): Promise<Round> {
+  const dispatcher = new Agent({ connections: 'connections' in pace ? pace.connections : null, pipelining: 1 })
   const run = `${Date.now().toString(36)}-${++runs}`
   const callers: Caller[] = companies.map(callerOf)
   let calls = 0
-  const caller = async (until: number) => {
-    while (performance.now() < until) {
-      const place = calls++
-      const since = new Date(Date.now() - 2_000).toISOString()
-      for (const call of callsOf(kind, callers[place % callers.length] as Caller, `${run}-${place}`, since)) {
-        const { status, code } = await send(stage.service.url, call, dispatcher)
-        if (status !== call.status) throw new Error(`${call.path} was answered ${status}: ${code}`)
-      }
+  const call = async () => {
+    const place = calls++
+    const since = new Date(Date.now() - 2_000).toISOString()
+    for (const each of callsOf(kind, callers[place % callers.length] as Caller, `${run}-${place}`, since)) {
+      const { status, code } = await send(stage.service.url, each, dispatcher)
+      if (status !== each.status) throw new Error(`${each.path} was answered ${status}: ${code}`)
     }
   }
   try {
     const before = await walOf(stage)
     const began = performance.now()
-    const until = began + seconds * 1_000
-    const time = await stage.meter.measure(() => Promise.all(Array.from({ length: connections }, () => caller(until))))
+    const { service_us, postgres_us } = await stage.meter.measure(() =>
+      'connections' in pace
+        ? callAgain(call, pace.connections, began + seconds * 1_000)
+        : callSteadily(call, pace.perSecond, seconds * pace.perSecond),
+    )
     const took_seconds = (performance.now() - began) / 1_000
-    const walBytes = ((await walOf(stage)) - before) / calls
-    const { service_us, postgres_us } = time
     return {
       calls,
       perSecond: calls / took_seconds,
       service_us: service_us / calls,
       postgres_us: postgres_us / calls,
-      walBytes,
+      walBytes: ((await walOf(stage)) - before) / calls,
     }
   } finally {
     await dispatcher.destroy()
   }
+}
+
+async function callAgain(call: () => Promise<void>, connections: number, until: number): Promise<void> {
+  const caller = async () => {
+    while (performance.now() < until) await call()
+  }
+  await Promise.all(Array.from({ length: connections }, caller))
+}
+
+async function callSteadily(call: () => Promise<void>, perSecond: number, count: number): Promise<void> {
+  const began = performance.now()
+  const answers: Promise<void>[] = []
+  for (let sent = 0; sent < count; sent++) {
+    const wait_ms = began + (sent * 1_000) / perSecond - performance.now()
+    if (wait_ms > 1) await pause(wait_ms)
+    answers.push(call())
+  }
+  await Promise.all(answers)
 }
 
 async function walOf({ homes }: Stage): Promise<number> {
@@ -94,15 +120,15 @@ export async function measureCosts(
   const all = new Map<string, Round[]>()
   const sizes: Sizes[] = []
   let sales = 0
-  for (const kind of ASKED)
-    await runCalls(stage, stage.untold, { kind, connections: CROWD, seconds: WARM_UP * seconds })
+  for (const kind of CALLED)
+    await runCalls(stage, stage.untold, { kind, seconds: WARM_UP * seconds, pace: { connections: CROWD } })
   await deliveries(stage, CROWD, seconds)
   for (let round = 0; round < rounds; round++) {
     for (const connections of [CROWD, 1]) {
-      for (const kind of ASKED) {
+      for (const kind of CALLED) {
         const isSized = kind === 'sale' && connections === CROWD
         if (isSized) sizes.push(await sizesOf(database.url))
-        const measured = await runCalls(stage, stage.untold, { kind, connections, seconds })
+        const measured = await runCalls(stage, stage.untold, { kind, seconds, pace: { connections } })
         if (isSized) {
           sizes.push(await sizesOf(database.url))
           sales += measured.calls
@@ -117,20 +143,28 @@ export async function measureCosts(
     service_us: Math.round(middle(name, (round) => round.service_us)),
     postgres_us: Math.round(middle(name, (round) => round.postgres_us)),
   })
+  const background = await priceBackground(stage)
   const grown = (figure: (size: Sizes) => number) =>
     Math.round(sizes.reduce((sum, size, place) => sum + (place % 2 === 0 ? -1 : 1) * figure(size), 0) / sales)
   return {
     of,
-    costs: perKind((kind) => costOf(kind, time, (name) => middle(name, (round) => round.perSecond))),
+    costs: perKind((kind) =>
+      kind === 'growth' || kind === 'check'
+        ? background[kind]
+        : costOf(kind, time, (name) => middle(name, (round) => round.perSecond)),
+    ),
     idle: quiet,
-    connections: await connectionsOf(database.url),
     bytesASale: grown(({ kept }) => kept),
     passingBytesASale: grown(({ passing }) => passing),
     walBytesASale: Math.round(middle(`sale ${CROWD}`, (round) => round.walBytes)),
   }
 }
 
-function costOf(kind: Kind, time: (name: string) => Time, rate: (name: string) => number): Cost {
+function costOf(
+  kind: Exclude<Kind, 'growth' | 'check'>,
+  time: (name: string) => Time,
+  rate: (name: string) => number,
+): Cost {
   const [alone, crowded] = [time(`${kind} 1`), time(`${kind} ${CROWD}`)]
   const own = kind === 'delivery' ? minus(alone, time('sale 1')) : alone
   const ownCrowded = kind === 'delivery' ? minus(crowded, time(`sale ${CROWD}`)) : crowded
@@ -146,12 +180,41 @@ function remember(all: Map<string, Round[]>, name: string, round: Round): void {
   all.set(name, [...(all.get(name) ?? []), round])
 }
 
+/** What the projector does for a company, done by this process: its tree grown by one sale, and its tables compared. */
+async function priceBackground(stage: Priced): Promise<Record<'growth' | 'check', Cost>> {
+  const [{ database }] = stage.homes as [StagedHome]
+  return withCore(database.url, async (core) => {
+    const growAll = () => each(stage.untold, ({ companyId }) => growTree(core.pool, ledgerLog(core.store, companyId)))
+    const checkAll = () => each(stage.untold, ({ companyId }) => core.verifyTables(companyId))
+    await growAll()
+    // A sale of each: as many calls as there are companies.
+    const perSecond = stage.untold.length
+    await runCalls(stage, stage.untold, { kind: 'sale', seconds: 1, pace: { perSecond } })
+    return { growth: await priced(stage, growAll), check: await priced(stage, checkAll) }
+  })
+}
+
+async function each(companies: readonly Company[], work: (company: Company) => Promise<unknown>): Promise<number> {
+  for (const company of companies) await work(company)
+  return companies.length
+}
+
+/** Postgres is the stage's; the rest is done by this process. */
+async function priced({ meter }: Stage, work: () => Promise<number>): Promise<Cost> {
+  const [began, own] = [performance.now(), process.cpuUsage()]
+  const { value, postgres_us } = await meter.measure(work)
+  const { user, system } = process.cpuUsage(own)
+  const time = { service_us: Math.round((user + system) / value), postgres_us: Math.round(postgres_us / value) }
+  const alone_ms = Math.round((10 * (performance.now() - began)) / value) / 10
+  return { alone: time, crowded: time, crowd: 1, alone_ms }
+}
+
 const PATIENCE_MS = 60_000
 
 /** Sales that each are delivered, until all have been. */
 async function deliveries(stage: Priced, connections: number, seconds: number): Promise<Round> {
   const { service_us, postgres_us, value } = await stage.meter.measure(async () => {
-    const round = await runCalls(stage, stage.told, { kind: 'sale', connections, seconds })
+    const round = await runCalls(stage, stage.told, { kind: 'sale', seconds, pace: { connections } })
     const deadline = performance.now() + PATIENCE_MS
     for (let arrived = 0; arrived < round.calls; ) {
       if (performance.now() > deadline) throw new Error(`${arrived} of ${round.calls} deliveries came`)
@@ -166,16 +229,6 @@ async function deliveries(stage: Priced, connections: number, seconds: number): 
 async function idle({ meter }: Stage): Promise<Time> {
   const { service_us, postgres_us } = await meter.measure(() => pause(IDLE_SECONDS * 1_000))
   return { service_us: Math.round(service_us / IDLE_SECONDS), postgres_us: Math.round(postgres_us / IDLE_SECONDS) }
-}
-
-async function connectionsOf(databaseUrl: string): Promise<number> {
-  const { rows } = await administer(databaseUrl, (client) =>
-    client.query<{ count: number }>(
-      `select count(*)::int as count from pg_stat_activity
-       where datname = current_database() and application_name like 'tillbook%'`,
-    ),
-  )
-  return rows[0]?.count ?? 0
 }
 
 /** Bytes of tables with their indexes. */

@@ -3,7 +3,7 @@ import { type Heard, play } from './day/play.ts'
 import { isTold } from './day/schedule.ts'
 import type { Environment } from './environment.ts'
 import { type Measured, ratesAt, type Time, timeOf } from './model/model.ts'
-import { HABITS, KINDS, type Kind, MINUTES_A_DAY, perKind, SIZES } from './model/workload.ts'
+import { CALLED, HABITS, type Kind, MINUTES_A_DAY, meanOf, perKind, SIZES, shareOfMinute } from './model/workload.ts'
 import { isNamed, type Options } from './options.ts'
 import { machineTime } from './processor.ts'
 import type { Line } from './report.ts'
@@ -11,8 +11,10 @@ import { priceCalls } from './scale.ts'
 import { type Stage, withStage } from './stage.ts'
 
 const PROCESSOR = 'day-processor'
+/** What somebody waits for. */
+const HEARD = [...CALLED, 'delivery'] as const
 const nameOf = (kind: Kind): string => `day-${kind}`
-export const DAY_BENCHMARKS: readonly string[] = [...KINDS.map(nameOf), PROCESSOR]
+export const DAY_BENCHMARKS: readonly string[] = [...HEARD.map(nameOf), PROCESSOR]
 
 const SEED = 22
 /** Rounds of what calls cost, before the day and after it. */
@@ -121,7 +123,7 @@ async function watchHours(stage: Stage, minute_seconds: number, signal: AbortSig
 }
 
 function tellKinds({ tallies, unsent, followed }: Heard): void {
-  for (const kind of KINDS) {
+  for (const kind of HEARD) {
     const { count, refusals } = tallies[kind]
     const refused = [...refusals].map(([why, times]) => `${times} × ${why}`).join(', ')
     const [p50, p99] = [0.5, 0.99].map((share) => tallies[kind].percentile(share).toFixed(1))
@@ -147,8 +149,8 @@ async function untilItBreaks(players: Players): Promise<void> {
 }
 
 function brokenBy({ tallies, unsent }: Heard): string | null {
-  const answered = KINDS.reduce((sum, kind) => sum + tallies[kind].count, 0)
-  const refused = KINDS.reduce((sum, kind) => sum + tallies[kind].refusedCount, 0)
+  const answered = HEARD.reduce((sum, kind) => sum + tallies[kind].count, 0)
+  const refused = HEARD.reduce((sum, kind) => sum + tallies[kind].refusedCount, 0)
   const p99 = tallies.sale.percentile(0.99)
   if (unsent > 0) return `${unsent} calls could not be made, so many were under way`
   if (refused > REFUSED_AT_MOST * (answered + refused)) return `${refused} of ${answered + refused} were refused`
@@ -164,7 +166,7 @@ function bottleneckOf({ service, free, others }: Played): string {
 }
 
 function linesOf({ tallies }: Heard): Line[] {
-  return KINDS.filter((kind) => tallies[kind].count > 0).map((kind) => ({
+  return HEARD.filter((kind) => tallies[kind].count > 0).map((kind) => ({
     name: nameOf(kind),
     value: tallies[kind].percentile(0.99),
     unit: 'ms (p99)',
@@ -207,13 +209,22 @@ function predicted(price: Measured, { companies, homes, minutes, times }: Option
   const sum = { service_us: 0, postgres_us: 0 }
   for (let minute = 0; minute < MINUTES_A_DAY; minute++) {
     const real = ratesAt(companies, { sizes: SIZES, habits: HABITS }, minute)
-    const rates = perKind((kind) => real[kind] * times)
+    const rates = perKind((kind) => {
+      // Comparisons come once a real day, and trees are grown once a real minute.
+      if (kind === 'check') return 0
+      if (kind === 'growth') return (companies * grownInMinute(minute, times)) / 60
+      return real[kind] * times
+    })
     const time = timeOf(price, rates, { homes, processes: 1 })
     sum.service_us += time.service_us * minute_seconds
     sum.postgres_us += time.postgres_us * minute_seconds
   }
   return sum
 }
+
+/** Of the companies, those with a sale in a minute that is as full as `times` of this one. */
+const grownInMinute = (minute: number, times: number): number =>
+  meanOf(SIZES, ({ salesADay }) => 1 - Math.exp(-salesADay * shareOfMinute('sale', minute) * times))
 
 const clock = (minute: number): string =>
   `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`

@@ -10,7 +10,7 @@ import type { Core } from '#service/core.ts'
 import { MASTER_KEY, masterKeys } from '../test/support/master-key.ts'
 import type { Child } from './child.ts'
 import { type Company, createCompanies } from './companies.ts'
-import { type BenchDatabase, startDatabase } from './database.ts'
+import { administer, type BenchDatabase, startDatabase } from './database.ts'
 import { type Environment, QUOTAS } from './environment.ts'
 import { type Meter, meterOf } from './processor.ts'
 import { openBenchCore, withCore } from './shop.ts'
@@ -36,6 +36,8 @@ interface StageOptions {
   readonly companiesOfHome: number
   /** Of a company, by its place among all, home after home: where it is told of its sales, if it is. */
   readonly webhookOf?: (place: number) => string | null
+  /** Of the service; all where none are named. */
+  readonly roles?: string
 }
 
 const log = (message: string, error: unknown) => console.error(message, error)
@@ -59,8 +61,10 @@ export async function withStage<T>(
       MASTER_KEY,
       LOG_LEVEL: 'warn',
       WEBHOOK_ALLOW_PRIVATE: 'true',
+      ...(options.roles !== undefined && { ROLES: options.roles }),
       ...QUOTAS,
     }
+    await Promise.all(databases.map(asAfterADay))
     const service = await start('dist/src/main.js', env, {
       nodeOptions: ['--enable-source-maps'],
       ready: '/health/ready',
@@ -75,6 +79,17 @@ export async function withStage<T>(
   } finally {
     for (const database of databases.reverse()) await database.stop()
   }
+}
+
+/** Postgres knows its tables, and the projector has compared them: companies that are all new are not what is measured. */
+async function asAfterADay({ ownerUrl }: BenchDatabase): Promise<void> {
+  await administer(ownerUrl, async (client) => {
+    await client.query('vacuum (analyze)')
+    await client.query(
+      `insert into ops.table_checks (company_id, checked_at, due_at)
+       select company_id, now(), now() + interval '1 day' from ops.ledgers`,
+    )
+  })
 }
 
 const nameOf = (place: number): string => (place === 0 ? MAIN : `home-${place}`)

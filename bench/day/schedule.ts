@@ -1,5 +1,5 @@
 import type { Asked } from '../calls.ts'
-import { callsADay, HABITS, meanOf, SIZES, shareOfMinute } from '../model/workload.ts'
+import { CALLED, callsADay, HABITS, meanOf, SIZES, shareOfMinute } from '../model/workload.ts'
 
 /** A day of many companies, minute by minute; pure, and the same for the same seed. */
 
@@ -18,7 +18,6 @@ export interface Day {
   readonly seed: number
 }
 
-const ASKED: readonly Asked[] = ['sale', 'upload', 'opening', 'poll', 'page', 'report']
 const GOLDEN = 0.618_033_988_749_895
 const SILVER = 0.414_213_562_373_095
 
@@ -51,7 +50,7 @@ export function callsOfMinute(
 ): Scheduled[] {
   const random = randomOf(seed * 2_000 + minute)
   const calls: Scheduled[] = []
-  for (const kind of ASKED) {
+  for (const kind of CALLED) {
     const expected =
       companies * share * shareOfMinute(kind, minute) * meanOf(SIZES, (each) => callsADay(each, HABITS)[kind])
     const count = Math.floor(expected + random())

@@ -6,6 +6,7 @@ export const ASSUMPTIONS: Assumptions = {
   coresOfHome: 8,
   coresOfServices: 4,
   processesAtLeast: 2,
+  connections: 18,
   serversOfHome: 2,
   days: 365,
   usualDay: 0.7,

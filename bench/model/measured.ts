@@ -2,54 +2,122 @@ import type { Measured } from './model.ts'
 
 /** As `npm run bench -- --only scale-costs` printed it. */
 export const MEASURED: Measured = {
-  of: '2026-11-22',
+  of: '2026-11-23, Postgres 18.4 (fsync on) and Node 20.20 on two cores that had ten times as much to do',
   costs: {
     sale: {
-      alone: { service_us: 4655, postgres_us: 4310 },
-      crowded: { service_us: 1111, postgres_us: 750 },
+      alone: {
+        service_us: 4147,
+        postgres_us: 2291,
+      },
+      crowded: {
+        service_us: 2125,
+        postgres_us: 628,
+      },
       crowd: 32,
-      alone_ms: 17.8,
+      alone_ms: 32.7,
     },
     upload: {
-      alone: { service_us: 8387, postgres_us: 7419 },
-      crowded: { service_us: 5930, postgres_us: 4302 },
+      alone: {
+        service_us: 6248,
+        postgres_us: 3812,
+      },
+      crowded: {
+        service_us: 4866,
+        postgres_us: 2548,
+      },
       crowd: 32,
-      alone_ms: 33.8,
+      alone_ms: 49.7,
     },
     opening: {
-      alone: { service_us: 2909, postgres_us: 2727 },
-      crowded: { service_us: 1865, postgres_us: 1498 },
+      alone: {
+        service_us: 3128,
+        postgres_us: 1549,
+      },
+      crowded: {
+        service_us: 3960,
+        postgres_us: 2149,
+      },
       crowd: 32,
-      alone_ms: 9.1,
+      alone_ms: 17.4,
     },
     poll: {
-      alone: { service_us: 1622, postgres_us: 3243 },
-      crowded: { service_us: 762, postgres_us: 558 },
+      alone: {
+        service_us: 1347,
+        postgres_us: 1445,
+      },
+      crowded: {
+        service_us: 684,
+        postgres_us: 388,
+      },
       crowd: 32,
-      alone_ms: 9.2,
+      alone_ms: 12.6,
     },
     page: {
-      alone: { service_us: 2745, postgres_us: 1634 },
-      crowded: { service_us: 2623, postgres_us: 1530 },
+      alone: {
+        service_us: 3000,
+        postgres_us: 1139,
+      },
+      crowded: {
+        service_us: 2405,
+        postgres_us: 625,
+      },
       crowd: 32,
-      alone_ms: 6.6,
+      alone_ms: 15.4,
     },
     report: {
-      alone: { service_us: 1699, postgres_us: 2282 },
-      crowded: { service_us: 766, postgres_us: 858 },
+      alone: {
+        service_us: 3450,
+        postgres_us: 1855,
+      },
+      crowded: {
+        service_us: 846,
+        postgres_us: 454,
+      },
       crowd: 32,
-      alone_ms: 4.9,
+      alone_ms: 25.2,
     },
     delivery: {
-      alone: { service_us: 2404, postgres_us: 8043 },
-      crowded: { service_us: 1105, postgres_us: 867 },
+      alone: {
+        service_us: 4260,
+        postgres_us: 4857,
+      },
+      crowded: {
+        service_us: 562,
+        postgres_us: 695,
+      },
       crowd: 32,
-      alone_ms: 30.3,
+      alone_ms: 95.8,
+    },
+    growth: {
+      alone: {
+        service_us: 3319,
+        postgres_us: 1250,
+      },
+      crowded: {
+        service_us: 3319,
+        postgres_us: 1250,
+      },
+      crowd: 1,
+      alone_ms: 56.9,
+    },
+    check: {
+      alone: {
+        service_us: 35488,
+        postgres_us: 101875,
+      },
+      crowded: {
+        service_us: 35488,
+        postgres_us: 101875,
+      },
+      crowd: 1,
+      alone_ms: 808.6,
     },
   },
-  idle: { service_us: 20000, postgres_us: 20000 },
-  connections: 16,
-  bytesASale: 3436,
-  passingBytesASale: 1320,
-  walBytesASale: 9526,
+  idle: {
+    service_us: 13333,
+    postgres_us: 3333,
+  },
+  bytesASale: 3447,
+  passingBytesASale: 1244,
+  walBytesASale: 7964,
 }

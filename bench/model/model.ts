@@ -1,4 +1,5 @@
 import {
+  CALLED,
   callsADay,
   type Habits,
   KINDS,
@@ -35,8 +36,6 @@ export interface Measured {
   readonly costs: PerKind<Cost>
   /** In a second in which nobody calls, for each process and home. */
   readonly idle: Time
-  /** Connections that a process with all roles holds to the Postgres of each home. */
-  readonly connections: number
   /** Of a sale with its indexes: ledger and read model, which stay. */
   readonly bytesASale: number
   /** Of a sale in `ops`, for a day (answers) to a month (deliveries). */
@@ -53,6 +52,8 @@ export interface Assumptions {
   /** Of a machine with service processes, each of which uses one core. */
   readonly coresOfServices: number
   readonly processesAtLeast: number
+  /** That a process may hold to the Postgres of a home. */
+  readonly connections: number
   /** Servers of a home: a primary and its standbys. */
   readonly serversOfHome: number
   /** Ledgers are never deleted: room for so many days, in the primary and each standby. */
@@ -164,14 +165,14 @@ export function plan(
   const walGigabytesADay = (salesADay * measured.walBytesASale) / GIGABYTE
   return {
     salesADay,
-    callsASecond: KINDS.reduce((sum, kind) => sum + rates[kind], 0),
+    callsASecond: CALLED.reduce((sum, kind) => sum + rates[kind], 0),
     busiest: `${String(Math.floor(busiest / 60)).padStart(2, '0')}:${String(busiest % 60).padStart(2, '0')}`,
     serviceCores: cores.service,
     postgresCores: cores.postgres,
     processes,
     homes,
     machines: servers + serviceMachines,
-    connections: processes * measured.connections,
+    connections: processes * assumptions.connections,
     diskGigabytes,
     walGigabytesADay,
     dollarsAMonth:

@@ -27,8 +27,13 @@ export const SIZES: readonly Size[] = [
   { name: 'larger', share: 0.005, salesADay: 2_000, tills: 12, integrators: 2, visitsADay: 15 },
 ]
 
-/** Calls, and deliveries, that cost something of their own. */
-export const KINDS = ['sale', 'upload', 'opening', 'poll', 'page', 'report', 'delivery'] as const
+/** Calls of a caller; an opening is three requests, a report two. */
+export const CALLED = ['sale', 'upload', 'opening', 'poll', 'page', 'report'] as const
+/**
+ * And what follows by itself: deliveries, trees of ledgers that are grown within a minute of a sale, and the daily comparison
+ * of a company's tables with its ledger.
+ */
+export const KINDS = [...CALLED, 'delivery', 'growth', 'check'] as const
 export type Kind = (typeof KINDS)[number]
 export type PerKind<T> = Readonly<Record<Kind, T>>
 
@@ -75,10 +80,14 @@ export function callsADay(size: Size, habits: Habits): PerKind<number> {
     report: integrators * habits.reportsAtMonthEnd,
     // Of companies with one integrator or several each sale is delivered once; of ten with 0.2 each, by two.
     delivery: salesADay * Math.min(1, integrators),
+    // Minutes with a sale, of those that a shop is open.
+    growth: OPEN_MINUTES * (1 - Math.exp(-salesADay / OPEN_MINUTES)),
+    check: 1,
   }
 }
 
 export const MINUTES_A_DAY = 1_440
+const OPEN_MINUTES = 600
 
 /** Shares of a day's calls by hour of the day; they add up to 100. */
 const SHOP_HOURS = [0, 0, 0, 0, 0, 0, 1, 3, 5, 7, 9, 11, 12, 8, 7, 6, 6, 8, 9, 5, 2, 1, 0, 0]
@@ -92,6 +101,8 @@ const HOURS: PerKind<readonly number[]> = {
   sale: SHOP_HOURS,
   upload: SHOP_HOURS,
   delivery: SHOP_HOURS,
+  growth: SHOP_HOURS,
+  check: Array.from({ length: 24 }, () => 100 / 24),
   opening: OPENING_HOURS,
   poll: Array.from({ length: 24 }, () => 100 / 24),
   page: PANEL_HOURS,

@@ -34,7 +34,6 @@ const measuredWith = (sale: Cost): Measured => ({
   of: 'test',
   costs: perKind((kind) => (kind === 'sale' ? sale : free)),
   idle: { service_us: 0, postgres_us: 0 },
-  connections: 16,
   bytesASale: 1_000,
   passingBytesASale: 0,
   walBytesASale: 2_000,
@@ -47,6 +46,7 @@ const assumptions: Assumptions = {
   days: 100,
   usualDay: 1,
   walDays: 10,
+  connections: 18,
   coreSpeed: 1,
   prices: { asOf: '2026-11-22', core: 10, gigabyteOfDisk: 1, gigabyteOfArchive: 1 },
 }
@@ -76,6 +76,9 @@ describe('the model of what growth costs', () => {
       page: 12,
       report: 0.5 * HABITS.reportsAtMonthEnd,
       delivery: 50,
+      // Of 600 minutes of opening: 600 × (1 − e^(−100/600)).
+      growth: 600 * (1 - Math.exp(-1 / 6)),
+      check: 1,
     })
   })
 
@@ -128,7 +131,7 @@ describe('the model of what growth costs', () => {
     // 1.8 and 3.6 cores at work, twice as many where half may be used.
     expect(sized.serviceCores).to.be.closeTo(3.6, 1e-9)
     expect(sized.postgresCores).to.be.closeTo(7.2, 1e-9)
-    expect(sized).to.include({ processes: 4, homes: 1, connections: 4 * 16 })
+    expect(sized).to.include({ processes: 4, homes: 1, connections: 4 * 18 })
     expect(sized.diskGigabytes).to.be.closeTo(1.08 * 100, 1e-9)
     expect(sized.walGigabytesADay).to.be.closeTo(2.16, 1e-9)
     const servers = 8 + 2 * assumptions.coresOfServices
