@@ -60,17 +60,20 @@ async function compareStages(stages: readonly Stage[], options: Options): Promis
         side(`${FULL}-${homes}`, stage, { kind: 'sale', pace: full }, groups),
       ]
     })
-    .filter(({ name }) => name.endsWith('-1') || isSelected(options, name))
+    .filter(({ name }) => OTHERS.some((other) => isSelected(options, other) && [other, floorOf(other)].includes(name)))
   const figures = await measureInTurns(sides, options)
   for (const [name, sizes] of groups) console.log(`${name}: ${median(sizes).toFixed(1)} sales share a commit`)
   return sides
     .filter(({ name }) => !name.endsWith('-1'))
     .map(({ name }) => {
-      const floor = name.replace(/\d+$/, '1')
+      const floor = floorOf(name)
       const target = name.startsWith(FULL) ? null : TARGET
       return lowerIsBetter(figures, { value: name, floor }, { name, unit: 'µs a call', target })
     })
 }
+
+/** The same with one home. */
+const floorOf = (name: string): string => name.replace(/\d+$/, '1')
 
 function side(
   name: string,
