@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import type { NotificationOutcome, OrderStatus } from '#domain/orders.ts'
 import { type PaymentLinks, withPaymentUrl } from '#domain/payment-link.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import { assertHere, type Move } from '#ledger/move.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { PersonFields } from '#projections/people.ts'
 import type { Order } from './list-statement.ts'
@@ -101,19 +102,23 @@ export interface BuyersOrder {
   readonly now: string
 }
 
-/** The order of a store by its alias; null when the store has no such order. */
+/** The order of a store by its alias; null when the store has no such order. @throws Moved */
 export async function findBuyersOrder(pool: Pool, alias: string, orderId: number): Promise<BuyersOrder | null> {
-  const { rows } = await pool.query<BuyersOrder>({
+  const { rows } = await pool.query<BuyersOrder & { readonly move: Move | null }>({
     name: 'find_buyers_order',
     text: `select o.company_id as "companyId", o.doc as order, o.revision, c.doc ->> 'name' as "shopName", c.timezone,
-                  s.enabled, clock_timestamp() as now
+                  s.enabled, clock_timestamp() as now, l.move
            from stores s
            join orders o on o.company_id = s.company_id and o.id = $2 and o.store_id = s.id
            join companies c on c.company_id = s.company_id
+           join ops.ledgers l on l.company_id = s.company_id
            where s.alias = $1`,
     values: [alias, orderId],
   })
-  return rows[0] ?? null
+  if (!rows[0]) return null
+  const { move, ...found } = rows[0]
+  assertHere(found.companyId, move)
+  return found
 }
 
 /** Revisions of the last changes of some orders of a company. */

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { assertHere, type Move } from '#ledger/move.ts'
 import { contextOf, openJson } from '#lib/sealed-json.ts'
 import type { Vault } from '#lib/vault.ts'
 import { type StoreObject, type StoreSecrets, storeSecrets } from '#projections/stores.ts'
@@ -28,21 +29,23 @@ export interface StoreAccess {
 
 /**
  * The store with an alias, of whatever company; null when there is none. Secrets are null if they were never given, or if a
- * process died between the append to an event store outside Postgres and the commit that would have kept them.
+ * process died between the append to an event store outside Postgres and the commit that would have kept them. @throws Moved
  */
 export async function findStore(pool: Pool, vault: Vault, alias: string): Promise<StoreAccess | null> {
   const { rows } = await pool.query<Found>({
     name: 'find_store',
     text: `select t.company_id as "companyId", t.id, t.alias, t.enabled, (t.doc->>'sandbox')::boolean as sandbox,
-                  k.secrets as sealed,
+                  k.secrets as sealed, l.move,
                   (t.doc->>'has_notification_secret')::boolean as "isSigning"
-           from stores t left join store_secrets k on k.company_id = t.company_id and k.store_id = t.id
+           from stores t join ops.ledgers l on l.company_id = t.company_id
+           left join store_secrets k on k.company_id = t.company_id and k.store_id = t.id
            where t.alias = $1
            order by k.store_id nulls last limit 1`,
     values: [alias],
   })
   if (!rows[0]) return null
-  const { sealed, ...store } = rows[0]
+  const { sealed, move, ...store } = rows[0]
+  assertHere(store.companyId, move)
   const context = contextOf(storeSecrets.name, [store.companyId, store.id])
   const secrets = sealed && openJson<StoreSecrets['secrets']>(vault, sealed, context)
   return {
@@ -54,4 +57,5 @@ export async function findStore(pool: Pool, vault: Vault, alias: string): Promis
 
 interface Found extends Omit<StoreAccess, 'accessToken' | 'notificationSecret'> {
   readonly sealed: Buffer | null
+  readonly move: Move | null
 }

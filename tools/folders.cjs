@@ -10,7 +10,7 @@ exports.FOLDERS = [
   ['src/lib', 'tools without a business: turns and room shared by key, memory budget, slices, retry, repeat, files'],
   [
     'src/postgres',
-    'embedded server and its supervision, pool, listener, purging, migrations of the schemas `ops` and `ledger`',
+    'embedded server and its supervision, hosts of a URL and which of them takes writes, pool, listener, purging, migrations of the schemas `ops` and `ledger`',
   ],
   ['src/master-key', 'the key that all secrets are sealed with: where it comes from, whose it is, how it is changed'],
   [
@@ -21,6 +21,7 @@ exports.FOLDERS = [
   ['src/ledger/write', 'writer: queue, group commit, unit of work, unknown outcomes, apply'],
   ['src/ledger/follow', 'catch-up subscription to a store outside Postgres'],
   ['src/ledger/rebuild', 'replay, and a read model made anew beside the live one'],
+  ['src/ledger/standby', 'reads from standbys: which of them show what is asked for, and the primary where none does'],
   ['src/events', 'the event catalogue: a zod shape per version of an event type; personal fields are marked'],
   ['projections', 'what we know: tables, and what each event does to their rows'],
   ['queries', 'how we answer: SELECTs that return the answer’s JSON text'],

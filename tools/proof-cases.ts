@@ -16,7 +16,7 @@ export const PROOF_CASES: readonly ProofCase[] = [
     title: 'an export and all that was signed of it',
     files: [
       ...[RING, 'export.jsonl', 'checkpoint-4.note', 'checkpoint-7.note', 'company-1.checkpoints', 'receipt-2.json'],
-      ...['receipt-6.json', 'consistency.json', 'place.tlog-proof', 'seal-3.json'],
+      ...['receipt-6.json', 'inclusion.json', 'consistency.json', 'place.tlog-proof', 'seal-3.json'],
     ],
   },
   { title: 'a receipt alone, whose key signatures join to the given one', files: [RING, 'receipt-6.json'] },
@@ -40,6 +40,11 @@ export const PROOF_CASES: readonly ProofCase[] = [
     found: { 'installation.entries': 'no_export' },
   },
   { title: 'the entries of the installation log', files: [RING, 'installation.entries', 'installation.note'] },
+  {
+    title: 'an inclusion proof without a checkpoint',
+    files: [RING, 'inclusion-unsigned.json'],
+    found: { 'inclusion-unsigned.json': 'no_checkpoint' },
+  },
   {
     title: 'a consistency proof that binds nothing',
     files: [RING, 'consistency.json', 'checkpoint-4.note'],
@@ -152,6 +157,16 @@ export const PROOF_CASES: readonly ProofCase[] = [
     title: 'a receipt of another event',
     files: [RING, 'receipt-forged.json'],
     found: { 'receipt-forged.json': 'not_included' },
+  },
+  {
+    title: 'an inclusion proof in another tree than that of its checkpoint',
+    files: [RING, 'inclusion-of-another.json'],
+    found: { 'inclusion-of-another.json': 'other_root' },
+  },
+  {
+    title: 'an inclusion proof of another revision',
+    files: [RING, 'inclusion-forged.json'],
+    found: { 'inclusion-forged.json': 'not_included' },
   },
   {
     title: 'a consistency proof of other sizes',

@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto'
 import { canonicalJson, type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
-import { originOf, proofText, textOf } from '#proof/checkpoint.ts'
+import { installationOriginOf, originOf, proofText, textOf } from '#proof/checkpoint.ts'
 import { consistencyProof, type Hashes, inclusionProof, leafHash, nodeHash, rootOf } from '#proof/merkle.ts'
 import { COSIGNATURE, cosignatureLine, signNote, verifierKey, vkeyOf } from '#proof/note.ts'
 import { PROOF_CASES } from './proof-cases.ts'
@@ -159,7 +159,7 @@ function soundFiles() {
   const checkpoints = [signed(texts[0], FIRST), signed(texts[1], SECOND)] as const
   const entries = [texts[0], checkpointText(leavesOf(ledgerOf(2, DATA)), 3, originOf(INSTALLATION, 2)), texts[1]]
   const entryLeaves = entries.map((text) => Buffer.from(text))
-  const log = checkpointText(entryLeaves, 3, originOf(INSTALLATION, null))
+  const log = checkpointText(entryLeaves, 3, installationOriginOf({ installationId: INSTALLATION, home: 'main' }))
   const witnessed =
     signed(log, SECOND) + cosignatureLine(log, { name: WITNESS_NAME, privateKey: WITNESS }, 1_795_262_400)
   const tree = treeOf(leaves)
@@ -175,6 +175,17 @@ function soundFiles() {
       event: EVENTS[revision],
       proof: proofText({ index: revision, hashes: inclusionProof(tree, revision, 7), checkpoint: checkpoints[1] }),
     })
+  const inclusion = (revision: number, size: number, checkpoint: string | null) =>
+    jsonLine({
+      data: {
+        revision,
+        hash: EVENTS[revision]?.hash,
+        size,
+        root: rootOf(tree, size).toString('base64'),
+        hashes: inclusionProof(tree, revision, size).map((hash) => hash.toString('base64')),
+        checkpoint,
+      },
+    })
   const [old, now] = [rootOf(tree, 4), rootOf(tree, 7)].map((root) => root.toString('base64'))
   const hashes = consistencyProof(tree, 4, 7).map((hash) => hash.toString('base64'))
   return {
@@ -188,6 +199,9 @@ function soundFiles() {
       .join(''),
     'receipt-2.json': receipt(2),
     'receipt-6.json': receipt(6),
+    'inclusion.json': inclusion(2, 7, checkpoints[1]),
+    'inclusion-unsigned.json': inclusion(2, 6, null),
+    'inclusion-of-another.json': inclusion(2, 6, checkpoints[1]),
     'consistency.json': jsonLine({ from: 4, to: 7, from_root: old, to_root: now, hashes }),
     'installation.note': witnessed,
     'installation.entries': entries
@@ -233,6 +247,7 @@ function wrongFiles(sound: ReturnType<typeof soundFiles>) {
     'place-altered.tlog-proof': sound['place.tlog-proof'].replace('index 2', 'index 1'),
     'receipt-altered.json': jsonLine({ ...receipt, event: { ...receipt.event, data: { total_cents: 2_000 } } }),
     'receipt-forged.json': jsonLine({ ...receipt, event: FORGED[2] }),
+    'inclusion-forged.json': sound['inclusion.json'].replace('"revision":2', '"revision":3'),
     'consistency-forged.json': sound['consistency.json'].replace('"from":4', '"from":5'),
     'seal-altered.json': sound['seal-3.json'].replace('"revision":3', '"revision":2'),
     'mapping-altered.jsonl': sound['mapping.jsonl'].replace(BEFORE[1]?.hash ?? '', BEFORE[2]?.hash ?? ''),

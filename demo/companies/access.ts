@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { hashKey, KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { hashPassword, verifyPassword } from '#access/passwords.ts'
 import { createApiKey, revokeApiKey } from '#commands/api-keys.ts'
 import { CreateStoreInput, createStore } from '#commands/stores.ts'
 import { changePassword } from '#commands/users.ts'
+import { type Config, WrongSetting } from '#config/config.ts'
 import { parseScopes } from '#domain/scopes.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
@@ -43,6 +44,15 @@ export async function readDemoFile(path: string): Promise<DemoFile | null> {
   } catch {
     return null
   }
+}
+
+/** The first demonstration company. @throws WrongSetting where DATA_DIR is not that of a service with demonstration data. */
+export async function demoCompany({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<DemoAccess> {
+  const path = join(DATA_DIR, 'demo.json')
+  const company = (await readDemoFile(path))?.companies[0]
+  if (!company)
+    throw new WrongSetting(`DATA_DIR should be that of a service with demo data (npm start): there is no ${path}`)
+  return company
 }
 
 /** Writes the file, and its folder where there is none. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
 import { acceptInvitation, INVITATION_DAYS } from '#commands/invitations.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { assertHere, type Move } from '#ledger/move.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { invitationLetter } from '#mail/letters.ts'
@@ -28,6 +29,7 @@ export interface Invitations {
   create(): NewInvitation
   /** Sends the link to whoever is invited; tells whether it was sent, or has to be handed over by whoever invites. */
   send(invitation: NewInvitation, to: { readonly email: string; readonly companyId: number }): Promise<boolean>
+  /** @throws Moved */
   find(token: string): Promise<OpenInvitation | null>
   /**
    * Lets whoever has the link join, by the password that they have, in whichever company, or choose now where no company knows
@@ -53,8 +55,11 @@ export function createInvitations(options: InvitationOptions): Invitations {
   async function find(token: string): Promise<OpenInvitation | null> {
     const hash = TOKENS.hashOf(token)
     if (!hash) return null
-    const { rows } = await pool.query<OpenInvitation>({ ...FIND, values: [hash] })
-    return rows[0] ?? null
+    const { rows } = await pool.query<OpenInvitation & { readonly move: Move | null }>({ ...FIND, values: [hash] })
+    if (!rows[0]) return null
+    const { move, ...invitation } = rows[0]
+    assertHere(invitation.companyId, move)
+    return invitation
   }
 
   return {
@@ -90,9 +95,10 @@ export function createInvitations(options: InvitationOptions): Invitations {
 
 const FIND = {
   name: 'find_invitation',
-  text: `select i.user_id as "userId", i.company_id as "companyId", c.doc ->> 'name' as "companyName", u.doc ->> 'email' as email
+  text: `select i.user_id as "userId", i.company_id as "companyId", c.doc ->> 'name' as "companyName", u.doc ->> 'email' as email, l.move
          from ops.invitations i
          join users u on u.company_id = i.company_id and u.id = i.user_id and u.doc ->> 'status' = 'invited'
          join companies c on c.company_id = i.company_id
+         join ops.ledgers l on l.company_id = i.company_id
          where i.token_hash = $1 and i.expires_at > clock_timestamp()`,
 }

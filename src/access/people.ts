@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { dateInZone } from '#domain/instant.ts'
 import { type AccessTerms, isLetIn, type Role } from '#domain/roles.ts'
+import { livesHere } from '#postgres/in-move.ts'
 import { hashPassword } from './passwords.ts'
 
 export interface User {
@@ -111,7 +112,7 @@ const USERS = `array(
     'company_name', c.doc->'name', 'timezone', c.timezone, 'generation', u.generation,
     'role', u.doc->'role', 'access_until', u.doc->'access_until')
   from users u join companies c on c.company_id = u.company_id
-  where u.email = $1 and u.doc->>'status' = 'active'
+  where u.email = $1 and u.doc->>'status' = 'active' and ${livesHere('u.company_id')}
   order by c.doc->>'name', c.company_id) as users, clock_timestamp() as now`
 
 const FIND_PERSON = {

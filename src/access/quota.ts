@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { Moved } from '#lib/moved.ts'
 import { coalesce } from '#lib/repeat.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { CHARGE_BYTES, COUNT_CALLS, type CountedCompany, type FoundKey } from './quota-statements.ts'
@@ -55,7 +56,7 @@ export type Admission = { readonly kind: 'invalid' } | Admitted
 export interface Gate {
   /**
    * Looks a key up by its hash and counts the call and the bytes of its body, exactly, whatever other processes do.
-   * @throws Unavailable when Postgres cannot be asked, or too many calls wait.
+   * @throws Unavailable when Postgres cannot be asked, or too many calls wait; Moved where the company lives elsewhere (HOME-42).
    */
   admit(keyHash: Buffer, bytes?: number): Promise<Admission>
   /**
@@ -114,7 +115,8 @@ async function admitAll(pool: Pool, limits: QuotaLimits, calls: readonly Waiting
     for (const call of calls) {
       const key = keys.get(call.id)
       const company = key && companies.get(key.company_id)
-      call.resolve(company ? admission(key, company, limits) : INVALID)
+      if (key?.is_elsewhere) call.reject(new Moved(key.company_id))
+      else call.resolve(company ? admission(key, company, limits) : INVALID)
     }
   } catch (error) {
     const unavailable = new Unavailable('calls cannot be counted', { cause: error })

@@ -2,6 +2,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
 import { type AccessTerms, isLetIn, isToldPersons, type Role } from '#domain/roles.ts'
+import { assertHere, assertTakesWrites, type Move } from '#ledger/move.ts'
+import { notInMove, takesWrites } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { NewKey } from './api-keys.ts'
 import type { Invitations } from './invitations.ts'
@@ -53,8 +55,9 @@ export interface IssuedSession {
 
 /** Sessions of the panel. They are kept in Postgres as hashes, so that an end counts at once in every process. */
 export interface Sessions {
+  /** @throws Unavailable while the company moves (HOME-46) */
   issue(holder: Holder): Promise<IssuedSession>
-  /** Whose session this is, and notes that it is used; null when there is none, or it has ended. */
+  /** Whose session this is, and notes that it is used; null when there is none, or it has ended. @throws Moved */
   find(token: string): Promise<PanelSession | null>
   /** Whether there is a session still. Asking is no use: a page that nobody looks at keeps none alive. */
   isLive(token: string): Promise<boolean>
@@ -75,6 +78,7 @@ export interface PanelAccess {
 interface Found extends Omit<PanelSession, 'sessionHash' | 'csrfToken' | 'today' | 'isToldPersons'> {
   readonly isSeenLate: boolean
   readonly terms: AccessTerms
+  readonly move: Move | null
 }
 
 /**
@@ -102,6 +106,7 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void, re
   async function look(sessionHash: Buffer): Promise<(Found & Calendar) | null> {
     const { rows } = await pool.query<Found>({ ...FIND, values: [sessionHash, IDLE_HOURS] })
     const [found] = rows
+    if (found) assertHere(found.companyId, found.move)
     const today = found && dateInZone(found.now, found.timezone)
     return found && today && isLetIn(found.terms, today) ? { ...found, today } : null
   }
@@ -114,6 +119,7 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void, re
       await register?.(hash, holder)
       const values = [hash, userId, companyId, LONGEST_DAYS, LIVE_SESSIONS_OF_USER - 1, generation, personGeneration]
       const { rows } = await pool.query<{ expires_at: string }>({ ...ISSUE, values })
+      if (!rows[0]) await assertTakesWrites(pool, companyId)
       if (!rows[0]) throw new Error('no session was stored')
       return { token, expiresAt: rows[0].expires_at }
     },
@@ -122,7 +128,7 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void, re
       if (!sessionHash) return null
       const session = await look(sessionHash)
       if (!session) return null
-      const { isSeenLate, terms, ...found } = session
+      const { isSeenLate, terms, move: _, ...found } = session
       if (isSeenLate) void note(sessionHash)
       return { sessionHash, csrfToken: csrfTokenOf(token), ...found, isToldPersons: isToldPersons(terms) }
     },
@@ -151,7 +157,7 @@ const ISSUE = {
   text: `with ${CLOCK}, ${revokedSurplus('ops.sessions', 'last_seen_at')}
          insert into ops.sessions (hash, user_id, company_id, generation, person_generation, created_at, last_seen_at, expires_at)
          select $1, $2, $3, $6, $7, now, now, now + make_interval(days => $4) from clock
-         returning expires_at`,
+         where ${takesWrites('$3')} returning expires_at`,
 }
 
 const FIND = {
@@ -159,13 +165,14 @@ const FIND = {
   text: `with ${CLOCK}
          select s.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email, u.doc->>'role' as role, u.doc as terms, u.generation, p.generation as "personGeneration",
                 s.company_id as "companyId", c.doc->>'name' as "companyName", c.plan, c.timezone, clock.now,
-                s.last_seen_at < clock.now - interval '1 minute' as "isSeenLate"
+                s.last_seen_at < clock.now - interval '1 minute' as "isSeenLate", l.move
          from clock
          join ops.sessions s on s.hash = $1 and s.revoked_at is null and s.expires_at > clock.now
            and s.last_seen_at > clock.now - make_interval(hours => $2)
          join users u on u.company_id = s.company_id and u.id = s.user_id and u.generation = s.generation
          join ops.persons p on p.email = u.doc->>'email' and p.generation = s.person_generation
-         join companies c on c.company_id = s.company_id`,
+         join companies c on c.company_id = s.company_id
+         join ops.ledgers l on l.company_id = s.company_id`,
 }
 
 /** At most once a minute, whoever else notes it. */
@@ -185,7 +192,7 @@ export function purgeSessions(pool: Pool): Promise<number> {
   return deleteInBatches(
     pool,
     `delete from ops.sessions where hash in (
-       select hash from ops.sessions where expires_at < now() - make_interval(days => $1)
+       select hash from ops.sessions where expires_at < now() - make_interval(days => $1) and ${notInMove('company_id')}
        limit $2 for update skip locked)`,
     [ENDED_RETENTION_DAYS],
   )

@@ -1,5 +1,7 @@
 import type { Pool } from 'pg'
 import { TILL_ROLES } from '#domain/roles.ts'
+import { assertHere, assertTakesWrites, type Move } from '#ledger/move.ts'
+import { notInMove, takesWrites } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { Login } from './login.ts'
 import type { MinuteLimit } from './minute-limit.ts'
@@ -46,12 +48,17 @@ export interface IssuedToken {
 
 /** Login tokens. They are kept in Postgres as hashes, so that a revocation counts at once in every process. */
 export interface Tokens {
+  /** @throws Unavailable while the company moves (HOME-46) */
   issue(holder: Holder): Promise<IssuedToken>
-  /** Who has this token; null when it is none, has expired or was revoked. */
+  /** Who has this token; null when it is none, has expired or was revoked. @throws Moved */
   find(token: string): Promise<SyncSession | null>
-  /** A new token for a live one, which is revoked in the same moment. Null when another call was first. */
+  /** A new token for a live one, which is revoked in the same moment. Null when another call was first. @throws Unavailable likewise */
   renew(session: SyncSession): Promise<IssuedToken | null>
   revoke(session: SyncSession): Promise<void>
+}
+
+interface Found extends Omit<SyncSession, 'tokenHash'> {
+  readonly move: Move | null
 }
 
 /** Tokens that expire after `days`; never, when null. `register` makes one known by its hash before it is handed out. */
@@ -79,16 +86,24 @@ export function createTokens(pool: Pool, days: number | null, register?: Registe
         LIVE_TOKENS_OF_USER - 1,
         ...generations,
       ])
+      if (!token) await assertTakesWrites(pool, companyId)
       if (!token) throw new Error('no token was stored')
       return token
     },
     async find(token) {
       const tokenHash = TOKENS.hashOf(token)
       if (!tokenHash) return null
-      const { rows } = await pool.query<Omit<SyncSession, 'tokenHash'>>({ ...FIND, values: [tokenHash, TILL_ROLES] })
-      return rows[0] ? { tokenHash, ...rows[0] } : null
+      const { rows } = await pool.query<Found>({ ...FIND, values: [tokenHash, TILL_ROLES] })
+      if (!rows[0]) return null
+      const { move, ...found } = rows[0]
+      assertHere(found.companyId, move)
+      return { tokenHash, ...found }
     },
-    renew: (session) => issued(session, RENEW, (hash) => [hash, session.tokenHash, days]),
+    async renew(session) {
+      const token = await issued(session, RENEW, (hash) => [hash, session.tokenHash, days])
+      if (!token) await assertTakesWrites(pool, session.companyId)
+      return token
+    },
     async revoke({ tokenHash }) {
       await pool.query({ ...REVOKE, values: [tokenHash] })
     },
@@ -102,7 +117,7 @@ const ISSUE = {
   name: 'issue_sync_token',
   text: `with ${CLOCK}, ${revokedSurplus('ops.sync_tokens', 'last_used_at')}
          ${INSERT} select $1, $2, $3, $6, $7, now, now, now + make_interval(days => $4) from clock
-         returning expires_at`,
+         where ${takesWrites('$3')} returning expires_at`,
 }
 
 /** The last use is noted by the first call of five minutes; that is near enough to tell which till still lives. */
@@ -113,13 +128,14 @@ const FIND = {
            where t.hash = $1 and ${LIVE} and t.last_used_at < clock.now - interval '5 minutes'
          )
          select t.company_id as "companyId", t.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email,
-                u.doc->>'role' as role, u.generation, p.generation as "personGeneration", c.timezone, clock.now
+                u.doc->>'role' as role, u.generation, p.generation as "personGeneration", c.timezone, clock.now, l.move
          from clock
          join ops.sync_tokens t on t.hash = $1 and ${LIVE}
          join users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
            and u.doc->>'role' = any($2::text[])
          join ops.persons p on p.email = u.doc->>'email' and p.generation = t.person_generation
-         join companies c on c.company_id = t.company_id`,
+         join companies c on c.company_id = t.company_id
+         join ops.ledgers l on l.company_id = t.company_id`,
 }
 
 /** Of two at the same time the second waits for the row and then finds it revoked. */
@@ -127,7 +143,7 @@ const RENEW = {
   name: 'renew_sync_token',
   text: `with ${CLOCK}, old as (
            update ops.sync_tokens t set revoked_at = clock.now from clock
-           where t.hash = $2 and ${LIVE}
+           where t.hash = $2 and ${LIVE} and ${takesWrites('t.company_id')}
            returning t.user_id, t.company_id, t.generation, t.person_generation, clock.now
          )
          ${INSERT} select $1, user_id, company_id, generation, person_generation, now, now, now + make_interval(days => $3) from old
@@ -146,7 +162,7 @@ export function purgeTokens(pool: Pool): Promise<number> {
     `delete from ops.sync_tokens where hash in (
        select hash from ops.sync_tokens
        where (revoked_at is not null or expires_at is not null)
-         and least(revoked_at, expires_at) < now() - make_interval(days => $1)
+         and least(revoked_at, expires_at) < now() - make_interval(days => $1) and ${notInMove('company_id')}
        limit $2 for update skip locked)`,
     [ENDED_RETENTION_DAYS],
   )

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
-import type { QuotaLimits } from '#access/quota.ts'
+import type { Admitted, QuotaLimits } from '#access/quota.ts'
 import type { Verifier } from '#audit/verify.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
@@ -14,6 +14,7 @@ import { representationOf, sendCompressed, sendRepresentation } from '#http/repr
 import { isRefusal } from '#ledger/command.ts'
 import type { PersonKeys } from '#ledger/person-keys.ts'
 import type { EventStore } from '#ledger/port.ts'
+import { type ReadPlace, type ReadsOf, SHORT_PATIENCE_MS } from '#ledger/standby/reads.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 import { operate } from '#ledger/write/operation.ts'
 import { runCommands } from '#ledger/write/run.ts'
@@ -33,15 +34,18 @@ import {
   type CommandRoute,
   demandsKey,
   type InputDependencies,
+  MIN_REVISION,
   type OperationRoute,
   type ReadRoute,
   type Route,
   single,
 } from './route.ts'
 
-/** What route handlers work with; `poolOf` a company is what they read its records on. */
+/** What route handlers work with. */
 export interface RouteContext extends Payments, InputDependencies {
   readonly poolOf: PoolOf
+  /** Where a company's records are read. */
+  readonly readsOf: ReadsOf
   /** A uuid for each delivery. */
   readonly newId: () => string
   readonly store: EventStore
@@ -91,6 +95,7 @@ async function answerRead(
   request: Request,
   response: Response,
 ): Promise<void> {
+  const demand = demandOf(request, admissionOf(response))
   const page = route.ofLedger ? pageOf(request, response) : null
   const kept = page && context.pages.find(page.key, page.moment)
   if (page) context.onPage?.(kept ? 'memory' : 'tables')
@@ -102,7 +107,12 @@ async function answerRead(
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
   const caller = callerOf(response)
   const params = request.params as Params
-  const answer = await route.read({ ...context, pool: context.poolOf(caller.companyId), caller, params, query })
+  const read = (place: ReadPlace) => route.read({ ...context, ...place, caller, params, query })
+  const now = { pool: context.poolOf(caller.companyId), store: context.store }
+  const mayLag = route.ofLedger || route.fromStandby
+  const found = await read(mayLag ? context.readsOf(caller.companyId, demand) : now)
+  // That there is nothing is told as of now: the answer shows no revision of its own.
+  const answer = found ?? (mayLag && demand.isOlder ? await read(now) : null)
   if (!answer) throw new Problem('not_found')
   if (answer.revision !== undefined) response.setHeader('X-Ledger-Revision', answer.revision)
   const sent = await sendRepresentation(response, representationOf(Buffer.from(answer.body)), context.compress)
@@ -110,6 +120,24 @@ async function answerRead(
   // As of the moment at which it was read, which may be later than the one that was asked for.
   if (page && revision !== undefined && tables !== undefined)
     context.pages.keep(page.key, { ...page.moment, revision, tables }, sent)
+}
+
+/** How long a standby is waited for by callers who say how new an answer must be, in milliseconds. */
+const PATIENCE_MS = 1_000
+const NO_REVISION = 'deve ser uma revisão do livro: um número inteiro a partir de 0'
+
+/**
+ * What an answer must show: the ledger as it was when the call was admitted, or less where the caller says so (HOME-101). What
+ * follows a page must not be older than it, so that a cursor asks for the whole.
+ */
+function demandOf(request: Request, { revision, tables }: Admitted) {
+  const asked = request.get(MIN_REVISION)
+  if (asked !== undefined && !/^(0|[1-9]\d{0,14})$/.test(asked)) throw headerProblem(MIN_REVISION, NO_REVISION)
+  const patience_ms = asked === undefined ? SHORT_PATIENCE_MS : PATIENCE_MS
+  const suffices = asked === undefined || 'cursor' in request.query ? revision : Number(asked)
+  return suffices < revision
+    ? { revision: suffices, patience_ms, isOlder: true }
+    : { revision, tables, patience_ms, isOlder: false }
 }
 
 /** By which name a page is kept, and the moment it must be of: that at which the gate has admitted the call. */
@@ -248,8 +276,10 @@ async function send(
   else sendJson(response, answer.status, body)
 }
 
-const keyProblem = (message: string): Problem =>
-  new Problem('validation_failed', { fields: { 'Idempotency-Key': [message] }, unknown_fields: [] })
+const headerProblem = (name: string, message: string): Problem =>
+  new Problem('validation_failed', { fields: { [name]: [message] }, unknown_fields: [] })
+
+const keyProblem = (message: string): Problem => headerProblem('Idempotency-Key', message)
 
 function demandedKey(request: Request, response: Response, context: RouteContext): Idempotency {
   const idempotency = idempotencyOf(request, response, context)

@@ -57,7 +57,7 @@ export function createPageCache(capacity_bytes: number): PageCache {
         (sum, bytes) => sum + (bytes?.length ?? 0),
         2 * key.length + OVERHEAD_BYTES,
       )
-      if (size_bytes > capacity_bytes * LARGEST_SHARE) return
+      if (size_bytes > capacity_bytes * LARGEST_SHARE || isOlder(moment, pages.get(key)?.moment)) return
       drop(key)
       const kept = { etag, identity: alone(identity), ...(br && { br: alone(br) }), ...(gzip && { gzip: alone(gzip) }) }
       pages.set(key, { moment, page: kept, size_bytes })
@@ -72,6 +72,9 @@ export function createPageCache(capacity_bytes: number): PageCache {
 
 const isSame = (a: PageMoment, b: PageMoment): boolean =>
   a.revision === b.revision && a.tables === b.tables && a.today === b.today
+
+/** A standby's page does not drive out one that is newer. */
+const isOlder = (a: PageMoment, b: PageMoment | undefined): boolean => b?.tables === a.tables && a.revision < b.revision
 
 /** A small buffer is cut from a block of Node's (8 KiB, since Node 24 64), which lives as long as any of its pieces. */
 function alone(body: Buffer): Buffer {

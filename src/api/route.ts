@@ -22,6 +22,9 @@ import type { Proof } from '#proof/proof.ts'
 import type { Prover } from '#proof/prover.ts'
 import type { Caller } from './authenticate.ts'
 
+/** The revision that suffices to whoever reads (HOME-101). */
+export const MIN_REVISION = 'X-Min-Ledger-Revision'
+
 /** 1 MB (HTTP-7). */
 export const MAX_BODY_BYTES = 1_048_576
 
@@ -83,6 +86,8 @@ export interface ReadRoute<Q = unknown> extends Common {
    * one of them changes. What is in `ops` moves without the ledger.
    */
   readonly ofLedger?: boolean
+  /** The same without being kept: a standby may answer it too, because its revision says how new it is (HOME-100). */
+  readonly fromStandby?: boolean
   /** Codes that it may refuse with, beside those of any read. */
   readonly refusals?: readonly ProblemCode[]
   read(context: ReadContext<Q>): Promise<ReadAnswer | null>

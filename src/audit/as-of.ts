@@ -6,6 +6,7 @@ import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { PersonKeys } from '#ledger/person-keys.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { Reading } from '#ledger/reading.ts'
+import { type ReadsOf, SHORT_PATIENCE_MS } from '#ledger/standby/reads.ts'
 import type { Turns } from '#lib/turns.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { correctionsOf } from './clock-corrections.ts'
@@ -32,6 +33,8 @@ export interface CompanyAsOf {
 
 /** What it takes; each holds a connection, and reads the ledger through another one. */
 export interface AsOfCore extends Ledgers, Reading {
+  /** The ledger is read where a standby has it; rows are on the primary, because a standby has no temporary tables. */
+  readonly readsOf: ReadsOf
   readonly asOf: AsOfBounds
   readonly paymentLinks: PaymentLinks
 }
@@ -86,11 +89,12 @@ async function lookBack<T>(
   work: (asOf: CompanyAsOf) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T | Refusal> {
-  const { pool, store, model, keys } = core
+  const { pool, model, keys } = core
   const head = await headOf(pool, companyId)
   if (head.revision < 0) return refuse('not_found', { company_id: companyId })
   if ('revision' in at && (at.revision < 0 || at.revision > head.revision))
     return invalid('at', `o livro vai da revisão 0 à ${head.revision}`)
+  const { store } = core.readsOf(companyId, { revision: head.revision, patience_ms: SHORT_PATIENCE_MS })
   const corrections = await correctionsOf(pool, companyId)
   const last =
     'revision' in at

@@ -68,6 +68,8 @@ export type Piece =
 
 interface Source extends Reading {
   readonly pool: Pool
+  /** Of the database that knows from where people log in. */
+  readonly logins: () => Pool
 }
 
 const TABLES = { customer: 'customers', supplier: 'suppliers', user: 'users', order: 'orders' } as const
@@ -222,7 +224,7 @@ async function countWebhooks({ pool, companyId, webhooks }: Collecting, revision
 }
 
 async function accessOf(
-  { pool, companyId }: Pick<Collecting, 'pool' | 'companyId'>,
+  { pool, logins, companyId }: Pick<Collecting, 'pool' | 'logins' | 'companyId'>,
   userId: number,
   { email }: { readonly email: string | null },
 ): Promise<Access> {
@@ -234,13 +236,13 @@ async function accessOf(
     'select created_at, last_used_at from ops.sync_tokens where company_id = $1 and user_id = $2 and revoked_at is null order by created_at',
     [companyId, userId],
   )
-  const logins = await pool.query<{ seen_at: string }>(
+  const origins = await logins().query<{ seen_at: string }>(
     'select seen_at from ops.login_origins where account = $1 order by seen_at',
     [email === null ? null : accountOf(email)],
   )
   return {
     sessions: sessions.rows,
     till_tokens: tokens.rows,
-    logins_seen_at: logins.rows.map(({ seen_at }) => seen_at),
+    logins_seen_at: origins.rows.map(({ seen_at }) => seen_at),
   }
 }

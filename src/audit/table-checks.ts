@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { RowDifference, TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
 import { type Repetition, repeat } from '#lib/repeat.ts'
+import { notInMove } from '#postgres/in-move.ts'
 
 /** What compares a company's tables with its ledger (src/service/core.ts). */
 export interface TablesCore {
@@ -67,9 +68,9 @@ export interface TableCheckFigures {
 export async function tableCheckFigures(pool: Pool): Promise<TableCheckFigures> {
   const { rows } = await pool.query<TableCheckFigures>({
     name: 'read_table_check_figures',
-    text: `select (select count(*) from ops.table_checks where not is_equal) as unequal,
+    text: `select (select count(*) from ops.table_checks where not is_equal and ${notInMove('company_id')}) as unequal,
              greatest(0, coalesce(extract(epoch from clock_timestamp() - min(due_at)), 0))::float8 as overdue_seconds
-           from ops.table_checks`,
+           from ops.table_checks where ${notInMove('company_id')}`,
   })
   return rows[0] as TableCheckFigures
 }
@@ -139,13 +140,13 @@ const NOTE_NEW = {
   name: 'note_unchecked_companies',
   text: `insert into table_checks (company_id, due_at)
          select company_id, clock_timestamp() from ledgers l
-         where not exists (select from table_checks c where c.company_id = l.company_id)
+         where l.move is null and not exists (select from table_checks c where c.company_id = l.company_id)
          on conflict do nothing`,
 }
 
 const NEXT_DUE = {
   name: 'next_due_table_check',
-  text: 'select company_id from table_checks where due_at <= now() order by due_at limit 1',
+  text: `select company_id from table_checks where due_at <= now() and ${notInMove('company_id')} order by due_at limit 1`,
 }
 
 const PUT_OFF = {

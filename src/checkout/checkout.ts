@@ -7,7 +7,7 @@ import { Email } from '#domain/text.ts'
 import { limitAnonymousBy, limited } from '#http/middleware/anonymous-callers.ts'
 import { bodyProblem, holdBody, roomOfStrangers, type StrangersBodies } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
-import { type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
+import { interfaceProblems, type LogError } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { Problem } from '#http/problems.ts'
 import type { LiveUpdates } from '#live/updates.ts'
@@ -92,7 +92,7 @@ export function checkout(options: CheckoutOptions): Router {
   serve(router, `${ORDER}/pix`, 'post', 'POST', (request, response) => pay(desk, request, response))
   router.use((_request, _response, next) => next(new Problem('not_found')))
   // The path of a request is a credential, which no log may have.
-  router.use(problemHandler((_, error, id) => options.log('a page for a buyer failed', error, id), answerFailure))
+  router.use(interfaceProblems((_, error, id) => options.log('a page for a buyer failed', error, id), answerFailure))
   return router
 }
 

@@ -114,7 +114,11 @@ export const verbs: Verbs<'company'> = {
       const homes = await context.homes()
       const listed: (CompanyObject & { readonly home?: string })[] = []
       for (const { name, core } of homes) {
-        const { rows } = await core.pool.query<{ doc: CompanyObject }>('select doc from companies order by company_id')
+        // Rows of companies that have moved are there for a while.
+        const { rows } = await core.pool.query<{ doc: CompanyObject }>(
+          `select doc from companies where not exists (
+             select from ops.ledgers l where l.company_id = companies.company_id and l.move in ('left', 'arriving'))`,
+        )
         listed.push(...rows.map(({ doc }) => (homes.length === 1 ? doc : { ...doc, home: name })))
       }
       return listed.sort((a, b) => a.id - b.id)

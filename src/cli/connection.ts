@@ -1,9 +1,8 @@
 import { v7 as uuidv7 } from 'uuid'
 import { type Addresses, addressesOf, type Config, configOf, MAIN, readConfig } from '#config/config.ts'
 import type { Directory } from '#homes/directory.ts'
-import type { Homes } from '#homes/homes.ts'
-import { assertHome, notAdded } from '#homes/identity.ts'
-import { Unavailable } from '#lib/unavailable.ts'
+import { homesIn } from '#homes/homes.ts'
+import type { DirectoryHooks } from '#homes/hooks.ts'
 import { masterKeysOf } from '#master-key/keys.ts'
 import type { Core, CoreOptions } from '#service/core.ts'
 import type { Context, NamedHome } from './verb.ts'
@@ -64,22 +63,6 @@ export function createContext(env: Readonly<Record<string, string | undefined>>)
   }
 }
 
-function homesIn(cores: ReadonlyMap<string, Core>): Homes<Core> {
-  const at = (name: string): Core => {
-    const core = cores.get(name)
-    if (!core) throw new Unavailable(`home ${name} was not opened`)
-    return core
-  }
-  return {
-    names: [...cores.keys()],
-    get main() {
-      return at(MAIN)
-    },
-    at,
-    present: () => [...cores].map(([name, home]) => ({ name, home })),
-  }
-}
-
 async function openDirectoryAt({ databaseUrl }: OpenPostgres): Promise<Directory> {
   const { openDirectory } = await import('#homes/directory.ts')
   return openDirectory({ databaseUrl, log: () => {} })
@@ -115,13 +98,14 @@ export async function openPostgres(config: Config): Promise<OpenPostgres> {
 
 /** Of a home besides `main`, what HOMES says. @throws NotThatHome where it was not added, or is another one */
 async function furtherPlace(config: Config, home: string, directory: Directory): Promise<Addresses> {
+  const { assertHome, notAdded } = await import('#homes/identity.ts')
   const named = config.HOMES?.find(({ name }) => name === home)
   if (!named || !(await directory.homes()).some(({ name }) => name === home)) throw notAdded(home)
   await assertHome(named.url, { name: home })
   return addressesOf(config, named)
 }
 
-interface Opening extends Omit<OpenPostgres, 'stop'>, Partial<Pick<CoreOptions, 'register' | 'reserve'>> {
+interface Opening extends Omit<OpenPostgres, 'stop'>, Partial<DirectoryHooks> {
   readonly config: Config
   readonly masterKeys: CoreOptions['masterKeys']
   readonly upgrades: boolean
@@ -132,7 +116,7 @@ interface Opened {
   close(): Promise<void>
 }
 
-async function open({ config, databaseUrl, ownerUrl, ...options }: Opening): Promise<Opened> {
+async function open({ config, databaseUrl, ownerUrl, onForgotten, ...options }: Opening): Promise<Opened> {
   const [{ coreSettings, openCore }, { createForgottenList }] = await Promise.all([
     import('#service/core.ts'),
     import('#wiping/forgotten-list.ts'),
@@ -150,8 +134,9 @@ async function open({ config, databaseUrl, ownerUrl, ...options }: Opening): Pro
     // A failure reaches the verb as well, and is told from there.
     log: () => {},
     onOutdated: () => {},
-    onForgotten: () => {
+    onForgotten(former) {
       hasForgotten = true
+      onForgotten?.(former)
     },
   })
   return {

@@ -1,27 +1,61 @@
+import { type Addresses, addressesOf, MAIN } from '#config/config.ts'
+import { identityOf } from '#homes/identity.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { assertLeast, roleOf } from '#postgres/privileges.ts'
 import { openPostgres } from './connection.ts'
 import type { Verbs } from './verb.ts'
 
+interface Prepared {
+  readonly home?: string
+  readonly role: string
+  /** What that role could do and should not. */
+  readonly excess: string
+}
+
+async function prepare({ databaseUrl, ownerUrl }: Addresses): Promise<Prepared> {
+  const pool = createPool(databaseUrl, { max: 1, application_name: 'tillbook command' })
+  try {
+    await migrateAsOwner({ pool, databaseUrl, ownerUrl })
+    let excess: readonly string[] = []
+    const onExcess = (found: readonly string[]) => {
+      excess = found
+    }
+    await assertLeast(pool, { onExcess })
+    return { role: await roleOf(pool), excess: excess.join(', ') }
+  } finally {
+    await pool.end()
+  }
+}
+
+/** A database that was not added is left as it is: `home add` prepares it. */
+async function isAdded({ databaseUrl }: Addresses): Promise<boolean> {
+  const pool = createPool(databaseUrl, { max: 1, application_name: 'tillbook command' })
+  try {
+    const identity = await identityOf(pool)
+    return identity !== null && identity.name !== MAIN
+  } finally {
+    await pool.end()
+  }
+}
+
 export const verbs: Verbs<'database'> = {
   'database prepare': {
     async run({ config }) {
-      const { databaseUrl, ownerUrl, stop } = await openPostgres(config)
-      const pool = createPool(databaseUrl, { max: 1, application_name: 'tillbook command' })
+      const { stop, ...addresses } = await openPostgres(config)
       try {
-        await migrateAsOwner({ pool, databaseUrl, ownerUrl })
-        let excess: readonly string[] = []
-        const onExcess = (found: readonly string[]) => {
-          excess = found
+        const main = await prepare(addresses)
+        if (!config.HOMES) return main
+        const prepared: Prepared[] = [{ home: MAIN, ...main }]
+        for (const named of config.HOMES) {
+          const further = addressesOf(config, named)
+          if (await isAdded(further)) prepared.push({ home: named.name, ...(await prepare(further)) })
         }
-        await assertLeast(pool, { onExcess })
-        return { role: await roleOf(pool), excess: excess.join(', ') }
+        return prepared
       } finally {
-        await pool.end()
         await stop()
       }
     },
-    isBad: (result) => (result as { excess: string }).excess !== '',
+    isBad: (result) => [result as Prepared].flat().some(({ excess }) => excess !== ''),
   },
 }

@@ -1,7 +1,5 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { type Config, SANDBOX_URL } from '#config/config.ts'
-import type { DemoAccess } from '#demo/companies/access.ts'
+import { type DemoAccess, demoCompany } from '#demo/companies/access.ts'
 import { startSandbox } from '#demo/provider-sandbox/server.ts'
 import { type Answer, createNarrator, type Narrator } from '#demo/tour/narrator.ts'
 import { tellOrder } from '#demo/tour/order.ts'
@@ -49,14 +47,6 @@ async function withSandbox(
   } finally {
     await sandbox.close()
   }
-}
-
-async function demoCompany({ DATA_DIR }: Config): Promise<DemoAccess> {
-  const file = join(DATA_DIR, 'demo.json')
-  const text = await readFile(file, 'utf8').catch(() => {
-    throw new Error(`${file} is not there: start the service with its demo data first (npm start)`)
-  })
-  return JSON.parse(text).companies[0]
 }
 
 /** One item, one sale, and everything that may happen to it. */

@@ -1,8 +1,12 @@
-import { addressesOf, MAIN } from '#config/config.ts'
+import { addressesOf } from '#config/config.ts'
 import { refuse } from '#domain/refusal.ts'
 import type { HomeFigures } from '#homes/directory.ts'
+import { homesIn } from '#homes/homes.ts'
 import { prepareHome } from '#homes/prepare.ts'
+import { sweepDirectory } from '#homes/sweep.ts'
 import { masterKeysOf } from '#master-key/keys.ts'
+import { openKeyRing } from '#proof/key-ring.ts'
+import { sealingOf } from './ledger-seal.ts'
 import { type Context, Refused, type Verbs } from './verb.ts'
 
 /** A home of the directory by its name. @throws Refused */
@@ -19,15 +23,24 @@ export const verbs: Verbs<'home'> = {
       const { config } = context
       const named = config.HOMES?.find((each) => each.name === name)
       if (!named) throw new Refused(refuse('not_found', { home: name, setting: 'HOMES' }))
-      const [{ pool: giver }, directory] = [await context.core(), await context.directory()]
+      const [main, directory] = [await context.core(), await context.directory()]
+      // All homes sign with one key: the first is made here, where nothing was sealed yet.
+      await openKeyRing(sealingOf(main))
       let excess: readonly string[] = []
       const onExcess = (found: readonly string[]) => {
         excess = found
       }
-      await prepareHome({ name, giver, ...addressesOf(config, named), masterKeys: masterKeysOf(config), onExcess })
-      // What is served already is found through the directory from the first moment on.
-      await directory.addHome(MAIN)
+      await prepareHome({
+        name,
+        giver: main.pool,
+        ...addressesOf(config, named),
+        masterKeys: masterKeysOf(config),
+        onExcess,
+      })
       await directory.addHome(name)
+      const homes = homesIn(new Map((await context.homes()).map((home) => [home.name, home.core])))
+      // What is there already is found through the directory from now on.
+      await sweepDirectory({ directory, homes, log: () => {} })
       return { ...(await homeNamed(context, name)), excess: excess.join(', ') }
     },
     isBad: (result) => (result as { excess: string }).excess !== '',

@@ -6,7 +6,7 @@ import { CopyDiffers, copyLedgers } from '#ledger/stores/copy.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { installationIdOf } from '#proof/installation.ts'
 import { claimStore } from '#proof/store-claim.ts'
-import { Refused, type Verbs } from './verb.ts'
+import { inEachHome, Refused, type Verbs } from './verb.ts'
 
 export const verbs: Verbs<'ledger copy'> = {
   'ledger copy': {
@@ -15,9 +15,9 @@ export const verbs: Verbs<'ledger copy'> = {
       try {
         // Before anything is opened or copied: a mistyped address should not cost a start.
         await target.ping()
-        const { store, pool } = await context.core()
-        const report = await copyLedgers(store, target, { onStream: tellStream })
-        await claim(target, pool)
+        const homes = await context.homes()
+        const report = await inEachHome(homes, ({ store }) => copyLedgers(store, target, { onStream: tellStream }))
+        await claim(target, (await context.core()).pool)
         return report
       } catch (error) {
         throw refusalOf(error) ?? error

@@ -17,6 +17,10 @@ const POSTGRES = 'postgres'
 export const verbs: Verbs<'ledger reseal'> = {
   'ledger reseal': {
     async run(context, flags) {
+      if (context.config.HOMES)
+        throw new Refused(
+          invalid('to', 'os livros da versão 0.1 se regravam antes de haver outras casas: retire HOMES'),
+        )
       if (flags['drop-old'] !== undefined) return dropOld(context)
       const { EVENTSTORE_URL } = context.config
       const to = flags.to ?? (EVENTSTORE_URL === undefined ? POSTGRES : undefined)

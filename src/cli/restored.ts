@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { RestoreInput } from '#commands/companies.ts'
 import { configOf, MAIN } from '#config/config.ts'
 import { invalid } from '#domain/refusal.ts'
+import { installationIdOf } from '#proof/installation.ts'
 import { WrongSealKey } from '#proof/key-ring.ts'
 import { CannotRestore, restore } from '#proof/restore.ts'
 import { SealAltered } from '#proof/seals-kept.ts'
@@ -29,7 +30,10 @@ export const verbs: Verbs<'restored'> = {
         asOwner: core.asOwner,
       }
       try {
-        return accepted(await restore({ ...place, newId: uuidv7, newInstallationId: randomUUID }, said))
+        // Homes are of one installation, copies of them too: that of `main` is recorded first.
+        const isFurther = flags.home !== undefined && flags.home !== MAIN
+        const copyId = isFurther ? await installationIdOf((await context.core()).pool) : randomUUID()
+        return accepted(await restore({ ...place, newId: uuidv7, newInstallationId: () => copyId }, said))
       } catch (error) {
         if (error instanceof SealAltered || error instanceof WrongSealKey)
           throw new Refused(invalid('seal-key', error.message))

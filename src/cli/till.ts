@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
 import { z } from 'zod'
 import { type Config, webAddress } from '#config/config.ts'
-import { type DemoAccess, readDemoFile } from '#demo/companies/access.ts'
+import { demoCompany } from '#demo/companies/access.ts'
 import { createLine } from '#demo/till/line.ts'
 import { openQueue } from '#demo/till/sale.ts'
 import { type Credentials, createSession } from '#demo/till/session.ts'
@@ -35,15 +34,12 @@ export const verbs: Verbs<'till'> = {
 
 /** Those given, or those of the first demonstration company. */
 async function credentialsOf(
-  { DATA_DIR }: Config,
+  config: Config,
   { email, password }: { readonly email?: string | undefined; readonly password?: string | undefined },
 ): Promise<Credentials> {
   if (email !== undefined && password !== undefined) return { email, password }
   if (email !== undefined || password !== undefined) {
     throw new Refused(invalid(email === undefined ? 'email' : 'password', 'é obrigatório com o outro'))
   }
-  const file = join(DATA_DIR, 'demo.json')
-  const user: DemoAccess['user'] | undefined = (await readDemoFile(file))?.companies[0]?.user
-  if (!user) throw new Error(`${file} is not there: start the service with its demo data first (npm start)`)
-  return user
+  return (await demoCompany(config)).user
 }

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { secretOf } from '#master-key/keys.ts'
+import { leadsToPrimary } from '#postgres/hosts.ts'
 
 /** A setting that cannot be understood; the message is for whoever starts the service. */
 export class WrongSetting extends Error {
@@ -57,7 +58,19 @@ const witnesses = z
 const databaseUrl = z
   .string()
   .regex(/^postgres(ql)?:\/\//)
-  .describe('a URL like postgres://user:password@host:5432/database')
+  .refine(isOfPrimary)
+  .describe(
+    'a URL like postgres://user:password@host:5432/database, several hosts with commas, target_session_attrs read-write or primary',
+  )
+
+/** Whatever is written there must not reach a standby. */
+function isOfPrimary(url: string): boolean {
+  try {
+    return leadsToPrimary(url)
+  } catch {
+    return false
+  }
+}
 
 /** The home of `DATABASE_URL`. */
 export const MAIN = 'main'
@@ -83,8 +96,35 @@ const namedUrls = z
     }),
   )
   .refine((all) => isDistinct(all.map(({ name }) => name)) && isDistinct(all.map(({ url }) => url)))
+  .refine((all) => all.every(({ url }) => isOfPrimary(url)))
   .describe(
     'homes with commas, like "north=postgres://…,south=postgres://…", each name (a-z, 0-9, hyphens; not main) and each URL once',
+  )
+
+/** The standbys of each home, by its name. */
+export type ReadUrls = Readonly<Record<string, readonly string[]>>
+
+const NEXT_READ_URL = /,\s*(?=(?:[^,=]*=)?postgres)/
+const READ_URL = /^(?:([a-z][a-z0-9-]{0,30})=)?(postgres(?:ql)?:\/\/.+)$/s
+/** What is known of a server holds for no other: a URL with several hosts would be any of them. */
+const ONE_HOST = /^postgres(?:ql)?:\/\/[^,/?|]+(?:[/?][^|]*)?$/s
+
+const readUrls = z
+  .string()
+  .transform((text, context): ReadUrls => {
+    const homes: Record<string, readonly string[]> = {}
+    for (const each of text.split(NEXT_READ_URL)) {
+      const [, name = MAIN, list = ''] = READ_URL.exec(each.trim()) ?? []
+      const urls = list.split('|').map((url) => url.trim())
+      if (!urls.every((url) => ONE_HOST.test(url)) || Object.hasOwn(homes, name))
+        context.addIssue('these are no standbys')
+      homes[name] = urls
+    }
+    return homes
+  })
+  .refine((homes) => isDistinct(Object.values(homes).flat()))
+  .describe(
+    'standbys by home, like "main=postgres://…|postgres://…,south=postgres://…" or one URL alone for main, each home and each URL once, one host in each URL',
   )
 
 const isDistinct = (all: readonly string[]): boolean => new Set(all).size === all.length
@@ -211,6 +251,10 @@ const settings = z.object({
   HOMES: namedUrls.optional(),
   /** The same databases as their owners. */
   HOMES_OWNER_URLS: namedUrls.optional(),
+  /** Standbys that reads may go to, by home. */
+  READ_URLS: readUrls.optional(),
+  /** Milliseconds by which a standby may be behind its primary; one that is further behind is not read from. */
+  READ_MAX_LAG_MS: integer(1, 3_600_000).default(5_000),
   /** A Postgres that may lose what it has committed, should its machine crash, is good enough. */
   ALLOW_UNDURABLE_POSTGRES: flag.default(false),
   /** An EventStoreDB (or KurrentDB) that keeps the ledgers, instead of the Postgres of the read model. */
@@ -337,17 +381,26 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
 
 /** What says nothing without the other. */
 const GO_WITH = [
+  ['READ_URLS', 'DATABASE_URL'],
   ['SEAL_TSA_CA_FILE', 'SEAL_TSA_URL'],
   ['SEAL_PUSH_TOKEN', 'SEAL_PUSH_URL'],
 ] as const
 
 /** @throws WrongSetting */
-function assertHomes({ DATABASE_URL, HOMES = [], HOMES_OWNER_URLS = [] }: z.infer<typeof settings>): void {
+function assertHomes({
+  DATABASE_URL,
+  HOMES = [],
+  HOMES_OWNER_URLS = [],
+  READ_URLS = {},
+}: z.infer<typeof settings>): void {
   const isMain = HOMES.find(({ url }) => url === DATABASE_URL)
   if (isMain) throw new WrongSetting(`HOMES has the database of DATABASE_URL, which is ${MAIN}, as ${isMain.name}`)
   for (const { name } of HOMES_OWNER_URLS)
     if (!HOMES.some((home) => home.name === name))
       throw new WrongSetting(`HOMES_OWNER_URLS has ${name}, which HOMES has not`)
+  for (const name of Object.keys(READ_URLS))
+    if (name !== MAIN && !HOMES.some((home) => home.name === name))
+      throw new WrongSetting(`READ_URLS has ${name}, which HOMES has not`)
 }
 
 function expectation(name: string): string {
@@ -378,4 +431,11 @@ export const addressesOf = ({ HOMES_OWNER_URLS = [] }: Config, { name, url }: Na
 
 /** The settings of a home: what belongs to it on this machine is in a folder of its own. */
 export const configOf = (config: Config, home: string): Config =>
-  home === MAIN ? config : { ...config, DATA_DIR: join(config.DATA_DIR, 'homes', home), SEED_DEMO: false }
+  home === MAIN
+    ? config
+    : {
+        ...config,
+        DATA_DIR: join(config.DATA_DIR, 'homes', home),
+        READ_URLS: { [MAIN]: config.READ_URLS?.[home] ?? [] },
+        SEED_DEMO: false,
+      }

@@ -7,7 +7,9 @@ import { createSessions, type Sessions } from '#access/sessions.ts'
 import { createTokens, type Tokens } from '#access/sync-access.ts'
 import { MAIN } from '#config/config.ts'
 import type { Writer } from '#ledger/write/writer.ts'
+import { Moved } from '#lib/moved.ts'
 import type { Mailer } from '#mail/mailer.ts'
+import type { Directory } from './directory.ts'
 import type { EntryKind } from './entries.ts'
 import type { Homes } from './homes.ts'
 import { peopleOverHomes } from './people.ts'
@@ -37,7 +39,7 @@ interface AccessOptions extends Persons {
 
 /** The same interfaces as of one home (HOME-25). What is known nowhere is looked for in `main`, as there (HOME-4). */
 export function accessOverHomes(options: AccessOptions): Access {
-  const { directory, homes, mailer, publicUrl, log } = options
+  const { homes, mailer, publicUrl, log } = options
   const people = peopleOverHomes(options)
   const login = createLogin(homes.main.pool, people)
   const made = new WeakMap<object, HomeAccess>()
@@ -60,56 +62,110 @@ export function accessOverHomes(options: AccessOptions): Access {
     return access
   }
 
-  const ofCompany = async (companyId: number) => at((await directory.homeOf(companyId)) ?? MAIN)
-  const ofKey = async (kind: EntryKind, hash: Buffer | null) =>
-    at((hash && (await directory.find(kind, hash))[0]?.home) ?? MAIN)
-
-  /** What has ended is swept as well: nobody waits for the directory. */
-  const release = (kind: EntryKind, key: Buffer, companyId: number) =>
-    directory
-      .release([{ kind, key, companyId }])
-      .catch((error) => log('what has ended is in the directory still', error))
-
+  const routes = createRoutes(options, at)
   const writer: Writer = {
-    run: async (request) => (await ofCompany(request.companyId)).writer.run(request),
+    run: (request) => routes.ofCompany(request.companyId, (home) => home.writer.run(request)),
     idle: async () => {
       await Promise.all(homes.present().map(({ home }) => home.writer.idle()))
     },
   }
-
   return {
     login,
-    sessions: {
-      issue: async (holder) => (await ofCompany(holder.companyId)).sessions.issue(holder),
-      find: async (token) => (await ofKey('session', PANEL_TOKENS.hashOf(token))).sessions.find(token),
-      isLive: async (token) => (await ofKey('session', PANEL_TOKENS.hashOf(token))).sessions.isLive(token),
-      async revoke(session) {
-        const { sessionHash } = session
-        const [place] = await directory.find('session', sessionHash)
-        await at(place?.home ?? MAIN).sessions.revoke(session)
-        if (place) await release('session', sessionHash, place.companyId)
-      },
-    },
-    tokens: {
-      issue: async (holder) => (await ofCompany(holder.companyId)).tokens.issue(holder),
-      find: async (token) => (await ofKey('sync_token', TILL_TOKENS.hashOf(token))).tokens.find(token),
-      async renew(session) {
-        const renewed = await (await ofCompany(session.companyId)).tokens.renew(session)
-        if (renewed) await release('sync_token', session.tokenHash, session.companyId)
-        return renewed
-      },
-      async revoke(session) {
-        await (await ofCompany(session.companyId)).tokens.revoke(session)
-        await release('sync_token', session.tokenHash, session.companyId)
-      },
-    },
-    invitations: {
-      create: () => at(MAIN).invitations.create(),
-      send: async (invitation, to) => (await ofCompany(to.companyId)).invitations.send(invitation, to),
-      find: async (token) => (await ofKey('invitation', INVITATION_TOKENS.hashOf(token))).invitations.find(token),
-      accept: async (token, password, from) =>
-        (await ofKey('invitation', INVITATION_TOKENS.hashOf(token))).invitations.accept(token, password, from),
-    },
+    sessions: sessionsOver(routes),
+    tokens: tokensOver(routes),
+    invitations: invitationsOver(routes, at),
     passwordLinks: createPasswordLinks({ pool: homes.main.pool, writer, login, mailer, publicUrl, log }),
+  }
+}
+
+/** Where something is done. */
+interface Routes {
+  ofCompany<T>(companyId: number, work: (home: HomeAccess) => Promise<T>): Promise<T>
+  /** Null: a token that can be none of its kind. */
+  ofKey<T>(kind: EntryKind, hash: Buffer | null, work: (home: HomeAccess) => Promise<T>): Promise<T>
+  /** What has ended is swept as well: nobody waits for the directory, or fails with it. */
+  release(kind: EntryKind, key: Buffer): Promise<void>
+}
+
+function createRoutes({ directory, log }: AccessOptions, at: (home: string) => HomeAccess): Routes {
+  /** A home that says that the company has moved has done nothing, and is believed once. */
+  async function following<T>(find: () => Promise<string | null>, work: (home: HomeAccess) => Promise<T>): Promise<T> {
+    try {
+      return await work(at((await find()) ?? MAIN))
+    } catch (error) {
+      if (!(error instanceof Moved)) throw error
+      directory.forget(error.companyId)
+      return work(at((await find()) ?? MAIN))
+    }
+  }
+  return {
+    ofCompany: (companyId, work) => following(() => directory.homeOf(companyId), work),
+    ofKey: (kind, hash, work) =>
+      following(async () => (hash && (await directory.find(kind, hash))[0]?.home) ?? null, work),
+    async release(kind, key) {
+      try {
+        const places = await directory.find(kind, key)
+        await directory.release(places.map(({ companyId }) => ({ kind, key, companyId })))
+      } catch (error) {
+        log('what has ended is in the directory still', error)
+      }
+    },
+  }
+}
+
+const sessionsOver = ({ ofCompany, ofKey, release }: Routes): Sessions => ({
+  issue: (holder) => ofCompany(holder.companyId, ({ sessions }) => sessions.issue(holder)),
+  find: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.find(token)),
+  isLive: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.isLive(token)),
+  async revoke(session) {
+    await ofKey('session', session.sessionHash, ({ sessions }) => sessions.revoke(session))
+    await release('session', session.sessionHash)
+  },
+})
+
+const tokensOver = ({ ofCompany, ofKey, release }: Routes): Tokens => ({
+  issue: (holder) => ofCompany(holder.companyId, ({ tokens }) => tokens.issue(holder)),
+  find: (token) => ofKey('sync_token', TILL_TOKENS.hashOf(token), ({ tokens }) => tokens.find(token)),
+  async renew(session) {
+    const renewed = await ofCompany(session.companyId, ({ tokens }) => tokens.renew(session))
+    if (renewed) await release('sync_token', session.tokenHash)
+    return renewed
+  },
+  async revoke(session) {
+    await ofCompany(session.companyId, ({ tokens }) => tokens.revoke(session))
+    await release('sync_token', session.tokenHash)
+  },
+})
+
+function invitationsOver({ ofCompany, ofKey }: Routes, at: (home: string) => HomeAccess): Invitations {
+  const hashOf = INVITATION_TOKENS.hashOf
+  return {
+    create: () => at(MAIN).invitations.create(),
+    send: (invitation, to) => ofCompany(to.companyId, ({ invitations }) => invitations.send(invitation, to)),
+    find: (token) => ofKey('invitation', hashOf(token), ({ invitations }) => invitations.find(token)),
+    accept: (token, password, from) =>
+      ofKey('invitation', hashOf(token), ({ invitations }) => invitations.accept(token, password, from)),
+  }
+}
+
+/**
+ * The same for the interfaces of one home, which show what is there: whose company lives elsewhere by now is `Moved`, not somebody
+ * whose data are looked for in the wrong place (HOME-29).
+ */
+export function accessIn(home: string, access: Access, directory: Pick<Directory, 'homeOf' | 'find'>): Access {
+  async function here<T extends { readonly companyId: number }>(session: T | null): Promise<T | null> {
+    if (session && ((await directory.homeOf(session.companyId)) ?? MAIN) !== home) throw new Moved(session.companyId)
+    return session
+  }
+  async function isLive(token: string): Promise<boolean> {
+    const hash = PANEL_TOKENS.hashOf(token)
+    const [place] = hash ? await directory.find('session', hash) : []
+    if (place && place.home !== home) throw new Moved(place.companyId)
+    return access.sessions.isLive(token)
+  }
+  return {
+    ...access,
+    sessions: { ...access.sessions, isLive, find: async (token) => here(await access.sessions.find(token)) },
+    tokens: { ...access.tokens, find: async (token) => here(await access.tokens.find(token)) },
   }
 }

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { accountOf } from '#access/login-limits.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { listen } from '#postgres/listener.ts'
+import { isOutage } from '#postgres/outage.ts'
 import { createPool } from '#postgres/pool.ts'
 import {
   bytesOf,
@@ -49,6 +50,8 @@ export interface Directory {
   drain(name: string, draining: boolean): Promise<void>
   /** Asks anew where a company lives, and what it is found by, before anybody is told of it again. */
   forget(companyId: number): void
+  /** The same for the sessions and tokens of an account (`accountOf`). */
+  forgetAccount(account: Buffer): void
   /** Connections to `main` whose waits are short. */
   readonly pool: Pool
   /** Whether the last look-up was answered. */
@@ -63,6 +66,8 @@ export const DIRECTORY_CHANNEL = 'tillbook_directory'
 const CONNECTIONS = 4
 /** Calls wait for it. */
 const TIMEOUT_MS = 2_000
+/** What has just failed is not asked again before. */
+const PAUSE_MS = 1_000
 /** Keys whose companies are kept in memory: some 30 MB. */
 const KEPT = 100_000
 
@@ -95,13 +100,26 @@ export function openDirectory({ databaseUrl, log, now = () => performance.now() 
       log('changes of the directory cannot be heard', error)
     },
   })
+  let failedAt = Number.NEGATIVE_INFINITY
+  /** Whoever writes holds locks: nobody waits for what has just failed. A refusal is passed on. @throws Taken, Unavailable */
+  async function asking<T>(ask: () => Promise<T>): Promise<T> {
+    if (now() - failedAt < PAUSE_MS) throw new Unavailable('the directory cannot be asked')
+    try {
+      return await ask()
+    } catch (error) {
+      if (error instanceof Taken) throw error
+      if (isOutage(error)) failedAt = now()
+      throw new Unavailable('the directory cannot be asked', { cause: error })
+    }
+  }
   const query = <R extends object>(statement: { name: string; text: string }, values: readonly unknown[]) =>
-    asking(pool.query<R & Record<string, unknown>>({ ...statement, values: [...values] }))
+    asking(() => pool.query<R & Record<string, unknown>>({ ...statement, values: [...values] }))
 
   return {
     pool,
     isUp: lookUps.isUp,
     forget: (companyId) => lookUps.drop({ companyId }),
+    forgetAccount: (account) => lookUps.drop({ account: account.toString('base64') }),
     async homeOf(companyId) {
       const [found] = await lookUps.find(`company ${companyId}`)
       return found?.home ?? null
@@ -111,7 +129,7 @@ export function openDirectory({ databaseUrl, log, now = () => performance.now() 
       return kind === 'email' ? lookUps.ask(text) : lookUps.find(text)
     },
     async reserve(entries) {
-      if (entries.length > 0) await asking(reserve(pool, entries))
+      if (entries.length > 0) await asking(() => reserve(pool, entries))
     },
     async reserveLogin({ kind, key, companyId, email, generation }) {
       await query(RESERVE_LOGIN, [kind, bytesOf(key), companyId, accountOf(email), email, generation])
@@ -150,16 +168,6 @@ function hear(payload: string | null, lookUps: ReturnType<typeof createLookUps>)
   if (what === 'company') lookUps.drop({ companyId: Number(which) })
   else if (what === 'account') lookUps.drop({ account: which })
   else lookUps.doubt()
-}
-
-/** A refusal is passed on; everything else means that the directory could not be asked. */
-async function asking<T>(answer: Promise<T>): Promise<T> {
-  try {
-    return await answer
-  } catch (error) {
-    if (error instanceof Taken) throw error
-    throw new Unavailable('the directory cannot be asked', { cause: error })
-  }
 }
 
 const REGISTER = {

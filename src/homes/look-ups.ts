@@ -79,7 +79,7 @@ async function withPatience(newer: Promise<readonly Found[]>, known: readonly Fo
 
 /**
  * Look-ups by a statement for all that wait, one at a time: made-up keys, which are never kept, take a place in it and no
- * connection. Kept is what was found, the longest unasked goes first.
+ * connection (HOME-21). Kept is what was found, the longest unasked goes first.
  */
 export function createLookUps({ ask, kept: room, now }: LookUpOptions): LookUps {
   const kept = new Map<string, Kept>()

@@ -2,7 +2,6 @@ import type { Pool } from 'pg'
 import { hashPassword } from '#access/passwords.ts'
 import { type Membership, membershipsIn, type People } from '#access/people.ts'
 import { MAIN } from '#config/config.ts'
-
 import { decidePassword, findPerson, type Persons, wipeFormer } from './persons.ts'
 
 type Database = { readonly pool: Pool }
@@ -78,7 +77,7 @@ const byName = (a: Membership, b: Membership): number =>
   NAMES.compare(a.companyName, b.companyName) || a.holder.companyId - b.holder.companyId
 
 interface StandingOfAddress {
-  /** Somebody of the address was in a company: another password than an invitation's counts (decision 49). */
+  /** Somebody of the address was in a company: another password than an invitation's counts. */
   readonly was_member: boolean
   readonly is_known: boolean
 }

@@ -30,8 +30,7 @@ export async function decidePassword({ directory }: Pick<Persons, 'directory'>, 
   try {
     return await inTransaction(directory.pool, async (tx) => {
       const { rows } = await tx.query<Person>(DECIDE, [email, password_hash, generation])
-      if (generation === 0 || rows.length === 0)
-        return rows[0] ?? (await tx.query<Person>(FIND, [email])).rows[0] ?? person
+      if (rows.length === 0) return (await tx.query<Person>(FIND, [email])).rows[0] ?? person
       // Whoever was about to hand out another one was waited for.
       await tx.query(END_LOGINS, [account])
       await tx.query(TELL, [DIRECTORY_CHANNEL, accountText(account)])
@@ -39,6 +38,8 @@ export async function decidePassword({ directory }: Pick<Persons, 'directory'>, 
     })
   } catch (error) {
     throw new Unavailable('the directory cannot be asked', { cause: error })
+  } finally {
+    directory.forgetAccount(account)
   }
 }
 

@@ -36,15 +36,16 @@ export function createReserve(over: Persons, home: string): Reserve {
 }
 
 async function reserveEntries({ directory }: Persons, rows: readonly ReservedRow[]): Promise<void> {
-  const named = rows.flatMap(({ table, row }) => {
-    const entry = entryOf(table, row)
+  const named = rows.flatMap(({ table, row, isNew }) => {
+    // Addresses stay as they are: whoever is renamed or shut out waits for no directory.
+    const entry = table !== users || isNew ? entryOf(table, row) : null
     return entry ? [{ row, entry }] : []
   })
   try {
     await directory.reserve(named.map(({ entry }) => entry))
   } catch (error) {
-    const taken = error instanceof Taken && named.find(({ entry }) => entry === error.entry)
-    if (!taken || taken.entry.kind !== 'store_alias') throw error
+    const taken = error instanceof Taken ? named.find(({ entry }) => entry === error.entry) : undefined
+    if (taken?.entry.kind !== 'store_alias') throw error
     // As one that is taken in the same home (STORE-1): nobody learns whose it is, or where.
     throw new NameTaken(taken.row, refuse('duplicate_resource', { field: 'alias' }))
   }

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { type IdKind, isIdKind } from '#domain/record-kinds.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { type Envelope, GENESIS_HASH } from './envelope.ts'
+import { type Move, refusalToWrite } from './move.ts'
 import type { Statement, Transaction } from './transaction.ts'
 
 /** The highest id of each kind that a company has given out; a kind of which it has none is missing. */
@@ -15,6 +16,7 @@ interface LedgerRow {
   hash: string
   last_recorded_at: string | null
   ids: Ids
+  move: Move | null
 }
 
 /** A company's ledger while a unit of work decides on it. */
@@ -28,6 +30,8 @@ export interface OpenLedger {
   ids: Ids
   /** Time of the last event where it lies ahead of the clock, which events would be stamped with for as long; else null. */
   aheadUntil: string | null
+  /** Why nothing is recorded now, as while the company moves; else null. */
+  readonly closed: Unavailable | null
   /** Postgres's clock when the ledger was locked. */
   readonly now: string
   /** Reactors have seen everything up to it. */
@@ -53,7 +57,7 @@ const EPOCH = '1970-01-01T00:00:00.000Z'
 
 const lockLedgers = {
   name: 'lock_ledgers',
-  text: `select company_id, revision, reacted_revision, hash, last_recorded_at, ids from ledgers
+  text: `select company_id, revision, reacted_revision, hash, last_recorded_at, ids, move from ledgers
          where company_id = any($1::bigint[]) order by company_id for update`,
 }
 
@@ -108,6 +112,7 @@ export function open(row: LedgerRow, now: string): OpenLedger {
     lastRecordedAt: now > last ? now : last,
     ids: row.ids,
     aheadUntil: aheadUntil(last, now),
+    closed: refusalToWrite(row.company_id, row.move),
     now,
     reactedRevision: row.reacted_revision,
     hasReacted: false,
@@ -177,7 +182,7 @@ async function countAhead(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ count: number }>({
     name: 'count_ledgers_ahead',
     text: `select count(*)::int as count from ops.ledgers
-           where last_recorded_at > clock_timestamp() + make_interval(secs => ${AHEAD_MS / 1000})`,
+           where move is null and last_recorded_at > clock_timestamp() + make_interval(secs => ${AHEAD_MS / 1000})`,
   })
   return rows[0]?.count ?? 0
 }

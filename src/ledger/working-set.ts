@@ -46,8 +46,8 @@ export interface WorkingSet {
   absent(companyId: number, refs: readonly AnyRef[]): void
   /** Sends one statement per table and key for all that is wanted; the rows are there when the promises have settled. */
   load(tx: Transaction): Promise<void>[]
-  /** Rows of a table that were put or added. */
-  changedOf<R>(table: Table<R>): readonly Readonly<R>[]
+  /** Rows of a table that were put or added, and whether they are known to be new to it. */
+  changedOf<R>(table: Table<R>): readonly { readonly row: Readonly<R>; readonly isNew: boolean }[]
   /** Sends one upsert per changed table, rows in key order. */
   flush(tx: Transaction): Promise<unknown>[]
   /** As `flush`, but copies rows that are new to their table: far cheaper for thousands of them, dearer for a few. */
@@ -124,8 +124,9 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
       }
     },
     changedOf<R>({ name }: Table<R>) {
-      const state = states.get(name)
-      return state ? ([...state.changed.values(), ...state.added.values()] as R[]) : []
+      const { changed = new Map(), added = new Map() } = states.get(name) ?? {}
+      const of = (rows: Iterable<Row>, isNew: boolean) => [...rows].map((row) => ({ row: row as R, isNew }))
+      return [...of(changed.values(), false), ...of(added.values(), true)]
     },
     load: (tx) => [...states.values()].flatMap((state) => loadTable(tx, state, vault)),
     flush(tx) {

@@ -11,7 +11,7 @@ export interface LedgerPosition {
   readonly revision: number
 }
 
-/** Sent where there are more companies than fit: whoever waits for any of them has to look. */
+/** Sent where there are more companies than fit, or one has moved: whoever waits for any of them has to look. */
 export const TOO_MANY = '*'
 
 /** A message may have 7,999 bytes, and a company takes 34 at the most. */

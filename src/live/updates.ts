@@ -11,7 +11,7 @@ const SUBSCRIBERS = 5_000
 interface Subscriber {
   /** The ledger has come to this revision; many may be told as one. */
   moved(revision: number): void
-  /** Nothing more will be told: the process is stopping. */
+  /** Nothing more will be told: the process is stopping, or the company lives elsewhere. */
   ended(): void
 }
 
@@ -55,11 +55,21 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
     }
   }
 
+  /** Pages ask again, and are followed where the company lives. */
+  function endOf(companyId: number): void {
+    const subscriptions = companies.get(companyId) ?? new Set()
+    companies.delete(companyId)
+    count -= subscriptions.size
+    for (const { subscriber } of [...subscriptions]) subscriber.ended()
+    subscriptions.clear()
+  }
+
   async function look(companyIds: readonly number[]): Promise<void> {
     if (companyIds.length === 0) return
     try {
-      const { rows } = await pool.query<LedgerPosition>({ ...LOOK, values: [companyIds] })
-      publish(rows)
+      const { rows } = await pool.query<Looked>({ ...LOOK, values: [companyIds] })
+      publish(rows.filter(({ isElsewhere }) => !isElsewhere))
+      for (const { companyId, isElsewhere } of rows) if (isElsewhere) endOf(companyId)
     } catch (error) {
       onError(error)
     }
@@ -102,7 +112,12 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
   }
 }
 
+interface Looked extends LedgerPosition {
+  readonly isElsewhere: boolean
+}
+
 const LOOK = {
   name: 'look_at_ledgers',
-  text: `select company_id as "companyId", revision from ops.ledgers where company_id = any($1::bigint[])`,
+  text: `select company_id as "companyId", revision, coalesce(move in ('left', 'arriving'), false) as "isElsewhere"
+         from ops.ledgers where company_id = any($1::bigint[])`,
 }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { repeat } from '#lib/repeat.ts'
+import { notInMove } from '#postgres/in-move.ts'
 import type { Mailer } from './mailer.ts'
 
 /** Of a webhook endpoint that was switched off without anybody asking for it. */
@@ -31,7 +32,9 @@ interface NoticeOptions {
   readonly retrySeconds?: readonly number[]
 }
 
-/** The first is longer than a message takes: it is also how long a notice is left to the process that took it. */
+/** A message takes less: a process that has a notice for longer has died. */
+const CLAIM_SECONDS = 100
+/** The first is longer than that. */
 const RETRY_SECONDS = [120, 600, 1_800, 7_200, 21_600, 43_200, 86_400]
 const EVERY_MS = 2_000
 
@@ -55,6 +58,7 @@ export function startNotices({ pool, mailer, log, warn, retrySeconds = RETRY_SEC
       if (refused.length > 0) warn('a notice was not accepted for every user', { ...about, refused: refused.length })
     } catch (error) {
       log(notice.next_email_at ? 'a notice could not be e-mailed yet' : 'a notice could not be e-mailed', error)
+      await pool.query({ ...GIVE_BACK_NOTICE, values: [company_id, id] })
     }
   }
 
@@ -131,10 +135,10 @@ const TAKE_NOTICE = {
   name: 'take_notice',
   text: `
 with due as (
-  select company_id, id from notices where next_email_at <= clock_timestamp()
+  select company_id, id from notices where next_email_at <= clock_timestamp() and ${notInMove('company_id')}
   order by next_email_at limit 1 for update skip locked
 ), taken as (
-  update notices n set email_tries = email_tries + 1,
+  update notices n set email_tries = email_tries + 1, claimed_until = clock_timestamp() + make_interval(secs => ${CLAIM_SECONDS}),
     next_email_at = clock_timestamp() + make_interval(secs => ($1::float8[])[email_tries + 1])
   from due where n.company_id = due.company_id and n.id = due.id
   returning n.company_id, n.id, n.kind, n.data, n.created_at, n.next_email_at
@@ -147,6 +151,12 @@ from taken join companies c on c.company_id = taken.company_id`,
 
 const CLOSE_NOTICE = {
   name: 'close_notice',
-  text: `update notices set next_email_at = null, emailed_at = case when $3::bool then clock_timestamp() else emailed_at end
+  text: `update notices set next_email_at = null, claimed_until = null, emailed_at = case when $3::bool then clock_timestamp() else emailed_at end
          where company_id = $1 and id = $2`,
+}
+
+/** It is tried again at its next time, if there is one. */
+const GIVE_BACK_NOTICE = {
+  name: 'give_back_notice',
+  text: 'update notices set claimed_until = null where company_id = $1 and id = $2',
 }

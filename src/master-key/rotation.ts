@@ -57,11 +57,22 @@ export async function rotateMasterKey(pools: readonly Pool[], keys: MasterKeys):
 
 async function lockedClient(pool: Pool): Promise<PoolClient> {
   const client = await pool.connect()
-  const { rows } = await client.query('select pg_try_advisory_lock($1) as locked', [ROTATION_LOCK])
-  if (rows[0].locked) return client
-  client.release()
-  throw new WrongMasterKey('The master key is being changed by another command already.')
+  try {
+    const { rows } = await client.query<{ moves: boolean; locked: boolean }>(LOCK, [ROTATION_LOCK])
+    if (rows[0]?.moves)
+      throw new WrongMasterKey('A company is moving to another home: change the master key when it has arrived.')
+    if (!rows[0]?.locked) throw new WrongMasterKey('The master key is being changed by another command already.')
+    return client
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
 }
+
+/** Of a company that moves some secrets are here and some there (HOME-47). */
+const LOCK = `
+  select pg_try_advisory_lock($1) as locked,
+    exists (select from ops.ledgers where move in ('paused', 'leaving', 'arriving')) as moves`
 
 /** A new key, known to each database before anybody can seal by it. */
 async function introduce(clients: readonly PoolClient[], keys: MasterKeys): Promise<void> {

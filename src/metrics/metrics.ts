@@ -1,6 +1,7 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { NotificationOutcome } from '#domain/orders.ts'
 import type { Call } from '#http/middleware/observe.ts'
+import type { ReadFrom } from '#ledger/standby/reads.ts'
 import type { GroupFigures } from '#ledger/write/writer.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
 import type { Result } from '#webhooks/results.ts'
@@ -18,6 +19,8 @@ export interface Metrics extends HomeMetrics {
 export interface HomeMetrics {
   onAnswered(call: Call): void
   onPage(from: 'memory' | 'tables'): void
+  /** Of answers that a standby may give; there are none without standbys. */
+  onRead(from: ReadFrom): void
   onCommands(outcome: CommandOutcome, count: number): void
   onRefused(code: string): void
   /** Commands that were handed to the writer (positive) or answered (negative). */
@@ -117,7 +120,9 @@ function figuresIn(registry: Registry): HomeMetrics {
   }
 }
 
-function requestFigures(registers: Registry[]): Pick<Metrics, 'onAnswered' | 'onPage' | 'onNotified' | 'onBytes'> {
+function requestFigures(
+  registers: Registry[],
+): Pick<Metrics, 'onAnswered' | 'onPage' | 'onRead' | 'onNotified' | 'onBytes'> {
   const seconds = new Histogram({
     name: 'tillbook_http_request_seconds',
     help: 'Time from a request to the end of its answer',
@@ -143,8 +148,15 @@ function requestFigures(registers: Registry[]): Pick<Metrics, 'onAnswered' | 'on
     labelNames: ['from'],
     registers,
   })
+  const reads = new Counter({
+    name: 'tillbook_reads_total',
+    help: 'Answers that a standby may give, by where they were read: standby, primary, again (on the primary, because the standby failed)',
+    labelNames: ['from'],
+    registers,
+  })
   return {
     onPage: (from) => pages.inc({ from }),
+    onRead: (from) => reads.inc({ from }),
     onAnswered: ({ method, route, status, duration_seconds }) =>
       seconds.observe({ method, route, status }, duration_seconds),
     onNotified: (outcome) => notifications.inc({ outcome }),

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { optionalText } from '#domain/text.ts'
+import { assertTakesWrites } from '#ledger/move.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { customerIn, wipedSale } from './wiping.ts'
 
@@ -77,7 +78,7 @@ interface Kept {
 /**
  * Keeps what was refused, resolves what is recorded by now, and answers with what a person has done about a sale instead of
  * refusing it again (UP-17). It is done before the upload is answered: a till that hears of an error may rely on somebody
- * being shown it; one that hears nothing sends everything again.
+ * being shown it; one that hears nothing sends everything again. @throws Unavailable while the company moves
  */
 export async function noteRefusals(
   pool: Pool,
@@ -102,6 +103,7 @@ export async function noteRefusals(
     refused.map(({ payload }) => payload && (wipedSale(payload, (id) => forgotten.has(id)) ?? payload)),
     MAX_OPEN,
   ])
+  await assertTakesWrites(pool, companyId)
   const known = new Map(kept.rows.map((row) => [row.digest, row]))
   return entries.map(({ sale, result }) => {
     const row = result.status === 'error' ? known.get(digestOf(sale).toString('hex')) : undefined
@@ -185,7 +187,7 @@ interface Resolution {
   readonly saleId?: number
 }
 
-/** Somebody has looked at a refused sale and done what was to do. False when it is not there, or not open any more. */
+/** Somebody has looked at a refused sale and done what was to do. False when it is not there, or not open any more. @throws Unavailable while the company moves */
 export async function resolveRefusedSale(
   pool: Pool,
   companyId: number,
@@ -197,5 +199,6 @@ export async function resolveRefusedSale(
      where company_id = $1 and id = $2 and settled_at is null`,
     [companyId, id, userId, note, saleId ?? null],
   )
+  await assertTakesWrites(pool, companyId)
   return rowCount === 1
 }

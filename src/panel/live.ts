@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
+import { Moved } from '#lib/moved.ts'
 import type { PanelContext } from './route.ts'
 import { sessionCookie } from './session.ts'
 
@@ -42,8 +43,8 @@ export function liveStream({ live, panel: { sessions } }: PanelContext): Request
   async function stillIn(request: Request): Promise<boolean> {
     try {
       return await sessions.isLive(sessionCookie(request) ?? '')
-    } catch {
-      return true
+    } catch (error) {
+      return !(error instanceof Moved)
     }
   }
 }

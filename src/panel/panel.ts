@@ -2,7 +2,7 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
 import { bodyProblem, holdBody, type Room, roomOfCompany, roomOfStrangers } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
-import { problemHandler } from '#http/middleware/problem-handler.ts'
+import { interfaceProblems } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { type Params, placeOf } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
@@ -20,7 +20,7 @@ import { changesRecords, mayOpen, reachOf } from './rights.ts'
 import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
-import { atMoment, formOf, submissionOf } from './visit.ts'
+import { atMoment, formOf, submissionOf, wherever } from './visit.ts'
 
 /** Bytes and fields. */
 interface FormLimits {
@@ -90,7 +90,7 @@ export function panel(context: PanelContext): Router {
     one.all(onlyBy(Allow))
   }
   router.use((_request, _response, next) => next(new Problem('not_found')))
-  router.use(problemHandler(context.log, answerFailure))
+  router.use(interfaceProblems(context.log, answerFailure))
   return router
 }
 
@@ -109,9 +109,10 @@ function handlerOf(route: PanelRoute): RequestHandler {
     requireRight(route, visit)
     requireText(visit.query)
     if ('submit' in route) return submit(route, place, request, response)
+    const read = route.asOf || route.fromStandby ? wherever(visit) : visit
     const shown = route.asOf
-      ? await atMoment(visit, (then) => showAt(route, then), goneFrom(response))
-      : await showAt(route, visit)
+      ? await atMoment(read, (then) => showAt(route, then), goneFrom(response))
+      : await showAt(route, read)
     answer(response, shown.page, { ...place, visit: shown.visit })
   }
 }

@@ -26,9 +26,11 @@ import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import type { FormBody } from './forms/form.ts'
 import type { FlashCode } from './words/flashes.ts'
 
-/** The dependencies of the panel; `poolOf` a company is what its pages read on. From `AsOfCore`: the read model of now, and the ledger that the past is replayed from. */
+/** The dependencies of the panel; `readsOf` a company is what its pages read on that show the ledger alone, `poolOf` the others. From `AsOfCore`: the read model of now, and the ledger that the past is replayed from. */
 export interface PanelContext extends AsOfCore {
   readonly poolOf: PoolOf
+  /** Of the database that knows from where people log in. */
+  readonly logins: () => Pool
   readonly vault: Vault
   readonly writer: Writer
   readonly provider: PaymentProvider
@@ -157,6 +159,8 @@ interface Common {
 export interface PageRoute extends Common {
   /** Whether it can also be shown as it was at a moment of the past (`?em=`): it reads from `readModel` only. */
   readonly asOf?: true
+  /** Whether a standby may show it: all that is read from `readModel` and `context.store` is in the ledger. As of a moment always. */
+  readonly fromStandby?: true
   show(visit: Visit): Promise<Page | Redirect | null>
 }
 

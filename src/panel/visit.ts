@@ -7,6 +7,7 @@ import { Instant, localInstant } from '#domain/instant.ts'
 import { singleReply } from '#http/answer.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { AS_OF_NOW } from '#ledger/standby/reads.ts'
 import { asUser, runCommand } from '#ledger/write/run.ts'
 import { liveUser } from '#projections/users.ts'
 import { withholding } from '#queries/withheld.ts'
@@ -33,6 +34,13 @@ export function visitOf(context: PanelContext, session: PanelSession, reaches: R
 
 /** What a page finds in the read model, as far as whoever looks may know it. */
 const shownTo = ({ isToldPersons }: PanelSession, pool: Pool): Pool => (isToldPersons ? pool : withholding(pool))
+
+/** The same where a standby may answer: pages show all that is committed when they are asked for, wherever they are read (HOME-103). */
+export function wherever(visit: Visit): Visit {
+  const { context, session, readModel } = visit
+  const { pool, store } = context.readsOf(session.companyId, AS_OF_NOW)
+  return { ...visit, context: { ...context, store }, readModel: { ...readModel, pool: shownTo(session, pool) } }
+}
 
 /** @throws Problem where the body of the request is no form. */
 export function formOf(request: Request): FormBody {

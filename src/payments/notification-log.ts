@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { NotificationOutcome } from '#domain/orders.ts'
+import { notInMove } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 
 /** A notification as it arrives. */
@@ -152,7 +153,7 @@ const STRANGERS_KEPT_DAYS = 30
 const deleteOlder = (condition: string) => `
   delete from payment_notifications where id in (
     select id from payment_notifications
-    where received_at < now() - make_interval(days => $1) and ${condition}
+    where received_at < now() - make_interval(days => $1) and ${condition} and ${notInMove('company_id')}
     limit $2 for update skip locked)`
 
 const PURGE_ORDERS = deleteOlder('true')
@@ -161,7 +162,7 @@ const PURGE_REFUSED = deleteOlder(`(outcome = 'refused' or order_id is null)`)
 const PURGE_HOURS = `
   delete from payment_notification_hours where (company_id, store_id, hour, is_signed) in (
     select company_id, store_id, hour, is_signed from payment_notification_hours
-    where hour < now() - make_interval(days => $1) limit $2 for update skip locked)`
+    where hour < now() - make_interval(days => $1) and ${notInMove('company_id')} limit $2 for update skip locked)`
 
 const PURGE_STRANGERS = `
   delete from stranger_notifications where slot in (

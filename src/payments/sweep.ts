@@ -5,6 +5,7 @@ import { asSystem, runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import type { Vault } from '#lib/vault.ts'
+import { notInMove } from '#postgres/in-move.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
@@ -205,6 +206,7 @@ const CLAIMED = `
 
 /** Longest time that an order is dealt with: two calls of the provider for each of its payments, and waiting for a turn. */
 const LEASE_SECONDS = 300
+const LEASE = `(select clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}) as ends) lease`
 /** After the last moment of the schedule, for what was down when it came. */
 const GRACE_SECONDS = 86_400
 
@@ -226,15 +228,16 @@ const CLAIM = {
         and w.attempted_at > now() - make_interval(secs => $2)
       where o.attempted_at > now() - make_interval(secs => $2)
         and m.passes > coalesce(w.passes, 0)
-        and (w.leased_until is null or w.leased_until < now())
+        and (w.leased_until is null or w.leased_until < now()) and ${notInMove('o.company_id')}
       order by o.attempted_at
       limit $3
     ), claimed as (
-      insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, leased_until)
-      select company_id, id, attempted_at, passes, clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
-      from due order by company_id, id
+      insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, leased_until, claimed_until)
+      select company_id, id, attempted_at, passes, lease.ends, lease.ends
+      from due cross join ${LEASE} order by company_id, id
       on conflict (company_id, order_id) do update
         set attempted_at = excluded.attempted_at, claimed_passes = excluded.claimed_passes, leased_until = excluded.leased_until,
+            claimed_until = excluded.claimed_until,
             passes = case when w.attempted_at = excluded.attempted_at then w.passes else 0 end
         where (w.leased_until is null or w.leased_until < clock_timestamp())
           and (w.attempted_at <> excluded.attempted_at or w.passes < excluded.claimed_passes)
@@ -255,15 +258,15 @@ const CLAIM_EXPIRED = {
       from orders o
       left join payment_sweeps w on w.company_id = o.company_id and w.order_id = o.id
       where o.expires_at > now() - make_interval(secs => $1) and o.expires_at <= now()
-        and (w.leased_until is null or w.leased_until < now())
+        and (w.leased_until is null or w.leased_until < now()) and ${notInMove('o.company_id')}
       order by o.expires_at
       limit $2
     ), claimed as (
-      insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, leased_until)
-      select company_id, id, attempted_at, 0, clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
-      from due order by company_id, id
+      insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, leased_until, claimed_until)
+      select company_id, id, attempted_at, 0, lease.ends, lease.ends
+      from due cross join ${LEASE} order by company_id, id
       on conflict (company_id, order_id) do update
-        set leased_until = excluded.leased_until, claimed_passes = w.passes
+        set leased_until = excluded.leased_until, claimed_until = excluded.claimed_until, claimed_passes = w.passes
         where w.leased_until is null or w.leased_until < clock_timestamp()
       returning company_id, order_id
     )
@@ -295,7 +298,7 @@ async function endSweep(
   await pool.query({
     name: 'end_payment_sweep',
     text: `update payment_sweeps set leased_until = case when $3 and not $4 then null else clock_timestamp() + make_interval(secs => ${RETRY_SECONDS}) end,
-               passes = case when $3 then claimed_passes else passes end
+               claimed_until = null, passes = case when $3 then claimed_passes else passes end
            where company_id = $1 and order_id = $2`,
     values: [companyId, orderId, isDone, isExpired],
   })
@@ -309,6 +312,6 @@ export const purgeSweeps = (pool: Pool): Promise<number> =>
     pool,
     `delete from payment_sweeps where (company_id, order_id) in (
        select company_id, order_id from payment_sweeps
-       where attempted_at < now() - make_interval(days => $1) limit $2 for update skip locked)`,
+       where attempted_at < now() - make_interval(days => $1) and ${notInMove('company_id')} limit $2 for update skip locked)`,
     [KEPT_DAYS],
   )

@@ -1,10 +1,11 @@
 import { readdir } from 'node:fs/promises'
 import { join, parse } from 'node:path'
 import { runner } from 'node-pg-migrate'
-import pg, { type Pool } from 'pg'
+import type { Client, Pool } from 'pg'
 import { OtherVersion } from '#lib/other-version.ts'
 import { projectRoot } from '#lib/project-root.ts'
 import { UnfitPostgres } from '#lib/unfit-postgres.ts'
+import { createClient } from './client.ts'
 import { isInTheWay, LOCK_TIMEOUT_MS, patiently } from './patience.ts'
 import { assignPrivileges, isDenied, roleOf, statementsFor } from './privileges.ts'
 
@@ -36,7 +37,9 @@ export const BRING_UP =
 export async function migrate(url: string, options: Options = {}): Promise<void> {
   const folder = options.folder ?? join(projectRoot(), 'src', 'postgres', 'migrations')
   const log = options.log ?? ((line: string) => process.stderr.write(`${line}\n`))
-  const client = new pg.Client({ connectionString: url, application_name: 'tillbook migrations' })
+  const client = createClient(url, { application_name: 'tillbook migrations' })
+  // What is lost between statements shows with the next one.
+  client.on('error', () => {})
   await client.connect()
   try {
     // Whoever may make schemas could put names of their own before those that are meant.
@@ -67,7 +70,7 @@ const NOT_OWNER =
   'the role of DATABASE_URL may not set the database up. Call "tillbook database prepare" with DATABASE_OWNER_URL'
 
 async function bringUp(
-  client: pg.Client,
+  client: Client,
   { folder, log, upgrades, service = null }: Options & Required<Pick<Options, 'folder' | 'log'>>,
 ): Promise<void> {
   const { isNew, isCurrent } = await look(client, folder)
@@ -84,7 +87,7 @@ async function bringUp(
 }
 
 /** Names of the files that were applied, all or none. What was only in the way is not complained about: it is tried again. */
-async function apply(client: pg.Client, folder: string, log: (line: string) => void): Promise<string[]> {
+async function apply(client: Client, folder: string, log: (line: string) => void): Promise<string[]> {
   const complaints: string[] = []
   try {
     const applied = await runner({
@@ -111,7 +114,7 @@ interface Look {
   readonly isCurrent: boolean
 }
 
-async function look(client: pg.Client, folder: string): Promise<Look> {
+async function look(client: Client, folder: string): Promise<Look> {
   const known = new Set((await readdir(folder)).map((file) => parse(file).name))
   const table = await client.query<{ name: string | null }>('select to_regclass($1) as name', [`${SCHEMA}.${TABLE}`])
   if (!table.rows[0]?.name) return { isNew: true, isCurrent: false }

@@ -1,6 +1,6 @@
 /**
- * Whether an error means that Postgres could not be reached, is starting or stopping, or ran into a lock or statement
- * time-out: nothing is wrong with the request, and a retry may succeed.
+ * Whether an error means that Postgres could not be reached, is starting or stopping, takes no writes any more since another
+ * server does, or ran into a lock or statement time-out: nothing is wrong with the request, and a retry may succeed.
  */
 export function isOutage(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: string }
@@ -9,7 +9,12 @@ export function isOutage(error: unknown): boolean {
       message ?? '',
     )
   }
-  return /^(08|53|57)...$|^(55P03|40001|40P01|25P03|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOENT|ENOTFOUND|EAI_AGAIN)$/.test(
-    code,
-  )
+  return OUTAGES.test(code)
 }
+
+/** read_only_sql_transaction: the server was the primary when the connection was made, and is not any more. */
+export const READ_ONLY = '25006'
+
+const OUTAGES = new RegExp(
+  `^(08|53|57)...$|^(${READ_ONLY}|55P03|40001|40P01|25P03|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN|ENOENT|ENOTFOUND|EAI_AGAIN)$`,
+)

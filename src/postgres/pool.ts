@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { connectingTo, distrustUnreplicated } from './client.ts'
 
 /** All times are in milliseconds; 0 switches a timeout off. */
 export interface PoolOptions {
@@ -31,9 +32,10 @@ const STATEMENT_TIMEOUT_MS = 30_000
 /**
  * What a session is told as soon as it is open, rather than in its startup packet, of which poolers take a few names only.
  * Without bitmaps, an index that has the order of a list always beats another one and a sort. Of a table that has just grown
- * the planner believes that there is little to sort, and would sort a company's whole history for each page.
+ * the planner believes that there is little to sort, and would sort a company's whole history for each page. Warnings are
+ * heard, whatever the database has set: one says that a COMMIT was not waited for.
  */
-const SESSION = { TimeZone: 'UTC', DateStyle: 'ISO', enable_bitmapscan: 'off' }
+const SESSION = { TimeZone: 'UTC', DateStyle: 'ISO', enable_bitmapscan: 'off', client_min_messages: 'warning' }
 /** A plan that cannot do without what is switched off counts as so expensive that older servers would compile it each time. */
 const KEY_LOOKUPS_ONLY = {
   jit: 'off',
@@ -43,9 +45,12 @@ const KEY_LOOKUPS_ONLY = {
   plan_cache_mode: 'force_generic_plan',
 }
 
-/** What is acknowledged is on disk, whatever the database has set (OPS-33); where more is asked for, as remote_apply, it stays. */
-const DURABLE = `select set_config('synchronous_commit', 'on', false)
-  where current_setting('synchronous_commit') in ('off', 'local', 'remote_write')`
+/**
+ * What is acknowledged is on disk, whatever the database has set (OPS-33); where more is asked for, as remote_apply, it stays.
+ * It is set also where it is that already: what the server is told later then changes nothing for this session.
+ */
+const DURABLE = `select set_config('synchronous_commit', setting, false) from (
+  select case current_setting('synchronous_commit') when 'remote_apply' then 'remote_apply' else 'on' end as setting) as kept`
 
 /** Statements that bring a session into the state that everything relies on. */
 function sessionOf(options: PoolOptions): string {
@@ -91,7 +96,7 @@ const PARSERS: ReadonlyMap<number, Parse> = new Map<number, Parse>([
 export function createPool(url: string, options: PoolOptions): pg.Pool {
   const session = sessionOf(options)
   const pool = new pg.Pool({
-    connectionString: url,
+    ...connectingTo(url),
     max: options.max,
     pipeline: options.pipeline ?? false,
     application_name: options.application_name ?? 'tillbook',
@@ -105,6 +110,7 @@ export function createPool(url: string, options: PoolOptions): pg.Pool {
   const report = options.on_error ?? (() => {})
   // The pool listens to idle connections only; one that is lost while checked out would be an uncaught exception.
   pool.on('connect', (client) => client.on('error', () => {}))
+  pool.on('connect', distrustUnreplicated)
   pool.on('error', report)
   return pool
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import pg, { type Client } from 'pg'
+import type { Client } from 'pg'
 import { UnfitPostgres } from '#lib/unfit-postgres.ts'
+import { createClient } from './client.ts'
 
 interface Conditions {
   /** The server may lose what it has committed, should its machine crash. */
@@ -29,8 +30,7 @@ const CONNECT_TIMEOUT_MS = 10_000
 const QUERY_TIMEOUT_MS = 10_000
 
 async function onClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({
-    connectionString: url,
+  const client = createClient(url, {
     application_name: 'tillbook start',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,

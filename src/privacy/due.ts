@@ -6,6 +6,7 @@ import { parseSubject } from '#ledger/projection.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { repeat } from '#lib/repeat.ts'
+import { notInMove } from '#postgres/in-move.ts'
 
 interface Due {
   readonly due_on: string
@@ -27,7 +28,8 @@ const PAGE = 100
 const DUE = {
   name: 'forgettings_due',
   text: `select due_on, company_id, subject from forgettings
-         where due_on is not null and due_on <= current_date + 1 and (due_on, company_id, subject) > ($1, $2, $3)
+         where due_on is not null and due_on <= current_date + 1 and ${notInMove('company_id')}
+           and (due_on, company_id, subject) > ($1, $2, $3)
          order by due_on, company_id, subject limit ${PAGE}`,
 }
 

@@ -1,3 +1,4 @@
+import { MAIN } from '#config/config.ts'
 import type { TreeHead } from './merkle.ts'
 import { bytesOf } from './note.ts'
 
@@ -10,19 +11,21 @@ export interface Checkpoint extends TreeHead {
 const HASH_BYTES = 32
 const DECIMAL = /^(?:0|[1-9]\d{0,15})$/
 
-/**
- * The origin of a company's ledger, or of the installation log (null). A ledger that was written anew is another log: its
- * `generation` counts from 1.
- */
-export function originOf(installationId: string, companyId: number | null, generation = 1): string {
-  const installation = `tillbook/${installationId}`
-  if (companyId === null) return installation
-  return `${installation}/company-${companyId}${generation === 1 ? '' : `/${generation}`}`
+/** The origin of a company's ledger, wherever it lives. One that was written anew is another log: its `generation` counts from 1. */
+export function originOf(installationId: string, companyId: number, generation = 1): string {
+  return `tillbook/${installationId}/company-${companyId}${generation === 1 ? '' : `/${generation}`}`
 }
 
-/** Whose log an origin is: of a company (null: the installation log), in which generation; null when it is no origin of Tillbook's. */
+/** The origin of the installation log that a home keeps (HOME-8). */
+export function installationOriginOf({ installationId, home }: { installationId: string; home: string }): string {
+  return `tillbook/${installationId}${home === MAIN ? '' : `/home-${home}`}`
+}
+
+/** Whose log an origin is: of a company (null: an installation log), in which generation; null when it is no origin of Tillbook's. */
 export function parseOrigin(origin: string): { companyId: number | null; generation: number } | null {
-  const found = /^tillbook\/[^/]+(?:\/company-([1-9]\d{0,14})(?:\/([1-9]\d{0,3}))?)?$/.exec(origin)
+  const found = /^tillbook\/[^/]+(?:\/home-[a-z][a-z0-9-]{0,30}|\/company-([1-9]\d{0,14})(?:\/([1-9]\d{0,3}))?)?$/.exec(
+    origin,
+  )
   const [, companyId, generation] = found ?? []
   return found && { companyId: companyId === undefined ? null : Number(companyId), generation: Number(generation ?? 1) }
 }

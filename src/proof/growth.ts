@@ -15,7 +15,7 @@ export interface Growing {
 export async function growTrees({ pool, store }: Growing, isStopped: () => boolean): Promise<void> {
   const { rows } = await pool.query<{ company_id: number }>(
     `select company_id from ops.ledgers left join ops.trees on log = company_id
-     where revision + 1 > coalesce(size, 0) order by company_id`,
+     where move is null and revision + 1 > coalesce(size, 0) order by company_id`,
   )
   for (const { company_id } of rows) {
     if (isStopped()) return

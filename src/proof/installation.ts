@@ -10,6 +10,8 @@ export async function installationIdOf(client: Client): Promise<string> {
 /** The row of `ops.installation`. */
 export interface Installation {
   readonly id: string
+  /** Which of its homes this database is. */
+  readonly name: string
   /** Hosts of the EventStoreDB with the ledgers; null: they are in this Postgres, or it is not noted yet. */
   readonly event_store: string | null
   readonly home: string | null
@@ -24,7 +26,7 @@ export interface Installation {
 export async function installationOf(client: Client): Promise<Installation> {
   const { rows } = await client.query<Installation>({
     name: 'installation',
-    text: `select id, event_store, home, is_copy, restoring,
+    text: `select id, name, event_store, home, is_copy, restoring,
              exists (select from ops.ledgers where revision >= 0) as has_ledgers from ops.installation`,
   })
   const [row] = rows

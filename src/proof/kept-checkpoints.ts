@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import { z } from 'zod'
 import { appendLines, lastLine } from '#lib/json-lines.ts'
-import { type Checkpoint, originOf, parseCheckpoint, textOf } from './checkpoint.ts'
+import { type Checkpoint, installationOriginOf, originOf, parseCheckpoint, textOf } from './checkpoint.ts'
 import { type KeyRing, type KnownRing, verifierKeysOf } from './key-ring.ts'
 import type { TreeHead } from './merkle.ts'
 import { openNote, parseNote, signNote } from './note.ts'
@@ -58,9 +58,9 @@ export function ledgerCheckpoints(
   }
 }
 
-export function installationCheckpoints({ installationId }: KnownRing, directory: string): CheckpointLog {
+export function installationCheckpoints(ring: KnownRing, directory: string): CheckpointLog {
   return {
-    origin: originOf(installationId, null),
+    origin: installationOriginOf(ring),
     formerOrigins: [],
     file: checkpointFileOf(directory, null),
     async newest(client) {

@@ -6,7 +6,7 @@ import { keyIdOf, makeSigningKey, readSigningKey, type SigningKey } from '#audit
 import { inTransaction } from '#ledger/transaction.ts'
 import { syncFolder } from '#lib/files.ts'
 import { appendLines, readLines } from '#lib/json-lines.ts'
-import { installationIdOf } from './installation.ts'
+import { installationOf } from './installation.ts'
 import { entryOf, isEntry, parseStatement, RingEntry } from './key-statement.ts'
 import { parseVkey, type VerifierKey, verifierKey } from './note.ts'
 import { foreignKeys, hasCheckpoints, hasSeals, orNothing } from './seals-kept.ts'
@@ -21,12 +21,14 @@ export interface KnownKey {
 /** The key that signs, and all that ever did; those of before still verify what they have signed. */
 export interface KeyRing {
   readonly installationId: string
+  /** Which home this is. */
+  readonly home: string
   readonly current: SigningKey
   readonly known: readonly KnownKey[]
 }
 
 /** What verifies. */
-export type KnownRing = Pick<KeyRing, 'installationId' | 'known'>
+export type KnownRing = Pick<KeyRing, 'installationId' | 'home' | 'known'>
 
 /** Whose seals are kept where. */
 export interface RingPlace {
@@ -95,6 +97,7 @@ export function withRingLocked<T>({ pool }: RingPlace, work: (client: PoolClient
 /** What is there: the entries of file and database together, and the key in the file. */
 export interface Seen {
   readonly installationId: string
+  readonly home: string
   readonly entries: readonly RingEntry[]
   /** Whether file and database have the same entries. */
   readonly isSettled: boolean
@@ -105,8 +108,8 @@ export interface Seen {
 
 /** @throws WrongSealKey when what is there is no ring, or two. */
 export async function read({ directory, keyFile }: RingPlace, client: Pick<PoolClient, 'query'>): Promise<Seen> {
-  const [installationId, key, file, known] = await Promise.all([
-    installationIdOf(client),
+  const [{ id: installationId, name: home }, key, file, known] = await Promise.all([
+    installationOf(client),
     readSigningKey(keyFile),
     ringIn(ringFileOf(directory)),
     ringEntries(client),
@@ -117,7 +120,7 @@ export async function read({ directory, keyFile }: RingPlace, client: Pick<PoolC
   const isRing = entries.every((_, at) => isEntry(installationId, entries, at))
   if (!isRing) throw new WrongSealKey('the ring of keys was altered')
   const isSettled = file.length === known.length
-  return { installationId, entries, isSettled, inFile: file.length, inDatabase: known.length, key }
+  return { installationId, home, entries, isSettled, inFile: file.length, inDatabase: known.length, key }
 }
 
 /** @throws WrongSealKey where it is none */
@@ -130,15 +133,15 @@ async function ringIn(path: string): Promise<RingEntry[]> {
 
 /** Every key that is known, whatever key is in the file; before there is a ring, the one in the file. @throws WrongSealKey */
 export async function knownRing(place: RingPlace): Promise<KnownRing> {
-  const { installationId, entries, key } = await read(place, place.pool)
-  return { installationId, known: entries.length > 0 || !key ? knownKeys(entries) : [key] }
+  const { installationId, home, entries, key } = await read(place, place.pool)
+  return { installationId, home, known: entries.length > 0 || !key ? knownKeys(entries) : [key] }
 }
 
 /** Null when the key in the file is not the ring's last one. */
-function ringOf({ installationId, entries, key }: Seen): KeyRing | null {
+function ringOf({ installationId, home, entries, key }: Seen): KeyRing | null {
   const last = entries.at(-1)
   if (!key || last?.public_key !== key.publicKey) return null
-  return { installationId, current: key, known: knownKeys(entries) }
+  return { installationId, home, current: key, known: knownKeys(entries) }
 }
 
 /** Of entries, the oldest first. Those that had sealed before the ring began are named by its first entry. */

@@ -1,5 +1,6 @@
 import type { Ledgers } from '#audit/verify.ts'
 import { companyOf } from '#ledger/envelope.ts'
+import { companiesElsewhere } from '#ledger/move.ts'
 import { companiesOfFiles } from './seals-kept.ts'
 
 /** Of a table that has many rows for each company: one look at the index for each. */
@@ -14,7 +15,7 @@ const companiesOf = (table: string): string => `
 
 /**
  * Ids of companies that the read model, the store, seals in the folder or the installation log know: one whose ledger is gone from
- * some of them is not forgotten (PROOF-25).
+ * some of them is not forgotten (PROOF-25). One that lives in another home is that one's to look after.
  */
 export async function knownCompanies({ pool, store }: Ledgers, directory: string | null): Promise<number[]> {
   const { rows } = await pool.query<{ company_id: number }>(
@@ -30,5 +31,6 @@ export async function knownCompanies({ pool, store }: Ledgers, directory: string
     const companyId = companyOf(stream)
     if (companyId !== null) ids.add(companyId)
   }
+  for (const companyId of await companiesElsewhere(pool)) ids.delete(companyId)
   return [...ids].sort((a, b) => a - b)
 }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { NotWhole } from '#audit/verify.ts'
+import { companiesInMove } from '#ledger/move.ts'
 import { repeat } from '#lib/repeat.ts'
 import { makeCheckpoint, type Sealing } from './checkpoints.ts'
 import { addEntries, makeInstallationCheckpoint, newestInstallationCheckpoint } from './installation-log.ts'
@@ -41,8 +42,10 @@ async function sealAll(sealing: Sealing, { onSealed, onError, isStopped }: Round
   await sealing.assertMaySeal()
   await openKeyRing(sealing)
   const made = new Map<number, SignedCheckpoint>()
+  const moving = await companiesInMove(sealing.pool)
   for (const companyId of await knownCompanies(sealing, sealing.directory)) {
     if (isStopped()) return null
+    if (moving.has(companyId)) continue
     try {
       const checkpoint = await noted(sealing, companyId, () => makeCheckpoint(sealing, companyId, isStopped))
       if (checkpoint) made.set(companyId, checkpoint)

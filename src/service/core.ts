@@ -15,6 +15,7 @@ import type { ReadModel } from '#ledger/projection.ts'
 import { ensureReadModel, type RebuildReport, rebuild } from '#ledger/rebuild/rebuild.ts'
 import type { TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
 import { assertFits, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
+import type { ReadsOf } from '#ledger/standby/reads.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import type { QueueLimits } from '#ledger/write/queue.ts'
@@ -52,6 +53,7 @@ import {
   withRebuild,
 } from './apart.ts'
 import { assertOwn, assertStore, type ProvingOptions, placeOf, provingOf } from './proving.ts'
+import { type CountedStandby, readsFor, type StandbyOptions } from './standbys.ts'
 
 /** States of the parts that the service needs, by name. */
 export type Health = Record<string, 'up' | 'down' | 'catching_up'>
@@ -62,6 +64,12 @@ export interface Core {
   readonly pool: Pool
   /** For those of a company: its share of the same connections. */
   readonly poolOf: PoolOf
+  /** For what is known of logins, which one home keeps for all. */
+  readonly logins: () => Pool
+  /** Where its records are read for one answer that may be as old as it says: on a standby, where there is one. */
+  readonly readsOf: ReadsOf
+  /** What it reads from besides. */
+  readonly standbys: readonly CountedStandby[]
   readonly store: EventStore
   readonly model: ReadModel
   readonly writer: Writer
@@ -113,7 +121,7 @@ export interface Core {
   close(): Promise<void>
 }
 
-export interface CoreOptions extends OwnersPlace, ProvingOptions {
+export interface CoreOptions extends OwnersPlace, ProvingOptions, StandbyOptions {
   /** Hears what that role could do and should not, where it stands alone. */
   readonly onExcess?: (privileges: readonly string[]) => void
   /** `esdb://…`; without it the ledgers are in the same Postgres. */
@@ -143,8 +151,10 @@ export interface CoreOptions extends OwnersPlace, ProvingOptions {
   readonly onOutdated: () => void
   /** Called after a commit with which persons were forgotten. */
   readonly onForgotten?: (former: readonly FormerEmails[]) => void
-  /** Makes names known in the directory before they are written; null where there is one home. */
+  /** Makes names known in the directory before they are written; absent where there is one home. */
   readonly reserve?: WriterOptions['reserve']
+  /** Where another home keeps what is known of logins. */
+  readonly logins?: () => Pool
   /** Longest time for an answer as of a moment of the past. */
   readonly asOfTimeoutMs?: number
   /** Hears of each group that the writer has answered. */
@@ -211,9 +221,14 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const writerAfterRestore = preparation ? guarded(writer, preparation) : writer
   const proving = provingOf({ pool, store, standing }, options)
   const asOfTurns = createTurns(AS_OF)
+  const reading = { pool, poolOf, store, model, connections: options.queryConnections, turnsOf: queryTurns }
+  const { readsOf, standbys, leave } = readsFor({ ...reading, ...options, sessions: known })
   return {
     pool,
     poolOf,
+    logins: options.logins ?? (() => pool),
+    readsOf,
+    standbys,
     store,
     model,
     writer: heldWriter(writerAfterRestore, standing),
@@ -246,6 +261,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     ledgersAhead: createAheadCount(pool, () => performance.now()),
     health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
     async close() {
+      await leave()
       await preparation?.stop()
       await writer.idle()
       if (isOutside(store)) await store.close()

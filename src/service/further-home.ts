@@ -1,6 +1,7 @@
 import type { Router } from 'express'
 import { v7 as uuidv7 } from 'uuid'
 import type { Addresses } from '#config/config.ts'
+import { accessIn } from '#homes/access.ts'
 import type { Directory } from '#homes/directory.ts'
 import { assertHome, identityOf, notAdded } from '#homes/identity.ts'
 import { takeOverKeys } from '#homes/key-ring.ts'
@@ -56,7 +57,7 @@ export function createFurtherHome(name: string, addresses: Addresses, options: H
       const { core } = await home.open(addresses, provider)
       await takeOverKeys(main.pool, core.pool)
       await home.begin()
-      const router = interfaces && home.serve(interfaces.common, interfaces.access)
+      const router = interfaces && home.serve(interfaces.common, accessIn(name, interfaces.access, directory))
       if (interfaces) home.succeed()
       opened = { home, router }
     } catch (error) {

@@ -12,6 +12,8 @@ export interface Found {
   readonly homes?: Readonly<Record<string, string>>
   /** Ledgers that take no writes, whoever asks: no reason to ask another process. */
   readonly ledgers_ahead_of_clock?: number
+  /** States of the standbys, by their place in READ_URLS: one that is not read from makes nothing unready. */
+  readonly standbys?: Readonly<Record<string, string>>
   /** Why nothing is recorded, whoever asks: reads go on. */
   readonly installation?: Trouble
 }
@@ -21,7 +23,7 @@ export type Health = () => Promise<Found>
 /** A process that only delivers goes on delivering without the event store: it is not its part. */
 export function healthOf(
   roles: readonly Role[],
-  core: Pick<Core, 'health' | 'ledgersAhead'>,
+  core: Pick<Core, 'health' | 'ledgersAhead'> & Partial<Pick<Core, 'standbys'>>,
   trouble: () => Trouble | null = () => null,
 ): Health {
   const needsStore = roles.some((role) => role !== 'dispatcher')
@@ -29,7 +31,15 @@ export function healthOf(
     const [{ postgres, ...others }, ahead] = await Promise.all([core.health(), core.ledgersAhead().catch(() => 0)])
     const parts = { postgres: postgres ?? 'down', ...(needsStore && others) }
     const installation = trouble()
-    return { parts, ...(ahead > 0 && { ledgers_ahead_of_clock: ahead }), ...(installation && { installation }) }
+    const { standbys = [] } = core
+    const states = Object.fromEntries(standbys.map(({ name, state }) => [name, state]))
+    const read = standbys.length > 0 && { standbys: states }
+    return {
+      parts,
+      ...read,
+      ...(ahead > 0 && { ledgers_ahead_of_clock: ahead }),
+      ...(installation && { installation }),
+    }
   }
 }
 

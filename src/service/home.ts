@@ -17,6 +17,7 @@ import { asCopy, watchInstallation } from './installation.ts'
 import type { Log } from './log.ts'
 import { startProjector } from './projector.ts'
 import type { Running, SeedDemo, Shared } from './role.ts'
+import { countStandbys, standbySettings } from './standbys.ts'
 import { createSuccession } from './succession.ts'
 
 /** Connections for queries; the writer and the gate have their own. */
@@ -79,18 +80,23 @@ export function createHome(options: HomeOptions): Home {
 
   return {
     async open(addresses, provider) {
+      const hooks = options.directory?.()
       const bare = await openCore({
         ...addresses,
         ...coreSettings(config),
         masterKeys: options.masterKeys(config),
-        ...options.directory?.(),
+        ...hooks,
         onKeyMade: (source) => logger.warn({ source }, KEY_MADE),
         onExcess: (privileges) => logger.warn({ privileges }, TOO_MIGHTY),
         queryConnections: QUERY_CONNECTIONS,
         log,
         onOutdated: succession.onReplaced,
-        onForgotten: forgotten.note,
+        onForgotten(former) {
+          forgotten.note()
+          hooks?.onForgotten(former)
+        },
         onGroup: metrics.onGroup,
+        ...standbySettings(config, metrics),
       })
       closing.push(bare.close)
       const forgottenList = forgotten.open(bare.pool)
@@ -141,9 +147,13 @@ function rolesOf(shared: Shared): Running[] {
 export const quietlyTo = (log: Log) => (stop: () => Promise<void>) =>
   stop().catch((error: unknown) => log('something could not be stopped', error))
 
-function watchCore(metrics: HomeMetrics, { pools, shared }: Pick<Core, 'pools' | 'shared'>): void {
+function watchCore(
+  metrics: HomeMetrics,
+  { pools, shared, standbys }: Pick<Core, 'pools' | 'shared' | 'standbys'>,
+): void {
   for (const [name, pool] of Object.entries(pools)) metrics.watchPool(name, pool)
   for (const [name, figures] of Object.entries(shared)) metrics.watchShared(name, figures)
+  countStandbys(metrics, standbys)
 }
 
 /** Told at each start: it takes an operator to mend. */

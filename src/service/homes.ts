@@ -1,11 +1,13 @@
 import type { RequestHandler, Router } from 'express'
 import { v7 as uuidv7 } from 'uuid'
 import { type Addresses, addressesOf, configOf, MAIN, type NamedUrl } from '#config/config.ts'
-import { accessOverHomes } from '#homes/access.ts'
+import { accessIn, accessOverHomes } from '#homes/access.ts'
 import { type Directory, openDirectory } from '#homes/directory.ts'
 import type { Homes } from '#homes/homes.ts'
 import { hooksOf } from '#homes/hooks.ts'
 import type { Persons } from '#homes/persons.ts'
+import { sweepOnSchedule } from '#homes/sweep.ts'
+import type { Repetition } from '#lib/repeat.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { masterKeysOf } from '#master-key/keys.ts'
 import type { Metrics } from '#metrics/metrics.ts'
@@ -68,6 +70,7 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
   const { config, metrics, log } = options
   const isApi = config.ROLES.includes('api')
   let directory: Directory | null = null
+  let sweep: Repetition | null = null
   let interfaces: Founding['interfaces'] = null
   const known = (): Directory => {
     if (!directory) throw new Unavailable('the directory is not open yet')
@@ -101,12 +104,16 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
       if (isApi) interfaces = openServed(options, { directory, homes: cores })
       const founding = { main: shared.core, directory, provider, interfaces }
       await Promise.all(further.map((each) => each.start(founding)))
+      if (config.ROLES.includes('projector'))
+        sweep = sweepOnSchedule({ directory, homes: cores, log }, (error) =>
+          log('the directory could not be swept', error),
+        )
       return shared
     },
     serve() {
       const { common, access } = interfaces as NonNullable<typeof interfaces>
       main.succeed()
-      const router = main.serve(common, access)
+      const router = main.serve(common, accessIn(MAIN, access, known()))
       const routers = homesOf(
         () => router,
         further,
@@ -120,7 +127,7 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
     },
     isOver: () => [main, ...further].some((each) => each.isOver()),
     async quiet() {
-      await Promise.all([main, ...further].map((each) => each.quiet()))
+      await Promise.all([sweep?.stop(), ...[main, ...further].map((each) => each.quiet())])
     },
     async close() {
       await Promise.all(further.map((each) => each.close()))

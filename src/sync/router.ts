@@ -7,7 +7,7 @@ import { announcedBytes, type ChargeBytes, chargeOrRefuse, chargeRead } from '#h
 import { jsonBodyUpTo, roomOfCompany, roomOfStrangers, type StrangersBodies } from '#http/middleware/json-body.ts'
 import { largeInTurns } from '#http/middleware/large-calls.ts'
 import { routed } from '#http/middleware/observe.ts'
-import { type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
+import { interfaceProblems, type LogError } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { Problem } from '#http/problems.ts'
 import type { Writer } from '#ledger/write/writer.ts'
@@ -69,7 +69,7 @@ export function syncRouter(options: SyncOptions): Router {
     one.all(refuse(new Problem('method_not_allowed', undefined, { Allow })))
   }
   router.use(refuse(new Problem('not_found')))
-  router.use(problemHandler(options.log, answerProblem))
+  router.use(interfaceProblems(options.log, answerProblem))
   return router
 }
 

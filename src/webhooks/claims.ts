@@ -1,23 +1,26 @@
 import type { Pool } from 'pg'
 import { contextOf, openJson } from '#lib/sealed-json.ts'
 import type { Vault } from '#lib/vault.ts'
+import { livesHere, notInMove } from '#postgres/in-move.ts'
 import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
 import type { Room } from './in-flight.ts'
 import type { Sendable } from './sender.ts'
 
 /**
  * A recursive part of statements, `endpoint(company_id, webhook_id, next_attempt_at)`: each endpoint that deliveries wait for,
- * with the earliest of them. It jumps from one endpoint to the next in webhook_deliveries_due, so that the length of a
+ * with the earliest of them, but those of companies that move (HOME-44). It jumps from one endpoint to the next in webhook_deliveries_due, so that the length of a
  * backlog does not matter.
  */
-export const WAITING_ENDPOINTS = `endpoint as (
+export const WAITING_ENDPOINTS = `waiting_endpoint as (
   (select company_id, webhook_id, next_attempt_at from webhook_deliveries
    where status = 'pending' order by company_id, webhook_id, next_attempt_at limit 1)
   union all
-  select next.* from endpoint a cross join lateral (
+  select next.* from waiting_endpoint a cross join lateral (
     select company_id, webhook_id, next_attempt_at from webhook_deliveries d
     where d.status = 'pending' and (d.company_id, d.webhook_id) > (a.company_id, a.webhook_id)
     order by d.company_id, d.webhook_id, d.next_attempt_at limit 1) as next
+), endpoint as (
+  select * from waiting_endpoint where ${notInMove('company_id')}
 )`
 
 /**
@@ -72,6 +75,9 @@ const PER_ENDPOINT = {
   slow: 4,
   failing: 1,
 }
+
+/** Nobody has a delivery for longer: it is sent and its result recorded within, or somebody else takes it. */
+export const LONGEST_LEASE_MS = 20_000
 
 export interface Taking {
   readonly pool: Pool
@@ -207,7 +213,7 @@ const READ_BACKLOG = {
 with recursive ${WAITING_ENDPOINTS}
 select
   (select count(*)::int from (
-    select from webhook_deliveries where status = 'pending' limit ${MOST_COUNTED}) as counted) as pending,
+    select from webhook_deliveries where status = 'pending' and ${livesHere('company_id')} limit ${MOST_COUNTED}) as counted) as pending,
   (select greatest(0, coalesce(extract(epoch from clock_timestamp() - min(a.next_attempt_at)), 0))::float8
    from endpoint a join ${OPEN_ENDPOINTS} w on w.company_id = a.company_id and w.id = a.webhook_id) as oldest_due_seconds`,
 }

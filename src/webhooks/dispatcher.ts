@@ -1,6 +1,6 @@
 import { mayBeTold, type WebhookEvent } from '#events/webhooks.ts'
 import { repeat } from '#lib/repeat.ts'
-import { type Claim, endpointOf, type Taking, takeDue } from './claims.ts'
+import { type Claim, endpointOf, LONGEST_LEASE_MS, type Taking, takeDue } from './claims.ts'
 import { type InFlight, InFlightLimiter } from './in-flight.ts'
 import { createRecorder, type Result, recordResults, resultOf } from './results.ts'
 import type { Attempt, Sender } from './sender.ts'
@@ -62,6 +62,7 @@ const resultsOf = (finished: readonly Finished[]): Result[] => finished.map(({ r
  */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { pool, sender, poll_ms, clock, log } = options
+  const lease_ms = Math.min(options.attempt_ms + LEASE_MARGIN_MS, LONGEST_LEASE_MS)
   const limiter = new InFlightLimiter()
   const underWay = new Set<Promise<void>>()
   let unrecorded = 0
@@ -102,7 +103,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const room = limiter.room(clock())
     // Full: results and their recording make room, and wake.
     if (room.sound + room.strained === 0 || unrecorded >= UNRECORDED) return
-    const { claims, next_due_ms } = await takeDue(options, room, options.attempt_ms + LEASE_MARGIN_MS)
+    const { claims, next_due_ms } = await takeDue(options, room, lease_ms)
     for (const claim of claims) start(claim)
     wait_ms = Math.min(poll_ms, Math.max(1, Math.ceil(next_due_ms ?? poll_ms)))
   }

@@ -5,6 +5,7 @@ import type { Envelope } from '#ledger/envelope.ts'
 import type { Made, Reactor } from '#ledger/reactor.ts'
 import { type AnyRef, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
+import { notInMove } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { companyOf, keyIdOf, ownCompany, type WebhookRoute } from '#projections/companies.ts'
 import { dataOf, dataRefs, outboundOf } from './outbound.ts'
@@ -160,7 +161,7 @@ export async function purgeDeliveries(pool: Pool): Promise<number> {
     pool,
     `delete from webhook_deliveries where (company_id, id) in (
        select company_id, id from webhook_deliveries
-       where created_at < now() - make_interval(days => $1)
+       where created_at < now() - make_interval(days => $1) and ${notInMove('company_id')}
          -- What has waited for so long is of an endpoint that is paused.
          and (status <> 'pending' or next_attempt_at < now() - make_interval(days => $1))
        limit $2 for update skip locked)`,
@@ -170,7 +171,7 @@ export async function purgeDeliveries(pool: Pool): Promise<number> {
     pool,
     `delete from webhook_messages where (company_id, id) in (
        select company_id, id from webhook_messages m
-       where created_at < now() - make_interval(days => $1)
+       where created_at < now() - make_interval(days => $1) and ${notInMove('company_id')}
          and not exists (select from webhook_deliveries d where d.company_id = m.company_id and d.message_id = m.id)
        limit $2 for update skip locked)`,
     [RETENTION_DAYS],

@@ -3,6 +3,7 @@ import { type Refusal, refuse } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Operating, operate } from '#ledger/write/operation.ts'
 import { type Repetition, repeat } from '#lib/repeat.ts'
+import { notInMove } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { presentReplay, REPLAY_JSON } from '#queries/webhooks.ts'
 import { findEndpoint, type ReplayResult, replayMessages } from './deliveries.ts'
@@ -127,7 +128,8 @@ async function step(operating: Operating, id: number, newId: () => string, limit
 
 const NEXT_DUE = {
   name: 'next_due_webhook_replay',
-  text: `select company_id, webhook_id from webhook_replays where next_step_at <= clock_timestamp() order by next_step_at limit 1`,
+  text: `select company_id, webhook_id from webhook_replays where next_step_at <= clock_timestamp() and ${notInMove('company_id')}
+         order by next_step_at limit 1`,
 }
 
 /** Pending deliveries are counted as far as they matter. */
@@ -218,7 +220,7 @@ export function purgeReplays(pool: Pool): Promise<number> {
     pool,
     `delete from webhook_replays where (company_id, webhook_id) in (
        select company_id, webhook_id from webhook_replays
-       where status <> 'running' and finished_at < now() - make_interval(days => $1) limit $2 for update skip locked)`,
+       where status <> 'running' and finished_at < now() - make_interval(days => $1) and ${notInMove('company_id')} limit $2 for update skip locked)`,
     [RETENTION_DAYS],
   )
 }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { type Repetition, repeat } from '#lib/repeat.ts'
+import { notInMove } from '#postgres/in-move.ts'
 import { type Claim, endpointOf, OPEN_ENDPOINTS, WAITING_ENDPOINTS } from './claims.ts'
 
 /** Runs the command that switches an endpoint off; of several processes that do so, the ledger lets one. */
@@ -87,7 +88,7 @@ const FIND_SILENT = {
   text: `
 select w.company_id, w.id
 from webhook_health h join ${OPEN_ENDPOINTS} w on w.company_id = h.company_id and w.id = h.webhook_id
-where h.no_response_since >= w.watched_since
+where h.no_response_since >= w.watched_since and ${notInMove('h.company_id')}
   and h.no_response_since <= statement_timestamp() - make_interval(secs => $1::float8 * 3600)
 order by h.no_response_since limit $2`,
 }

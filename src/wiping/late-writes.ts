@@ -1,6 +1,8 @@
 import type { Pool } from 'pg'
 import type { Part } from '#domain/personal-data.ts'
+import { staysHere } from '#ledger/move.ts'
 import { inTransaction } from '#ledger/transaction.ts'
+import { notInMove } from '#postgres/in-move.ts'
 import { wipePerson } from './wipe-person.ts'
 
 /** For so long whatever was under way when a person was forgotten may still write what it knew: an upload, a delivery, an answer whose commit was in doubt. */
@@ -13,7 +15,9 @@ export const LATE_WRITES_EVERY_MS = 600_000
 export async function wipeLateWrites(pool: Pool): Promise<void> {
   const { rows } = await pool.query<Lately>({ ...FIND_LATELY, values: [UNDER_WAY_MINUTES] })
   for (const { company_id, parts, subjects } of rows)
-    await inTransaction(pool, (tx) => wipePerson(tx, company_id, { subjects, parts }))
+    await inTransaction(pool, async (tx) => {
+      if (await staysHere(tx, company_id)) await wipePerson(tx, company_id, { subjects, parts })
+    })
 }
 
 interface Lately {
@@ -27,6 +31,6 @@ const FIND_LATELY = {
   name: 'find_lately_forgotten',
   text: `select company_id, parts, array_agg(subject) as subjects
          from (select company_id, subject, array_agg(part order by part) as parts from person_keys
-               where destroyed_at > now() - make_interval(mins => $1) group by company_id, subject) as lately
+               where destroyed_at > now() - make_interval(mins => $1) and ${notInMove('company_id')} group by company_id, subject) as lately
          group by company_id, parts`,
 }

@@ -19,6 +19,7 @@ import { type Forgotten, redactionOf } from './redaction.ts'
  * | refused_sales | what a till sent, a note | what the service reads is left; looks at the company's sales of 90 days |
  * | sessions, sync_tokens, invitations | whom a login is for | ended; by user |
  * | persons, password_links, login_origins, login_failures | e-mail address, or its hash | deleted with the last user of the address; by address |
+ * | directory_entries | e-mail address, or its hash | deleted after the commit, where there are several homes (HOME-27) |
  *
  * No other table says anything of a person: ledgers, read_model, checkpoints, table_checks and quotas hold positions and
  * numbers; api_key_secrets, webhook_secrets, store_secrets and installation_secrets what is secret; notices and webhook_* else

@@ -39,6 +39,13 @@ describe('page cache', () => {
     expect(cache.find('1 /sales', MOMENT)).to.equal(null)
   })
 
+  it('does not replace it by that of a standby that was behind [HOME-102]', () => {
+    const cache = createPageCache(1_000 * KIB)
+    cache.keep('1 /sales', MOMENT, page(10))
+    cache.keep('1 /sales', { ...MOMENT, revision: MOMENT.revision - 1 }, page(20))
+    expect(cache.find('1 /sales', MOMENT)?.identity.length).to.equal(10)
+  })
+
   it('lets go of what was not asked for longest when there is no more room', () => {
     const cache = createPageCache(100 * KIB)
     for (const key of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i']) cache.keep(key, MOMENT, page(10 * KIB))

@@ -3,8 +3,8 @@ import { checkTables, checkTablesOnSchedule, findTableCheck, tableCheckFigures }
 import { understand } from '#cli/arguments.ts'
 import { load } from '#cli/load.ts'
 import { createMetrics } from '#metrics/metrics.ts'
-import { contextOf } from '../support/context.ts'
 import type { Json } from '../support/api.ts'
+import { contextOf } from '../support/context.ts'
 import { useCompanyPerTest } from '../support/use-api.ts'
 import { until } from '../support/wait.ts'
 

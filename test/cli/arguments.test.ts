@@ -45,7 +45,7 @@ describe('command line', () => {
       company: '3',
       plan: 'api',
     })
-    expect(understand(words('key revoke 12')).values).to.deep.equal({ key: '12' })
+    expect(understand(words('key revoke 12 --company 3')).values).to.deep.equal({ key: '12', company: '3' })
   })
 
   for (const [line, message] of [
@@ -57,8 +57,8 @@ describe('command line', () => {
     ['company constructor', /no such command/],
     ['company list --limit 3', /--limit/],
     ['company list everything', /everything/],
-    ['key revoke 1 2', /"2"/],
-    ['key revoke', /--key/],
+    ['key revoke 1 2 --company 3', /"2"/],
+    ['key revoke --company 3', /--key/],
     ['company create --name Loja', /--cnpj/],
     ['company create --name', /--name/],
   ] as const) {
@@ -68,7 +68,9 @@ describe('command line', () => {
   }
 
   it('shows the verbs of the group, or the verb alone, that was not understood', () => {
-    expect(misunderstood('key destroy').usage).to.include('key revoke KEY_ID').and.not.to.include('company create')
+    expect(misunderstood('key destroy').usage)
+      .to.include('key revoke --company ID KEY_ID')
+      .and.not.to.include('company create')
     expect(misunderstood('key revoke').usage).to.include('key revoke').and.not.to.include('key list')
     expect(usageFor(['company', 'update'])).to.include('company update ID [--name NAME]')
   })

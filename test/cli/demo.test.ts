@@ -56,4 +56,10 @@ describe('demo', function () {
       expect(stdout).to.not.match(/whsec_.{12}|"password":"[^…]/)
     }
   })
+
+  it('says whose DATA_DIR it needs where there are no demonstration companies', async () => {
+    const { code, stderr } = await tillbook({ DATA_DIR: join(folder, 'another') }, 'demo', '--url', service.url)
+    expect(stderr).to.match(/^DATA_DIR should be .* \(wrong_setting\)$/m)
+    expect(code).to.equal(1)
+  })
 })

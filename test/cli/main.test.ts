@@ -23,10 +23,13 @@ describe('tillbook', () => {
   })
 
   it('tells of a refusal on stderr, as JSON when asked to, and ends with 1 [OPS-14]', async () => {
-    const { code, stdout, stderr } = await tillbook({ DATABASE_URL: database.url }, 'key', 'revoke', '999', '--json')
+    const { code, stdout, stderr } = await tillbook(
+      { DATABASE_URL: database.url },
+      ...['key', 'list', '--company', '999', '--json'],
+    )
     expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' })
     expect(JSON.parse(stderr)).to.deep.equal({
-      error: { code: 'not_found', message: 'Registro não encontrado.', details: { key_id: 999 } },
+      error: { code: 'not_found', message: 'Registro não encontrado.', details: { company_id: 999 } },
     })
   })
 

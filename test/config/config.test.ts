@@ -67,6 +67,8 @@ describe('settings', () => {
       expect(wrong({ HOMES: list }), list).to.match(/^HOMES should be homes with commas/)
     expect(wrong({ HOMES: 'a=postgres://c/x,a=postgres://c/y' })).to.match(/^HOMES should be/)
     expect(wrong({ HOMES: 'a=postgres://c/x,b=postgres://c/x' })).to.match(/^HOMES should be/)
+    const OF_STANDBY = 'north=postgres://a,b/db?target_session_attrs=standby'
+    expect(wrong({ HOMES: OF_STANDBY })).to.match(/^HOMES should be/)
     const DATABASE_URL = 'postgres://u:secret@c/x'
     expect(wrong({ DATABASE_URL, HOMES: `a=${DATABASE_URL}` })).to.equal(
       'HOMES has the database of DATABASE_URL, which is main, as a',
@@ -155,6 +157,33 @@ describe('settings', () => {
       expect(wrong({ [name]: value })).to.match(new RegExp(`^${name} should be .{5,}$`))
     })
   }
+
+  it('name standbys by home, one server in each URL [HOME-100]', () => {
+    const DATABASE_URL = 'postgres://t@c/db'
+    const of = (READ_URLS: string) =>
+      readConfig({ DATABASE_URL, HOMES: 'south=postgres://t@s/db', READ_URLS }).READ_URLS
+    expect(of('postgres://t:p=x@a:5432/db?sslmode=require')).to.deep.equal({
+      main: ['postgres://t:p=x@a:5432/db?sslmode=require'],
+    })
+    expect(of('main=postgres://a/db|postgresql://b/db, south=postgres://c/db')).to.deep.equal({
+      main: ['postgres://a/db', 'postgresql://b/db'],
+      south: ['postgres://c/db'],
+    })
+    for (const list of [
+      'a/db',
+      'postgres://a:1,b:2/db',
+      'postgres://a/db|',
+      'postgres://a/db|postgres://a/db',
+      'postgres://a/db,postgres://b/db',
+      'South=postgres://a/db',
+    ])
+      expect(wrong({ DATABASE_URL, READ_URLS: list }), list).to.match(/^READ_URLS should be standbys by home/)
+    expect(wrong({ DATABASE_URL, READ_URLS: 'east=postgres://a/db' })).to.equal(
+      'READ_URLS has east, which HOMES has not',
+    )
+    expect(wrong({ READ_URLS: 'postgres://a/db' })).to.match(/^READ_URLS goes with DATABASE_URL/)
+    expect(wrong({ READ_MAX_LAG_MS: '0' })).to.match(/^READ_MAX_LAG_MS should be/)
+  })
 
   it('take former master keys beside the present one only [OPS-70]', () => {
     const [current, former] = ['a'.repeat(64), 'b'.repeat(64)]

@@ -11,6 +11,8 @@ export interface Cutter {
   readonly port: number
   /** Decides for every piece that a client sends; lets everything pass at first. */
   fateOf: (piece: Buffer) => Fate
+  /** Nothing gets through in either direction, and nobody is told: as where a cable is cut. It ends with `cutAll`. */
+  isSilent: boolean
   /** Breaks all connections at once, in both directions. */
   cutAll(): void
   /** How many connections were broken so far. */
@@ -43,12 +45,13 @@ export async function startCutter(host: string, port: number): Promise<Cutter> {
     }
     links.add(cut)
     client.on('data', (piece) => {
+      if (cutter.isSilent) return
       if (fate === 'pass') fate = cutter.fateOf(piece as Buffer)
       if (fate === 'cut') cut()
       else upstream.write(piece)
     })
     upstream.on('data', (piece) => {
-      if (client.destroyed) return
+      if (client.destroyed || cutter.isSilent) return
       if (fate === 'pass') client.write(piece)
       else if (fate === 'half') client.write((piece as Buffer).subarray(0, piece.length >> 1), lose)
       else lose()
@@ -64,6 +67,7 @@ export async function startCutter(host: string, port: number): Promise<Cutter> {
   const cutter: Cutter = {
     port: address.port,
     fateOf: () => 'pass',
+    isSilent: false,
     cutAll() {
       for (const cut of [...links]) cut()
     },

@@ -2,22 +2,34 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { verifyLedger } from '#audit/verify.ts'
+import { lookUpReplay } from '#ledger/write/idempotency.ts'
+import { createPool } from '#postgres/pool.ts'
 import { times } from '../service/fleet.ts'
 import { send, startApi, type TestCompany } from '../support/api.ts'
 import { type Service, startService } from '../support/process.ts'
 import { DEPTH } from '../support/random.ts'
+import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'
+import { type Cutter, startCutter } from './cutter.ts'
 import { type ReplicatedPostgres, startReplicated } from './replicated-postgres.ts'
 
 const WRITERS = 24
-/** Answers before the primary is killed, and after the service was started on its standby. */
-const ANSWERS = 400 * DEPTH
-const PATIENCE = { timeout_ms: 120_000 }
+/** Deeper runs than usual fail over as often as they are deep; the others once, and once more without load. */
+const FAILOVERS = DEPTH > 10 ? DEPTH : 1
+/** Answers before and after each of them. */
+const ANSWERS = 200
+const PATIENCE = { timeout_ms: 60_000 }
+
+/** What may happen to a primary: it stands still, cannot be reached though it lives, or is killed. */
+const FAULTS = ['frozen', 'cut off', 'killed'] as const
 
 describe('a failover to a synchronous standby', function () {
-  this.timeout(300_000)
+  this.timeout(60_000 + FAILOVERS * 30_000)
   let postgres: ReplicatedPostgres
   let service: Service | undefined
+  let company: TestCompany
+  /** By the URL of the server behind them. */
+  const ways = new Map<string, Cutter>()
 
   before(async function () {
     const started = await startReplicated()
@@ -26,40 +38,143 @@ describe('a failover to a synchronous standby', function () {
       this.skip()
     }
     postgres = started
-  })
-  after(async () => {
-    await service?.kill()
-    await postgres?.stop()
-  })
-
-  const start = (databaseUrl: string): Promise<Service> =>
-    startService({
-      DATABASE_URL: databaseUrl,
+    for (const url of [postgres.primary, postgres.standby])
+      ways.set(url, await startCutter('127.0.0.1', Number(new URL(url).port)))
+    const office = await startApi(postgres.primary)
+    company = await office.company()
+    await office.close()
+    // The standby comes first: which one takes writes is found out.
+    const hosts = [postgres.standby, postgres.primary].map((url) => `127.0.0.1:${ways.get(url)?.port}`)
+    service = await startService({
+      DATABASE_URL: `postgres://tillbook@${hosts}/postgres?target_session_attrs=read-write`,
       // Both are as durable as any.
       ALLOW_UNDURABLE_POSTGRES: 'false',
       QUOTA_PER_MINUTE: '1000000',
       QUOTA_PER_DAY: '1000000',
       LOG_LEVEL: 'silent',
     })
+  })
+  after(async () => {
+    await service?.kill()
+    for (const way of ways.values()) await way.close()
+    await postgres?.stop()
+  })
 
-  it('loses no write that was acknowledged, and does none twice, with 24 writers under way [OPS-39]', async () => {
-    const office = await startApi(postgres.primary)
-    const company = await office.company()
-    await office.close()
-    service = await start(postgres.primary)
-    const load = startWriters(company, () => service?.url ?? '')
-    await until(() => load.acknowledged.size >= ANSWERS, PATIENCE)
-    await postgres.killPrimary()
-    const killed = performance.now()
-    await service.kill()
-    await postgres.promote()
-    service = await start(postgres.standby)
-    const away_ms = Math.round(performance.now() - killed)
-    const before = load.acknowledged.size
-    await until(() => load.acknowledged.size >= before + ANSWERS, PATIENCE)
+  const create = (name: string, key: string) => {
+    const headers = { authorization: `Bearer ${company.key}`, 'idempotency-key': key }
+    return send(`${service?.url}/api/v1/customers`, 'POST', { name, person_type: 'PF' }, headers)
+  }
+
+  async function strike(fault: (typeof FAULTS)[number]): Promise<void> {
+    if (fault === 'killed') await postgres.killPrimary()
+    else if (fault === 'frozen') await postgres.freeze('primary')
+    else (ways.get(postgres.primary) as Cutter).isSilent = true
+  }
+
+  /** The former primary can be reached again, takes writes, and waits for nobody. */
+  async function returnAsPrimary(): Promise<void> {
+    const former = postgres.standby
+    await administer(former, async (client) => {
+      await client.query(`alter system set synchronous_standby_names = ''`)
+      await client.query('select pg_reload_conf()')
+    })
+    const way = ways.get(former) as Cutter
+    way.isSilent = false
+    way.cutAll()
+  }
+
+  it(`loses no write that was acknowledged, does none twice, and goes on by itself with 24 writers under way [OPS-39] [OPS-113]`, async () => {
+    const load = startWriters(create)
+    const refused: { fault: string; since_fault_ms: number; since_promotion_ms: number }[] = []
+    for (const n of times(FAILOVERS, (each) => each)) {
+      const fault = FAULTS[n % FAULTS.length] as (typeof FAULTS)[number]
+      const before = load.acknowledged.size
+      await until(() => load.acknowledged.size >= before + ANSWERS, {
+        ...PATIENCE,
+        what: `writes before failover ${n}`,
+      })
+      const struck = performance.now()
+      await strike(fault)
+      await postgres.promote()
+      const promoted = performance.now()
+      const answered = await load.nextAfter(promoted)
+      refused.push({ fault, since_fault_ms: answered - struck, since_promotion_ms: answered - promoted })
+      if (fault === 'cut off') await returnAsPrimary()
+      const after = load.acknowledged.size
+      await until(() => load.acknowledged.size >= after + ANSWERS, { ...PATIENCE, what: `writes after failover ${n}` })
+      await postgres.rejoin(n % 2 === 0 ? 'pg_rewind' : 'pg_basebackup')
+      for (const way of ways.values()) way.isSilent = false
+    }
     await load.stop()
+    report(refused)
+    await expectAllKept(load.acknowledged)
+  })
 
-    const after = await startApi(postgres.standby)
+  it('is not gone back on: a former primary that returns is not written to, though the other one is away [OPS-114]', async () => {
+    await strike('cut off')
+    await postgres.promote()
+    await until(async () => (await create('Depois', randomUUID())).status === 201, PATIENCE)
+    const countOnFormer = () =>
+      administer(postgres.standby, async (client) => {
+        const { rows } = await client.query('select revision from ops.ledgers where company_id = $1', [company.id])
+        return rows[0].revision
+      })
+    await returnAsPrimary()
+    const before = await countOnFormer()
+    const current = ways.get(postgres.primary) as Cutter
+    current.fateOf = () => 'cut'
+    current.cutAll()
+    const key = randomUUID()
+    for (const _ of times(5, () => null)) expect((await create('Nunca lá', key)).status).to.equal(503)
+    expect(await countOnFormer()).to.equal(before)
+    current.fateOf = () => 'pass'
+    await until(async () => (await create('Nunca lá', key)).status === 201, PATIENCE)
+    expect(await countOnFormer()).to.equal(before)
+    await postgres.rejoin('pg_rewind')
+  })
+
+  it('has nothing acknowledged that no standby has, not even when Postgres is told to wait no longer, or to the same request again [OPS-110] [OPS-111]', async () => {
+    const former = randomUUID()
+    expect((await create('Antes', former)).status).to.equal(201)
+    await postgres.freeze('standby')
+    const key = randomUUID()
+    let answered: number | null = null
+    const writing = create('Esperando', key).then(({ status }) => (answered = status))
+    const cancel = await until(() => waitingAtCommit('tillbook'), { what: 'a COMMIT that waits' })
+    await administer(postgres.primary, (client) => client.query('select pg_cancel_backend($1)', [cancel]))
+    // It is found in the ledger, and waited for again.
+    const isOther = async () => ((await waitingAtCommit('tillbook')) ?? cancel) !== cancel
+    await until(isOther, { what: 'a COMMIT that waits for what the first one wrote' })
+    const { rows } = await administer(postgres.primary, (client) =>
+      client.query('select request_hash from ops.idempotent_answers where key = $1', [former]),
+    )
+    const pool = createPool(postgres.primary, { max: 1, application_name: 'repeating' })
+    const replaying = lookUpReplay(pool, company.id, { key: former, requestHash: rows[0].request_hash })
+    await until(() => waitingAtCommit('repeating'), { what: 'the answer to a repetition, which waits' })
+    expect(answered).to.equal(null)
+    await postgres.freeze('standby', 'SIGCONT')
+    expect(await writing).to.equal(201)
+    expect(await replaying).to.include({ status: 201, replayed: true })
+    await pool.end()
+    expect((await create('Esperando', key)).body.data.name).to.equal('Esperando')
+    const { rowCount } = await administer(postgres.primary, (client) =>
+      client.query(`select from read.customers where company_id = $1 and doc->>'name' = 'Esperando'`, [company.id]),
+    )
+    expect(rowCount).to.equal(1)
+  })
+
+  /** The process of a session that waits for the standby. */
+  const waitingAtCommit = (application: string): Promise<number | undefined> =>
+    administer(postgres.primary, async (client) => {
+      const { rows } = await client.query(
+        `select pid from pg_stat_activity where wait_event = 'SyncRep' and application_name = $1`,
+        [application],
+      )
+      return rows[0]?.pid
+    })
+
+  async function expectAllKept(acknowledged: ReadonlyMap<number, string>): Promise<void> {
+    const after = await startApi(postgres.primary)
     const { rows } = await after.core.pool.query<{ id: number; name: string }>(
       `select id, doc->>'name' as name from customers where company_id = $1`,
       [company.id],
@@ -67,29 +182,53 @@ describe('a failover to a synchronous standby', function () {
     const { valid } = await verifyLedger(after.core, company.id)
     await after.close()
     const kept = new Map(rows.map(({ id, name }) => [id, name]))
-    const missing = [...load.acknowledged].filter(([id, name]) => kept.get(id) !== name)
-    const figures = `${load.acknowledged.size} acknowledged, ${missing.length} missing`
-    console.log(`      ${figures}, another primary after ${away_ms} ms`)
+    const missing = [...acknowledged].filter(([id, name]) => kept.get(id) !== name)
+    console.log(`      ${acknowledged.size} acknowledged, ${missing.length} missing`)
     expect(missing).to.deep.equal([])
     expect(new Set(kept.values()).size, 'nothing twice').to.equal(kept.size)
-    expect(kept.size).to.equal(load.acknowledged.size)
+    expect(kept.size).to.equal(acknowledged.size)
     expect(valid).to.equal(true)
-  })
+  }
 })
 
-/** Callers who repeat what was not answered under its Idempotency-Key, wherever the service then is. */
-function startWriters({ key }: TestCompany, baseUrl: () => string) {
+/** Prints for each fault how long no write was acknowledged. */
+function report(refused: readonly { fault: string; since_fault_ms: number; since_promotion_ms: number }[]): void {
+  const figures = (name: string, values: readonly number[]) => {
+    const sorted = [...values].sort((a, b) => a - b).map(Math.round)
+    return `${name} median ${sorted[sorted.length >> 1]} ms, max ${sorted.at(-1)} ms`
+  }
+  for (const fault of new Set(refused.map((each) => each.fault))) {
+    const of = refused.filter((each) => each.fault === fault)
+    const sinceFault = figures(
+      '',
+      of.map((each) => each.since_fault_ms),
+    )
+    const sincePromotion = figures(
+      '',
+      of.map((each) => each.since_promotion_ms),
+    )
+    console.log(
+      `      primary ${fault}, ${of.length} times: refused${sinceFault}; since the promotion${sincePromotion}`,
+    )
+  }
+}
+
+/** Callers who repeat what was not answered under its Idempotency-Key. */
+function startWriters(create: (name: string, key: string) => ReturnType<typeof send>) {
   const acknowledged = new Map<number, string>()
   let running = true
+  /** When the last answer came to a request, and when that was sent. */
+  let newest = { sent: 0, at: 0 }
 
   async function write(writer: number): Promise<void> {
     for (let n = 0; running; n++) {
       const name = `Cliente ${writer}-${n}`
-      const headers = { authorization: `Bearer ${key}`, 'idempotency-key': randomUUID() }
+      const key = randomUUID()
       for (;;) {
-        const url = `${baseUrl()}/api/v1/customers`
-        const reply = await send(url, 'POST', { name, person_type: 'PF' }, headers).catch(() => null)
+        const sent = performance.now()
+        const reply = await create(name, key).catch(() => null)
         if (reply?.status === 201) {
+          newest = { sent, at: performance.now() }
           acknowledged.set(reply.body.data.id, name)
           break
         }
@@ -100,8 +239,17 @@ function startWriters({ key }: TestCompany, baseUrl: () => string) {
   }
 
   const working = Promise.all(times(WRITERS, write))
+  working.catch(() => {})
   return {
     acknowledged,
+    /** When the first write after a moment was acknowledged. */
+    async nextAfter(moment: number): Promise<number> {
+      await Promise.race([
+        working,
+        until(() => newest.at > moment, { ...PATIENCE, interval_ms: 2, what: 'a write after the promotion' }),
+      ])
+      return newest.at
+    },
     async stop() {
       running = false
       await working

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { chown, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { appendFile, chown, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -10,20 +10,30 @@ import { until } from '../support/wait.ts'
 
 const run = promisify(execFile)
 
-/** A server, and a standby that every COMMIT waits for, set up as docs/operations.md says. */
+/** A primary, and a standby that every COMMIT waits for, set up as docs/operations.md says. */
 export interface ReplicatedPostgres {
+  /** Where the primary is; another one after `promote`. */
   readonly primary: string
   /** Only reads until it is promoted. */
   readonly standby: string
-  /** Ends the primary as a power failure would, for good. */
+  /** Ends the primary as a power failure would. */
   killPrimary(): Promise<void>
-  /** Makes a primary of the standby. */
+  /** Has one of them stand still, with everything that it has under way, or go on. */
+  freeze(which: 'primary' | 'standby', signal?: 'SIGSTOP' | 'SIGCONT'): Promise<void>
+  /** Makes a primary of the standby, which waits for nobody until the other one has joined it. */
   promote(): Promise<void>
+  /** Has the former primary come back as standby, killed if it still lives; every COMMIT waits for it from then on. */
+  rejoin(by: 'pg_rewind' | 'pg_basebackup'): Promise<void>
   stop(): Promise<void>
 }
 
-/** The name by which the primary waits for its standby. */
-const STANDBY = 'standby'
+interface Server {
+  /** By which a primary knows its standby. */
+  readonly name: string
+  readonly folder: string
+  readonly url: string
+  readonly settings: string
+}
 
 /** Starts both; where the programs are not installed, the reason. */
 export async function startReplicated(): Promise<ReplicatedPostgres | string> {
@@ -33,39 +43,94 @@ export async function startReplicated(): Promise<ReplicatedPostgres | string> {
   const home = await mkdtemp(join(tmpdir(), 'tillbook-replicated-'))
   if (owner) await chown(home, owner.uid, owner.gid)
   const program = (name: string, ...args: string[]) => run(join(programs, name), args, { cwd: '/', ...owner })
-  const folder = (name: string) => join(home, name)
-  const start = async (name: string): Promise<string> => {
+
+  const place = async (name: string): Promise<Server> => {
     const port = await freePort(null)
     const settings = `-p ${port} -k ${home} -c listen_addresses=127.0.0.1 -c cluster_name=${name}`
-    await program('pg_ctl', '-D', folder(name), '-l', folder(`${name}.log`), '-o', settings, '-w', 'start')
-    return `postgres://tillbook@127.0.0.1:${port}/postgres`
+    return { name, folder: join(home, name), url: `postgres://tillbook@127.0.0.1:${port}/postgres`, settings }
   }
-  await program('initdb', '-D', folder('primary'), '-U', 'tillbook', '-A', 'trust', '-E', 'UTF8', '--locale=C')
-  const primary = await start('primary')
-  await program('pg_basebackup', '-d', primary, '-D', folder(STANDBY), '-R', '-X', 'stream', '-c', 'fast')
-  const standby = await start(STANDBY)
-  await administer(primary, async (client) => {
-    await client.query(`alter system set synchronous_standby_names = '${STANDBY}'`)
-    // The service asks for more by itself.
-    await client.query('alter system set synchronous_commit = off')
-    await client.query('select pg_reload_conf()')
-    const isAttached = async () =>
-      (await client.query(`select from pg_stat_replication where sync_state = 'sync'`)).rowCount === 1
-    await until(isAttached, { what: 'a synchronous standby' })
-  })
-  const stopOne = (name: string) =>
-    program('pg_ctl', '-D', folder(name), '-m', 'immediate', '-w', 'stop').catch(() => {})
+  const start = ({ folder, settings }: Server) =>
+    program('pg_ctl', '-D', folder, '-l', `${folder}.log`, '-o', settings, '-w', 'start')
+  const copy = (from: Server, to: Server) =>
+    program('pg_basebackup', '-d', from.url, '-D', to.folder, '-R', '-X', 'stream', '-c', 'fast')
+  /** Sessions of the service ask for more than the setting by themselves. */
+  const waitFor = ({ url }: Server, { name }: Server) =>
+    administer(url, async (client) => {
+      await client.query(`alter system set synchronous_standby_names = '${name}'`)
+      await client.query('alter system set synchronous_commit = off')
+      await client.query('select pg_reload_conf()')
+      const isAttached = async () =>
+        (await client.query(`select from pg_stat_replication where sync_state = 'sync'`)).rowCount === 1
+      await until(isAttached, { what: 'a synchronous standby' })
+    })
+
+  let [primary, standby] = await Promise.all([place('a'), place('b')])
+  // Checksums, and the write-ahead log of before the failover, are what pg_rewind needs.
+  await program('initdb', '-D', primary.folder, '-U', 'tillbook', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-k')
+  await appendFile(join(primary.folder, 'postgresql.conf'), `wal_keep_size = '256MB'\n`)
+  await start(primary)
+  await copy(primary, standby)
+  await start(standby)
+  await waitFor(primary, standby)
   return {
-    primary,
-    standby,
-    async killPrimary() {
-      const [pid = ''] = (await readFile(join(folder('primary'), 'postmaster.pid'), 'utf8')).split('\n')
-      process.kill(Number(pid), 'SIGKILL')
+    get primary() {
+      return primary.url
     },
-    promote: async () => void (await program('pg_ctl', '-D', folder(STANDBY), '-w', 'promote')),
+    get standby() {
+      return standby.url
+    },
+    killPrimary: async () => signal(await processesOf(primary), 'SIGKILL'),
+    async freeze(which, name = 'SIGSTOP') {
+      signal(await processesOf(which === 'primary' ? primary : standby), name)
+    },
+    async promote() {
+      await program('pg_ctl', '-D', standby.folder, '-w', 'promote')
+      ;[primary, standby] = [standby, primary]
+    },
+    async rejoin(by) {
+      signal(await processesOf(standby), 'SIGKILL')
+      await until(async () => (await processesOf(standby)).length === 0, { what: 'the end of the former primary' })
+      // The process may still be known to the operating system, which nobody has asked what became of it.
+      const port = new URL(standby.url).port
+      for (const lock of [join(standby.folder, 'postmaster.pid'), join(home, `.s.PGSQL.${port}.lock`)])
+        await rm(lock, { force: true })
+      if (by === 'pg_basebackup') {
+        await rm(standby.folder, { recursive: true })
+        await copy(primary, standby)
+      } else {
+        // What the new primary tells of itself is its last checkpoint's.
+        await administer(primary.url, (client) => client.query('checkpoint'))
+        await program('pg_rewind', '-D', standby.folder, '--source-server', primary.url, '-R')
+      }
+      await start(standby)
+      await waitFor(primary, standby)
+    },
     async stop() {
-      await Promise.all(['primary', STANDBY].map(stopOne))
-      await rm(home, { recursive: true, force: true })
+      for (const server of [primary, standby]) signal(await processesOf(server), 'SIGKILL')
+      await rm(home, { recursive: true, force: true, maxRetries: 5 })
     },
+  }
+}
+
+/** Server process and those that it has started; none if it does not run. */
+async function processesOf({ folder }: Server): Promise<number[]> {
+  const [pid = ''] = (await readFile(join(folder, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
+  const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const stats = await Promise.all(ids.map((id) => readFile(`/proc/${id}/stat`, 'utf8').catch(() => '')))
+  const isOfServer = (stat: string) => {
+    const [, id, state, parent] = /^(\d+) \(.*\) (\S) (\d+) /s.exec(stat) ?? []
+    return state !== 'Z' && id !== undefined && pid !== '' && (id === pid || parent === pid)
+  }
+  return stats.filter(isOfServer).map((stat) => Number.parseInt(stat, 10))
+}
+
+function signal(processes: readonly number[], name: NodeJS.Signals): void {
+  for (const pid of processes) {
+    try {
+      process.kill(pid, name)
+    } catch (error) {
+      // It has ended meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
   }
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { freePort } from '#postgres/postmaster.ts'
 import { useDatabase } from '../support/database.ts'
+import { homesEnv } from '../support/homes.ts'
 import { type Service, startService } from '../support/process.ts'
 import { scenario } from './scenario.ts'
 import { play, type Surroundings, startSurroundings } from './stage.ts'
@@ -19,7 +20,7 @@ describe('a service that is killed [LEDGER-6, OPS-5]', function () {
     surroundings = await startSurroundings()
     const port = await freePort(null)
     url = `http://127.0.0.1:${port}`
-    env = { ...surroundings.env, DATABASE_URL: database.url, PORT: String(port) }
+    env = { ...surroundings.env, ...(await homesEnv(database.url)), DATABASE_URL: database.url, PORT: String(port) }
   })
   beforeEach(async () => {
     service = await startService(env, STARTING)

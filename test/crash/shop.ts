@@ -1,12 +1,15 @@
 import { createStore } from '#commands/stores.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import { startApi } from '../support/api.ts'
+import { SOUTH, southOf } from '../support/homes.ts'
 import { panelUser } from '../support/panel.ts'
 import { openTill } from '../support/till.ts'
 
 /** A company as a run finds it: what it has, and how it is called. */
 export interface Shop {
   readonly companyId: number
+  /** Of its home. */
+  readonly databaseUrl: string
   readonly key: string
   /** Of a clerk, for the sync interface. */
   readonly token: string
@@ -50,8 +53,19 @@ export async function openShops(databaseUrl: string, count: number, webhookUrl: 
       const people = await Promise.all([panelUser(office, company), panelUser(office, company, 'clerk')])
       const cookies = people.map((person) => person.cookie())
       const { id: companyId, key } = company
+      const isSouth = office.homes !== null && company.core === office.homes.cores.at(SOUTH)
       const { id: webhook } = registered.body.data
-      shops.push({ companyId, key, token: till.token, cookies, products, cash, alias, webhook })
+      shops.push({
+        companyId,
+        databaseUrl: isSouth ? southOf(databaseUrl) : databaseUrl,
+        key,
+        token: till.token,
+        cookies,
+        products,
+        cash,
+        alias,
+        webhook,
+      })
     }
     return shops
   } finally {

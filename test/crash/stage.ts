@@ -77,14 +77,23 @@ export async function play(drama: Drama, faults: (moment: Moment, load: Load) =>
   } finally {
     await load.stop()
   }
-  const core = await openCore({ masterKeys, databaseUrl, queryConnections: 4, log: () => {}, onOutdated: () => {} })
-  try {
-    const { sandbox, receiver } = surroundings
-    const payments = () => sandbox.book.all()
-    const aftermath = { url: directUrl(), core, caller: load.caller, payments, received: receiver.received }
-    await expectWhole(aftermath, load.books)
-  } finally {
-    await core.close()
+  for (const home of new Set(shops.map((shop) => shop.databaseUrl))) {
+    const ofHome = new Map([...load.books].filter(([shop]) => shop.databaseUrl === home))
+    const core = await openCore({
+      masterKeys,
+      databaseUrl: home,
+      queryConnections: 4,
+      log: () => {},
+      onOutdated: () => {},
+    })
+    try {
+      const { sandbox, receiver } = surroundings
+      const payments = () => sandbox.book.all()
+      const aftermath = { url: directUrl(), core, caller: load.caller, payments, received: receiver.received }
+      await expectWhole(aftermath, ofHome)
+    } finally {
+      await core.close()
+    }
   }
   return load
 }

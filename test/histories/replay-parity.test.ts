@@ -6,12 +6,13 @@ import { registerCompany } from '#commands/companies.ts'
 import { createPaymentType } from '#commands/payment-types.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
 import { kindsOf } from '#events/define.ts'
+import type { DirectoryHooks } from '#homes/hooks.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { type Envelope, GENESIS_HASH, hashOf, type Origin, streamOf } from '#ledger/envelope.ts'
-import { ensureLedger } from '#ledger/ledgers.ts'
 import type { Reply, Request } from '#ledger/write/unit-of-work.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
+import { openTwoHomes, SPREAD, type TwoHomes } from '../support/homes.ts'
 import { masterKeys } from '../support/master-key.ts'
 import { expectSealed, openedEvents } from '../support/opened.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
@@ -39,6 +40,13 @@ const call: fc.Arbitrary<Call> = fc.record({
 
 /** Calls that arrive at once, one group after the other. */
 const history = fc.array(fc.array(call, { minLength: 4, maxLength: 12 }), { minLength: 8, maxLength: 12 })
+
+/** A company, in a home, and what of its records is known. */
+interface Opened {
+  readonly core: Core
+  readonly id: number
+  readonly known: Known
+}
 
 /** Types of events that a random history must have led to, or the test would show little. */
 const EXPECTED: readonly EventName[] = [
@@ -93,22 +101,38 @@ const REPLAYS = [
 for (const { name, store, runs, expected } of REPLAYS)
   describe(name, () => {
     const database = useDatabase()
-    let core: Core
+    /** One, or with TEST_HOMES a home for each of the two companies. */
+    let cores: readonly Core[]
+    let homes: TwoHomes | null = null
     const seen = new Set<string>()
 
     before(async () => {
-      core = await openCore({
-        masterKeys,
-        databaseUrl: database.url,
-        queryConnections: 4,
-        log: console.error,
-        onOutdated: () => {},
-        ...(store && { store }),
-      })
+      const open = (databaseUrl: string, hooks: Partial<DirectoryHooks>) =>
+        openCore({
+          masterKeys,
+          databaseUrl,
+          queryConnections: 4,
+          log: console.error,
+          onOutdated: () => {},
+          ...(store && { store }),
+          ...hooks,
+        })
+      if (store || SPREAD === '1') cores = [await open(database.url, {})]
+      else {
+        homes = await openTwoHomes(database.url, console.error, ({ url, hooks }) => open(url, hooks))
+        cores = homes.cores.present().map(({ home }) => home)
+      }
     })
-    after(() => core.close())
+    after(async () => {
+      if (homes) await homes.close()
+      else await cores[0]?.close()
+    })
 
-    const run = (companyId: number, invocations: readonly Invocation[], rest: Partial<Request> = {}) =>
+    const run = (
+      { core, id: companyId }: Pick<Opened, 'core' | 'id'>,
+      invocations: readonly Invocation[],
+      rest: Partial<Request> = {},
+    ) =>
       core.writer.run({
         companyId,
         invocations,
@@ -120,22 +144,22 @@ for (const { name, store, runs, expected } of REPLAYS)
       })
 
     /** A company with a way to pay in cash. */
-    async function open(): Promise<{ id: number; known: Known }> {
-      const { rows } = await core.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
+    async function open(core: Core): Promise<Opened> {
+      const { rows } = await (cores[0] as Core).pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
       const id = (rows[0] as { id: number }).id
-      await ensureLedger(core.pool, id)
+      await core.found(id)
       const [timezone, logo_url] = ['America/Sao_Paulo', null]
-      await run(id, [
+      await run({ core, id }, [
         invoke(registerCompany, { id, name: 'Loja', cnpj: '11.222.333/0001-81', plan: 'api', timezone, logo_url }),
       ])
-      const paid = await run(id, [
+      const paid = await run({ core, id }, [
         invoke(createPaymentType, { name: 'Dinheiro', kind: 'cash', fee_percentage: '0.00', due_days: 30 }),
       ])
       if (isRefusal(paid)) throw new Error('a new company can be paid')
-      return { id, known: new Map([['payment_type', [JSON.parse(paid.body).id]]]) }
+      return { core, id, known: new Map([['payment_type', [JSON.parse(paid.body).id]]]) }
     }
 
-    async function send({ steps, origin, key }: Call, { id, known }: { id: number; known: Known }): Promise<void> {
+    async function send({ steps, origin, key }: Call, { core, id, known }: Opened): Promise<void> {
       const tried = steps.flatMap((each) => {
         const invocation = invocationOf(each, known)
         return invocation ? [{ kind: kindOf(each), invocation }] : []
@@ -148,7 +172,7 @@ for (const { name, store, runs, expected } of REPLAYS)
         return { status: 200, body: '' }
       }
       const answer = await run(
-        id,
+        { core, id },
         tried.map(({ invocation }) => invocation),
         {
           origin,
@@ -167,14 +191,14 @@ for (const { name, store, runs, expected } of REPLAYS)
       }
     }
 
-    async function eventsOf(companyId: number): Promise<Envelope[]> {
+    async function eventsOf({ core, id: companyId }: Opened): Promise<Envelope[]> {
       const events: Envelope[] = []
       for await (const event of core.store.read(streamOf(companyId), 0)) events.push(event)
       return events
     }
 
     /** Revisions without gaps, time that never goes back, and a chain in which each hash covers the one before. */
-    async function expectChain(companyId: number, events: readonly Envelope[]): Promise<void> {
+    async function expectChain({ core, id: companyId }: Opened, events: readonly Envelope[]): Promise<void> {
       let previous = { hash: GENESIS_HASH, recorded_at: '' }
       for (const [revision, event] of events.entries()) {
         const { hash, ...rest } = event
@@ -193,7 +217,7 @@ for (const { name, store, runs, expected } of REPLAYS)
     }
 
     /** What a company keeps apart from its ledger, in every form in which an event could hold it. */
-    async function secretsOf(companyId: number): Promise<string[]> {
+    async function secretsOf({ core, id: companyId }: Opened): Promise<string[]> {
       const { rows } = await core.pool.query<{ secret: string }>(
         `select password_hash as secret from ops.persons where $1 > 0
        union all
@@ -220,18 +244,21 @@ for (const { name, store, runs, expected } of REPLAYS)
     it('of any history gives the same tables, byte for byte, from ledgers that are whole and hold no secret [LEDGER-5, LEDGER-10, OPS-45]', async () => {
       await explore(
         fc.asyncProperty(history, async (groups) => {
-          const companies = [await open(), await open()] as const
+          const [first, last] = [cores.at(0), cores.at(-1)] as [Core, Core]
+          const companies = [await open(first), await open(last)] as const
           for (const calls of groups) await Promise.all(calls.map((each) => send(each, companies[each.company])))
-          for (const { id } of companies) {
-            const events = await eventsOf(id)
-            await expectChain(id, events)
+          for (const company of companies) {
+            const events = await eventsOf(company)
+            await expectChain(company, events)
             expectSealed(events)
-            expectCatalogued(await openedEvents(core, id), await secretsOf(id))
+            expectCatalogued(await openedEvents(company.core, company.id), await secretsOf(company))
           }
-          for (const { id } of companies)
+          for (const { core, id } of companies)
             expect(await core.verifyTables(id)).to.deep.include({ kind: 'verified', differences: [] })
-          const { parity } = await core.rebuild()
-          expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
+          for (const core of cores) {
+            const { parity } = await core.rebuild()
+            expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
+          }
         }),
         runs,
       )

@@ -83,6 +83,23 @@ describe('another master key', () => {
     await writeFile(path, `${next}\n`)
   })
 
+  it('waits for companies that move, whose secrets are in two homes [HOME-47]', async () => {
+    const stand = (move: string | null) =>
+      pool.query(
+        `insert into ops.ledgers (company_id, hash, move) values (7, '', $1) on conflict (company_id) do update set move = $1`,
+        [move],
+      )
+    for (const move of ['paused', 'leaving', 'arriving']) {
+      await stand(move)
+      const refused = await rotateMasterKey([pool], keysInFile(path)).catch((error: Error) => error)
+      expect(refused, move).to.be.instanceOf(WrongMasterKey)
+    }
+    expect(keysInFile(path).all()).to.have.length(1)
+    await stand('left')
+    expect(await rotateMasterKey([pool], keysInFile(path))).to.include({ resealed: PERSON_KEYS + OTHERS })
+    await pool.query('delete from ops.ledgers where company_id = 7')
+  })
+
   it('comes into its place also when it is interrupted at every step, and called again [OPS-73]', async () => {
     await pool.query(`delete from ops.person_keys where subject > 'order/1010'`)
     let step = 0

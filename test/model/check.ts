@@ -16,7 +16,7 @@ interface Interval {
  * call and its answer. Each must be answered just as the model answers it there. Throws for the first that is not, and
  * returns the company as it is in the end.
  */
-export function checkOrder({ start, observations }: Played, events: readonly Envelope[]): State {
+export function checkOrder({ start, observations }: Omit<Played, 'core'>, events: readonly Envelope[]): State {
   const states = statesOf(start, observations, events)
   const last = events.length - 1
   // A till is told no revision; that of its events is as good.

@@ -4,7 +4,8 @@ import { verifyLedger } from '#audit/verify.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import { type Json, startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
-import { draws, TITLE } from '../support/random.ts'
+import { SPREAD } from '../support/homes.ts'
+import { draws, SEED, TITLE } from '../support/random.ts'
 import { aCase, type Call, type Case } from './calls.ts'
 import { checkOrder } from './check.ts'
 import { shownCustomer } from './customers.ts'
@@ -17,10 +18,12 @@ import { shownAs } from './wire-form.ts'
 
 /** Random histories, each of a company of its own. A seed repeats them, as far as what happens at the same time can be repeated. */
 const DRAWS = draws(300)
+/** Every other seed has companies spread over two homes, unless TEST_HOMES says. */
+const HOMES = process.env.TEST_HOMES ? SPREAD : SEED % 2 === 0 ? '2' : '1'
 /** Companies that are at it at the same time. */
 const AT_A_TIME = 12
 
-describe(`the service as its model has it (${TITLE})`, function () {
+describe(`the service as its model has it (${TITLE} TEST_HOMES=${HOMES})`, function () {
   this.timeout(0)
   const database = useDatabase()
   const logged: unknown[] = []
@@ -30,24 +33,24 @@ describe(`the service as its model has it (${TITLE})`, function () {
 
   before(async () => {
     const log = (message: string, error: unknown) => logged.push(message, error)
-    api = await startApi(database.url, { log })
-    other = await startApi(database.url, { log })
+    api = await startApi(database.url, { log, homes: HOMES })
+    other = await startApi(database.url, { log, homes: HOMES })
   })
   after(async () => {
     await other.close()
     await api.close()
   })
 
-  async function eventsOf(companyId: number): Promise<Envelope[]> {
+  async function eventsOf({ companyId, core }: Played): Promise<Envelope[]> {
     const events: Envelope[] = []
-    for await (const event of api.core.store.read(streamOf(companyId), 0)) events.push(event)
+    for await (const event of core.store.read(streamOf(companyId), 0)) events.push(event)
     return events
   }
 
   /** Plays a case and holds it against the model. */
   async function hold(one: Case): Promise<void> {
     const played = await play([api, other], one)
-    await expectAsModel(played, checkOrder(played, await eventsOf(played.companyId)))
+    await expectAsModel(played, checkOrder(played, await eventsOf(played)))
     for (const { call, outcome, isReplayed } of played.observations) {
       const { code = outcome.status } = (outcome.body ?? {}) as { code?: string }
       const name = `${call.act} ${isReplayed ? 'replayed' : code}`
@@ -56,8 +59,8 @@ describe(`the service as its model has it (${TITLE})`, function () {
   }
 
   /** What the tables have in the end is what the model has. */
-  async function expectAsModel({ companyId }: Played, state: State): Promise<void> {
-    const { rows } = await api.core.pool.query<{ act: Call['act']; doc: Json }>(
+  async function expectAsModel({ companyId, core }: Played, state: State): Promise<void> {
+    const { rows } = await core.pool.query<{ act: Call['act']; doc: Json }>(
       `select 'getItem' as act, id, doc from read.catalog_items where company_id = $1 and deleted_at is null
        union all select 'getCustomer', id, doc from read.customers where company_id = $1 and deleted_at is null
        union all select 'getReceivable', id, doc from read.receivables where company_id = $1 and deleted_at is null
@@ -111,13 +114,15 @@ describe(`the service as its model has it (${TITLE})`, function () {
   })
 
   it('and leaves ledgers that verify, and tables that a replay makes again', async () => {
-    const { rows } = await api.core.pool.query<{ id: number }>('select company_id as id from ops.ledgers')
-    expect(rows.length).to.be.at.least(DRAWS[0]?.runs ?? 0)
-    for (const { id } of rows) {
-      expect(await verifyLedger(api.core, id)).to.include({ valid: true })
+    let ledgers = 0
+    for (const { home: core } of api.homes?.cores.present() ?? [{ home: api.core }]) {
+      const { rows } = await core.pool.query<{ id: number }>('select company_id as id from ops.ledgers')
+      ledgers += rows.length
+      for (const { id } of rows) expect(await verifyLedger(core, id)).to.include({ valid: true })
+      const { parity } = await core.rebuild()
+      expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
     }
-    const { parity } = await api.core.rebuild()
-    expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
+    expect(ledgers).to.be.at.least(DRAWS[0]?.runs ?? 0)
   })
 })
 

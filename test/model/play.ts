@@ -1,6 +1,6 @@
-import { createTokens } from '#access/sync-access.ts'
 import { createUser } from '#commands/users.ts'
-import { type Reply, send, type TestApi } from '../support/api.ts'
+import type { Core } from '#service/core.ts'
+import { type Reply, send, type TestApi, type TestCompany } from '../support/api.ts'
 import { type Call, type Case, type Kind, resolved, type Step } from './calls.ts'
 import type { Outcome } from './state.ts'
 import { outcomeOf, requestOf, type Ways } from './wire-form.ts'
@@ -21,6 +21,8 @@ export interface Observation {
 /** A company of its own, and what its clients saw. */
 export interface Played {
   readonly companyId: number
+  /** Of the company's home. */
+  readonly core: Core
   /** The ledger's revision before the first call. */
   readonly start: number
   readonly observations: readonly Observation[]
@@ -43,7 +45,7 @@ export async function play(apis: readonly [TestApi, ...TestApi[]], { before, cli
     company.run(createUser, { ...fields, password_hash: FAKE_PASSWORD }),
   ])
   const ways: Ways = { cash, credit }
-  const { token, start } = await openTill(api, company.id, user.id)
+  const { token, start } = await openTill(api, company, user.id)
   const known: Record<Kind, number[]> = { item: [], customer: [], receivable: [], sale: [] }
   const observations: Observation[] = []
 
@@ -80,18 +82,18 @@ export async function play(apis: readonly [TestApi, ...TestApi[]], { before, cli
   }
   await follow(before, 0)
   await Promise.all(clients.map(follow))
-  return { companyId: company.id, start, observations }
+  return { companyId: company.id, core: company.core, start, observations }
 }
 
 /** A token for the user, without the time that a password takes, and where the ledger is then. */
-async function openTill({ core: { pool } }: TestApi, companyId: number, userId: number) {
-  const { rows } = await pool.query<{ generation: number; start: number }>(
+async function openTill({ tokens }: TestApi, { id: companyId, core }: TestCompany, userId: number) {
+  const { rows } = await core.pool.query<{ generation: number; start: number }>(
     `select u.generation, l.revision as start from read.users u join ops.ledgers l using (company_id)
      where u.company_id = $1 and u.id = $2`,
     [companyId, userId],
   )
   const { generation, start } = rows[0] as { generation: number; start: number }
-  const { token } = await createTokens(pool, null).issue({ companyId, userId, generation, personGeneration: 0 })
+  const { token } = await tokens.issue({ companyId, userId, generation, personGeneration: 0 })
   return { token, start }
 }
 

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { expect } from 'chai'
+import { close, open } from '#homes/fence.ts'
 import { ProviderMisconfigured, type ProviderPayment, ProviderUnavailable } from '#payments/provider-port.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { useDatabase } from '../support/database.ts'
@@ -56,5 +57,15 @@ describe('the receiver of notifications, when the provider cannot be asked,', ()
     expect(inspect(logged, { depth: 20 }))
       .not.to.include('TEST-token')
       .and.not.include(SECRET)
+  })
+
+  it('has the provider come again while the company moves [HOME-41]', async () => {
+    const { pool } = shop.api.core
+    await close(pool, shop.company.id)
+    const refused = await notify(shop, order.id, told(payment.id))
+    expect([refused.status, refused.headers.get('retry-after')]).to.deep.equal([503, '1'])
+    await open(pool, shop.company.id)
+    expect((await notify(shop, order.id, told(payment.id))).body).to.include({ processed: true })
+    expect(await shop.orderNow(order.id)).to.include({ status: 'paid' })
   })
 })

@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { cancelOrder } from '#commands/orders/cancel-order.ts'
 import { startPayment } from '#commands/orders/payment-attempts.ts'
 import { SWEEP_SECONDS } from '#config/config.ts'
+import { open, pause } from '#homes/fence.ts'
 import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
 import { purgeSweeps, type SweepOptions, startSweep, sweepOnce } from '#payments/sweep.ts'
 import type { OrderObject } from '#projections/orders.ts'
@@ -65,6 +66,22 @@ describe('the sweep over payments', () => {
     expect(now).to.include({ status: 'paid' })
     expect(now.payments).to.have.length(1)
     expect(now.payment).to.include({ attempt_id: order.payments[0]?.attempt_id, provider_payment_id: '1' })
+  })
+
+  it('leaves a company that moves alone, until it is open again, and says when it has done with it [HOME-44, HOME-45]', async () => {
+    provider.payments.set('1', paymentOf(order, { id: '1' }))
+    const { pool } = shop.api.core
+    await pause(pool, shop.company.id)
+    expect(await sweep()).to.equal(0)
+    expect(asked()).to.equal(0)
+    await open(pool, shop.company.id)
+    let claimed: number | null = null
+    provider.before = async () => {
+      claimed = (await pool.query('select from ops.payment_sweeps where claimed_until > now()')).rowCount
+    }
+    expect(await sweep()).to.equal(1)
+    expect(claimed).to.equal(1)
+    expect((await pool.query('select from ops.payment_sweeps where claimed_until is not null')).rowCount).to.equal(0)
   })
 
   it('asks for known payments by id: the search may show them late, or be down', async () => {

@@ -51,6 +51,15 @@ describe('sessions of the service', () => {
     for (const given of ['off', 'local', 'remote_write', 'on']) expect(await commitOf(given), given).to.equal('on')
   })
 
+  it('go on waiting for it though the server is told otherwise while they are open [OPS-33]', async () => {
+    const pool = createPool(database.url, { max: 1 })
+    const { rows } = await pool.query(
+      `select source from pg_settings where name = 'synchronous_commit' and setting = 'on'`,
+    )
+    await pool.end()
+    expect(rows).to.deep.equal([{ source: 'session' }])
+  })
+
   it('keep waiting for more than the disk where that is asked for [OPS-33]', async () => {
     expect(await commitOf('remote_apply')).to.equal('remote_apply')
     expect(await commitOf('off', false)).to.equal('on')

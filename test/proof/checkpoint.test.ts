@@ -1,5 +1,13 @@
 import { expect } from 'chai'
-import { originOf, parseCheckpoint, parseProof, proofText, textOf } from '#proof/checkpoint.ts'
+import {
+  installationOriginOf,
+  originOf,
+  parseCheckpoint,
+  parseOrigin,
+  parseProof,
+  proofText,
+  textOf,
+} from '#proof/checkpoint.ts'
 import { EMPTY_ROOT, leafHash } from '#proof/merkle.ts'
 
 const INSTALLATION = '0198c1f2-7e1a-7c3e-8a55-6f1f3d9f0b11'
@@ -9,12 +17,17 @@ CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=
 `
 
 describe('checkpoints', () => {
-  it('are three lines: origin, size, root [PROOF-3]', () => {
+  it('are three lines: origin, size, root [PROOF-3, HOME-8]', () => {
     const checkpoint = parseCheckpoint(TEXT)
     expect(checkpoint?.origin).to.equal(originOf(INSTALLATION, 7))
     expect(checkpoint?.size).to.equal(20_852_163)
     expect(checkpoint && textOf(checkpoint)).to.equal(TEXT)
-    expect(originOf(INSTALLATION, null)).to.equal(`tillbook/${INSTALLATION}`)
+    expect(installationOriginOf({ installationId: INSTALLATION, home: 'main' })).to.equal(`tillbook/${INSTALLATION}`)
+    expect(installationOriginOf({ installationId: INSTALLATION, home: 'south' })).to.equal(
+      `tillbook/${INSTALLATION}/home-south`,
+    )
+    expect(parseOrigin(`tillbook/${INSTALLATION}/home-south`)).to.deep.equal({ companyId: null, generation: 1 })
+    expect(parseOrigin(`tillbook/${INSTALLATION}/home-`)).to.equal(null)
     expect(originOf(INSTALLATION, 7, 2)).to.equal(`tillbook/${INSTALLATION}/company-7/2`)
   })
 

@@ -270,6 +270,16 @@ describe('sealing', () => {
       expect(await sealingFigures(pool, sealing.now())).to.deep.equal({ roundAge: 0, sealAge: 0, faults: 0 })
     })
 
+    it('leave a company that moves for the next one [HOME-44]', async () => {
+      const [moving, other] = [await writeLedger(pool, 3), await writeLedger(pool, 4)]
+      await pool.query(`update ops.ledgers set move = 'paused' where company_id = $1`, [moving])
+      expect((await roundOf()).made).to.include({ size: 1 })
+      expect(await newestCheckpoint(pool, moving)).to.equal(null)
+      expect((await newestCheckpoint(pool, other))?.size).to.equal(4)
+      await pool.query('update ops.ledgers set move = null')
+      expect((await roundOf()).made).to.include({ size: 2 })
+    })
+
     it('are made on a schedule, which ends when it is stopped; without the setting there is none [AUDIT-7]', async () => {
       const companyId = await writeLedger(pool, 3)
       const sealed: SignedCheckpoint[] = []

@@ -276,7 +276,7 @@ def of_key(signatures, name, key):
 
 
 def parse_origin(origin):
-    found = need(re.fullmatch(r"(tillbook/[0-9a-f-]{36})(?:/company-([1-9][0-9]{0,14})(?:/([1-9][0-9]*))?)?", origin))
+    found = need(re.fullmatch(r"(tillbook/[0-9a-f-]{36})(?:/home-[a-z][a-z0-9-]{0,30}|/company-([1-9][0-9]{0,14})(?:/([1-9][0-9]*))?)?", origin))
     need(found[3] != "1")
     return {"origin": origin, "installation": found[1], "company": int(found[2]) if found[2] else None,
             "generation": int(found[3] or 1)}
@@ -389,6 +389,17 @@ class Verifier:
         self.claim_root(item, checkpoint)
         self.claim_root(item, entry)
 
+    def inclusion(self, item, proof):
+        index, size = proof["revision"], proof["size"]
+        need(is_count(index) and is_count(size) and is_hash(proof["hash"]))
+        path, root = [bytes_of(each, 32) for each in proof["hashes"]], proof["root"]
+        leaf = leaf_hash(bytes.fromhex(proof["hash"]))
+        need(base64.b64encode(root_of_path(leaf, int(index), int(size), path)).decode() == root, "not_included")
+        checkpoint = self.open_checkpoint(need(proof["checkpoint"], "no_checkpoint"))
+        need(checkpoint["size"] == size and checkpoint["root"] == bytes_of(root, 32), "other_root")
+        self.claim_root(item, checkpoint)
+        self.claim(item, checkpoint["log"], int(index), proof["hash"])
+
     def consistency(self, item, proof):
         old, size = proof["from"], proof["to"]
         need(is_count(old) and is_count(size) and 0 < old <= size)
@@ -494,7 +505,7 @@ class Verifier:
             item["reason"] = reason
 
     def verify(self, paths):
-        kinds = ["keys", "seal", "checkpoint", "receipt", "place", "consistency", "entries", "mapping", "export"]
+        kinds = ["keys", "seal", "checkpoint", "receipt", "place", "inclusion", "consistency", "entries", "mapping", "export"]
         files = [(kind_of(path), path) for path in paths]
         for kind, path in sorted(files, key=lambda file: kinds.index(file[0]) if file[0] in kinds else -1):
             for document in documents_of(kind, path):
@@ -552,7 +563,7 @@ def kind_of(path):
         return "export"
     for kind, pattern in [("keys", r'\{"(vkey|log)":'), ("seal", r'\[?\{"version":1,"company_id":'),
                           ("checkpoint", r'tillbook/|\{"note":|\{"data":\{"size":\d+,"root":'), ("receipt", r'\{"version":1,"event":'),
-                          ("place", r'c2sp\.org/tlog-proof@v1$|\{"data":\{"size":\d+,"index":'), ("consistency", r'(\{"data":)?\{"from":'), ("entries", r'\{"index":'),
+                          ("place", r'c2sp\.org/tlog-proof@v1$|\{"data":\{"size":\d+,"index":'), ("inclusion", r'(\{"data":)?\{"revision":\d+,"hash":'), ("consistency", r'(\{"data":)?\{"from":'), ("entries", r'\{"index":'),
                           ("mapping", r"[0-9a-f]{64}$"), ("export", r'\{"id":')]:
         if re.match(pattern, first):
             return kind

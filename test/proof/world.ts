@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto'
 import { keyIdOf, type SigningKey } from '#audit/signing-key.ts'
 import { canonicalJson, type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
-import { type Checkpoint, originOf, proofText, textOf } from '#proof/checkpoint.ts'
+import { type Checkpoint, installationOriginOf, originOf, proofText, textOf } from '#proof/checkpoint.ts'
 import { entryOf, ringVkeyOf } from '#proof/key-statement.ts'
 import { appenderFrom, inclusionProof, leafHash, nodeHash } from '#proof/merkle.ts'
 import { cosignatureLine, signNote } from '#proof/note.ts'
@@ -170,7 +170,7 @@ export function runWorld({ lengths, rounds, turnsAfter }: Plan): World {
 /** Places of the last entries, in a checkpoint of the installation log that a witness has cosigned. */
 function placesOf(texts: readonly string[], companies: readonly number[], key: SigningKey, round: number): Kept[] {
   const leaves = texts.map((text) => Buffer.from(text))
-  const log = checkpointOf(originOf(INSTALLATION, null), leaves)
+  const log = checkpointOf(installationOriginOf({ installationId: INSTALLATION, home: 'main' }), leaves)
   const checkpoint = signCheckpoint(log, key) + cosignatureLine(textOf(log), WITNESS, round)
   return companies.map((company, at) => {
     const index = texts.length - companies.length + at

@@ -7,19 +7,23 @@ import { v7 as uuidv7 } from 'uuid'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { createAddressLimit } from '#access/minute-limit.ts'
 import type { Gate } from '#access/quota.ts'
+import type { Tokens } from '#access/sync-access.ts'
 import type { PageCache } from '#api/page-cache.ts'
 import { createApiKey } from '#commands/api-keys.ts'
 import { registerCompany } from '#commands/companies.ts'
 import { createPaymentType } from '#commands/payment-types.ts'
-import { readConfig } from '#config/config.ts'
+import { MAIN, readConfig } from '#config/config.ts'
 import { RECORD_KINDS } from '#domain/record-kinds.ts'
 import { SCOPES, type Scope } from '#domain/scopes.ts'
 import type { PaymentKind } from '#events/companies.ts'
+import { accessIn } from '#homes/access.ts'
+import type { DirectoryHooks } from '#homes/hooks.ts'
 import type { StrangersBodies } from '#http/middleware/json-body.ts'
 import { SERVER_LIMITS, type ServerLimits } from '#http/server.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { Origin } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
+import type { ReadFrom } from '#ledger/standby/reads.ts'
 import { runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
@@ -31,9 +35,12 @@ import { createApp, type InterfaceOptions, interfaceRouter } from '#service/app.
 import { type Core, openCore } from '#service/core.ts'
 import { healthOf } from '#service/health.ts'
 import { expectDocumentedCall } from './contract.ts'
+import { openTwoHomes, SOUTH, SPREAD, southOf, type TwoHomes } from './homes.ts'
 import { masterKeys } from './master-key.ts'
 import { noProvider } from './provider.ts'
 import { sealsOf } from './seals.ts'
+import { onDatabase } from './server.ts'
+import { until } from './wait.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
 export type Json = any
@@ -49,6 +56,8 @@ export interface Reply {
 /** A company with a key, and calls made with it. */
 export interface TestCompany {
   readonly id: number
+  /** Of the home that it lives in. */
+  readonly core: Core
   readonly key: string
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
   get(path: string): Promise<Reply>
@@ -75,7 +84,12 @@ export interface TestApi {
   readonly url: string
   /** For other services beside it. */
   readonly databaseUrl: string
+  /** Of `main`, where all companies live unless there are two homes. */
   readonly core: Core
+  /** Null where there is one. */
+  readonly homes: TwoHomes | null
+  /** Of tills, whichever home their company lives in. */
+  readonly tokens: Tokens
   company(options?: CompanyOptions): Promise<TestCompany>
   /** Connections that are open to it. */
   connections(): Promise<number>
@@ -86,6 +100,8 @@ export interface TestApi {
 export const PUBLIC_URL = 'https://tillbook.example'
 
 export interface TestApiOptions {
+  /** `2`: companies alternate between two homes; `south`: all live in the second one. As TEST_HOMES says by default. */
+  readonly homes?: '1' | '2' | 'south'
   readonly perMinute?: number
   readonly perDay?: number
   readonly bytesPerDay?: number
@@ -124,27 +140,68 @@ export interface TestApiOptions {
   readonly onExcess?: (privileges: readonly string[]) => void
   /** Connections for queries. */
   readonly queryConnections?: number
+  /** Standbys of its database. */
+  readonly readUrls?: readonly string[]
+  readonly readMaxLagMs?: number
+  readonly onRead?: (from: ReadFrom) => void
   /** The clock by which calls are made (UTC); Postgres's own by default. Commands always go by that one. */
   readonly now?: () => string
 }
 
+/** A standby that is late with a new database is nothing to look at. */
+const heard = (message: string, error: unknown): void => {
+  if (!process.env.TILLBOOK_TEST_STANDBY || !message.startsWith('the standby')) console.error(message, error)
+}
+
 /** The service in this process on a port of its own, against a real Postgres. Quotas are out of the way unless they are asked for. */
 export async function startApi(databaseUrl: string, options: TestApiOptions = {}): Promise<TestApi> {
-  const { log = (message: string, error: unknown) => console.error(message, error) } = options
-  const core = await openCore({
-    masterKeys: options.masterKeys ?? masterKeys,
+  const { log = heard } = options
+  const open = (url: string, hooks: Partial<DirectoryHooks>) =>
+    openCore({
+      masterKeys: options.masterKeys ?? masterKeys,
+      databaseUrl: url,
+      seals: { ...sealsOf(url), keyFile: sealsOf(databaseUrl).keyFile },
+      publicUrl: PUBLIC_URL,
+      queryConnections: options.queryConnections ?? 4,
+      log,
+      onOutdated: () => {},
+      ...standbysOf(url, options),
+      ...(options.store && { store: options.store }),
+      ...(options.onExcess && { onExcess: options.onExcess }),
+      ownerUrl: options.ownerUrl,
+      ...hooks,
+    })
+  const spread = options.store ? '1' : (options.homes ?? SPREAD)
+  const homes = spread === '1' ? null : await openTwoHomes(databaseUrl, log, ({ url, hooks }) => open(url, hooks))
+  const main = homes ? homes.cores.main : await open(databaseUrl, {})
+  if (process.env.TILLBOOK_TEST_STANDBY) await until(() => main.standbys.every(({ state }) => state === 'up'))
+  const { url, server, tokens, close } = await serve(main, databaseUrl, { ...options, log }, insteadOf(options), homes)
+  let made = 0
+  const home = (): Core => {
+    made += 1
+    if (!homes) return main
+    return homes.cores.at(spread === 'south' || made % 2 === 0 ? SOUTH : MAIN)
+  }
+  return {
+    url,
     databaseUrl,
-    seals: sealsOf(databaseUrl),
-    publicUrl: PUBLIC_URL,
-    queryConnections: options.queryConnections ?? 4,
-    log,
-    onOutdated: () => {},
-    ...(options.store && { store: options.store }),
-    ...(options.onExcess && { onExcess: options.onExcess }),
-    ownerUrl: options.ownerUrl,
-  })
-  const served = { ...core, writer: options.wrapWriter?.(core.writer) ?? core.writer }
-  const { url, server, close } = await serve(served, databaseUrl, { ...options, log }, ({ gate, ...opened }) => ({
+    core: spread === 'south' && homes ? homes.cores.at(SOUTH) : main,
+    homes,
+    tokens,
+    company: (wanted) => createCompany({ main, home: home() }, url, wanted),
+    connections: () => promisify(server.getConnections.bind(server))(),
+    async close() {
+      await close()
+      if (homes) await homes.close()
+      else await main.close()
+    },
+  }
+}
+
+/** What stands in for what a process with the role `api` opens. */
+const insteadOf =
+  (options: TestApiOptions) =>
+  ({ gate, ...opened }: InterfaceOptions): Partial<InterfaceOptions> => ({
     gate: withClock(gate, options.now),
     pages: options.pages ?? opened.pages,
     bodies: options.bodies ?? opened.bodies,
@@ -153,23 +210,20 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
     requestSecret: options.requestSecret ?? opened.requestSecret,
     notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
     checkoutLimit: createAddressLimit({ perMinute: options.checkoutsPerMinute ?? 1_000_000 }),
-  }))
-  return {
-    url,
-    databaseUrl,
-    core,
-    company: (wanted) => createCompany(core, url, wanted),
-    connections: () => promisify(server.getConnections.bind(server))(),
-    async close() {
-      await close()
-      await core.close()
-    },
-  }
+    ...(options.wrapWriter && { writer: options.wrapWriter(opened.writer) }),
+  })
+
+/** Those that are asked for, or the one that follows all databases of the run (TEST_STANDBY_DELAY_MS). */
+function standbysOf(databaseUrl: string, { readUrls, readMaxLagMs, onRead }: TestApiOptions) {
+  const ofRun = process.env.TILLBOOK_TEST_STANDBY
+  const urls = readUrls ?? (ofRun ? [onDatabase(ofRun, new URL(databaseUrl).pathname.slice(1))] : [])
+  return { readUrls: urls, ...(readMaxLagMs && { readMaxLagMs }), ...(onRead && { onRead }) }
 }
 
 interface Serving {
   readonly url: string
   readonly server: Server
+  readonly tokens: Tokens
   close(): Promise<void>
 }
 
@@ -181,12 +235,16 @@ const NOT_COUNTED = {
   watchShared: () => {},
 }
 
-/** Serves a core as a process with the role `api` does; `instead` says what stands in for what such a process opens. */
+/**
+ * Serves a core as a process with the role `api` does, or both homes; `instead` says what stands in for what such a process
+ * opens.
+ */
 export async function serve(
   core: Core,
   databaseUrl: string,
   { provider = noProvider, log = () => {}, trustProxy = false, ...options }: TestApiOptions,
   instead: (opened: InterfaceOptions) => Partial<InterfaceOptions>,
+  homes: TwoHomes | null = null,
 ): Promise<Serving> {
   const config = readConfig({
     DATABASE_URL: databaseUrl,
@@ -200,7 +258,23 @@ export async function serve(
     ...options.settings,
   })
   const common = openCommon(config, NOT_COUNTED, uuidv7)
-  const interfaces = openInterfaces({ config, core, databaseUrl, provider, metrics: NOT_COUNTED, common, log })
+  const access = homes?.access({
+    mailer: common.mailer,
+    tokenDays: config.SYNC_TOKEN_DAYS ?? null,
+    publicUrl: PUBLIC_URL,
+  })
+  const served = [{ name: MAIN, core, url: databaseUrl }]
+  if (homes) served.push({ name: SOUTH, core: homes.cores.at(SOUTH), url: southOf(databaseUrl) })
+  const opened = served.map(({ name, core, url }) => {
+    const plain = { config, core, databaseUrl: url, provider, metrics: NOT_COUNTED, common, log }
+    const interfaces = openInterfaces({
+      ...plain,
+      ...(access && homes && { access: accessIn(name, access, homes.directory) }),
+    })
+    const router = interfaceRouter({ ...interfaces.options, ...instead(interfaces.options) })
+    return { name, router, interfaces }
+  })
+  const routers = Object.fromEntries(opened.map(({ name, router }) => [name, router]))
   const { server, open } = createApp({
     trustProxy: config.TRUST_PROXY,
     newId: uuidv7,
@@ -208,17 +282,20 @@ export async function serve(
     limits: { ...SERVER_LIMITS, ...options.server },
     log,
   })
-  open(healthOf(config.ROLES, core), interfaceRouter({ ...interfaces.options, ...instead(interfaces.options) }))
+  open(healthOf(config.ROLES, core), homes ? homes.front(routers) : routers[MAIN])
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     server,
+    tokens: opened[0]?.interfaces.options.sync.tokens as Tokens,
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
-      await interfaces.leave()
-      await interfaces.stop()
+      for (const { interfaces } of opened) {
+        await interfaces.leave()
+        await interfaces.stop()
+      }
       common.close()
     },
   }
@@ -239,11 +316,11 @@ function withClock(gate: Gate, now: TestApiOptions['now']): Gate {
 }
 
 async function createCompany(
-  core: Core,
+  { main, home: core }: { readonly main: Core; readonly home: Core },
   url: string,
   { plan = 'api', scopes = SCOPES, timezone = 'America/Sao_Paulo', idsFrom }: CompanyOptions = {},
 ): Promise<TestCompany> {
-  const { rows } = await core.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
+  const { rows } = await main.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
   const id = (rows[0] as { id: number }).id
   await core.found(id)
   if (idsFrom !== undefined) {
@@ -271,6 +348,7 @@ async function createCompany(
   const paymentTypes = new Set<string>()
   return {
     id,
+    core,
     key,
     call,
     get: (path) => call('GET', path),

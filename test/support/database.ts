@@ -51,6 +51,11 @@ export function useDatabase(template: keyof typeof TEMPLATES = 'withReadModel'):
 /** The same database for whoever owns it. */
 export const ownerUrlOf = (url: string): string => onDatabase(serverUrl(), new URL(url).pathname.slice(1))
 
+export async function hasDatabase(name: string): Promise<boolean> {
+  const { rowCount } = await administrator().query('select from pg_database where datname = $1', [name])
+  return rowCount === 1
+}
+
 /** Files are copied, which costs half of what it does to log their pages. Privileges on a database itself are not. */
 export async function cloneDatabase(name: string, from: string): Promise<void> {
   const client = administrator()
@@ -74,7 +79,7 @@ function administrator(): pg.Pool {
 async function dropDatabase(name: string): Promise<void> {
   const client = administrator()
   const leaked = await openConnections(client, name)
-  await client.query(`drop database if exists ${name} with (force)`)
+  for (const each of [name, `${name}_south`]) await client.query(`drop database if exists ${each} with (force)`)
   if (leaked.length > 0) throw new Error(`connections were left open on ${name}:\n${leaked.join('\n')}`)
 }
 

@@ -4,6 +4,7 @@ import { TEMPLATES } from './database.ts'
 import { buildPrograms, programOf, TEST_SETTINGS } from './program.ts'
 import { DEPTH } from './random.ts'
 import { administer, onDatabase, startTestServer, type TestServer } from './server.ts'
+import { startFollowedServer } from './standby.ts'
 
 let server: TestServer | undefined
 
@@ -30,7 +31,8 @@ function useMemoryDisk(): void {
 /** Once for a run, whose files are shared out to several processes: a server, its templates, and the programs that tests start. */
 export async function mochaGlobalSetup(): Promise<void> {
   useMemoryDisk()
-  server = await startTestServer()
+  const delay_ms = Number(process.env.TEST_STANDBY_DELAY_MS)
+  server = delay_ms > 0 ? await startFollowedServer(delay_ms) : await startTestServer()
   try {
     process.env.TILLBOOK_TEST_SERVER = server.url
     process.env.TILLBOOK_TEST_SERVICE = server.serviceUrl

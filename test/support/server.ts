@@ -44,7 +44,7 @@ export async function startTestServer(): Promise<TestServer> {
 }
 
 /** As an operator would, once for a server. */
-async function makeServiceRole(url: string): Promise<string> {
+export async function makeServiceRole(url: string): Promise<string> {
   await administer(url, (client) => ensureServiceRole(client, SERVICE_ROLE, SERVICE_ROLE))
   const service = new URL(url)
   service.username = SERVICE_ROLE

@@ -38,6 +38,8 @@ Cadastros, vendas e contas de uma empresa, para sistemas de terceiros. Cada empr
 
 **Conferência e compressão.** Todo GET traz \`ETag\`: enviada de volta em \`If-None-Match\`, a resposta é 304, sem corpo, se nada mudou. Respostas de mais de 1 KB vêm em \`br\` ou \`gzip\` para quem os pede em \`Accept-Encoding\`. Nenhuma resposta deve ser guardada por intermediários (\`Cache-Control: no-store\`).
 
+**Leituras menos recentes.** Toda resposta mostra o que estava registrado quando a chamada chegou. Quem lê muito e pode ver o que valia há instantes envia em GET \`X-Min-Ledger-Revision\`, com a revisão que basta, ou 0: \`X-Ledger-Revision\` e \`synced_at\` dizem então de que momento é a resposta, e uma sincronização não perde nada.
+
 **Versões.** A v1 só cresce: campos, operações e códigos novos. O que for incompatível será outra versão, ao lado desta.`
 
 /** Of the contract, not of the program: the first number is the path's `v1`, the second grows with what is added. */

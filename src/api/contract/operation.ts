@@ -3,7 +3,7 @@ import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject, ZodOpenApiRes
 import { ExternalId, Id, text } from '#domain/text.ts'
 import { messageOf, type ProblemCode } from '#http/problems.ts'
 import { batchOf } from '../batch.ts'
-import { demandsKey, type Route } from '../route.ts'
+import { demandsKey, MIN_REVISION, type Route } from '../route.ts'
 import { codesByStatus, ERROR_SCHEMAS, takesBody } from './errors.ts'
 
 /** A group of operations, as readers look for them. */
@@ -129,6 +129,8 @@ const IdempotencyKey = z
   .regex(/^[\x20-\x7e]{1,255}$/)
   .meta({ minLength: 1, maxLength: 255, examples: ['6f1c2f0e-6f6c-4a44-9b0a-5d9d1c1f7a10'] })
 
+const READ_HEADERS = { 'If-None-Match': z.string().optional(), [MIN_REVISION]: z.int().min(0).optional() }
+
 function parametersOf(route: Route) {
   const names = parameterNames(route.path)
   const path = Object.fromEntries(names.map((name) => [name, pathParameter(name)]))
@@ -137,7 +139,7 @@ function parametersOf(route: Route) {
     ...(names.length > 0 ? { path: z.object(path) } : {}),
     ...('read' in route && route.query ? { query: route.query as unknown as ObjectSchema } : {}),
     ...(route.method === 'post' ? { header: z.object({ 'Idempotency-Key': key }) } : {}),
-    ...(route.method === 'get' ? { header: z.object({ 'If-None-Match': z.string().optional() }) } : {}),
+    ...(route.method === 'get' ? { header: z.object(READ_HEADERS) } : {}),
   }
 }
 

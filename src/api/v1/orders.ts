@@ -331,6 +331,7 @@ export const orderRoutes: readonly Route[] = [
     summary: 'Mostra o pedido com este external_id',
     record: Order,
     get: getOrderByExternalId,
+    fromStandby: true,
   }),
   getRoute({
     path: '/orders/:id',
@@ -339,6 +340,7 @@ export const orderRoutes: readonly Route[] = [
     summary: 'Mostra um pedido',
     record: Order,
     get: getOrder,
+    fromStandby: true,
   }),
   write({
     method: 'post',

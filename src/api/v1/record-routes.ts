@@ -120,6 +120,7 @@ export function answerPage(found: Page | Refusal, limit: number): ReadAnswer {
 interface GetDescription<K> extends Description {
   readonly record: z.ZodType
   readonly get: GetRecord<K>
+  readonly fromStandby?: boolean
 }
 
 /** One record by the id in the path. */
@@ -213,6 +214,7 @@ function readingRoutes<F extends z.ZodRawShape, C, R, P extends object>(resource
       summary: `Mostra ${one} pelo external_id`,
       record,
       get: resource.getByExternalId,
+      fromStandby: true,
     }),
     getRoute({
       path: `${path}/:id`,
@@ -221,6 +223,7 @@ function readingRoutes<F extends z.ZodRawShape, C, R, P extends object>(resource
       summary: `Mostra ${one}`,
       record,
       get: resource.get,
+      fromStandby: true,
     }),
   ]
 }

@@ -195,6 +195,7 @@ export const saleRoutes: readonly Route[] = [
     operation: 'listPaymentTypes',
     summary: 'Lista as formas de pagamento da empresa, também as que a API não aceita',
     reply: z.strictObject({ data: z.array(PaymentType) }),
+    fromStandby: true,
     async read({ pool, caller }) {
       const { data, revision } = await listPaymentTypes(pool, caller.companyId)
       return { body: `{"data":[${data}]}`, revision }
@@ -207,6 +208,7 @@ export const saleRoutes: readonly Route[] = [
     summary: 'Mostra a venda com este external_id',
     record: Sale,
     get: getSaleByExternalId,
+    fromStandby: true,
   }),
   getRoute({
     path: '/sales/:id',
@@ -215,6 +217,7 @@ export const saleRoutes: readonly Route[] = [
     summary: 'Mostra uma venda',
     record: Sale,
     get: getSale,
+    fromStandby: true,
   }),
   receiptRoute,
   write({

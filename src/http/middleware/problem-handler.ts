@@ -1,5 +1,6 @@
 import type { ErrorRequestHandler, Response } from 'express'
 import { LedgerAhead } from '#ledger/ledgers.ts'
+import { Moved } from '#lib/moved.ts'
 import { ShareTaken, Unavailable } from '#lib/unavailable.ts'
 import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
 import { isOutage } from '#postgres/outage.ts'
@@ -40,6 +41,18 @@ export function problemHandler(log: LogError, answer: AnswerProblem = answerProb
     }
     if (error instanceof ShareTaken) setTimeout(() => answer(response, problem), SHARE_TAKEN_DELAY_MS)
     else answer(response, problem)
+  }
+}
+
+/**
+ * The same for an interface: a company that lives elsewhere is left to whoever knows where, as long as nothing was answered (HOME-42); where
+ * there is nobody, to the last handler.
+ */
+export function interfaceProblems(log: LogError, answer: AnswerProblem): ErrorRequestHandler {
+  const last = problemHandler(log, answer)
+  return (error, request, response, next) => {
+    if (error instanceof Moved && !response.headersSent) next(error)
+    else last(error, request, response, next)
   }
 }
 

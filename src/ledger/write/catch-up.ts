@@ -93,7 +93,8 @@ export type CatchUpOptions = AttemptOptions & { readonly pool: Pool }
 
 /**
  * Applies all that the store holds of a company beyond its ledger's revision, as the writer that crashed would have done.
- * Unless it waits, a ledger that is locked is left to its holder, who will see what is there. Returns whether the end was reached.
+ * Unless it waits, a ledger that is locked is left to its holder, who will see what is there. Of a company that arrives only its rows are
+ * made: what follows from its events comes with it; one that has left is left alone. Returns whether the end was reached.
  */
 export async function catchUpCompany(
   options: CatchUpOptions,
@@ -107,11 +108,11 @@ export async function catchUpCompany(
   }
 }
 
-/** Null when the ledger is somebody else's. */
+/** Null when the ledger is somebody else's, for the moment or for good. */
 async function catchUpSome(options: CatchUpOptions, companyId: number, waits: boolean): Promise<number | null> {
   const done = await inTransaction(options.pool, async (tx, client) => {
     const row = (await (waits ? lock : lockIfFree)(tx, [companyId])).get(companyId)
-    if (!row) return null
+    if (!row || row.move === 'left') return null
     const time = await clock(tx)
     if (time.version !== options.model.version) {
       options.onOutdated()
@@ -119,7 +120,8 @@ async function catchUpSome(options: CatchUpOptions, companyId: number, waits: bo
     }
     const ledger = open(row, time.now)
     const set = createWorkingSet(options.keys.vault)
-    const applied = await catchUp(ledger, { ...options, tx, set }, EVENTS_PER_TRANSACTION)
+    const reactors = row.move === 'arriving' ? [] : options.reactors
+    const applied = await catchUp(ledger, { ...options, reactors, tx, set }, EVENTS_PER_TRANSACTION)
     if (applied.size > 0) await pipelined(client, () => [...set.flush(tx), advance(tx, [ledger])])
     await finish(tx, [ledger])
     return { applied: applied.size, ledger }

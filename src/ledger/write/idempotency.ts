@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { type Refusal, refuse } from '#domain/refusal.ts'
+import { notInMove } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { ANSWER_RETENTION_MS } from '../command.ts'
 import type { OpenLedger } from '../ledgers.ts'
@@ -65,7 +66,8 @@ export function findReplay(
 
 /**
  * The same, before anything is locked. For requests of more than one unit of work: the last of them stores the answer, and
- * decides between equal ones.
+ * decides between equal ones. What is found is locked for the moment, so that the statement is a write: it waits for the standby
+ * as the COMMIT did that stored the answer, and may have been cut short at it (OPS-110).
  */
 export async function lookUpReplay(
   pool: Pool,
@@ -77,7 +79,7 @@ export async function lookUpReplay(
     name: 'find_answer',
     text: `select a.status, a.body, a.request_hash, a.created_at, l.revision, now() as now
            from idempotent_answers a join ledgers l on l.company_id = a.company_id
-           where a.company_id = $1 and a.key = $2`,
+           where a.company_id = $1 and a.key = $2 for share of a`,
     values: [companyId, idempotency.key],
   })
   return rows[0] ? replayOf(rows[0], idempotency) : null
@@ -120,7 +122,7 @@ export function purgeAnswers(pool: Pool): Promise<number> {
     pool,
     `delete from idempotent_answers where (company_id, key) in (
        select company_id, key from idempotent_answers
-       where created_at < now() - make_interval(secs => $1) limit $2 for update skip locked)`,
+       where created_at < now() - make_interval(secs => $1) and ${notInMove('company_id')} limit $2 for update skip locked)`,
     [ANSWER_RETENTION_MS / 1000],
   )
 }

@@ -39,6 +39,7 @@ export async function operate(
       const { now } = await clock(tx)
       // No event is recorded: what is done is done by the clock, whatever time the ledger has come to.
       const ledger = { ...open(row, now), lastRecordedAt: now }
+      if (ledger.closed) throw ledger.closed
       const set = createWorkingSet()
       set.want(companyId, [...answerRefs(idempotency), ...(guard?.needs ?? [])])
       await Promise.all(set.load(tx))

@@ -14,6 +14,8 @@ export interface Reserve {
 export interface ReservedRow {
   readonly table: AnyTable
   readonly row: object
+  /** Whether it is known to be new to its table. */
+  readonly isNew: boolean
 }
 
 /** A row has a name that is somebody else's: whose row it is gets this answer. */
@@ -37,7 +39,7 @@ export class NotReserved extends Error {
 
 /** @throws NameTaken, Outdated, NotReserved */
 export async function reserveNames({ tables, reserve }: Reserve, set: WorkingSet): Promise<void> {
-  const rows = tables.flatMap((table) => set.changedOf(table).map((row) => ({ table, row: row as object })))
+  const rows = tables.flatMap((table) => set.changedOf<object>(table).map((changed) => ({ table, ...changed })))
   if (rows.length === 0) return
   try {
     await reserve(rows)

@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg'
+import { Unavailable } from '#lib/unavailable.ts'
 import { streamOf } from '../envelope.ts'
 import { advance, type OpenLedger } from '../ledgers.ts'
 import type { EventStore } from '../port.ts'
@@ -16,7 +17,8 @@ export interface Doubtful extends Request {
 
 /**
  * Reads each company's stream under its lock, applies what is there, and tells which requests' events it holds. What belongs
- * to them beside the events (answers, secrets' hashes) is written with the same commit.
+ * to them beside the events (answers, secrets' hashes) is written with the same commit. Of a company that moves nothing is applied
+ * here, which might not go along with it: what became of its requests stays unknown (HOME-43).
  */
 export async function findStored<R extends Doubtful>(
   options: AttemptOptions,
@@ -26,10 +28,12 @@ export async function findStored<R extends Doubtful>(
   const set = createWorkingSet(options.keys.vault)
   const tx = transactionOn(client)
   const ledgers = await begin(options, client, tx, set, group.map(needing))
-  for (const ledger of ledgers.values()) await catchUp(ledger, { ...options, tx, set })
-  const stored = await storedIds(options.store, group)
-  const found = new Map<R, Decided>()
-  for (const request of group) {
+  for (const ledger of ledgers.values()) if (!ledger.closed) await catchUp(ledger, { ...options, tx, set })
+  const isClosed = ({ companyId }: R) => ledgers.get(companyId)?.closed !== null
+  const found = new Map<R, Decided>(group.filter(isClosed).map((request) => [request, UNKNOWN]))
+  const open = group.filter((request) => !found.has(request))
+  const stored = await storedIds(options.store, open)
+  for (const request of open) {
     const past = request.inDoubt.find((attempt) => isStored(attempt, stored))
     if (!past) continue
     found.set(request, past)
@@ -44,6 +48,14 @@ export async function findStored<R extends Doubtful>(
   assertCommitted(await client.query('commit'))
   reportCommit(options, ledgers.values())
   return found
+}
+
+/** Neither done nor refused, as far as can be told here: nobody may decide it again but the caller. */
+const UNKNOWN: Decided = {
+  answer: new Unavailable('the outcome is unknown, and the company moves'),
+  eventIds: [],
+  fromRevision: 0,
+  privateRows: [],
 }
 
 /** The ids of a request's attempts that the streams hold. Each attempt began at most a few events before the end. */

@@ -2,6 +2,7 @@ import { PARTS, type Part } from '#domain/personal-data.ts'
 import type { IdKind } from '#domain/record-kinds.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { createSlices } from '#lib/slices.ts'
+import type { Unavailable } from '#lib/unavailable.ts'
 import {
   type Accepted,
   type Invocation,
@@ -70,7 +71,7 @@ export interface Deciding extends Reacting {
 
 /** The result of one request and the ids of its events, by which it is found again after an unknown outcome. */
 export interface Decided {
-  readonly answer: Answer | Refusal | LedgerAhead
+  readonly answer: Answer | Refusal | Unavailable
   readonly eventIds: readonly string[]
   /** Revision of the first of them, if there are any. */
   readonly fromRevision: number
@@ -125,6 +126,7 @@ export function keyRefsOfFound({ persons }: ReadModel, rows: Rows, { needs }: Ne
 export async function decideRequest(request: Request, ledger: OpenLedger, deciding: Deciding): Promise<Decided> {
   const rows = deciding.set.of(request.companyId)
   const fromRevision = ledger.revision + 1
+  if (ledger.closed) return { answer: ledger.closed, eventIds: [], fromRevision, privateRows: [] }
   if (request.guard?.holds(rows, ledger.lastRecordedAt) === false)
     return { answer: refuse('invalid_token'), eventIds: [], fromRevision, privateRows: [] }
   const replay = findReplay(rows, request.idempotency, ledger)

@@ -3,7 +3,6 @@ import type { Refusal } from '#domain/refusal.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { isOutage } from '#postgres/outage.ts'
-import { LedgerAhead } from '../ledgers.ts'
 import { type AttemptOptions, attempt, InDoubt } from './attempt.ts'
 import { createQueue, type QueueLimits } from './queue.ts'
 import { NameTaken, NotReserved, Outdated } from './reserve.ts'
@@ -130,7 +129,7 @@ async function resolveOutcomes(
 }
 
 function settle(request: Pending, { answer }: Decided): void {
-  if (answer instanceof LedgerAhead) request.reject(answer)
+  if (answer instanceof Unavailable) request.reject(answer)
   else request.resolve(answer)
 }
 

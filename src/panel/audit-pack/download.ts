@@ -18,6 +18,9 @@ const TURNS = { running: 2, runningOfKey: 1, waiting: 16 }
 /** Longest that one is made and taken: 1,000,000 events over a slow line. */
 const LONGEST_SENDING_MS = 2 * 3_600_000
 
+/** How long a standby may take to have the ledger up to the pack's head. */
+const PATIENCE_MS = 1_000
+
 /** Sends the audit pack of the company to whoever sees all of it (AUDIT-20), and notes who took it (AUDIT-26). */
 export function packDownload(context: PanelContext): RequestHandler {
   const turns = createTurns(TURNS)
@@ -41,7 +44,8 @@ export function packDownload(context: PanelContext): RequestHandler {
       })
       const what = isOpened ? 'opened_audit_pack' : 'audit_pack'
       const asked = { companyId: session.companyId, user_id: session.userId, what, subject: null } as const
-      await recordDownload(context.pool, asked, (tell) => send(context, wanted, response, tell))
+      const { store } = context.readsOf(session.companyId, { revision: wanted.head.revision, patience_ms: PATIENCE_MS })
+      await recordDownload(context.pool, asked, (tell) => send({ ...context, store }, wanted, response, tell))
     }
     await turns.run(session.companyId, take, gone.signal)
   }

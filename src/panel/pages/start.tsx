@@ -35,7 +35,8 @@ async function showStart(visit: Visit): Promise<Page> {
     recentEvents(context, companyId, EVENTS),
     salesToday(pool, companyId, readModel),
     openAccounts(pool, companyId, readModel),
-    countRefusedSales(pool, companyId),
+    // Somebody sees to them without a word in the ledger.
+    countRefusedSales(context.poolOf(companyId), companyId),
     countAlarms(pool, companyId),
     RIGHTS[visit.session.role].seesAll ? findTableCheck(context.pool, companyId) : null,
     isPart ? null : salesByDay(pool, companyId, readModel, DAYS),
@@ -189,7 +190,7 @@ const RecordLink = ({ subject, visit }: { readonly subject: string; readonly vis
   return isOpen ? <a href={link(path)}>{subjectName(subject)}</a> : <span>{subjectName(subject)}</span>
 }
 
-export const startPage: PanelRoute = { path: '/', section: 'start', show: showStart }
+export const startPage: PanelRoute = { path: '/', section: 'start', fromStandby: true, show: showStart }
 
 const WIDTH = 720
 const HEIGHT = 180

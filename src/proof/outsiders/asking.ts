@@ -1,5 +1,5 @@
 import { repeat } from '#lib/repeat.ts'
-import { originOf } from '../checkpoint.ts'
+import { installationOriginOf } from '../checkpoint.ts'
 import type { Sealing } from '../checkpoints.ts'
 import { type Line, readCheckpoint, type SignedCheckpoint } from '../kept-checkpoints.ts'
 import { knownRing, verifierKeysOf } from '../key-ring.ts'
@@ -148,7 +148,7 @@ async function noteFailure({ pool }: Sealing, { source }: Outsider, error: unkno
 async function genuine(sealing: Sealing, line: Line): Promise<SignedCheckpoint> {
   const ring = await knownRing(sealing)
   const checkpoint = readCheckpoint(line)
-  const origin = originOf(ring.installationId, null)
+  const origin = installationOriginOf(ring)
   if (checkpoint.origin !== origin || openNote(line.note, verifierKeysOf(ring, origin)) === null)
     throw new SealAltered(`the checkpoint of ${checkpoint.size} entries is not one that a known key has signed`)
   return checkpoint

@@ -38,6 +38,23 @@ describe('errors of API v1: headers', () => {
     expect(await revision('GET', '/sales')).to.equal(before + 1)
   })
 
+  it('X-Min-Ledger-Revision takes a revision, and nothing else; without a standby it changes nothing [HOME-101]', async () => {
+    const least = (value: string, path = '/customers?limit=1') =>
+      company.call('GET', path, undefined, { 'x-min-ledger-revision': value })
+    for (const value of ['', '-1', '1.5', '07', 'abc', '1, 2', '1'.repeat(16)]) {
+      const { status, body } = await least(value)
+      expect([status, body.error.code], value).to.deep.equal([422, 'validation_failed'])
+      expect(body.error.details.fields).to.have.all.keys('X-Min-Ledger-Revision')
+    }
+    expect((await least('x', '/me')).status, 'also where nothing is read from a standby').to.equal(422)
+    const reply = await company.post('/customers', { name: 'Nova' })
+    const { id } = reply.body.data
+    for (const value of ['0', reply.headers.get('x-ledger-revision') ?? '', '999999999999999']) {
+      const { status, headers } = await least(value, `/customers/${id}`)
+      expect([status, headers.get('x-ledger-revision')]).to.deep.equal([200, reply.headers.get('x-ledger-revision')])
+    }
+  })
+
   it('HEAD answers as GET does, without the body [HTTP-10]', async () => {
     const get = await company.get('/customers?limit=1')
     const head = await company.call('HEAD', '/customers?limit=1')

@@ -226,7 +226,7 @@ describe('commands of the command line', () => {
     expect(await refused('payment-type', 'list', '--company', '999')).to.include({ refused: 'not_found' })
     expect(await refused('payment-type', 'list', '--company', '1x')).to.include({ refused: 'not_found' })
     expect(await refused('company', 'update', '999', '--name', 'X')).to.include({ refused: 'not_found' })
-    expect(await refused('key', 'revoke', '999')).to.include({ refused: 'not_found' })
+    expect(await refused('key', 'revoke', '999', '--company', words.company)).to.include({ refused: 'not_found' })
     const sale = await refused('sale', 'fiscal-document', '--company', words.company, '--sale', '999', '--number', '1')
     expect(sale).to.include({ refused: 'not_found' })
   })

@@ -39,9 +39,9 @@ describe('commands of the command line', () => {
     expect(listed).to.include({ id: created.id, prefix: created.key.slice(0, 12), revoked_at: null })
     expect(listed.last_used_at).to.be.a('string')
     expect(JSON.stringify(listed)).not.to.include(created.key)
-    const revoked = await run('key', 'revoke', String(created.id))
+    const revoked = await run('key', 'revoke', String(created.id), '--company', words.company)
     expect(revoked.revoked_at).to.be.a('string')
-    expect(await run('key', 'revoke', String(created.id))).to.deep.equal(revoked)
+    expect(await run('key', 'revoke', String(created.id), '--company', words.company)).to.deep.equal(revoked)
     expect(await gate.admit(hashKey(created.key))).to.deep.equal({ kind: 'invalid' })
   })
 

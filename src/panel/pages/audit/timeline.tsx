@@ -258,6 +258,6 @@ async function showEvent(visit: Visit): Promise<Page | null> {
 }
 
 export const timelinePages: readonly PanelRoute[] = [
-  { path: PATH, section: 'audit', access: 'owner', show: showTimeline },
+  { path: PATH, section: 'audit', access: 'owner', fromStandby: true, show: showTimeline },
   { path: `${PATH}/eventos/:revision`, section: 'audit', access: 'owner', show: showEvent },
 ]

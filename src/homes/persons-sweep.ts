@@ -1,0 +1,45 @@
+import type { Person } from '#projections/users.ts'
+import { copyPerson, decidePassword, type Persons } from './persons.ts'
+
+const PAGE = 1_000
+
+/** Compares a home's copies of persons with `main`, a page at a time: the newest password is in force (HOME-26). */
+export async function* comparePersons(over: Persons, home: string): AsyncGenerator<void> {
+  const { directory, homes } = over
+  const { pool } = homes.at(home)
+  for (let after = ''; ; ) {
+    const { rows } = await pool.query<Person & { is_user: boolean }>({ ...COPIES, values: [after, PAGE] })
+    const last = rows.at(-1)
+    if (!last) return
+    const emails = rows.map(({ email }) => email)
+    const deciding = await directory.pool.query<Person>({ ...DECIDING, values: [emails] })
+    const inMain = new Map(deciding.rows.map((person) => [person.email, person]))
+    for (const { is_user, ...copy } of rows) {
+      const person = inMain.get(copy.email)
+      if (person?.generation === copy.generation && person.password_hash === copy.password_hash) continue
+      // As after a backup of `main` was restored.
+      if (is_user && (!person || person.generation < copy.generation)) await decidePassword(over, copy)
+      else if (person && is_user) await copyPerson(pool, person)
+      else await pool.query({ ...DELETE_COPY, values: [copy.email] })
+    }
+    yield
+    after = last.email
+  }
+}
+
+const COPIES = {
+  name: 'copies_of_persons',
+  text: `select p.email, p.password_hash, p.generation, exists (select from users u where u.email = p.email) as is_user
+         from ops.persons p where p.email > $1 order by p.email limit $2`,
+}
+
+const DECIDING = {
+  name: 'deciding_persons',
+  text: 'select email, password_hash, generation from ops.persons where email = any($1::text[])',
+}
+
+/** Of whom nobody in the home is. */
+const DELETE_COPY = {
+  name: 'delete_copy_of_person',
+  text: 'delete from ops.persons p where email = $1 and not exists (select from users u where u.email = p.email)',
+}

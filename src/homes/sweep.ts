@@ -1,0 +1,261 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import { accountOf } from '#access/login-limits.ts'
+import { MAIN } from '#config/config.ts'
+import { type Repetition, repeat } from '#lib/repeat.ts'
+import type { EntryKind } from './entries.ts'
+import { type HeldEntry, KINDS, pageOf, whichLive } from './held-entries.ts'
+import type { Homes } from './homes.ts'
+import { type Persons, wipeFormer } from './persons.ts'
+import { comparePersons } from './persons-sweep.ts'
+
+export interface Sweeping extends Persons {
+  readonly homes: Homes<{ readonly pool: Pool; health(): Promise<Readonly<Record<string, string>>> }>
+}
+
+/** What the directory had too little and too much. */
+export interface Swept {
+  readonly added: number
+  readonly removed: number
+}
+
+/** Rows that one step looks at, however many there are. */
+export const STEP_ROWS = 1_000
+const STEP_PAUSE_MS = 250
+/** From the end of a sweep to the next one. */
+const EVERY_MS = 600_000
+
+/** Sweeps again and again, a step at a time, until it is stopped. Several processes may. */
+export function sweepOnSchedule(over: Sweeping, onError: (error: unknown) => void): Repetition {
+  const stopping = new AbortController()
+  const sweeping = repeat(
+    async () => {
+      for await (const _step of sweepSteps(over)) {
+        if (stopping.signal.aborted) return
+        await pause(STEP_PAUSE_MS, undefined, { signal: stopping.signal }).catch(() => {})
+      }
+    },
+    EVERY_MS,
+    onError,
+  )
+  return {
+    now: sweeping.now,
+    stop() {
+      stopping.abort()
+      return sweeping.stop()
+    },
+  }
+}
+
+/** The whole sweep at once, as when a home is added: the directory then knows all companies and keys of all homes that are there. */
+export async function sweepDirectory(over: Sweeping): Promise<Swept> {
+  let [added, removed] = [0, 0]
+  for await (const step of sweepSteps(over)) {
+    added += step.added
+    removed += step.removed
+  }
+  return { added, removed }
+}
+
+/** Puts in what homes have and the directory lacks, then takes out what no home has (HOME-28). A home that is not level is left out. */
+async function* sweepSteps(over: Sweeping): AsyncGenerator<Swept> {
+  const level: string[] = []
+  for (const { name, home } of over.homes.present()) {
+    if (Object.values(await home.health()).every((state) => state === 'up')) level.push(name)
+  }
+  for (const name of level) {
+    yield* addCompanies(over, name)
+    if (name !== MAIN) for await (const _page of comparePersons(over, name)) yield { added: 0, removed: 0 }
+    for (const kind of KINDS) yield* addEntries(over, name, kind)
+  }
+  yield* removeOrphans(over, new Set(level))
+}
+
+async function* addCompanies({ directory, homes }: Sweeping, home: string): AsyncGenerator<Swept> {
+  for (let after = 0; ; ) {
+    const { rows } = await homes.at(home).pool.query<{ company_id: number; move: string | null }>({
+      ...LEDGERS,
+      values: [after, STEP_ROWS],
+    })
+    const last = rows.at(-1)
+    if (!last) return
+    const { rowCount } = await directory.pool.query({
+      ...ADD_COMPANIES,
+      values: [rows.map(({ company_id }) => company_id), home],
+    })
+    const living = rows.filter(({ move }) => move === null || move === 'paused' || move === 'leaving')
+    const { rows: strayed } = await directory.pool.query<Strayed>({
+      ...STRAYED,
+      values: [living.map(({ company_id }) => company_id), home],
+    })
+    for (const company of strayed) await takeHome({ directory, homes }, company, home)
+    yield { added: rowCount ?? 0, removed: 0 }
+    after = last.company_id
+  }
+}
+
+/** A company that lives in a home by that home's word, and in another one by the directory's. */
+interface Strayed {
+  readonly company_id: number
+  readonly home: string
+}
+
+/** As after a backup of the directory was restored, from before the company moved: the home that it has left says so. */
+async function takeHome(
+  { directory, homes }: Pick<Sweeping, 'directory' | 'homes'>,
+  strayed: Strayed,
+  home: string,
+): Promise<void> {
+  if (!homes.present().some(({ name }) => name === strayed.home)) return
+  const { rows } = await homes
+    .at(strayed.home)
+    .pool.query<{ lives: boolean }>({ ...LIVES, values: [strayed.company_id] })
+  if (!rows.some(({ lives }) => lives)) await directory.moveTo(strayed.company_id, home)
+}
+
+async function* addEntries({ directory, homes }: Sweeping, home: string, kind: EntryKind): AsyncGenerator<Swept> {
+  const { pool } = homes.at(home)
+  let after: HeldEntry | null = null
+  for (;;) {
+    const page: readonly HeldEntry[] = await pageOf(pool, kind, after, STEP_ROWS)
+    const last = page.at(-1)
+    if (!last) return
+    const live = page.filter(({ is_live }) => is_live)
+    const { rowCount } = await directory.pool.query({
+      ...ADD_ENTRIES,
+      values: [
+        kind,
+        live.map(({ key }) => Buffer.from(key)),
+        live.map(({ company_id }) => company_id),
+        live.map(({ email }) => email && accountOf(email)),
+        live.map(({ email }) => email),
+        live.map(({ person_generation }) => person_generation),
+        home,
+      ],
+    })
+    yield { added: rowCount ?? 0, removed: 0 }
+    after = last
+  }
+}
+
+interface Listed {
+  readonly kind: EntryKind
+  readonly key: Buffer
+  readonly company_id: number
+  readonly home: string | null
+  /** Old enough to be in the home by now, if it is ever to be. */
+  readonly is_due: boolean
+}
+
+async function* removeOrphans(over: Sweeping, level: ReadonlySet<string>): AsyncGenerator<Swept> {
+  const { directory } = over
+  let after: Pick<Listed, 'kind' | 'key' | 'company_id'> = { kind: 'api_key', key: Buffer.alloc(0), company_id: 0 }
+  for (;;) {
+    const { rows } = await directory.pool.query<Listed>({
+      ...LISTED,
+      values: [after.kind, after.key, after.company_id, STEP_ROWS],
+    })
+    const last = rows.at(-1)
+    if (!last) return
+    let removed = 0
+    for (const home of level)
+      removed += await removeOrphansOf(
+        over,
+        home,
+        rows.filter((row) => row.home === home),
+      )
+    yield { added: 0, removed }
+    after = last
+  }
+}
+
+/** Of companies without a ledger there, as in a home that is being made again, nothing is removed. */
+async function removeOrphansOf(over: Sweeping, home: string, listed: readonly Listed[]): Promise<number> {
+  const { pool } = over.homes.at(home)
+  const companies = await pool.query<{ company_id: number }>({
+    ...WITH_LEDGER,
+    values: [[...new Set(listed.map(({ company_id }) => company_id))]],
+  })
+  const known = new Set(companies.rows.map(({ company_id }) => company_id))
+  const orphans: Listed[] = []
+  for (const kind of KINDS) {
+    const asked = listed.filter((entry) => entry.kind === kind && known.has(entry.company_id))
+    const live = await whichLive(pool, kind, asked)
+    orphans.push(...asked.filter((entry) => !live.has(entry)))
+  }
+  if (orphans.length === 0) return 0
+  const { rows } = await over.directory.pool.query<Listed>({
+    ...REMOVE,
+    values: [
+      orphans.map(({ kind }) => kind),
+      orphans.map(({ key }) => key),
+      orphans.map(({ company_id }) => company_id),
+      home,
+    ],
+  })
+  await wipeFormer(
+    over,
+    rows.filter(({ kind }) => kind === 'email').map(({ key }) => key.toString()),
+  )
+  return rows.length
+}
+
+const LEDGERS = {
+  name: 'ledgers_of_home',
+  text: 'select company_id, move from ops.ledgers where company_id > $1 and revision >= 0 order by company_id limit $2',
+}
+
+/** While it is arriving in another home it lives here still, unless it has left. */
+const LIVES = {
+  name: 'lives_in_home',
+  text: `select move is null or move <> 'left' as lives from ops.ledgers where company_id = $1 and revision >= 0`,
+}
+
+const STRAYED = {
+  name: 'companies_of_other_homes',
+  text: 'select company_id, home from ops.company_homes where company_id = any($1::bigint[]) and home <> $2',
+}
+
+const WITH_LEDGER = {
+  name: 'companies_with_ledger',
+  text: 'select company_id from ops.ledgers where company_id = any($1::bigint[]) and revision >= 0',
+}
+
+const ADD_COMPANIES = {
+  name: 'add_companies_of_home',
+  text: `insert into ops.company_homes (company_id, home) select company_id, $2 from unnest($1::bigint[]) as company_id
+         order by company_id on conflict do nothing`,
+}
+
+/** Only of companies that live there, and of passwords that are in force: whoever gives another one is waited for, or waits. */
+const ADD_ENTRIES = {
+  name: 'add_entries_of_home',
+  text: `insert into ops.directory_entries (kind, key, company_id, account)
+         select $1, held.key, held.company_id, held.account
+         from unnest($2::bytea[], $3::bigint[], $4::bytea[], $5::text[], $6::int[]) as held(key, company_id, account, email, generation)
+         join ops.company_homes h on h.company_id = held.company_id and h.home = $7
+         where not exists (
+           select from ops.directory_entries e where e.kind = $1 and e.key = held.key and e.company_id = held.company_id)
+         and (held.email is null or exists (select from ops.persons p where p.email = held.email and p.generation = held.generation for share))
+         order by held.email, held.key
+         on conflict do nothing`,
+}
+
+const LISTED = {
+  name: 'list_directory',
+  text: `select e.kind, e.key, e.company_id, h.home, e.created_at < now() - interval '1 hour' as is_due
+         from ops.directory_entries e left join ops.company_homes h on h.company_id = e.company_id
+         where (e.kind, e.key, e.company_id) > ($1, $2, $3)
+         order by e.kind, e.key, e.company_id limit $4`,
+}
+
+/** Unless the company has moved, or has reserved it again, since the home was asked. */
+const REMOVE = {
+  name: 'remove_orphans',
+  text: `delete from ops.directory_entries e
+         using unnest($1::text[], $2::bytea[], $3::bigint[]) as orphan(kind, key, company_id)
+         join ops.company_homes h on h.company_id = orphan.company_id and h.home = $4
+         where e.kind = orphan.kind and e.key = orphan.key and e.company_id = orphan.company_id
+           and e.created_at < now() - interval '1 hour'
+         returning e.kind, e.key`,
+}

@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto'
+import type { RequestHandler, Router } from 'express'
+import { MAIN } from '#config/config.ts'
+import { accessOverHomes } from '#homes/access.ts'
+import { type Directory, openDirectory } from '#homes/directory.ts'
+import { type Homes, homesIn } from '#homes/homes.ts'
+import { type DirectoryHooks, hooksOf } from '#homes/hooks.ts'
+import { prepareHome } from '#homes/prepare.ts'
+import type { Mailer } from '#mail/mailer.ts'
+import { createPool } from '#postgres/pool.ts'
+import type { Access } from '#service/api.ts'
+import type { Core } from '#service/core.ts'
+import { front } from '#service/front.ts'
+import { cloneDatabase, hasDatabase, TEMPLATES } from './database.ts'
+import { masterKeys } from './master-key.ts'
+import { onDatabase } from './server.ts'
+
+/** The second home of tests. */
+export const SOUTH = 'south'
+
+/** How companies are spread by tests that do not say: `TEST_HOMES=2` has them alternate, `TEST_HOMES=south` leaves none in main. */
+export const SPREAD: '1' | '2' | 'south' = spreadOf(process.env.TEST_HOMES ?? '1')
+
+function spreadOf(text: string): typeof SPREAD {
+  if (text === '1' || text === '2' || text === 'south') return text
+  throw new Error('TEST_HOMES is 1, 2 or south')
+}
+
+/** Of the database of a home, that of the second one beside it; `useDatabase` drops both. */
+export const southOf = (databaseUrl: string): string =>
+  onDatabase(databaseUrl, `${new URL(databaseUrl).pathname.slice(1)}_south`)
+
+/** Settings of processes beside tests whose companies are spread. */
+export const homesEnv = async (databaseUrl: string): Promise<Record<string, string>> =>
+  SPREAD === '1' ? {} : { HOMES: `${SOUTH}=${await addSouth(databaseUrl)}` }
+
+/** Makes the second home, unless another service of the test has it already. */
+export async function addSouth(databaseUrl: string): Promise<string> {
+  const url = southOf(databaseUrl)
+  const name = new URL(url).pathname.slice(1)
+  const [giver, home] = [databaseUrl, url].map((each) => createPool(each, { max: 1 })) as [Pool, Pool]
+  const directory = openDirectory({ databaseUrl, log: () => {} })
+  try {
+    if (await hasDatabase(name)) return url
+    await cloneDatabase(name, TEMPLATES.withReadModel)
+    // A clone says that it is what it was cloned from.
+    await home.query('update ops.installation set id = $1', [randomUUID()])
+    await prepareHome({ name: SOUTH, giver, databaseUrl: url, ownerUrl: undefined, masterKeys })
+    await directory.addHome(MAIN)
+    await directory.addHome(SOUTH)
+    return url
+  } finally {
+    await directory.close()
+    await Promise.all([giver.end(), home.end()])
+  }
+}
+
+type Pool = ReturnType<typeof createPool>
+
+type Log = (message: string, error: unknown) => void
+
+/** Both homes of a service in the tests' own process. */
+export interface TwoHomes {
+  readonly directory: Directory
+  readonly cores: Homes<Core>
+  access(options: {
+    readonly mailer: Mailer | null
+    readonly tokenDays: number | null
+    readonly publicUrl: string
+  }): Access
+  front(routers: Readonly<Record<string, Router>>): RequestHandler
+  close(): Promise<void>
+}
+
+export async function openTwoHomes(
+  databaseUrl: string,
+  log: Log,
+  open: (home: { readonly name: string; readonly url: string; readonly hooks: DirectoryHooks }) => Promise<Core>,
+): Promise<TwoHomes> {
+  const south = await addSouth(databaseUrl)
+  const directory = openDirectory({ databaseUrl, log })
+  const opened = new Map<string, Core>()
+  const cores = homesIn(opened)
+  for (const [name, url] of [
+    [MAIN, databaseUrl],
+    [SOUTH, south],
+  ] as const)
+    opened.set(name, await open({ name, url, hooks: hooksOf({ directory, homes: cores, log }, name) }))
+  return {
+    directory,
+    cores,
+    access: (options) => accessOverHomes({ directory, homes: cores, log, ...options }),
+    front: (routers) => front({ directory, homes: homesIn(new Map(Object.entries(routers))) }),
+    async close() {
+      for (const core of opened.values()) await core.close()
+      await directory.close()
+    },
+  }
+}
