@@ -249,14 +249,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     requestSecret: await installationSecret(pool, vault, 'request_hashes'),
     paymentLinks,
     deliveryNotifier,
-    async found(companyId) {
-      await options.register?.(companyId)
-      await ensureLedger(pool, companyId)
-    },
-    rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
-    verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
-    reseal: (resealing) => asOwner(options, (owner) => resealApart(owner, { ...resealing, store, model, vault })),
-    asOwner: (work) => asOwner(options, work),
+    ...worksOn(options, { ...rebuilding, vault }),
     follow: () => following && follow(following),
     ledgersAhead: createAheadCount(pool, () => performance.now()),
     health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
@@ -268,6 +261,23 @@ export async function openCore(options: CoreOptions): Promise<Core> {
       await liveNotifier.close()
       await Promise.all([pool.end(), writing.pool.end()])
     },
+  }
+}
+
+type Works = Pick<Core, 'found' | 'rebuild' | 'verifyTables' | 'reseal' | 'asOwner'>
+
+/** What is done to whole ledgers, apart from commands. */
+function worksOn(options: CoreOptions, { vault, ...rebuilding }: Rebuilding & Pick<Core, 'vault'>): Works {
+  const { pool, store, model } = rebuilding
+  return {
+    async found(companyId) {
+      await options.register?.(companyId)
+      await ensureLedger(pool, companyId)
+    },
+    rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
+    verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
+    reseal: (resealing) => asOwner(options, (owner) => resealApart(owner, { ...resealing, store, model, vault })),
+    asOwner: (work) => asOwner(options, work),
   }
 }
 
