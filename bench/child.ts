@@ -12,6 +12,7 @@ export const ROOT = fileURLToPath(new URL('../', import.meta.url))
 /** A server in a process of its own. */
 export interface Child {
   readonly url: string
+  readonly pid: number
   stop(): Promise<void>
 }
 
@@ -22,14 +23,14 @@ const POLL_MS = 25
 /** Starts a compiled program that listens on PORT and waits until `ready` answers. */
 export async function startChild(
   program: string,
-  options: { env: Record<string, string>; nodeOptions?: readonly string[]; ready: string },
+  options: { env: Record<string, string>; nodeOptions: readonly string[]; ready: string; cwd: string },
 ): Promise<Child> {
   const port = await freePort(null)
   const { PATH = '', HOME = '' } = process.env
   // Of the database that it is started on, and of no other.
   const DATA_DIR = await mkdtemp(join(tmpdir(), 'tillbook-bench-'))
-  const child = spawn(process.execPath, [...(options.nodeOptions ?? []), program], {
-    cwd: ROOT,
+  const child = spawn(process.execPath, [...options.nodeOptions, program], {
+    cwd: options.cwd,
     env: { PATH, HOME, NODE_ENV: 'production', DATA_DIR, ...options.env, PORT: String(port) },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -44,7 +45,7 @@ export async function startChild(
   }
   const ended = once(child, 'exit')
   void ended.then(() => rm(DATA_DIR, { recursive: true, force: true }))
-  return { url, stop: () => stop(child) }
+  return { url, pid: child.pid as number, stop: () => stop(child) }
 }
 
 async function untilReady(child: ChildProcess, url: string): Promise<void> {

@@ -57,8 +57,11 @@ async function prepare({ url, ownerUrl }: Addresses): Promise<void> {
   }
 }
 
+/** Of this run. */
+let created = 0
+
 async function createDatabase(server: Addresses): Promise<BenchDatabase> {
-  const name = `tillbook_bench_${Date.now()}`
+  const name = `tillbook_bench_${Date.now()}_${++created}`
   await administer(server.ownerUrl, (client) => client.query(`create database ${name}`))
   const [url, ownerUrl] = [server.url, server.ownerUrl].map((address) => new URL(`/${name}`, address).href) as [
     string,

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { MASTER_KEY } from '../test/support/master-key.ts'
-import { type Child, startChild } from './child.ts'
+import { type Child, ROOT, startChild } from './child.ts'
 import { type BenchDatabase, startDatabase } from './database.ts'
 import { installFloor } from './floor-a/install.ts'
 import { createShops, type Shop } from './shop.ts'
@@ -30,7 +30,7 @@ export interface Environment {
 }
 
 /** No call is refused, and still every call is counted. */
-const QUOTAS = {
+export const QUOTAS = {
   QUOTA_PER_MINUTE: '1000000',
   QUOTA_PER_DAY: '1000000000',
   QUOTA_BYTES_PER_DAY: '1000000000000000',
@@ -67,8 +67,9 @@ async function prepare(profile: string | null, stops: (() => Promise<void>)[]): 
   const shops = await createShops(database.url, COMPANIES + 1)
   const listShop = shops.pop() as Shop
   await installFloor(database.url, shops)
-  const start = async (program: string, env: Record<string, string>, { nodeOptions, ready }: Starting = {}) => {
-    const child = await startChild(program, { env, nodeOptions: nodeOptions ?? [], ready: ready ?? '/health/live' })
+  const start = async (program: string, env: Record<string, string>, how: Starting = {}) => {
+    const { nodeOptions = [], ready = '/health/live', cwd = ROOT } = how
+    const child = await startChild(program, { env, nodeOptions, ready, cwd })
     stops.push(() => child.stop())
     return child
   }
@@ -87,6 +88,8 @@ interface Starting {
   readonly nodeOptions?: readonly string[]
   /** Answers 200 from the moment on at which it may be measured. */
   readonly ready?: string
+  /** Another checkout, whose program is to run. */
+  readonly cwd?: string
 }
 
 /** Compiled as `npm start` does it: what tsx adds for debugging would cost both sides, but not the same. */

@@ -1,8 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
+import { AGAINST_BENCHMARK, benchAgainst } from './against.ts'
 import { AS_OF_BENCHMARKS, benchAsOf } from './as-of.ts'
 import { BATCH_BENCHMARK, benchBatch } from './batch.ts'
 import { Books } from './books.ts'
+import { benchDay, DAY_BENCHMARKS } from './day.ts'
+import { benchDirectory, DIRECTORY_BENCHMARKS } from './directory.ts'
 import { withEnvironment } from './environment.ts'
 import { benchGrowth, GROWTH_BENCHMARKS } from './growth.ts'
 import { benchNeighbour, NEIGHBOUR_BENCHMARKS } from './neighbour.ts'
@@ -13,6 +16,7 @@ import { benchRebuild, REBUILD_BENCHMARK } from './rebuild.ts'
 import { type Line, tableOf, toResult } from './report.ts'
 import { benchSales, SALES_BENCHMARKS } from './sales.ts'
 import { benchSalesList, SALES_LIST_BENCHMARKS } from './sales-list.ts'
+import { benchScale, SCALE_BENCHMARKS } from './scale.ts'
 import { benchUpload, UPLOAD_BENCHMARK } from './upload.ts'
 import { benchWebhooks, WEBHOOK_BENCHMARKS } from './webhooks.ts'
 
@@ -23,6 +27,7 @@ import { benchWebhooks, WEBHOOK_BENCHMARKS } from './webhooks.ts'
 
 const NAMES = [
   ...SALES_BENCHMARKS,
+  AGAINST_BENCHMARK,
   UPLOAD_BENCHMARK,
   BATCH_BENCHMARK,
   ...SALES_LIST_BENCHMARKS,
@@ -33,9 +38,13 @@ const NAMES = [
   ...NEIGHBOUR_BENCHMARKS,
   ...GROWTH_BENCHMARKS,
   ...PROOF_BENCHMARKS,
+  ...SCALE_BENCHMARKS,
+  ...DIRECTORY_BENCHMARKS,
+  ...DAY_BENCHMARKS,
 ]
 const BENCHMARKS = [
   benchSales,
+  benchAgainst,
   benchUpload,
   benchBatch,
   benchSalesList,
@@ -46,6 +55,9 @@ const BENCHMARKS = [
   benchNeighbour,
   benchGrowth,
   benchProof,
+  benchScale,
+  benchDirectory,
+  benchDay,
 ]
 
 try {

@@ -11,9 +11,17 @@ export interface Options {
   readonly rounds: number
   /** Directory for a CPU profile of the service. */
   readonly profile: string | null
+  /** Another checkout to compare with. */
+  readonly against: string | null
+  /** Of the simulated day: companies, homes, minutes that it takes, and how many times as much as on a real day is done at once. */
+  readonly companies: number
+  readonly homes: number
+  readonly minutes: number
+  readonly times: number
 }
 
-const USAGE = `npm run bench -- [--json FILE] [--only NAME] [--seconds N] [--rounds N] [--profile DIRECTORY]
+const USAGE = `npm run bench -- [--json FILE] [--only NAME] [--seconds N] [--rounds N] [--profile DIRECTORY] [--against DIRECTORY]
+of the simulated day: [--companies N] [--homes N] [--minutes N] [--times N]
 BENCH_DATABASE_URL names a Postgres to use, on which a database is created and dropped again; without it an embedded one is started.`
 
 /** Parses the command line. @throws with the usage when it is not understood. */
@@ -22,7 +30,18 @@ export function readOptions(args: string[]): Options {
   try {
     const { values } = parseArgs({
       args,
-      options: { json: text, only: text, seconds: text, rounds: text, profile: text },
+      options: {
+        json: text,
+        only: text,
+        seconds: text,
+        rounds: text,
+        profile: text,
+        against: text,
+        companies: text,
+        homes: text,
+        minutes: text,
+        times: text,
+      },
     })
     return {
       json: values.json ?? null,
@@ -30,6 +49,11 @@ export function readOptions(args: string[]): Options {
       seconds: positive(values.seconds, 2),
       rounds: positive(values.rounds, 7),
       profile: values.profile ?? null,
+      against: values.against ?? null,
+      companies: positive(values.companies, 20_000),
+      homes: positive(values.homes, 1),
+      minutes: positive(values.minutes, 10),
+      times: positive(values.times, 2),
     }
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${USAGE}`)

@@ -9,7 +9,7 @@ export interface Side {
 export type Figures = ReadonlyMap<string, readonly number[]>
 
 /** The compiler of V8 needs some thousand requests until it is done. */
-const WARM_UP_ROUNDS = 2
+export const WARM_UP_ROUNDS = 2
 
 /**
  * Measures the sides in turns, in several short rounds after a warm-up: whatever else the machine does meanwhile meets

@@ -26,22 +26,12 @@ export async function seedSales(core: Core, databaseUrl: string, shop: Shop, cou
   if (event?.subject !== `sale/${first}`) throw new Error(`the last event is about ${event?.subject}`)
   const pattern = event
   return administer(databaseUrl, async (client) => {
-    const from = await takeIds(client, count - 1)
     await client.query('begin')
-    await repeatEvents(client, pattern, from, count - 1)
+    await repeatEvents(client, pattern, first, count - 1)
     await client.query('commit')
     await core.rebuild()
-    return [first, ...Array.from({ length: count - 1 }, (_, place) => from + place + 1)]
+    return Array.from({ length: count }, (_, place) => first + place)
   })
-}
-
-/** The id before as many as are wanted. */
-async function takeIds(client: pg.Client, count: number): Promise<number> {
-  const { rows } = await client.query<{ last: string }>(
-    `select setval('ops.sale_ids', nextval('ops.sale_ids') + $1) as last`,
-    [count],
-  )
-  return Number(rows[0]?.last) - count
 }
 
 const FILL = `
@@ -65,7 +55,8 @@ begin
     values (p_stream, p_revision + n, v_id, 'SaleCompleted', 'sale/' || (p_sale + n), p_at,
       replace(pg_temp.own(p_stored, p_revision + n, p_sale + n, v_id, v_previous), '${HASH}', v_hash)::json);
   end loop;
-  update ops.ledgers set revision = revision + p_count, reacted_revision = reacted_revision + p_count, hash = v_hash
+  update ops.ledgers set revision = revision + p_count, reacted_revision = reacted_revision + p_count, hash = v_hash,
+    ids = (ids::jsonb || jsonb_build_object('sale', p_sale + p_count))::json
   where company_id = p_company;
 end $$`
 

@@ -11,7 +11,7 @@ import { createUser } from '#commands/users.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { asSystem, runCommands } from '#ledger/write/run.ts'
-import { type Core, openCore } from '#service/core.ts'
+import { type Core, type CoreOptions, openCore } from '#service/core.ts'
 import { masterKeys } from '../test/support/master-key.ts'
 
 /** A company as floors and load generator need to know it. */
@@ -41,6 +41,8 @@ export const TIME_ZONE = 'America/Sao_Paulo'
 
 export const CUSTOMERS = 20
 const CATEGORIES = 10
+/** Of each shop's key. */
+export const SCOPES_OF_BENCH = ['sales:read', 'sales:write', 'customers:write', 'finance:read'] as const
 /** Commands of one request, as many as a batch may have. */
 const BATCH = 500
 
@@ -83,15 +85,20 @@ export function createCatalog(databaseUrl: string, { companyId }: Shop, count: n
 }
 
 export async function withCore<T>(databaseUrl: string, work: (core: Core) => Promise<T>): Promise<T> {
-  const core = await openCore({
+  const core = await openBenchCore(databaseUrl)
+  return work(core).finally(() => core.close())
+}
+
+/** `reserve` where there are several homes. */
+export const openBenchCore = (databaseUrl: string, reserve?: CoreOptions['reserve']): Promise<Core> =>
+  openCore({
     masterKeys,
     databaseUrl,
     queryConnections: 2,
     log: (message, error) => console.error(message, error),
     onOutdated: () => {},
+    ...(reserve && { reserve }),
   })
-  return work(core).finally(() => core.close())
-}
 
 async function createShop(core: Core, number: number): Promise<Shop> {
   const { rows } = await core.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
@@ -113,7 +120,7 @@ async function createShop(core: Core, number: number): Promise<Shop> {
       timezone: TIME_ZONE,
       logo_url: null,
     }),
-    invoke(createApiKey, { name: 'bench', scopes: ['sales:read', 'sales:write', 'customers:write'], prefix, hash }),
+    invoke(createApiKey, { name: 'bench', scopes: [...SCOPES_OF_BENCH], prefix, hash }),
     invoke(createUser, { name: 'Caixa', email: `caixa${companyId}@bench.example`, role: 'clerk', password_hash: '' }),
     invoke(createPaymentType, { name: 'Cartão', kind: 'card', fee_percentage: CARD_FEE, due_days: 30 }),
     ...customers.map((name) => invoke(createCustomer, { external_id: name, name, phone: '11988887777' })),

@@ -66,7 +66,7 @@ function createUploads(shops: readonly Shop[]): () => string {
 }
 
 /** A sale of a few items, paid by card, as a till sends it. */
-export function offlineSale(shop: Shop, offline_id: string) {
+export function offlineSale(shop: Pick<Shop, 'items' | 'cardId'>, offline_id: string) {
   const { items, cents } = pickItems(shop)
   const total = cents / 100
   return {

@@ -1,0 +1,16 @@
+import type { Assumptions } from './model.ts'
+
+/** What nobody can measure here; docs/scale.md gives the reasons. Change them to what you pay and need. */
+export const ASSUMPTIONS: Assumptions = {
+  utilisation: 0.5,
+  coresOfHome: 8,
+  coresOfServices: 4,
+  processesAtLeast: 2,
+  connections: 18,
+  serversOfHome: 2,
+  days: 365,
+  usualDay: 0.7,
+  walDays: 7,
+  coreSpeed: 1,
+  prices: { asOf: '2026-11-22', core: 25, gigabyteOfDisk: 0.12, gigabyteOfArchive: 0.025 },
+}

@@ -1,0 +1,104 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import type { Child } from './child.ts'
+import { administer } from './database.ts'
+
+/** Linux tells processor time in hundredths of a second, whatever its kernel counts in. */
+const TICK_US = 10_000
+
+/** Microseconds of processor time. */
+export interface ProcessorTime {
+  readonly service_us: number
+  readonly postgres_us: number
+}
+
+/** A service and the Postgres servers that it works on, on this machine. */
+export interface Meter {
+  /** Since they began. */
+  now(): ProcessorTime
+  /** Runs `work` and tells the processor time that it took, whatever else the machine did meanwhile. */
+  measure<T>(work: () => Promise<T>): Promise<{ readonly value: T } & ProcessorTime>
+}
+
+/** Of processes and servers on this Linux; null where their processor time cannot be told. */
+export async function meterOf(services: readonly Child[], databaseUrls: readonly string[]): Promise<Meter | null> {
+  const postmasters = await Promise.all(databaseUrls.map(postmasterOf))
+  if (postmasters.includes(null)) return null
+  const servers = new Set(postmasters as number[])
+  const now = (): ProcessorTime => ({
+    service_us: sum(services.map(({ pid }) => statOf(pid)?.own_us ?? 0)),
+    postgres_us: sum([...servers].map(ofServer)),
+  })
+  return {
+    now,
+    async measure(work) {
+      const before = now()
+      const value = await work()
+      const after = now()
+      return {
+        value,
+        service_us: after.service_us - before.service_us,
+        postgres_us: after.postgres_us - before.postgres_us,
+      }
+    },
+  }
+}
+
+/** Microseconds of all processors of this machine since it was started: at work, and without. */
+export function machineTime(): { readonly busy_us: number; readonly idle_us: number } {
+  const [, ...fields] = (readFileSync('/proc/stat', 'latin1').split('\n')[0] as string).split(/ +/).map(Number)
+  const [user = 0, nice = 0, system = 0, idle = 0, waiting = 0, ...others] = fields
+  const [interrupts = 0, soft = 0, stolen = 0] = others
+  return {
+    busy_us: (user + nice + system + interrupts + soft + stolen) * TICK_US,
+    idle_us: (idle + waiting) * TICK_US,
+  }
+}
+
+/** Parent of the process that answers there, if that is one of this machine. */
+async function postmasterOf(url: string): Promise<number | null> {
+  return administer(url, async (client) => {
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+    const backend = statOf((rows[0] as { pid: number }).pid)
+    return backend?.name.startsWith('postgres') ? backend.parent : null
+  })
+}
+
+/** The postmaster, its processes, and those that have ended. */
+function ofServer(postmaster: number): number {
+  const own = statOf(postmaster)
+  if (!own) throw new Error(`process ${postmaster} of Postgres is gone`)
+  const living = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => statOf(Number(pid)))
+    .filter((stat) => stat?.parent === postmaster)
+  return own.own_us + own.ended_us + sum(living.map((stat) => stat?.own_us ?? 0))
+}
+
+interface Stat {
+  readonly name: string
+  readonly parent: number
+  readonly own_us: number
+  /** Of children that have ended. */
+  readonly ended_us: number
+}
+
+/** What /proc tells of a process; null where there is none. */
+function statOf(pid: number): Stat | null {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    const end = text.lastIndexOf(')')
+    // From the state on, which proc(5) numbers 3.
+    const fields = text.slice(end + 2).split(' ')
+    const field = (number: number) => Number(fields[number - 3])
+    return {
+      name: text.slice(text.indexOf('(') + 1, end),
+      parent: field(4),
+      own_us: (field(14) + field(15)) * TICK_US,
+      ended_us: (field(16) + field(17)) * TICK_US,
+    }
+  } catch {
+    return null
+  }
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, each) => total + each, 0)

@@ -1,0 +1,145 @@
+import { CROWD, measureCosts, type Running, runCalls } from './costs.ts'
+import type { Environment } from './environment.ts'
+import type { Measured } from './model/model.ts'
+import { KINDS } from './model/workload.ts'
+import { isNamed, isSelected, type Options } from './options.ts'
+import { type Line, lowerIsBetter } from './report.ts'
+import { measureInTurns, median, type Side } from './rounds.ts'
+import { type Stage, withStage } from './stage.ts'
+
+const HOMES = [1, 2, 4] as const
+const SALES = 'scale-sales'
+const READS = 'scale-reads'
+const FULL = 'scale-full'
+const COSTS = 'scale-costs'
+const OTHERS = HOMES.slice(1).flatMap((homes) => [SALES, READS, FULL].map((name) => `${name}-${homes}`))
+export const SCALE_BENCHMARKS: readonly string[] = [...OTHERS, COSTS]
+
+const COMPANIES_OF_HOME = 64
+/** What the projector does by itself is priced apart. */
+const CALLED_ROLES = 'api,dispatcher'
+/** Of each home: what a day of 100,000 companies has in its busiest minute. */
+const PER_SECOND = 40
+/** Callers of each home that call again as soon as they were answered. */
+const CONNECTIONS_OF_HOME = 16
+/** A sale or read may cost at most so many times what it costs with one home. */
+const TARGET = 1.1
+
+/**
+ * Processor time of a sale and of a read, service and Postgres together, with one home and with several that each have as many
+ * calls a second; and `full`, with as many callers at each as wait for a busy process. It takes minutes, so it has to be asked
+ * for by name.
+ */
+export async function benchScale(environment: Environment, options: Options): Promise<Line[]> {
+  const lines: Line[] = []
+  if (isNamed(options, OTHERS)) lines.push(...(await benchHomes(environment, options)))
+  if (isNamed(options, [COSTS])) await priceCalls(environment, options, printInputs)
+  return lines
+}
+
+async function benchHomes(environment: Environment, options: Options): Promise<Line[]> {
+  const stagesOf = async (numbers: readonly number[], stages: readonly Stage[]): Promise<Line[]> => {
+    const [homes, ...rest] = numbers
+    if (homes === undefined) return compareStages(stages, options)
+    const wanted = { homes, companiesOfHome: COMPANIES_OF_HOME, roles: CALLED_ROLES }
+    return withStage(environment, wanted, (stage) => stagesOf(rest, [...stages, stage]))
+  }
+  return stagesOf(HOMES, [])
+}
+
+async function compareStages(stages: readonly Stage[], options: Options): Promise<Line[]> {
+  const groups = new Map<string, number[]>()
+  const sides = stages
+    .flatMap((stage) => {
+      const homes = stage.homes.length
+      const steady = { perSecond: PER_SECOND * homes }
+      const full = { connections: CONNECTIONS_OF_HOME * homes }
+      return [
+        side(`${SALES}-${homes}`, stage, { kind: 'sale', pace: steady }, groups),
+        side(`${READS}-${homes}`, stage, { kind: 'poll', pace: steady }, groups),
+        side(`${FULL}-${homes}`, stage, { kind: 'sale', pace: full }, groups),
+      ]
+    })
+    .filter(({ name }) => OTHERS.some((other) => isSelected(options, other) && [other, floorOf(other)].includes(name)))
+  const figures = await measureInTurns(sides, options)
+  for (const [name, sizes] of groups) console.log(`${name}: ${median(sizes).toFixed(1)} sales share a commit`)
+  return sides
+    .filter(({ name }) => !name.endsWith('-1'))
+    .map(({ name }) => {
+      const floor = floorOf(name)
+      const target = name.startsWith(FULL) ? null : TARGET
+      return lowerIsBetter(figures, { value: name, floor }, { name, unit: 'µs a call', target })
+    })
+}
+
+/** The same with one home. */
+const floorOf = (name: string): string => name.replace(/\d+$/, '1')
+
+function side(
+  name: string,
+  stage: Stage,
+  running: Pick<Running, 'kind' | 'pace'>,
+  groups: Map<string, number[]>,
+): Side {
+  // Homes in turns, so that calls that follow each other go to different ones.
+  const companies = Array.from({ length: COMPANIES_OF_HOME }, (_, place) => place).flatMap((place) =>
+    stage.homes.flatMap(({ companies }) => companies[place] ?? []),
+  )
+  return {
+    name,
+    async measure(seconds) {
+      const before = await groupsOf(stage.service.url)
+      const { service_us, postgres_us } = await runCalls(stage, companies, { ...running, seconds })
+      const after = await groupsOf(stage.service.url)
+      if (running.kind === 'sale') {
+        const size = (after.commands - before.commands) / (after.groups - before.groups)
+        groups.set(name, [...(groups.get(name) ?? []), size])
+      }
+      return service_us + postgres_us
+    },
+  }
+}
+
+/** Groups that the writers of all homes have committed. */
+async function groupsOf(url: string): Promise<{ readonly commands: number; readonly groups: number }> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  const sumOf = (what: 'sum' | 'count') =>
+    [...text.matchAll(new RegExp(`^tillbook_writer_group_commands_${what}(?:\\{[^}]*\\})? (\\S+)`, 'gm'))].reduce(
+      (sum, [, figure]) => sum + Number(figure),
+      0,
+    )
+  return { commands: sumOf('sum'), groups: sumOf('count') }
+}
+
+/** A service of one home, half of whose companies have a webhook, and what its calls cost. */
+export async function priceCalls<T>(
+  environment: Environment,
+  options: Options,
+  work: (measured: Measured) => T,
+): Promise<T> {
+  const receiver = await environment.start('dist/bench/webhook-receiver.js', {})
+  const told = CROWD
+  const webhookOf = (place: number) => (place < told ? `${receiver.url}/hooks/${place}` : null)
+  return withStage(
+    environment,
+    { homes: 1, companiesOfHome: 2 * CROWD, webhookOf, roles: CALLED_ROLES },
+    async (stage) => {
+      const companies = stage.homes.flatMap((home) => home.companies)
+      const priced = { ...stage, receiver, told: companies.slice(0, told), untold: companies.slice(told) }
+      const of = `${new Date().toISOString().slice(0, 10)}, ${environment.database.description}, Node ${process.version}`
+      return work(await measureCosts(priced, { rounds: options.rounds, seconds: options.seconds, of }))
+    },
+  )
+}
+
+/** As bench/model/measured.ts has them. */
+function printInputs(measured: Measured): void {
+  for (const kind of KINDS) {
+    const { alone, crowded, alone_ms } = measured.costs[kind]
+    console.log(
+      `${COSTS}: ${kind}: alone ${alone.service_us} + ${alone.postgres_us} µs, ${alone_ms} ms; ` +
+        `among ${CROWD} ${crowded.service_us} + ${crowded.postgres_us} µs (service + Postgres)`,
+    )
+  }
+  console.log(JSON.stringify(measured, null, 2))
+}

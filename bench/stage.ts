@@ -1,0 +1,144 @@
+import { createSessions } from '#access/sessions.ts'
+import { createTokens } from '#access/sync-access.ts'
+import { MAIN } from '#config/config.ts'
+import { accessOverHomes } from '#homes/access.ts'
+import { openDirectory } from '#homes/directory.ts'
+import type { Homes } from '#homes/homes.ts'
+import { hooksOf } from '#homes/hooks.ts'
+import { prepareHome } from '#homes/prepare.ts'
+import type { Core } from '#service/core.ts'
+import { MASTER_KEY, masterKeys } from '../test/support/master-key.ts'
+import type { Child } from './child.ts'
+import { type Company, createCompanies } from './companies.ts'
+import { administer, type BenchDatabase, startDatabase } from './database.ts'
+import { type Environment, QUOTAS } from './environment.ts'
+import { type Meter, meterOf } from './processor.ts'
+import { openBenchCore, withCore } from './shop.ts'
+
+/** A home, and the companies that live there. */
+export interface StagedHome {
+  readonly name: string
+  readonly database: BenchDatabase
+  readonly companies: readonly Company[]
+}
+
+/** A service over one home or several, each on a Postgres server of its own; all are on this machine. */
+export interface Stage {
+  readonly service: Child
+  readonly homes: readonly StagedHome[]
+  /** Of the service and all its Postgres servers. */
+  readonly meter: Meter
+}
+
+interface StageOptions {
+  /** One: a service that knows of no others. */
+  readonly homes: number
+  readonly companiesOfHome: number
+  /** Of a company, by its place among all, home after home: where it is told of its sales, if it is. */
+  readonly webhookOf?: (place: number) => string | null
+  /** Of the service; all where none are named. */
+  readonly roles?: string
+}
+
+const log = (message: string, error: unknown) => console.error(message, error)
+
+/** Prepares it all for `work`, and takes the servers down afterwards. The service is stopped with its environment. */
+export async function withStage<T>(
+  { start }: Pick<Environment, 'start'>,
+  options: StageOptions,
+  work: (stage: Stage) => Promise<T>,
+): Promise<T> {
+  const databases: BenchDatabase[] = []
+  try {
+    for (let place = 0; place < options.homes; place++) databases.push(await startDatabase())
+    const named = databases.map((database, place) => ({ name: nameOf(place), database }))
+    const settled = await settle(named, options)
+    const [main, ...others] = databases as [BenchDatabase, ...BenchDatabase[]]
+    const further = others.map(({ url }, place) => `${nameOf(place + 1)}=${url}`).join(',')
+    const env = {
+      DATABASE_URL: main.url,
+      ...(others.length > 0 && { HOMES: further }),
+      MASTER_KEY,
+      LOG_LEVEL: 'warn',
+      WEBHOOK_ALLOW_PRIVATE: 'true',
+      ...(options.roles !== undefined && { ROLES: options.roles }),
+      ...QUOTAS,
+    }
+    await Promise.all(databases.map(asAfterADay))
+    const service = await start('dist/src/main.js', env, {
+      nodeOptions: ['--enable-source-maps'],
+      ready: '/health/ready',
+    })
+    const meter = await meterOf(
+      [service],
+      databases.map(({ url }) => url),
+    )
+    if (!meter) throw new Error('the processor time of these processes cannot be told')
+    const homes = named.map((home, place) => ({ ...home, companies: settled[place] as Company[] }))
+    return await work({ service, homes, meter }).finally(() => service.stop())
+  } finally {
+    for (const database of databases.reverse()) await database.stop()
+  }
+}
+
+/** Postgres knows its tables, and the projector has compared them: companies that are all new are not what is measured. */
+async function asAfterADay({ ownerUrl }: BenchDatabase): Promise<void> {
+  await administer(ownerUrl, async (client) => {
+    await client.query('vacuum (analyze)')
+    await client.query(
+      `insert into ops.table_checks (company_id, checked_at, due_at)
+       select company_id, now(), now() + interval '1 day' from ops.ledgers`,
+    )
+  })
+}
+
+const nameOf = (place: number): string => (place === 0 ? MAIN : `home-${place}`)
+
+/** Makes databases the homes of one installation, as `tillbook home add` does, and founds companies in them. */
+async function settle(
+  named: readonly { readonly name: string; readonly database: BenchDatabase }[],
+  { companiesOfHome, webhookOf = () => null }: StageOptions,
+): Promise<Company[][]> {
+  const [first, ...others] = named as [(typeof named)[0], ...typeof named]
+  if (others.length === 0) return [await settleAlone(first.database.url, companiesOfHome, webhookOf)]
+  const cores = new Map<string, Core>()
+  const at = (name: string) => cores.get(name) as Core
+  const homes: Homes<Core> = {
+    names: named.map(({ name }) => name),
+    get main() {
+      return at(MAIN)
+    },
+    at,
+    present: () => [...cores].map(([name, home]) => ({ name, home })),
+  }
+  const directory = openDirectory({ databaseUrl: first.database.url, log })
+  const open = async (name: string, url: string) =>
+    cores.set(name, await openBenchCore(url, hooksOf({ directory, homes, log }, name).reserve))
+  try {
+    await open(MAIN, first.database.url)
+    for (const { name, database } of others) {
+      const { url: databaseUrl, ownerUrl } = database
+      await prepareHome({ name, giver: homes.main.pool, databaseUrl, ownerUrl, masterKeys })
+      await directory.addHome(name)
+      await open(name, databaseUrl)
+    }
+    const access = accessOverHomes({ directory, homes, log, mailer: null, publicUrl: 'http://bench', tokenDays: null })
+    const settled: Company[][] = []
+    for (const [home, { name }] of named.entries()) {
+      const register = (companyId: number) => directory.register(companyId, name)
+      const founding = { core: at(name), ids: homes.main.pool, ...access, register }
+      const before = home * companiesOfHome
+      settled.push(await createCompanies(founding, companiesOfHome, (place) => webhookOf(before + place)))
+    }
+    return settled
+  } finally {
+    for (const core of cores.values()) await core.close()
+    await directory.close()
+  }
+}
+
+const settleAlone = (url: string, companies: number, webhookOf: (place: number) => string | null): Promise<Company[]> =>
+  withCore(url, (core) => {
+    const access = { sessions: createSessions(core.pool, () => {}), tokens: createTokens(core.pool, null) }
+    return createCompanies({ core, ids: core.pool, ...access, register: async () => {} }, companies, webhookOf)
+  })
