@@ -172,7 +172,9 @@ function hear(payload: string | null, lookUps: ReturnType<typeof createLookUps>)
 
 const REGISTER = {
   name: 'register_in_directory',
-  text: 'insert into ops.company_homes (company_id, home) values ($1, $2) on conflict do nothing',
+  // The first companies of an installation may be made before its first further home is added.
+  text: `with main as (insert into ops.homes (name) select 'main' where $2 = 'main' on conflict do nothing)
+         insert into ops.company_homes (company_id, home) values ($1, $2) on conflict do nothing`,
 }
 
 const MOVE = {

@@ -98,18 +98,19 @@ describe('Idempotency-Key', () => {
   it('keeps nothing by which a body could be guessed, in tables and ledger [IDEM-8]', async () => {
     const body = { name: 'Ana', document: '52998224725' }
     await post('/customers', body, 'k')
-    const { rows } = await api.core.pool.query('select request_hash from idempotent_answers where company_id = $1', [
-      company.id,
-    ])
+    const { rows } = await company.core.pool.query(
+      'select request_hash from idempotent_answers where company_id = $1',
+      [company.id],
+    )
     const events = []
-    for await (const event of api.core.store.read(`company-${company.id}`, 0)) events.push(event)
+    for await (const event of company.core.store.read(`company-${company.id}`, 0)) events.push(event)
     const kept = events.at(-1)?.idempotency?.request_hash
     expect(rows).to.deep.equal([{ request_hash: kept }])
     const text = `POST /api/v1/customers\n${JSON.stringify(body)}`
     expect(kept).to.not.equal(createHash('sha256').update(text).digest('hex'))
     const canonical = 'POST /api/v1/customers\n{"document":"52998224725","name":"Ana"}'
-    expect(kept).to.equal(createHmac('sha256', api.core.requestSecret).update(canonical).digest('hex'))
-    expect(api.core.requestSecret).to.have.length(32)
+    expect(kept).to.equal(createHmac('sha256', company.core.requestSecret).update(canonical).digest('hex'))
+    expect(company.core.requestSecret).to.have.length(32)
   })
 
   it('is known again after a restart and by other processes; of another installation it is 409, and does nothing [IDEM-2, IDEM-8]', async () => {
@@ -137,7 +138,7 @@ describe('Idempotency-Key', () => {
     const former = createHash('sha256')
       .update(`POST /api/v1/customers\n${JSON.stringify(body)}`)
       .digest('hex')
-    await api.core.pool.query('update idempotent_answers set request_hash = $2 where company_id = $1', [
+    await company.core.pool.query('update idempotent_answers set request_hash = $2 where company_id = $1', [
       company.id,
       former,
     ])
@@ -235,7 +236,7 @@ describe('Idempotency-Key', () => {
   it('is kept for 24 hours and then forgotten [IDEM-4]', async () => {
     const first = await post('/sales', sale(), 'k')
     const age = (interval: string) =>
-      api.core.pool.query(
+      company.core.pool.query(
         `update ops.idempotent_answers set created_at = created_at - $2::interval where company_id = $1`,
         [company.id, interval],
       )

@@ -64,11 +64,10 @@ describe('a company that moves while it sells', () => {
     await expectDelivered(company.id, webhook)
   })
 
-  const EVENTS = Number(process.env.MOVE_EVENTS ?? 20_000)
+  /** Making them takes longer than everything else. */
+  const EVENTS = Number(process.env.MOVE_EVENTS ?? (DEPTH === 1 ? 1_000 : 20_000))
 
-  it(`refuses writes no longer for ${EVENTS} events [HOME-54]`, async function () {
-    // Making them takes longer than everything else.
-    if (DEPTH === 1) this.skip()
+  it(`refuses writes no longer for ${EVENTS} events [HOME-54]`, async () => {
     const company = await homes.main.company()
     await homes.register(company.id)
     const cash = await company.paymentType('cash')

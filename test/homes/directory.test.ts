@@ -4,6 +4,7 @@ import { createApiKey } from '#commands/api-keys.ts'
 import { createPaymentType } from '#commands/payment-types.ts'
 import { CreateStoreInput, createStore } from '#commands/stores.ts'
 import { createUser, updateUser } from '#commands/users.ts'
+import { openDirectory } from '#homes/directory.ts'
 import { Taken } from '#homes/entries.ts'
 import { sweepDirectory } from '#homes/sweep.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
@@ -23,6 +24,22 @@ async function failureOf(answer: Promise<unknown>): Promise<unknown> {
     (error: unknown) => error,
   )
 }
+
+describe('the directory before there is a further home', () => {
+  const database = useDatabase()
+
+  it('knows the companies of main [HOME-20]', async () => {
+    const directory = openDirectory({ databaseUrl: database.url, log: () => {} })
+    try {
+      await directory.register(1, 'main')
+      expect(await directory.homeOf(1)).to.equal('main')
+      const error = await failureOf(directory.register(2, 'south'))
+      expect(error).to.be.instanceOf(Unavailable)
+    } finally {
+      await directory.close()
+    }
+  })
+})
 
 describe('the directory of two homes', () => {
   const [mainDatabase, southDatabase] = [useDatabase(), useDatabase()]
