@@ -8,6 +8,7 @@ import { createPasswordLinks } from '#access/password-links.ts'
 import { createGate, type QuotaLimits } from '#access/quota.ts'
 import { createSessions, type PanelAccess } from '#access/sessions.ts'
 import { createSyncAccess } from '#access/sync-access.ts'
+import { createEventFeed } from '#api/event-feed.ts'
 import { createPageCache } from '#api/page-cache.ts'
 import { CHECKOUTS_PER_MINUTE } from '#checkout/checkout.ts'
 import type { Config } from '#config/config.ts'
@@ -107,8 +108,11 @@ export function openInterfaces(
     pool: core.pool,
     onError: (error) => log('open pages do not follow: live updates cannot be heard', error),
   })
+  const feed = createEventFeed({ ...core, live })
+  metrics.watchShared('event_streams', feed)
   const options: InterfaceOptions = {
     ...core,
+    feed,
     limits,
     pages: createPageCache(config.PAGE_CACHE_MIB * MEBIBYTE),
     compress: createCompress(),

@@ -39,6 +39,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'query.origin': 'Só registros desta origem.',
   'query.opened': 'Com `true`, cada evento traz `opened`.',
   'path.external_id': 'O `external_id`, codificado para URL.',
+  'Last-Event-ID': 'A revisão do último evento recebido: o fluxo continua depois dela.',
   'If-None-Match': 'A `ETag` de uma resposta anterior: se nada mudou, a resposta é 304.',
   'Idempotency-Key': 'Identifica a tentativa: repetir a chamada com a mesma chave devolve a mesma resposta.',
 
