@@ -6,7 +6,7 @@ import type { Scope } from '#domain/scopes.ts'
 import { Problem } from '#http/problems.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { isLiveKey } from '#queries/api-keys.ts'
-import type { Caller } from '../authenticate.ts'
+import { type Caller, CHALLENGE } from '../authenticate.ts'
 import { type Route, type StreamContext, stream } from '../route.ts'
 import { EventTypeList, LedgerEvent, readerOf } from './events.ts'
 import { QueryRevision } from './record-routes.ts'
@@ -61,6 +61,8 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
   const isTold = toldTo(caller)
   const mayRead = readerOf(caller)
   const opened = query.opened === 'true' ? { by: scopes.join(), mayRead } : null
+  // What cannot be asked is refused, rather than a stream that says nothing.
+  if (!(await isLiveKey(pool, companyId, keyId))) throw new Problem('invalid_token', undefined, CHALLENGE)
   const state = { at: after ?? query.after ?? -1, told: -1, head: -1, isOver: false, wake: () => {} }
   const wake = (change: Partial<typeof state>) => Object.assign(state, change).wake()
   const leave = feed.follow(companyId, { moved: (head) => wake({ head }), ended: () => wake({ isOver: true }) })
