@@ -90,3 +90,17 @@ export async function getCalls(pool: Pool, companyId: number): Promise<CountedCa
   })
   return rows[0] ?? { minute: 0, day: 0, bytes: 0 }
 }
+
+const IS_LIVE_KEY = {
+  name: 'is_live_key',
+  text: `select from api_keys k join companies c on c.company_id = k.company_id join ledgers l on l.company_id = k.company_id
+         where k.company_id = $1 and k.id = $2 and k.revoked_at is null
+           and (k.expires_at is null or k.expires_at > clock_timestamp()) and c.plan = 'api'
+           and (l.move is null or l.move not in ('left', 'arriving'))`,
+}
+
+/** Whether a key that was admitted would be admitted still, and here. */
+export async function isLiveKey(pool: Pool, companyId: number, keyId: number): Promise<boolean> {
+  const { rowCount } = await pool.query({ ...IS_LIVE_KEY, values: [companyId, keyId] })
+  return rowCount === 1
+}

@@ -17,6 +17,7 @@ import { handlerOf, type RouteContext } from './handlers.ts'
 import { MAX_BODY_BYTES, type Route } from './route.ts'
 import { catalogRoutes } from './v1/catalog.ts'
 import { deliveryRoutes } from './v1/deliveries.ts'
+import { eventStreamRoute } from './v1/event-stream.ts'
 import { eventRoutes } from './v1/events.ts'
 import { financeRoutes } from './v1/finance.ts'
 import { meRoute } from './v1/me.ts'
@@ -38,6 +39,7 @@ export const V1_ROUTES: readonly Route[] = [
   ...webhookRoutes,
   ...deliveryRoutes,
   ...eventRoutes,
+  eventStreamRoute,
   ...proofRoutes,
 ]
 

@@ -26,6 +26,7 @@ import type { Prover } from '#proof/prover.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import { actingOf, admissionOf, CHALLENGE, callerOf } from './authenticate.ts'
 import { type BatchInput, batchOf, batchReply, readBatch } from './batch.ts'
+import type { EventFeed } from './event-feed.ts'
 import type { PageCache, PageMoment } from './page-cache.ts'
 import { identify } from './request-hash.ts'
 import {
@@ -38,6 +39,7 @@ import {
   type OperationRoute,
   type ReadRoute,
   type Route,
+  type StreamRoute,
   single,
 } from './route.ts'
 
@@ -58,6 +60,7 @@ export interface RouteContext extends Payments, InputDependencies {
   /** Of this installation: what hashes of requests are keyed with. */
   readonly requestSecret: Buffer
   readonly pages: PageCache
+  readonly feed: EventFeed
   readonly compress: Compress
   /** Hears of each page where it came from. */
   readonly onPage?: (from: 'memory' | 'tables') => void
@@ -68,6 +71,7 @@ export interface RouteContext extends Payments, InputDependencies {
 /** The handler of a route: validates, asks the read model or the writer, answers. */
 export function handlerOf(route: Route, context: RouteContext): RequestHandler {
   if ('read' in route) return (request, response) => answerRead(route, context, request, response)
+  if ('send' in route) return (request, response) => answerStream(route, context, request, response)
   if ('act' in route) return (request, response) => answerAction(route, context, request, response)
   if ('operate' in route) return (request, response) => answerOperation(route, context, request, response)
   if ('batch' in route) return (request, response) => answerBatch(route, context, request, response)
@@ -138,6 +142,24 @@ function demandOf(request: Request, { revision, tables }: Admitted) {
   return suffices < revision
     ? { revision: suffices, patience_ms, isOlder: true }
     : { revision, tables, patience_ms, isOlder: false }
+}
+
+/** A revision, as the id of an event. */
+const LAST_EVENT_ID = /^(0|[1-9]\d{0,14})$/
+
+async function answerStream(
+  route: StreamRoute,
+  { poolOf, feed }: RouteContext,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  const query = parseQuery(route.query, request.query)
+  const caller = callerOf(response)
+  const last = request.get('Last-Event-ID') ?? ''
+  const after = LAST_EVENT_ID.test(last) ? Number(last) : null
+  // HEAD has nothing to wait for.
+  if (request.method === 'HEAD') return void response.end()
+  await route.send({ pool: poolOf(caller.companyId), feed, caller, query, after }, response)
 }
 
 /** By which name a page is kept, and the moment it must be of: that at which the gate has admitted the call. */

@@ -1,3 +1,4 @@
+import type { Response } from 'express'
 import type { Pool } from 'pg'
 import type { z } from 'zod'
 import type { QuotaLimits } from '#access/quota.ts'
@@ -21,6 +22,7 @@ import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { Proof } from '#proof/proof.ts'
 import type { Prover } from '#proof/prover.ts'
 import type { Caller } from './authenticate.ts'
+import type { EventFeed } from './event-feed.ts'
 
 /** The revision that suffices to whoever reads (HOME-101). */
 export const MIN_REVISION = 'X-Min-Ledger-Revision'
@@ -91,6 +93,23 @@ export interface ReadRoute<Q = unknown> extends Common {
   /** Codes that it may refuse with, beside those of any read. */
   readonly refusals?: readonly ProblemCode[]
   read(context: ReadContext<Q>): Promise<ReadAnswer | null>
+}
+
+export interface StreamContext<Q> {
+  readonly pool: Pool
+  readonly feed: EventFeed
+  readonly caller: Caller
+  readonly query: Q
+  /** Revision in `Last-Event-ID`, of a reader that was cut off. */
+  readonly after: number | null
+}
+
+/** Sends server-sent events, each with a revision as its id, until the caller leaves. `reply` is what `data` of each holds. */
+export interface StreamRoute<Q = unknown> extends Common {
+  readonly method: 'get'
+  /** Strict: an unknown parameter is refused. */
+  readonly query: z.ZodType<Q>
+  send(context: StreamContext<Q>, response: Response): Promise<void>
 }
 
 /** What the input of a command may depend on beside the request: randomness, and what the operator allows. */
@@ -176,6 +195,7 @@ export interface BatchRoute<I = unknown> extends Common {
 // biome-ignore-start lint/suspicious/noExplicitAny: a list of routes mixes types; the helpers below checked each route
 export type Route =
   | ReadRoute<any>
+  | StreamRoute<any>
   | CommandRoute<any, any>
   | BatchRoute<any>
   | OperationRoute<any>
@@ -187,6 +207,7 @@ export const demandsKey = (route: Route): boolean =>
   'act' in route ? route.idempotency !== 'optional' : 'command' in route && route.idempotency === 'required'
 
 export const read = <Q>(route: Omit<ReadRoute<Q>, 'method'>): Route => ({ method: 'get', ...route })
+export const stream = <Q>(route: Omit<StreamRoute<Q>, 'method'>): Route => ({ method: 'get', ...route })
 export const write = <B, I>(route: CommandRoute<B, I>): Route => route
 export const operation = <B = object>(route: Omit<OperationRoute<B>, 'method'>): Route => ({ method: 'post', ...route })
 export const action = <B>(route: Omit<ActionRoute<B>, 'method' | 'idempotency'>): Route => ({

@@ -38,8 +38,8 @@ export function decodePositions(message: string): LedgerPosition[] | null {
   })
 }
 
-/** At most four statements a second, however much is committed: nobody reads faster, and each takes its share from the sales. */
-const PAUSE_MS = 250
+/** At most twenty statements a second, however much is committed: each takes its share from the sales, and streams wait for them. */
+const PAUSE_MS = 50
 
 /** Notifies all processes of what was committed, so that open pages follow. */
 interface LiveNotifier {

@@ -8,6 +8,7 @@ import { createPasswordLinks } from '#access/password-links.ts'
 import { createGate, type QuotaLimits } from '#access/quota.ts'
 import { createSessions, type PanelAccess } from '#access/sessions.ts'
 import { createTokens, type Tokens } from '#access/sync-access.ts'
+import { createEventFeed } from '#api/event-feed.ts'
 import { createPageCache } from '#api/page-cache.ts'
 import { CHECKOUTS_PER_MINUTE } from '#checkout/checkout.ts'
 import type { Config } from '#config/config.ts'
@@ -155,10 +156,13 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
     pool: core.pool,
     onError: (error) => log('open pages do not follow: live updates cannot be heard', error),
   })
+  const feed = createEventFeed({ ...core, live })
+  metrics.watchShared('event_streams', feed)
   return {
     options: {
       ...core,
       ...options,
+      feed,
       onPage: metrics.onPage,
       gate: countedGate(createGate(gatePool, options.limits), metrics),
       sync: { login: panel.login, tokens, calls },

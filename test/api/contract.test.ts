@@ -23,6 +23,9 @@ function outcomeOf({ status, body }: Reply, wanted: string): string {
   return `item:${body.meta.errors[0].code}`
 }
 
+const isStream = ({ node }: Operation): boolean =>
+  'text/event-stream' in ((node.responses?.['200'] as { content?: object })?.content ?? {})
+
 const isSuccess = (outcome: string) => /^\d/.test(outcome)
 
 describe('the contract, operation by operation', () => {
@@ -45,6 +48,8 @@ describe('the contract, operation by operation', () => {
       })
 
       for (const [outcome, prepare] of Object.entries(cases)) {
+        // Never ends: test/api/event-stream.test.ts reads it.
+        if (isStream(operation)) continue
         it(`answers ${outcome} as documented [HTTP-15]`, async () => {
           const call = await prepare(world)
           if (isSuccess(outcome) && outcome !== '207') expectAcceptable(operation, call.body)
@@ -54,7 +59,7 @@ describe('the contract, operation by operation', () => {
         })
       }
 
-      if (operation.method === 'GET') {
+      if (operation.method === 'GET' && !isStream(operation)) {
         it('answers 304 to who has the representation already, as documented [HTTP-15, LIST-9]', async () => {
           const call = await firstSuccess(operation)(world)
           const reply = await sendCall(world, { operation, call }, { headers: { 'if-none-match': '*' } })

@@ -31,6 +31,7 @@ import { until } from '../support/wait.ts'
 const BY_THEMSELVES: Readonly<
   Record<string, 'asks' | 'its parts ask' | 'is of no company' | 'ends by itself' | 'ends moves'>
 > = {
+  'api/v1/event-stream.ts': 'ends by itself',
   'audit/downloads.ts': 'ends by itself',
   'audit/table-checks.ts': 'asks',
   'checkout/stream.ts': 'ends by itself',

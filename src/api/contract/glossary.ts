@@ -41,6 +41,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'path.external_id': 'O `external_id`, codificado para URL.',
   'X-Min-Ledger-Revision':
     'A revisão do livro que a resposta precisa mostrar, no mínimo: a de `X-Ledger-Revision` de uma resposta anterior, ou `0` para qualquer uma. Sem ele, a resposta mostra tudo o que estava registrado quando a chamada chegou.',
+  'Last-Event-ID': 'A revisão do último evento recebido: o fluxo continua depois dela.',
   'If-None-Match': 'A `ETag` de uma resposta anterior: se nada mudou, a resposta é 304.',
   'Idempotency-Key': 'Identifica a tentativa: repetir a chamada com a mesma chave devolve a mesma resposta.',
 

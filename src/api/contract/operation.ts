@@ -69,13 +69,13 @@ const retryAfter = header('Retry-After', 'Segundos a esperar antes de repetir a 
 const challenge = header('WWW-Authenticate', 'Sempre `Bearer`.', z.literal('Bearer'))
 
 /** Headers of a success. Only a POST can be a replay; what a GET answers can be asked for by its ETag. */
-const successHeaders = (method: string) =>
+const successHeaders = (route: Pick<Route, 'method'>) =>
   z.object({
     'X-Request-Id': requestId,
     ...rate,
     'X-Ledger-Revision': revision,
-    ...(method === 'post' ? { 'Idempotent-Replayed': replayed } : {}),
-    ...(method === 'get' ? { ETag: etag } : {}),
+    ...(route.method === 'post' ? { 'Idempotent-Replayed': replayed } : {}),
+    ...(route.method === 'get' && !('send' in route) ? { ETag: etag } : {}),
   })
 
 /** Headers of an error. What fails before the call could be counted shows no limit. */
@@ -137,11 +137,14 @@ function parametersOf(route: Route) {
   const key = demandsKey(route) ? IdempotencyKey : IdempotencyKey.optional()
   return {
     ...(names.length > 0 ? { path: z.object(path) } : {}),
-    ...('read' in route && route.query ? { query: route.query as unknown as ObjectSchema } : {}),
+    ...('query' in route && route.query ? { query: route.query as unknown as ObjectSchema } : {}),
     ...(route.method === 'post' ? { header: z.object({ 'Idempotency-Key': key }) } : {}),
-    ...(route.method === 'get' ? { header: z.object(READ_HEADERS) } : {}),
+    ...('read' in route ? { header: z.object(READ_HEADERS) } : {}),
+    ...('send' in route ? { header: z.object({ 'Last-Event-ID': LastEventId.optional() }) } : {}),
   }
 }
+
+const LastEventId = z.int().min(0)
 
 function pathParameter(name: string): z.ZodType {
   const schema = PATH_PARAMETERS[name]
@@ -171,7 +174,7 @@ const SUCCESSES: Readonly<Record<number, string>> = {
 export function successStatuses(route: Route): number[] {
   if ('batch' in route) return [200, 207]
   if (route.reply === undefined) return [204]
-  if ('read' in route || 'operate' in route || route.method === 'patch') return [200]
+  if (route.method === 'get' || 'operate' in route || route.method === 'patch') return [200]
   if ('status' in route && route.status) return [route.status].flat()
   return route.method === 'put' ? [200, 201] : [201]
 }
@@ -180,19 +183,22 @@ export function successStatuses(route: Route): number[] {
 const unchanged: ZodOpenApiResponseObject = {
   id: 'Unchanged',
   description: 'Nada mudou desde a resposta com a `ETag` de `If-None-Match`; esta não tem corpo.',
-  headers: successHeaders('get'),
+  headers: successHeaders({ method: 'get' }),
 }
+
+/** What the body of a success is. */
+const typeOf = (route: Route): string => ('send' in route ? 'text/event-stream' : JSON_TYPE)
 
 function successesOf(route: Route): ZodOpenApiResponsesObject {
   const { reply } = route
   const response = (status: number): ZodOpenApiResponseObject => ({
     description: SUCCESSES[status] ?? '',
-    headers: successHeaders(route.method),
-    ...(reply && status !== 204 ? { content: { [JSON_TYPE]: { schema: reply } } } : {}),
+    headers: successHeaders(route),
+    ...(reply && status !== 204 ? { content: { [typeOf(route)]: { schema: reply } } } : {}),
   })
   return {
     ...Object.fromEntries(successStatuses(route).map((status) => [status, response(status)])),
-    ...(route.method === 'get' ? { 304: unchanged } : {}),
+    ...('read' in route ? { 304: unchanged } : {}),
   }
 }
 

@@ -115,7 +115,7 @@ const READERS: Readonly<Record<PersonKind, Scope | null>> = {
   user: null,
 }
 
-const readerOf =
+export const readerOf =
   ({ scopes }: Caller) =>
   (kind: string): boolean => {
     const needed = READERS[kind as PersonKind]
@@ -132,7 +132,7 @@ export const Subject = z
 const isEventType = (name: string): boolean => Object.hasOwn(EVENT_TYPES, name)
 
 /** Names with commas; the order does not matter. */
-const EventTypeList = z
+export const EventTypeList = z
   .string()
   .max(2_000)
   .refine((text) => text.split(',').every(isEventType), 'há um tipo de evento desconhecido')

@@ -38,6 +38,7 @@ const fail = (error: unknown): never => {
 export const auditCases: Cases = {
   listEvents: { 200: () => ({ query: { after: '-1', types: 'CompanyRegistered,ApiKeyCreated', limit: '1' } }) },
   verifyEvents: { 200: () => ({}) },
+  streamEvents: { 200: () => ({ query: { after: '0' } }) },
   proveEvent: {
     200: () => ({ params: { revision: 0 }, query: { size: '1' } }),
   },

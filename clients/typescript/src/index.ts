@@ -1,0 +1,75 @@
+import createFetchClient, { type Client as FetchClient } from 'openapi-fetch'
+import { type Changes, type ChangesOptions, changesOf } from './changes.ts'
+import { type EventsOptions, eventsOf, type LedgerEvent } from './events.ts'
+import { type ListPath, type Page, type PageInit, pagesOf } from './pages.ts'
+import { RETRIES, type Retries, retrying } from './retry.ts'
+import type { components, paths } from './schema.ts'
+
+export type { Changes, ChangesOptions, PositionStore, Resource } from './changes.ts'
+export type { EventsOptions, LedgerEvent } from './events.ts'
+export type { ListPath, Page } from './pages.ts'
+// biome-ignore lint/performance/noBarrelFile: what callers of a package catch comes from its entry
+export { TillbookError } from './problem.ts'
+export type { Retries } from './retry.ts'
+export type { components, paths } from './schema.ts'
+
+/** A record or input of the contract, by its name there. */
+export type Schema<Name extends keyof components['schemas']> = components['schemas'][Name]
+
+export interface ClientOptions {
+  /** Where the service is, without `/api/v1`. */
+  readonly baseUrl: string
+  /** An API key, `tb_…`. */
+  readonly key: string
+  readonly retries?: Partial<Retries>
+  /** Longest time for an attempt, in milliseconds; streams are not bound by it. */
+  readonly timeoutMs?: number
+  /** Another `fetch`, for tests. */
+  readonly fetch?: (request: Request) => Promise<Response>
+}
+
+/** `GET`, `POST` … of openapi-fetch, with retries, and what takes more than one call. */
+export interface Client extends FetchClient<paths> {
+  /** The pages of a list, from the first one on. @throws TillbookError */
+  pages<Path extends ListPath>(path: Path, init?: PageInit<Path>): AsyncGenerator<Page<Path>>
+  /** What has changed since an instant, in batches, and what goes on to change. @throws TillbookError */
+  changes(options?: ChangesOptions): AsyncGenerator<Changes>
+  /** The events of the ledger from a revision on, as they are recorded. @throws TillbookError */
+  events(options?: EventsOptions): AsyncGenerator<LedgerEvent>
+}
+
+const TIMEOUT_MS = 30_000
+
+/** A client of one company's data, as far as its key may read and write. */
+export function createClient({
+  baseUrl,
+  key,
+  retries,
+  timeoutMs = TIMEOUT_MS,
+  fetch = globalThis.fetch,
+}: ClientOptions): Client {
+  const root = `${baseUrl.replace(/\/+$/, '')}/api/v1`
+  const timed = (request: Request) =>
+    fetch(new Request(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]) }))
+  const headers = { Authorization: `Bearer ${key}` }
+  const calls = createFetchClient<paths>({
+    baseUrl: root,
+    headers,
+    fetch: retrying(timed, { ...RETRIES, ...retries }),
+  })
+  calls.use({
+    onRequest({ request }) {
+      // One key for the call, whatever number of attempts it takes.
+      if (request.method === 'POST' && !request.headers.has('Idempotency-Key'))
+        request.headers.set('Idempotency-Key', crypto.randomUUID())
+    },
+  })
+  const open = (path: string, signal: AbortSignal | undefined, more: Readonly<Record<string, string>>) =>
+    fetch(new Request(`${root}${path}`, { headers: { ...headers, ...more }, ...(signal && { signal }) }))
+  return {
+    ...calls,
+    pages: (path, init) => pagesOf(calls, path, init),
+    changes: (options) => changesOf(calls, options),
+    events: (options) => eventsOf(open, { ...RETRIES, ...retries }, options),
+  }
+}

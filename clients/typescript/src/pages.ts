@@ -1,0 +1,60 @@
+import type { Client as FetchClient } from 'openapi-fetch'
+import { TillbookError } from './problem.ts'
+import type { components, paths } from './schema.ts'
+
+type Listing = { readonly data: readonly unknown[]; readonly meta: components['schemas']['PageMeta'] }
+
+type AnswerOf<Path extends keyof paths> = paths[Path] extends {
+  get: { responses: { 200: { content: { 'application/json': infer Answer } } } }
+}
+  ? Answer
+  : never
+
+/** Paths of lists that come in pages. */
+export type ListPath = {
+  [Path in keyof paths]: AnswerOf<Path> extends Listing ? Path : never
+}[keyof paths]
+
+/** A page: `data`, and `meta` with the instant that it shows. */
+export type Page<Path extends ListPath> = AnswerOf<Path>
+
+type ParametersOf<Path extends ListPath> = paths[Path] extends { get: { parameters: infer Parameters } }
+  ? Parameters
+  : never
+type PathOf<Path extends ListPath> = ParametersOf<Path> extends { path: infer Named } ? { path: Named } : object
+type QueryOf<Path extends ListPath> = ParametersOf<Path> extends { query?: infer Query } ? { query?: Query } : object
+
+/** What a list is asked with, as `GET` takes it. */
+export interface PageInit<Path extends ListPath> {
+  readonly params?: PathOf<Path> & QueryOf<Path>
+  readonly signal?: AbortSignal
+}
+
+/** The calls that pages need, whatever they are of. */
+export type Calls = Pick<FetchClient<paths>, 'GET'>
+
+/** A call whose path is known at run time only. @throws TillbookError */
+export async function get(calls: Calls, path: string, init: object): Promise<unknown> {
+  const call = calls.GET as unknown as (
+    path: string,
+    init: object,
+  ) => Promise<{ data?: unknown; error?: unknown; response: Response }>
+  const { data, error, response } = await call(path, init)
+  if (!response.ok) throw new TillbookError(response, error)
+  return data
+}
+
+/** Follows the cursor to the end. */
+export async function* pagesOf<Path extends ListPath>(
+  calls: Calls,
+  path: Path,
+  { params, signal }: PageInit<Path> = {},
+): AsyncGenerator<Page<Path>> {
+  const { query, ...named } = (params ?? {}) as { readonly query?: object }
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const asked = { ...named, query: { ...query, ...(cursor !== undefined && { cursor }) } }
+    const page = (await get(calls, path, { params: asked, ...(signal && { signal }) })) as Listing
+    yield page as Page<Path>
+    cursor = page.meta.next_cursor
+  }
+}

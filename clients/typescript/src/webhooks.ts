@@ -1,0 +1,162 @@
+import type { webhooks } from './schema.ts'
+
+/** What arrives for each event, by its name. */
+type Payloads = {
+  [Name in keyof webhooks]: webhooks[Name] extends {
+    post: { requestBody: { content: { 'application/json': infer Payload } } }
+  }
+    ? Payload
+    : never
+}
+
+/** A delivery that comes from the service: the body, and what its headers say. */
+export interface Delivery {
+  /** The same in every attempt: whoever has dealt with it already answers 2xx and does nothing. */
+  readonly id: string
+  /** 1, 2, 3 … for each address: a gap is a loss. Null of a test. */
+  readonly sequence: number | null
+  /** Position in the ledger. Null of a test. */
+  readonly revision: number | null
+  readonly payload: Payloads[keyof Payloads]
+}
+
+export interface VerifyOptions {
+  /** The whole `whsec_…`. */
+  readonly secret: string
+  /** How far the time of a delivery may be from ours, in seconds. */
+  readonly toleranceSeconds?: number
+  /** Unix time in milliseconds. */
+  readonly now?: number
+}
+
+type HeadersLike = Headers | Readonly<Record<string, string | string[] | undefined>>
+
+const TOLERANCE_SECONDS = 300
+
+const headerOf = (headers: HeadersLike, name: string): string | null =>
+  headers instanceof Headers ? headers.get(name) : (headers[name]?.toString() ?? null)
+
+/**
+ * The delivery of a request, by the raw bytes of its body; null for one that is not the service's, or too old. While a secret is
+ * being rotated either of the two verifies.
+ */
+export async function verifyWebhook(
+  headers: HeadersLike,
+  body: Uint8Array,
+  { secret, toleranceSeconds = TOLERANCE_SECONDS, now = Date.now() }: VerifyOptions,
+): Promise<Delivery | null> {
+  const timestamp = headerOf(headers, 'x-service-timestamp') ?? ''
+  if (!/^\d+$/.test(timestamp) || Math.abs(now / 1000 - Number(timestamp)) > toleranceSeconds) return null
+  const signatures = ['x-service-signature', 'x-service-signature-next'].map((name) => headerOf(headers, name))
+  const encoder = new TextEncoder()
+  const key = await crypto.subtle.importKey('raw', encoder.encode(secret), HMAC, false, ['verify'])
+  const signed = new Uint8Array([...encoder.encode(`${timestamp}.`), ...body])
+  for (const signature of signatures) {
+    const hex = /^sha256=([0-9a-f]{64})$/.exec(signature ?? '')?.[1]
+    // Compared by the platform, in constant time.
+    if (hex && (await crypto.subtle.verify('HMAC', key, bytesOf(hex), signed))) return deliveryOf(headers, body)
+  }
+  return null
+}
+
+const HMAC = { name: 'HMAC', hash: 'SHA-256' }
+
+const bytesOf = (hex: string): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(hex.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16))
+
+function deliveryOf(headers: HeadersLike, body: Uint8Array): Delivery {
+  const numberOf = (name: string) => {
+    const text = headerOf(headers, name)
+    return text === null ? null : Number(text)
+  }
+  return {
+    id: headerOf(headers, 'x-service-delivery') ?? '',
+    sequence: numberOf('x-service-sequence'),
+    revision: numberOf('x-service-revision'),
+    payload: JSON.parse(new TextDecoder().decode(body)),
+  }
+}
+
+/** Puts a delivery on record, before it is acknowledged; throws where it cannot: then it is delivered again. */
+export type Receive = (delivery: Delivery) => Promise<void> | void
+
+/** Bodies beyond this are none of the service's. */
+const MAX_BYTES = 5_000_000
+
+async function answerTo(
+  headers: HeadersLike,
+  body: Uint8Array | null,
+  options: VerifyOptions,
+  receive: Receive,
+): Promise<number> {
+  const delivery = body && (await verifyWebhook(headers, body, options))
+  if (!delivery) return 401
+  await receive(delivery)
+  return 204
+}
+
+/** A handler of Fetch's requests, as of Deno, Bun, workers, Hono, Next. */
+export const fetchHandler =
+  (options: VerifyOptions, receive: Receive) =>
+  async (request: Request): Promise<Response> => {
+    const body = new Uint8Array(await request.arrayBuffer())
+    const status = await answerTo(request.headers, body.length > MAX_BYTES ? null : body, options, receive).catch(
+      () => 500,
+    )
+    return new Response(null, { status })
+  }
+
+/** What Node's and Express's requests have in common. */
+interface NodeRequest extends AsyncIterable<Uint8Array> {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** Bytes, where something has read them (`express.raw()`). */
+  readonly body?: unknown
+}
+
+interface NodeResponse {
+  writeHead(status: number): { end(): unknown }
+}
+
+/** A handler of Express, or of `node:http`: before any parser of JSON, or behind `express.raw({ type: 'application/json' })`. */
+export const expressHandler =
+  (options: VerifyOptions, receive: Receive) =>
+  async (request: NodeRequest, response: NodeResponse): Promise<void> => {
+    const status = await bytesOfRequest(request)
+      .then((body) => answerTo(request.headers, body, options, receive))
+      .catch(() => 500)
+    response.writeHead(status).end()
+  }
+
+/** What a request of Fastify and its reply are made of; the body comes raw by a parser for `application/json` that keeps the buffer. */
+interface FastifyRequest {
+  readonly headers: NodeRequest['headers']
+  readonly body: unknown
+}
+
+/** A handler of Fastify, where a content type parser with `parseAs: 'buffer'` gives the bytes. */
+export const fastifyHandler =
+  (options: VerifyOptions, receive: Receive) =>
+  async ({ headers, body }: FastifyRequest, reply: { code(status: number): { send(): unknown } }): Promise<unknown> => {
+    const status = await answerTo(headers, body instanceof Uint8Array ? body : null, options, receive).catch(() => 500)
+    return reply.code(status).send()
+  }
+
+/** Null for what is too large. @throws where a parser has read the bytes and kept none. */
+async function bytesOfRequest(request: NodeRequest): Promise<Uint8Array | null> {
+  if (request.body instanceof Uint8Array) return request.body
+  if (request.body !== undefined) throw new Error('the body was parsed: the signature is over its bytes')
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of request) {
+    size += chunk.length
+    if (size > MAX_BYTES) return null
+    chunks.push(chunk)
+  }
+  const whole = new Uint8Array(size)
+  let at = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, at)
+    at += chunk.length
+  }
+  return whole
+}

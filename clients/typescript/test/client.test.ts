@@ -1,0 +1,194 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import type { TestCompany } from '../../../test/support/api.ts'
+import { useApi } from '../../../test/support/use-api.ts'
+import { positionFile } from '../src/file.ts'
+import { type Changes, type Client, type ClientOptions, createClient, TillbookError } from '../src/index.ts'
+
+/** Calls that reach the service, and what becomes of them; by default they are passed on. */
+type Network = (request: Request, pass: () => Promise<Response>) => Promise<Response>
+
+describe('the client', () => {
+  const api = useApi()
+  let company: TestCompany
+  let sent: Request[]
+
+  beforeEach(async () => {
+    company = await api.company()
+    sent = []
+  })
+
+  const clientOf = (network: Network = (_, pass) => pass(), options: Partial<ClientOptions> = {}): Client =>
+    createClient({
+      baseUrl: api.url,
+      key: company.key,
+      retries: { firstPauseMs: 1, longestPauseMs: 2_000 },
+      fetch: (request) => {
+        sent.push(request.clone())
+        return network(request, () => fetch(request))
+      },
+      ...options,
+    })
+
+  const categories = (count: number, from = 0) =>
+    Promise.all(
+      Array.from({ length: count }, (_, n) => company.post('/catalog/categories', { name: `Categoria ${from + n}` })),
+    )
+
+  describe('tries again', () => {
+    it('what was lost on the way back, under the same Idempotency-Key: it is done once', async () => {
+      let lost = 0
+      const client = clientOf(async (_, pass) => {
+        const answer = await pass()
+        if (lost++ < 2) throw new TypeError('fetch failed')
+        return answer
+      })
+      const { data, response } = await client.POST('/catalog/categories', { body: { name: 'Bebidas' } })
+      expect(data?.data.name).to.equal('Bebidas')
+      expect(response.headers.get('Idempotent-Replayed')).to.equal('true')
+      expect(new Set(sent.map((request) => request.headers.get('Idempotency-Key'))).size).to.equal(1)
+      const { body } = await company.get('/catalog/categories')
+      expect(body.data).to.have.length(1)
+    })
+
+    it('what was refused for the moment, after as long as it was told', async () => {
+      const times: number[] = []
+      const client = clientOf((_, pass) => {
+        times.push(performance.now())
+        if (times.length > 1) return pass()
+        return Promise.resolve(new Response('{}', { status: 429, headers: { 'Retry-After': '1' } }))
+      })
+      expect((await client.GET('/me')).response.status).to.equal(200)
+      expect(times[1]! - times[0]!).to.be.at.least(990)
+    })
+
+    it('not what is refused for good, nor what would be longer away than anybody waits', async () => {
+      const refused = await clientOf().POST('/catalog/categories', { body: { name: '' } })
+      expect(refused.error?.error.code).to.equal('validation_failed')
+      const away = clientOf(async () => new Response('{}', { status: 503, headers: { 'Retry-After': '3600' } }))
+      expect((await away.GET('/me')).response.status).to.equal(503)
+      expect(sent).to.have.length(2)
+    })
+
+    it('no more than so many times', async () => {
+      const client = clientOf(() => Promise.reject(new TypeError('fetch failed')))
+      const error = await client.GET('/me').catch((thrown: unknown) => thrown)
+      expect(error).to.be.instanceOf(TypeError)
+      expect(sent).to.have.length(5)
+    })
+  })
+
+  it('follows the pages of a list to their end, with what it was asked for', async () => {
+    await categories(7)
+    const pages = []
+    for await (const { data } of clientOf().pages('/catalog/categories', { params: { query: { limit: 3 } } }))
+      pages.push(data.map(({ name }) => name))
+    expect(pages.map(({ length }) => length)).to.deep.equal([3, 3, 1])
+    expect(new Set(pages.flat()).size).to.equal(7)
+  })
+
+  it('throws what pages are refused with', async () => {
+    const { key } = await company.newKey(['sales:read'])
+    const refused = clientOf(undefined, { key }).pages('/customers').next()
+    const error = (await refused.catch((thrown: unknown) => thrown)) as TillbookError
+    expect(error).to.be.instanceOf(TillbookError)
+    expect(error).to.include({ status: 403, code: 'insufficient_scope' })
+  })
+
+  describe('changes', () => {
+    /** Takes them as a mirror does, and fails on one that comes twice. */
+    function mirror() {
+      const records = new Map<string, object>()
+      const seen = new Set<string>()
+      let position: string | undefined
+      return {
+        records,
+        position: () => position,
+        take({ resource, records: changed, deleted, position: reached }: Changes) {
+          for (const record of changed) {
+            const text = `${resource} ${JSON.stringify(record)}`
+            expect(seen.has(text), text).to.equal(false)
+            seen.add(text)
+            records.set(`${resource}/${record.id}`, record)
+          }
+          for (const { id } of deleted) records.delete(`${resource}/${id}`)
+          position = reached
+        },
+      }
+    }
+
+    async function present(): Promise<Map<string, object>> {
+      const found = new Map<string, object>()
+      for (const resource of ['/catalog/categories', '/customers'] as const)
+        for await (const { data } of clientOf().pages(resource))
+          for (const record of data) found.set(`${resource}/${record.id}`, record)
+      return found
+    }
+
+    it('are all there once, whatever is written meanwhile and wherever the reader begins anew', async () => {
+      const { records, take, position } = mirror()
+      let isOver = false
+      const writing = (async () => {
+        for (let n = 0; n < 40; n++) {
+          const { body } = await company.post('/catalog/categories', { name: `C${n}` })
+          await company.post('/customers', { name: `Cliente ${n}`, person_type: 'PF' })
+          if (n % 3 === 0) await company.call('PATCH', `/catalog/categories/${body.data.id}`, { name: `D${n}` })
+          if (n % 5 === 0) await company.call('DELETE', `/catalog/categories/${body.data.id}`)
+        }
+        isOver = true
+      })()
+      const resources = ['/catalog/categories', '/customers'] as const
+      while (!isOver) {
+        for await (const changes of clientOf().changes({ since: position(), resources })) {
+          take(changes)
+          // Another process goes on from what this one has kept.
+          if (Math.random() < 0.3) break
+        }
+      }
+      await writing
+      for await (const changes of clientOf().changes({ since: position(), resources })) take(changes)
+      expect(records).to.deep.equal(await present())
+    })
+
+    it('begin where a file says, and are of all that the key may read', async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'tillbook-client-'))
+      const store = positionFile(join(folder, 'position.json'))
+      const { key } = await company.newKey(['catalog:read', 'customers:read'])
+      const round = async () => {
+        const names: string[] = []
+        for await (const { resource, records } of clientOf(undefined, { key }).changes({ store }))
+          names.push(...records.map(({ id }) => `${resource}/${id}`))
+        return names
+      }
+      try {
+        await categories(2)
+        expect(await round()).to.deep.equal(['/catalog/categories/1', '/catalog/categories/2'])
+        expect(await round()).to.deep.equal([])
+        await company.post('/customers', { name: 'Ana', person_type: 'PF' })
+        expect(await round()).to.deep.equal(['/customers/1'])
+        expect(await readFile(join(folder, 'position.json'), 'utf8')).to.match(/^\{/)
+      } finally {
+        await rm(folder, { recursive: true })
+      }
+    })
+
+    it('go on as long as somebody follows, and end with the signal', async () => {
+      const end = new AbortController()
+      const heard: string[] = []
+      const following = (async () => {
+        for await (const { records } of clientOf().changes({ follow: true, everyMs: 5, signal: end.signal }))
+          heard.push(...records.map((record) => ('name' in record ? record.name : '')))
+      })()
+      for (const name of ['Um', 'Dois']) {
+        await company.post('/catalog/categories', { name })
+        while (!heard.includes(name)) await new Promise(setImmediate)
+      }
+      end.abort()
+      const error = (await following.catch((thrown: unknown) => thrown)) as Error
+      expect(error.name).to.equal('AbortError')
+      expect(heard).to.deep.equal(['Um', 'Dois'])
+    })
+  })
+})

@@ -1,0 +1,52 @@
+/** Compiled, never run: what a caller may write, and what the compiler tells of mistakes. */
+import { createClient, type Schema } from '../src/index.ts'
+
+const client = createClient({ baseUrl: 'http://localhost', key: 'tb_live_x' })
+
+export async function typedCalls(): Promise<void> {
+  const input: Schema<'SaleInput'> = { items: [{ catalog_item_id: 1, quantity: '2' }], payments: [] }
+  const { data, error } = await client.POST('/sales', { body: input })
+  // Money is text.
+  if (data) data.data.total satisfies string
+  // The codes that this operation refuses with, and no others.
+  if (error) {
+    error.error.code satisfies
+      | 'malformed_json'
+      | 'missing_token'
+      | 'invalid_token'
+      | 'plan_required'
+      | 'insufficient_scope'
+      | 'duplicate_resource'
+      | 'idempotency_key_reuse'
+      | 'person_forgotten'
+      | 'payload_too_large'
+      | 'unsupported_media_type'
+      | 'validation_failed'
+      | 'insufficient_stock'
+      | 'payment_mismatch'
+      | 'rate_limited'
+      | 'internal_error'
+      | 'unavailable'
+    if (error.error.code === 'insufficient_stock') error.error.details satisfies object
+  }
+  // @ts-expect-error: numbers would lose cents
+  await client.POST('/sales', { body: { items: [{ catalog_item_id: 1, quantity: 2 }], payments: [] } })
+  // @ts-expect-error: there is no such path
+  await client.GET('/sale')
+}
+
+export async function typedPages(): Promise<void> {
+  for await (const page of client.pages('/sales', { params: { query: { status: 'completed' } } }))
+    page.data satisfies readonly Schema<'Sale'>[]
+  for await (const page of client.pages('/customers/{id}/history', { params: { path: { id: 7 } } }))
+    page.meta.synced_at satisfies string
+  // @ts-expect-error: this is one record
+  client.pages('/sales/{id}')
+  // @ts-expect-error: no such filter
+  client.pages('/sales', { params: { query: { colour: 'red' } } })
+}
+
+export async function typedChanges(): Promise<void> {
+  for await (const changes of client.changes({ resources: ['/customers', '/sales'] }))
+    if (changes.resource === '/customers') changes.records satisfies readonly Schema<'Customer'>[]
+}

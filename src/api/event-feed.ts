@@ -1,0 +1,112 @@
+import { streamOf } from '#ledger/envelope.ts'
+import type { SearchPage } from '#ledger/port.ts'
+import { type Reading, search, searchOpened } from '#ledger/reading.ts'
+import { createSharedRoom, type SharedFigures } from '#lib/shared-room.ts'
+import { ShareTaken } from '#lib/unavailable.ts'
+import type { LiveUpdates } from '#live/updates.ts'
+
+/** Streams of this process, and of a company (FEED-11). */
+const STREAMS = 2_000
+const STREAMS_OF_COMPANY = 50
+
+/** Events that are read at a time: what waits to be sent to a slow reader is no more than these. */
+const EVENTS_OF_A_READ = 100
+
+/** Somebody who reads a company's events as they are recorded. Neither may throw. */
+interface Reader {
+  /** The ledger has come to this revision; many may be told as one. */
+  moved(revision: number): void
+  /** Nothing more will be told. */
+  ended(): void
+}
+
+/** What one read gives a stream: as the ledger has it, or with personal fields opened as far as the key may read them. */
+interface Wanted {
+  readonly companyId: number
+  /** Events behind this revision, and up to `head`. */
+  readonly after: number
+  readonly head: number
+  readonly opened: { readonly by: string; readonly mayRead: (kind: string) => boolean } | null
+}
+
+/** What the streams of all companies share. */
+export interface EventFeed extends SharedFigures {
+  /** Returns what ends it. @throws ShareTaken when the company has its share of streams, Unavailable when there are too many. */
+  follow(companyId: number, reader: Reader): () => void
+  /** Streams of a company that are equally far share one read. */
+  read(wanted: Wanted): Promise<SearchPage>
+}
+
+interface Group {
+  readonly readers: Set<Reader>
+  head: number
+  leave(): void
+}
+
+/** However many streams a company has open, it is followed once, and what it records is read once for all that keep up. */
+export function createEventFeed({ live, ...reading }: Reading & { readonly live: LiveUpdates }): EventFeed {
+  const places = createSharedRoom(STREAMS, STREAMS_OF_COMPANY)
+  const groups = new Map<number, Group>()
+  const reads = new Map<string, Promise<SearchPage>>()
+
+  function groupOf(companyId: number): Group {
+    const known = groups.get(companyId)
+    if (known) return known
+    const readers = new Set<Reader>()
+    const group: Group = { readers, head: -1, leave: () => {} }
+    const leave = live.subscribe(companyId, -1, {
+      moved(revision) {
+        group.head = revision
+        for (const reader of readers) reader.moved(revision)
+      },
+      ended() {
+        groups.delete(companyId)
+        for (const reader of readers) reader.ended()
+      },
+    })
+    groups.set(companyId, group)
+    return Object.assign(group, { leave })
+  }
+
+  function find({ companyId, after, head, opened }: Wanted): Promise<SearchPage> {
+    const stream = streamOf(companyId)
+    const range = { fromRevision: after + 1, toRevision: head, types: null, subject: null, limit: EVENTS_OF_A_READ }
+    return opened ? searchOpened(reading, stream, range, opened.mayRead) : search(reading.store, stream, range)
+  }
+
+  return {
+    get used() {
+      return places.used
+    },
+    get refused() {
+      return places.refused
+    },
+    follow(companyId, reader) {
+      if (!places.take(companyId, 1)) throw new ShareTaken('too many streams of the company are open')
+      let group: Group
+      try {
+        group = groupOf(companyId)
+      } catch (error) {
+        places.give(companyId, 1)
+        throw error
+      }
+      group.readers.add(reader)
+      if (group.head >= 0) reader.moved(group.head)
+      return () => {
+        if (!group.readers.delete(reader)) return
+        places.give(companyId, 1)
+        if (group.readers.size > 0) return
+        group.leave()
+        if (groups.get(companyId) === group) groups.delete(companyId)
+      }
+    },
+    read(wanted) {
+      const key = `${wanted.companyId} ${wanted.after} ${wanted.opened?.by ?? ''}`
+      const known = reads.get(key)
+      if (known) return known
+      const read = find(wanted).finally(() => reads.delete(key))
+      reads.set(key, read)
+      return read
+    },
+  }
+}
