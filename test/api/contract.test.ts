@@ -7,6 +7,7 @@ import {
   documentedSuccesses,
   expectAcceptable,
   expectDocumented,
+  isStream,
   type Operation,
   operations,
 } from '../support/contract.ts'
@@ -22,9 +23,6 @@ function outcomeOf({ status, body }: Reply, wanted: string): string {
   expect(body.meta.errors).to.have.length(1)
   return `item:${body.meta.errors[0].code}`
 }
-
-const isStream = ({ node }: Operation): boolean =>
-  'text/event-stream' in ((node.responses?.['200'] as { content?: object })?.content ?? {})
 
 const isSuccess = (outcome: string) => /^\d/.test(outcome)
 

@@ -3,7 +3,7 @@ import { pathOf } from '../api/contract/case.ts'
 import { CASES } from '../api/contract/cases.ts'
 import type { World } from '../api/contract/world.ts'
 import { told } from '../payment-notifications/shop.ts'
-import { type Operation, operations } from '../support/contract.ts'
+import { isStream, type Operation, operations } from '../support/contract.ts'
 import { offlineSaleOf } from '../support/offline-sales.ts'
 import { createTestUser, openTill, type TestTill } from '../support/till.ts'
 import type { Schema } from './schema.ts'
@@ -28,7 +28,10 @@ export interface Target {
   prepare(world: World, n: number): Promise<GoodCall>
 }
 
-export const TARGETS: readonly Target[] = [...operations.map(ofContract), ...ofTills(), ofProvider()]
+/** Nobody can wait for the end of a stream, whose query is understood as those of all other reads. */
+const ANSWERED = operations.filter((operation) => !isStream(operation))
+
+export const TARGETS: readonly Target[] = [...ANSWERED.map(ofContract), ...ofTills(), ofProvider()]
 
 function ofContract(operation: Operation): Target {
   const cases = Object.entries(CASES[operation.id] ?? {}).filter(([outcome]) => /^2/.test(outcome))

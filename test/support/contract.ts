@@ -45,6 +45,10 @@ export const operations: readonly Operation[] = Object.entries(contract.paths ??
   })),
 )
 
+/** Whether it is answered by a stream, which never ends. */
+export const isStream = ({ node }: Operation): boolean =>
+  'text/event-stream' in ((node.responses?.['200'] as { content?: object } | undefined)?.content ?? {})
+
 /** Asserts that an answer is one that the contract describes for the operation: status, code, headers and body. */
 export function expectDocumented(operation: Operation, reply: Reply): void {
   const title = `${operation.id} answered ${reply.status} ${reply.text.slice(0, 300)}`

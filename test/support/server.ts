@@ -23,6 +23,11 @@ const FAST = {
   max_connections: '200',
   // Companies move between two of its databases.
   wal_level: 'logical',
+  // Several tests may move companies at once.
+  max_replication_slots: '40',
+  max_wal_senders: '40',
+  max_worker_processes: '24',
+  max_logical_replication_workers: '16',
 }
 
 const PREFIX = 'tillbook-test-'

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { MoveRefused, type Obstacle } from './move-refused.ts'
 import type { Move, MovingHome } from './moving-home.ts'
-import { nameOf } from './replication.ts'
+import { nameOf, SLOT } from './replication.ts'
 import { carriedTables } from './tables.ts'
 
 /** Row filters of publications. */
@@ -66,7 +66,7 @@ async function assertMayPublish({ companyId, from }: Move): Promise<void> {
     'settings',
     `${from.name} runs with wal_level = ${server.wal_level}: set it to logical, and restart that server`,
   )
-  const { rowCount: ours } = await from.owner.query('select from pg_replication_slots where slot_name = $1', [
+  const { rowCount: ours } = await from.owner.query(`select from pg_replication_slots where slot_name = ${SLOT}`, [
     nameOf(companyId),
   ])
   refuseUnless(

@@ -3,7 +3,7 @@ import { MoveRefused } from './move-refused.ts'
 import type { Move, MovingHome } from './moving-home.ts'
 import { carriedTables } from './tables.ts'
 
-/** Publication, slot and subscription of a company's move have one name. */
+/** Publication and subscription of a company's move have one name; so has its slot, with the database's number behind it. */
 export const nameOf = (companyId: number): string => `tillbook_move_${companyId}`
 
 const POLL_MS = 10
@@ -28,7 +28,7 @@ export async function lookAtReplication({ companyId, from, to }: Move): Promise<
   const [here, there] = await Promise.all([
     from.owner.query<{ publication: boolean; slot: boolean }>(
       `select exists (select from pg_publication where pubname = $1) as publication,
-         exists (select from pg_replication_slots where slot_name = $1 and wal_status is distinct from 'lost') as slot`,
+         exists (select from pg_replication_slots where slot_name = ${SLOT} and wal_status is distinct from 'lost') as slot`,
       [name],
     ),
     to.owner.query(`select from pg_subscription where subname = $1 and subdbid = ${THIS_DATABASE}`, [name]),
@@ -39,6 +39,9 @@ export async function lookAtReplication({ companyId, from, to }: Move): Promise<
 
 const THIS_DATABASE = '(select oid from pg_database where datname = current_database())'
 
+/** Slots are the server's: another database of it may move a company of the same number. $1 is the name. */
+export const SLOT = `$1 || '_' || ${THIS_DATABASE}`
+
 /**
  * Has Postgres copy the rows of a company, and whatever changes of them (HOME-52). The slot is made beforehand: both homes may be
  * databases of one server, in which a subscription would wait for itself.
@@ -47,10 +50,13 @@ export async function replicate({ companyId, from, to }: Move): Promise<void> {
   const name = nameOf(companyId)
   const tables = carriedTables(from.store).map((table) => `${table.name} where (${table.of(String(companyId))})`)
   await from.owner.query(`create publication ${name} for table ${tables.join(', ')}`)
-  await from.owner.query(`select pg_create_logical_replication_slot($1, 'pgoutput')`, [name])
+  const { rows } = await from.owner.query<{ slot_name: string }>(
+    `select slot_name from pg_create_logical_replication_slot((${SLOT})::name, 'pgoutput')`,
+    [name],
+  )
   const url = `'${from.ownerUrl.replaceAll("'", "''")}'`
   await to.owner.query(
-    `create subscription ${name} connection ${url} publication ${name} with (create_slot = false, slot_name = '${name}')`,
+    `create subscription ${name} connection ${url} publication ${name} with (create_slot = false, slot_name = '${rows[0]?.slot_name}')`,
   )
 }
 
@@ -131,7 +137,7 @@ async function dropSlots({ owner }: MovingHome, names: readonly string[]): Promi
   for (let tries = 0; ; tries += 1) {
     const { rows } = await owner.query<{ slot_name: string; active_pid: number | null }>(
       `select slot_name, active_pid from pg_replication_slots
-       where database = current_database() and (slot_name = $1 or slot_name like $2)`,
+       where database = current_database() and (slot_name = ${SLOT} or slot_name like $2)`,
       [names[0], (names[1] ?? '').replaceAll('_', '\\_')],
     )
     if (rows.length === 0) return

@@ -51,9 +51,9 @@ export interface HeldWal {
 /** Slots of moves, with what they hold back: a move that nobody ends fills the disk. */
 export async function heldByMoves(pool: Pool): Promise<HeldWal[]> {
   const { rows } = await pool.query<HeldWal>(
-    `select substring(slot_name from '\\d+$')::bigint as company_id,
+    `select substring(slot_name from '^tillbook_move_(\\d+)')::bigint as company_id,
        coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn), 0)::bigint as bytes
-     from pg_replication_slots where database = current_database() and slot_name ~ '^tillbook_move_\\d+$'`,
+     from pg_replication_slots where database = current_database() and slot_name ~ '^tillbook_move_\\d+_\\d+$'`,
   )
   return rows
 }
