@@ -122,18 +122,21 @@ describe('a company that moves while it sells', () => {
     const seen = new Set<number>()
     const errors: string[] = []
     let isOpen = true
-    let home = homes.main
+    const find = async (): Promise<TestApi> => {
+      const { rows } = await homes.main.core.pool.query<{ home: string }>(
+        "select home from ops.company_homes where company_id = $1 and home = 'south'",
+        [id],
+      )
+      return rows.length > 0 ? homes.south : homes.main
+    }
     const call = async (method: string, path: string, body?: unknown, headers = {}): Promise<Reply> => {
+      const ask = (home: TestApi) =>
+        send(`${home.url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
       for (;;) {
-        const { rows } = await homes.main.core.pool.query<{ home: string }>(
-          "select home from ops.company_homes where company_id = $1 and home = 'south'",
-          [id],
-        )
-        home = rows.length > 0 ? homes.south : homes.main
-        const reply = await send(`${home.url}/api/v1${path}`, method, body, {
-          authorization: `Bearer ${key}`,
-          ...headers,
-        })
+        const home = await find()
+        let reply = await ask(home)
+        // A front believes a home that has just been left once (HOME-7).
+        if (method === 'GET' && reply.status === 503 && (await find()) !== home) reply = await ask(await find())
         if (reply.status < 500) return reply
         if (method === 'GET' || reply.status !== 503) errors.push(`${method} ${path}: ${reply.text}`)
         await delay(20)
