@@ -1,4 +1,4 @@
-import { streamOf } from '#ledger/envelope.ts'
+import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { SearchPage } from '#ledger/port.ts'
 import { type Reading, search, searchOpened } from '#ledger/reading.ts'
 import { createSharedRoom, type SharedFigures } from '#lib/shared-room.ts'
@@ -29,12 +29,19 @@ interface Wanted {
   readonly opened: { readonly by: string; readonly mayRead: (kind: string) => boolean } | null
 }
 
+/** An event's text, and what a stream selects it by. */
+type FeedEvent = SearchPage['events'][number] & Pick<Envelope, 'subject' | 'type'>
+
+interface FeedPage extends Pick<SearchPage, 'seenTo'> {
+  readonly events: readonly FeedEvent[]
+}
+
 /** What the streams of all companies share. */
 export interface EventFeed extends SharedFigures {
   /** Returns what ends it. @throws ShareTaken when the company has its share of streams, Unavailable when there are too many. */
   follow(companyId: number, reader: Reader): () => void
   /** Streams of a company that are equally far share one read. */
-  read(wanted: Wanted): Promise<SearchPage>
+  read(wanted: Wanted): Promise<FeedPage>
 }
 
 interface Group {
@@ -47,7 +54,7 @@ interface Group {
 export function createEventFeed({ live, ...reading }: Reading & { readonly live: LiveUpdates }): EventFeed {
   const places = createSharedRoom(STREAMS, STREAMS_OF_COMPANY)
   const groups = new Map<number, Group>()
-  const reads = new Map<string, Promise<SearchPage>>()
+  const reads = new Map<string, Promise<FeedPage>>()
 
   function groupOf(companyId: number): Group {
     const known = groups.get(companyId)
@@ -68,10 +75,17 @@ export function createEventFeed({ live, ...reading }: Reading & { readonly live:
     return Object.assign(group, { leave })
   }
 
-  function find({ companyId, after, head, opened }: Wanted): Promise<SearchPage> {
+  async function find({ companyId, after, head, opened }: Wanted): Promise<FeedPage> {
     const stream = streamOf(companyId)
     const range = { fromRevision: after + 1, toRevision: head, types: null, subject: null, limit: EVENTS_OF_A_READ }
-    return opened ? searchOpened(reading, stream, range, opened.mayRead) : search(reading.store, stream, range)
+    const found = opened
+      ? await searchOpened(reading, stream, range, opened.mayRead)
+      : await search(reading.store, stream, range)
+    const events = found.events.map((event): FeedEvent => {
+      const { subject, type } = JSON.parse(event.json) as Envelope
+      return { ...event, subject, type }
+    })
+    return { ...found, events }
   }
 
   return {

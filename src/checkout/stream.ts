@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express'
+import { asEvents, sendUnlessBehind } from '#http/event-stream.ts'
 import type { BuyersOrder } from '#queries/orders.ts'
 import type { createOrderUpdates } from './live.ts'
 
@@ -17,27 +18,22 @@ export function streamTo(
   request: Request,
   response: Response,
 ) {
-  response.setHeader('Content-Type', 'text/event-stream; charset=utf-8').setHeader('X-Accel-Buffering', 'no')
+  asEvents(response)
   // HEAD has nothing to wait for.
   if (request.method === 'HEAD') return void response.end()
   const since = /^\d{1,15}$/.test(String(request.query.desde)) ? Number(request.query.desde) : 0
   const stop = followers.follow(
     { companyId, orderId: order.id, since },
     {
-      moved: (revision) => send(response, `event: mudou\ndata: ${revision}\n\n`),
+      moved: (revision) => sendUnlessBehind(response, `event: mudou\ndata: ${revision}\n\n`),
       ended: () => response.end(),
     },
   )
-  const beat = setInterval(() => send(response, ':\n\n'), BEAT_MS)
+  const beat = setInterval(() => sendUnlessBehind(response, ':\n\n'), BEAT_MS)
   response.on('close', () => {
     clearInterval(beat)
     stop()
   })
   response.flushHeaders()
-  send(response, 'retry: 2000\n\n')
-}
-
-/** A page that is behind in reading needs the last revision only: the next event will bring it. */
-function send(response: Response, text: string): void {
-  if (response.writableLength === 0 && !response.writableEnded) response.write(text)
+  sendUnlessBehind(response, 'retry: 2000\n\n')
 }

@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
+import { asEvents, sendUnlessBehind } from '#http/event-stream.ts'
 import { Moved } from '#lib/moved.ts'
 import type { PanelContext } from './route.ts'
 import { sessionCookie } from './session.ts'
@@ -17,11 +18,11 @@ export const LIVE_PATH = '/ao-vivo'
 export function liveStream({ live, panel: { sessions } }: PanelContext): RequestHandler {
   return (request, response) => {
     // HEAD has nothing to wait for.
-    if (request.method === 'HEAD') return void setHeaders(response).end()
+    if (request.method === 'HEAD') return void asEvents(response).end()
     const { companyId } = response.locals.session as PanelSession
     const since = /^\d{1,15}$/.test(String(request.query.desde)) ? Number(request.query.desde) : 0
     const stop = live.subscribe(companyId, since, {
-      moved: (revision) => send(response, `event: mudou\ndata: ${revision}\n\n`),
+      moved: (revision) => sendUnlessBehind(response, `event: mudou\ndata: ${revision}\n\n`),
       ended: () => response.end(),
     })
     const beat = setInterval(() => void goOn(), BEAT_MS)
@@ -34,7 +35,7 @@ export function liveStream({ live, panel: { sessions } }: PanelContext): Request
     /** Sends a comment, as long as the session lives. */
     async function goOn(): Promise<void> {
       const isStill = await stillIn(request)
-      if (isStill) send(response, ':\n\n')
+      if (isStill) sendUnlessBehind(response, ':\n\n')
       else response.end()
     }
   }
@@ -49,16 +50,7 @@ export function liveStream({ live, panel: { sessions } }: PanelContext): Request
   }
 }
 
-function setHeaders(response: Response): Response {
-  return response.setHeader('Content-Type', 'text/event-stream; charset=utf-8').setHeader('X-Accel-Buffering', 'no')
-}
-
 function start(response: Response): void {
-  setHeaders(response).flushHeaders()
-  send(response, 'retry: 2000\n\n')
-}
-
-/** A page that is behind in reading needs the last revision only: the next event will bring it. */
-function send(response: Response, text: string): void {
-  if (response.writableLength === 0 && !response.writableEnded) response.write(text)
+  asEvents(response).flushHeaders()
+  sendUnlessBehind(response, 'retry: 2000\n\n')
 }

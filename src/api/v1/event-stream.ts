@@ -3,8 +3,8 @@ import type { Response } from 'express'
 import { z } from 'zod'
 import type { RecordKind } from '#domain/record-kinds.ts'
 import type { Scope } from '#domain/scopes.ts'
+import { asEvents } from '#http/event-stream.ts'
 import { Problem } from '#http/problems.ts'
-import type { Envelope } from '#ledger/envelope.ts'
 import { isLiveKey } from '#queries/api-keys.ts'
 import { type Caller, CHALLENGE } from '../authenticate.ts'
 import { type Route, type StreamContext, stream } from '../route.ts'
@@ -76,8 +76,7 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
     state.told = state.at
   }, BEAT_MS)
   try {
-    response.setHeader('Content-Type', 'text/event-stream; charset=utf-8').setHeader('X-Accel-Buffering', 'no')
-    response.flushHeaders()
+    asEvents(response).flushHeaders()
     response.write(`retry: ${RETRY_MS}\n\n`)
     while (!state.isOver) {
       if (state.head <= state.at) {
@@ -88,8 +87,7 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
       }
       const { events, seenTo } = await feed.read({ companyId, after: state.at, head: state.head, opened })
       let text = ''
-      for (const { revision, json } of events) {
-        const { subject, type } = JSON.parse(json) as Envelope
+      for (const { revision, json, subject, type } of events) {
         if (endsKeys(subject, caller) && !(await isLive())) state.isOver = true
         if (!isTold(subject) || (query.types && !query.types.includes(type))) continue
         text += `id: ${revision}\ndata: ${json}\n\n`
