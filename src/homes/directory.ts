@@ -158,7 +158,8 @@ export function openDirectory({ databaseUrl, log, now = () => performance.now() 
   }
 }
 
-const companyText = (companyId: number): string => `company ${companyId}`
+/** What is told when it has changed where a company lives. */
+export const companyText = (companyId: number): string => `company ${companyId}`
 
 /** What is told when the sessions and tokens of an account have ended. */
 export const accountText = (account: Buffer): string => `account ${account.toString('base64')}`

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { companyText, DIRECTORY_CHANNEL } from '../directory.ts'
 
 /** Where a company lives by the directory, and since when: the text that a change of it has to name. */
 export interface Residence {
@@ -23,8 +24,8 @@ export async function switchTo(main: Pool, companyId: number, known: Residence, 
     `with moved as (
        update ops.company_homes set home = $4, since = clock_timestamp()
        where company_id = $1 and home = $2 and since = $3::timestamptz returning company_id)
-     select pg_notify('tillbook_directory', company_id::text) from moved`,
-    [companyId, known.home, known.since, home],
+     select pg_notify($5, $6) from moved`,
+    [companyId, known.home, known.since, home, DIRECTORY_CHANNEL, companyText(companyId)],
   )
   return rowCount === 1
 }
