@@ -3,7 +3,7 @@ import { createTokens } from '#access/sync-access.ts'
 import { MAIN } from '#config/config.ts'
 import { accessOverHomes } from '#homes/access.ts'
 import { openDirectory } from '#homes/directory.ts'
-import type { Homes } from '#homes/homes.ts'
+import { homesIn } from '#homes/homes.ts'
 import { hooksOf } from '#homes/hooks.ts'
 import { prepareHome } from '#homes/prepare.ts'
 import type { Core } from '#service/core.ts'
@@ -102,15 +102,10 @@ async function settle(
   const [first, ...others] = named as [(typeof named)[0], ...typeof named]
   if (others.length === 0) return [await settleAlone(first.database.url, companiesOfHome, webhookOf)]
   const cores = new Map<string, Core>()
-  const at = (name: string) => cores.get(name) as Core
-  const homes: Homes<Core> = {
-    names: named.map(({ name }) => name),
-    get main() {
-      return at(MAIN)
-    },
-    at,
-    present: () => [...cores].map(([name, home]) => ({ name, home })),
-  }
+  const homes = homesIn(
+    named.map(({ name }) => name),
+    (name) => cores.get(name),
+  )
   const directory = openDirectory({ databaseUrl: first.database.url, log })
   const open = async (name: string, url: string) =>
     cores.set(name, await openBenchCore(url, hooksOf({ directory, homes, log }, name, []).reserve))
@@ -126,7 +121,7 @@ async function settle(
     const settled: Company[][] = []
     for (const [home, { name }] of named.entries()) {
       const register = (companyId: number) => directory.register(companyId, name)
-      const founding = { core: at(name), ids: homes.main.pool, ...access, register }
+      const founding = { core: homes.at(name), ids: homes.main.pool, ...access, register }
       const before = home * companiesOfHome
       settled.push(await createCompanies(founding, companiesOfHome, (place) => webhookOf(before + place)))
     }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { inZone } from '#domain/instant.ts'
+import { livesHere } from '#postgres/in-move.ts'
 import type { ApiKeyObject } from '#projections/api-keys.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 
@@ -93,10 +94,10 @@ export async function getCalls(pool: Pool, companyId: number): Promise<CountedCa
 
 const IS_LIVE_KEY = {
   name: 'is_live_key',
-  text: `select from api_keys k join companies c on c.company_id = k.company_id join ledgers l on l.company_id = k.company_id
+  text: `select from api_keys k join companies c on c.company_id = k.company_id
          where k.company_id = $1 and k.id = $2 and k.revoked_at is null
            and (k.expires_at is null or k.expires_at > clock_timestamp()) and c.plan = 'api'
-           and (l.move is null or l.move not in ('left', 'arriving'))`,
+           and ${livesHere('k.company_id')}`,
 }
 
 /** Whether a key that was admitted would be admitted still, and here. */

@@ -3,6 +3,7 @@ import { MAIN } from '#config/config.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { inTransaction } from '#ledger/transaction.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
+import { livesHere } from '#postgres/in-move.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { Core } from '#service/core.ts'
 import { accepted, type Context, checked, companyOf, given, Refused, type Verbs } from './verb.ts'
@@ -116,8 +117,7 @@ export const verbs: Verbs<'company create' | 'company update' | 'company list'> 
       for (const { name, core } of homes) {
         // Rows of companies that have moved are there for a while.
         const { rows } = await core.pool.query<{ doc: CompanyObject }>(
-          `select doc from companies where not exists (
-             select from ops.ledgers l where l.company_id = companies.company_id and l.move in ('left', 'arriving'))`,
+          `select doc from companies where ${livesHere('company_id')}`,
         )
         listed.push(...rows.map(({ doc }) => (homes.length === 1 ? doc : { ...doc, home: name })))
       }

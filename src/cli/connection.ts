@@ -25,7 +25,7 @@ export function createContext(env: Readonly<Record<string, string | undefined>>)
 
   /** Those that were asked for. */
   const cores = new Map<string, Core>()
-  const homes = homesIn(cores)
+  const homes = homesIn([MAIN, ...HOMES.map(({ name }) => name)], (name) => cores.get(name))
   const main = () => (postgres ??= openPostgres(config))
   const directory = () => (asked ??= main().then(openDirectoryAt))
   const addresses = async (name: string): Promise<Addresses> =>

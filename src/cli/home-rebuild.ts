@@ -56,7 +56,13 @@ async function rebuild(context: Context, given: Given, place: Addresses): Promis
   const { databaseUrl, ownerUrl } = place
   const opened = new Map<string, Core>()
   const over =
-    HOMES.length === 0 ? null : { directory: await context.directory(), homes: homesIn(opened), log: () => {} }
+    HOMES.length === 0
+      ? null
+      : {
+          directory: await context.directory(),
+          homes: homesIn([MAIN, ...HOMES.map((each) => each.name)], (home) => opened.get(home)),
+          log: () => {},
+        }
   return withGiver(context, given.name, async (giver) => {
     const hooks = over && hooksOf(over, given.name, HOMES)
     const home = { ...given, databaseUrl, ownerUrl, config: configOf(config, given.name), giver, hooks, tell }

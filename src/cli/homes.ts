@@ -38,7 +38,8 @@ export const verbs: Verbs<'home add' | 'home list' | 'home drain'> = {
         onExcess,
       })
       await directory.addHome(name)
-      const homes = homesIn(new Map((await context.homes()).map((home) => [home.name, home.core])))
+      const added = new Map((await context.homes()).map((home) => [home.name, home.core]))
+      const homes = homesIn([...added.keys()], (home) => added.get(home))
       // What is there already is found through the directory from now on.
       await sweepDirectory({ directory, homes, log: () => {} })
       return { ...(await homeNamed(context, name)), excess: excess.join(', ') }

@@ -1,5 +1,6 @@
 import { checkTables } from '#audit/table-checks.ts'
 import type { RowDifference } from '#ledger/rebuild/verify-tables.ts'
+import { livesHere } from '#postgres/in-move.ts'
 import { readModel } from '#projections/index.ts'
 import type { Core } from '#service/core.ts'
 import { companyOf, inEachHome, type Verb, type Verbs } from './verb.ts'
@@ -29,7 +30,7 @@ const verifyVerb: Verb<'projections verify'> = {
 }
 
 /** Of a company that has left, or is arriving, the tables say nothing here. */
-const LIVING_HERE = `select company_id from ledgers where move is null or move not in ('left', 'arriving')`
+const LIVING_HERE = `select company_id from ledgers where ${livesHere('company_id')}`
 
 /** @throws Error while a rebuild is under way: nothing could be said of the tables. */
 async function verifyOne(core: Core, companyId: number): Promise<Told> {

@@ -3,8 +3,6 @@ import { Unavailable } from '#lib/unavailable.ts'
 
 /** The homes of a process, as far as `T` of each; those that are away come when they can be reached. */
 export interface Homes<T> {
-  /** All that the settings name, `main` first. */
-  readonly names: readonly string[]
   readonly main: T
   /** @throws Unavailable while the home is away, or where the settings name none such. */
   at(name: string): T
@@ -12,19 +10,22 @@ export interface Homes<T> {
   present(): readonly { readonly name: string; readonly home: T }[]
 }
 
-/** Those that were opened, by name; `main` may still come. */
-export function homesIn<T>(opened: ReadonlyMap<string, T>, names: readonly string[] = [...opened.keys()]): Homes<T> {
+/** Homes of these names, `main` first, as far as each is there when it is asked for. */
+export function homesIn<T>(names: readonly string[], find: (name: string) => T | undefined): Homes<T> {
   const at = (name: string): T => {
-    const home = opened.get(name)
+    const home = find(name)
     if (home === undefined) throw new Unavailable(`home ${name} is away`)
     return home
   }
   return {
-    names,
     get main() {
       return at(MAIN)
     },
     at,
-    present: () => [...opened].map(([name, home]) => ({ name, home })),
+    present: () =>
+      names.flatMap((name) => {
+        const home = find(name)
+        return home === undefined ? [] : [{ name, home }]
+      }),
   }
 }

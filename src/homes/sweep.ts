@@ -143,8 +143,6 @@ interface Listed {
   readonly key: Buffer
   readonly company_id: number
   readonly home: string | null
-  /** Old enough to be in the home by now, if it is ever to be. */
-  readonly is_due: boolean
 }
 
 async function* removeOrphans(over: Sweeping, level: ReadonlySet<string>): AsyncGenerator<Swept> {
@@ -243,7 +241,7 @@ const ADD_ENTRIES = {
 
 const LISTED = {
   name: 'list_directory',
-  text: `select e.kind, e.key, e.company_id, h.home, e.created_at < now() - interval '1 hour' as is_due
+  text: `select e.kind, e.key, e.company_id, h.home
          from ops.directory_entries e left join ops.company_homes h on h.company_id = e.company_id
          where (e.kind, e.key, e.company_id) > ($1, $2, $3)
          order by e.kind, e.key, e.company_id limit $4`,

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
+import { companiesElsewhere } from '#ledger/move.ts'
 import { type EventStore, isOutside, type OutsideStore } from '#ledger/port.ts'
 import { replaceFile } from '#lib/files.ts'
 import { Unavailable } from '#lib/unavailable.ts'
@@ -98,6 +99,7 @@ async function storeOf(
 /** Marks that the ledgers do not have. Those of before a resealing have hashes of before; of a company that has moved nothing is missing. */
 async function missingOf({ pool, store }: Place, marks: readonly Mark[], since: string | null): Promise<Mark[]> {
   const missing: Mark[] = []
+  // Of whom nothing is missing here (HOME-58).
   const elsewhere = await companiesElsewhere(pool)
   for (const mark of marks) {
     if (elsewhere.has(mark.company_id)) continue
@@ -109,14 +111,6 @@ async function missingOf({ pool, store }: Place, marks: readonly Mark[], since: 
     missing.push(mark)
   }
   return missing
-}
-
-/** Companies that have left this home, or do not live here yet (HOME-58). */
-async function companiesElsewhere(pool: Pool): Promise<ReadonlySet<number>> {
-  const { rows } = await pool.query<{ company_id: number }>(
-    `select company_id from ops.ledgers where move in ('arriving', 'left')`,
-  )
-  return new Set(rows.map(({ company_id }) => company_id))
 }
 
 async function isResealed(pool: Pool, companyId: number, since: string | null): Promise<boolean> {

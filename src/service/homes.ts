@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { type Addresses, addressesOf, configOf, MAIN, type NamedUrl } from '#config/config.ts'
 import { accessIn, accessOverHomes } from '#homes/access.ts'
 import { type Directory, openDirectory } from '#homes/directory.ts'
-import type { Homes } from '#homes/homes.ts'
+import { type Homes, homesIn } from '#homes/homes.ts'
 import { hooksOf } from '#homes/hooks.ts'
 import { watchMoves } from '#homes/move/watch.ts'
 import type { Persons } from '#homes/persons.ts'
@@ -16,7 +16,7 @@ import type { PaymentProvider } from '#payments/provider-port.ts'
 import { type Access, type Common, openCommon } from './api.ts'
 import type { Core } from './core.ts'
 import { front } from './front.ts'
-import { createFurtherHome, type Founding, type FurtherHome, type PresentHome } from './further-home.ts'
+import { createFurtherHome, type Founding, type PresentHome } from './further-home.ts'
 import type { Health } from './health.ts'
 import { createHome, type HomeOptions } from './home.ts'
 import { logOf } from './log.ts'
@@ -91,9 +91,15 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
   }
   const main = createHome(optionsOf(MAIN))
   const further = named.map((each) => createFurtherHome(each.name, addressesOf(config, each), optionsOf(each.name)))
-  const cores = homesOf(
+  /** `main` may not be there yet. */
+  const partsOf = <T>(ofMain: () => T, partOf: (present: PresentHome) => T): Homes<T> =>
+    homesIn([MAIN, ...further.map(({ name }) => name)], (name) => {
+      if (name === MAIN) return ofMain()
+      const present = further.find((each) => each.name === name)?.present()
+      return present ? partOf(present) : undefined
+    })
+  const cores = partsOf(
     () => main.core(),
-    further,
     ({ core }) => core,
   )
 
@@ -112,9 +118,8 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
       const { common, access } = interfaces as NonNullable<typeof interfaces>
       main.succeed()
       const router = main.serve(common, accessIn(MAIN, access, known()))
-      const routers = homesOf(
+      const routers = partsOf(
         () => router,
-        further,
         (present) => present.router as Router,
       )
       return front({ directory: known(), homes: routers })
@@ -163,31 +168,4 @@ function openServed(
     log,
   })
   return { common, access }
-}
-
-/** `main` may not be there yet. */
-export function homesOf<T>(
-  main: () => T,
-  further: readonly FurtherHome[],
-  partOf: (present: PresentHome) => T,
-): Homes<T> {
-  return {
-    names: [MAIN, ...further.map(({ name }) => name)],
-    get main() {
-      return main()
-    },
-    at(name) {
-      if (name === MAIN) return main()
-      const present = further.find((each) => each.name === name)?.present()
-      if (!present) throw new Unavailable(`home ${name} is away`)
-      return partOf(present)
-    },
-    present: () => [
-      { name: MAIN, home: main() },
-      ...further.flatMap((each) => {
-        const present = each.present()
-        return present ? [{ name: each.name, home: partOf(present) }] : []
-      }),
-    ],
-  }
 }

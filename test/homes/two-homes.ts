@@ -2,12 +2,11 @@ import { registerCompany } from '#commands/companies.ts'
 import { createUser } from '#commands/users.ts'
 import { type Access, accessOverHomes } from '#homes/access.ts'
 import { type Directory, openDirectory } from '#homes/directory.ts'
-import type { Homes } from '#homes/homes.ts'
+import { type Homes, homesIn } from '#homes/homes.ts'
 import { forgetEmails, type Persons } from '#homes/persons.ts'
 import { createReserve } from '#homes/reserve.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
-import { Unavailable } from '#lib/unavailable.ts'
 import type { Mailer } from '#mail/mailer.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { type CutProxy, startCutProxy } from '../support/cut-proxy.ts'
@@ -54,19 +53,7 @@ export async function openTwoHomes(mainUrl: string, southUrl: string): Promise<T
   const directory = openDirectory({ databaseUrl, log })
   const cores = new Map<string, Core>()
   const awayNow = new Set<string>()
-  const at = (name: string): Core => {
-    const core = awayNow.has(name) ? undefined : cores.get(name)
-    if (!core) throw new Unavailable(`${name} cannot be reached`)
-    return core
-  }
-  const homes: Homes<Core> = {
-    names: ['main', 'south'],
-    get main() {
-      return cores.get('main') as Core
-    },
-    at,
-    present: () => [...cores].flatMap(([name, home]) => (awayNow.has(name) ? [] : [{ name, home }])),
-  }
+  const homes = homesIn(['main', 'south'], (name) => (awayNow.has(name) ? undefined : cores.get(name)))
   const persons = { directory, homes, log }
   const forgetting = new Set<Promise<unknown>>()
   const open = async (name: string, url: string) =>
@@ -112,7 +99,7 @@ export async function openTwoHomes(mainUrl: string, southUrl: string): Promise<T
     async company(home, email = `dona${companies + 1}@loja.example`) {
       const id = ++companies
       await directory.register(id, home)
-      const { pool, writer } = at(home)
+      const { pool, writer } = homes.at(home)
       await ensureLedger(pool, id)
       await runAsSystem(writer, id, registerCompany, companyRegistered({ id, name: `Loja ${id}` }).data as never)
       const user = { name: `Dona ${id}`, email, role: 'owner' as const, password_hash: await hash }

@@ -56,12 +56,8 @@ describe('front of several homes', () => {
         known.set(nameOf('api_key', hashKey(key)), 'south')
       },
     }
-    const homes = homesIn(
-      new Map([
-        ['main', homeOf('main')],
-        ['south', homeOf('south')],
-      ]),
-    )
+    const served = new Map<string, express.Router>((['main', 'south'] as const).map((name) => [name, homeOf(name)]))
+    const homes = homesIn([...served.keys()], (name) => served.get(name))
     open(async () => ({ parts: {} }), front({ directory, homes }))
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')

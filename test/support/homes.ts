@@ -88,7 +88,7 @@ export async function openTwoHomes(
   const south = await addSouth(databaseUrl)
   const directory = openDirectory({ databaseUrl, log })
   const opened = new Map<string, Core>()
-  const cores = homesIn(opened)
+  const cores = homesIn([MAIN, SOUTH], (name) => opened.get(name))
   for (const [name, url] of [
     [MAIN, databaseUrl],
     [SOUTH, south],
@@ -101,7 +101,7 @@ export async function openTwoHomes(
     directory,
     cores,
     access: (options) => accessOverHomes({ directory, homes: cores, log, ...options }),
-    front: (routers) => front({ directory, homes: homesIn(new Map(Object.entries(routers))) }),
+    front: (routers) => front({ directory, homes: homesIn(Object.keys(routers), (name) => routers[name]) }),
     async close() {
       for (const core of opened.values()) await core.close()
       await directory.close()
