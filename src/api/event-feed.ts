@@ -1,9 +1,15 @@
+import { type AsOfCore, revisionBefore } from '#audit/as-of.ts'
+import { withRowsAfter } from '#audit/rows-after.ts'
+import type { WebhookEvent } from '#events/webhooks.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { SearchPage } from '#ledger/port.ts'
-import { type Reading, search, searchOpened } from '#ledger/reading.ts'
+import { pickNewest, search, searchOpened } from '#ledger/reading.ts'
 import { createSharedRoom, type SharedFigures } from '#lib/shared-room.ts'
 import { ShareTaken } from '#lib/unavailable.ts'
 import type { LiveUpdates } from '#live/updates.ts'
+import { withPaymentLinks } from '#projections/payment-links.ts'
+import { type Message, messagesOf } from '#webhooks/messages.ts'
+import { mayBeOutbound } from '#webhooks/outbound.ts'
 
 /** Streams of this process, and of a company (FEED-11). */
 const STREAMS = 2_000
@@ -11,6 +17,8 @@ const STREAMS_OF_COMPANY = 50
 
 /** Events that are read at a time: what waits to be sent to a slow reader is no more than these. */
 const EVENTS_OF_A_READ = 100
+/** The same with messages, each of which may have to be looked back for. */
+const TOLD_OF_A_READ = 20
 
 /** Somebody who reads a company's events as they are recorded. Neither may throw. */
 interface Reader {
@@ -27,6 +35,8 @@ interface Wanted {
   readonly after: number
   readonly head: number
   readonly opened: { readonly by: string; readonly mayRead: (kind: string) => boolean } | null
+  /** With the messages that it may be told; events without any are left out. */
+  readonly messages: { readonly by: string; readonly mayBeTold: (event: WebhookEvent) => boolean } | null
 }
 
 /** An event's text, and what a stream selects it by. */
@@ -42,6 +52,8 @@ export interface EventFeed extends SharedFigures {
   follow(companyId: number, reader: Reader): () => void
   /** Streams of a company that are equally far share one read. */
   read(wanted: Wanted): Promise<FeedPage>
+  /** The last revision before an instant (UTC), -1 where there is none. */
+  revisionBefore(companyId: number, time: string): Promise<number>
 }
 
 interface Group {
@@ -51,7 +63,7 @@ interface Group {
 }
 
 /** However many streams a company has open, it is followed once, and what it records is read once for all that keep up. */
-export function createEventFeed({ live, ...reading }: Reading & { readonly live: LiveUpdates }): EventFeed {
+export function createEventFeed({ live, ...core }: AsOfCore & { readonly live: LiveUpdates }): EventFeed {
   const places = createSharedRoom(STREAMS, STREAMS_OF_COMPANY)
   const groups = new Map<number, Group>()
   const reads = new Map<string, Promise<FeedPage>>()
@@ -73,19 +85,6 @@ export function createEventFeed({ live, ...reading }: Reading & { readonly live:
     })
     groups.set(companyId, group)
     return Object.assign(group, { leave })
-  }
-
-  async function find({ companyId, after, head, opened }: Wanted): Promise<FeedPage> {
-    const stream = streamOf(companyId)
-    const range = { fromRevision: after + 1, toRevision: head, types: null, subject: null, limit: EVENTS_OF_A_READ }
-    const found = opened
-      ? await searchOpened(reading, stream, range, opened.mayRead)
-      : await search(reading.store, stream, range)
-    const events = found.events.map((event): FeedEvent => {
-      const { subject, type } = JSON.parse(event.json) as Envelope
-      return { ...event, subject, type }
-    })
-    return { ...found, events }
   }
 
   return {
@@ -115,12 +114,59 @@ export function createEventFeed({ live, ...reading }: Reading & { readonly live:
       }
     },
     read(wanted) {
-      const key = `${wanted.companyId} ${wanted.after} ${wanted.opened?.by ?? ''}`
+      const { companyId, after, opened, messages } = wanted
+      const key = [companyId, after, opened?.by ?? '', messages?.by ?? ''].join(' ')
       const known = reads.get(key)
       if (known) return known
-      const read = find(wanted).finally(() => reads.delete(key))
+      const read = find(core, wanted).finally(() => reads.delete(key))
       reads.set(key, read)
       return read
     },
+    revisionBefore: (companyId, time) => revisionBefore(core, companyId, time),
   }
+}
+
+async function find(core: AsOfCore, { companyId, after, head, opened, messages }: Wanted): Promise<FeedPage> {
+  const stream = streamOf(companyId)
+  const limit = messages ? TOLD_OF_A_READ : EVENTS_OF_A_READ
+  const range = { fromRevision: after + 1, toRevision: head, types: null, subject: null, limit }
+  const found = opened
+    ? await searchOpened(core, stream, range, opened.mayRead)
+    : await search(core.store, stream, range)
+  const events = found.events.map((event): FeedEvent => {
+    const { subject, type } = JSON.parse(event.json) as Envelope
+    return { ...event, subject, type }
+  })
+  if (!messages) return { ...found, events }
+  const told = await messagesAmong(core, companyId, events, head)
+  return {
+    ...found,
+    events: events.flatMap((event) => {
+      const mine = (told.get(event.revision) ?? []).filter((message) => messages.mayBeTold(message.event))
+      if (mine.length === 0) return []
+      return { ...event, json: `${event.json.slice(0, -1)},"messages":${JSON.stringify(mine)}}` }
+    }),
+  }
+}
+
+/** What each of some events is told as, by its revision. */
+async function messagesAmong(
+  core: AsOfCore,
+  companyId: number,
+  events: readonly FeedEvent[],
+  head: number,
+): Promise<ReadonlyMap<number, readonly Message[]>> {
+  const outbound = events.filter(({ type }) => mayBeOutbound(type)).map(({ revision }) => revision)
+  // An event may be told by the one that follows it.
+  const revisions = [...new Set(outbound.flatMap((revision) => [revision, Math.min(revision + 1, head)]))]
+  const newest = new Map<number, Envelope>()
+  for await (const event of pickNewest(core, streamOf(companyId), revisions)) newest.set(event.revision, event)
+  const model = withPaymentLinks(core.model, core.paymentLinks)
+  const told = new Map<number, readonly Message[]>()
+  for (const revision of outbound) {
+    const event = newest.get(revision) as Envelope
+    const next = newest.get(revision + 1) ?? null
+    told.set(revision, await withRowsAfter(core, companyId, revision, (load) => messagesOf(model, event, next, load)))
+  }
+  return told
 }
