@@ -40,7 +40,11 @@ interface Wanted {
 }
 
 /** An event's text, and what a stream selects it by. */
-type FeedEvent = SearchPage['events'][number] & Pick<Envelope, 'subject' | 'type'>
+type FeedEvent = SearchPage['events'][number] &
+  Pick<Envelope, 'subject' | 'type'> & {
+    /** Whether it is to be left out, because no message is made of it. */
+    readonly isSilent: boolean
+  }
 
 interface FeedPage extends Pick<SearchPage, 'seenTo'> {
   readonly events: readonly FeedEvent[]
@@ -135,16 +139,16 @@ async function find(core: AsOfCore, { companyId, after, head, opened, messages }
     : await search(core.store, stream, range)
   const events = found.events.map((event): FeedEvent => {
     const { subject, type } = JSON.parse(event.json) as Envelope
-    return { ...event, subject, type }
+    return { ...event, subject, type, isSilent: messages !== null }
   })
   if (!messages) return { ...found, events }
   const told = await messagesAmong(core, companyId, events, head)
   return {
     ...found,
-    events: events.flatMap((event) => {
+    events: events.map((event) => {
       const mine = (told.get(event.revision) ?? []).filter((message) => messages.mayBeTold(message.event))
-      if (mine.length === 0) return []
-      return { ...event, json: `${event.json.slice(0, -1)},"messages":${JSON.stringify(mine)}}` }
+      if (mine.length === 0) return event
+      return { ...event, isSilent: false, json: `${event.json.slice(0, -1)},"messages":${JSON.stringify(mine)}}` }
     }),
   }
 }

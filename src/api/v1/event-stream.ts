@@ -96,9 +96,9 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
       }
       const { events, seenTo } = await feed.read({ companyId, after: state.at, head: state.head, opened, messages })
       let text = ''
-      for (const { revision, json, subject, type } of events) {
+      for (const { revision, json, subject, type, isSilent } of events) {
         if (endsKeys(subject, caller) && !(await isLive())) state.isOver = true
-        if (!isTold(subject) || (query.types && !query.types.includes(type))) continue
+        if (isSilent || !isTold(subject) || (query.types && !query.types.includes(type))) continue
         text += `id: ${revision}\ndata: ${json}\n\n`
         state.told = revision
       }
