@@ -359,6 +359,17 @@ export const COMMANDS = {
       'replay-from': optional('REVISION|DATE|TIME'),
     },
   },
+  trigger: {
+    summary:
+      'makes a real thing happen in a test company, as sale.completed, so that its webhooks tell of it; orders need a store, the one of the newest order unless --store names it',
+    flags: {
+      event: required('EVENT'),
+      key: secret(required('API_KEY')),
+      url: optional('URL'),
+      store: optional('ALIAS'),
+    },
+    positional: 'event',
+  },
   till: {
     summary: 'plays an offline till of a running service: sells, loses its connection while it uploads, and reconciles',
     flags: {
