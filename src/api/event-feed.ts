@@ -39,12 +39,11 @@ interface Wanted {
   readonly messages: { readonly by: string; readonly mayBeTold: (event: WebhookEvent) => boolean } | null
 }
 
-/** An event's text, and what a stream selects it by. */
-type FeedEvent = SearchPage['events'][number] &
-  Pick<Envelope, 'subject' | 'type'> & {
-    /** Whether it is to be left out, because no message is made of it. */
-    readonly isSilent: boolean
-  }
+/** An event, and what a stream selects it by. */
+interface FeedEvent extends Pick<Envelope, 'revision' | 'subject' | 'type'> {
+  /** As it is sent to each of its readers; null where it is to be left out, because no message is made of it. */
+  readonly frame: Buffer | null
+}
 
 interface FeedPage extends Pick<SearchPage, 'seenTo'> {
   readonly events: readonly FeedEvent[]
@@ -137,27 +136,26 @@ async function find(core: AsOfCore, { companyId, after, head, opened, messages }
   const found = opened
     ? await searchOpened(core, stream, range, opened.mayRead)
     : await search(core.store, stream, range)
-  const events = found.events.map((event): FeedEvent => {
-    const { subject, type } = JSON.parse(event.json) as Envelope
-    return { ...event, subject, type, isSilent: messages !== null }
+  const events = found.events.map(({ revision, json }) => {
+    const { subject, type } = JSON.parse(json) as Envelope
+    return { revision, json, subject, type }
   })
-  if (!messages) return { ...found, events }
-  const told = await messagesAmong(core, companyId, events, head)
-  return {
-    ...found,
-    events: events.map((event) => {
-      const mine = (told.get(event.revision) ?? []).filter((message) => messages.mayBeTold(message.event))
-      if (mine.length === 0) return event
-      return { ...event, isSilent: false, json: `${event.json.slice(0, -1)},"messages":${JSON.stringify(mine)}}` }
-    }),
+  const told = messages && (await messagesAmong(core, companyId, events, head))
+  const frameOf = ({ revision, json }: (typeof events)[number]): Buffer | null => {
+    if (!messages || !told) return frame(revision, json)
+    const mine = (told.get(revision) ?? []).filter(({ event }) => messages.mayBeTold(event))
+    return mine.length === 0 ? null : frame(revision, `${json.slice(0, -1)},"messages":${JSON.stringify(mine)}}`)
   }
+  return { ...found, events: events.map((event) => ({ ...event, frame: frameOf(event) })) }
 }
+
+const frame = (revision: number, json: string): Buffer => Buffer.from(`id: ${revision}\ndata: ${json}\n\n`)
 
 /** What each of some events is told as, by its revision. */
 async function messagesAmong(
   core: AsOfCore,
   companyId: number,
-  events: readonly FeedEvent[],
+  events: readonly Omit<FeedEvent, 'frame'>[],
   head: number,
 ): Promise<ReadonlyMap<number, readonly Message[]>> {
   const outbound = events.filter(({ type }) => mayBeOutbound(type)).map(({ revision }) => revision)
