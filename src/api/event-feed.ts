@@ -1,5 +1,5 @@
 import { type AsOfCore, revisionBefore } from '#audit/as-of.ts'
-import { withRowsAfter } from '#audit/rows-after.ts'
+import { type Load, withRowsAfter } from '#audit/rows-after.ts'
 import type { WebhookEvent } from '#events/webhooks.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { SearchPage } from '#ledger/port.ts'
@@ -168,7 +168,8 @@ async function messagesAmong(
   for (const revision of outbound) {
     const event = newest.get(revision) as Envelope
     const next = newest.get(revision + 1) ?? null
-    told.set(revision, await withRowsAfter(core, companyId, revision, (load) => messagesOf(model, event, next, load)))
+    const read = (load: Load) => messagesOf(model, event, next, load)
+    told.set(revision, (await withRowsAfter(core, companyId, revision, read)) ?? [])
   }
   return told
 }

@@ -3,21 +3,11 @@ import { v7 as uuidv7 } from 'uuid'
 import { createStore } from '#commands/stores.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { follow, type ToldEvent } from '#integrator/follow.ts'
-import { createService, type Service } from '#integrator/service.ts'
+import { createService } from '#integrator/service.ts'
 import { TRIGGERED_EVENTS, trigger } from '#integrator/trigger.ts'
 import type { TestCompany } from '../support/api.ts'
 import { createMemoryProvider } from '../support/memory-provider.ts'
 import { useApi } from '../support/use-api.ts'
-
-/** The company is one to try with. */
-const ofTestCompany = (service: Service): Service => ({
-  ...service,
-  async call(...words) {
-    const answer = await service.call(...words)
-    if (words[1] === '/me') answer.data.company.test = true
-    return answer
-  },
-})
 
 /** The stream comes to this event of this record. */
 async function expectTold(told: AsyncGenerator<ToldEvent>, event: string, record: string): Promise<void> {
@@ -36,12 +26,12 @@ describe('a trigger', () => {
   const serviceOf = ({ key }: TestCompany) => createService(api.url, key, uuidv7)
 
   it('makes every event happen that a call can cause, so that webhooks are told of the record it names [KIT-17]', async () => {
-    const company = await api.company()
+    const company = await api.company({ test: true })
     await company.paymentType('cash')
     provider.status = 'approved'
     const alias = `loja-${company.id}`
     await company.run(createStore, { alias, commission_percentage: '5', sandbox: true, access_token: 'TEST-token' })
-    const service = ofTestCompany(serviceOf(company))
+    const service = serviceOf(company)
     const stop = new AbortController()
     const { revision } = await service.call('GET', '/me')
     const told = follow({ service, from: { after: revision }, onAway: () => {}, signal: stop.signal })
