@@ -7,6 +7,7 @@ import { pickNewest, search, searchOpened } from '#ledger/reading.ts'
 import { createSharedRoom, type SharedFigures } from '#lib/shared-room.ts'
 import { ShareTaken } from '#lib/unavailable.ts'
 import type { LiveUpdates } from '#live/updates.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
 import { type Message, messagesOf } from '#webhooks/messages.ts'
 import { mayBeOutbound } from '#webhooks/outbound.ts'
@@ -59,6 +60,10 @@ export interface EventFeed extends SharedFigures {
   revisionBefore(companyId: number, time: string): Promise<number>
 }
 
+interface FeedCore extends AsOfCore {
+  readonly poolOf: PoolOf
+}
+
 interface Group {
   readonly readers: Set<Reader>
   head: number
@@ -66,7 +71,7 @@ interface Group {
 }
 
 /** However many streams a company has open, it is followed once, and what it records is read once for all that keep up. */
-export function createEventFeed({ live, ...core }: AsOfCore & { readonly live: LiveUpdates }): EventFeed {
+export function createEventFeed({ live, ...core }: FeedCore & { readonly live: LiveUpdates }): EventFeed {
   const places = createSharedRoom(STREAMS, STREAMS_OF_COMPANY)
   const groups = new Map<number, Group>()
   const reads = new Map<string, Promise<FeedPage>>()
@@ -129,7 +134,7 @@ export function createEventFeed({ live, ...core }: AsOfCore & { readonly live: L
   }
 }
 
-async function find(core: AsOfCore, { companyId, after, head, opened, messages }: Wanted): Promise<FeedPage> {
+async function find(core: FeedCore, { companyId, after, head, opened, messages }: Wanted): Promise<FeedPage> {
   const stream = streamOf(companyId)
   const limit = messages ? TOLD_OF_A_READ : EVENTS_OF_A_READ
   const range = { fromRevision: after + 1, toRevision: head, types: null, subject: null, limit }
@@ -153,7 +158,7 @@ const frame = (revision: number, json: string): Buffer => Buffer.from(`id: ${rev
 
 /** What each of some events is told as, by its revision. */
 async function messagesAmong(
-  core: AsOfCore,
+  core: FeedCore,
   companyId: number,
   events: readonly Omit<FeedEvent, 'frame'>[],
   head: number,

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { isRefusal } from '#ledger/command.ts'
 import { type AnyRef, type AnyTable, isLineage, type Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
 import { type CompanyRow, companies, tellsTimeAsEver } from '#projections/companies.ts'
 import { looking } from '#queries/looking.ts'
 import { type AsOfCore, withCompanyAsOf } from './as-of.ts'
@@ -19,14 +20,14 @@ class HasChanged extends Error {}
  * Null where nobody can look back: a test company was emptied since. @throws PastUnavailable
  */
 export async function withRowsAfter<T>(
-  core: AsOfCore,
+  core: AsOfCore & { readonly poolOf: PoolOf },
   companyId: number,
   revision: number,
   work: (load: Load) => Promise<T>,
 ): Promise<T | null> {
   try {
     return await work(
-      loaderOf(core.pool, companyId, (row, { table }) => {
+      loaderOf(core.poolOf(companyId), companyId, (row, { table }) => {
         if (row && table === companies && tellsTimeAsEver(row as unknown as CompanyRow)) return
         if (!row || (row.revision as number) > revision) throw new HasChanged()
       }),
