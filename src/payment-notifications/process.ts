@@ -9,6 +9,7 @@ import type { PaymentProvider, ProviderPayment } from '#payments/provider-port.t
 import { findNotifiedOrder, type NotifiedOrder } from '#queries/orders.ts'
 import { findStore, type StoreAccess } from '#queries/stores.ts'
 import type { Payload } from './payload.ts'
+import { accountAt } from '#payments/store-account.ts'
 
 /** What the provider is told in Portuguese, for whoever reads its panel or our log. */
 const MESSAGES = {
@@ -113,8 +114,7 @@ async function fetchPayment(
   { store, reference, totalCents }: NotifiedOrder,
   dataId: string,
 ): Promise<ProviderPayment> {
-  const account = { accessToken: store.accessToken ?? '', sandbox: store.sandbox }
-  const payment = await provider.getPayment(account, dataId)
+  const payment = await provider.getPayment(accountAt(store), dataId)
   if (!payment || payment.id !== dataId || !fits(payment, { reference, totalCents, sandbox: store.sandbox }))
     throw new Problem('invalid_notification')
   return payment
