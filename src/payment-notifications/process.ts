@@ -6,10 +6,10 @@ import type { Vault } from '#lib/vault.ts'
 import { applyPayment, fits, type PaymentOutcome } from '#payments/apply-payment.ts'
 import { isSigned } from '#payments/origin.ts'
 import type { PaymentProvider, ProviderPayment } from '#payments/provider-port.ts'
+import { accountAt } from '#payments/store-account.ts'
 import { findNotifiedOrder, type NotifiedOrder } from '#queries/orders.ts'
 import { findStore, type StoreAccess } from '#queries/stores.ts'
 import type { Payload } from './payload.ts'
-import { accountAt } from '#payments/store-account.ts'
 
 /** What the provider is told in Portuguese, for whoever reads its panel or our log. */
 const MESSAGES = {
