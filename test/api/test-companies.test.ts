@@ -2,6 +2,10 @@ import { expect } from 'chai'
 import { beforeEach } from 'mocha'
 import { readAsOf } from '#api/read-as-of.ts'
 import type { ReadAnswer } from '#api/route.ts'
+import { CreateStoreInput, createStore } from '#commands/stores.ts'
+import type { PaymentProvider } from '#payments/provider-port.ts'
+import { accountAt, withTestsAt } from '#payments/store-account.ts'
+import { findStore, type StoreAccess } from '#queries/stores.ts'
 import { expectProblem } from '../support/answers.ts'
 import type { Json, TestCompany } from '../support/api.ts'
 import { useApi } from '../support/use-api.ts'
@@ -105,5 +109,29 @@ describe('a test company', () => {
     const { core, id } = tester
     expect(await core.verifyTables(id)).to.deep.include({ kind: 'verified', differences: [] })
     expect((await tester.get('/events/verify')).body.data.valid).to.equal(true)
+  })
+
+  it('marks its sales in the ledger, so that no receipt passes for one of a real sale [KIT-42]', async () => {
+    await made('/catalog/items', { name: 'Pão', price: '1.00', external_id: 'pao' })
+    const payment_type_id = await tester.paymentType('cash')
+    const items = [{ catalog_item_external_id: 'pao', quantity: '1' }]
+    const sale = await made('/sales', { items, payments: [{ payment_type_id, amount: '1.00' }] })
+    expect(sale).not.to.have.property('test')
+    const [sold] = (await tester.get('/events?types=SaleCompleted')).body.data
+    expect(sold.data.test).to.equal(true)
+  })
+
+  it('has stores of the sandbox only, with a token that no account has [KIT-40]', async () => {
+    const input = CreateStoreInput.parse({ alias: `loja-${tester.id}`, commission_percentage: '1', sandbox: false })
+    expect(await tester.run(createStore, input)).to.include({ sandbox: true })
+    const { pool, vault } = tester.core
+    const store = await findStore(pool, vault, input.alias)
+    const asked: string[] = []
+    const at = (name: string): PaymentProvider =>
+      ({ getPaymentMethods: async () => void asked.push(name) }) as unknown as PaymentProvider
+    const provider = withTestsAt(at('sandbox'), at('provider'))
+    await provider.getPaymentMethods(accountAt(store as StoreAccess))
+    await provider.getPaymentMethods({ accessToken: 'TEST-a', sandbox: true })
+    expect([...asked, store?.accessToken]).to.deep.equal(['sandbox', 'provider', `TEST-${input.alias}`])
   })
 })
