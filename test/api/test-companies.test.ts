@@ -5,6 +5,7 @@ import type { ReadAnswer } from '#api/route.ts'
 import { CreateStoreInput, createStore } from '#commands/stores.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import { accountAt, withTestsAt } from '#payments/store-account.ts'
+import { readProducts } from '#queries/catalog/products-for-till.ts'
 import { findStore, type StoreAccess } from '#queries/stores.ts'
 import { expectProblem } from '../support/answers.ts'
 import type { Json, TestCompany } from '../support/api.ts'
@@ -71,7 +72,7 @@ describe('a test company', () => {
     expect(rows.map(({ hours }) => hours)).to.deep.equal([0, 0, 16])
   })
 
-  it('is emptied: whoever mirrors it learns so, and nothing is used twice [KIT-36, KIT-37, KIT-38, KIT-39]', async () => {
+  it('is emptied: whoever mirrors it learns so, and nothing is used twice [KIT-36, KIT-37, KIT-38]', async () => {
     const other = await api.company({ test: true })
     await other.post('/customers', { name: 'Bia' })
     const person = { name: 'Ana Souza', external_id: 'ana' }
@@ -133,5 +134,15 @@ describe('a test company', () => {
     await provider.getPaymentMethods(accountAt(store as StoreAccess))
     await provider.getPaymentMethods({ accessToken: 'TEST-a', sandbox: true })
     expect([...asked, store?.accessToken]).to.deep.equal(['sandbox', 'provider', `TEST-${input.alias}`])
+  })
+
+  it('tells a till of every product that it may have, and of none that is new [KIT-39]', async () => {
+    for (const name of ['Pão', 'Café']) await made('/catalog/items', { name, price: '1.00' })
+    await tester.post('/test/reset')
+    await made('/catalog/items', { name: 'Bolo', price: '1.00' })
+    const { pool } = tester.core
+    const read = (since: string) => readProducts(pool, tester.id, since, () => true)
+    expect((await read('2020-01-01T00:00:00.000Z'))?.deleted).to.equal('1,2')
+    expect((await read(new Date(Date.now() + 60_000).toISOString()))?.deleted).to.equal('')
   })
 })
