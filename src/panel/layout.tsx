@@ -4,34 +4,12 @@ import { WITHHELD } from '#domain/personal-data.ts'
 import { asset } from './assets.ts'
 import { dateTimeSeconds } from './format.ts'
 import { link } from './link.ts'
-import { mayOpen } from './rights.ts'
-import type { Access, Page, Section, Visit } from './route.ts'
+import { Bar, Menu } from './menu.tsx'
+import type { Page, Section, Visit } from './route.ts'
+import { Head } from './ui/head.tsx'
+import { Icon } from './ui/icon.tsx'
 import { Reaching } from './ui/reaching.ts'
 import { FLASHES } from './words/flashes.ts'
-
-interface MenuEntry {
-  readonly section: Section
-  readonly label: string
-  /** Below the panel. */
-  readonly path: string
-  readonly access?: Access
-}
-
-/** The menu, in order. What somebody cannot reach is not shown. */
-const MENU: readonly MenuEntry[] = [
-  { section: 'start', label: 'Início', path: '/' },
-  { section: 'sales', label: 'Vendas', path: '/vendas' },
-  { section: 'catalog', label: 'Catálogo', path: '/catalogo' },
-  { section: 'customers', label: 'Clientes', path: '/clientes' },
-  { section: 'suppliers', label: 'Fornecedores', path: '/fornecedores' },
-  { section: 'receivables', label: 'Contas a receber', path: '/contas-a-receber' },
-  { section: 'payables', label: 'Contas a pagar', path: '/contas-a-pagar' },
-  { section: 'tills', label: 'Caixas', path: '/caixas' },
-  { section: 'store', label: 'Loja online', path: '/loja' },
-  { section: 'integrations', label: 'Integrações', path: '/integracoes', access: 'owner' },
-  { section: 'audit', label: 'Auditoria', path: '/auditoria', access: 'owner' },
-  { section: 'settings', label: 'Configurações', path: '/configuracoes', access: 'owner' },
-]
 
 /**
  * htmx may neither evaluate text (`hx-on`, `js:`, filters of `hx-trigger`) nor add styles nor call elsewhere: the policy of
@@ -81,7 +59,10 @@ export const plainDocument = ({ title, body }: Page): string =>
     title,
     <body class="plain">
       <main id="conteudo">
-        <p class="brand">Tillbook</p>
+        <p class="brand">
+          <img src={asset('icon.svg')} alt="" />
+          Tillbook
+        </p>
         <h1>{title}</h1>
         {body}
       </main>
@@ -89,16 +70,17 @@ export const plainDocument = ({ title, body }: Page): string =>
   )
 
 /** A page of the panel: menu, who is logged in, what was just done, and whether it shows the past. */
-export const panelDocument = ({ title, body }: Page, section: Section | null, visit: Visit): string =>
+export const panelDocument = (page: Page, section: Section | null, visit: Visit): string =>
   document(
-    title,
+    page.title,
     <body>
       <a class="skip" href="#conteudo">
         Ir para o conteúdo
       </a>
       <header class="top">
         <a class="brand" href={link('/')}>
-          Tillbook
+          <img src={asset('icon.svg')} alt="" />
+          <span>Tillbook</span>
         </a>
         <span class="company">{visit.session.companyName}</span>
         <UserMenu visit={visit} />
@@ -113,35 +95,26 @@ export const panelDocument = ({ title, body }: Page, section: Section | null, vi
         <Standing visit={visit} />
         <Past visit={visit} />
         <Withheld visit={visit} />
-        <h1>{title}</h1>
-        <Reaching.Provider value={visit.reaches}>{body}</Reaching.Provider>
+        <Reaching.Provider value={visit.reaches}>
+          <Head page={page} visit={visit} />
+          {page.body}
+        </Reaching.Provider>
       </main>
+      <Bar section={section} visit={visit} />
     </body>,
   )
 
-const Menu = ({ section, visit }: { readonly section: Section | null; readonly visit: Visit }) => (
-  <nav class="menu" aria-label="Menu">
-    <ul>
-      {MENU.filter(({ access }) => mayOpen(visit.session.role, { ...(access && { access }), changes: false })).map(
-        (entry) => (
-          <li key={entry.section}>
-            <a href={link(entry.path)} aria-current={entry.section === section ? 'page' : undefined}>
-              {entry.label}
-            </a>
-          </li>
-        ),
-      )}
-    </ul>
-  </nav>
-)
-
 const UserMenu = ({ visit: { session } }: { readonly visit: Visit }) => (
   <div class="user">
-    <a href={link('/conta')}>{session.userName}</a>
+    <a href={link('/conta')}>
+      <Icon name="user" />
+      <span>{session.userName}</span>
+    </a>
     <form method="post" action={link('/sair')}>
       <input type="hidden" name="_csrf" value={session.csrfToken} />
       <button type="submit" class="quiet">
-        Sair
+        <Icon name="exit" />
+        <span>Sair</span>
       </button>
     </form>
   </div>

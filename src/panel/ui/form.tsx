@@ -50,10 +50,11 @@ interface ButtonFormProps {
   readonly label: string
   readonly values?: Readonly<Record<string, string>>
   readonly isDangerous?: boolean
+  readonly isMain?: boolean
 }
 
 /** Nothing for whoever may not send it. */
-export const ButtonForm = ({ visit, to, label, values = {}, isDangerous }: ButtonFormProps) =>
+export const ButtonForm = ({ visit, to, label, values = {}, isDangerous, isMain }: ButtonFormProps) =>
   visit.reaches('POST', to) ? (
     <form method="post" action={link(to)} class="inline">
       <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
@@ -61,7 +62,7 @@ export const ButtonForm = ({ visit, to, label, values = {}, isDangerous }: Butto
       {Object.entries(values).map(([name, value]) => (
         <input key={name} type="hidden" name={name} value={value} />
       ))}
-      <button type="submit" class={isDangerous ? 'danger' : undefined}>
+      <button type="submit" class={isDangerous ? 'danger' : isMain ? 'main' : undefined}>
         {label}
       </button>
     </form>
@@ -138,7 +139,7 @@ const FieldPart = ({ name, field, filled }: FieldProps) => {
   return (
     <>
       {field.group && <h2 class="group">{field.group}</h2>}
-      <div class={`field w${field.columns ?? 6}`}>
+      <div class={`field w${field.columns ?? (isGroup ? 12 : 6)}${errors.length > 0 ? ' invalid' : ''}`}>
         {isGroup ? null : <label for={id}>{label}</label>}
         <Control field={field} attributes={attributes} values={filled.values[name] ?? []} legend={label} />
         {field.hint && (
@@ -197,17 +198,19 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
       return (
         <fieldset id={attributes.id} aria-describedby={attributes['aria-describedby']}>
           <legend>{legend}</legend>
-          {control.options.map((option) => (
-            <label key={option.value} class="choice">
-              <input
-                type="checkbox"
-                name={attributes.name}
-                value={option.value}
-                checked={values.includes(option.value)}
-              />
-              {option.label}
-            </label>
-          ))}
+          <div class="choices">
+            {control.options.map((option) => (
+              <label key={option.value} class="choice">
+                <input
+                  type="checkbox"
+                  name={attributes.name}
+                  value={option.value}
+                  checked={values.includes(option.value)}
+                />
+                {option.label}
+              </label>
+            ))}
+          </div>
         </fieldset>
       )
     default: {
