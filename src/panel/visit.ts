@@ -53,7 +53,7 @@ const KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 type Sender = Pick<Submission, 'requestId' | 'address'>
 
-/** The context of a request with a form. Its commands are the user's own, with the point of sale as their origin. */
+/** The context of a request with a form. Its commands are the user's own, with the panel as their origin. */
 export function submissionOf(visit: Visit, form: FormBody, { requestId, address }: Sender): Submission {
   const { _csrf, ...content } = form
   const key = textOf(form, '_key')
@@ -62,7 +62,7 @@ export function submissionOf(visit: Visit, form: FormBody, { requestId, address 
   const requestHash = createHmac('sha256', visit.session.csrfToken)
     .update(JSON.stringify([visit.path, content]))
     .digest('hex')
-  const acting = { ...asUser(visit.session, requestId), guard: liveUser(visit.session) }
+  const acting = { ...asUser(visit.session, 'panel', requestId), guard: liveUser(visit.session) }
   let asked = 0
   const idempotency = () => ({ key: `painel:${key}:${asked++}`, requestHash })
   return {

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { inZone } from '#domain/instant.ts'
 import { isAskedFor, mayBeTold, type WebhookEvent } from '#events/webhooks.ts'
-import type { Envelope } from '#ledger/envelope.ts'
+import { channelOf, type Envelope } from '#ledger/envelope.ts'
 import type { Made, Reactor } from '#ledger/reactor.ts'
 import { type AnyRef, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
@@ -124,7 +124,7 @@ interface Told {
 function tell(rows: Changes, event: Envelope, { id: message_id, name, data }: Told, { newId, now }: Made): void {
   const { company_id, timezone } = companyOf(rows)
   const { revision, actor, origin, recorded_at } = event
-  const head = JSON.stringify({ event: name, occurred_at: inZone(recorded_at, timezone), origin })
+  const head = JSON.stringify({ event: name, occurred_at: inZone(recorded_at, timezone), origin: channelOf(origin) })
   const body = `${head.slice(0, -1)},"data":${data}}`
   rows.add(messages, { company_id, id: message_id, revision, event: name, actor, body, created_at: now })
   for (const route of routesFor(rows, name, event)) {

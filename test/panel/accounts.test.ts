@@ -121,7 +121,7 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
       expect(settled.paid_at).to.equal('2026-03-10T23:30:00.000-03:00')
       const events = (await company.get(`${api1}/${id}/history`)).body.data
       expect(events).to.have.length(2)
-      expect(events[1]).to.include({ origin: 'pdv', actor: `user/${user.id}` })
+      expect(events[1]).to.include({ origin: 'panel', actor: `user/${user.id}` })
       const shown = (await user.get(`${PATH}/${id}?feito=liquidada`)).html
       for (const text of ['Conta liquidada.', 'Liquidada', '10/03/2026 23:30', 'Pix'])
         expect(textIn(shown)).to.include(text)

@@ -22,9 +22,9 @@ describe('panel: customers', () => {
     expect(customer).to.deep.include({ name: 'Maria da Silva', document: '52998224725', notes: 'linha 1\nlinha 2' })
     expect(customer.address).to.deep.include({ zip: '01310100', state: 'SP', street: null })
     const [event] = (await company.get(`/customers/${customer.id}/history`)).body.data
-    expect(event).to.deep.include({ origin: 'pdv', actor: `user/${user.id}` })
+    expect(event).to.deep.include({ origin: 'panel', actor: `user/${user.id}` })
     const shown = textIn((await user.get(to ?? '')).html)
-    for (const text of ['Cadastro criado.', '529.982.247-25', 'CEP 01310-100', 'Cliente criado', 'Ponto de venda'])
+    for (const text of ['Cadastro criado.', '529.982.247-25', 'CEP 01310-100', 'Cliente criado', 'Painel'])
       expect(shown).to.include(text)
   })
 

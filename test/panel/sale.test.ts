@@ -141,7 +141,7 @@ describe('panel: a sale', () => {
       const events = (await company.get(`/sales/${sale.id}/history`)).body.data
       const cancelled = events.filter(({ type }: Json) => type === 'SaleCancelled')
       expect(cancelled).to.have.length(1)
-      expect(cancelled[0]).to.deep.include({ origin: 'pdv', actor: `user/${user.id}` })
+      expect(cancelled[0]).to.deep.include({ origin: 'panel', actor: `user/${user.id}` })
       expect(await page(`/${sale.id}?feito=cancelada`)).to.match(/Venda cancelada\..*Cancelada.*Cliente desistiu/)
     })
 

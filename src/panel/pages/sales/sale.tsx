@@ -8,7 +8,7 @@ import { AsOfForm, History, namesOfActors } from '../../ui/history.tsx'
 import { Table } from '../../ui/list.tsx'
 import { Actions, Badge, ButtonLink, Card, type Fact, Facts } from '../../ui/parts.tsx'
 import { recordOf } from '../../ui/record-pages.tsx'
-import { ORIGINS } from '../../words/events.ts'
+import { CHANNELS } from '../../words/events.ts'
 import { FiscalDocumentCard, isInForce } from './fiscal-document.tsx'
 import { SaleBadge } from './sales.tsx'
 
@@ -87,7 +87,7 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
           format.personName(customer.name)
         )),
     ],
-    ['Origem', ORIGINS[sale.origin]],
+    ['Origem', CHANNELS[sale.origin]],
     ['Código externo', sale.external_id],
     ['Identificação no caixa', sale.offline_id],
     ...(sale.status === 'cancelled'
