@@ -42,7 +42,6 @@ const Document = ({ title, children }: DocumentProps) => (
       <link rel="stylesheet" href={asset('base.css')} />
       <link rel="stylesheet" href={asset('panel.css')} />
       <script src={asset('htmx.js')} defer />
-      <script src={asset('sse.js')} defer />
       <script src={asset('panel.js')} defer />
     </head>
     {children}

@@ -122,8 +122,8 @@ describe('panel: start page', () => {
     }
 
     it('tells open pages that something happened in their company, and nothing of others [PANEL-17]', async () => {
-      const connect = /sse-connect="([^"]+)"/.exec((await user.get('/painel')).html)?.[1] ?? ''
-      const response = await listen(connect)
+      const [, path, since] = /data-live="([^"]+)" data-since="(\d+)"/.exec((await user.get('/painel')).html) ?? []
+      const response = await listen(`${path}?desde=${since}`)
       expect(response.headers.get('content-type')).to.match(/^text\/event-stream/)
       const heard = readInto(response)
       const other = await api.company()

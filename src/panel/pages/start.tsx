@@ -9,10 +9,10 @@ import { countRefusedSales } from '#queries/sales/offline-sales.ts'
 import { type DayOfSales, type SalesToday, salesByDay, salesToday } from '#queries/sales/totals.ts'
 import { dateTime, dateTimeSeconds, day, money, quantity } from '../format.ts'
 import { link } from '../link.ts'
-import { LIVE_PATH } from '../live.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { namesOfActors } from '../ui/history.tsx'
 import { Table } from '../ui/list.tsx'
+import { Live } from '../ui/live.tsx'
 import { Badge, Card } from '../ui/parts.tsx'
 import { eventName, ORIGINS, subjectName, subjectPath } from '../words/events.ts'
 
@@ -44,11 +44,11 @@ async function showStart(visit: Visit): Promise<Page> {
   ])
   const actors = await namesOfActors(readModel, recent.events)
   const body = (
-    <div hx-ext="sse" sse-connect={link(LIVE_PATH, { desde: recent.revision })}>
+    <Live visit={visit} since={recent.revision}>
       <div
         id={FIGURES}
         hx-get={link('/', { parte: FIGURES })}
-        hx-trigger="sse:mudou throttle:1s"
+        hx-trigger="mudou from:body throttle:1s"
         hx-select={`#${FIGURES}`}
         hx-select-oob={`#${LAST}`}
         hx-target={`#${FIGURES}`}
@@ -71,7 +71,7 @@ async function showStart(visit: Visit): Promise<Page> {
         <LastEvents recent={recent} visit={visit} actors={actors} />
       </div>
       {stock && <Stock stock={stock} />}
-    </div>
+    </Live>
   )
   return { title: 'Início', body }
 }
