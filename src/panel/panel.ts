@@ -9,6 +9,8 @@ import { Problem } from '#http/problems.ts'
 import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
 import { PACK_DOWNLOAD, packDownload } from './audit-pack/download.ts'
+import { toLogin } from './ended-session.ts'
+import { textOf } from './forms/form.ts'
 import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import { linkRoutes } from './links.tsx'
@@ -20,6 +22,7 @@ import { changesRecords, mayOpen, reachOf } from './rights.ts'
 import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
+import { AGAIN } from './typed.ts'
 import { atMoment, formOf, submissionOf, wherever } from './visit.ts'
 
 /** Bytes and fields. */
@@ -33,6 +36,9 @@ const FORM_LIMITS: FormLimits = { limit: 400_000, parameterLimit: 1_000 }
 
 /** Of a login, which anybody may send. */
 const LOGIN_LIMITS: FormLimits = { limit: 16_384, parameterLimit: 20 }
+
+/** Of a form whose session has ended, which the login keeps. */
+const ENDED_LIMITS: FormLimits = { limit: 16_384, parameterLimit: 300 }
 
 const FORM_TYPE = 'application/x-www-form-urlencoded'
 
@@ -58,10 +64,12 @@ export function panel(context: PanelContext): Router {
   router.use(pagePolicy, requireHttps(limitAnonymousBy(context.addresses)), requireOwnSite)
   const readStrangersForm = formParser(roomOfStrangers(context.strangers.panelLogins), LOGIN_LIMITS)
   router.use(loginRoutes(context, readStrangersForm), linkRoutes(context, readStrangersForm))
+  const readEndedForm = formParser(roomOfStrangers(context.strangers.panelLogins), ENDED_LIMITS)
+  const login = toLogin(PANEL_ROUTES, ENDED_LIMITS.limit, readEndedForm)
   router.use(
-    requireSession(context, reachOf(PANEL_ROUTES)),
+    requireSession(context, reachOf(PANEL_ROUTES), login),
     formParser(roomOfCompany(context.bodies), FORM_LIMITS),
-    requireSessionStill(context),
+    requireSessionStill(context, login),
   )
   router
     .route(LIVE_PATH)
@@ -140,7 +148,12 @@ async function submit(route: FormRoute, place: Place, request: Request, response
   const form = formOf(request)
   requireCsrf(place.visit.session, form)
   const sender = { requestId: response.locals.requestId as string, address: request.ip ?? '' }
-  const result = await route.submit(submissionOf(place.visit, form, sender))
+  const submission = submissionOf(place.visit, form, sender)
+  if (textOf(form, AGAIN) !== '' && route.refill) {
+    const visit: Visit = { ...place.visit, flash: 'de-volta' }
+    return answer(response, await route.refill(submission), { ...place, visit })
+  }
+  const result = await route.submit(submission)
   if (result && 'issued' in result && result.issued)
     setSessionCookie(request, response, result.issued.token, result.issued.expiresAt)
   answer(response, result, place)
@@ -148,6 +161,6 @@ async function submit(route: FormRoute, place: Place, request: Request, response
 
 function answer(response: Response, result: Page | Redirect | null, place: Place): void {
   if (result === null) throw new Problem('not_found')
-  if ('to' in result) sendRedirect(response, link(result.to, { ...result.parameters, feito: result.flash }))
+  if ('to' in result) sendRedirect(response, link(result.to, result.parameters), result.flash)
   else sendPage(response, result, place)
 }

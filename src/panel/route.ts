@@ -185,6 +185,8 @@ export interface PageRoute extends Common {
 /** Redirects after what was done, or shows the form again with what has to be corrected. */
 export interface FormRoute extends Common {
   submit(submission: Submission): Promise<Page | Redirect | null>
+  /** Shows the form as it was sent, and does nothing: somebody had to log in again meanwhile (PANEL-105). */
+  refill?(submission: Submission): Promise<Page | null>
 }
 
 export type PanelRoute = PageRoute | FormRoute

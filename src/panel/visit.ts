@@ -11,9 +11,9 @@ import { AS_OF_NOW } from '#ledger/standby/reads.ts'
 import { asUser, runCommand } from '#ledger/write/run.ts'
 import { liveUser } from '#projections/users.ts'
 import { withholding } from '#queries/withheld.ts'
+import { doneBefore } from './cookies.ts'
 import { type FormBody, formBody, textOf } from './forms/form.ts'
 import type { PanelContext, Reach, Submission, Visit } from './route.ts'
-import { flashOf } from './words/flashes.ts'
 
 /** The context of a request, on the read model of now. The router fills in `params` once a route has matched. */
 export function visitOf(context: PanelContext, session: PanelSession, reaches: Reach, request: Request): Visit {
@@ -27,7 +27,7 @@ export function visitOf(context: PanelContext, session: PanelSession, reaches: R
     params: {},
     query,
     path: request.path,
-    flash: flashOf(feito),
+    flash: doneBefore(request, feito),
     reaches,
   }
 }

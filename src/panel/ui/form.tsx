@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { Field, Fields, Filled } from '../forms/form.ts'
 import { link } from '../link.ts'
 import type { Visit } from '../route.ts'
+import { SECRETS, WHOSE, whoseOf } from '../typed.ts'
 import { Alert } from './parts.tsx'
 
 interface FormProps {
@@ -23,11 +24,14 @@ const NOTHING: Filled = { values: {}, errors: {}, problem: null }
  * A form whose submission takes effect once: it proves its origin (`_csrf`) and carries an idempotency key (`_key`), so that a
  * button pressed twice, or a page sent again, is the same request. Nothing for whoever may not send it.
  */
-export const Form = ({ visit, to, label, children, fields = {}, filled = NOTHING, isDangerous, back }: FormProps) =>
-  visit.reaches('POST', to) ? (
+export const Form = ({ visit, to, label, children, fields = {}, filled = NOTHING, isDangerous, back }: FormProps) => {
+  const secrets = Object.keys(fields).filter((name) => isSecret(fields[name]))
+  return visit.reaches('POST', to) ? (
     <form method="post" action={link(to)} class="form" novalidate>
       <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
       <input type="hidden" name="_key" value={visit.context.newId()} />
+      <input type="hidden" name={WHOSE} value={whoseOf(visit.session)} />
+      {secrets.length > 0 && <input type="hidden" name={SECRETS} value={secrets.join(' ')} />}
       {filled.problem && <Alert>{filled.problem}</Alert>}
       {children}
       <FieldList fields={fields} filled={filled} />
@@ -43,6 +47,10 @@ export const Form = ({ visit, to, label, children, fields = {}, filled = NOTHING
       </div>
     </form>
   ) : null
+}
+
+const isSecret = (field: Field | undefined): boolean =>
+  field?.kind.control.as === 'input' && field.kind.control.type === 'password'
 
 interface ButtonFormProps {
   readonly visit: Visit
