@@ -59,7 +59,7 @@ export const plainDocument = ({ title, body }: Page): string =>
     <body class="plain">
       <main id="conteudo">
         <p class="brand">
-          <img src={asset('icon.svg')} alt="" />
+          <Icon name="brand" />
           Tillbook
         </p>
         <h1>{title}</h1>
@@ -78,7 +78,7 @@ export const panelDocument = (page: Page, section: Section | null, visit: Visit)
       </a>
       <header class="top">
         <a class="brand" href={link('/')}>
-          <img src={asset('icon.svg')} alt="" />
+          <Icon name="brand" />
           <span>Tillbook</span>
         </a>
         <span class="company">{visit.session.companyName}</span>
@@ -148,11 +148,11 @@ const Past = ({ visit }: { readonly visit: Visit }) => {
   const { moment, timezone } = visit.readModel
   if (!moment) return null
   const when =
-    'time' in moment.at ? `em ${dateTimeSeconds(moment.at.time, timezone)}` : `na revisão ${moment.at.revision}`
+    'time' in moment.at ? `em ${dateTimeSeconds(moment.at.time, timezone)}` : `na alteração nº ${moment.at.revision}`
   const { em: _, ...query } = visit.query
   return (
     <p class="past" role="note">
-      <strong>Como era {when}</strong> (último evento de então: revisão {moment.revision}).{' '}
+      <strong>Como era {when}</strong> (última alteração de então: nº {moment.revision}).{' '}
       <a href={link(visit.path, query)}>Voltar ao presente</a>
     </p>
   )

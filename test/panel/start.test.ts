@@ -93,10 +93,10 @@ describe('panel: start page', () => {
       .and.to.include('Pedidos da loja online com alarme: 1')
   })
 
-  it('shows the last events, and leads a clerk to no page of the audit', async () => {
+  it('shows the last events by the names of their records, and leads a clerk to no page of the audit [PANEL-113]', async () => {
     await company.post('/customers', { name: 'Maria' })
     const { html } = await user.get('/painel')
-    expect(textIn(html)).to.match(/Cliente criado Cliente \d+ API Chave chave/)
+    expect(textIn(html)).to.match(/Cliente criado Maria API Chave chave/)
     expect(html).not.to.include('/painel/auditoria')
     const owner = await panelUser(api, company)
     expect((await owner.get('/painel')).html).to.include('/painel/auditoria/registros/')
