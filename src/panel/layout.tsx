@@ -4,8 +4,8 @@ import { WITHHELD } from '#domain/personal-data.ts'
 import { asset } from './assets.ts'
 import { dateTimeSeconds } from './format.ts'
 import { link } from './link.ts'
-import { Bar, Menu } from './menu.tsx'
-import type { Page, Section, Visit } from './route.ts'
+import { Bar, Menu, type MenuProps } from './menu.tsx'
+import type { Page, Visit } from './route.ts'
 import { Head } from './ui/head.tsx'
 import { Icon } from './ui/icon.tsx'
 import { Reaching } from './ui/reaching.ts'
@@ -69,7 +69,7 @@ export const plainDocument = ({ title, body }: Page): string =>
   )
 
 /** A page of the panel: menu, who is logged in, what was just done, and whether it shows the past. */
-export const panelDocument = (page: Page, section: Section | null, visit: Visit): string =>
+export const panelDocument = (page: Page, { visit, ...menu }: MenuProps): string =>
   document(
     page.title,
     <body>
@@ -84,7 +84,7 @@ export const panelDocument = (page: Page, section: Section | null, visit: Visit)
         <span class="company">{visit.session.companyName}</span>
         <UserMenu visit={visit} />
       </header>
-      <Menu section={section} visit={visit} />
+      <Menu {...menu} visit={visit} />
       <main id="conteudo" tabIndex={-1}>
         {visit.flash && (
           <p class="notice" role="status">
@@ -99,7 +99,7 @@ export const panelDocument = (page: Page, section: Section | null, visit: Visit)
           {page.body}
         </Reaching.Provider>
       </main>
-      <Bar section={section} visit={visit} />
+      <Bar {...menu} visit={visit} />
     </body>,
   )
 

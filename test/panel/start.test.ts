@@ -80,16 +80,18 @@ describe('panel: start page', () => {
       .and.not.to.include('Arroz 80')
   })
 
-  it('says what waits for somebody: refused sales of tills, and orders that were paid twice [PANEL-19]', async () => {
+  it('says what waits for somebody: refused sales of tills, and orders that were paid twice, in the menu of every page too [PANEL-19] [PANEL-102]', async () => {
     expect(await shown())
       .not.to.include('recusadas')
-      .and.not.to.include('alarme')
+      .and.not.to.include('com alarme')
     const alias = `loja-${company.id}`
     await company.run(createStore, { alias, commission_percentage: '5', sandbox: true })
     await alarmedOrder(company, alias)
     await upload(await openTill(api.url, company), [offlineSaleOf({ total: 99 })])
     expect(await shown())
-      .to.include('Vendas dos caixas recusadas, à espera de alguém: 1')
+      .to.include('Caixas 1 vendas recusadas')
+      .and.to.include('Loja online 1 pedidos com alarme')
+      .and.to.include('Vendas dos caixas recusadas, à espera de alguém: 1')
       .and.to.include('Pedidos da loja online com alarme: 1')
   })
 
