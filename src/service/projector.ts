@@ -13,6 +13,7 @@ import { keepStatistics } from '#postgres/statistics.ts'
 import { forgetOnTheDay } from '#privacy/due.ts'
 import { growTreesOnSchedule } from '#proof/growth.ts'
 import { sealingFigures, sealOnSchedule } from '#proof/rounds.ts'
+import { purgeWebhookHours } from '#webhooks/outages.ts'
 import { purgeDeliveries } from '#webhooks/outbox.ts'
 import { purgeReplays } from '#webhooks/replays.ts'
 import { LATE_WRITES_EVERY_MS, wipeLateWrites } from '#wiping/late-writes.ts'
@@ -27,6 +28,7 @@ const PURGES = [
   purgeLoginLimits,
   purgeDeliveries,
   purgeReplays,
+  purgeWebhookHours,
   purgeNotifications,
   purgeNotificationHours,
   purgeSweeps,

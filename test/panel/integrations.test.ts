@@ -98,13 +98,29 @@ describe('panel: integrations', () => {
         [{ url: 'ftp://x' }, 'Endereço (URL)'],
         [{ url: '' }, 'Endereço (URL)'],
         [{ events: [] }, 'O que avisar'],
-        [{ events: ['*', 'sale.completed'] }, 'O que avisar'],
       ] as const) {
         const { status, html } = await register(fields as Record<string, string>)
         expect(status, field).to.equal(422)
         expect(problemsIn(html).join(), field).to.include(field)
       }
       expect((await company.get('/webhooks')).body.data).to.deep.equal([])
+    })
+
+    it('are of all basic events or of those that are chosen, whichever boxes were ticked before [HOOK-77]', async () => {
+      const form = await owner.get(`${HOME}/webhooks/novo`)
+      expect(form.html).to.match(/data-within="\*"[^>]*><input[^>]*value="sale.completed"/)
+      expect(form.html).not.to.match(/data-within="\*"[^>]*><input[^>]*value="order.paid"/)
+      const { status } = await register({ events: ['*', 'sale.completed', 'order.paid'] })
+      expect(status).to.equal(200)
+      const [webhook] = (await company.get('/webhooks')).body.data
+      expect(webhook.events).to.have.members(['*', 'order.paid'])
+      await api.core.pool.query(
+        `insert into webhook_health (company_id, webhook_id, failing_since, outage_since) values ($1, $2, now(), now())`,
+        [company.id, webhook.id],
+      )
+      expect((await owner.get(HOME)).html, 'red in the list').to.match(/badge bad[^>]*>Falhando/)
+      expect(await shown(`${HOME}/webhooks/${webhook.id}`)).to.include('Nenhuma entrega é aceita desde')
+      await company.call('DELETE', `/webhooks/${webhook.id}`)
     })
 
     it('are changed, switched off and on, and deleted [PANEL-25]', async () => {

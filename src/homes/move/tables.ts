@@ -46,6 +46,7 @@ const OPERATIONS: readonly Carried[] = [
     settled: `${before('created_at')} and status <> 'pending'`,
   }),
   ofCompany('webhook_health'),
+  ofCompany('webhook_hours', { settled: `hour < date_trunc('hour', now()) - interval '10 minutes'` }),
   ofCompany('webhook_replays'),
   ofCompany('webhook_replay_days'),
   ofCompany('notices'),

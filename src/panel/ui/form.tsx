@@ -198,7 +198,7 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
         <fieldset id={attributes.id} aria-describedby={attributes['aria-describedby']}>
           <legend>{legend}</legend>
           {control.options.map((option) => (
-            <label key={option.value} class="choice">
+            <label key={option.value} class="choice" data-within={option.within}>
               <input
                 type="checkbox"
                 name={attributes.name}
