@@ -3,6 +3,7 @@ import { purgeSessions } from '#access/sessions.ts'
 import { purgeTokens } from '#access/sync-access.ts'
 import { purgeDownloads } from '#audit/downloads.ts'
 import { checkTablesOnSchedule, tableCheckFigures } from '#audit/table-checks.ts'
+import { purgeCalls } from '#calls/purge.ts'
 import { purgeFormer } from '#ledger/rebuild/version.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
 import { repeat } from '#lib/repeat.ts'
@@ -29,6 +30,7 @@ const PURGES = [
   purgeDeliveries,
   purgeReplays,
   purgeWebhookHours,
+  purgeCalls,
   purgeNotifications,
   purgeNotificationHours,
   purgeSweeps,

@@ -242,6 +242,23 @@ describe('panel: integrations', () => {
     expect(await shown(HOME)).to.include(`o webhook ${URL} foi desligado porque respondeu que não existe mais`)
   })
 
+  it('shows the calls of programs, and of a refused one why and what it sent [KIT-50, KIT-51]', async () => {
+    await company.get('/sales?q=Ana')
+    const refused = await company.post('/customers', { name: 'Ana', person_type: 'XX' })
+    const id = refused.headers.get('x-request-id')
+    const list = await shown(`${HOME}/chamadas`)
+    expect(list).to.include('POST /customers').and.include('422 validation_failed').and.include('GET /sales?q=(retido)')
+    const filtered = await shown(`${HOME}/chamadas?method=POST&status=4xx&path=/customers`)
+    expect(filtered).to.include('POST /customers').and.not.include('GET /sales')
+    expect(await shown(`${HOME}/chamadas?since=2999-01-01T00:00`)).to.include('Nenhuma chamada.')
+    const { html } = await owner.get(`${HOME}/chamadas/${id}`)
+    expect(textIn(html)).to.include('"person_type": "XX"').and.include('"name": "(retido)"').and.not.include('Ana')
+    const other = await api.company({ idsFrom: FOREIGN_IDS })
+    const theirs = (await other.post('/customers', {})).headers.get('x-request-id')
+    await other.get('/requests')
+    for (const path of [theirs, 'x']) expect((await owner.get(`${HOME}/chamadas/${path}`)).status).to.equal(404)
+  })
+
   it('is for owners only [PANEL-5]', async () => {
     const clerk = await panelUser(api, company, 'clerk')
     const { id } = (await company.post('/webhooks', { url: URL, events: ['*'] })).body.data

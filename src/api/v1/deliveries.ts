@@ -99,7 +99,12 @@ function pathDelivery(params: Params): { webhook: number; id: string } | null {
 }
 
 /** From which message on, of those that are kept: of 30 days. */
-const ReplayFields = z.strictObject({ after: z.int().min(-1).nullish(), since: Instant.nullish() })
+const ReplayFields = z.strictObject({
+  after: z.int().min(-1).nullish(),
+  since: Instant.nullish().meta({
+    description: 'Momento desde o qual os eventos são entregues de novo, no lugar de `after`.',
+  }),
+})
 
 /** What was delivered to an address, and how to have it again (HOOK-25, HOOK-27). */
 export const deliveryRoutes: readonly Route[] = [

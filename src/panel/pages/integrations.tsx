@@ -7,6 +7,7 @@ import type { Page, PanelRoute, Visit } from '../route.ts'
 import { recordsIn } from '../ui/list.tsx'
 import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { KeyTable } from './api-keys.tsx'
+import { CALLS_PATH } from './calls.tsx'
 import { type ShownWebhook, WebhookTable, webhookPath } from './webhooks/webhooks.tsx'
 
 function newsOf({ kind, data: { reason } }: ListedNotice): string {
@@ -72,6 +73,9 @@ async function showIntegrations(visit: Visit): Promise<Page> {
             ['Chamadas neste minuto', `${decimal(String(calls.minute))} de ${decimal(String(perMinute))}`],
           ]}
         />
+        <Actions>
+          <ButtonLink to={CALLS_PATH}>Ver as chamadas</ButtonLink>
+        </Actions>
         <p>
           <a href="/docs">Documentação da API</a> · <a href="/api/v1/openapi.json">Contrato OpenAPI</a>
         </p>
