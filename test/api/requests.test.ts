@@ -94,6 +94,7 @@ describe('the log of calls', () => {
     expect(await paths(`?limit=1&path=/sales&cursor=${next_cursor}`)).to.deep.equal(['/sales'])
     expectInvalid(await company.get('/requests?status=9xx'), ['status'])
     expectInvalid(await company.get('/requests?since=ontem'), ['since'])
+    expectInvalid(await company.get('/requests?path=/%00&code=%00'), ['path', 'code'])
   })
 
   it('is told to whoever may read the ledger, of the own company alone [KIT-51]', async () => {
