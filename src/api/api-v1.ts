@@ -27,6 +27,7 @@ import { customerRoutes, supplierRoutes } from './v1/people.ts'
 import { proofRoutes } from './v1/proofs.ts'
 import { requestRoutes } from './v1/requests.ts'
 import { saleRoutes } from './v1/sales.ts'
+import { testCompanyRoutes } from './v1/test-companies.ts'
 import { webhookRoutes } from './v1/webhooks.ts'
 
 /** All resources of API v1. */
@@ -44,6 +45,7 @@ export const V1_ROUTES: readonly Route[] = [
   eventStreamRoute,
   ...proofRoutes,
   ...requestRoutes,
+  ...testCompanyRoutes,
 ]
 
 export interface ApiOptions extends RouteContext {
