@@ -25,7 +25,7 @@ export interface ClockCorrection {
   readonly recorded_at: string
 }
 
-interface CompanyRow extends Changed {
+export interface CompanyRow extends Changed {
   company_id: number
   timezone: string
   /** Whether it ever had another: then records have instants of other offsets, which are shown as its clock has them now. */
@@ -108,6 +108,10 @@ export const onCompanysClock = (view: RecordView): RecordView => ({
 export const markOf = (rows: Rows): { test?: boolean } => (rows.get(ownCompany)?.is_test ? { test: true } : {})
 
 export const timezoneOf = (rows: Rows): string => companyOf(rows).timezone
+
+/** Whether a company tells the time as it always has: as of any event its row does then. */
+export const tellsTimeAsEver = ({ zone_changed, clock_ahead_ms, erased_revision }: CompanyRow): boolean =>
+  !zone_changed && clock_ahead_ms === 0 && erased_revision === null
 
 function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   const {

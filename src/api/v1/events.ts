@@ -3,6 +3,7 @@ import type { PersonKind } from '#domain/personal-data.ts'
 import { RECORD_KINDS, type RecordKind } from '#domain/record-kinds.ts'
 import type { Scope } from '#domain/scopes.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
+import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { pathId } from '#http/paths.ts'
 import { GENESIS_HASH } from '#ledger/envelope.ts'
 import { listEvents, listHistory, listOpenedEvents } from '#queries/events.ts'
@@ -60,7 +61,7 @@ export const LedgerEvent = z
     revision: z.int().min(0),
     recorded_at: z.iso.datetime({ precision: 3 }),
     subject: z.string(),
-    origin: z.enum(['api', 'pdv', 'system']),
+    origin: z.enum(['api', 'pdv', 'panel', 'system']),
     actor: NullableText,
     request_id: NullableText,
     idempotency: z.strictObject({ key: z.string(), request_hash: z.string(), status: z.int() }).nullable(),
@@ -68,6 +69,7 @@ export const LedgerEvent = z
     hash: Hash,
     data: z.record(z.string(), z.unknown()),
     opened: z.record(z.string(), z.unknown()).optional(),
+    messages: z.array(z.strictObject({ event: z.enum(WEBHOOK_EVENTS), body: z.string() })).optional(),
   })
   .meta({ id: 'LedgerEvent', examples: [eventExample, sealedExample] })
 
