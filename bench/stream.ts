@@ -124,7 +124,10 @@ const MEMORY_FLOOR = `${MEMORY_TARGET_MIB} MiB`
 const linesOf = (figures: Figures): Line[] => [
   lowerIsBetter(figures, { value: HEARD, floor: LATENCY_FLOOR }, { name: LATENCY, unit: 'ms (p95)', target: 1 }),
   lowerIsBetter(figures, { value: BESIDE, floor: ALONE }, { name: FAIR, unit: 'ms (p95)', target: null }),
-  compare(figures, { value: PROCESSOR, floor: 'none' }, { name: PROCESSOR, unit: 'µs an event', target: null }),
+  {
+    ...compare(figures, { value: PROCESSOR, floor: 'none' }, { name: PROCESSOR, unit: 'µs an event', target: null }),
+    higher_is_better: false,
+  },
   lowerIsBetter(figures, { value: MEMORY, floor: MEMORY_FLOOR }, { name: MEMORY, unit: 'MiB', target: 1 }),
 ]
 

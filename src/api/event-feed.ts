@@ -1,5 +1,5 @@
 import { type AsOfCore, revisionBefore } from '#audit/as-of.ts'
-import { withRowsAfter } from '#audit/rows-after.ts'
+import { type Load, withRowsAfter } from '#audit/rows-after.ts'
 import type { WebhookEvent } from '#events/webhooks.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { SearchPage } from '#ledger/port.ts'
@@ -7,6 +7,7 @@ import { pickNewest, search, searchOpened } from '#ledger/reading.ts'
 import { createSharedRoom, type SharedFigures } from '#lib/shared-room.ts'
 import { ShareTaken } from '#lib/unavailable.ts'
 import type { LiveUpdates } from '#live/updates.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
 import { type Message, messagesOf } from '#webhooks/messages.ts'
 import { mayBeOutbound } from '#webhooks/outbound.ts'
@@ -39,12 +40,11 @@ interface Wanted {
   readonly messages: { readonly by: string; readonly mayBeTold: (event: WebhookEvent) => boolean } | null
 }
 
-/** An event's text, and what a stream selects it by. */
-type FeedEvent = SearchPage['events'][number] &
-  Pick<Envelope, 'subject' | 'type'> & {
-    /** Whether it is to be left out, because no message is made of it. */
-    readonly isSilent: boolean
-  }
+/** An event, and what a stream selects it by. */
+interface FeedEvent extends Pick<Envelope, 'revision' | 'subject' | 'type'> {
+  /** As it is sent to each of its readers; null where it is to be left out, because no message is made of it. */
+  readonly frame: Buffer | null
+}
 
 interface FeedPage extends Pick<SearchPage, 'seenTo'> {
   readonly events: readonly FeedEvent[]
@@ -60,6 +60,10 @@ export interface EventFeed extends SharedFigures {
   revisionBefore(companyId: number, time: string): Promise<number>
 }
 
+interface FeedCore extends AsOfCore {
+  readonly poolOf: PoolOf
+}
+
 interface Group {
   readonly readers: Set<Reader>
   head: number
@@ -67,7 +71,7 @@ interface Group {
 }
 
 /** However many streams a company has open, it is followed once, and what it records is read once for all that keep up. */
-export function createEventFeed({ live, ...core }: AsOfCore & { readonly live: LiveUpdates }): EventFeed {
+export function createEventFeed({ live, ...core }: FeedCore & { readonly live: LiveUpdates }): EventFeed {
   const places = createSharedRoom(STREAMS, STREAMS_OF_COMPANY)
   const groups = new Map<number, Group>()
   const reads = new Map<string, Promise<FeedPage>>()
@@ -130,34 +134,33 @@ export function createEventFeed({ live, ...core }: AsOfCore & { readonly live: L
   }
 }
 
-async function find(core: AsOfCore, { companyId, after, head, opened, messages }: Wanted): Promise<FeedPage> {
+async function find(core: FeedCore, { companyId, after, head, opened, messages }: Wanted): Promise<FeedPage> {
   const stream = streamOf(companyId)
   const limit = messages ? TOLD_OF_A_READ : EVENTS_OF_A_READ
   const range = { fromRevision: after + 1, toRevision: head, types: null, subject: null, limit }
   const found = opened
     ? await searchOpened(core, stream, range, opened.mayRead)
     : await search(core.store, stream, range)
-  const events = found.events.map((event): FeedEvent => {
-    const { subject, type } = JSON.parse(event.json) as Envelope
-    return { ...event, subject, type, isSilent: messages !== null }
+  const events = found.events.map(({ revision, json }) => {
+    const { subject, type } = JSON.parse(json) as Envelope
+    return { revision, json, subject, type }
   })
-  if (!messages) return { ...found, events }
-  const told = await messagesAmong(core, companyId, events, head)
-  return {
-    ...found,
-    events: events.map((event) => {
-      const mine = (told.get(event.revision) ?? []).filter((message) => messages.mayBeTold(message.event))
-      if (mine.length === 0) return event
-      return { ...event, isSilent: false, json: `${event.json.slice(0, -1)},"messages":${JSON.stringify(mine)}}` }
-    }),
+  const told = messages && (await messagesAmong(core, companyId, events, head))
+  const frameOf = ({ revision, json }: (typeof events)[number]): Buffer | null => {
+    if (!messages || !told) return frame(revision, json)
+    const mine = (told.get(revision) ?? []).filter(({ event }) => messages.mayBeTold(event))
+    return mine.length === 0 ? null : frame(revision, `${json.slice(0, -1)},"messages":${JSON.stringify(mine)}}`)
   }
+  return { ...found, events: events.map((event) => ({ ...event, frame: frameOf(event) })) }
 }
+
+const frame = (revision: number, json: string): Buffer => Buffer.from(`id: ${revision}\ndata: ${json}\n\n`)
 
 /** What each of some events is told as, by its revision. */
 async function messagesAmong(
-  core: AsOfCore,
+  core: FeedCore,
   companyId: number,
-  events: readonly FeedEvent[],
+  events: readonly Omit<FeedEvent, 'frame'>[],
   head: number,
 ): Promise<ReadonlyMap<number, readonly Message[]>> {
   const outbound = events.filter(({ type }) => mayBeOutbound(type)).map(({ revision }) => revision)
@@ -170,7 +173,8 @@ async function messagesAmong(
   for (const revision of outbound) {
     const event = newest.get(revision) as Envelope
     const next = newest.get(revision + 1) ?? null
-    told.set(revision, await withRowsAfter(core, companyId, revision, (load) => messagesOf(model, event, next, load)))
+    const read = (load: Load) => messagesOf(model, event, next, load)
+    told.set(revision, (await withRowsAfter(core, companyId, revision, read)) ?? [])
   }
   return told
 }

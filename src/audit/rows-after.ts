@@ -2,30 +2,33 @@ import type { Pool } from 'pg'
 import { isRefusal } from '#ledger/command.ts'
 import { type AnyRef, type AnyTable, isLineage, type Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
+import { type CompanyRow, companies, tellsTimeAsEver } from '#projections/companies.ts'
 import { looking } from '#queries/looking.ts'
 import { type AsOfCore, withCompanyAsOf } from './as-of.ts'
 import type { Row } from './past-rows.ts'
 
 /** Answers rows of a company by their primary keys, and those that it answered before. */
-type Load = (refs: readonly AnyRef[]) => Promise<Rows>
+export type Load = (refs: readonly AnyRef[]) => Promise<Rows>
 
 /** A row is not any more what it was. */
 class HasChanged extends Error {}
 
 /**
- * Does something with rows as they were right after an event that the tables show. Those that nothing has changed since are read
+ * Does something with rows as they were right after an event that the tables show; of the company's own, what tells the time. Those that nothing has changed since are read
  * where they are, which is nearly all there is to whoever keeps up; where there is another one, the company is looked back at.
- * @throws PastUnavailable
+ * Null where nobody can look back: a test company was emptied since. @throws PastUnavailable
  */
 export async function withRowsAfter<T>(
-  core: AsOfCore,
+  core: AsOfCore & { readonly poolOf: PoolOf },
   companyId: number,
   revision: number,
   work: (load: Load) => Promise<T>,
-): Promise<T> {
+): Promise<T | null> {
   try {
     return await work(
-      loaderOf(core.pool, companyId, (row) => {
+      loaderOf(core.poolOf(companyId), companyId, (row, { table }) => {
+        if (row && table === companies && tellsTimeAsEver(row as unknown as CompanyRow)) return
         if (!row || (row.revision as number) > revision) throw new HasChanged()
       }),
     )
@@ -35,11 +38,10 @@ export async function withRowsAfter<T>(
   const answer = await withCompanyAsOf(core, companyId, { revision }, async ({ pool }) => ({
     found: await work(loaderOf(pool, companyId)),
   }))
-  if (isRefusal(answer)) throw new Error(`company ${companyId} cannot be looked back at: ${answer.refused}`)
-  return answer.found
+  return isRefusal(answer) ? null : answer.found
 }
 
-function loaderOf(pool: Pool, companyId: number, check: (row: Row | null) => void = () => {}): Load {
+function loaderOf(pool: Pool, companyId: number, check: (row: Row | null, ref: AnyRef) => void = () => {}): Load {
   const known = new Map<string, Row | null>()
   const rows: Rows = {
     get<R>(ref: Ref<R>) {
@@ -53,7 +55,7 @@ function loaderOf(pool: Pool, companyId: number, check: (row: Row | null) => voi
       const key = keyOf(ref)
       if (known.has(key)) continue
       const row = await find(pool, companyId, ref)
-      check(row)
+      check(row, ref)
       known.set(key, row)
     }
     return rows

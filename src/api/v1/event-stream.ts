@@ -95,15 +95,16 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
         continue
       }
       const { events, seenTo } = await feed.read({ companyId, after: state.at, head: state.head, opened, messages })
-      let text = ''
-      for (const { revision, json, subject, type, isSilent } of events) {
+      const frames: Buffer[] = []
+      for (const { revision, frame, subject, type } of events) {
         if (endsKeys(subject, caller) && !(await isLive())) state.isOver = true
-        if (isSilent || !isTold(subject) || (query.types && !query.types.includes(type))) continue
-        text += `id: ${revision}\ndata: ${json}\n\n`
+        if (!frame || !isTold(subject) || (query.types && !query.types.includes(type))) continue
+        frames.push(frame)
         state.told = revision
       }
       state.at = seenTo
-      if (text !== '' && !response.write(text)) await drained(response)
+      if (frames.length > 0 && !response.write(frames.length === 1 ? frames[0] : Buffer.concat(frames)))
+        await drained(response)
     }
   } catch (error) {
     // Whoever is cut off comes again, behind what was sent.

@@ -81,6 +81,7 @@ export function listRoute<F extends z.ZodRawShape>({ filters, record, list, ...r
     ...route,
     query: listQuery(filters) as z.ZodType<z.infer<ReturnType<typeof listQuery<F>>> & { limit: number }>,
     reply: pageOf(record),
+    refusals: ['test_data_erased'],
     read: (context) => readPage(list, context),
   })
 }
@@ -94,6 +95,7 @@ function deletedRoute({
     ...route,
     query: deletedQuery,
     reply: deletedPage,
+    refusals: ['test_data_erased'],
     ofLedger: true,
     read: (context) => readPage(list, context),
   })

@@ -5,15 +5,20 @@ import { expect } from 'chai'
 import { Webhook } from 'standardwebhooks'
 import { v7 as uuidv7 } from 'uuid'
 import { revokeApiKey } from '#commands/api-keys.ts'
+import { createStore } from '#commands/stores.ts'
 import { SCOPES } from '#domain/scopes.ts'
+import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { follow, type ToldEvent } from '#integrator/follow.ts'
 import { listen, type Tried } from '#integrator/listen.ts'
 import { createService } from '#integrator/service.ts'
+import { TRIGGERED_EVENTS, trigger } from '#integrator/trigger.ts'
 import { createSender } from '#webhooks/sender.ts'
 import { startWebhooks } from '#webhooks/start.ts'
 import { tillbook } from '../cli/tillbook.ts'
 import { send, type TestCompany } from '../support/api.ts'
 import { startCutProxy } from '../support/cut-proxy.ts'
 import { vault } from '../support/master-key.ts'
+import { createMemoryProvider } from '../support/memory-provider.ts'
 import { programOf, TEST_SETTINGS } from '../support/program.ts'
 import { useApi } from '../support/use-api.ts'
 import { until } from '../support/wait.ts'
@@ -29,8 +34,20 @@ function expectSigned(headers: Received['headers'], body: string, secret: string
   expect(() => new Webhook(secret).verify(body, { ...headers })).to.not.throw()
 }
 
-describe('a listener', () => {
-  const api = useApi({ homes: '1' })
+/** The stream comes to this event of this record. */
+async function expectTold(told: AsyncGenerator<ToldEvent>, event: string, record: string): Promise<void> {
+  for (;;) {
+    const { messages } = (await told.next()).value as ToldEvent
+    const message = messages.find((one) => one.event === event)
+    if (!message) continue
+    expect(`${event.split('.')[0]}/${JSON.parse(message.body).data.id}`).to.equal(record)
+    return
+  }
+}
+
+describe('listener and triggers', () => {
+  const provider = createMemoryProvider()
+  const api = useApi({ homes: '1', provider })
   const closing: (() => unknown)[] = []
   let receiver: Receiver
   beforeEach(async () => {
@@ -72,7 +89,7 @@ describe('a listener', () => {
 
   const arrived = (count: number) => until(() => receiver.received.length >= count)
 
-  it('delivers what an endpoint gets of the same event, byte for byte, with the same headers, in the same order, also what its own key does [KIT-12]', async () => {
+  it('a listener delivers what an endpoint gets of the same event, byte for byte, with the same headers, in the same order, also what its own key does [KIT-12]', async () => {
     const company = await api.company()
     const { key } = await company.newKey([...SCOPES])
     const endpoint = await startReceiver()
@@ -118,7 +135,7 @@ describe('a listener', () => {
       expectSigned(headers, body, secret)
   })
 
-  it('repeats what fails under its id, and what comes after it waits; after the last attempt it goes on [KIT-13]', async () => {
+  it('a listener repeats what fails under its id, and what comes after it waits; after the last attempt it goes on [KIT-13]', async () => {
     const company = await api.company()
     const statuses = [500, 302, 204, 503, 503, 503, 200]
     receiver.answer = (_received, response) => response.writeHead(statuses.shift() ?? 204).end()
@@ -148,7 +165,7 @@ describe('a listener', () => {
     expect(receiver.received.map(({ headers }) => headers['webhook-id'])).to.deep.equal([...new Set(ids)])
   })
 
-  it('misses nothing and doubles nothing when it is cut off, and tells of it [KIT-14]', async () => {
+  it('a listener misses nothing and doubles nothing when it is cut off, and tells of it [KIT-14]', async () => {
     const company = await api.company()
     const proxy = await startCutProxy('127.0.0.1', Number(new URL(api.url).port))
     closing.push(() => proxy.close())
@@ -167,7 +184,7 @@ describe('a listener', () => {
     expect(away).to.have.length(1)
   })
 
-  it('ends with its key, and with an address that is gone [KIT-15]', async () => {
+  it('a listener ends with its key, and with an address that is gone [KIT-15]', async () => {
     const company = await api.company()
     const { id, key } = await company.newKey(['catalog:read'])
     const { ended, tried } = start(key)
@@ -179,7 +196,7 @@ describe('a listener', () => {
     expect(await start(company.key).ended).to.include({ name: 'Ended', code: 'gone' })
   })
 
-  it('is a command that needs nothing but an address and a key: it shows its secret once, goes back as far as it is told, and ends when it is interrupted [KIT-16]', async () => {
+  it('a listener is a command that needs nothing but an address and a key: it shows its secret once, goes back as far as it is told, and ends when it is interrupted [KIT-16]', async () => {
     const company = await api.company()
     const { revision } = (await company.get('/events')).body.data.at(-1)
     await sell(company, 'Pães')
@@ -207,5 +224,40 @@ describe('a listener', () => {
     const refused = await tillbook({}, ...words, '--key', `${company.key.slice(0, -1)}?`, '--json')
     expect(refused).to.deep.include({ code: 1, stdout: '' })
     expect(JSON.parse(refused.stderr).error.code).to.equal('invalid_token')
+  })
+
+  const serviceOf = ({ key }: TestCompany) => createService(api.url, key, uuidv7)
+
+  it('a trigger makes every event happen that a call can cause, so that webhooks are told of the record it names [KIT-17]', async () => {
+    const company = await api.company({ test: true })
+    await company.paymentType('cash')
+    provider.status = 'approved'
+    const alias = `loja-${company.id}`
+    await company.run(createStore, { alias, commission_percentage: '5', sandbox: true, access_token: 'TEST-token' })
+    const service = serviceOf(company)
+    const stop = new AbortController()
+    const { revision } = await service.call('GET', '/me')
+    const told = follow({ service, from: { after: revision }, onAway: () => {}, signal: stop.signal })
+    for (const [place, event] of TRIGGERED_EVENTS.entries()) {
+      // The newest order tells the store of the next one.
+      const store = event === 'order.created' ? alias : undefined
+      const { record } = await trigger(event, { service, tag: `${place}`, store })
+      await expectTold(told, event, record)
+    }
+    expect(WEBHOOK_EVENTS.filter((name) => !TRIGGERED_EVENTS.includes(name))).to.deep.equal(['order.expired'])
+    // Of what was before, nobody can say any more what it was told as.
+    await service.call('POST', '/test/reset', {})
+    const { record } = await trigger('category.created', { service, tag: 'anew' })
+    const again = follow({ service, from: { after: -1 }, onAway: () => {}, signal: stop.signal })
+    await expectTold(again, 'category.created', record)
+    stop.abort()
+  })
+
+  it('a trigger does nothing in a real company [KIT-17]', async () => {
+    const company = await api.company()
+    const head = (await company.get('/events')).headers.get('x-ledger-revision')
+    const refused = await trigger('customer.created', { service: serviceOf(company), tag: 'x' }).catch((error) => error)
+    expect(refused).to.include({ name: 'Ended', code: 'not_test_company' })
+    expect((await company.get('/events')).headers.get('x-ledger-revision')).to.equal(head)
   })
 })
