@@ -12,10 +12,12 @@ const MAX_DAYS = 3_650
 /** So far the clock of a test company may be ahead of everybody else's, until it is emptied. */
 const MAX_AHEAD_MS = MAX_DAYS * DAY_MS
 
+export const AdvanceDays = z.int().min(1).max(MAX_DAYS)
+
 /** To a moment, or so many days on. */
 export const MoveTestClockInput = z.union([
   z.strictObject({ now: Instant }),
-  z.strictObject({ advance_days: z.int().min(1).max(MAX_DAYS) }),
+  z.strictObject({ advance_days: AdvanceDays }),
 ])
 export type MoveTestClockInput = z.infer<typeof MoveTestClockInput>
 

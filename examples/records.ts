@@ -19,8 +19,6 @@ export interface Records {
   take(changes: Changes): string[]
   /** Keeps a record that was told of, unless what is known of it is as new. */
   put(resource: Resource, record: Shown): void
-  /** Forgets all, to begin anew. */
-  clear(): void
 }
 
 const TABLES = `
@@ -52,6 +50,7 @@ export function openRecords(file: string): Records {
   database.exec('pragma journal_mode = wal; pragma synchronous = full;')
   database.exec(TABLES)
   const put = database.prepare(PUT)
+  const empty = database.prepare('update records set data = null where resource = ?')
   const keep = database.prepare('insert or replace into position values (1, ?)')
 
   /** What is listed holds also against what was told in the same millisecond. */
@@ -67,12 +66,13 @@ export function openRecords(file: string): Records {
   return {
     database,
     position: () => (database.prepare('select value from position').get() as { value: string } | undefined)?.value,
-    take: database.transaction(({ resource, records, deleted, position }: Changes) => {
+    take: database.transaction(({ resource, records, deleted, erased, position }: Changes) => {
+      // A test company was emptied: what was known of it is gone.
+      if (erased) empty.run(resource)
       const unknown = [...records, ...deleted].filter((record) => putOne(resource, record, true))
       keep.run(position)
       return unknown.map(({ id }) => `${resource}/${id}`)
     }),
     put: (resource, record) => void putOne(resource, record, false),
-    clear: () => database.exec('begin; delete from records; delete from position; commit'),
   }
 }

@@ -18,6 +18,8 @@ export interface Source {
   readonly record: string | ((today: string) => string)
   /** SQL of what all listed records have in common. */
   readonly where?: string
+  /** Its records stay when a test company is emptied (KIT-36). */
+  readonly outlastsReset?: true
   /** Other tables, of which conditions look at columns only (looking.ts). */
   readonly lookedUp?: readonly string[]
   /** Makes the API's object of a record, where SQL cannot; its instants are on the company's clock then. */

@@ -27,3 +27,24 @@ export async function getTestCompany(
   if (!row) throw new Error(`company ${companyId} is not registered`)
   return { record: row.is_test ? JSON.stringify(testCompany(row, row.now)) : null, revision: row.revision }
 }
+
+/** What a company is of the two, and what belongs to it. */
+export interface TestStanding {
+  readonly is_test: boolean
+  /** Of a real company; null where it has no twin. */
+  readonly twin_id: number | null
+  /** The company's time (UTC). */
+  readonly now: string
+  readonly clock_ahead_ms: number
+  readonly erased_at: string | null
+}
+
+export async function getTestStanding(pool: Pool, companyId: number): Promise<TestStanding | null> {
+  const { rows } = await pool.query<TestStanding>({
+    name: 'get_test_standing',
+    text: `select c.is_test, c.twin_id, ${companysTimeSql('clock_timestamp()')} as now, c.clock_ahead_ms, c.erased_at
+           from companies c where c.company_id = $1`,
+    values: [companyId],
+  })
+  return rows[0] ?? null
+}

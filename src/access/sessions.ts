@@ -47,6 +47,8 @@ export interface PanelSession extends Calendar {
   readonly isTest: boolean
   /** Postgres's clock: UTC, milliseconds, `Z`. */
   readonly now: string
+  /** The company's own time, by which its day is told and what happens is dated; whoever has access has it by everybody's. */
+  readonly companysTime: string
 }
 
 /** What the cookie gets, once. */
@@ -74,7 +76,7 @@ export interface PanelAccess {
   readonly passwordLinks: PasswordLinks
   readonly sessions: Sessions
   /** A key that nobody has seen yet, for an owner to give to an integration. */
-  newKey(): NewKey
+  newKey(isTest: boolean): NewKey
 }
 
 /** What a find selects beside the members of a session that are made from them. */
@@ -82,8 +84,6 @@ interface Found extends Omit<PanelSession, 'sessionHash' | 'csrfToken' | 'today'
   readonly isSeenLate: boolean
   readonly terms: AccessTerms
   readonly move: Move | null
-  /** By which its day is told; whoever has access has it by everybody's. */
-  readonly companysTime: string
 }
 
 /**
@@ -133,7 +133,7 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void, re
       if (!sessionHash) return null
       const session = await look(sessionHash)
       if (!session) return null
-      const { isSeenLate, terms, move: _, companysTime: _time, ...found } = session
+      const { isSeenLate, terms, move: _, ...found } = session
       if (isSeenLate) void note(sessionHash)
       return { sessionHash, csrfToken: csrfTokenOf(token), ...found, isToldPersons: isToldPersons(terms) }
     },

@@ -21,6 +21,7 @@ import {
   ProviderUnavailable,
 } from './provider-port.ts'
 import { giveBack } from './refund-order.ts'
+import { accountAt } from './store-account.ts'
 
 /** Longest and shortest time between two looks for what is due. */
 const SLOWEST_MS = 30_000
@@ -123,7 +124,7 @@ async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: Sw
   const store = await findStore(pool, vault, storeAlias)
   if (!store) throw new Error(`order ${orderId} is of a store that is not there`)
   const { sandbox } = store
-  const account = { accessToken: store.accessToken ?? '', sandbox }
+  const account = accountAt(store)
   for (const refund of claim.refunds.filter(({ status }) => status === 'pending'))
     await giveBack({ writer, provider }, { acting: asSystem(companyId), orderId, account, isFirst: false }, refund)
   let applied = 0

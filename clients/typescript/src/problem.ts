@@ -6,7 +6,7 @@ export class TillbookError extends Error {
   readonly status: number
   /** As in the contract: `rate_limited`, `insufficient_scope` …; `unknown` where the answer is not the service's. */
   readonly code: string
-  /** What the code tells beyond its name: `conflicting_id`, `fields` … */
+  /** What the code tells beyond its name, as the contract has it: `conflicting_id`, `fields` … */
   readonly details: Readonly<Record<string, unknown>>
   readonly requestId: string | null
 

@@ -36,6 +36,9 @@ export const FLASHES = {
   'esquecimento-marcado': 'O que podia ser esquecido já foi; o resto, no dia marcado.',
   'loja-ligada': 'Loja ligada.',
   'loja-desligada': 'Loja desligada.',
+  'empresa-de-teste': 'A empresa de teste está pronta: escolha-a para abri-la.',
+  relogio: 'Relógio da empresa de teste adiantado.',
+  esvaziada: 'Empresa de teste esvaziada.',
   saiu: 'Você saiu do painel.',
   entre: 'Entre para continuar.',
 } as const
