@@ -125,6 +125,30 @@ describe('the examples', () => {
     expect(await mirror.ended()).to.equal(0)
   })
 
+  it('mirror: forgets who is forgotten beside sales too, and what a test company was emptied of [KIT-2]', () => {
+    const { database, take, position } = openRecords(':memory:')
+    const shown = { updated_at: '2026-11-21T09:00:00-03:00', deleted: [] }
+    const told = (resource: string, record: object, more = {}) =>
+      take({ resource, records: [{ id: 7, ...shown, ...record }], deleted: [], position: resource, ...more } as never)
+    const all = () =>
+      database
+        .prepare("select resource || ' ' || coalesce(data->>'name', data->'customer'->>'name', '-') as it from records")
+        .all()
+    told('/customers', { name: 'Maria' })
+    told('/sales', { customer: { id: 7, name: 'Maria' } })
+    expect(all()).to.deep.equal([{ it: '/customers Maria' }, { it: '/sales Maria' }])
+    told('/customers', { name: null, forgotten_at: '2026-11-22T09:00:00-03:00' })
+    expect(all()).to.deep.equal([{ it: '/customers -' }, { it: '/sales -' }])
+    expect(position()).to.equal('/customers')
+    told('/customers', { id: 8, name: 'José' }, { erased: true })
+    const left = database.prepare('select resource, id from records where data is not null').all()
+    expect(left.map((row) => Object.values(row as object))).to.deep.equal([
+      ['/customers', 8],
+      ['/sales', 7],
+    ])
+    database.close()
+  })
+
   it('import-catalog: writes a spreadsheet, tells the lines that are refused, and doubles nothing [KIT-2]', async () => {
     const lines = [
       'external_id;name;price;stock;category',

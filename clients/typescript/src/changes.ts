@@ -55,7 +55,7 @@ export interface PositionStore {
 
 export interface ChangesOptions {
   /** An instant (ISO 8601), or a `position` of before; without either all that there is comes first. */
-  readonly since?: string
+  readonly since?: string | undefined
   /**
    * Asked for the position at the beginning, and given each one when its batch has been dealt with. A crash in between repeats
    * that batch: whoever may not see it twice keeps `position` with the data instead.

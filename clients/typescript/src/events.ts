@@ -7,7 +7,7 @@ export type LedgerEvent = components['schemas']['LedgerEvent']
 
 export interface EventsOptions {
   /** Events behind this revision; without it all that there are come first. */
-  readonly after?: number
+  readonly after?: number | undefined
   /** Types of events, all where it is not given. */
   readonly types?: readonly string[]
   readonly signal?: AbortSignal

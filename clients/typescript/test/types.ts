@@ -7,6 +7,8 @@ const client = createClient({ baseUrl: 'http://localhost', key: 'tb_live_x' })
 export async function typedCalls(): Promise<void> {
   const input: Schema<'SaleInput'> = { items: [{ catalog_item_id: 1, quantity: '2' }], payments: [] }
   const { data, error } = await client.POST('/sales', { body: input })
+  // What has a default need not be given.
+  ;({ name: 'Café', price: '18.90' }) satisfies Schema<'CatalogItemInput'>
   // Money is text.
   if (data) data.data.total satisfies string
   // The codes that this operation refuses with, and no others.
