@@ -49,7 +49,7 @@ const endsKeys = (subject: string, { keyId }: Caller): boolean =>
 
 const StreamQuery = z.strictObject({
   after: QueryRevision.optional(),
-  since: QueryInstant.optional(),
+  since: QueryInstant.optional().meta({ description: 'Começa no primeiro evento registrado desde este momento.' }),
   types: EventTypeList.optional(),
   opened: z.enum(['true', 'false']).optional(),
   messages: z.enum(['true', 'false']).optional(),
