@@ -1,7 +1,7 @@
 import { inZone } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
-import type { Origin } from '#ledger/envelope.ts'
+import { type Channel, channelOf } from '#ledger/envelope.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyOf, timezoneOf } from './companies.ts'
@@ -31,7 +31,7 @@ export type SaleObject = Omit<Completed, 'items' | 'test'> & {
   /** The till's own identifier; null where no till uploaded it. */
   offline_id: string | null
   status: 'completed' | 'cancelled'
-  origin: Origin
+  origin: Channel
   /** The discount of an item is in its total already. */
   items: (Omit<Completed['items'][number], 'moves_stock'> & { discount: string })[]
   /** Taken off at the end: the total is the subtotal less it, with the delivery fee. */
@@ -52,7 +52,7 @@ export interface SaleRow extends Changed {
   /** A cancelled sale keeps its external id. */
   external_id: string | null
   status: SaleObject['status']
-  origin: Origin
+  origin: Channel
   customer_id: number | null
   sold_at: string
   total_cents: number
@@ -121,7 +121,7 @@ function saleObject({ origin, recorded_at, data }: Recorded, made: Made, zone: s
     external_id: made.external_id,
     offline_id: made.offline_id,
     status: 'completed',
-    origin,
+    origin: channelOf(origin),
     customer: made.customer,
     sold_at: inZone(data.sold_at, zone),
     items: data.items.map(({ moves_stock: _, ...item }) =>

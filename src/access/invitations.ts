@@ -88,7 +88,7 @@ export function createInvitations(options: InvitationOptions): Invitations {
       }
       const token_hash = TOKENS.hashOf(token) as Buffer
       const input = { id: invitation.userId, token_hash }
-      const joined = await runAs(writer, asUser(invitation, requestId), acceptInvitation, input)
+      const joined = await runAs(writer, asUser(invitation, 'panel', requestId), acceptInvitation, input)
       return { kind: isRefusal(joined) ? 'over' : 'joined' }
     },
   }

@@ -178,7 +178,7 @@ export async function changeOwnPassword(
 ): Promise<PasswordOutcome> {
   const confirmed = await login.confirm({ email, password: current }, { address, isInside: true })
   if (confirmed.kind !== 'right') return confirmed
-  const changed = await runAs(writer, asUser({ companyId, userId }, requestId), changePassword, {
+  const changed = await runAs(writer, asUser({ companyId, userId }, 'panel', requestId), changePassword, {
     id: userId,
     password_hash: await hashPassword(next),
     verified_hash: confirmed.person.password_hash,

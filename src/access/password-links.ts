@@ -65,7 +65,7 @@ export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks
       const [membership] = rows[0] ? await login.membershipsOf(rows[0].email) : []
       if (!membership) return false
       const { holder } = membership
-      const changed = await runAs(writer, asUser(holder, requestId), changePassword, {
+      const changed = await runAs(writer, asUser(holder, 'panel', requestId), changePassword, {
         id: holder.userId,
         password_hash: await hashPassword(password),
       })

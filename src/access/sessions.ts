@@ -148,7 +148,7 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void, re
 }
 
 /** Made from the session's token, which nobody else has: a page of another site cannot know it. */
-const csrfTokenOf = (token: string): string => createHmac('sha256', token).update(CSRF_LABEL).digest('base64url')
+export const csrfTokenOf = (token: string): string => createHmac('sha256', token).update(CSRF_LABEL).digest('base64url')
 
 /** Whether what a form sent is the session's own token; the time taken does not tell how much of it fits. */
 export function csrfMatches({ csrfToken }: Pick<PanelSession, 'csrfToken'>, given: unknown): boolean {

@@ -4,8 +4,13 @@ import canonicalizeModule from 'canonicalize'
 // The package is CommonJS whose types speak of a default export.
 const canonicalize = canonicalizeModule as unknown as (value: unknown) => string | undefined
 
-/** Who may cause an event: the integration API, the counter (tills and the panel), or the service itself. */
-export type Origin = 'api' | 'pdv' | 'system'
+/** What may cause an event: the integration API, a till, the panel, or the service itself. Until 2026-11 the panel was `pdv` too. */
+export type Origin = 'api' | 'pdv' | 'panel' | 'system'
+
+/** The same as records and messages to webhooks name it: till and panel are one counter (PANEL-110). */
+export type Channel = Exclude<Origin, 'panel'>
+
+export const channelOf = (origin: Origin): Channel => (origin === 'panel' ? 'pdv' : origin)
 
 /** What a command decides: a fact that the ledger does not hold yet. */
 export interface NewEvent {

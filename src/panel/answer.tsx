@@ -1,8 +1,11 @@
 import type { Response } from 'express'
 import { type Problem, statusOf } from '#http/problems.ts'
+import type { Waiting } from '#queries/waiting.ts'
+import { forgetDone, noteDone } from './cookies.ts'
 import { panelDocument, plainDocument } from './layout.tsx'
 import { link } from './link.ts'
 import type { Page, Section, Visit } from './route.ts'
+import type { FlashCode } from './words/flashes.ts'
 import { problemMessage, problemTitle } from './words/problems.ts'
 
 /** The entry of the menu that a page belongs to, and the context of its request. */
@@ -10,13 +13,16 @@ export interface Place {
   /** Null where there is no such page. */
   readonly section: Section | null
   readonly visit: Visit
+  /** Null on pages of errors, and where only a part of the page is asked for. */
+  readonly waiting?: Waiting | null
 }
 
-export function sendPage(response: Response, page: Page, { section, visit }: Place): void {
+export function sendPage(response: Response, page: Page, { section, visit, waiting = null }: Place): void {
+  if (visit.flash) forgetDone(response)
   response
     .status(page.status ?? 200)
     .type('html')
-    .send(panelDocument(page, section, visit))
+    .send(panelDocument(page, { section, visit, waiting }))
 }
 
 export function sendPlainPage(response: Response, page: Page): void {
@@ -26,9 +32,10 @@ export function sendPlainPage(response: Response, page: Page): void {
     .send(plainDocument(page))
 }
 
-/** 303: the browser continues with GET, so that going back or reloading sends no form again. */
-export function sendRedirect(response: Response, to: string): void {
-  response.redirect(303, to)
+/** 303: the browser continues with GET, so that going back or reloading sends no form again. The page there says what was `done`. */
+export function sendRedirect(response: Response, to: string, done?: FlashCode): void {
+  if (done) noteDone(response, done)
+  response.redirect(303, done ? `${to}${to.includes('?') ? '&' : '?'}feito=${done}` : to)
 }
 
 /** A problem as a page, within the panel for whoever is logged in. */

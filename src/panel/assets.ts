@@ -10,8 +10,9 @@ const assets = assetsBelow(`${PANEL}/assets`, {
   'panel.css': { file: own('src/panel/static/panel.css'), type: 'text/css; charset=utf-8' },
   'panel.js': { file: own('src/panel/static/panel.js'), type: 'text/javascript; charset=utf-8' },
   'icon.svg': ICON,
+  'icons.svg': { file: own('src/panel/static/icons.svg'), type: 'image/svg+xml' },
   'htmx.js': { file: require.resolve('htmx.org/dist/htmx.min.js'), type: 'text/javascript; charset=utf-8' },
-  'sse.js': { file: require.resolve('htmx-ext-sse/dist/sse.min.js'), type: 'text/javascript; charset=utf-8' },
+  'live-worker.js': { file: own('src/panel/static/live-worker.js'), type: 'text/javascript; charset=utf-8' },
 })
 
 export const asset = assets.address

@@ -4,34 +4,12 @@ import { WITHHELD } from '#domain/personal-data.ts'
 import { asset } from './assets.ts'
 import { dateTimeSeconds } from './format.ts'
 import { link } from './link.ts'
-import { mayOpen } from './rights.ts'
-import type { Access, Page, Section, Visit } from './route.ts'
+import { Bar, Menu, type MenuProps } from './menu.tsx'
+import type { Page, Visit } from './route.ts'
+import { Head } from './ui/head.tsx'
+import { Icon } from './ui/icon.tsx'
 import { Reaching } from './ui/reaching.ts'
 import { FLASHES } from './words/flashes.ts'
-
-interface MenuEntry {
-  readonly section: Section
-  readonly label: string
-  /** Below the panel. */
-  readonly path: string
-  readonly access?: Access
-}
-
-/** The menu, in order. What somebody cannot reach is not shown. */
-const MENU: readonly MenuEntry[] = [
-  { section: 'start', label: 'Início', path: '/' },
-  { section: 'sales', label: 'Vendas', path: '/vendas' },
-  { section: 'catalog', label: 'Catálogo', path: '/catalogo' },
-  { section: 'customers', label: 'Clientes', path: '/clientes' },
-  { section: 'suppliers', label: 'Fornecedores', path: '/fornecedores' },
-  { section: 'receivables', label: 'Contas a receber', path: '/contas-a-receber' },
-  { section: 'payables', label: 'Contas a pagar', path: '/contas-a-pagar' },
-  { section: 'tills', label: 'Caixas', path: '/caixas' },
-  { section: 'store', label: 'Loja online', path: '/loja' },
-  { section: 'integrations', label: 'Integrações', path: '/integracoes', access: 'owner' },
-  { section: 'audit', label: 'Auditoria', path: '/auditoria', access: 'owner' },
-  { section: 'settings', label: 'Configurações', path: '/configuracoes', access: 'owner' },
-]
 
 /**
  * htmx may neither evaluate text (`hx-on`, `js:`, filters of `hx-trigger`) nor add styles nor call elsewhere: the policy of
@@ -64,7 +42,6 @@ const Document = ({ title, children }: DocumentProps) => (
       <link rel="stylesheet" href={asset('base.css')} />
       <link rel="stylesheet" href={asset('panel.css')} />
       <script src={asset('htmx.js')} defer />
-      <script src={asset('sse.js')} defer />
       <script src={asset('panel.js')} defer />
     </head>
     {children}
@@ -81,7 +58,10 @@ export const plainDocument = ({ title, body }: Page): string =>
     title,
     <body class="plain">
       <main id="conteudo">
-        <p class="brand">Tillbook</p>
+        <p class="brand">
+          <Icon name="brand" />
+          Tillbook
+        </p>
         <h1>{title}</h1>
         {body}
       </main>
@@ -89,21 +69,22 @@ export const plainDocument = ({ title, body }: Page): string =>
   )
 
 /** A page of the panel: menu, who is logged in, what was just done, and whether it shows the past. */
-export const panelDocument = ({ title, body }: Page, section: Section | null, visit: Visit): string =>
+export const panelDocument = (page: Page, { visit, ...menu }: MenuProps): string =>
   document(
-    title,
+    page.title,
     <body>
       <a class="skip" href="#conteudo">
         Ir para o conteúdo
       </a>
       <header class="top">
         <a class="brand" href={link('/')}>
-          Tillbook
+          <Icon name="brand" />
+          <span>Tillbook</span>
         </a>
         <span class="company">{visit.session.companyName}</span>
         <UserMenu visit={visit} />
       </header>
-      <Menu section={section} visit={visit} />
+      <Menu {...menu} visit={visit} />
       <main id="conteudo" tabIndex={-1}>
         {visit.flash && (
           <p class="notice" role="status">
@@ -114,35 +95,26 @@ export const panelDocument = ({ title, body }: Page, section: Section | null, vi
         <TestBar visit={visit} />
         <Past visit={visit} />
         <Withheld visit={visit} />
-        <h1>{title}</h1>
-        <Reaching.Provider value={visit.reaches}>{body}</Reaching.Provider>
+        <Reaching.Provider value={visit.reaches}>
+          <Head page={page} visit={visit} />
+          {page.body}
+        </Reaching.Provider>
       </main>
+      <Bar {...menu} visit={visit} />
     </body>,
   )
 
-const Menu = ({ section, visit }: { readonly section: Section | null; readonly visit: Visit }) => (
-  <nav class="menu" aria-label="Menu">
-    <ul>
-      {MENU.filter(({ access }) => mayOpen(visit.session.role, { ...(access && { access }), changes: false })).map(
-        (entry) => (
-          <li key={entry.section}>
-            <a href={link(entry.path)} aria-current={entry.section === section ? 'page' : undefined}>
-              {entry.label}
-            </a>
-          </li>
-        ),
-      )}
-    </ul>
-  </nav>
-)
-
 const UserMenu = ({ visit: { session } }: { readonly visit: Visit }) => (
   <div class="user">
-    <a href={link('/conta')}>{session.userName}</a>
+    <a class="account" href={link('/conta')}>
+      <Icon name="user" />
+      <span>{session.userName}</span>
+    </a>
     <form method="post" action={link('/sair')}>
       <input type="hidden" name="_csrf" value={session.csrfToken} />
       <button type="submit" class="quiet">
-        Sair
+        <Icon name="exit" />
+        <span>Sair</span>
       </button>
     </form>
   </div>
@@ -186,11 +158,11 @@ const Past = ({ visit }: { readonly visit: Visit }) => {
   const { moment, timezone } = visit.readModel
   if (!moment) return null
   const when =
-    'time' in moment.at ? `em ${dateTimeSeconds(moment.at.time, timezone)}` : `na revisão ${moment.at.revision}`
+    'time' in moment.at ? `em ${dateTimeSeconds(moment.at.time, timezone)}` : `na alteração nº ${moment.at.revision}`
   const { em: _, ...query } = visit.query
   return (
     <p class="past" role="note">
-      <strong>Como era {when}</strong> (último evento de então: revisão {moment.revision}).{' '}
+      <strong>Como era {when}</strong> (última alteração de então: nº {moment.revision}).{' '}
       <a href={link(visit.path, query)}>Voltar ao presente</a>
     </p>
   )

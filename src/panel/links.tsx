@@ -46,7 +46,7 @@ export function linkRoutes({ panel, addresses }: PanelContext, readForm: Request
     if (outcome.kind === 'wrong')
       return showInvitation(response, code, 'A senha não é a que você já tem neste e-mail.', 401)
     if (outcome.kind === 'limited') throw limited(outcome)
-    sendRedirect(response, link('/entrar', { feito: 'convite-aceito' }))
+    sendRedirect(response, link('/entrar'), 'convite-aceito')
   }
 
   at('/convite')
@@ -60,7 +60,7 @@ export function linkRoutes({ panel, addresses }: PanelContext, readForm: Request
       if (counted.limited) throw limited(counted)
       const email = Email.safeParse(textOf(formOf(request), 'email'))
       if (email.success) passwordLinks.ask(email.data)
-      sendRedirect(response, link('/entrar', { feito: 'link-enviado' }))
+      sendRedirect(response, link('/entrar'), 'link-enviado')
     })
     .all(onlyBy('GET, HEAD, POST'))
   at('/nova-senha')
@@ -70,7 +70,7 @@ export function linkRoutes({ panel, addresses }: PanelContext, readForm: Request
       if (problem) return sendNewPassword(response, code, problem)
       const isSet = await passwordLinks.use(code, password, response.locals.requestId as string)
       if (!isSet) return sendOver(response, 'Este endereço não vale mais. Peça outro em "Esqueci a senha".')
-      sendRedirect(response, link('/entrar', { feito: 'senha-trocada' }))
+      sendRedirect(response, link('/entrar'), 'senha-trocada')
     })
     .all(onlyBy('GET, HEAD, POST'))
   return router

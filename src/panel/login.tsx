@@ -1,8 +1,10 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import type { LoginFailure } from '#access/login.ts'
+import { csrfTokenOf } from '#access/sessions.ts'
 import { Email } from '#domain/text.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { sendPlainPage, sendRedirect } from './answer.tsx'
+import { doneBefore, forgetDone } from './cookies.ts'
 import { textOf } from './forms/form.ts'
 import { onlyBy } from './guard.ts'
 import { link, PANEL } from './link.ts'
@@ -15,9 +17,12 @@ import {
   setDeviceCookie,
   setSessionCookie,
 } from './session.ts'
+import { AGAIN, decodeTyped, type Typed, whoseOf } from './typed.ts'
 import { Alert } from './ui/parts.tsx'
 import { formOf } from './visit.ts'
-import { FLASHES, flashOf } from './words/flashes.ts'
+import { FLASHES } from './words/flashes.ts'
+
+const TYPED = 'digitado'
 
 /** Logging in and out of the panel. */
 export function loginRoutes(context: PanelContext, readForm: RequestHandler): Router {
@@ -25,27 +30,33 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
   const router = express.Router({ caseSensitive: true })
   const enter = router.route('/entrar').all(routed(`${PANEL}/entrar`))
   enter.get((request, response) => {
-    const flash = flashOf(String(request.query.feito ?? ''))
-    sendLogin(response, { email: '', next: String(request.query.para ?? ''), flash: flash && FLASHES[flash] })
+    const done = doneBefore(request, request.query.feito)
+    if (done) forgetDone(response)
+    sendLogin(response, { email: '', next: String(request.query.para ?? ''), flash: done && FLASHES[done] })
   })
   enter.post(readForm, async (request, response) => {
     const form = formOf(request)
-    const [typed, password, next] = [textOf(form, 'email'), textOf(form, 'password'), textOf(form, 'para')]
-    const email = Email.safeParse(typed)
+    const [address, password, next] = [textOf(form, 'email'), textOf(form, 'password'), textOf(form, 'para')]
+    const page = { email: address, next, typed: textOf(form, TYPED) }
+    const email = Email.safeParse(address)
     // What is no e-mail address belongs to nobody.
     const from = { address: request.ip ?? '', keeps: 'cookie', kept: deviceCookie(request) } as const
     const outcome = email.success ? await login.logIn({ email: email.data, password }, from) : WRONG
-    if (outcome.kind !== 'loggedIn') return sendRefused(response, outcome, { email: typed, next })
+    if (outcome.kind !== 'loggedIn') return sendRefused(response, outcome, page)
     const { memberships, device } = outcome
-    const [first] = memberships
+    // What was typed is for whoever typed it, in that company.
+    const kept = decodeTyped(page.typed)
+    const author = kept && memberships.find(({ holder }) => whoseOf(holder) === kept.whose)
+    const first = author ?? memberships[0]
     const refused = first ? await login.admit(first) : WRONG
-    if (!first || refused) return sendRefused(response, refused ?? WRONG, { email: typed, next })
+    if (!first || refused) return sendRefused(response, refused ?? WRONG, page)
     const before = await sessionOf(context, request)
     const { token, expiresAt } = await sessions.issue(first.holder)
     // The browser forgets the session before: nobody could end it any more.
     if (before) await sessions.revoke(before)
     setSessionCookie(request, response, token, expiresAt)
     setDeviceCookie(request, response, device)
+    if (kept && author) return sendTyped(response, kept, csrfTokenOf(token))
     // Whoever belongs to several companies says first which one it is about.
     sendRedirect(response, memberships.length > 1 ? link('/empresas') : (ownPage(next) ?? link('/')))
   })
@@ -63,7 +74,7 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
       await sessions.revoke(session)
     }
     clearSessionCookie(request, response)
-    sendRedirect(response, link('/entrar', { feito: 'saiu' }))
+    sendRedirect(response, link('/entrar'), 'saiu')
   }
   return router
 }
@@ -78,20 +89,26 @@ const ownPage = (path: string): string | null =>
     ? path
     : null
 
-function sendRefused(response: Response, failure: LoginFailure, typed: Pick<LoginPage, 'email' | 'next'>): void {
+function sendRefused(
+  response: Response,
+  failure: LoginFailure,
+  page: Pick<LoginPage, 'email' | 'next' | 'typed'>,
+): void {
   if (failure.kind === 'limited') response.setHeader('Retry-After', failure.retryAfter)
   const [status, problem] = failure.kind === 'wrong' ? [401, WRONG.message] : [429, tooMany(failure.retryAfter)]
-  sendLogin(response, { ...typed, problem }, status as number)
+  sendLogin(response, { ...page, problem }, status as number)
 }
 
 interface LoginPage {
   readonly email: string
   readonly next: string
+  /** A form that came when the session had ended (typed.ts). */
+  readonly typed?: string
   readonly flash?: string | null
   readonly problem?: string
 }
 
-function sendLogin(response: Response, { email, next, flash, problem }: LoginPage, status = 200): void {
+export function sendLogin(response: Response, { email, next, typed, flash, problem }: LoginPage, status = 200): void {
   const body = (
     <form method="post" action={link('/entrar')} class="form">
       {flash && (
@@ -101,6 +118,7 @@ function sendLogin(response: Response, { email, next, flash, problem }: LoginPag
       )}
       {problem && <Alert>{problem}</Alert>}
       <input type="hidden" name="para" value={next} />
+      {typed && <input type="hidden" name={TYPED} value={typed} />}
       <div class="field w12">
         <label for="email">E-mail</label>
         <input id="email" name="email" type="email" autocomplete="username" required value={email} />
@@ -118,4 +136,24 @@ function sendLogin(response: Response, { email, next, flash, problem }: LoginPag
     </form>
   )
   sendPlainPage(response, { title: 'Entrar', status, body })
+}
+
+/** Sends what was typed back to its form, which shows it and does nothing. Scripts do so at once. */
+function sendTyped(response: Response, { path, form }: Typed, csrfToken: string): void {
+  const body = (
+    <form method="post" action={link(path)} class="form" data-sent>
+      <p>O que você digitou está guardado nesta página.</p>
+      <input type="hidden" name="_csrf" value={csrfToken} />
+      <input type="hidden" name={AGAIN} value="1" />
+      {Object.entries(form).flatMap(([name, value]) =>
+        [value].flat().map((text, at) => <input key={`${name} ${at}`} type="hidden" name={name} value={text} />),
+      )}
+      <div class="actions">
+        <button type="submit" class="main">
+          Voltar ao formulário
+        </button>
+      </div>
+    </form>
+  )
+  sendPlainPage(response, { title: 'Você entrou', body })
 }

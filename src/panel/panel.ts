@@ -6,9 +6,12 @@ import { interfaceProblems } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { type Params, placeOf } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
+import { countWaiting, type Waiting } from '#queries/waiting.ts'
 import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
 import { PACK_DOWNLOAD, packDownload } from './audit-pack/download.ts'
+import { toLogin } from './ended-session.ts'
+import { textOf } from './forms/form.ts'
 import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import { linkRoutes } from './links.tsx'
@@ -20,6 +23,7 @@ import { changesRecords, mayOpen, reachOf } from './rights.ts'
 import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
+import { AGAIN } from './typed.ts'
 import { atMoment, formOf, submissionOf, wherever } from './visit.ts'
 
 /** Bytes and fields. */
@@ -33,6 +37,9 @@ const FORM_LIMITS: FormLimits = { limit: 400_000, parameterLimit: 1_000 }
 
 /** Of a login, which anybody may send. */
 const LOGIN_LIMITS: FormLimits = { limit: 16_384, parameterLimit: 20 }
+
+/** Of a form whose session has ended, which the login keeps. */
+const ENDED_LIMITS: FormLimits = { limit: 16_384, parameterLimit: 300 }
 
 const FORM_TYPE = 'application/x-www-form-urlencoded'
 
@@ -58,10 +65,12 @@ export function panel(context: PanelContext): Router {
   router.use(pagePolicy, requireHttps(limitAnonymousBy(context.addresses)), requireOwnSite)
   const readStrangersForm = formParser(roomOfStrangers(context.strangers.panelLogins), LOGIN_LIMITS)
   router.use(loginRoutes(context, readStrangersForm), linkRoutes(context, readStrangersForm))
+  const readEndedForm = formParser(roomOfStrangers(context.strangers.panelLogins), ENDED_LIMITS)
+  const login = toLogin(PANEL_ROUTES, ENDED_LIMITS.limit, readEndedForm)
   router.use(
-    requireSession(context, reachOf(PANEL_ROUTES)),
+    requireSession(context, reachOf(PANEL_ROUTES), login),
     formParser(roomOfCompany(context.bodies), FORM_LIMITS),
-    requireSessionStill(context),
+    requireSessionStill(context, login),
   )
   router
     .route(LIVE_PATH)
@@ -110,12 +119,16 @@ function handlerOf(route: PanelRoute): RequestHandler {
     requireText(visit.query)
     if ('submit' in route) return submit(route, place, request, response)
     const read = route.asOf || route.fromStandby ? wherever(visit) : visit
-    const shown = route.asOf
-      ? await atMoment(read, (then) => showAt(route, then), goneFrom(response))
-      : await showAt(route, read)
-    answer(response, shown.page, { ...place, visit: shown.visit })
+    const [shown, waiting] = await Promise.all([
+      route.asOf ? atMoment(read, (then) => showAt(route, then), goneFrom(response)) : showAt(route, read),
+      request.get('hx-request') === 'true' ? null : waitingIn(visit),
+    ])
+    answer(response, shown.page, { ...place, visit: shown.visit, waiting })
   }
 }
+
+const waitingIn = ({ context, session }: Visit): Promise<Waiting> =>
+  countWaiting(context.poolOf(session.companyId), session.companyId, session.today)
 
 /** @throws Problem where the role of whoever asks is not let in. */
 function requireRight(route: PanelRoute, { session: { role } }: Visit): void {
@@ -140,14 +153,21 @@ async function submit(route: FormRoute, place: Place, request: Request, response
   const form = formOf(request)
   requireCsrf(place.visit.session, form)
   const sender = { requestId: response.locals.requestId as string, address: request.ip ?? '' }
-  const result = await route.submit(submissionOf(place.visit, form, sender))
+  const submission = submissionOf(place.visit, form, sender)
+  if (textOf(form, AGAIN) !== '' && route.refill) {
+    const visit: Visit = { ...place.visit, flash: 'de-volta' }
+    const [page, waiting] = await Promise.all([route.refill(submission), waitingIn(visit)])
+    return answer(response, page, { ...place, visit, waiting })
+  }
+  const result = await route.submit(submission)
+  const waiting = result && 'body' in result ? await waitingIn(place.visit) : null
   if (result && 'issued' in result && result.issued)
     setSessionCookie(request, response, result.issued.token, result.issued.expiresAt)
-  answer(response, result, place)
+  answer(response, result, { ...place, waiting })
 }
 
 function answer(response: Response, result: Page | Redirect | null, place: Place): void {
   if (result === null) throw new Problem('not_found')
-  if ('to' in result) sendRedirect(response, link(result.to, { ...result.parameters, feito: result.flash }))
+  if ('to' in result) sendRedirect(response, link(result.to, result.parameters), result.flash)
   else sendPage(response, result, place)
 }

@@ -14,8 +14,10 @@ export function mayOpen(
   return (access !== 'owner' || rights.seesAll) && (!changes || rights.changes)
 }
 
-/** Where users of a role get on with these routes; an address that is none of theirs is nobody's to refuse. */
-export function reachOf(routes: readonly PanelRoute[]): (role: Role) => Reach {
+/** Which of these routes answers a method at a path below the panel. */
+export function routeAt(
+  routes: readonly PanelRoute[],
+): (method: 'GET' | 'POST', path: string) => PanelRoute | undefined {
   const places = [...routes]
     .sort((a, b) => (placeOf(a.path) < placeOf(b.path) ? -1 : 1))
     .map((route) => ({
@@ -23,8 +25,14 @@ export function reachOf(routes: readonly PanelRoute[]): (role: Role) => Reach {
       method: 'show' in route ? 'GET' : 'POST',
       pattern: new RegExp(`^${route.path.replace(/:\w+/g, '[^/]+')}$`),
     }))
+  return (method, path) => places.find((place) => place.method === method && place.pattern.test(path))?.route
+}
+
+/** Where users of a role get on with these routes; an address that is none of theirs is nobody's to refuse. */
+export function reachOf(routes: readonly PanelRoute[]): (role: Role) => Reach {
+  const find = routeAt(routes)
   return (role) => (method, path) => {
-    const found = places.find((place) => place.method === method && place.pattern.test(path))
-    return !found || mayOpen(role, { ...found.route, changes: changesRecords(found.route) })
+    const route = find(method, path)
+    return !route || mayOpen(role, { ...route, changes: changesRecords(route) })
   }
 }

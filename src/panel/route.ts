@@ -132,9 +132,27 @@ export interface Submission extends Visit {
   idempotency(): { readonly key: string; readonly requestHash: string }
 }
 
+/** A link, or with `values` a form of one button. Nothing for whoever may not go there. */
+export interface PageAction {
+  readonly label: string
+  /** Below the panel. */
+  readonly to: string
+  readonly parameters?: Readonly<Record<string, string | number | null | undefined>>
+  /** It is sent at once, with these fields. */
+  readonly values?: Readonly<Record<string, string>>
+}
+
 export interface Page {
   readonly title: string
   readonly body: ComponentChildren
+  /** Where it belongs, above the title: the list of a record, the record of a form. */
+  readonly parent?: { readonly label: string; readonly to: string }
+  /** Below the title: the state of a record, whose it is, since when. */
+  readonly lead?: ComponentChildren
+  /** What most come for, apart from what else can be done, apart from what is dangerous. */
+  readonly main?: PageAction | null | false
+  readonly more?: readonly (PageAction | null | false)[]
+  readonly dangers?: readonly (PageAction | null | false)[]
   /** 200 by default; 422 or 409 for a form that has to be corrected. */
   readonly status?: number
 }
@@ -169,6 +187,8 @@ export interface PageRoute extends Common {
 /** Redirects after what was done, or shows the form again with what has to be corrected. */
 export interface FormRoute extends Common {
   submit(submission: Submission): Promise<Page | Redirect | null>
+  /** Shows the form as it was sent, and does nothing: somebody had to log in again meanwhile (PANEL-105). */
+  refill?(submission: Submission): Promise<Page | null>
 }
 
 export type PanelRoute = PageRoute | FormRoute

@@ -11,9 +11,9 @@ import { AS_OF_NOW } from '#ledger/standby/reads.ts'
 import { asUser, runCommand } from '#ledger/write/run.ts'
 import { liveUser } from '#projections/users.ts'
 import { withholding } from '#queries/withheld.ts'
+import { doneBefore } from './cookies.ts'
 import { type FormBody, formBody, textOf } from './forms/form.ts'
 import type { PanelContext, Reach, Submission, Visit } from './route.ts'
-import { flashOf } from './words/flashes.ts'
 
 /** The context of a request, on the read model of now. The router fills in `params` once a route has matched. */
 export function visitOf(context: PanelContext, session: PanelSession, reaches: Reach, request: Request): Visit {
@@ -27,7 +27,7 @@ export function visitOf(context: PanelContext, session: PanelSession, reaches: R
     params: {},
     query,
     path: request.path,
-    flash: flashOf(feito),
+    flash: doneBefore(request, feito),
     reaches,
   }
 }
@@ -53,7 +53,7 @@ const KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 type Sender = Pick<Submission, 'requestId' | 'address'>
 
-/** The context of a request with a form. Its commands are the user's own, with the point of sale as their origin. */
+/** The context of a request with a form. Its commands are the user's own, with the panel as their origin. */
 export function submissionOf(visit: Visit, form: FormBody, { requestId, address }: Sender): Submission {
   const { _csrf, ...content } = form
   const key = textOf(form, '_key')
@@ -62,7 +62,7 @@ export function submissionOf(visit: Visit, form: FormBody, { requestId, address 
   const requestHash = createHmac('sha256', visit.session.csrfToken)
     .update(JSON.stringify([visit.path, content]))
     .digest('hex')
-  const acting = { ...asUser(visit.session, requestId), guard: liveUser(visit.session) }
+  const acting = { ...asUser(visit.session, 'panel', requestId), guard: liveUser(visit.session) }
   let asked = 0
   const idempotency = () => ({ key: `painel:${key}:${asked++}`, requestHash })
   return {
@@ -89,7 +89,9 @@ export async function atMoment<T>(visit: Visit, show: (visit: Visit) => Promise<
   if (!asked) return show(visit)
   const at = momentOf(asked, visit.readModel.timezone)
   if (!at)
-    throw new Problem('validation_failed', { fields: { em: ['não é uma data com hora, nem uma revisão do livro'] } })
+    throw new Problem('validation_failed', {
+      fields: { em: ['não é uma data com hora, nem o número de uma alteração'] },
+    })
   const { companyId } = visit.session
   const showThen = async ({ pool, calendar, revision }: CompanyAsOf) => ({
     of: await show({

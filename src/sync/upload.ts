@@ -60,7 +60,7 @@ const RESULTS: Reply = {
 }
 
 async function record(writer: Writer, upload: Upload, session: SyncSession, response: Response): Promise<SaleResult[]> {
-  const acting = { ...asUser(session, response.locals.requestId as string), guard: liveUser(session) }
+  const acting = { ...asUser(session, 'pdv', response.locals.requestId as string), guard: liveUser(session) }
   const done: CommandResult[] = []
   for (const invocations of portionsOf(upload)) {
     // Nobody waits for the rest: a till that has gone sends it again.

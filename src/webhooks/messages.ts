@@ -1,6 +1,6 @@
 import { inZone } from '#domain/instant.ts'
 import type { WebhookEvent } from '#events/webhooks.ts'
-import type { Envelope } from '#ledger/envelope.ts'
+import { channelOf, type Envelope } from '#ledger/envelope.ts'
 import { type ReadModel, viewOf } from '#ledger/projection.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
@@ -15,7 +15,7 @@ export interface Message {
 
 /** The body of a delivery (HOOK-9); `data` is JSON text. */
 export function bodyOf(event: WebhookEvent, { recorded_at, origin }: Envelope, data: string, timezone: string): string {
-  const head = JSON.stringify({ event, occurred_at: inZone(recorded_at, timezone), origin })
+  const head = JSON.stringify({ event, occurred_at: inZone(recorded_at, timezone), origin: channelOf(origin) })
   return `${head.slice(0, -1)},"data":${data}}`
 }
 

@@ -61,7 +61,7 @@ describe('the own password', () => {
   it('changes by an event that says who did it, and holds neither password nor hash', async () => {
     await change()
     const changed = (await eventsOfUser()).at(-1)
-    expect(changed).to.include({ type: 'UserPasswordChanged', origin: 'pdv', actor: `user/${user.id}` })
+    expect(changed).to.include({ type: 'UserPasswordChanged', origin: 'panel', actor: `user/${user.id}` })
     expect(changed?.data).to.deep.equal({ id: user.id })
   })
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import express, { type Response } from 'express'
 import { h } from 'preact'
-import { serveAssets } from '#panel/assets.ts'
+import { asset, serveAssets } from '#panel/assets.ts'
 import { pagePolicy } from '#panel/guard.ts'
 import { plainDocument } from '#panel/layout.tsx'
 import { useApp } from '../support/browser/small-app.ts'
@@ -16,8 +16,11 @@ const FIRST = `
 <a href="/seguinte" hx-boost="true">Seguinte</a>
 <button hx-get="/parte" hx-target="#parte">Buscar</button>
 <button hx-get="/parte" hx-on:htmx:before-request="document.title = 'mudado'" hx-target="#parte">Avaliar</button>
+<input aria-label="Errado" aria-invalid="true" value="x">
 <div id="parte"></div>
-<div hx-ext="sse" sse-connect="/ao-vivo"><p sse-swap="vendas">nenhuma venda</p></div>`
+<div data-live="/ao-vivo" data-since="4" data-company="1" data-worker="${asset('live-worker.js')}">
+  <div id="vivo" hx-get="/vivo" hx-trigger="mudou from:body" hx-swap="outerHTML"><a href="/antes">Antes</a><a href="/alvo">Alvo</a></div>
+</div>`
 
 /** Every page has the policy of the panel. */
 function pages() {
@@ -30,9 +33,13 @@ function pages() {
   app.get('/parte', (_request, response) => {
     response.send('<p>veio</p><script src="/de-fora.js"></script><script>document.title = "mudado"</script>')
   })
+  app.get('/vivo', (_request, response) => {
+    response.send('<div id="vivo"><a href="/novo">Novo</a><a href="/antes">Antes</a><a href="/alvo">Alvo</a></div>')
+  })
   app.get('/ao-vivo', (_request, response) => {
     response.type('text/event-stream').flushHeaders()
     streams.push(response)
+    response.on('close', () => streams.splice(streams.indexOf(response), 1))
   })
   return { app, streams }
 }
@@ -41,21 +48,40 @@ describeInBrowser("the scripts of the panel, within the panel's policy", () => {
   const { app, streams } = pages()
   const browser = useBrowser(useApp(app))
 
-  it('fetch a part of a page, and run no script that it brings [PANEL-13]', async () => {
+  it('fetch a part of a page, and run no script that it brings; what is wrong is red [PANEL-13] [PANEL-108]', async () => {
     const page = await browser.open('/')
     await page.getByRole('button', { name: 'Buscar' }).click()
     await page.getByText('veio').waitFor()
     expect(await page.locator('#parte script').count()).to.equal(0)
     expect(await page.title()).to.equal('Primeira · Tillbook')
+    // What is wrong is red: no rule about fields as such is stronger [PANEL-108].
+    const border = await page.evaluate("getComputedStyle(document.querySelector('[aria-invalid]')).borderColor")
+    expect(border).to.equal('rgb(163, 22, 33)')
   })
 
-  it('show what the server sends', async () => {
-    const earlier = streams.length
-    const page = await browser.open('/')
-    await page.getByText('nenhuma venda').waitFor()
-    const stream = await until(() => streams[earlier])
-    stream.write('event: vendas\ndata: <b>3 vendas</b>\n\n')
-    await page.getByText('3 vendas').waitFor()
+  // Seven, as a browser opens six connections to a host: one each would leave none to the last tab.
+  it('follow the ledger on one connection for all tabs, and leave the keyboard where it is [PANEL-103] [PANEL-112]', async () => {
+    const context = await browser.context()
+    const tabs = await Promise.all(Array.from({ length: 7 }, () => context.newPage()))
+    for (const tab of tabs) await tab.goto('/')
+    const stream = await until(() => streams[0])
+    await tabs[6]?.getByRole('link', { name: 'Alvo' }).focus()
+    stream.write('event: mudou\ndata: 5\n\n')
+    for (const tab of tabs) await tab.getByRole('link', { name: 'Novo' }).waitFor()
+    expect(streams).to.have.length(1)
+    expect(await tabs[6]?.evaluate('document.activeElement.textContent')).to.equal('Alvo')
+    for (const tab of tabs) await tab.goto('/seguinte')
+    await until(() => streams.length === 0)
+  })
+
+  it('follow it where there are no shared workers for as long as they are in sight [PANEL-103]', async () => {
+    const context = await browser.context()
+    await context.addInitScript('delete window.SharedWorker')
+    const page = await context.newPage()
+    await page.goto('/')
+    const stream = await until(() => streams[0])
+    stream.write('event: mudou\ndata: 5\n\n')
+    await page.getByRole('link', { name: 'Novo' }).waitFor()
   })
 
   it('go on to a page and back, keeping nothing of it in the browser', async () => {

@@ -95,6 +95,45 @@ describe('access to the panel', () => {
     expect((await owner.get('/painel/clientes')).status).to.equal(303)
   })
 
+  it('brings what was typed back after a login, where the session had ended, to who typed it and without secrets [PANEL-105] [PANEL-107]', async () => {
+    const typed = { name: 'Maria "da" Silva', person_type: 'PF', notes: '<b>' }
+    const form = { ...hiddenFields((await owner.get('/painel/clientes/novo')).html, '/painel/clientes'), ...typed }
+    const ownPassword = {
+      ...hiddenFields((await owner.get('/painel/conta/senha')).html, '/painel/conta/senha'),
+      current_password: 'segredo 1',
+      new_password: 'segredo 2',
+      repeated: 'segredo 3',
+    }
+    const { to } = await owner.submit('/painel/clientes', {}, '/painel/sair')
+    for (const [times, told] of [true, false].entries())
+      expect((await owner.get(to ?? '')).html.includes('Você saiu do painel.'), `look ${times}`).to.equal(told)
+
+    const secret = hiddenFields((await owner.post('/painel/conta/senha', ownPassword)).html, '/painel/entrar').digitado
+    expect(Buffer.from(secret ?? '', 'base64url').toString())
+      .to.include('conta/senha')
+      .and.not.to.include('segredo')
+    expect((await owner.post('/painel/clientes', { ...form, notes: 'x'.repeat(9_000) })).status).to.equal(303)
+
+    const asked = await owner.post('/painel/clientes', form)
+    expect(asked.status).to.equal(401)
+    const kept = hiddenFields(asked.html, '/painel/entrar')
+    const enter = async (who: typeof owner, password = who.password) =>
+      who.post('/painel/entrar', { ...kept, email: who.email, password })
+    const again = await enter(owner, 'uma senha errada')
+    expect(hiddenFields(again.html, '/painel/entrar')).to.deep.equal(kept)
+    const other = await panelUser(api, company)
+    expect((await enter(other)).status).to.equal(303)
+
+    const back = hiddenFields((await enter(owner)).html, '/painel/clientes')
+    expect((await other.post('/painel/clientes', back)).status).to.equal(403)
+    const shown = await owner.post('/painel/clientes', back)
+    expect(textIn(shown.html)).to.include('Confira o que você tinha digitado')
+    for (const text of ['Maria &quot;da&quot; Silva', '&lt;b>']) expect(shown.html).to.include(text)
+    expect((await company.get('/customers')).body.data).to.deep.equal([])
+    const sent = { ...hiddenFields(shown.html, '/painel/clientes'), ...typed }
+    expect((await owner.post('/painel/clientes', sent)).to).to.match(/\/clientes\/\d+\?feito=criado$/)
+  })
+
   it('sends pages that may load nothing from elsewhere, and that nobody keeps [PANEL-13]', async () => {
     const { headers, html } = await owner.get('/painel/clientes')
     expect(headers.get('content-security-policy')).to.match(/default-src 'none'.*frame-ancestors 'none'/)

@@ -11,8 +11,9 @@ describe("the files of the panel's pages", () => {
     'panel.css': 'text/css; charset=utf-8',
     'panel.js': 'text/javascript; charset=utf-8',
     'htmx.js': 'text/javascript; charset=utf-8',
-    'sse.js': 'text/javascript; charset=utf-8',
+    'live-worker.js': 'text/javascript; charset=utf-8',
     'icon.svg': 'image/svg+xml',
+    'icons.svg': 'image/svg+xml',
   }
 
   for (const [name, type] of Object.entries(TYPES) as [keyof typeof TYPES, string][]) {

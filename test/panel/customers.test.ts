@@ -22,9 +22,9 @@ describe('panel: customers', () => {
     expect(customer).to.deep.include({ name: 'Maria da Silva', document: '52998224725', notes: 'linha 1\nlinha 2' })
     expect(customer.address).to.deep.include({ zip: '01310100', state: 'SP', street: null })
     const [event] = (await company.get(`/customers/${customer.id}/history`)).body.data
-    expect(event).to.deep.include({ origin: 'pdv', actor: `user/${user.id}` })
+    expect(event).to.deep.include({ origin: 'panel', actor: `user/${user.id}` })
     const shown = textIn((await user.get(to ?? '')).html)
-    for (const text of ['Cadastro criado.', '529.982.247-25', 'CEP 01310-100', 'Cliente criado', 'Ponto de venda'])
+    for (const text of ['Cadastro criado.', '529.982.247-25', 'CEP 01310-100', 'Cliente criado', 'Painel'])
       expect(shown).to.include(text)
   })
 
@@ -112,7 +112,7 @@ describe('panel: customers', () => {
     const { headers } = await company.get('/me')
     await user.submit(`${path}/editar`, { name: 'Outra', person_type: 'PF' })
     const then = await user.get(`${path}?em=${headers.get('x-ledger-revision')}`)
-    expect(textIn(then.html)).to.include('Como era na revisão').and.to.include('Maria').and.not.to.include('Outra')
+    expect(textIn(then.html)).to.include('Como era na alteração nº').and.to.include('Maria').and.not.to.include('Outra')
     expect(then.html).not.to.include('/editar')
     expect((await user.get(`${path}?em=1999-01-01T10:00`)).status).to.equal(422)
     expect((await user.get(`${path}?em=ontem`)).status).to.equal(422)

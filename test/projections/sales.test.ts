@@ -20,8 +20,8 @@ const sold = saleCompleted({ id: 8, external_id: 'x', customer, items: [line, ad
 const ref = saleById(8)
 
 describe('sales projection', () => {
-  it('makes a row of all columns, with the object that the API shows', async () => {
-    const scenario = await given(companyRegistered(), item, from('pdv', sold))
+  it('makes a row of all columns, with the object that the API shows, the panel being the counter too [PANEL-110]', async () => {
+    const scenario = await given(companyRegistered(), item, from('panel', sold))
     const row = (await scenario.rows(ref)).get(ref)
     expect(row).to.have.all.keys(Object.keys(sales.columns))
     const { doc, ...columns } = row!

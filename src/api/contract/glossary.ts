@@ -77,7 +77,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   name: 'Nome.',
   created_at: 'Quando foi criado.',
   updated_at: 'Última alteração.',
-  origin: 'De onde veio: `api`, `pdv` (ponto de venda) ou `system`.',
+  origin: 'De onde veio: `api`, `pdv` (ponto de venda) ou `system`; de eventos, também `panel` (painel).',
 
   // Account
   company: 'A empresa dona da chave.',

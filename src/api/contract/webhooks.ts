@@ -1,6 +1,6 @@
 import type { oas31 } from 'zod-openapi'
 import { BASIC_WEBHOOK_EVENTS, readScopeOf, WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
-import type { Origin } from '#ledger/envelope.ts'
+import type { Channel } from '#ledger/envelope.ts'
 
 /** When an event is told, and the component that its `data` is. */
 const EVENTS: Readonly<Record<WebhookEvent, readonly [summary: string, component: string]>> = {
@@ -42,7 +42,7 @@ const EVENTS: Readonly<Record<WebhookEvent, readonly [summary: string, component
 type Schema = oas31.SchemaObject
 type Schemas = Readonly<Record<string, Schema>>
 
-const ORIGINS: readonly Origin[] = ['api', 'pdv', 'system']
+const ORIGINS: readonly Channel[] = ['api', 'pdv', 'system']
 
 const INSTANT = '2026-11-21T08:17:15.123-03:00'
 

@@ -61,7 +61,7 @@ export const LedgerEvent = z
     revision: z.int().min(0),
     recorded_at: z.iso.datetime({ precision: 3 }),
     subject: z.string(),
-    origin: z.enum(['api', 'pdv', 'system']),
+    origin: z.enum(['api', 'pdv', 'panel', 'system']),
     actor: NullableText,
     request_id: NullableText,
     idempotency: z.strictObject({ key: z.string(), request_hash: z.string(), status: z.int() }).nullable(),

@@ -12,11 +12,12 @@ export const asApiKey = (
   requestId: string,
 ): Acting => ({ companyId, origin: 'api', actor: `api_key/${keyId}`, requestId })
 
-/** A person at the counter: at a till or in the panel. */
+/** A person, at a till or in the panel. */
 export const asUser = (
   { companyId, userId }: { readonly companyId: number; readonly userId: number },
+  origin: 'pdv' | 'panel',
   requestId: string,
-): Acting => ({ companyId, origin: 'pdv', actor: `user/${userId}`, requestId })
+): Acting => ({ companyId, origin, actor: `user/${userId}`, requestId })
 
 /** The service itself; the request, if any, is one that nobody of the company has sent. */
 export const asSystem = (companyId: number, requestId: string | null = null): Acting => ({

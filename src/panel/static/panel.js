@@ -18,3 +18,92 @@ for (const button of document.querySelectorAll('[data-print]')) {
   if (button instanceof HTMLElement) button.hidden = false
   button.addEventListener('click', () => print())
 }
+
+/** The address has told what was done; whoever keeps it or loads it anew was told already (PANEL-107). */
+const here = new URL(location.href)
+if (here.searchParams.has('feito')) {
+  here.searchParams.delete('feito')
+  history.replaceState(history.state, '', here)
+}
+
+/** A form that goes on by itself. */
+for (const form of document.querySelectorAll('form[data-sent]')) {
+  if (form instanceof HTMLFormElement) form.requestSubmit()
+}
+
+follow(document.querySelector('[data-live]'))
+
+/**
+ * Tells the page (`mudou`, on its body) when the ledger has moved beyond what it shows: by the connection that all tabs share, or
+ * where there are no shared workers, by one of its own for as long as it is in sight.
+ * @param {Element | null} part
+ */
+function follow(part) {
+  if (!(part instanceof HTMLElement)) return
+  const { live: address = '', worker = '', company = '' } = part.dataset
+  let since = Number(part.dataset.since)
+
+  /** @param {number} revision */
+  const moved = (revision) => {
+    if (revision <= since) return
+    since = revision
+    document.body.dispatchEvent(new CustomEvent('mudou'))
+  }
+  if (typeof SharedWorker === 'undefined') return followInSight(address, () => since, moved)
+  const { port } = new SharedWorker(worker, { name: `empresa-${company}` })
+  port.onmessage = ({ data }) => moved(data)
+  const join = () => port.postMessage({ address, since })
+  // A page that is kept for going back asks again when it is shown.
+  addEventListener('pagehide', () => port.postMessage(null))
+  addEventListener('pageshow', ({ persisted }) => persisted && join())
+  join()
+}
+
+/** @param {string} address @param {() => number} since @param {(revision: number) => void} moved */
+function followInSight(address, since, moved) {
+  /** @type {EventSource | null} */
+  let stream = null
+  const look = () => {
+    stream?.close()
+    stream = null
+    if (document.visibilityState !== 'visible') return
+    stream = new EventSource(`${address}?desde=${since()}`)
+    stream.addEventListener('mudou', ({ data }) => moved(Number(data)))
+  }
+  document.addEventListener('visibilitychange', look)
+  look()
+}
+
+/** @type {{ tag: string, words: string, at: number } | null} */
+let focused = null
+
+/** What a part has that takes the focus. @param {Element} part */
+const stops = (part) => [...part.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')]
+/** @param {Element} element */
+const wordsOf = (element) => element.getAttribute('href') ?? element.textContent ?? ''
+
+// A part that is put in another's place would leave the keyboard at the start of the page: the focus goes to what was there (PANEL-112).
+for (const name of ['htmx:beforeSwap', 'htmx:oobBeforeSwap'])
+  document.addEventListener(name, ({ target }) => {
+    const element = document.activeElement
+    if (!(target instanceof Element) || !element || element === target || !target.contains(element)) return
+    focused = { tag: element.tagName, words: wordsOf(element), at: stops(target).indexOf(element) }
+  })
+for (const name of ['htmx:afterSwap', 'htmx:oobAfterSwap'])
+  document.addEventListener(name, (event) => {
+    const part = document.getElementById(/** @type {Element} */ (event.target).id)
+    if (!focused || !part || (document.activeElement && document.activeElement !== document.body)) return
+    const all = stops(part)
+    const { tag, words, at } = focused
+    const same = all.find((one) => one.tagName === tag && wordsOf(one) === words) ?? all[at]
+    focused = null
+    if (same instanceof HTMLElement) same.focus({ preventScroll: true })
+  })
+
+// The fields of filters stay when their list is replaced: those that the list complains of are marked.
+document.addEventListener('htmx:afterSwap', ({ target }) => {
+  if (!(target instanceof Element)) return
+  for (const field of document.querySelectorAll('.filters [aria-invalid]')) field.removeAttribute('aria-invalid')
+  for (const told of document.querySelectorAll('[data-field]'))
+    document.getElementById(told.getAttribute('data-field') ?? '')?.setAttribute('aria-invalid', 'true')
+})

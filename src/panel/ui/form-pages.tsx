@@ -77,6 +77,16 @@ async function refusedForm<S>(page: FormPage<S>, submission: Submission, subject
   return { ...shown, status: statusOf(refusal.refused) }
 }
 
+/** The page as it was sent, before anything is done. */
+async function refilledForm<S>(page: FormPage<S>, submission: Submission): Promise<Page | null> {
+  const subject = await page.subject(submission)
+  if (subject === null) return null
+  if (page.obstacle?.(subject)) return emptyForm(page, submission)
+  const fields = await page.fields(subject, submission)
+  const filled = filledWith(fields, submission.form)
+  return drawn(page, submission, subject, { fields, filled, before: textOf(submission.form, BEFORE) })
+}
+
 interface Drawn {
   readonly fields: Fields
   readonly filled: Filled
@@ -142,7 +152,10 @@ export function formPages<S, I>(pages: FormPage<S> & Sent<S, I>): PanelRoute[] {
     refusedForm(pages, submission, subject, refusal)
   return [
     { ...placeOf(pages), show: (visit) => emptyForm(pages, visit) },
-    formRoute({ ...pages, path: pages.to ?? pages.path, again }),
+    {
+      ...formRoute({ ...pages, path: pages.to ?? pages.path, again }),
+      refill: (submission) => refilledForm(pages, submission),
+    },
   ]
 }
 

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { Field, Fields, Filled } from '../forms/form.ts'
 import { link } from '../link.ts'
 import type { Visit } from '../route.ts'
+import { SECRETS, WHOSE, whoseOf } from '../typed.ts'
 import { Alert } from './parts.tsx'
 
 interface FormProps {
@@ -23,11 +24,14 @@ const NOTHING: Filled = { values: {}, errors: {}, problem: null }
  * A form whose submission takes effect once: it proves its origin (`_csrf`) and carries an idempotency key (`_key`), so that a
  * button pressed twice, or a page sent again, is the same request. Nothing for whoever may not send it.
  */
-export const Form = ({ visit, to, label, children, fields = {}, filled = NOTHING, isDangerous, back }: FormProps) =>
-  visit.reaches('POST', to) ? (
+export const Form = ({ visit, to, label, children, fields = {}, filled = NOTHING, isDangerous, back }: FormProps) => {
+  const secrets = Object.keys(fields).filter((name) => isSecret(fields[name]))
+  return visit.reaches('POST', to) ? (
     <form method="post" action={link(to)} class="form" novalidate>
       <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
       <input type="hidden" name="_key" value={visit.context.newId()} />
+      <input type="hidden" name={WHOSE} value={whoseOf(visit.session)} />
+      {secrets.length > 0 && <input type="hidden" name={SECRETS} value={secrets.join(' ')} />}
       {filled.problem && <Alert>{filled.problem}</Alert>}
       {children}
       <FieldList fields={fields} filled={filled} />
@@ -43,6 +47,10 @@ export const Form = ({ visit, to, label, children, fields = {}, filled = NOTHING
       </div>
     </form>
   ) : null
+}
+
+const isSecret = (field: Field | undefined): boolean =>
+  field?.kind.control.as === 'input' && field.kind.control.type === 'password'
 
 interface ButtonFormProps {
   readonly visit: Visit
@@ -50,10 +58,11 @@ interface ButtonFormProps {
   readonly label: string
   readonly values?: Readonly<Record<string, string>>
   readonly isDangerous?: boolean
+  readonly isMain?: boolean
 }
 
 /** Nothing for whoever may not send it. */
-export const ButtonForm = ({ visit, to, label, values = {}, isDangerous }: ButtonFormProps) =>
+export const ButtonForm = ({ visit, to, label, values = {}, isDangerous, isMain }: ButtonFormProps) =>
   visit.reaches('POST', to) ? (
     <form method="post" action={link(to)} class="inline">
       <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
@@ -61,7 +70,7 @@ export const ButtonForm = ({ visit, to, label, values = {}, isDangerous }: Butto
       {Object.entries(values).map(([name, value]) => (
         <input key={name} type="hidden" name={name} value={value} />
       ))}
-      <button type="submit" class={isDangerous ? 'danger' : undefined}>
+      <button type="submit" class={isDangerous ? 'danger' : isMain ? 'main' : undefined}>
         {label}
       </button>
     </form>
@@ -103,6 +112,19 @@ export const Filters = ({ path, fields, filled, target, asOf }: FilterProps) => 
   </search>
 )
 
+/** What is wrong with filters, in the part of the page that they replace: scripts mark the fields, which stay. */
+export const FilterProblems = ({ fields, filled }: { readonly fields: Fields; readonly filled: Filled }) =>
+  filled.problem === null ? null : (
+    <ul class="problem" role="alert">
+      {Object.entries(filled.errors).map(([name, messages]) => (
+        <li key={name} data-field={idOf(name)}>{`${fields[name]?.label}: ${messages.join('; ')}`}</li>
+      ))}
+      {Object.keys(filled.errors).length === 0 && <li>{filled.problem}</li>}
+    </ul>
+  )
+
+const idOf = (name: string): string => `campo-${name.replaceAll('.', '-')}`
+
 /** Fields of a form, one after the other. */
 export const FieldList = ({ fields, filled }: { readonly fields: Fields; readonly filled: Filled }) => (
   <div class="fields">
@@ -120,7 +142,7 @@ interface FieldProps {
 
 const FieldPart = ({ name, field, filled }: FieldProps) => {
   const errors = filled.errors[name] ?? []
-  const id = `campo-${name.replaceAll('.', '-')}`
+  const id = idOf(name)
   const described = [field.hint && `${id}-dica`, errors.length > 0 && `${id}-erro`].filter(Boolean).join(' ')
   const isGroup = field.kind.control.as === 'checkboxes'
   const attributes = {
@@ -138,7 +160,7 @@ const FieldPart = ({ name, field, filled }: FieldProps) => {
   return (
     <>
       {field.group && <h2 class="group">{field.group}</h2>}
-      <div class={`field w${field.columns ?? 6}`}>
+      <div class={`field w${field.columns ?? (isGroup ? 12 : 6)}${errors.length > 0 ? ' invalid' : ''}`}>
         {isGroup ? null : <label for={id}>{label}</label>}
         <Control field={field} attributes={attributes} values={filled.values[name] ?? []} legend={label} />
         {field.hint && (
@@ -182,7 +204,7 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
       const offersNone = !isRequired || control.none !== undefined
       return (
         <select {...attributes} required={isRequired}>
-          {offersNone && <option value="">{control.none}</option>}
+          {offersNone && <option value="">{control.none ?? 'Não informado'}</option>}
           {control.options.map((option) => (
             <option key={option.value} value={option.value} selected={option.value === value}>
               {option.label}
@@ -197,17 +219,19 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
       return (
         <fieldset id={attributes.id} aria-describedby={attributes['aria-describedby']}>
           <legend>{legend}</legend>
-          {control.options.map((option) => (
-            <label key={option.value} class="choice">
-              <input
-                type="checkbox"
-                name={attributes.name}
-                value={option.value}
-                checked={values.includes(option.value)}
-              />
-              {option.label}
-            </label>
-          ))}
+          <div class="choices">
+            {control.options.map((option) => (
+              <label key={option.value} class="choice">
+                <input
+                  type="checkbox"
+                  name={attributes.name}
+                  value={option.value}
+                  checked={values.includes(option.value)}
+                />
+                {option.label}
+              </label>
+            ))}
+          </div>
         </fieldset>
       )
     default: {

@@ -1,10 +1,12 @@
 import type { ComponentChildren } from 'preact'
 import { useContext } from 'preact/hooks'
 import { link } from '../link.ts'
+import type { PageAction } from '../route.ts'
+import { Icon, type IconName } from './icon.tsx'
 import { Reaching } from './reaching.ts'
 
 /** The colour of a state. Its words say the same: colour alone would not reach everybody. */
-export type Tone = 'good' | 'bad' | 'warn' | 'plain'
+export type Tone = 'good' | 'bad' | 'warn' | 'info' | 'plain'
 
 /** A state of a record, as it is named to people. */
 export type State = readonly [tone: Tone, text: string]
@@ -42,20 +44,146 @@ interface CardProps {
   readonly title: string
   readonly children: ComponentChildren
   readonly id?: string
+  /** At the right of its title: a link to all of what it shows a part of, chips of a period. */
+  readonly aside?: ComponentChildren
 }
 
-export const Card = ({ title, children, id }: CardProps) => (
+export const Card = ({ title, children, id, aside }: CardProps) => (
   <section class="card" id={id}>
-    <h2>{title}</h2>
+    {aside ? (
+      <div class="card-head">
+        <h2>{title}</h2>
+        {aside}
+      </div>
+    ) : (
+      <h2>{title}</h2>
+    )}
     {children}
   </section>
 )
+
+type Parameters = globalThis.Parameters<typeof link>[1]
+
+interface StatProps {
+  readonly label: string
+  readonly value: ComponentChildren
+  /** The list behind the figure, below the panel. */
+  readonly to?: string
+  readonly parameters?: Parameters
+  /** How it stands to the period before: `+12 % que ontem`. */
+  readonly comparison?: readonly [tone: 'good' | 'bad' | 'plain', text: string] | null
+  /** A line below. */
+  readonly hint?: ComponentChildren
+}
+
+/** Figures in a row, each a `Stat`. */
+export const Stats = ({ children }: { readonly children: ComponentChildren }) => <dl class="stats">{children}</dl>
+
+/** A figure with its name; all of it leads to the list behind it. */
+export const Stat = ({ label, value, to, parameters, comparison, hint }: StatProps) => {
+  const reaches = useContext(Reaching)
+  const isLink = to !== undefined && reaches('GET', to)
+  return (
+    <div class="stat">
+      <dt>{label}</dt>
+      <dd class="figure">{isLink ? <a href={link(to, parameters)}>{value}</a> : value}</dd>
+      {comparison && <dd class={`compared ${comparison[0]}`}>{comparison[1]}</dd>}
+      {hint && <dd class="hint">{hint}</dd>}
+    </div>
+  )
+}
+
+/** One row above a list: search, chips, what filters more, file. */
+export const Toolbar = ({ children }: { readonly children: ComponentChildren }) => <div class="toolbar">{children}</div>
+
+interface Chip {
+  readonly label: string
+  readonly to: string
+  readonly parameters?: Parameters
+  readonly isCurrent?: boolean
+  readonly count?: number | string
+}
+
+/** Links that narrow a list, or choose a period. `label` is for screen readers. */
+export const Chips = ({ label, chips }: { readonly label: string; readonly chips: readonly Chip[] }) => (
+  <nav aria-label={label}>
+    <ul class="chips">
+      {chips.map(({ label, to, parameters, isCurrent, count }) => (
+        <li key={label}>
+          <a class="chip" href={link(to, parameters)} aria-current={isCurrent ? 'true' : undefined}>
+            {label}
+            {count !== undefined && <small>{count}</small>}
+          </a>
+        </li>
+      ))}
+    </ul>
+  </nav>
+)
+
+interface NothingProps {
+  readonly icon?: IconName
+  readonly title: string
+  readonly children?: ComponentChildren
+  /** The next step; nothing for whoever may not take it. */
+  readonly action?: PageAction
+}
+
+/** In the place of a list that has nothing in it yet: what would be here, and the next step. */
+export const Nothing = ({ icon, title, children, action }: NothingProps) => (
+  <div class="nothing">
+    {icon && <Icon name={icon} />}
+    <p>
+      <strong>{title}</strong>
+    </p>
+    {children && <p>{children}</p>}
+    {action && (
+      <ButtonLink to={action.to} parameters={action.parameters} isMain>
+        {action.label}
+      </ButtonLink>
+    )}
+  </div>
+)
+
+export interface Step {
+  readonly label: string
+  readonly to: string
+  readonly isDone: boolean
+  readonly hint?: string
+}
+
+/** The first steps of a company, one after the other, with what is done; nothing when all are. */
+export const Steps = ({ title, steps }: { readonly title: string; readonly steps: readonly Step[] }) => {
+  const done = steps.filter(({ isDone }) => isDone).length
+  return done === steps.length ? null : (
+    <Card title={title} aside={<span class="hint">{`${done} de ${steps.length}`}</span>}>
+      <ol class="steps">
+        {steps.map(({ label, to, isDone, hint }) => (
+          <li key={label} class={isDone ? 'done' : undefined}>
+            <Icon name={isDone ? 'check' : 'todo'} />
+            <div>
+              {isDone ? (
+                <p>
+                  {label} <span class="hidden">(feito)</span>
+                </p>
+              ) : (
+                <p>
+                  <a href={link(to)}>{label}</a>
+                </p>
+              )}
+              {hint && !isDone && <p class="hint">{hint}</p>}
+            </div>
+          </li>
+        ))}
+      </ol>
+    </Card>
+  )
+}
 
 export const Actions = ({ children }: { readonly children: ComponentChildren }) => <div class="actions">{children}</div>
 
 interface ButtonLinkProps {
   readonly to: string
-  readonly parameters?: Parameters<typeof link>[1]
+  readonly parameters?: Parameters
   readonly children: ComponentChildren
   readonly isMain?: boolean
 }

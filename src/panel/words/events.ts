@@ -1,10 +1,13 @@
 import type { RecordKind } from '#domain/record-kinds.ts'
 import type { EventName } from '#events/catalogue.ts'
-import type { Origin } from '#ledger/envelope.ts'
+import type { Channel, Origin } from '#ledger/envelope.ts'
 import { parseSubject } from '#ledger/projection.ts'
 
+/** Through what a record came. */
+export const CHANNELS: Readonly<Record<Channel, string>> = { api: 'API', pdv: 'Ponto de venda', system: 'Sistema' }
+
 /** Where something was done. */
-export const ORIGINS: Readonly<Record<Origin, string>> = { api: 'API', pdv: 'Ponto de venda', system: 'Sistema' }
+export const ORIGINS: Readonly<Record<Origin, string>> = { ...CHANNELS, panel: 'Painel' }
 
 /** What happened, in words of a shop. */
 export const EVENTS: Readonly<Record<EventName, string>> = {

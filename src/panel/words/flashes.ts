@@ -41,6 +41,8 @@ export const FLASHES = {
   esvaziada: 'Empresa de teste esvaziada.',
   saiu: 'Você saiu do painel.',
   entre: 'Entre para continuar.',
+  'entre-e-continue': 'Sua sessão terminou. Entre: o que você digitou volta ao formulário, menos as senhas.',
+  'de-volta': 'Sua sessão tinha terminado, e nada foi gravado. Confira o que você tinha digitado e envie de novo.',
 } as const
 
 export type FlashCode = keyof typeof FLASHES

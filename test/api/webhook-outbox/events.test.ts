@@ -171,12 +171,12 @@ describe('webhook outbox', () => {
     await expectToldAlike()
   })
 
-  it('tells of other channels whence they are [HOOK-7]', async () => {
+  it('tells of other channels whence they are, of the panel as of the counter [HOOK-7] [PANEL-110]', async () => {
     const webhook = await register()
     await company.run(createCustomer, { name: 'Bia', person_type: 'PF' }, 'system')
     const cash = await company.paymentType('cash')
     const lines = [{ description: 'Bolo', quantity: '1', unit_price: '10.00' }]
-    await company.run(registerSale, { items: lines, payments: [{ payment_type_id: cash, amount: '10.00' }] }, 'pdv')
+    await company.run(registerSale, { items: lines, payments: [{ payment_type_id: cash, amount: '10.00' }] }, 'panel')
     expect((await queued(webhook)).map(({ body }) => JSON.parse(body).origin)).to.deep.equal(['system', 'pdv'])
   })
 

@@ -14,7 +14,7 @@ import type { Section, Submission, Visit } from '../../route.ts'
 import { recordsIn } from '../../ui/list.tsx'
 import { type State, StateBadge } from '../../ui/parts.tsx'
 import type { RecordPages } from '../../ui/record-pages.tsx'
-import { ORIGINS } from '../../words/events.ts'
+import { CHANNELS } from '../../words/events.ts'
 
 /** An account as the API shows it; `P` are the fields of the other party. */
 export type Account<P = unknown> = AccountObject<P> & { readonly is_overdue: boolean }
@@ -49,7 +49,7 @@ export interface AccountPages<P> {
 
 /** Where an account comes from. */
 export const ACCOUNT_ORIGIN_NAMES: Readonly<Record<(typeof ACCOUNT_ORIGINS)[number], string>> = {
-  ...ORIGINS,
+  ...CHANNELS,
   sale: 'Venda a prazo',
 }
 

@@ -8,7 +8,7 @@ import { AsOfForm, History, namesOfActors } from '../../ui/history.tsx'
 import { Table } from '../../ui/list.tsx'
 import { Actions, Badge, ButtonLink, Card, type Fact, Facts } from '../../ui/parts.tsx'
 import { recordOf } from '../../ui/record-pages.tsx'
-import { ORIGINS } from '../../words/events.ts'
+import { CHANNELS } from '../../words/events.ts'
 import { FiscalDocumentCard, isInForce } from './fiscal-document.tsx'
 import { SaleBadge } from './sales.tsx'
 
@@ -87,7 +87,7 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
           format.personName(customer.name)
         )),
     ],
-    ['Origem', ORIGINS[sale.origin]],
+    ['Origem', CHANNELS[sale.origin]],
     ['Código externo', sale.external_id],
     ['Identificação no caixa', sale.offline_id],
     ...(sale.status === 'cancelled'
@@ -131,14 +131,14 @@ export const Payments = ({ sale }: { readonly sale: SaleObject }) => (
       columns={[
         { head: 'Forma', cell: ({ name }) => name },
         { head: 'Valor', cell: ({ amount }) => money(amount), isNumber: true },
-        { head: 'Acréscimo', cell: ({ surcharge }) => money(surcharge), isNumber: true, isExtra: true },
+        { head: 'Taxa', cell: ({ surcharge }) => money(surcharge), isNumber: true, isExtra: true },
         { head: 'Líquido', cell: ({ net }) => money(net), isNumber: true },
       ]}
     />
     <dl class="sums">
       <Sum name="Troco" amount={sale.change} />
     </dl>
-    <p class="hint">O acréscimo já está dentro do valor; o líquido é o valor sem ele e sem o troco.</p>
+    <p class="hint">A taxa já está dentro do valor; o líquido é o valor sem ela e sem o troco.</p>
   </Card>
 )
 

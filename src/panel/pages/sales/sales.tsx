@@ -11,7 +11,7 @@ import { link } from '../../link.ts'
 import type { Page, PanelRoute, Visit } from '../../route.ts'
 import { type Column, List, listed, searched } from '../../ui/list.tsx'
 import { type State, StateBadge } from '../../ui/parts.tsx'
-import { ORIGINS } from '../../words/events.ts'
+import { CHANNELS } from '../../words/events.ts'
 
 export const SALE_STATES: Readonly<Record<SaleObject['status'], State>> = {
   completed: ['good', 'Concluída'],
@@ -30,7 +30,7 @@ const FILTERS: Fields = {
   external_id: { label: 'Código externo', kind: line, columns: 3 },
   customer: { label: 'Cliente', kind: line, columns: 6 },
   status: { label: 'Situação', kind: choice(statuses, 'Todas'), columns: 3 },
-  origin: { label: 'Origem', kind: choice(namedOptions(ORIGINS), 'Todas'), columns: 3 },
+  origin: { label: 'Origem', kind: choice(namedOptions(CHANNELS), 'Todas'), columns: 3 },
   fiscal: { label: 'Documento fiscal', kind: choice(namedOptions(FISCAL), 'Tanto faz'), columns: 3 },
   sold_from: { label: 'De', kind: date, columns: 3 },
   sold_to: { label: 'Até', kind: date, columns: 3 },
@@ -54,7 +54,7 @@ const columnsFor = (timezone: string): Column<SaleObject>[] => [
   { head: 'Cliente', cell: ({ customer }) => customer && personName(customer.name), isExtra: true },
   { head: 'Situação', cell: ({ status }) => <SaleBadge status={status} /> },
   { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
-  { head: 'Origem', cell: ({ origin }) => ORIGINS[origin], isExtra: true },
+  { head: 'Origem', cell: ({ origin }) => CHANNELS[origin], isExtra: true },
 ]
 
 async function show(visit: Visit): Promise<Page> {

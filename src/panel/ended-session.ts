@@ -1,0 +1,50 @@
+import type { Request, RequestHandler, Response } from 'express'
+import { sendRedirect } from './answer.tsx'
+import { noteDone } from './cookies.ts'
+import { link } from './link.ts'
+import { sendLogin } from './login.tsx'
+import { routeAt } from './rights.ts'
+import type { PanelRoute } from './route.ts'
+import { encodeTyped } from './typed.ts'
+import { formOf } from './visit.ts'
+import { FLASHES } from './words/flashes.ts'
+
+/**
+ * Leads whoever is not logged in to the login, and back to the page afterwards. A form goes with them, in the login page itself:
+ * nothing of it is kept here (PANEL-105). `read` takes no more of it than a stranger may send.
+ */
+export function toLogin(routes: readonly PanelRoute[], mostBytes: number, read: RequestHandler): RequestHandler {
+  const find = routeAt(routes)
+  return async (request, response, next) => {
+    // htmx would put the login in place of a part of the page: the whole page goes there instead.
+    if (request.get('hx-request') === 'true') {
+      noteDone(response, 'entre')
+      return void response
+        .status(401)
+        .setHeader('HX-Redirect', link('/entrar', { feito: 'entre' }))
+        .end()
+    }
+    const route = request.method === 'POST' ? find('POST', request.path) : undefined
+    const refills = route && 'refill' in route && route.refill !== undefined
+    if (!refills || !isSmallForm(request, mostBytes)) return sendToLogin(request, response)
+    if (request.body !== undefined) return keepTyped(request, response)
+    read(request, response, (error?: unknown) => (error === undefined ? keepTyped(request, response) : next(error)))
+  }
+
+  function keepTyped(request: Request, response: Response): void {
+    const typed = encodeTyped(request.path, formOf(request))
+    const next = find('GET', request.path) ? request.originalUrl : ''
+    if (typed === null) sendToLogin(request, response)
+    else sendLogin(response, { email: '', next, typed, flash: FLASHES['entre-e-continue'] }, 401)
+  }
+}
+
+const isSmallForm = (request: Request, mostBytes: number): boolean =>
+  Boolean(request.is('application/x-www-form-urlencoded')) &&
+  request.headers['content-encoding'] === undefined &&
+  Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= mostBytes
+
+function sendToLogin(request: Request, response: Response): void {
+  const para = request.method === 'GET' && request.url !== '/' ? request.originalUrl : undefined
+  sendRedirect(response, link('/entrar', { para }), 'entre')
+}

@@ -1,0 +1,162 @@
+import { MOST_WAITING, type Waiting } from '#queries/waiting.ts'
+import { link } from './link.ts'
+import { mayOpen } from './rights.ts'
+import type { Access, Section, Visit } from './route.ts'
+import { Icon, type IconName } from './ui/icon.tsx'
+
+interface MenuEntry {
+  readonly section: Section
+  readonly label: string
+  /** Below the panel. */
+  readonly path: string
+  readonly icon: IconName
+  readonly access?: Access
+}
+
+interface MenuGroup {
+  readonly title: string
+  readonly entries: readonly MenuEntry[]
+}
+
+/** The menu, in order. What somebody cannot reach is not shown. */
+const GROUPS: readonly MenuGroup[] = [
+  {
+    title: 'Vender',
+    entries: [
+      { section: 'start', label: 'Início', path: '/', icon: 'home' },
+      { section: 'sales', label: 'Vendas', path: '/vendas', icon: 'sale' },
+      { section: 'tills', label: 'Caixas', path: '/caixas', icon: 'till' },
+      { section: 'store', label: 'Loja online', path: '/loja', icon: 'bag' },
+    ],
+  },
+  {
+    title: 'Cadastros',
+    entries: [
+      { section: 'catalog', label: 'Catálogo', path: '/catalogo', icon: 'box' },
+      { section: 'customers', label: 'Clientes', path: '/clientes', icon: 'people' },
+      { section: 'suppliers', label: 'Fornecedores', path: '/fornecedores', icon: 'truck' },
+    ],
+  },
+  {
+    title: 'Dinheiro',
+    entries: [
+      { section: 'receivables', label: 'Contas a receber', path: '/contas-a-receber', icon: 'in' },
+      { section: 'payables', label: 'Contas a pagar', path: '/contas-a-pagar', icon: 'out' },
+    ],
+  },
+  {
+    title: 'Gestão',
+    entries: [
+      { section: 'integrations', label: 'Integrações', path: '/integracoes', icon: 'plug', access: 'owner' },
+      { section: 'audit', label: 'Auditoria', path: '/auditoria', icon: 'shield', access: 'owner' },
+      { section: 'settings', label: 'Configurações', path: '/configuracoes', icon: 'gear', access: 'owner' },
+    ],
+  },
+]
+
+/** What thumbs reach on a phone, beside the whole menu. */
+const IN_BAR: Partial<Record<Section, string>> = {
+  start: 'Início',
+  sales: 'Vendas',
+  catalog: 'Catálogo',
+  receivables: 'A receber',
+}
+
+const entriesFor = ({ session }: Visit, entries: readonly MenuEntry[]): MenuEntry[] =>
+  entries.filter(({ access }) => mayOpen(session.role, { ...(access && { access }), changes: false }))
+
+export interface MenuProps {
+  readonly section: Section | null
+  readonly visit: Visit
+  readonly waiting: Waiting | null
+}
+
+/** Of one, and of several. */
+type Named = readonly [one: string, several: string]
+
+/** What is counted, for those who do not see where. */
+const WAITS: Readonly<Record<keyof Waiting, Named>> = {
+  tills: ['venda recusada', 'vendas recusadas'],
+  receivables: ['conta vencida', 'contas vencidas'],
+  payables: ['conta vencida', 'contas vencidas'],
+  store: ['pedido com alarme', 'pedidos com alarme'],
+  integrations: ['webhook com falha', 'webhooks com falha'],
+}
+
+const Count = ({ count, what }: { readonly count: number; readonly what: Named }) =>
+  count === 0 ? null : (
+    <span class="count">
+      {count < MOST_WAITING ? count : `${MOST_WAITING - 1}+`}
+      <span class="hidden"> {what[count === 1 ? 0 : 1]}</span>
+    </span>
+  )
+
+const countOf = (section: Section, waiting: Waiting | null): number =>
+  waiting && section in waiting ? waiting[section as keyof Waiting] : 0
+
+const EntryLink = ({ entry, section, waiting }: Omit<MenuProps, 'visit'> & { readonly entry: MenuEntry }) => (
+  <a href={link(entry.path)} aria-current={entry.section === section ? 'page' : undefined}>
+    <Icon name={entry.icon} />
+    {entry.label}
+    <Count count={countOf(entry.section, waiting)} what={WAITS[entry.section as keyof Waiting]} />
+  </a>
+)
+
+/** At the left of the page; on phones over it, where the address asks for it. */
+export const Menu = ({ section, visit, waiting }: MenuProps) => (
+  <nav class="menu" id="menu" aria-label="Menu">
+    <a class="close" href="#conteudo">
+      <Icon name="close" />
+      Fechar
+    </a>
+    {GROUPS.map(({ title, entries }) => ({ title, shown: entriesFor(visit, entries) })).map(
+      ({ title, shown }) =>
+        shown.length > 0 && (
+          <ul key={title} aria-label={title}>
+            <li class="menu-group" aria-hidden="true">
+              {title}
+            </li>
+            {shown.map((entry) => (
+              <li key={entry.section}>
+                <EntryLink entry={entry} section={section} waiting={waiting} />
+              </li>
+            ))}
+          </ul>
+        ),
+    )}
+  </nav>
+)
+
+/** At the foot of phones. */
+export const Bar = ({ section, visit, waiting }: MenuProps) => {
+  const entries = entriesFor(
+    visit,
+    GROUPS.flatMap((group) => group.entries),
+  )
+  const shown = entries.filter((entry) => entry.section in IN_BAR)
+  const elsewhere = entries
+    .filter((entry) => !(entry.section in IN_BAR))
+    .reduce((sum, entry) => sum + countOf(entry.section, waiting), 0)
+  return (
+    <nav class="bar" aria-label="Atalhos">
+      <ul>
+        {shown.map((entry) => (
+          <li key={entry.section}>
+            <EntryLink
+              entry={{ ...entry, label: IN_BAR[entry.section] ?? entry.label }}
+              section={section}
+              waiting={waiting}
+            />
+          </li>
+        ))}
+        <li>
+          <a href="#menu">
+            <Icon name="menu" />
+            Menu
+            <Count count={Math.min(elsewhere, MOST_WAITING)} what={['à espera de alguém', 'à espera de alguém']} />
+          </a>
+        </li>
+      </ul>
+    </nav>
+  )
+}

@@ -1,0 +1,88 @@
+import { link } from '../link.ts'
+import type { Page, PageAction, Visit } from '../route.ts'
+import { ButtonForm } from './form.tsx'
+import { Icon } from './icon.tsx'
+import { ButtonLink } from './parts.tsx'
+
+/** More than these are in a menu. */
+const SHOWN = 2
+
+/**
+ * The head of a page: where it belongs, its title and state, and one main action. A few others stand beside it; more of them, and
+ * whatever is dangerous, wait in a menu (PANEL-101).
+ */
+export const Head = ({ page, visit }: { readonly page: Page; readonly visit: Visit }) => {
+  const { title, lead, parent } = page
+  const [main] = open([page.main], visit)
+  const more = open(page.more, visit)
+  const dangers = open(page.dangers, visit)
+  const isShort = more.length <= SHOWN
+  const inMenu = isShort ? [] : more
+  return (
+    <div class="head">
+      <div class="head-text">
+        {parent && (
+          <a class="crumb" href={link(parent.to)}>
+            <Icon name="back" />
+            {parent.label}
+          </a>
+        )}
+        <h1>{title}</h1>
+        {lead && <div class="lead">{lead}</div>}
+      </div>
+      {(main || more.length > 0 || dangers.length > 0) && (
+        <div class="head-actions">
+          {isShort && more.map((action) => <ActionPart key={action.label} action={action} visit={visit} />)}
+          {inMenu.length + dangers.length > 0 && <MoreActions more={inMenu} dangers={dangers} visit={visit} />}
+          {main && <ActionPart action={main} visit={visit} isMain />}
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** Those of some actions that somebody may take. */
+const open = (actions: Page['more'] | readonly [Page['main']] = [], { reaches }: Visit): PageAction[] =>
+  actions.flatMap((action) => (action && reaches(action.values ? 'POST' : 'GET', action.to) ? [action] : []))
+
+interface MoreActionsProps {
+  readonly more: readonly PageAction[]
+  readonly dangers: readonly PageAction[]
+  readonly visit: Visit
+}
+
+const MoreActions = ({ more, dangers, visit }: MoreActionsProps) => (
+  <details class="more">
+    <summary>
+      <Icon name="more" />
+      Mais ações
+    </summary>
+    <div>
+      {more.map((action) => (
+        <ActionPart key={action.label} action={action} visit={visit} />
+      ))}
+      {dangers.length > 0 && (
+        <div class={more.length > 0 ? 'dangers' : 'dangers only'}>
+          {dangers.map((action) => (
+            <ActionPart key={action.label} action={action} visit={visit} />
+          ))}
+        </div>
+      )}
+    </div>
+  </details>
+)
+
+interface ActionPartProps {
+  readonly action: PageAction
+  readonly visit: Visit
+  readonly isMain?: boolean
+}
+
+const ActionPart = ({ action: { label, to, parameters, values }, visit, isMain }: ActionPartProps) =>
+  values ? (
+    <ButtonForm visit={visit} to={to} label={label} values={values} isMain={isMain} />
+  ) : (
+    <ButtonLink to={to} parameters={parameters} isMain={isMain}>
+      {label}
+    </ButtonLink>
+  )
