@@ -189,4 +189,18 @@ export interface FormRoute extends Common {
   refill?(submission: Submission): Promise<Page | null>
 }
 
-export type PanelRoute = PageRoute | FormRoute
+/** What a file has in a cell: a text, a number, or a decimal of any size as a text. */
+export type Cell = string | number | null | undefined | { readonly decimal: string }
+
+interface TableOf {
+  readonly heads: readonly string[]
+  readonly rows: AsyncIterable<readonly Cell[]>
+}
+
+/** A file of records, line by line; filters that make no sense are refused. */
+export interface TableRoute extends Common {
+  readonly asOf?: true
+  table(visit: Visit): Promise<TableOf | Refusal>
+}
+
+export type PanelRoute = PageRoute | FormRoute | TableRoute

@@ -4,7 +4,7 @@ import { recordAuditPages } from './pages/audit/records.tsx'
 import { timelinePages } from './pages/audit/timeline.tsx'
 import { verifyForm } from './pages/audit/verification.tsx'
 import { categoryPages } from './pages/catalog/categories.tsx'
-import { catalogPages } from './pages/catalog/items.tsx'
+import { catalogPages, itemReactivation } from './pages/catalog/items.tsx'
 import { stockForm } from './pages/catalog/stock.tsx'
 import { companyPages } from './pages/companies.tsx'
 import { financePages } from './pages/finance/accounts.tsx'
@@ -12,6 +12,7 @@ import { integrationsPage } from './pages/integrations.tsx'
 import { orderPages } from './pages/order.tsx'
 import { orderCancellation } from './pages/order-cancellation.tsx'
 import { orderForgetting } from './pages/order-forgetting.tsx'
+import { orderFile } from './pages/orders.tsx'
 import { orderRefundPages } from './pages/order-refund.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
 import { peoplePages } from './pages/people.tsx'
@@ -21,8 +22,8 @@ import { recordRefusedPages } from './pages/sales/record-refused.tsx'
 import { refusedSalePages } from './pages/sales/refused-sales.tsx'
 import { salePage } from './pages/sales/sale.tsx'
 import { saleActions } from './pages/sales/sale-actions.tsx'
-import { salesPage } from './pages/sales/sales.tsx'
-import { tillsPage } from './pages/sales/tills.tsx'
+import { salesPages } from './pages/sales/sales.tsx'
+import { tillsPages } from './pages/sales/tills.tsx'
 import { settingsPages } from './pages/settings.tsx'
 import { startPage } from './pages/start.tsx'
 import { storePages } from './pages/stores.tsx'
@@ -39,19 +40,21 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...paymentTypePages,
   ...userPages,
   ...userForgetting,
-  salesPage,
+  ...salesPages,
   salePage,
   receiptPage,
   ...saleActions,
-  tillsPage,
+  ...tillsPages,
   ...refusedSalePages,
   ...recordRefusedPages,
   ...peoplePages,
   ...catalogPages,
   stockForm,
+  itemReactivation,
   ...categoryPages,
   ...financePages,
   ...orderPages,
+  orderFile,
   ...orderCancellation,
   ...orderForgetting,
   ...orderRefundPages,

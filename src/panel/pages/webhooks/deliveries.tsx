@@ -33,7 +33,6 @@ const STATES: Readonly<Record<DeliveryObject['status'], State>> = {
   cancelled: ['plain', 'Cancelada'],
 }
 
-const DELIVERIES_OF_A_PAGE = 30
 
 const EVENTS = [...WEBHOOK_EVENTS, 'webhook.test'] as const
 
@@ -66,9 +65,9 @@ const DeliveryBadge = ({ status }: Pick<DeliveryObject, 'status'>) => <StateBadg
 /** What was sent to an endpoint, the newest first. */
 export async function DeliveryList({ visit, webhook }: { readonly visit: Visit; readonly webhook: ShownWebhook }) {
   const { pool, companyId, timezone } = visit.readModel
-  const deliveries = await listed<DeliveryObject>(visit, FILTERS, (asked) =>
+  const deliveries = await listed<DeliveryObject>(visit, FILTERS, (asked, { limit }) =>
     searched(Search, asked, (search) =>
-      listDeliveries(pool, companyId, webhook.id, { ...search, limit: DELIVERIES_OF_A_PAGE }),
+      listDeliveries(pool, companyId, webhook.id, { ...search, limit }),
     ),
   )
   const { record } = await getReplay(pool, companyId, webhook.id)
