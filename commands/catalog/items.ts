@@ -92,7 +92,7 @@ export const deactivateItem = command<RecordId>({
   },
 })
 
-/** Brings a deactivated item back as it was, unless its barcode is another item's by now; a category that is gone stays away (CAT-13). */
+/** Brings a deactivated item back as it was, unless its barcode is another item's by now; a category that is gone stays away (ITEM-11). */
 export const reactivateItem = command<RecordId>({
   needs: ({ id }) => [itemById(id)],
   needsMore(rows, { id }) {

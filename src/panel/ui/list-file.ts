@@ -1,7 +1,7 @@
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Page } from '#queries/records.ts'
-import type { Fields } from '../forms/form.ts'
+import { type Fields, filterProblems } from '../forms/form.ts'
 import type { Cell, TableRoute, Visit } from '../route.ts'
 import { askedOf, recordsIn, type Wanted } from './list.tsx'
 
@@ -33,6 +33,8 @@ export const listFile = <R>(list: ListFile<R>): TableRoute => ({
   ...(list.asOf && { asOf: list.asOf }),
   async table(visit) {
     const filters = typeof list.filters === 'function' ? await list.filters(visit) : list.filters
+    const problems = filterProblems(filters, visit.query)
+    if (problems) return problems
     const asked = askedOf(visit, filters)
     const wanted = { limit: OF_A_PAGE, order: visit.query.ordem }
     const columns = list.columns(visit)

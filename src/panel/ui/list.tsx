@@ -4,12 +4,12 @@ import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Page as ListPage } from '#queries/records.ts'
-import { type Fields, type Filled, filledWith } from '../forms/form.ts'
+import { type Fields, type Filled, filledWith, filterProblems } from '../forms/form.ts'
 import { link } from '../link.ts'
 import type { Visit } from '../route.ts'
-import { Filters } from './form.tsx'
+import { FilterProblems, Filters } from './form.tsx'
 import { Icon } from './icon.tsx'
-import { Alert, Chips, Toolbar } from './parts.tsx'
+import { Chips, Toolbar } from './parts.tsx'
 
 export interface Column<R> {
   readonly head: string
@@ -127,7 +127,8 @@ export async function listed<R>(visit: Visit, filters: Fields, ask: AskList): Pr
   const { query } = visit
   const { cursor, ordem } = query
   const wanted = { limit: Number(sizeOf(query)), order: ordem }
-  const found = await ask({ ...askedOf(visit, filters), ...(cursor && { cursor }) }, wanted)
+  const found =
+    filterProblems(filters, query) ?? (await ask({ ...askedOf(visit, filters), ...(cursor && { cursor }) }, wanted))
   if (isRefusal(found)) return { filled: filledWith(filters, query, found), rows: [], next: null }
   const { next, summary } = found
   return { filled: filledWith(filters, query), rows: recordsIn(found), next, summary }
@@ -166,7 +167,7 @@ export function List<R>(props: ListProps<R>) {
     <>
       <Filters path={path} fields={filters} filled={filled} target={id} kept={kept} />
       <div id={id}>
-        {filled.problem && <Alert>{filled.problem}</Alert>}
+        <FilterProblems fields={filters} filled={filled} />
         {(quick.length > 0 || file) && (
           <Toolbar>
             {quick.length > 0 && (

@@ -7,7 +7,7 @@ import { given } from '../../support/given.ts'
 const gone = event('CatalogItemDeactivated', { id: 3 })
 
 describe('reactivate catalog item', () => {
-  it('brings an item back as it was, once [CAT-13]', async () => {
+  it('brings an item back as it was, once [ITEM-11]', async () => {
     const created = itemCreated({ id: 3, barcode: '789' })
     const scenario = await given(companyRegistered(), created)
     const before = await scenario.show('catalog_item/3')
@@ -19,10 +19,10 @@ describe('reactivate catalog item', () => {
     await (await scenario.when(reactivateItem, { id: 3 })).accepts('unchanged')
   })
 
-  it('refuses what never was, and a barcode that is another item’s by now [CAT-13]', async () => {
+  it('refuses what never was, and a barcode that is another item’s by now [ITEM-11]', async () => {
     const taken = itemCreated({ id: 4, barcode: '789' })
     const scenario = await given(companyRegistered(), itemCreated({ id: 3, barcode: '789' }), gone, taken)
     ;(await scenario.when(reactivateItem, { id: 9 })).refuses('not_found')
-    ;(await scenario.when(reactivateItem, { id: 3 })).refuses('duplicate_resource')
+    ;(await scenario.when(reactivateItem, { id: 3 })).refuses('duplicate_resource', { field: 'barcode', conflicting_id: 4 })
   })
 })
