@@ -68,7 +68,7 @@ export type Access = 'everyone' | 'owner'
 /** Whether somebody may go to an address below the panel, or send a form there. */
 export type Reach = (method: 'GET' | 'POST', path: string) => boolean
 
-/** The entry of the menu that a page belongs to; the profile has none. */
+/** The entry of the menu that a page belongs to; the profile and the search have none. */
 export type Section =
   | 'start'
   | 'sales'
@@ -83,6 +83,7 @@ export type Section =
   | 'audit'
   | 'settings'
   | 'profile'
+  | 'search'
 
 /** The company's read model, as it is now or as it was at a moment of the past. */
 export interface ReadModel extends Calendar {

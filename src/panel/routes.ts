@@ -24,6 +24,7 @@ import { salePage } from './pages/sales/sale.tsx'
 import { saleActions } from './pages/sales/sale-actions.tsx'
 import { salesPages } from './pages/sales/sales.tsx'
 import { tillsPages } from './pages/sales/tills.tsx'
+import { searchPage } from './pages/search.tsx'
 import { settingsPages } from './pages/settings.tsx'
 import { startPage } from './pages/start.tsx'
 import { storePages } from './pages/stores.tsx'
@@ -34,6 +35,7 @@ import type { PanelRoute } from './route.ts'
 
 export const PANEL_ROUTES: readonly PanelRoute[] = [
   startPage,
+  searchPage,
   ...profilePages,
   ...companyPages,
   ...settingsPages,

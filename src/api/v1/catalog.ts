@@ -174,6 +174,7 @@ const reactivation = write({
   description:
     'Volta como era, sob o mesmo id; sem a categoria, se ela não existe mais. 409 se o código de barras passou a outro item. O que não foi excluído fica como está.',
   command: reactivateItem,
+  status: 200,
   reply: singleOf(CatalogItem),
   refusals: ['duplicate_resource'],
   input: (params) => withId(params, {}),

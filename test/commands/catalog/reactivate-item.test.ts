@@ -1,8 +1,10 @@
 import { expect } from 'chai'
 import { deactivateItem, reactivateItem } from '#commands/catalog/items.ts'
-import { event } from '#events/catalogue.ts'
+import { type DataOf, event } from '#events/catalogue.ts'
 import { companyRegistered, itemCreated } from '../../support/facts.ts'
 import { given } from '../../support/given.ts'
+
+type ItemData = DataOf<'CatalogItemCreated'>
 
 const gone = event('CatalogItemDeactivated', { id: 3 })
 
@@ -12,8 +14,8 @@ describe('reactivate catalog item', () => {
     const scenario = await given(companyRegistered(), created)
     const before = await scenario.show('catalog_item/3')
     await (await scenario.when(deactivateItem, { id: 3 })).accepts('deleted', gone)
-    const { stock: _, ...fields } = created.data
-    await (await scenario.when(reactivateItem, { id: 3 })).accepts('updated', event('CatalogItemRevived', fields as never))
+    const { stock: _, ...fields } = created.data as ItemData
+    await (await scenario.when(reactivateItem, { id: 3 })).accepts('updated', event('CatalogItemRevived', fields))
     const { updated_at: _then, ...was } = before as { updated_at: string }
     expect(await scenario.show('catalog_item/3')).to.deep.include(was)
     await (await scenario.when(reactivateItem, { id: 3 })).accepts('unchanged')
