@@ -29,7 +29,10 @@ export async function sendFile(route: TableRoute, visit: Visit, request: Request
   const { moment } = visit.readModel
   const table = await route.table(visit)
   if (isRefusal(table)) throw new Problem('validation_failed', table.details)
-  const name = route.path.slice(1).replace(/\.csv$/, '').replaceAll('/', '-')
+  const name = route.path
+    .slice(1)
+    .replace(/\.csv$/, '')
+    .replaceAll('/', '-')
   response.setHeader('Content-Type', 'text/csv; charset=utf-8')
   response.setHeader('Content-Disposition', `attachment; filename="${name}${moment ? `-${moment.revision}` : ''}.csv"`)
   if (request.method === 'HEAD') return void response.end()

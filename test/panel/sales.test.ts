@@ -69,7 +69,9 @@ describe('panel: sales', () => {
     await company.post(`/sales/${id}/cancel`)
     const sums = async (search: string) => textIn((await user.get(`/painel/vendas${search}`)).html)
     expect(await sums('')).to.include('1 venda, R$ 20,00 ; 1 cancelada, R$ 20,00')
-    expect(await sums('?sold_from=2026-03-11')).to.include('1 venda, R$ 20,00').and.not.include('cancelada,')
+    expect(await sums('?sold_from=2026-03-11'))
+      .to.include('1 venda, R$ 20,00')
+      .and.not.include('cancelada,')
     expect(await sums('?origin=pdv')).to.include('0 vendas, R$ 0,00')
     const { html } = await user.get('/painel/vendas?status=completed')
     const [, today = ''] = /class="chip" href="([^"]+)">Hoje</.exec(html) ?? []

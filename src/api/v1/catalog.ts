@@ -13,8 +13,8 @@ import {
   CreateItemInput,
   createItem,
   deactivateItem,
-  reactivateItem,
   ReplaceItemInput,
+  reactivateItem,
   replaceItem,
   updateItem,
 } from '#commands/catalog/items.ts'
@@ -30,8 +30,8 @@ import {
   listDeletedCategories,
 } from '#queries/catalog/categories.ts'
 import { getItem, getItemByExternalId, listDeletedItems, listItems } from '#queries/catalog/items.ts'
-import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { singleOf } from '../contract/envelopes.ts'
+import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { type Route, write } from '../route.ts'
 import { recordRoutes } from './record-routes.ts'
 

@@ -59,7 +59,11 @@ const PersonSearch = z.object({
 
 /** Columns of both lists; what a supplier has beside a customer stands after the name. */
 const personColumns = <P extends Person>(path: string, ...afterName: Column<P>[]): Column<P>[] => [
-  { head: 'Nome', cell: ({ id, name }) => <a href={link(`${path}/${id}`)}>{format.personName(name)}</a>, order: 'nome' },
+  {
+    head: 'Nome',
+    cell: ({ id, name }) => <a href={link(`${path}/${id}`)}>{format.personName(name)}</a>,
+    order: 'nome',
+  },
   ...afterName,
   { head: 'CPF ou CNPJ', cell: ({ document }) => document && format.taxNumber(document) },
   { head: 'Telefone', cell: ({ phone }) => phone && format.phone(phone), isExtra: true },

@@ -92,7 +92,7 @@ export const Filters = ({ path, fields, filled, target, kept = {} }: FilterProps
   const [first, ...others] = Object.entries(fields)
   const set = others.filter(([name]) => filled.values[name]?.some(Boolean)).length
   return (
-    <search>
+    <search aria-label="Filtros">
       <form
         method="get"
         action={link(path)}

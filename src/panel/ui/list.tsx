@@ -237,7 +237,11 @@ const Sizes = ({ path, query }: { readonly path: string; readonly query: Visit['
   <span class="sizes">
     Linhas:
     {SIZES.map((linhas) => (
-      <a key={linhas} href={link(path, { ...query, linhas })} aria-current={linhas === sizeOf(query) ? 'true' : undefined}>
+      <a
+        key={linhas}
+        href={link(path, { ...query, linhas })}
+        aria-current={linhas === sizeOf(query) ? 'true' : undefined}
+      >
         {linhas}
       </a>
     ))}

@@ -130,9 +130,7 @@ async function showRecord<R extends { id: number }>(pages: RecordPages<R>, visit
   const canChange = !visit.readModel.moment && (pages.isOpen?.(record) ?? true)
   const body = (
     <>
-      <Actions>
-        {!visit.readModel.moment && pages.actions?.(record, visit)}
-      </Actions>
+      <Actions>{!visit.readModel.moment && pages.actions?.(record, visit)}</Actions>
       <Card title="Dados">
         <Facts facts={pages.facts(record, visit)} />
       </Card>

@@ -4,7 +4,7 @@ import { Icon } from './icon.tsx'
 
 /** Looks for anything, from every page; `/` leads to it by keyboard. */
 export const SearchBox = ({ visit }: { readonly visit: Visit }) => (
-  <search class="find">
+  <search class="find" aria-label="Procurar em tudo">
     <form method="get" action={link('/busca')}>
       {visit.readModel.moment && <input type="hidden" name="em" value={visit.readModel.moment.asked} />}
       <label for="busca" class="hidden">

@@ -25,6 +25,9 @@ describe('reactivate catalog item', () => {
     const taken = itemCreated({ id: 4, barcode: '789' })
     const scenario = await given(companyRegistered(), itemCreated({ id: 3, barcode: '789' }), gone, taken)
     ;(await scenario.when(reactivateItem, { id: 9 })).refuses('not_found')
-    ;(await scenario.when(reactivateItem, { id: 3 })).refuses('duplicate_resource', { field: 'barcode', conflicting_id: 4 })
+    ;(await scenario.when(reactivateItem, { id: 3 })).refuses('duplicate_resource', {
+      field: 'barcode',
+      conflicting_id: 4,
+    })
   })
 })

@@ -37,7 +37,15 @@ import { type Column, type QuickFilter, searched, type Wanted } from '../../ui/l
 import { amountCell, type FileColumn } from '../../ui/list-file.ts'
 import { ButtonLink } from '../../ui/parts.tsx'
 import { type RecordPages, recordPages } from '../../ui/record-pages.tsx'
-import { ACCOUNT_ORIGIN_NAMES, type Account, AccountBadge, type AccountPages, partyField, Sums, stateOf } from './account.tsx'
+import {
+  ACCOUNT_ORIGIN_NAMES,
+  type Account,
+  AccountBadge,
+  type AccountPages,
+  partyField,
+  Sums,
+  stateOf,
+} from './account.tsx'
 import { settlementPages } from './settlement.tsx'
 
 /** Without a choice, pending ones are listed. */

@@ -126,8 +126,7 @@ const Sums = ({ sums: { completed, cancelled, looked } }: { readonly sums: SaleS
   <p class="sums">
     {looked > MOST_LOOKED && `Nas últimas ${decimal(String(MOST_LOOKED))} vendas: `}
     {counted(completed.count, 'venda', 'vendas')}, <strong>{money(completed.amount)}</strong>
-    {cancelled.count > 0 &&
-      `; ${counted(cancelled.count, 'cancelada', 'canceladas')}, ${money(cancelled.amount)}`}
+    {cancelled.count > 0 && `; ${counted(cancelled.count, 'cancelada', 'canceladas')}, ${money(cancelled.amount)}`}
   </p>
 )
 

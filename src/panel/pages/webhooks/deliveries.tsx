@@ -33,7 +33,6 @@ const STATES: Readonly<Record<DeliveryObject['status'], State>> = {
   cancelled: ['plain', 'Cancelada'],
 }
 
-
 const EVENTS = [...WEBHOOK_EVENTS, 'webhook.test'] as const
 
 const FILTERS: Fields = {
@@ -78,9 +77,7 @@ const DeliveryBadge = ({ status }: Pick<DeliveryObject, 'status'>) => <StateBadg
 export async function DeliveryList({ visit, webhook }: { readonly visit: Visit; readonly webhook: ShownWebhook }) {
   const { pool, companyId, timezone } = visit.readModel
   const deliveries = await listed<DeliveryObject>(visit, FILTERS, (asked, { limit }) =>
-    searched(Search, asked, (search) =>
-      listDeliveries(pool, companyId, webhook.id, { ...search, limit }),
-    ),
+    searched(Search, asked, (search) => listDeliveries(pool, companyId, webhook.id, { ...search, limit })),
   )
   const { record } = await getReplay(pool, companyId, webhook.id)
   return (
