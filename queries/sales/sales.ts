@@ -39,6 +39,8 @@ interface PeoplesFilters {
   readonly customer?: string
   /** One of the ways that it was paid in. */
   readonly payment_type_id?: number
+  /** Only among the last `MOST_LOOKED` before this moment. */
+  readonly among?: string
 }
 
 interface Days {
@@ -52,6 +54,12 @@ export interface SaleFilters extends Filters, Days {}
 /** Of a deleted customer no name is left to be found by; its sales keep the one that they were made with. */
 const IS_OF_CUSTOMER = (name: string) =>
   `t.customer_id in (select c.id from customers c where c.company_id = $1 and c.sort_key like ${name}::text)`
+
+/** At most so many sales are looked through, the last sold ones. */
+export const MOST_LOOKED = 50_000
+
+const earliestAmong = (before: string) => `(select m.sold_at from sales m
+  where m.company_id = $1 and m.sold_at < ${before}::timestamptz order by m.sold_at desc offset ${MOST_LOOKED} limit 1)`
 
 export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
   resource: 'sales',
@@ -70,7 +78,8 @@ export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
     sold_before: (value) => `t.sold_at < ${value}::timestamptz`,
     id: (value) => `t.id = ${value}::bigint`,
     customer: IS_OF_CUSTOMER,
-    payment_type_id: (value) => `t.payment_type_ids::jsonb @> to_jsonb(${value}::bigint)`,
+    payment_type_id: (value) => `translate(t.payment_type_ids::text, '[]', ',,') like '%,' || ${value}::bigint || ',%'`,
+    among: (value) => `t.sold_at >= coalesce(${earliestAmong(value)}, '-infinity')`,
   },
 }
 
@@ -87,6 +96,9 @@ export function listSales(
 const cancelledListing: typeof saleListing = { ...saleListing, resource: 'cancelled_sales', where: IS_CANCELLED }
 
 type LatestFilters = SaleFilters & PeoplesFilters & { readonly timezone: string }
+
+type LatestQuery = Paging &
+  LatestFilters & { readonly order?: Order | undefined; readonly isWhole?: boolean | undefined }
 
 /** The last sold first: an hour of yesterday may be uploaded today. */
 export const LAST_SOLD_FIRST: Order = {
@@ -112,16 +124,21 @@ function latest({ timezone, sold_from, sold_to, status, customer, ...filters }: 
   }
 }
 
-/** The same for people, by time of sale, or in another order that has an index. */
+/**
+ * The same for people, by time of sale, or in another order that has an index. What has none is looked for among the last sold,
+ * unless all are wanted, however long that takes.
+ */
 export function listLatestSales(
   pool: Pool,
   companyId: number,
-  { limit, cursor, order, ...filters }: Paging & LatestFilters & { readonly order?: Order | undefined },
+  { limit, cursor, order, isWhole = false, ...filters }: LatestQuery,
 ): Promise<Page | Refusal> {
   const { listing, conditions } = latest(filters)
   // Sales that lack a document have an index by number.
   const usual = filters.fiscal === undefined ? LAST_SOLD_FIRST : NEWEST_FIRST
-  return listInOrder(pool, listing, order ?? usual, companyId, { ...conditions, limit, cursor })
+  const isWalked = filters.payment_type_id !== undefined || filters.origin !== undefined
+  const among = isWalked && !isWhole ? (conditions.sold_before ?? 'infinity') : undefined
+  return listInOrder(pool, listing, order ?? usual, companyId, { ...conditions, among, limit, cursor })
 }
 
 /** What filters find among the sales of their days. */
@@ -131,9 +148,6 @@ export interface SaleSums {
   /** Sales that were looked through; one more than `MOST_LOOKED` says that there are earlier ones. */
   readonly looked: number
 }
-
-/** At most so many sales are looked through, the last sold ones. */
-export const MOST_LOOKED = 50_000
 
 /** Conditions by which few rows are entered; the others are looked at in the rows of the days. */
 const ENTERED: readonly string[] = ['id', 'external_id', 'sold_from', 'sold_before']

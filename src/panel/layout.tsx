@@ -107,7 +107,7 @@ export const panelDocument = (page: Page, { visit, ...menu }: MenuProps): string
 
 const UserMenu = ({ visit: { session } }: { readonly visit: Visit }) => (
   <div class="user">
-    <a href={link('/conta')}>
+    <a class="account" href={link('/conta')}>
       <Icon name="user" />
       <span>{session.userName}</span>
     </a>

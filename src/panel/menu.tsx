@@ -71,20 +71,23 @@ export interface MenuProps {
   readonly waiting: Waiting | null
 }
 
+/** Of one, and of several. */
+type Named = readonly [one: string, several: string]
+
 /** What is counted, for those who do not see where. */
-const WAITS: Readonly<Record<keyof Waiting, string>> = {
-  tills: 'vendas recusadas',
-  receivables: 'contas vencidas',
-  payables: 'contas vencidas',
-  store: 'pedidos com alarme',
-  integrations: 'webhooks com falha',
+const WAITS: Readonly<Record<keyof Waiting, Named>> = {
+  tills: ['venda recusada', 'vendas recusadas'],
+  receivables: ['conta vencida', 'contas vencidas'],
+  payables: ['conta vencida', 'contas vencidas'],
+  store: ['pedido com alarme', 'pedidos com alarme'],
+  integrations: ['webhook com falha', 'webhooks com falha'],
 }
 
-const Count = ({ count, what }: { readonly count: number; readonly what: string }) =>
+const Count = ({ count, what }: { readonly count: number; readonly what: Named }) =>
   count === 0 ? null : (
     <span class="count">
       {count < MOST_WAITING ? count : `${MOST_WAITING - 1}+`}
-      <span class="hidden"> {what}</span>
+      <span class="hidden"> {what[count === 1 ? 0 : 1]}</span>
     </span>
   )
 
@@ -150,7 +153,7 @@ export const Bar = ({ section, visit, waiting }: MenuProps) => {
           <a href="#menu">
             <Icon name="menu" />
             Menu
-            <Count count={Math.min(elsewhere, MOST_WAITING)} what="à espera de alguém" />
+            <Count count={Math.min(elsewhere, MOST_WAITING)} what={['à espera de alguém', 'à espera de alguém']} />
           </a>
         </li>
       </ul>

@@ -113,9 +113,7 @@ export const PaymentTypeTable = ({ paymentTypes }: { readonly paymentTypes: read
       ]}
     />
     <Actions>
-      <ButtonLink to={`${PAYMENT_TYPES_PATH}/nova`} isMain>
-        Nova forma de pagamento
-      </ButtonLink>
+      <ButtonLink to={`${PAYMENT_TYPES_PATH}/nova`}>Nova forma de pagamento</ButtonLink>
     </Actions>
   </>
 )

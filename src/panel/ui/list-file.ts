@@ -36,7 +36,7 @@ export const listFile = <R>(list: ListFile<R>): TableRoute => ({
     const problems = filterProblems(filters, visit.query)
     if (problems) return problems
     const asked = askedOf(visit, filters)
-    const wanted = { limit: OF_A_PAGE, order: visit.query.ordem }
+    const wanted = { limit: OF_A_PAGE, order: visit.query.ordem, isWhole: true }
     const columns = list.columns(visit)
     const first = await list.page(visit, asked, wanted)
     if (isRefusal(first)) return first

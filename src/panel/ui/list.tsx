@@ -96,6 +96,8 @@ export interface Listed<R> {
 export interface Wanted {
   readonly limit: number
   readonly order?: string | undefined
+  /** All of them, page by page, for a file. */
+  readonly isWhole?: boolean
 }
 
 /** Reads the page of a list. */

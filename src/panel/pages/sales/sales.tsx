@@ -106,10 +106,10 @@ const columnsFor = (timezone: string): Column<SaleObject>[] => [
 
 type Asked = Readonly<Record<string, string>>
 
-const page = ({ readModel }: Visit, asked: Asked, { limit, order = '' }: Wanted) =>
+const page = ({ readModel }: Visit, asked: Asked, { limit, order = '', isWhole }: Wanted) =>
   searched(Search, asked, (search) => {
     const { pool, companyId, timezone } = readModel
-    return listLatestSales(pool, companyId, { ...search, timezone, limit, order: ORDERS[order] })
+    return listLatestSales(pool, companyId, { ...search, timezone, limit, order: ORDERS[order], isWhole })
   })
 
 async function sumsOf({ readModel }: Visit, asked: Asked): Promise<SaleSums> {
