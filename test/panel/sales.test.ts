@@ -63,7 +63,7 @@ describe('panel: sales', () => {
     expect(textIn((await user.get('/painel/vendas')).html)).to.match(/Maria da Silva cash Concluída R\$ 20,00 API/)
   })
 
-  it('counts and adds up what is filtered, cancelled sales apart, and links what was asked for most [PANEL-140]', async () => {
+  it('counts and adds up what is filtered, cancelled sales apart, and links what is asked for most [PANEL-140] [PANEL-141]', async () => {
     await counter.sell({ sold_at: '2026-03-11T12:00:00Z' })
     const { id } = await counter.sell({ sold_at: '2026-03-10T12:00:00Z' })
     await company.post(`/sales/${id}/cancel`)
