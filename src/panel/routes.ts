@@ -8,6 +8,7 @@ import { catalogPages } from './pages/catalog/items.tsx'
 import { stockForm } from './pages/catalog/stock.tsx'
 import { companyPages } from './pages/companies.tsx'
 import { financePages } from './pages/finance/accounts.tsx'
+import { importRoutes } from './pages/import.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
 import { orderPages } from './pages/order.tsx'
 import { orderCancellation } from './pages/order-cancellation.tsx'
@@ -50,6 +51,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...catalogPages,
   stockForm,
   ...categoryPages,
+  ...importRoutes,
   ...financePages,
   ...orderPages,
   ...orderCancellation,

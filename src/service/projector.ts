@@ -3,6 +3,7 @@ import { purgeSessions } from '#access/sessions.ts'
 import { purgeTokens } from '#access/sync-access.ts'
 import { purgeDownloads } from '#audit/downloads.ts'
 import { checkTablesOnSchedule, tableCheckFigures } from '#audit/table-checks.ts'
+import { purgeImports } from '#imports/kept-file.ts'
 import { purgeFormer } from '#ledger/rebuild/version.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
 import { repeat } from '#lib/repeat.ts'
@@ -31,6 +32,7 @@ const PURGES = [
   purgeNotificationHours,
   purgeSweeps,
   purgeDownloads,
+  purgeImports,
   purgeFormer,
 ]
 

@@ -56,7 +56,7 @@ const personColumns = <P extends Person>(path: string, ...afterName: Column<P>[]
 ]
 
 /** Fields of both forms; what a supplier has beside a customer stands after the name. */
-const personFields = (afterName: Fields = {}): Fields => ({
+export const personFields = (afterName: Fields = {}): Fields => ({
   name: { label: 'Nome', kind: line, isRequired: true, columns: 8 },
   ...afterName,
   person_type: {

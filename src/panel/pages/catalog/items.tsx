@@ -16,7 +16,7 @@ import { recordPages } from '../../ui/record-pages.tsx'
 import { categoryOptions } from './categories.tsx'
 import { type Item, Stock, StockCard } from './stock.tsx'
 
-const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
+export const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
   product: 'Produto',
   service: 'Serviço',
 }
@@ -43,7 +43,7 @@ const Search = z.object({
   cursor: z.string().optional(),
 })
 
-const fields = async (visit: Visit, item?: Item): Promise<Fields> => ({
+export const itemFields = async (visit: Visit, item?: Item): Promise<Fields> => ({
   name: { label: 'Nome', kind: line, isRequired: true, columns: 8 },
   type: { label: 'Tipo', kind: choice(types), isRequired: true, columns: 4 },
   price: { label: 'Preço de venda (R$)', kind: amount, isRequired: true, columns: 4 },
@@ -102,7 +102,7 @@ export const catalogPages = recordPages<Item>({
     ['Última alteração', dateTime(item.updated_at, readModel.timezone)],
   ],
   more: (item, visit) => <StockCard visit={visit} item={item} />,
-  fields,
+  fields: itemFields,
   create: { schema: CreateItemInput, command: createItem },
   update: { label: 'Editar', schema: ItemChanges, command: updateItem },
   remove: {
