@@ -36,6 +36,7 @@ exports.FOLDERS = [
   ['src/proof', 'Merkle trees of ledgers, signed checkpoints, proofs that hold without us'],
   ['src/privacy', 'what ends with a person who is forgotten: keys at once, what waited on its day'],
   ['src/offline-sales', 'refused sales of tills, until a person has looked at them'],
+  ['src/imports', 'files that people bring: read as tables, and kept until they are imported'],
   ['src/wiping', 'what `ops` holds of a person who is forgotten, and persons whom a restored backup brings back'],
   [
     'src/homes',

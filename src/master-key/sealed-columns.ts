@@ -20,6 +20,7 @@ const sealed = (table: string, column: string, ...pk: string[]): SealedColumn =>
 export const SEALED_COLUMNS: readonly SealedColumn[] = [
   sealed('webhook_secrets', 'secrets', 'company_id', 'webhook_id'),
   sealed('store_secrets', 'secrets', 'company_id', 'store_id'),
+  sealed('imports', 'file', 'company_id', 'user_id'),
   sealed('installation_secrets', 'secret', 'name'),
   { table: 'person_keys', column: 'wrapped', pk: ['key_id'], contextOf: (values) => contextOf('person_key', values) },
 ]

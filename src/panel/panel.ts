@@ -12,6 +12,7 @@ import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
 import { PACK_DOWNLOAD, packDownload } from './audit-pack/download.ts'
 import { toLogin } from './ended-session.ts'
+import { fileForm, isFileForm } from './file-form.ts'
 import { textOf } from './forms/form.ts'
 import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
@@ -21,7 +22,7 @@ import { LIVE_PATH, liveStream } from './live.ts'
 import { loginRoutes } from './login.tsx'
 import { PERSON_FILE_PATH, personFileDownload } from './person-file/download.ts'
 import { RECEIPT_FILE_PATH, receiptFileDownload } from './receipt-file.ts'
-import { changesRecords, mayOpen, reachOf } from './rights.ts'
+import { changesRecords, mayOpen, reachOf, routeAt } from './rights.ts'
 import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
@@ -60,6 +61,18 @@ function formParser(room: Room, limits: FormLimits): RequestHandler {
   }
 }
 
+/** Reads a form, with a file where the page that it is sent to takes one. */
+function parserOf(room: Room): RequestHandler {
+  const plain = formParser(room, FORM_LIMITS)
+  const withFile = fileForm(room)
+  const find = routeAt(PANEL_ROUTES)
+  return (request, response, next) => {
+    const route = request.method === 'POST' ? find('POST', request.path) : undefined
+    const takesFile = route && 'submit' in route && route.takesFile && isFileForm(request.get('content-type'))
+    return takesFile ? withFile(request, response, next) : plain(request, response, next)
+  }
+}
+
 /** The subscribers' panel: pages for people, made on the server. */
 export function panel(context: PanelContext): Router {
   const router = express.Router({ caseSensitive: true })
@@ -71,7 +84,7 @@ export function panel(context: PanelContext): Router {
   const login = toLogin(PANEL_ROUTES, ENDED_LIMITS.limit, readEndedForm)
   router.use(
     requireSession(context, reachOf(PANEL_ROUTES), login),
-    formParser(roomOfCompany(context.bodies), FORM_LIMITS),
+    parserOf(roomOfCompany(context.bodies)),
     requireSessionStill(context, login),
   )
   router
@@ -161,7 +174,11 @@ const showAt = async (route: PageRoute, visit: Visit) => ({
 async function submit(route: FormRoute, place: Place, request: Request, response: Response): Promise<void> {
   const form = formOf(request)
   requireCsrf(place.visit.session, form)
-  const sender = { requestId: response.locals.requestId as string, address: request.ip ?? '' }
+  const sender = {
+    requestId: response.locals.requestId as string,
+    address: request.ip ?? '',
+    file: (response.locals.file ?? null) as Buffer | null,
+  }
   const submission = submissionOf(place.visit, form, sender)
   if (textOf(form, AGAIN) !== '' && route.refill) {
     const visit: Visit = { ...place.visit, flash: 'de-volta' }

@@ -131,6 +131,8 @@ export interface Submission extends Visit {
   readonly acting: Acting
   /** IP address that it comes from. */
   readonly address: string
+  /** That came with a form which takes one. */
+  readonly file: Buffer | null
   /** The next idempotency key of this form, for what is done without a command. */
   idempotency(): { readonly key: string; readonly requestHash: string }
 }
@@ -189,6 +191,8 @@ export interface PageRoute extends Common {
 
 /** Redirects after what was done, or shows the form again with what has to be corrected. */
 export interface FormRoute extends Common {
+  /** Whether a file may come with the form. */
+  readonly takesFile?: true
   submit(submission: Submission): Promise<Page | Redirect | null>
   /** Shows the form as it was sent, and does nothing: somebody had to log in again meanwhile (PANEL-105). */
   refill?(submission: Submission): Promise<Page | null>

@@ -9,6 +9,7 @@ import { catalogPages, itemReactivation } from './pages/catalog/items.tsx'
 import { stockForm } from './pages/catalog/stock.tsx'
 import { companyPages } from './pages/companies.tsx'
 import { financePages } from './pages/finance/accounts.tsx'
+import { importRoutes } from './pages/import.tsx'
 import { integrationsPage } from './pages/integrations.tsx'
 import { orderPages } from './pages/order.tsx'
 import { orderCancellation } from './pages/order-cancellation.tsx'
@@ -57,6 +58,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   stockForm,
   itemReactivation,
   ...categoryPages,
+  ...importRoutes,
   ...financePages,
   ...orderPages,
   orderFile,

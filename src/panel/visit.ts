@@ -51,10 +51,10 @@ export function formOf(request: Request): FormBody {
 
 const KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-type Sender = Pick<Submission, 'requestId' | 'address'>
+type Sender = Pick<Submission, 'requestId' | 'address' | 'file'>
 
 /** The context of a request with a form. Its commands are the user's own, with the panel as their origin. */
-export function submissionOf(visit: Visit, form: FormBody, { requestId, address }: Sender): Submission {
+export function submissionOf(visit: Visit, form: FormBody, { requestId, address, file }: Sender): Submission {
   const { _csrf, ...content } = form
   const key = textOf(form, '_key')
   if (!KEY.test(key)) throw new Problem('validation_failed')
@@ -71,6 +71,7 @@ export function submissionOf(visit: Visit, form: FormBody, { requestId, address 
     requestId,
     acting,
     address,
+    file,
     idempotency,
     run: (command, input) =>
       runCommand(visit.context.writer, acting, command, input, {

@@ -4,6 +4,7 @@ import { purgeTokens } from '#access/sync-access.ts'
 import { purgeDownloads } from '#audit/downloads.ts'
 import { checkTablesOnSchedule, tableCheckFigures } from '#audit/table-checks.ts'
 import { purgeCalls } from '#calls/purge.ts'
+import { purgeImports } from '#imports/kept-file.ts'
 import { purgeFormer } from '#ledger/rebuild/version.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
 import { repeat } from '#lib/repeat.ts'
@@ -35,6 +36,7 @@ const PURGES = [
   purgeNotificationHours,
   purgeSweeps,
   purgeDownloads,
+  purgeImports,
   purgeFormer,
 ]
 

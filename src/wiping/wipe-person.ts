@@ -1,4 +1,5 @@
 import { wipeLogins } from '#access/wiping.ts'
+import { wipeImports } from '#imports/kept-file.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { Transaction } from '#ledger/transaction.ts'
 import { wipeAnswers } from '#ledger/write/idempotency.ts'
@@ -17,6 +18,7 @@ import { type Forgotten, redactionOf } from './redaction.ts'
  * | webhook_messages, webhook_deliveries | records; what endpoints answered | fields null; answers null; looks at the company's messages of 30 days |
  * | payment_notifications | what the provider sent | but for the payment's id and a few words, deleted; by order |
  * | refused_sales | what a till sent, a note | what the service reads is left; looks at the company's sales of 90 days |
+ * | imports | files that are about to be imported | deleted, all of the company; they live an hour |
  * | sessions, sync_tokens, invitations | whom a login is for | ended; by user |
  * | persons, password_links, login_origins, login_failures | e-mail address, or its hash | deleted with the last user of the address; by address |
  * | directory_entries | e-mail address, or its hash | deleted after the commit, where there are several homes (HOME-27) |
@@ -35,6 +37,7 @@ export async function wipePerson(
   await wipeAnswers(tx, companyId, redaction)
   await wipeMessages(tx, companyId, redaction)
   await wipeNotifications(tx, companyId, idsOf(forgotten, 'order'))
+  await wipeImports(tx, companyId)
   await wipeRefusedSales(tx, companyId, idsOf(forgotten, 'customer'))
   if (forgotten.parts.includes('identity')) await wipeLogins(tx, companyId, idsOf(forgotten, 'user'), emails)
 }

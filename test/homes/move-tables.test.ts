@@ -53,6 +53,7 @@ describe('tables of a company that moves', () => {
       'ops.company_homes',
       'ops.demo_companies',
       'ops.directory_entries',
+      'ops.imports',
       'ops.installation_entries',
       'ops.ledgers',
       'ops.moves',

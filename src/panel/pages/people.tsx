@@ -118,7 +118,7 @@ const personFile =
   ]
 
 /** Fields of both forms; what a supplier has beside a customer stands after the name. */
-const personFields = (afterName: Fields = {}): Fields => ({
+export const personFields = (afterName: Fields = {}): Fields => ({
   name: { label: 'Nome', kind: line, isRequired: true, columns: 8 },
   ...afterName,
   person_type: {
@@ -190,6 +190,7 @@ const customerPages = recordPages<CustomerObject>({
     page: pageOf(customerListing),
     summary: countOf(customerListing),
     file: personFile<CustomerObject>(),
+    more: [{ label: 'Importar', to: '/clientes/importar' }],
   },
   get: ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => format.personName(name),
@@ -231,6 +232,7 @@ const supplierPages = recordPages<SupplierObject>({
     page: pageOf(supplierListing),
     summary: countOf(supplierListing),
     file: personFile<SupplierObject>(['Nome fantasia', ({ trade_name }) => trade_name]),
+    more: [{ label: 'Importar', to: '/fornecedores/importar' }],
   },
   get: ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => format.personName(name),

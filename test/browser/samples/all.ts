@@ -2,6 +2,7 @@ import type { TestPanel } from '../../support/browser.ts'
 import { accountSamples } from './accounts.ts'
 import { auditSamples } from './audit.ts'
 import { catalogSamples } from './catalog.ts'
+import { importSamples } from './imports.ts'
 import { integrationSamples } from './integrations.ts'
 import { personSamples } from './persons.ts'
 import { saleSamples } from './sales.ts'
@@ -14,6 +15,7 @@ export const SAMPLES: Samples = {
   '/': async () => '',
   ...personSamples,
   ...catalogSamples,
+  ...importSamples,
   ...accountSamples,
   ...integrationSamples,
   ...auditSamples,

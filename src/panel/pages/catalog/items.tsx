@@ -19,7 +19,7 @@ import { recordOf, recordPages } from '../../ui/record-pages.tsx'
 import { categoryOptions } from './categories.tsx'
 import { type Item, Stock, StockCard } from './stock.tsx'
 
-const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
+export const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
   product: 'Produto',
   service: 'Serviço',
 }
@@ -48,7 +48,7 @@ const Search = z.object({
   cursor: z.string().optional(),
 })
 
-const fields = async (visit: Visit, item?: Item): Promise<Fields> => ({
+export const itemFields = async (visit: Visit, item?: Item): Promise<Fields> => ({
   name: { label: 'Nome', kind: line, isRequired: true, columns: 8 },
   type: { label: 'Tipo', kind: choice(types), isRequired: true, columns: 4 },
   price: { label: 'Preço de venda (R$)', kind: amount, isRequired: true, columns: 4 },
@@ -137,7 +137,10 @@ export const catalogPages = recordPages<Item>({
       ['CEST', ({ cest }) => cest],
       ['Cadastro', ({ created_at }) => dateTimeSeconds(created_at, readModel.timezone)],
     ],
-    more: [{ label: 'Categorias', to: `${PATH}/categorias` }],
+    more: [
+      { label: 'Categorias', to: `${PATH}/categorias` },
+      { label: 'Importar', to: `${PATH}/importar` },
+    ],
   },
   get: ({ readModel }, id) => getItem(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => name,
@@ -158,7 +161,7 @@ export const catalogPages = recordPages<Item>({
     ['Última alteração', dateTime(item.updated_at, readModel.timezone)],
   ],
   more: (item, visit) => <StockCard visit={visit} item={item} />,
-  fields,
+  fields: itemFields,
   create: { schema: CreateItemInput, command: createItem },
   update: { label: 'Editar', schema: ItemChanges, command: updateItem },
   remove: {

@@ -1,0 +1,53 @@
+import type { Pool } from 'pg'
+
+/** A record that has one of the keys that were asked for. */
+export interface Match {
+  readonly id: number
+  readonly is_deleted: boolean
+  /** By field: as the read model compares them. */
+  readonly keys: Readonly<Record<string, string | null>>
+}
+
+/** Values by field, as the read model compares them. */
+export type Asked = Readonly<Record<string, readonly string[]>>
+
+const ITEMS = `
+  select id, deleted_at is not null as is_deleted,
+    json_build_object('external_id', external_id, 'barcode', barcode, 'sku', sku) as keys
+  from catalog_items
+  where company_id = $1 and (external_id = any($2::text[])
+    or (deleted_at is null and (barcode = any($3::text[]) or sku = any($4::text[]))))
+  order by id`
+
+/** Items by external id, and those in use by barcode and SKU. */
+export async function matchingItems(pool: Pool, companyId: number, asked: Asked): Promise<Match[]> {
+  const { external_id = [], barcode = [], sku = [] } = asked
+  const { rows } = await pool.query<Match>(ITEMS, [companyId, external_id, barcode, sku])
+  return rows
+}
+
+const persons = (table: 'customers' | 'suppliers'): string => `
+  select id, deleted_at is not null as is_deleted,
+    json_build_object('external_id', external_id, 'document', document, 'name', name_key) as keys
+  from ${table}
+  where company_id = $1 and (external_id = any($2::text[])
+    or (deleted_at is null and (document = any($3::text[]) or name_key = any($4::text[]))))
+  order by id`
+
+/** Persons by external id, and those in lists by document and name. */
+export const matchingPersons =
+  (table: 'customers' | 'suppliers') =>
+  async (pool: Pool, companyId: number, asked: Asked): Promise<Match[]> => {
+    const { external_id = [], document = [], name = [] } = asked
+    const { rows } = await pool.query<Match>(persons(table), [companyId, external_id, document, name])
+    return rows
+  }
+
+/** Ids of a company's categories by name, as the read model compares names. */
+export async function categoriesByName(pool: Pool, companyId: number): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await pool.query<{ id: number; name_key: string }>(
+    'select id, name_key from categories where company_id = $1 and deleted_at is null',
+    [companyId],
+  )
+  return new Map(rows.map(({ id, name_key }) => [name_key, id]))
+}

@@ -1,0 +1,114 @@
+import { createCategory } from '#commands/catalog/categories.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { nameKey } from '#domain/text.ts'
+import type { Sheet } from '#imports/sheet.ts'
+import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
+import { runCommands } from '#ledger/write/run.ts'
+import type { Reply } from '#ledger/write/unit-of-work.ts'
+import { createSlices } from '#lib/slices.ts'
+import { categoriesByName } from '#queries/import-matches.ts'
+import type { Fields } from '../forms/form.ts'
+import type { Submission, Visit } from '../route.ts'
+import type { Imported } from './kinds.ts'
+import { isWrong, linesOf, type Mapping, messagesOf, newCategories, type Planned, planner } from './plan.ts'
+
+/** What would be done with a file, line by line. */
+export interface Plan {
+  readonly fields: Fields
+  readonly lines: readonly Planned[]
+  /** By name, as the read model compares names. */
+  readonly categories: ReadonlyMap<string, number>
+  /** That do not exist yet. */
+  readonly newCategories: readonly string[]
+}
+
+/** Reads each line and finds its record, without doing anything. */
+export async function planImport(imported: Imported, visit: Visit, sheet: Sheet, mapping: Mapping): Promise<Plan> {
+  const { readModel, context } = visit
+  const { companyId, timezone } = readModel
+  const pool = context.poolOf(companyId)
+  const fields = await imported.fields(visit)
+  const reading = { ...imported.reading, fields }
+  const said = linesOf(sheet, mapping, reading.keyFields)
+  const valuesOf = (field: string) =>
+    said.flatMap(({ keys }) => keys.flatMap(([name, value]) => (name === field ? [value] : [])))
+  const asked = Object.fromEntries(reading.keyFields.map(({ name }) => [name, valuesOf(name)]))
+  const [known, categories] = await Promise.all([
+    imported.matches(pool, companyId, asked),
+    categoriesByName(pool, companyId),
+  ])
+  const plan = planner(reading, known, timezone)
+  const slices = createSlices(companyId)
+  const lines: Planned[] = []
+  for (const line of said) {
+    await slices()
+    lines.push(plan(line))
+  }
+  return { fields, lines, categories, newCategories: newCategories(lines, categories) }
+}
+
+export interface Done {
+  readonly created: number
+  readonly updated: number
+  readonly unchanged: number
+  readonly errors: readonly { readonly number: number; readonly errors: readonly string[] }[]
+}
+
+/** Commands of one request: together they take some tenths of a second. */
+const LINES_PER_REQUEST = 500
+
+type Outcome = { readonly outcome: 'created' | 'updated' | 'unchanged'; readonly subject: string } | Refusal
+
+/** What became of each command, in order. */
+const OUTCOMES: Reply = {
+  status: () => 200,
+  compose: (results) => ({
+    status: 200,
+    body: JSON.stringify(
+      results.map((result) => (isRefusal(result) ? result : { outcome: result.outcome, subject: result.subject })),
+    ),
+  }),
+  withoutBodies: true,
+}
+
+/**
+ * Imports the lines that are right. Each request is made once, however often the form is sent; after a crash the same file finds what
+ * was imported already (PANEL-182).
+ */
+export async function runImport(imported: Imported, submission: Submission, plan: Plan): Promise<Done | Refusal> {
+  const { writer } = submission.context
+  const run = async (invocations: readonly Invocation[]): Promise<readonly Outcome[] | Refusal> => {
+    // Taken also where nothing is to be done: the same request has the same key whenever the form is sent.
+    const idempotency = submission.idempotency()
+    if (invocations.length === 0) return []
+    const answer = await runCommands(writer, submission.acting, invocations, { idempotency, reply: OUTCOMES })
+    return isRefusal(answer) ? answer : (JSON.parse(answer.body) as Outcome[])
+  }
+  const categories = new Map(plan.categories)
+  const made = await run(plan.newCategories.map((name) => invoke(createCategory, { name })))
+  if (isRefusal(made)) return made
+  for (const [at, outcome] of (made as readonly Outcome[]).entries())
+    if (!isRefusal(outcome)) categories.set(nameKey(plan.newCategories[at] as string), idOf(outcome.subject))
+
+  const counts = { created: 0, updated: 0, unchanged: 0 }
+  const errors = plan.lines.filter(isWrong).map(({ number, errors }) => ({ number, errors }))
+  const right = plan.lines.flatMap((line) => (isWrong(line) ? [] : [line]))
+  for (let from = 0; from < right.length; from += LINES_PER_REQUEST) {
+    const part = right.slice(from, from + LINES_PER_REQUEST)
+    const outcomes = await run(part.map((line) => commandOf(imported, line, categories)))
+    if (isRefusal(outcomes)) return outcomes
+    for (const [at, outcome] of (outcomes as readonly Outcome[]).entries())
+      if (isRefusal(outcome)) errors.push({ number: part[at]?.number ?? 0, errors: messagesOf(outcome, plan.fields) })
+      else counts[outcome.outcome] += 1
+  }
+  return { ...counts, errors: errors.sort((a, b) => a.number - b.number) }
+}
+
+type Right = Exclude<Planned, { errors: unknown }>
+
+function commandOf({ reading }: Imported, { id, input, category }: Right, categories: ReadonlyMap<string, number>) {
+  const whole = category === null ? input : { ...input, category_id: categories.get(nameKey(category)) }
+  return id === null ? invoke(reading.create.command, whole) : invoke(reading.update.command, { id, changes: whole })
+}
+
+const idOf = (subject: string): number => Number(subject.slice(subject.indexOf('/') + 1))

@@ -1,0 +1,195 @@
+import type { z } from 'zod'
+import { CreateCategoryInput } from '#commands/catalog/categories.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { nameKey, searchKey } from '#domain/text.ts'
+import type { Sheet } from '#imports/sheet.ts'
+import type { Command } from '#ledger/command.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { checked, type Fields } from '../forms/form.ts'
+import { refusalMessage } from '../words/problems.ts'
+
+/** By what a record is known again, most telling first. Values are as the read model compares them. */
+type Keys = readonly (readonly [field: string, value: string])[]
+
+/** A record that has one of the keys of a file. */
+export interface Known {
+  readonly id: number
+  /** It is in no list any more; its external id stays taken. */
+  readonly is_deleted: boolean
+  /** By field, as `Keys` has them. */
+  readonly keys: Readonly<Record<string, string | null>>
+}
+
+/** How lines of a file become records of a kind. */
+export interface Reading {
+  /** What a column may hold, by name; `category` is the name of a category. */
+  readonly fields: Fields
+  /** Those that only new records take: what a file says of a stock is old when the shop has sold since. */
+  readonly onlyNew: readonly string[]
+  readonly keyFields: readonly KeyField[]
+  // biome-ignore lint/suspicious/noExplicitAny: schema and command agree on a type that lines need not know
+  readonly create: { readonly schema: z.ZodType<any>; readonly command: Command<any> }
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  readonly update: { readonly schema: z.ZodType<any>; readonly command: Command<{ id: number; changes: any }> }
+}
+
+export interface KeyField {
+  readonly name: string
+  /** No two live records have the same. */
+  readonly isUnique: boolean
+  /** As the read model compares it. */
+  normalized(typed: string): string
+}
+
+/** Fields by column. */
+export type Mapping = ReadonlyMap<number, string>
+
+/** Field names by what heads a column, as people write it: labels, names of the API, and other words. */
+export function guessed(
+  heads: readonly string[],
+  fields: Fields,
+  others: Readonly<Record<string, readonly string[]>>,
+): Mapping {
+  const plain = (head: string) => searchKey(head.replace(/\(.*\)/, '').replace(/[._-]/g, ' ')).trim()
+  const byHead = new Map(
+    Object.entries(fields).flatMap(([name, { label }]) =>
+      [label, name, ...(others[name] ?? [])].map((word) => [plain(word), name] as const),
+    ),
+  )
+  const mapping = new Map<number, string>()
+  for (const [column, head] of heads.entries()) {
+    const field = byHead.get(plain(head))
+    if (field !== undefined && ![...mapping.values()].includes(field)) mapping.set(column, field)
+  }
+  return mapping
+}
+
+/** What a line says, by field; cells without content say nothing. */
+interface Said {
+  /** As a spreadsheet counts it. */
+  readonly number: number
+  readonly values: Readonly<Record<string, string>>
+  readonly keys: Keys
+}
+
+export function linesOf({ lines }: Sheet, mapping: Mapping, keyFields: readonly KeyField[]): Said[] {
+  return lines.map(({ number, cells }) => {
+    const values = Object.fromEntries(
+      [...mapping].flatMap(([column, field]) => (cells[column] ? [[field, cells[column]]] : [])),
+    )
+    const keys = keyFields.flatMap(({ name, normalized }) => {
+      const typed = values[name]
+      return typed === undefined ? [] : [[name, normalized(typed)] as const]
+    })
+    return { number, values, keys }
+  })
+}
+
+/** What would be done with a line, or why nothing is. */
+export type Planned =
+  | {
+      readonly number: number
+      /** Null is a new record. */
+      readonly id: number | null
+      readonly input: Readonly<Record<string, unknown>>
+      /** Name of the category that the record is of, if the line says so. */
+      readonly category: string | null
+    }
+  | { readonly number: number; readonly errors: readonly string[] }
+
+export const isWrong = (planned: Planned): planned is Extract<Planned, { errors: unknown }> => 'errors' in planned
+
+/**
+ * Plans lines against the records that are there: the first key that a record has finds it. A line whose record cannot be told, or whose
+ * unique keys are another's, is wrong; so is one that repeats a line before it (PANEL-181).
+ */
+export function planner(reading: Reading, known: readonly Known[], timezone: string): (said: Said) => Planned {
+  const { fields, keyFields } = reading
+  const labelOf = (field: string) => fields[field]?.label ?? field
+  const unique = new Set(keyFields.filter(({ isUnique }) => isUnique).map(({ name }) => name))
+  const seen = new Map<string, number>()
+  const holders = new Map<string, Known[]>()
+  for (const record of known)
+    for (const [field, value] of Object.entries(record.keys)) {
+      if (value === null || (record.is_deleted && field !== EXTERNAL)) continue
+      const key = join(field, value)
+      holders.set(key, [...(holders.get(key) ?? []), record])
+    }
+  const holdersOf = ([field, value]: Keys[number]): readonly Known[] => holders.get(join(field, value)) ?? []
+
+  /** Records that have the first key of a line which any has, and no other value of a key before it: those would be somebody else's. */
+  function find(keys: Keys): readonly Known[] {
+    for (const [at, key] of keys.entries()) {
+      const isOther = ({ keys: own }: Known) => keys.slice(0, at).some(([field]) => (own[field] ?? null) !== null)
+      const found = holdersOf(key).filter((record) => !isOther(record))
+      if (found.length > 0) return found
+    }
+    return []
+  }
+
+  /** Why the record that a line is about cannot be told. */
+  function problemOf(keys: Keys, found: readonly Known[]): string | null {
+    const [record] = found
+    if (found.length > 1) return `há ${found.length} cadastros com este código: altere-os um a um`
+    if (record?.is_deleted) return `${labelOf(EXTERNAL)}: é de um cadastro que não está mais ativo`
+    const isTaken = (key: Keys[number]) => holdersOf(key).some(({ id }) => id !== record?.id)
+    const taken = keys.find((key) => unique.has(key[0]) && isTaken(key))
+    return taken ? `${labelOf(taken[0])}: já é de outro cadastro` : null
+  }
+
+  return (said) => {
+    const { number, keys } = said
+    const [first] = keys
+    if (!first) return { number, errors: [`falta ${keyFields.map(({ name }) => labelOf(name)).join(' ou ')}`] }
+    const before = seen.get(join(...first))
+    if (before !== undefined) return { number, errors: [`${labelOf(first[0])}: repete a linha ${before}`] }
+    seen.set(join(...first), number)
+    const found = find(keys)
+    const problem = problemOf(keys, found)
+    return problem === null ? read(reading, said, found[0]?.id ?? null, timezone) : { number, errors: [problem] }
+  }
+}
+
+const EXTERNAL = 'external_id'
+const CATEGORY = 'category'
+
+const join = (field: string, value: string): string => `${field} ${value}`
+
+/** The input of the command that a line asks for. */
+function read(reading: Reading, { number, values }: Said, id: number | null, timezone: string): Planned {
+  const isNew = id === null
+  const fields = Object.fromEntries(
+    Object.entries(reading.fields).filter(
+      ([name, { isRequired }]) =>
+        name !== CATEGORY &&
+        (values[name] === undefined ? isNew && isRequired : isNew || !reading.onlyNew.includes(name)),
+    ),
+  )
+  const { schema } = isNew ? reading.create : reading.update
+  const typed = checked<Record<string, unknown>>(schema, fields, values, timezone)
+  const category = values[CATEGORY] ?? null
+  const misnamed = category !== null && !CreateCategoryInput.safeParse({ name: category }).success
+  if (isRefusal(typed)) return { number, errors: messagesOf(typed, reading.fields) }
+  if (misnamed) return { number, errors: [`${reading.fields[CATEGORY]?.label}: é longa demais`] }
+  return { number, id, input: typed.input, category }
+}
+
+/** What is wrong, with the names of columns as people know them. */
+export function messagesOf(refusal: Refusal, fields: Fields): string[] {
+  const wrong = Object.entries((refusal.details?.fields ?? {}) as Record<string, string[]>)
+  if (wrong.length > 0) return wrong.map(([name, messages]) => `${fields[name]?.label ?? name}: ${messages.join(', ')}`)
+  const taken = refusal.details?.field
+  const label = typeof taken === 'string' ? fields[taken]?.label : undefined
+  return [label ? `${label}: já é de outro cadastro` : refusalMessage(refusal)]
+}
+
+/** Names of categories that lines bring along, each once, as the first line has it. */
+export function newCategories(plan: readonly Planned[], known: ReadonlyMap<string, number>): string[] {
+  const names = new Map<string, string>()
+  for (const planned of plan) {
+    if (isWrong(planned) || planned.category === null) continue
+    const key = nameKey(planned.category)
+    if (!known.has(key) && !names.has(key)) names.set(key, planned.category)
+  }
+  return [...names.values()]
+}

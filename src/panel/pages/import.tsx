@@ -1,0 +1,294 @@
+import { stringify } from 'csv-stringify/sync'
+import { invalid, type Refusal } from '#domain/refusal.ts'
+import { statusOf } from '#http/problems.ts'
+import { dropFile, keepFile, keptFile } from '#imports/kept-file.ts'
+import { decoded, MAX_LINES, readSheet, type Sheet } from '#imports/sheet.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { Fields } from '../forms/form.ts'
+import { type Done, type Plan, planImport, runImport } from '../import/import.ts'
+import { IMPORTED, type Imported } from '../import/kinds.ts'
+import { guessed, isWrong, type Mapping, messagesOf } from '../import/plan.ts'
+import { link } from '../link.ts'
+import type { FormRoute, Page, PageRoute, PanelRoute, Submission, Visit } from '../route.ts'
+import { Table } from '../ui/list.tsx'
+import { Actions, Alert, ButtonLink, Card, Nothing, Stat, Stats } from '../ui/parts.tsx'
+
+/** Lines that are shown, and errors. */
+const [SHOWN_LINES, SHOWN_ERRORS] = [5, 50]
+
+const pathOf = ({ path }: Imported): string => `${path}/importar`
+const checkPathOf = (imported: Imported): string => `${pathOf(imported)}/conferir`
+const parentOf = ({ path, words }: Imported) => ({ label: words.all, to: path })
+
+async function uploadPage(imported: Imported, visit: Visit, refusal?: Refusal): Promise<Page> {
+  const fields = await imported.fields(visit)
+  const keys = imported.reading.keyFields.map(({ name }) => fields[name]?.label)
+  const body = (
+    <>
+      {refusal && (
+        <Alert>{`O arquivo ${messagesOf(refusal, {})
+          .join('; ')
+          .replace(/^file: /, '')}.`}</Alert>
+      )}
+      <form method="post" action={link(pathOf(imported))} enctype="multipart/form-data" class="form card">
+        <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
+        <input type="hidden" name="_key" value={visit.context.newId()} />
+        <div class="field w12">
+          <label for="campo-file">Arquivo CSV</label>
+          <input id="campo-file" name="file" type="file" accept=".csv,text/csv" required aria-describedby="dica-file" />
+          <p class="hint" id="dica-file">
+            {`Até ${MAX_LINES.toLocaleString('pt-BR')} linhas, com os títulos das colunas na primeira. No Excel: Salvar como, CSV.`}
+          </p>
+        </div>
+        <div class="actions">
+          <button type="submit" class="main">
+            Conferir o arquivo
+          </button>
+        </div>
+      </form>
+      <Card title="Como funciona">
+        <p>
+          Nada é gravado antes de você conferir. O que já está cadastrado é alterado, e não repetido: reconhecemos cada
+          linha por {keys.slice(0, -1).join(', ')} ou {keys.at(-1)}, nesta ordem. Células vazias não apagam nada.
+        </p>
+        {imported.reading.onlyNew.includes('stock') && (
+          <p>O estoque do arquivo vale só para produtos novos: o dos outros já mudou com as vendas.</p>
+        )}
+        <details>
+          <summary>Exemplo para copiar</summary>
+          <pre>{exampleOf(imported, fields)}</pre>
+        </details>
+      </Card>
+    </>
+  )
+  const page = { title: imported.words.title, parent: parentOf(imported), body }
+  return refusal ? { ...page, status: statusOf(refusal.refused) } : page
+}
+
+function exampleOf({ example }: Imported, fields: Fields): string {
+  const names = Object.keys(example)
+  return stringify([names.map((name) => fields[name]?.label ?? name), Object.values(example)], { delimiter: ';' })
+}
+
+/** The file that somebody has uploaded, with the columns as the page has them, or as their heads say. */
+interface Uploaded {
+  readonly sheet: Sheet
+  readonly mapping: Mapping
+}
+
+async function uploaded(
+  imported: Imported,
+  { context, session }: Visit,
+  fields: Fields,
+  chosen: Readonly<Record<string, unknown>>,
+): Promise<Uploaded | null> {
+  const text = await keptFile(context.poolOf(session.companyId), context.vault, session, imported.kind)
+  const sheet = text === null ? null : readSheet(text)
+  if (sheet === null || isRefusal(sheet)) return null
+  const columns = sheet.heads.map((_, column) => chosen[`coluna-${column}`])
+  if (columns.every((one) => one === undefined)) return { sheet, mapping: guessed(sheet.heads, fields, imported.heads) }
+  const mapping = columns.flatMap((field, column) =>
+    typeof field === 'string' && Object.hasOwn(fields, field) ? [[column, field] as const] : [],
+  )
+  return { sheet, mapping: new Map(mapping) }
+}
+
+/** Two columns for one field: nobody could tell which of them counts. */
+function twice(mapping: Mapping, fields: Fields): string | null {
+  const names = [...mapping.values()]
+  const name = names.find((one, at) => names.indexOf(one) !== at)
+  return name === undefined ? null : `Há duas colunas para "${fields[name]?.label}".`
+}
+
+async function checkPage(imported: Imported, visit: Visit, chosen: Readonly<Record<string, unknown>>): Promise<Page> {
+  const title = imported.words.title
+  const parent = { label: title, to: pathOf(imported) }
+  const fields = await imported.fields(visit)
+  const found = await uploaded(imported, visit, fields, chosen)
+  if (!found)
+    return {
+      title,
+      parent: parentOf(imported),
+      body: (
+        <Nothing title="Nenhum arquivo à espera" action={{ label: 'Escolher um arquivo', to: pathOf(imported) }}>
+          Um arquivo fica guardado por uma hora, até ser importado.
+        </Nothing>
+      ),
+    }
+  const problem = twice(found.mapping, fields)
+  const plan = await planImport(imported, visit, found.sheet, problem === null ? found.mapping : new Map())
+  const body = (
+    <>
+      {problem === null ? (
+        <Planned imported={imported} visit={visit} found={found} plan={plan} />
+      ) : (
+        <Alert>{problem}</Alert>
+      )}
+      <Columns imported={imported} found={found} fields={fields} />
+    </>
+  )
+  return { title: 'Conferir o arquivo', parent, body, ...(problem !== null && { status: 422 }) }
+}
+
+interface PlannedProps {
+  readonly imported: Imported
+  readonly visit: Visit
+  readonly found: Uploaded
+  readonly plan: Plan
+}
+
+const Planned = ({ imported, visit, found, plan }: PlannedProps) => {
+  const errors = plan.lines.filter(isWrong)
+  const right = plan.lines.flatMap((line) => (isWrong(line) ? [] : [line]))
+  const created = right.filter(({ id }) => id === null).length
+  return (
+    <>
+      <Stats>
+        <Stat label="Novos" value={created} />
+        <Stat label="Já cadastrados" value={right.length - created} hint="Recebem o que o arquivo diz." />
+        <Stat label="Com erro" value={errors.length} hint={errors.length > 0 ? 'Ficam de fora.' : undefined} />
+        {plan.newCategories.length > 0 && <Stat label="Categorias novas" value={plan.newCategories.length} />}
+      </Stats>
+      {right.length > 0 && (
+        <form method="post" action={link(checkPathOf(imported))} class="form">
+          <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
+          <input type="hidden" name="_key" value={visit.context.newId()} />
+          {[...found.mapping].map(([column, field]) => (
+            <input key={column} type="hidden" name={`coluna-${column}`} value={field} />
+          ))}
+          <div class="actions">
+            <button type="submit" class="main">
+              {right.length === 1 ? 'Importar 1 linha' : `Importar ${right.length.toLocaleString('pt-BR')} linhas`}
+            </button>
+          </div>
+        </form>
+      )}
+      <Errors errors={errors} />
+    </>
+  )
+}
+
+const Errors = ({ errors }: { readonly errors: Done['errors'] }) =>
+  errors.length === 0 ? null : (
+    <Card title="Linhas com erro">
+      <Table
+        caption="Linhas com erro"
+        rows={errors.slice(0, SHOWN_ERRORS)}
+        empty=""
+        columns={[
+          { head: 'Linha', cell: ({ number }) => number },
+          { head: 'O que corrigir', cell: ({ errors }) => errors.join('; ') },
+        ]}
+      />
+      {errors.length > SHOWN_ERRORS && <p class="hint">{`E mais ${errors.length - SHOWN_ERRORS}.`}</p>}
+    </Card>
+  )
+
+interface ColumnsProps {
+  readonly imported: Imported
+  readonly found: Uploaded
+  readonly fields: Fields
+}
+
+/** What each column holds, to be put right. */
+const Columns = ({ imported, found: { sheet, mapping }, fields }: ColumnsProps) => (
+  <Card title="Colunas do arquivo">
+    <form method="get" action={link(checkPathOf(imported))} class="form">
+      <Table
+        caption="Colunas do arquivo"
+        rows={sheet.heads.map((head, column) => ({ head, column }))}
+        empty=""
+        columns={[
+          { head: 'Coluna', cell: ({ head, column }) => head || `Coluna ${column + 1}` },
+          {
+            head: 'É',
+            cell: ({ head, column }) => (
+              <select name={`coluna-${column}`} aria-label={`O que é a coluna ${head || column + 1}`}>
+                <option value="">Não importar</option>
+                {Object.entries(fields).map(([name, { label }]) => (
+                  <option key={name} value={name} selected={mapping.get(column) === name}>
+                    {label}
+                  </option>
+                ))}
+              </select>
+            ),
+          },
+          {
+            head: 'Primeiras linhas',
+            isExtra: true,
+            cell: ({ column }) =>
+              sheet.lines
+                .slice(0, SHOWN_LINES)
+                .map(({ cells }) => cells[column])
+                .filter(Boolean)
+                .map((cell) => cell?.slice(0, 40))
+                .join(' · '),
+          },
+        ]}
+      />
+      <div class="actions">
+        <button type="submit">Conferir de novo</button>
+      </div>
+    </form>
+  </Card>
+)
+
+async function upload(imported: Imported, submission: Submission) {
+  const { context, session, file } = submission
+  if (!file || file.length === 0)
+    return uploadPage(imported, submission, invalid('file', 'não foi escolhido, ou está vazio'))
+  const text = decoded(file)
+  const sheet = readSheet(text)
+  if (isRefusal(sheet)) return uploadPage(imported, submission, sheet)
+  await keepFile(context.poolOf(session.companyId), context.vault, session, imported.kind, text)
+  return { to: checkPathOf(imported) }
+}
+
+async function importFile(imported: Imported, submission: Submission): Promise<Page> {
+  const { context, session, form } = submission
+  const fields = await imported.fields(submission)
+  const found = await uploaded(imported, submission, fields, form)
+  if (!found || twice(found.mapping, fields) !== null) return checkPage(imported, submission, form)
+  const plan = await planImport(imported, submission, found.sheet, found.mapping)
+  const done = await runImport(imported, submission, plan)
+  if (isRefusal(done)) return uploadPage(imported, submission, done)
+  await dropFile(context.poolOf(session.companyId), session)
+  return donePage(imported, done)
+}
+
+const donePage = (imported: Imported, { created, updated, unchanged, errors }: Done): Page => ({
+  title: 'Arquivo importado',
+  parent: parentOf(imported),
+  body: (
+    <>
+      <Stats>
+        <Stat label="Criados" value={created} to={imported.path} />
+        <Stat label="Alterados" value={updated} to={imported.path} />
+        <Stat label="Iguais" value={unchanged} />
+        <Stat label="Com erro" value={errors.length} />
+      </Stats>
+      <Errors errors={errors} />
+      {errors.length > 0 && <p>Corrija estas linhas e importe o arquivo de novo: o que já entrou não se repete.</p>}
+      <Actions>
+        <ButtonLink to={imported.path} isMain>
+          {`Ver ${imported.words.all.toLowerCase()}`}
+        </ButtonLink>
+        <ButtonLink to={pathOf(imported)}>Importar outro arquivo</ButtonLink>
+      </Actions>
+    </>
+  ),
+})
+
+/** Import of a file: chosen, looked through, imported. */
+const importPages = (imported: Imported): (PageRoute | FormRoute)[] => {
+  const { section } = imported
+  const [path, checkPath] = [pathOf(imported), checkPathOf(imported)]
+  return [
+    { path, section, changes: true, show: (visit) => uploadPage(imported, visit) },
+    { path, section, takesFile: true, submit: (submission) => upload(imported, submission) },
+    { path: checkPath, section, changes: true, show: (visit) => checkPage(imported, visit, visit.query) },
+    { path: checkPath, section, submit: (submission) => importFile(imported, submission) },
+  ]
+}
+
+export const importRoutes: readonly PanelRoute[] = IMPORTED.flatMap(importPages)

@@ -1,0 +1,134 @@
+import { expect } from 'chai'
+import { wipePerson } from '#wiping/wipe-person.ts'
+import { hiddenFields, textIn, usePanelUser } from '../support/panel.ts'
+
+describe('panel: import of files', () => {
+  const { api, company, user } = usePanelUser('clerk')
+
+  const upload = async (path: string, content: string | Buffer) => {
+    const { _csrf = '', _key = '' } = hiddenFields((await user.get(`/painel${path}`)).html, `/painel${path}`)
+    const form = new FormData()
+    form.set('_csrf', _csrf)
+    form.set('_key', _key)
+    form.set('file', new Blob([content as string]), 'planilha.csv')
+    const init = { method: 'POST', headers: { cookie: user.cookie() }, body: form, redirect: 'manual' } as const
+    const response = await fetch(`${api.url}/painel${path}`, init)
+    return { status: response.status, to: response.headers.get('location'), html: await response.text() }
+  }
+  /** Figures and table of a page. */
+  const told = (html: string) => textIn(html).replace(/\s+/g, ' ')
+  const imported = async (path: string, content: string) => {
+    expect(await upload(path, content)).to.include({ status: 303, to: `/painel${path}/conferir` })
+    const check = await user.get(`/painel${path}/conferir`)
+    const done = await user.submit(`/painel${path}/conferir`, {})
+    return { check: told(check.html), done: told(done.html) }
+  }
+
+  const PRODUCTS = [
+    'Código;Produto;Preço de venda (R$);Custo;Categoria;EAN;Estoque;Cor',
+    'P1;Café torrado 500 g;18,90;11,40;Mercearia;7891234567895;24;preto',
+    'P2;"Pão; francês";R$ 1.234,50;;Padaria;;;',
+    'P3;Entrega;10;;;;;',
+    'P3;Outra entrega;10;;;;;',
+    ';Sem código;5;;;;;',
+    'P5;Sem preço;dez;;;;;',
+  ].join('\r\n')
+
+  it('shows what would be done, does nothing before it is told to, and then does that [PANEL-180]', async () => {
+    const { check, done } = await imported('/catalogo/importar', PRODUCTS)
+    expect(check).to.match(/Novos 3 .*Já cadastrados 0 .*Com erro 3 .*Categorias novas 2/)
+    for (const text of [
+      '5 Código externo: repete a linha 4',
+      'falta Código externo ou Código de barras ou SKU',
+      'deve ser um valor como 1.234,50',
+    ])
+      expect(check).to.include(text)
+    expect(done).to.match(/Criados 3 .*Alterados 0 .*Iguais 0 .*Com erro 3/)
+    const items = (await company.get('/catalog/items')).body.data
+    expect(
+      items.map(({ name, price, cost, category_name, stock }: Record<string, unknown>) => [
+        name,
+        price,
+        cost,
+        category_name,
+        stock,
+      ]),
+    ).to.deep.equal([
+      ['Café torrado 500 g', '18.90', '11.40', 'Mercearia', '24.000'],
+      ['Pão; francês', '1234.50', null, 'Padaria', null],
+      ['Entrega', '10.00', null, null, null],
+    ])
+    const [event] = (await company.get(`/catalog/items/${items[0].id}/history`)).body.data
+    expect(event).to.deep.include({ origin: 'panel', actor: `user/${user.id}` })
+  })
+
+  it('imported again doubles nothing, changes what the file says otherwise, and leaves stock and empty cells alone [PANEL-181]', async () => {
+    await imported('/catalogo/importar', 'Código;Nome;Preço;Custo;Estoque;EAN\nP1;Café;18,90;11,40;24;789')
+    const [before] = (await company.get('/catalog/items')).body.data
+    await company.call('PATCH', `/catalog/items/${before.id}`, { stock_adjustment: '-4' })
+    const again = await imported('/catalogo/importar', 'Código;Nome;Preço;Custo;Estoque;EAN\nP1;Café;18,90;;24;789')
+    expect(again.done).to.match(/Criados 0 .*Alterados 0 .*Iguais 1/)
+    const dearer = await imported('/catalogo/importar', 'EAN;Nome;Preço\n789;Café;19,90')
+    expect(dearer.done).to.match(/Criados 0 .*Alterados 1 .*Iguais 0/)
+    const items = (await company.get('/catalog/items')).body.data
+    expect(items).to.have.length(1)
+    expect(items[0]).to.include({ price: '19.90', cost: '11.40', stock: '20.000', external_id: 'P1' })
+  })
+
+  it('knows people by document, and by name where the file has none; keys of others are told [PANEL-181]', async () => {
+    const file = 'Nome;CPF/CNPJ;Cidade;Estado\nMaria;529.982.247-25;Campinas;SP\nJosé;;Santos;SP\nJosé;;Santos;SP'
+    expect((await imported('/clientes/importar', file)).done).to.match(/Criados 2 .*Com erro 1/)
+    const { check, done } = await imported(
+      '/clientes/importar',
+      'Nome;CPF;Celular;Rua\nMaria Souza;52998224725;11987654321;\nmaria;11144477735;;',
+    )
+    expect(check).to.include('Nome: já é de outro cadastro')
+    expect(done).to.match(/Criados 0 .*Alterados 1 .*Com erro 1/)
+    const [maria] = (await company.get('/customers?document=52998224725')).body.data
+    expect(maria).to.deep.include({ name: 'Maria Souza', phone: '11987654321' })
+    expect(maria.address).to.include({ city: 'Campinas', state: 'SP' })
+  })
+
+  it('takes columns for what somebody says they are, and no field twice [PANEL-180]', async () => {
+    await upload('/fornecedores/importar', 'A;B\nTorrefação;12.345.678/0001-95')
+    const path = '/painel/fornecedores/importar/conferir'
+    expect(told((await user.get(path)).html)).to.include('Novos 0')
+    const twice = await user.get(`${path}?coluna-0=name&coluna-1=name`)
+    expect(twice.status).to.equal(422)
+    expect(told(twice.html)).to.include('Há duas colunas para "Nome"')
+    const done = await user.submit(`${path}?coluna-0=name&coluna-1=document`, {}, path)
+    expect(told(done.html)).to.match(/Criados 1/)
+    expect((await company.get('/suppliers')).body.data[0]).to.include({
+      name: 'Torrefação',
+      document: '12345678000195',
+    })
+  })
+
+  it('refuses what is no file, and keeps nothing of it [PANEL-180]', async () => {
+    for (const [content, problem] of [
+      ['', 'não foi escolhido, ou está vazio'],
+      ['só títulos', 'não tem linhas'],
+    ] as const) {
+      const { status, html } = await upload('/clientes/importar', content)
+      expect(status).to.equal(422)
+      expect(told(html)).to.include(problem)
+    }
+    expect((await upload('/clientes/importar', 'a'.repeat(2_100_000))).status).to.equal(413)
+    expect(told((await user.get('/painel/clientes/importar/conferir')).html)).to.include('Nenhum arquivo à espera')
+  })
+
+  it('keeps a file sealed, until it is imported or somebody is forgotten [PANEL-183]', async () => {
+    await upload('/clientes/importar', 'Nome\nZulmira Markante')
+    const { pool } = api.core
+    const { rows } = await pool.query<{ file: Buffer }>('select file from ops.imports')
+    expect(rows[0]?.file.toString('latin1')).to.not.include('Zulmira')
+    const client = await pool.connect()
+    try {
+      const tx = { query: (statement: { text: string }, values: unknown[]) => client.query(statement.text, values) }
+      await wipePerson(tx as never, company.id, { parts: [], subjects: [], values: [] } as never)
+    } finally {
+      client.release()
+    }
+    expect(told((await user.get('/painel/clientes/importar/conferir')).html)).to.include('Nenhum arquivo à espera')
+  })
+})
