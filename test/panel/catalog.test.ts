@@ -48,7 +48,7 @@ describe('panel: catalog', () => {
       '09012100',
       'Bebidas',
       'Item criado',
-      'Ponto de venda',
+      'Painel',
     ])
       expect(shown).to.include(text)
   })
