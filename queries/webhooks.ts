@@ -28,6 +28,7 @@ const utc = (printed: string | null): string | null => (printed === null ? null 
 /** Endpoints with how they answer, which dispatchers note outside of the read model. */
 const webhookListing: Listing<object> = {
   resource: 'webhooks',
+  outlastsReset: true,
   from: `webhooks t join companies c on c.company_id = t.company_id
          left join api_keys k on k.company_id = t.company_id and k.id = t.api_key_id
          left join webhook_health h on h.company_id = t.company_id and h.webhook_id = t.id`,
@@ -212,9 +213,10 @@ export async function getReplay(pool: Pool, companyId: number, webhookId: number
   return { record: record && JSON.stringify(presentReplay(record, timezone)), revision }
 }
 
-interface ListedNotice {
-  readonly kind: 'webhook_switched_off'
-  readonly data: { readonly webhook_id: number; readonly url: string; readonly reason: 'no_response' | 'gone' }
+/** What a company was told of an endpoint; `reason` where it was switched off. */
+export interface ListedNotice {
+  readonly kind: 'webhook_switched_off' | 'webhook_failing' | 'webhook_well'
+  readonly data: { readonly webhook_id: number; readonly url: string; readonly reason?: 'no_response' | 'gone' }
   readonly created_at: string
 }
 

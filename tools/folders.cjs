@@ -41,6 +41,7 @@ exports.FOLDERS = [
     'src/homes',
     'several homes: the directory of which company lives where, and logins, sessions and persons over all of them',
   ],
+  ['src/calls', 'the log of calls: what is kept of each, masked, written beside the answers, bounded'],
   ['src/http', 'toolkit of the interfaces: server, answers, problems, bodies, middleware'],
   ['src/metrics', 'what a process counts of itself, and `/metrics`'],
   ['src/api', 'API v1: routes as descriptors, contract, `/docs`'],
@@ -54,6 +55,7 @@ exports.FOLDERS = [
     'demo',
     'provider sandbox, witness and time-stamp authority to try seals with, reference till, demonstration companies, tour',
   ],
+  ['src/integrator', 'what integrators run against any service, over HTTP alone: listener and triggers'],
   ['src/cli', 'the `tillbook` command line, one file per group of verbs'],
   ['src/main.ts', 'settings, signals, and the service'],
 ]

@@ -3,6 +3,7 @@ import { packPage } from './pages/audit/pack.tsx'
 import { recordAuditPages } from './pages/audit/records.tsx'
 import { timelinePages } from './pages/audit/timeline.tsx'
 import { verifyForm } from './pages/audit/verification.tsx'
+import { callPages } from './pages/calls.tsx'
 import { categoryPages } from './pages/catalog/categories.tsx'
 import { catalogPages } from './pages/catalog/items.tsx'
 import { stockForm } from './pages/catalog/stock.tsx'
@@ -26,6 +27,7 @@ import { tillsPage } from './pages/sales/tills.tsx'
 import { settingsPages } from './pages/settings.tsx'
 import { startPage } from './pages/start.tsx'
 import { storePages } from './pages/stores.tsx'
+import { testCompanyPages } from './pages/test-company.tsx'
 import { userForgetting, userPages } from './pages/users.tsx'
 import { deliveryPages } from './pages/webhooks/deliveries.tsx'
 import { webhookPages } from './pages/webhooks/webhook.tsx'
@@ -36,6 +38,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...profilePages,
   ...companyPages,
   ...settingsPages,
+  ...testCompanyPages,
   ...paymentTypePages,
   ...userPages,
   ...userForgetting,
@@ -60,6 +63,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...apiKeyPages,
   ...webhookPages,
   ...deliveryPages,
+  ...callPages,
   ...timelinePages,
   ...recordAuditPages,
   verifyForm,

@@ -45,6 +45,15 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'If-None-Match': 'A `ETag` de uma resposta anterior: se nada mudou, a resposta é 304.',
   'Idempotency-Key': 'Identifica a tentativa: repetir a chamada com a mesma chave devolve a mesma resposta.',
 
+  // Test companies
+  test: 'Se é uma empresa de teste: nada nela é de verdade.',
+  now: 'A hora da empresa de teste, no fuso dela.',
+  today: 'O dia da empresa de teste, pelo qual contas vencem.',
+  timezone: 'O fuso horário da empresa, que decide quando começam os dias dela.',
+  logo_url: 'O endereço do logotipo; os caixas o mostram.',
+  advance_days: 'Quantos dias o relógio avança.',
+  erased_at: 'Quando a empresa de teste foi esvaziada pela última vez; `null` se nunca foi.',
+
   // Errors
   error: 'O que deu errado.',
   code: 'Código do erro: é por ele que um programa decide.',
@@ -376,6 +385,42 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   requested_at: 'Quando foi pedido.',
   finished_at: 'Quando terminou; `null` enquanto continua.',
 
+  'WebhookHealth.outage_since':
+    'Desde quando só há falhas: a empresa é avisada depois de 5 minutos, e de novo quando volta ao normal; `null` se não há.',
+  last_24_hours: 'As tentativas da hora de agora e das 23 anteriores.',
+  last_7_days: 'As tentativas da hora de agora e das 167 anteriores.',
+  'WebhookHealthOfSpan.attempts': 'Quantas tentativas.',
+  failures: 'Quantas falharam.',
+  success_rate: 'Quantas de cem deram certo, arredondado para baixo; `null` sem tentativas.',
+  p95_ms: 'Tempo em que 95 de 100 respostas chegaram, aproximado, em milissegundos; `null` sem respostas.',
+  last_failure: 'A última que falhou; `null` se não há.',
+  'last_failure.status': 'Status HTTP da resposta; `null` se não houve.',
+  'last_failure.error': 'Por que não deu certo.',
+  delivery_id: 'A entrega.',
+
+  // Calls
+  'Call.api_key_id': 'A chave da chamada.',
+  'CallWithBody.api_key_id': 'A chave da chamada.',
+  'Call.request_id': 'O X-Request-Id da resposta.',
+  'CallWithBody.request_id': 'O X-Request-Id da resposta.',
+  'Call.method': 'Método HTTP.',
+  'CallWithBody.method': 'Método HTTP.',
+  path: 'Caminho abaixo de `/api/v1`.',
+  query: 'Parâmetros do endereço; `null` sem nenhum.',
+  'Call.status': 'Status HTTP da resposta; `null` se quem chamou foi embora antes dela.',
+  'CallWithBody.status': 'Status HTTP da resposta; `null` se quem chamou foi embora antes dela.',
+  'Call.code': 'Código do erro; `null` se não houve.',
+  'CallWithBody.code': 'Código do erro; `null` se não houve.',
+  replayed: 'Se a resposta guardada sob a Idempotency-Key foi enviada de novo.',
+  body: 'O corpo de uma chamada recusada; `null` se não havia, ou se foi aceita.',
+  'CallWithBody.details': 'Os `details` do erro; `null` se não havia.',
+  'path.request_id': 'O X-Request-Id da chamada.',
+  'query.method': 'Só chamadas com este método.',
+  'query.code': 'Só chamadas com este código de erro.',
+  'query.path': 'Só chamadas deste caminho e dos que estão abaixo dele, como `/sales`.',
+  'query.api_key_id': 'Só chamadas desta chave.',
+  'query.until': 'Só o que começou antes deste momento.',
+
   // Audit
   'query.after': 'Só o que vem depois desta revisão; desde o primeiro evento, se ausente.',
   'query.types': 'Só eventos destes tipos, separados por vírgulas.',
@@ -400,6 +445,9 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'idempotency.status': 'Status HTTP da resposta.',
   opened:
     'Com `opened=true`: os dados do evento com os campos pessoais abertos; `null`, quando foram esquecidos ou a chave não lê esse tipo de cadastro.',
+  messages: 'Com `messages=true`: os avisos que o evento faz aos webhooks; só vêm eventos que fazem algum.',
+  'messages.event': 'O nome do aviso, como `sale.completed`.',
+  'messages.body': 'O corpo da entrega, byte por byte.',
   previous_hash: 'O `hash` do evento anterior; 64 zeros no primeiro.',
   hash: 'SHA-256, em hexadecimal, do JSON canônico (RFC 8785) do evento inteiro sem este campo.',
   'LedgerEvent.data': 'O que aconteceu, conforme o tipo (docs/events.md).',
