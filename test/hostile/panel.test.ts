@@ -137,7 +137,8 @@ describe(`hostile visitors of the panel (${TITLE})`, function () {
         const form = garble(written(spoil([['_csrf', visitor.csrf], ['_key', _key], ...own])))
         const before = await now()
         const { status } = await ask(visitor, { path, form, isTold: makesSecret(route) }, async (status) => {
-          if (visitor.is === 'nobody') expect(status).to.equal(303)
+          // To the login, which holds what was typed where it was a form of ours (PANEL-105).
+          if (visitor.is === 'nobody' && status === 303) expect(await now()).to.equal(before)
           else if (mayNot) expect(status).to.be.within(400, 499)
           if (mayNot || status >= 400) expect(await now(), `${status}, and`).to.equal(before)
         })

@@ -66,6 +66,14 @@ describe('panel: settings', () => {
     expect((await owner.get(`${HOME}/formas-de-pagamento/nova`)).html).not.to.include('créscimo')
   })
 
+  it('has one main action for a person, and what is dangerous apart [PANEL-101]', async () => {
+    const clerk = await panelUser(api, company, 'clerk')
+    const { html } = await owner.get(`${HOME}/usuarios/${clerk.id}`)
+    expect([...html.matchAll(/class="button main"[^>]*>([^<]+)/g)].map(([, label]) => label)).to.deep.equal(['Editar'])
+    const [, apart = ''] = html.split('class="dangers')
+    for (const label of ['Desativar', 'Esquecer dados pessoais']) expect(apart).to.include(label)
+  })
+
   describe('payment types', () => {
     const PATH = `${HOME}/formas-de-pagamento`
     const card = { name: 'Cartão', kind: 'card', fee_percentage: '2,5', due_days: '30' }
