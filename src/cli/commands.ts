@@ -59,8 +59,9 @@ const ofProvider = { 'access-token': secret(optional('TOKEN')), 'notification-se
 /** Every verb by the words that name it. */
 export const COMMANDS = {
   'company create': {
-    summary: 'registers a company; the plan "api" includes the integration API',
-    flags: { name: required('NAME'), cnpj: required('CNPJ'), ...ofCompany, home: optional('NAME') },
+    summary:
+      'registers a company; the plan "api" includes the integration API; --test makes it a test company, for ever, with keys tb_test_, a clock of its own and a reset',
+    flags: { name: required('NAME'), cnpj: required('CNPJ'), ...ofCompany, home: optional('NAME'), test: toggle },
   },
   'company update': {
     summary:

@@ -89,12 +89,17 @@ export function idOf(text: string): number {
 }
 
 /** The company that a command is for, and the home that it lives in. @throws Refused when there is none. */
-export async function companyOf(context: Context, text: string): Promise<{ core: Core; companyId: number }> {
+export async function companyOf(
+  context: Context,
+  text: string,
+): Promise<{ core: Core; companyId: number; isTest: boolean }> {
   const companyId = idOf(text)
   const core = await context.coreOf(companyId)
-  const { rowCount } = await core.pool.query('select from companies where company_id = $1', [companyId])
-  if (rowCount === 0) throw new Refused(refuse('not_found', { company_id: companyId }))
-  return { core, companyId }
+  const { rows } = await core.pool.query<{ is_test: boolean }>('select is_test from companies where company_id = $1', [
+    companyId,
+  ])
+  if (!rows[0]) throw new Refused(refuse('not_found', { company_id: companyId }))
+  return { core, companyId, isTest: rows[0].is_test }
 }
 
 /** What is done in one home after the other; of several each answer tells which. */

@@ -45,6 +45,13 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'If-None-Match': 'A `ETag` de uma resposta anterior: se nada mudou, a resposta é 304.',
   'Idempotency-Key': 'Identifica a tentativa: repetir a chamada com a mesma chave devolve a mesma resposta.',
 
+  // Test companies
+  test: 'Se é uma empresa de teste: nada nela é de verdade.',
+  now: 'A hora da empresa de teste, no fuso dela.',
+  today: 'O dia da empresa de teste, pelo qual contas vencem.',
+  advance_days: 'Quantos dias o relógio avança.',
+  erased_at: 'Quando a empresa de teste foi esvaziada pela última vez; `null` se nunca foi.',
+
   // Errors
   error: 'O que deu errado.',
   code: 'Código do erro: é por ele que um programa decide.',
