@@ -213,9 +213,10 @@ export async function getReplay(pool: Pool, companyId: number, webhookId: number
   return { record: record && JSON.stringify(presentReplay(record, timezone)), revision }
 }
 
-interface ListedNotice {
-  readonly kind: 'webhook_switched_off'
-  readonly data: { readonly webhook_id: number; readonly url: string; readonly reason: 'no_response' | 'gone' }
+/** What a company was told of an endpoint; `reason` where it was switched off. */
+export interface ListedNotice {
+  readonly kind: 'webhook_switched_off' | 'webhook_failing' | 'webhook_well'
+  readonly data: { readonly webhook_id: number; readonly url: string; readonly reason?: 'no_response' | 'gone' }
   readonly created_at: string
 }
 

@@ -42,6 +42,7 @@ exports.FOLDERS = [
     'src/homes',
     'several homes: the directory of which company lives where, and logins, sessions and persons over all of them',
   ],
+  ['src/calls', 'the log of calls: what is kept of each, masked, written beside the answers, bounded'],
   ['src/http', 'toolkit of the interfaces: server, answers, problems, bodies, middleware'],
   ['src/metrics', 'what a process counts of itself, and `/metrics`'],
   ['src/api', 'API v1: routes as descriptors, contract, `/docs`'],

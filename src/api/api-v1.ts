@@ -12,6 +12,7 @@ import { Problem, problemOfReason } from '#http/problems.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { Turns } from '#lib/turns.ts'
 import { authenticate, callerOf, requireScope } from './authenticate.ts'
+import { logCalls } from './call-log.ts'
 import { serveContract } from './contract/document.ts'
 import { handlerOf, type RouteContext } from './handlers.ts'
 import { MAX_BODY_BYTES, type Route } from './route.ts'
@@ -24,6 +25,7 @@ import { meRoute } from './v1/me.ts'
 import { orderRoutes } from './v1/orders.ts'
 import { customerRoutes, supplierRoutes } from './v1/people.ts'
 import { proofRoutes } from './v1/proofs.ts'
+import { requestRoutes } from './v1/requests.ts'
 import { saleRoutes } from './v1/sales.ts'
 import { testCompanyRoutes } from './v1/test-companies.ts'
 import { webhookRoutes } from './v1/webhooks.ts'
@@ -43,6 +45,7 @@ export const V1_ROUTES: readonly Route[] = [
   eventStreamRoute,
   ...proofRoutes,
   ...testCompanyRoutes,
+  ...requestRoutes,
 ]
 
 export interface ApiOptions extends RouteContext {
@@ -68,6 +71,7 @@ export function apiV1(options: ApiOptions): Router {
   router.use(keptByNobody)
   router.use(requireHttps(limitAnonymous))
   router.all('/openapi.json', serveContract(V1_ROUTES, limitAnonymous, options.compress))
+  router.use(logCalls(options.calls))
   router.use(authenticate(options.gate, limitAnonymous, MAX_BODY_BYTES))
   const readBody = [
     largeInTurns(options.largeCalls),

@@ -49,6 +49,7 @@ export function authenticate(gate: Gate, limitAnonymous: LimitAnonymous, maxBody
     const bytes = announcedBytes(request, maxBodyBytes) ?? 0
     const admission = isKey(key) ? await gate.admit(hashKey(key), bytes) : null
     if (!admission || admission.kind === 'invalid') return refuse(new Problem('invalid_token', undefined, CHALLENGE))
+    response.locals.admission = admission
     showRate(response, admission.rate)
     showBytes(response, admission.bytes)
     response.setHeader('X-Ledger-Revision', admission.revision)
@@ -59,7 +60,6 @@ export function authenticate(gate: Gate, limitAnonymous: LimitAnonymous, maxBody
     // By Postgres's clock, as commands decide: processes whose clocks differ agree on when a day begins.
     const today = dateInZone(admission.now, timezone)
     response.locals.caller = { companyId, keyId, scopes, timezone, today } satisfies Caller
-    response.locals.admission = admission
     next()
   }
 }

@@ -2,6 +2,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import type { Admitted, QuotaLimits } from '#access/quota.ts'
 import type { Verifier } from '#audit/verify.ts'
+import type { CallLog } from '#calls/log.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
@@ -61,6 +62,8 @@ export interface RouteContext extends Payments, InputDependencies {
   readonly requestSecret: Buffer
   readonly pages: PageCache
   readonly feed: EventFeed
+  /** Of the company's calls. */
+  readonly calls: CallLog
   readonly compress: Compress
   /** Hears of each page where it came from. */
   readonly onPage?: (from: 'memory' | 'tables') => void

@@ -80,6 +80,7 @@ const OF_NOBODY = {
   verifier: { verify: askNobody },
   proof: { checkpointOf: askNobody, newest: askNobody, placeOf: askNobody, keys: askNobody, outsiders: askNobody },
   prover: { inclusion: askNobody, consistency: askNobody },
+  calls: { flush: async () => {} },
 }
 
 async function answerTo(

@@ -3,6 +3,7 @@ import type { Pool } from 'pg'
 import type { z } from 'zod'
 import type { QuotaLimits } from '#access/quota.ts'
 import type { Verifier } from '#audit/verify.ts'
+import type { CallLog } from '#calls/log.ts'
 import type { Warning } from '#commands/catalog/item-input.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
@@ -73,6 +74,8 @@ export interface ReadContext<Q> {
   readonly limits: QuotaLimits
   readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>
   readonly paymentLinks: PaymentLinks
+  /** What is read of it is as new as this process knows. */
+  readonly calls: Pick<CallLog, 'flush'>
   readonly caller: Caller
   readonly params: Params
   readonly query: Q

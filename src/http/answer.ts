@@ -23,8 +23,9 @@ export function sendBytes(response: Response, status: number, bytes: Buffer): vo
   response.end(response.req.method === 'HEAD' ? undefined : bytes)
 }
 
-/** Sends an error in the contract's shape. */
+/** Sends an error in the contract's shape, and leaves it for whoever writes calls down. */
 export function sendProblem(response: Response, problem: Problem, status: number): void {
+  response.locals.problem = problem
   for (const [name, value] of Object.entries(problem.headers)) response.setHeader(name, value)
   sendJson(response, status, problemBody(problem, response.locals.requestId as string))
 }

@@ -1,9 +1,10 @@
-/** A message about the way in, to one person; its link is for nobody else. */
-interface Letter {
+/** A message to persons. */
+export interface Letter {
   readonly subject: string
   readonly text: string
 }
 
+/** About the way in, to one person; its link is for nobody else. */
 export const invitationLetter = (companyName: string, link: string, days: number): Letter => ({
   subject: `Convite para ${companyName} no Tillbook`,
   text: `Olá,
@@ -18,6 +19,7 @@ Tillbook
 `,
 })
 
+/** The same. */
 export const passwordLetter = (link: string, minutes: number): Letter => ({
   subject: 'Nova senha no Tillbook',
   text: `Olá,

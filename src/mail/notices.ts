@@ -1,24 +1,13 @@
 import type { Pool } from 'pg'
 import { repeat } from '#lib/repeat.ts'
 import { notInMove } from '#postgres/in-move.ts'
+import { type EndpointNotice, endpointLetter } from './endpoint-letters.ts'
 import type { Mailer } from './mailer.ts'
 
-/** Of a webhook endpoint that was switched off without anybody asking for it. */
-interface SwitchOffNotice {
-  readonly webhook_id: number
-  readonly url: string
-  readonly reason: 'no_response' | 'gone'
-}
-
-interface DueNotice {
+type DueNotice = EndpointNotice & {
   readonly company_id: number
   readonly id: string
-  readonly kind: 'webhook_switched_off'
-  readonly data: SwitchOffNotice
-  readonly created_at: string
   readonly next_email_at: string | null
-  readonly name: string
-  readonly timezone: string
   readonly users: readonly string[]
 }
 
@@ -26,6 +15,8 @@ interface NoticeOptions {
   readonly pool: Pool
   /** Null: notices are logged instead. */
   readonly mailer: Mailer | null
+  /** Where the panel is. */
+  readonly publicUrl: string
   readonly log: (message: string, error: unknown) => void
   readonly warn: (message: string, details: object) => void
   /** Seconds until each of the retries. */
@@ -42,7 +33,7 @@ const EVERY_MS = 2_000
  * E-mails notices to the users of their companies, at least once each, for as long as the process lives. Processes share
  * the work. After the last retry a notice is given up; the panel still shows it.
  */
-export function startNotices({ pool, mailer, log, warn, retrySeconds = RETRY_SECONDS }: NoticeOptions) {
+export function startNotices({ pool, mailer, publicUrl, log, warn, retrySeconds = RETRY_SECONDS }: NoticeOptions) {
   let stopped = false
 
   async function email(mailer: Mailer, notice: DueNotice): Promise<void> {
@@ -53,7 +44,7 @@ export function startNotices({ pool, mailer, log, warn, retrySeconds = RETRY_SEC
       return warn('a notice cannot be e-mailed: the company has no user', about)
     }
     try {
-      const refused = await mailer.send({ id, to: users, ...switchOffMail(notice.data, notice, notice.created_at) })
+      const refused = await mailer.send({ id, to: users, ...endpointLetter(notice, publicUrl) })
       await close(pool, notice, true)
       if (refused.length > 0) warn('a notice was not accepted for every user', { ...about, refused: refused.length })
     } catch (error) {
@@ -72,7 +63,8 @@ export function startNotices({ pool, mailer, log, warn, retrySeconds = RETRY_SEC
 
   async function logOnly(notice: DueNotice): Promise<void> {
     const { company_id, kind, data } = notice
-    warn('nobody is e-mailed without SMTP_URL', { company_id, kind, webhook_id: data.webhook_id, reason: data.reason })
+    const { url: _, ...about } = data
+    warn('nobody is e-mailed without SMTP_URL', { company_id, kind, ...about })
     await close(pool, notice, false)
   }
 
@@ -95,39 +87,6 @@ async function takeDue(pool: Pool, retrySeconds: readonly number[]): Promise<Due
 
 async function close(pool: Pool, { company_id, id }: DueNotice, emailed: boolean): Promise<void> {
   await pool.query({ ...CLOSE_NOTICE, values: [company_id, id, emailed] })
-}
-
-const REASONS: Readonly<Record<SwitchOffNotice['reason'], string>> = {
-  no_response: 'todas as tentativas de entrega falharam e o endereço continuou sem responder',
-  gone: 'o endereço respondeu que não existe mais (HTTP 410)',
-}
-
-/** Subject and text in Brazilian Portuguese; `at` (UTC) is shown on the company's clock. */
-function switchOffMail(
-  { webhook_id, url, reason }: SwitchOffNotice,
-  company: { readonly name: string; readonly timezone: string },
-  at: string,
-): { subject: string; text: string } {
-  const when = new Intl.DateTimeFormat('pt-BR', {
-    dateStyle: 'short',
-    timeStyle: 'short',
-    timeZone: company.timezone,
-  }).format(new Date(at))
-  return {
-    subject: `Webhook ${webhook_id} desligado`,
-    text: `Olá,
-
-o endereço de webhook ${webhook_id} da empresa ${company.name} foi desligado em ${when}:
-
-${url}
-
-Motivo: ${REASONS[reason]}.
-
-As entregas que esperavam foram canceladas, e novos eventos não são enviados a ele. Quando o endereço voltar a funcionar, ligue-o de novo com POST /api/v1/webhooks/${webhook_id}/enable e peça o que faltou com POST /api/v1/webhooks/${webhook_id}/replay.
-
-Tillbook
-`,
-  }
 }
 
 /** The array's element beyond its end is null: no more retries. */

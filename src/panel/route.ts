@@ -5,6 +5,7 @@ import type { QuotaLimits } from '#access/quota.ts'
 import type { IssuedSession, PanelAccess, PanelSession } from '#access/sessions.ts'
 import type { AsOfCore, Moment } from '#audit/as-of.ts'
 import type { Verifier } from '#audit/verify.ts'
+import type { CallLog } from '#calls/log.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import type { StrangersBodies } from '#http/middleware/json-body.ts'
@@ -40,6 +41,7 @@ export interface PanelContext extends AsOfCore {
   readonly proof: Proof
   readonly prover: Prover
   readonly deliveryNotifier: DeliveryNotifier
+  readonly calls: CallLog
   readonly limits: QuotaLimits
   readonly addresses: AddressLimit
   /** Room for the bodies of forms. */

@@ -3,6 +3,7 @@ import { packPage } from './pages/audit/pack.tsx'
 import { recordAuditPages } from './pages/audit/records.tsx'
 import { timelinePages } from './pages/audit/timeline.tsx'
 import { verifyForm } from './pages/audit/verification.tsx'
+import { callPages } from './pages/calls.tsx'
 import { categoryPages } from './pages/catalog/categories.tsx'
 import { catalogPages } from './pages/catalog/items.tsx'
 import { stockForm } from './pages/catalog/stock.tsx'
@@ -62,6 +63,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...apiKeyPages,
   ...webhookPages,
   ...deliveryPages,
+  ...callPages,
   ...timelinePages,
   ...recordAuditPages,
   verifyForm,

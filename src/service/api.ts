@@ -10,6 +10,7 @@ import { createSessions, type PanelAccess } from '#access/sessions.ts'
 import { createTokens, type Tokens } from '#access/sync-access.ts'
 import { createEventFeed } from '#api/event-feed.ts'
 import { createPageCache } from '#api/page-cache.ts'
+import { createCallLog } from '#calls/log.ts'
 import { CHECKOUTS_PER_MINUTE } from '#checkout/checkout.ts'
 import type { Config } from '#config/config.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
@@ -150,7 +151,7 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
   // A copy has no mail server, whatever the settings say.
   const mailer = config.SMTP_URL === undefined ? null : common.mailer
   const { tokens, ...panel } = dependencies.access ?? accessOf(dependencies, mailer)
-  const { calls, ...options } = common.options
+  const { calls: tillCalls, ...options } = common.options
   const live = createLiveUpdates({
     databaseUrl,
     pool: core.pool,
@@ -158,14 +159,20 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
   })
   const feed = createEventFeed({ ...core, live })
   metrics.watchShared('event_streams', feed)
+  const calls = createCallLog({
+    pool: core.pool,
+    onError: (error) => log('calls could not be logged', error),
+  })
+  metrics.watchShared('call_log', calls)
   return {
     options: {
       ...core,
       ...options,
       feed,
+      calls,
       onPage: metrics.onPage,
       gate: countedGate(createGate(gatePool, options.limits), metrics),
-      sync: { login: panel.login, tokens, calls },
+      sync: { login: panel.login, tokens, calls: tillCalls },
       live,
       panel: { ...panel, newKey: (isTest) => newKey(randomBytes(KEY_BYTES), modeOf(isTest)) },
       provider,
@@ -174,7 +181,10 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
       log,
     },
     leave: live.close,
-    stop: () => gatePool.end(),
+    async stop() {
+      await calls.stop()
+      await gatePool.end()
+    },
   }
 }
 

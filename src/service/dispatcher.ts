@@ -32,6 +32,7 @@ export function startDispatcher({ config, core, databaseUrl, provider, metrics, 
   const notices = startNotices({
     pool: core.pool,
     mailer: config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM),
+    publicUrl: config.PUBLIC_URL,
     log,
     warn: (message, details) => logger.warn(details, message),
   })

@@ -3,6 +3,7 @@ import { purgeSessions } from '#access/sessions.ts'
 import { purgeTokens } from '#access/sync-access.ts'
 import { purgeDownloads } from '#audit/downloads.ts'
 import { checkTablesOnSchedule, tableCheckFigures } from '#audit/table-checks.ts'
+import { purgeCalls } from '#calls/purge.ts'
 import { purgeFormer } from '#ledger/rebuild/version.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
 import { repeat } from '#lib/repeat.ts'
@@ -13,6 +14,7 @@ import { keepStatistics } from '#postgres/statistics.ts'
 import { forgetOnTheDay } from '#privacy/due.ts'
 import { growTreesOnSchedule } from '#proof/growth.ts'
 import { sealingFigures, sealOnSchedule } from '#proof/rounds.ts'
+import { purgeWebhookHours } from '#webhooks/outages.ts'
 import { purgeDeliveries } from '#webhooks/outbox.ts'
 import { purgeReplays } from '#webhooks/replays.ts'
 import { LATE_WRITES_EVERY_MS, wipeLateWrites } from '#wiping/late-writes.ts'
@@ -27,6 +29,8 @@ const PURGES = [
   purgeLoginLimits,
   purgeDeliveries,
   purgeReplays,
+  purgeWebhookHours,
+  purgeCalls,
   purgeNotifications,
   purgeNotificationHours,
   purgeSweeps,

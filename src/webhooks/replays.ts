@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { type Refusal, refuse } from '#domain/refusal.ts'
+import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Operating, operate } from '#ledger/write/operation.ts'
 import { type Repetition, repeat } from '#lib/repeat.ts'
@@ -28,21 +28,60 @@ export const REPLAY_LIMITS: ReplayLimits = {
   perDay: 100_000,
 }
 
+/** From where a replay begins: after a revision, or at a moment (UTC); without either at the first message that is kept. */
+interface ReplayWanted {
+  readonly id: number
+  readonly after?: number | undefined
+  readonly since?: string | undefined
+}
+
 /**
- * Notes that an endpoint wants all kept messages after a revision (exclusive) once more, up to the present one; dispatchers write
- * the deliveries. Answers the replay; refuses a second one while the first is under way.
+ * Notes that an endpoint wants all kept messages after a revision (exclusive), or since a moment (inclusive), once more, up to the present
+ * revision; dispatchers write the deliveries. Answers the replay; refuses a second one while the first is under way.
  */
-export async function startReplay(
-  operating: Operating,
-  { id, after }: { readonly id: number; readonly after: number | undefined },
-): Promise<string | Refusal> {
+export async function startReplay(operating: Operating, wanted: ReplayWanted): Promise<string | Refusal> {
+  const { id, after = -1, since } = wanted
+  if (wanted.after !== undefined && since !== undefined) return invalid('since', 'não vai junto com after')
   const endpoint = await findEndpoint(operating, id)
   if ('refused' in endpoint) return endpoint
   const { tx, companyId, now } = operating
-  const { rows } = await tx.query<{ record: object }>(START, [companyId, id, after ?? -1, now])
+  const begin = since === undefined ? after : await lastBefore(operating, since)
+  const { rows } = await tx.query<{ record: object }>(START, [companyId, id, begin, now])
   const [started] = rows
   return started ? JSON.stringify(presentReplay(started.record, endpoint.timezone)) : refuse('replay_running')
 }
+
+/**
+ * The revision before the first kept message since a moment. Times of a ledger grow with its revisions: some twenty messages are looked
+ * at, however many are kept.
+ */
+async function lastBefore({ tx, companyId }: Operating, since: string): Promise<number> {
+  const next = async (revision: number) => (await tx.query<Kept>(NEXT_KEPT, [companyId, revision, since])).rows[0]
+  let begin = (await next(-1))?.first ?? 0
+  let end = (await tx.query<{ revision: number }>(LEDGER_END, [companyId])).rows[0]?.revision ?? -1
+  // All messages before `begin` are older; all after `end` are not.
+  while (begin <= end) {
+    const middle = begin + Math.floor((end - begin) / 2)
+    const kept = await next(middle)
+    if (kept?.is_older) begin = kept.first + 1
+    else end = middle - 1
+  }
+  return begin - 1
+}
+
+interface Kept {
+  /** Revision of the first kept message from a revision on. */
+  readonly first: number
+  readonly is_older: boolean
+}
+
+const NEXT_KEPT = {
+  name: 'next_kept_webhook_message',
+  text: `select revision as first, created_at < $3::timestamptz as is_older from webhook_messages
+         where company_id = $1 and revision >= $2 order by revision limit 1`,
+}
+
+const LEDGER_END = { name: 'end_of_ledger', text: 'select revision from ledgers where company_id = $1' }
 
 /** A running replay gives way to none. */
 const START = {

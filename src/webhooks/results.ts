@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { coalesce } from '#lib/repeat.ts'
+import { DURATION_BOUNDS_MS } from '#queries/webhook-health.ts'
 import { type Claim, endpointOf } from './claims.ts'
 import type { Attempt } from './sender.ts'
 
@@ -47,12 +48,14 @@ interface Health {
   exhausted: boolean
 }
 
-/** Sums results up by endpoint, in the order in which they came. Tests, and what was not sent, say nothing about an endpoint. */
+/** Tests, and what was not sent, say nothing about an endpoint. */
+const counts = ({ claim, status }: Result): boolean => claim.sequence !== null && status !== 'cancelled'
+
+/** Sums results up by endpoint, in the order in which they came. */
 export function healthOf(results: readonly Result[]): Health[] {
   const byEndpoint = new Map<string, Health>()
-  for (const { claim, status } of results) {
-    const { company_id, webhook_id, watched_since, sequence } = claim
-    if (sequence === null || status === 'cancelled') continue
+  for (const { claim, status } of results.filter(counts)) {
+    const { company_id, webhook_id, watched_since } = claim
     const key = `${endpointOf(claim)} ${watched_since}`
     const known = byEndpoint.get(key)
     const health = known ?? {
@@ -90,6 +93,8 @@ export async function recordResults(pool: Pool, results: readonly Result[]): Pro
       health.map(({ succeeded }) => succeeded),
       health.map(({ failing }) => failing),
       health.map(({ exhausted }) => exhausted),
+      results.map(counts),
+      DURATION_BOUNDS_MS,
     ],
   })
 }
@@ -99,7 +104,8 @@ const KEPT_ATTEMPTS = 20
 
 /**
  * $1 to $4 deliveries, found by the columns of all indexes (claims.ts); $5 their leases, $6 what they become, $7
- * when they are tried again, $8 the attempts; $9 to $14 endpoints and what the attempts say about them.
+ * when they are tried again, $8 the attempts; $9 to $14 endpoints and what the attempts say about them; $15 which attempts say
+ * something, $16 bounds of durations.
  *
  * - The limit, which takes nothing away, lets Postgres expect few rows even while the table is young: it looks each one up.
  * - A delivery whose lease is not ours any more was asked for again, or taken over while this process stood still: the
@@ -108,6 +114,7 @@ const KEPT_ATTEMPTS = 20
  * - The commit does not wait for the disk: results that a crash of Postgres loses, those of less than a second, are made
  *   once more by sending again under the same id. A crash of this process loses none.
  * - Times are Postgres's, because those of endpoints are: health is about the present generation of an endpoint only.
+ * - Hours count what was recorded just now, so that nothing counts twice.
  */
 const RECORD_RESULTS = {
   name: 'record_attempts',
@@ -124,11 +131,23 @@ with clock as materialized (
       case when json_array_length(d.attempts) < ${KEPT_ATTEMPTS} then substr(left(d.attempts::text, -1), 2)
         else (select string_agg(value::text, ',' order by place)
               from json_array_elements(d.attempts) with ordinality as kept(value, place) where place > 1) end as earlier) as found)
-  from (select * from unnest($1::bigint[], $2::bigint[], $3::uuid[], $4::uuid[], $5::timestamptz[], $6::text[], $7::float8[], $8::text[])
-      as given(company_id, webhook_id, message_id, id, lease, status, retry_ms, attempt) limit cardinality($1)) as r
+  from (select * from unnest($1::bigint[], $2::bigint[], $3::uuid[], $4::uuid[], $5::timestamptz[], $6::text[], $7::float8[], $8::text[], $15::bool[])
+      as given(company_id, webhook_id, message_id, id, lease, status, retry_ms, attempt, counts) limit cardinality($1)) as r
     cross join clock
   where d.company_id = r.company_id and d.webhook_id = r.webhook_id and d.message_id = r.message_id and d.id = r.id
     and right(d.attempts::text, length(r.attempt) + 1) <> r.attempt || ']'
+  returning d.company_id, d.webhook_id, d.id, r.counts, r.attempt::json as attempt
+), hours as (
+  insert into webhook_hours as h (company_id, webhook_id, hour, bucket, attempts, failures, last_failure)
+  select company_id, webhook_id, date_trunc('hour', clock.now), bucket, count(*), count(*) filter (where has_failed),
+    (array_agg(json_build_object('at', attempt -> 'at', 'status', attempt -> 'status', 'error', attempt -> 'error', 'delivery_id', id)
+      order by attempt ->> 'at' desc) filter (where has_failed))[1]
+  from recorded cross join clock cross join lateral (
+    select attempt ->> 'error' is not null as has_failed,
+      case when attempt ->> 'status' is null then -1 else width_bucket((attempt ->> 'duration_ms')::int, $16::int[]) end as bucket) as seen
+  where counts group by 1, 2, 3, 4 order by 1, 2, 3, 4
+  on conflict (company_id, webhook_id, hour, bucket) do update set attempts = h.attempts + excluded.attempts,
+    failures = h.failures + excluded.failures, last_failure = coalesce(excluded.last_failure, h.last_failure)
 ), told as (
   insert into webhook_health as h (company_id, webhook_id, last_success_at, failing_since, no_response_since)
   select w.company_id, w.id, case when a.succeeded then clock.now end, case when a.failing then clock.now end,

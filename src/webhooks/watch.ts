@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { type Repetition, repeat } from '#lib/repeat.ts'
 import { notInMove } from '#postgres/in-move.ts'
 import { type Claim, endpointOf, OPEN_ENDPOINTS, WAITING_ENDPOINTS } from './claims.ts'
+import { noteOutages } from './outages.ts'
 
 /** Runs the command that switches an endpoint off; of several processes that do so, the ledger lets one. */
 export type SwitchOff = (companyId: number, webhookId: number, reason: 'no_response' | 'gone') => Promise<unknown>
@@ -28,7 +29,7 @@ const BATCH = 2_000
 /** Should more be gone at once, their next deliveries will say so again. */
 const GONE_ENDPOINTS = 1_000
 
-/** Switches silent and gone endpoints off, and cancels what waits for endpoints that are off. */
+/** Switches silent and gone endpoints off, notes outages, and cancels what waits for endpoints that are off. */
 export function watchEndpoints({ pool, switchOff, switchOffHours, log }: WatchOptions): Watch {
   const gone = new Map<string, Claim>()
 
@@ -53,6 +54,7 @@ export function watchEndpoints({ pool, switchOff, switchOffHours, log }: WatchOp
   const parts = {
     gone: part('switching off endpoints that are gone', switchOffGone),
     silent: part('switching off endpoints that do not answer', switchOffSilent),
+    outages: part('noting outages of endpoints', () => noteOutages(pool)),
     cancelling: part('cancelling deliveries of endpoints that are off', () => cancelWaiting(pool)),
   }
   return {

@@ -15,6 +15,7 @@ import { forgetWhoIsDue } from '#privacy/due.ts'
 import { growTrees } from '#proof/growth.ts'
 import { knownCompanies } from '#proof/known-companies.ts'
 import { LONGEST_LEASE_MS, takeDue } from '#webhooks/claims.ts'
+import { purgeWebhookHours } from '#webhooks/outages.ts'
 import { purgeDeliveries } from '#webhooks/outbox.ts'
 import { purgeReplays, stepReplay } from '#webhooks/replays.ts'
 import { cancelWaiting, watchEndpoints } from '#webhooks/watch.ts'
@@ -163,7 +164,7 @@ describe('what runs by itself', () => {
         return companiesOf(`select company_id from ops.webhook_deliveries where status = 'cancelled'`)
       },
       letters: async () => {
-        const notices = startNotices({ pool: pool(), mailer: null, log: () => {}, warn: () => {} })
+        const notices = startNotices({ pool: pool(), mailer: null, publicUrl: '', log: () => {}, warn: () => {} })
         const closed = () => companiesOf('select company_id from ops.notices where next_email_at is null')
         await until(async () => (await closed()).includes(other.id))
         await notices.stop()
@@ -251,6 +252,7 @@ const PURGES: readonly Purge[] = [
   purgeSessions,
   purgeDeliveries,
   purgeReplays,
+  purgeWebhookHours,
   purgeNotifications,
   purgeNotificationHours,
   purgeSweeps,
@@ -283,6 +285,7 @@ const OLD: readonly (readonly [table: string, columns: string, values: string])[
     'webhook_id, after_revision, until_revision, last_revision, status, requested_at, finished_at',
     `1, -1, 1, 1, 'finished', ${LONG_AGO}, ${LONG_AGO}`,
   ],
+  ['webhook_hours', 'webhook_id, hour, bucket, attempts, failures', `1, ${LONG_AGO}, 0, 1, 0`],
   [
     'payment_notifications',
     'store_alias, order_path, order_id, request_id, received_at',

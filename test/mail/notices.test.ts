@@ -5,6 +5,8 @@ import { createUser, deactivateUser } from '#commands/users.ts'
 import { enableWebhook, switchOffWebhook } from '#commands/webhooks.ts'
 import { createMailer } from '#mail/mailer.ts'
 import { startNotices } from '#mail/notices.ts'
+import { failingEndpoints } from '#queries/webhook-health.ts'
+import { noteOutages } from '#webhooks/outages.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
@@ -12,6 +14,14 @@ import { until } from '../support/wait.ts'
 interface Letter {
   readonly to: string[]
   readonly text: string
+}
+
+/** A letter without its transfer encoding. */
+function readableOf({ text }: Letter): string {
+  const bytes = text
+    .replace(/=\r\n/g, '')
+    .replace(/=([0-9A-F]{2})/g, (_match, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
+  return Buffer.from(bytes, 'latin1').toString()
 }
 
 describe('notices by e-mail', () => {
@@ -76,7 +86,14 @@ describe('notices by e-mail', () => {
     const mailer = mail ? createMailer(mail, 'Tillbook <avisos@tillbook.example>') : null
     const log = (_message: string, error: unknown) => errors.push(error)
     const warn = (_message: string, details: object) => warnings.push(details)
-    const notices = startNotices({ pool: api.core.pool, mailer, log, warn, retrySeconds })
+    const notices = startNotices({
+      pool: api.core.pool,
+      mailer,
+      publicUrl: 'https://loja.example',
+      log,
+      warn,
+      retrySeconds,
+    })
     try {
       await until(done)
     } finally {
@@ -109,10 +126,7 @@ describe('notices by e-mail', () => {
     expect([errors, warnings]).to.deep.equal([[], []])
     expect(letters).to.have.length(1)
     expect(letters[0]!.to).to.deep.equal([one, other, clerk])
-    const text = letters[0]!.text
-      .replace(/=\r\n/g, '')
-      .replace(/=([0-9A-F]{2})/g, (_match, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
-    const readable = Buffer.from(text, 'latin1').toString()
+    const readable = readableOf(letters[0]!)
     expect(readable)
       .to.include(`Subject: Webhook ${id} desligado`)
       .and.include('From: Tillbook <avisos@tillbook.example>')
@@ -120,6 +134,7 @@ describe('notices by e-mail', () => {
     expect(readable)
       .to.include(`Loja ${company.id}`)
       .and.match(/\d\d\/\d\d\/\d{4}, \d\d:\d\d/)
+    expect(readable).to.include(`https://loja.example/painel/integracoes/webhooks/${id}`).and.not.include('/api/')
     const [notice] = await stored()
     expect(notice).to.include({ email_tries: 1, next_email_at: null })
     expect(notice!.emailed_at).to.be.a('string')
@@ -165,6 +180,91 @@ describe('notices by e-mail', () => {
     const { warnings } = await whileTelling(settled)
     expect(warnings).to.have.length(1)
     expect(letters).to.deep.equal([])
+  })
+
+  describe('of an endpoint that fails', () => {
+    const pool = () => api.core.pool
+    const registered = async () =>
+      (await company.post('/webhooks', { url: 'https://erp.example/ganchos', events: ['*'] })).body.data.id as number
+    /** Health as dispatchers note it, as long ago as said: `watched_since` is longer ago. */
+    const health = async (id: number, columns: string) => {
+      const about = [company.id, id]
+      await pool().query(
+        `update read.webhooks set watched_since = now() - interval '2 days' where company_id = $1 and id = $2`,
+        about,
+      )
+      await pool().query(
+        'insert into webhook_health (company_id, webhook_id) values ($1, $2) on conflict do nothing',
+        about,
+      )
+      await pool().query(`update webhook_health set ${columns} where company_id = $1 and webhook_id = $2`, about)
+      await noteOutages(pool())
+    }
+    const kinds = async () =>
+      (await pool().query<{ kind: string }>('select kind from notices order by created_at')).rows.map(
+        ({ kind }) => kind,
+      )
+    const failing = () => failingEndpoints(pool(), company.id)
+
+    it('come once for an outage, not before five minutes of it, and once more when it is well again [HOOK-74, HOOK-75]', async () => {
+      await user(`ana-${company.id}@loja.example`, 'owner')
+      const id = await registered()
+      await health(id, `failing_since = now() - interval '4 minutes'`)
+      expect(await kinds()).to.deep.equal([])
+      expect(await failing()).to.deep.equal([])
+      await health(id, `failing_since = now() - interval '6 minutes'`)
+      await health(id, `no_response_since = now()`)
+      await Promise.all([noteOutages(pool()), noteOutages(pool())])
+      expect(await kinds()).to.deep.equal(['webhook_failing'])
+      const [one] = await failing()
+      expect(one).to.include({ webhook_id: id, url: 'https://erp.example/ganchos' })
+      // A success, and a failure soon after it: the same outage.
+      await health(id, `failing_since = null, last_success_at = now()`)
+      await health(id, `failing_since = now() - interval '1 minute', well_since = now() - interval '11 minutes'`)
+      expect(await kinds()).to.deep.equal(['webhook_failing'])
+      expect(await failing()).to.have.length(1)
+      await health(id, `failing_since = now() - interval '6 minutes'`)
+      await health(id, `failing_since = null`)
+      expect(await kinds(), 'well for a moment').to.deep.equal(['webhook_failing'])
+      await health(id, `well_since = now() - interval '11 minutes'`)
+      await noteOutages(pool())
+      expect(await kinds()).to.deep.equal(['webhook_failing', 'webhook_well'])
+      expect(await failing()).to.deep.equal([])
+      await whileTelling(settled)
+      const [began, over] = letters.map(readableOf)
+      expect(began).to.include(`Subject: Webhook ${id} falhando`).and.include('não aceita nenhuma entrega desde')
+      expect(over).to.include(`Subject: Webhook ${id} normalizado`).and.include('voltou a aceitar entregas')
+      for (const text of [began, over])
+        expect(text).to.include(`https://loja.example/painel/integracoes/webhooks/${id}`)
+    })
+
+    it('do not come for one that is off or paused, nor for what a former URL answered [HOOK-74]', async () => {
+      const id = await registered()
+      await company.run(switchOffWebhook, { id, reason: 'requested' })
+      await health(id, `failing_since = now() - interval '6 minutes'`)
+      const changed = await registered()
+      await health(changed, `failing_since = now() - interval '3 days'`)
+      expect(await kinds()).to.deep.equal([])
+      expect(await failing()).to.deep.equal([])
+    })
+
+    it('show in its health, which another company does not see [HOOK-71, HOOK-74]', async () => {
+      const id = await registered()
+      await health(id, `failing_since = now() - interval '6 minutes'`)
+      await pool().query(
+        `insert into webhook_hours (company_id, webhook_id, hour, bucket, attempts, failures)
+         select $1, $2, date_trunc('hour', now()) - make_interval(hours => ago), 0, 10, fails
+         from (values (0, 1), (30, 2), (200, 4)) as given(ago, fails)`,
+        [company.id, id],
+      )
+      const { data } = (await company.get(`/webhooks/${id}/health`)).body
+      expect(data).to.deep.include({ webhook_id: id })
+      expect(data.outage_since).to.match(/-04:00$/)
+      expect(data.last_24_hours).to.include({ attempts: 10, failures: 1, success_rate: '90.00', p95_ms: 5 })
+      expect(data.last_7_days).to.include({ attempts: 20, failures: 3, success_rate: '85.00' })
+      const other = await api.company()
+      expect((await other.get(`/webhooks/${id}/health`)).status).to.equal(404)
+    })
   })
 
   it('are sent by one of two processes [OPS-21]', async () => {

@@ -98,13 +98,29 @@ describe('panel: integrations', () => {
         [{ url: 'ftp://x' }, 'Endereço (URL)'],
         [{ url: '' }, 'Endereço (URL)'],
         [{ events: [] }, 'O que avisar'],
-        [{ events: ['*', 'sale.completed'] }, 'O que avisar'],
       ] as const) {
         const { status, html } = await register(fields as Record<string, string>)
         expect(status, field).to.equal(422)
         expect(problemsIn(html).join(), field).to.include(field)
       }
       expect((await company.get('/webhooks')).body.data).to.deep.equal([])
+    })
+
+    it('are of all basic events or of those that are chosen, whichever boxes were ticked before [HOOK-77]', async () => {
+      const form = await owner.get(`${HOME}/webhooks/novo`)
+      expect(form.html).to.match(/data-within="\*"[^>]*><input[^>]*value="sale.completed"/)
+      expect(form.html).not.to.match(/data-within="\*"[^>]*><input[^>]*value="order.paid"/)
+      const { status } = await register({ events: ['*', 'sale.completed', 'order.paid'] })
+      expect(status).to.equal(200)
+      const [webhook] = (await company.get('/webhooks')).body.data
+      expect(webhook.events).to.have.members(['*', 'order.paid'])
+      await api.core.pool.query(
+        `insert into webhook_health (company_id, webhook_id, failing_since, outage_since) values ($1, $2, now(), now())`,
+        [company.id, webhook.id],
+      )
+      expect((await owner.get(HOME)).html, 'red in the list').to.match(/badge bad[^>]*>Falhando/)
+      expect(await shown(`${HOME}/webhooks/${webhook.id}`)).to.include('Nenhuma entrega é aceita desde')
+      await company.call('DELETE', `/webhooks/${webhook.id}`)
     })
 
     it('are changed, switched off and on, and deleted [PANEL-25]', async () => {
@@ -224,6 +240,23 @@ describe('panel: integrations', () => {
     const { id } = (await company.post('/webhooks', { url: URL, events: ['*'] })).body.data
     await company.run(switchOffWebhook, { id, reason: 'gone' })
     expect(await shown(HOME)).to.include(`o webhook ${URL} foi desligado porque respondeu que não existe mais`)
+  })
+
+  it('shows the calls of programs, and of a refused one why and what it sent [KIT-50, KIT-51]', async () => {
+    await company.get('/sales?q=Ana')
+    const refused = await company.post('/customers', { name: 'Ana', person_type: 'XX' })
+    const id = refused.headers.get('x-request-id')
+    const list = await shown(`${HOME}/chamadas`)
+    expect(list).to.include('POST /customers').and.include('422 validation_failed').and.include('GET /sales?q=(retido)')
+    const filtered = await shown(`${HOME}/chamadas?method=POST&status=4xx&path=/customers`)
+    expect(filtered).to.include('POST /customers').and.not.include('GET /sales')
+    expect(await shown(`${HOME}/chamadas?since=2999-01-01T00:00`)).to.include('Nenhuma chamada.')
+    const { html } = await owner.get(`${HOME}/chamadas/${id}`)
+    expect(textIn(html)).to.include('"person_type": "XX"').and.include('"name": "(retido)"').and.not.include('Ana')
+    const other = await api.company({ idsFrom: FOREIGN_IDS })
+    const theirs = (await other.post('/customers', {})).headers.get('x-request-id')
+    await other.get('/requests')
+    for (const path of [theirs, 'x']) expect((await owner.get(`${HOME}/chamadas/${path}`)).status).to.equal(404)
   })
 
   it('is for owners only [PANEL-5]', async () => {

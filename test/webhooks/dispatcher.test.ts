@@ -9,7 +9,7 @@ describe('the dispatcher', () => {
   const database = useDatabase('withoutReadModel')
   const tests = useDispatchers(database)
 
-  it('posts the message byte for byte and records the success [HOOK-12]', async () => {
+  it('posts the message byte for byte and records the success [HOOK-12, HOOK-72]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = (_received, response) => response.end('obrigado')
     const endpoint = await addEndpoint(tests.pool, receiver.url)
@@ -24,6 +24,9 @@ describe('the dispatcher', () => {
     expect(Object.keys(delivery!.attempts[0]!)).to.deep.equal(['at', 'status', 'duration_ms', 'error', 'response'])
     expect(delivery!.attempts[0]).to.include({ status: 200, error: null, response: 'obrigado' })
     expect(await tests.healthOf(endpoint)).to.include({ failing_since: null, no_response_since: null })
+    const [hour] = await tests.hoursOf(endpoint)
+    expect(hour).to.include({ attempts: 1, failures: 0, last_failure: null })
+    expect(hour!.bucket).to.be.at.least(0)
   })
 
   it('sends a thousand to several endpoints, each once', async () => {
@@ -51,7 +54,7 @@ describe('the dispatcher', () => {
     expect(health!.no_response_since).to.equal(null)
   })
 
-  it('retries under the same id with a fresh timestamp, gives up in the end, and calls the endpoint silent [HOOK-18, HOOK-19]', async () => {
+  it('retries under the same id with a fresh timestamp, gives up in the end, and calls the endpoint silent [HOOK-18, HOOK-19, HOOK-72]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
     const endpoint = await addEndpoint(tests.pool, receiver.url)
@@ -66,6 +69,11 @@ describe('the dispatcher', () => {
     expect(delivery!.attempts.map(({ error }) => error)).to.deep.equal(Array(4).fill('http_status'))
     const health = await tests.healthOf(endpoint)
     expect(Date.parse(health!.no_response_since ?? '')).to.be.above(Date.parse(health!.failing_since ?? ''))
+    const hours = await tests.hoursOf(endpoint)
+    const sum = (of: 'attempts' | 'failures') => hours.reduce((total, hour) => total + hour[of], 0)
+    expect([sum('attempts'), sum('failures')]).to.deep.equal([4, 4])
+    const { at, status, error } = delivery!.attempts[3]!
+    expect(hours.map(({ last_failure }) => last_failure)).to.deep.include({ at, status, error, delivery_id: id })
   })
 
   it('goes on delivering to a silent endpoint, and calls it active again after a success [HOOK-19]', async () => {

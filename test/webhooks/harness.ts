@@ -26,6 +26,13 @@ export interface TestDispatcherOptions {
 
 type Health = Record<'last_success_at' | 'failing_since' | 'no_response_since', string | null>
 
+interface Hour {
+  readonly bucket: number
+  readonly attempts: number
+  readonly failures: number
+  readonly last_failure: object | null
+}
+
 /** The ids of deliveries as an endpoint has received them. */
 export const idsOf = (received: Receiver['received']) => received.map(({ headers }) => headers['x-service-delivery'])
 
@@ -40,8 +47,8 @@ export function useDispatchers(database: { readonly url: string }) {
   })
   afterEach(async () => {
     for (const stop of stops.splice(0).reverse()) await stop()
-    await pool.query(`delete from webhook_deliveries; delete from webhook_messages; delete from webhook_health; delete from webhook_secrets;
-      delete from read.webhooks`)
+    await pool.query(`delete from webhook_deliveries; delete from webhook_messages; delete from webhook_health; delete from webhook_hours;
+      delete from webhook_secrets; delete from read.webhooks`)
   })
   after(() => pool.end())
 
@@ -68,6 +75,10 @@ export function useDispatchers(database: { readonly url: string }) {
         [id],
       )
       return rows[0] ?? null
+    },
+    async hoursOf({ id }: TestEndpoint): Promise<Hour[]> {
+      const { rows } = await pool.query<Hour>('select * from webhook_hours where webhook_id = $1', [id])
+      return rows
     },
     /** After the dispatchers of the test have stopped. */
     closeLater(close: () => Promise<unknown>): void {

@@ -22,6 +22,7 @@ const TAGS: Readonly<Record<string, Tag>> = {
   finance: { name: 'Financeiro', description: 'Contas a receber, contas a pagar e o resumo do período.' },
   webhooks: { name: 'Webhooks', description: 'Endereços que recebem os eventos, e o que lhes foi entregue.' },
   events: { name: 'Auditoria', description: 'O livro da empresa, evento por evento, e a sua conferência.' },
+  requests: { name: 'Chamadas', description: 'O que a empresa pediu a esta API nos últimos 7 dias.' },
   sales: { name: 'Vendas', description: 'Vendas já pagas: registrar, consultar e cancelar.' },
   orders: { name: 'Pedidos', description: 'Pedidos da loja online e o seu pagamento.' },
 }
@@ -115,6 +116,7 @@ const PATH_PARAMETERS: Readonly<Record<string, z.ZodType>> = {
   id: Id,
   external_id: ExternalId,
   delivery_id: z.uuid(),
+  request_id: z.uuid(),
   provider_payment_id: text(100),
   revision: z.int().min(0),
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Instant } from '#domain/instant.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { type Params, pathId } from '#http/paths.ts'
 import { DELIVERY_STATUSES, getDelivery, getReplay, getWebhook, listDeliveries } from '#queries/webhooks.ts'
@@ -97,8 +98,13 @@ function pathDelivery(params: Params): { webhook: number; id: string } | null {
   return webhook !== null && isUuid(params.delivery_id) ? { webhook, id: params.delivery_id } : null
 }
 
-/** A message of which deliveries are kept: 30 days. */
-const ReplayFields = z.strictObject({ after: z.int().min(-1).nullish() })
+/** From which message on, of those that are kept: of 30 days. */
+const ReplayFields = z.strictObject({
+  after: z.int().min(-1).nullish(),
+  since: Instant.nullish().meta({
+    description: 'Momento desde o qual os eventos são entregues de novo, no lugar de `after`.',
+  }),
+})
 
 /** What was delivered to an address, and how to have it again (HOOK-25, HOOK-27). */
 export const deliveryRoutes: readonly Route[] = [
@@ -174,15 +180,17 @@ export const deliveryRoutes: readonly Route[] = [
     path: '/webhooks/:id/replay',
     scope,
     operation: 'replayWebhook',
-    summary: 'Entrega de novo todos os eventos depois de uma revisão',
-    description: `Cria aos poucos novas entregas (\`replay: true\`) dos eventos que o endereço assina e cuja revisão é maior que \`after\` (sem \`after\`, de todos os guardados), até a revisão de agora, também dos que ele perdeu enquanto estava desligado. A resposta é o reenvio, que continua em segundo plano: \`GET /webhooks/{id}/replay\` diz até onde chegou. Um por vez por endereço. Espera enquanto houver ${pendingOfEndpoint} entregas pendentes para o endereço ou ${pendingOfCompany} para a empresa; cada empresa tem ${perDay} entregas reenviadas por dia, e o que passar disso continua no dia seguinte. Desligar o endereço cancela o reenvio.`,
+    summary: 'Entrega de novo todos os eventos depois de uma revisão, ou desde um momento',
+    description: `Cria aos poucos novas entregas (\`replay: true\`) dos eventos que o endereço assina e cuja revisão é maior que \`after\`, ou que aconteceram desde \`since\` (sem nenhum dos dois, de todos os guardados), até a revisão de agora, também dos que ele perdeu enquanto estava desligado. A resposta é o reenvio, que continua em segundo plano: \`GET /webhooks/{id}/replay\` diz até onde chegou. Um por vez por endereço. Espera enquanto houver ${pendingOfEndpoint} entregas pendentes para o endereço ou ${pendingOfCompany} para a empresa; cada empresa tem ${perDay} entregas reenviadas por dia, e o que passar disso continua no dia seguinte. Desligar o endereço cancela o reenvio.`,
     body: ReplayFields,
     example: { after: 1204 },
     reply: singleOf(Replay),
     refusals: ['webhook_disabled', 'webhook_paused', 'replay_running'],
     operate(operating, { params, body }) {
       const id = pathId(params.id)
-      return id === null ? null : startReplay(operating, { id, after: body.after ?? undefined })
+      return id === null
+        ? null
+        : startReplay(operating, { id, after: body.after ?? undefined, since: body.since ?? undefined })
     },
   }),
 ]

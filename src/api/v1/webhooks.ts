@@ -15,6 +15,7 @@ import {
 import { invalid } from '#domain/refusal.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { pathId, withId } from '#http/paths.ts'
+import { getHealth } from '#queries/webhook-health.ts'
 import { getWebhook, listWebhooks } from '#queries/webhooks.ts'
 import { urlProblem } from '#webhooks/target.ts'
 import { singleOf } from '../contract/envelopes.ts'
@@ -58,6 +59,51 @@ const WebhookWithSecret = z.strictObject({ ...webhookShape, secret: z.string().o
   id: 'WebhookWithSecret',
   examples: [{ ...webhookExample, secret: 'whsec_bm90IGEgcmVhbCBzZWNyZXQsIGp1c3QgYW4gZXhhbXBsZSE=' }],
 })
+
+const spanExample = {
+  attempts: 1204,
+  failures: 3,
+  success_rate: '99.75',
+  p95_ms: 184,
+  last_failure: {
+    at: '2026-11-21T08:17:15.130-03:00',
+    status: 503,
+    error: 'http_status',
+    delivery_id: '019aa5c2-6c1e-7c2f-9d11-3f0c9c6f2a10',
+  },
+}
+
+const HealthOfSpan = z
+  .strictObject({
+    attempts: z.int().min(0),
+    failures: z.int().min(0),
+    success_rate: z.string().nullable(),
+    p95_ms: z.int().min(0).nullable(),
+    last_failure: z
+      .strictObject({ at: Timestamp, status: z.int().nullable(), error: NullableText, delivery_id: z.uuid() })
+      .nullable(),
+  })
+  .meta({ id: 'WebhookHealthOfSpan', examples: [spanExample] })
+
+/** How an address answers (queries/webhook-health.ts). */
+const WebhookHealth = z
+  .strictObject({
+    webhook_id: RecordId,
+    outage_since: Timestamp.nullable(),
+    last_24_hours: HealthOfSpan,
+    last_7_days: HealthOfSpan,
+  })
+  .meta({
+    id: 'WebhookHealth',
+    examples: [
+      {
+        webhook_id: 3,
+        outage_since: null,
+        last_24_hours: spanExample,
+        last_7_days: { ...spanExample, attempts: 9310, failures: 41, success_rate: '99.55' },
+      },
+    ],
+  })
 
 const { url, events, description } = webhookExample
 
@@ -106,6 +152,16 @@ export const webhookRoutes: readonly Route[] = [
     summary: 'Consulta um endereço de webhook',
     record: Webhook,
     get: getWebhook,
+  }),
+  getRoute({
+    path: '/webhooks/:id/health',
+    scope,
+    operation: 'getWebhookHealth',
+    summary: 'Mostra a saúde de um endereço de webhook',
+    description:
+      'Das tentativas das últimas 24 horas e dos últimos 7 dias, contadas por hora (a hora de agora e as anteriores); testes não contam.',
+    record: WebhookHealth,
+    get: getHealth,
   }),
   write({
     method: 'patch',

@@ -46,8 +46,12 @@ const OPERATIONS: readonly Carried[] = [
     settled: `${before('created_at')} and status <> 'pending'`,
   }),
   ofCompany('webhook_health'),
+  ofCompany('webhook_hours', { settled: `hour < date_trunc('hour', now()) - interval '10 minutes'` }),
   ofCompany('webhook_replays'),
   ofCompany('webhook_replay_days'),
+  // Its calls of the last moment may stay behind.
+  ofCompany('calls', { isCompared: false }),
+  ofCompany('call_counts', { isCompared: false }),
   ofCompany('notices'),
   ofCompany('sync_tokens', {
     lasting: ['hash', 'user_id', 'created_at', 'expires_at', 'generation', 'person_generation'],

@@ -35,6 +35,8 @@ export interface Kind {
 export interface Option {
   readonly value: string
   readonly label: string
+  /** Another option that has this one in it: while that is ticked, this one is not offered. */
+  readonly within?: string
 }
 
 /** Options for values, by a function that names them. */

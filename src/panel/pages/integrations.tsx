@@ -1,15 +1,19 @@
 import { getCalls, listApiKeys } from '#queries/api-keys.ts'
-import { listNotices, listWebhooks } from '#queries/webhooks.ts'
+import { listHealth } from '#queries/webhook-health.ts'
+import { type ListedNotice, listNotices, listWebhooks } from '#queries/webhooks.ts'
 import { dateTime, decimal, mebibytes } from '../format.ts'
+import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { recordsIn } from '../ui/list.tsx'
 import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { KeyTable } from './api-keys.tsx'
-import { type ShownWebhook, WebhookTable } from './webhooks/webhooks.tsx'
+import { CALLS_PATH } from './calls.tsx'
+import { type ShownWebhook, WebhookTable, webhookPath } from './webhooks/webhooks.tsx'
 
-const SWITCHED_OFF_BECAUSE: Readonly<Record<'no_response' | 'gone', string>> = {
-  no_response: 'não respondeu por tempo demais',
-  gone: 'respondeu que não existe mais (410)',
+function newsOf({ kind, data: { reason } }: ListedNotice): string {
+  if (kind === 'webhook_failing') return 'começou a falhar'
+  if (kind === 'webhook_well') return 'voltou a aceitar entregas'
+  return `foi desligado porque ${reason === 'gone' ? 'respondeu que não existe mais (410)' : 'não respondeu por tempo demais'}`
 }
 
 const PATH = '/integracoes'
@@ -18,11 +22,12 @@ const WEBHOOKS = 200
 
 async function showIntegrations(visit: Visit): Promise<Page> {
   const { pool, companyId } = visit.readModel
-  const [keys, calls, page, notices] = await Promise.all([
+  const [keys, calls, page, notices, health] = await Promise.all([
     listApiKeys(pool, companyId),
     getCalls(pool, companyId),
     listWebhooks(pool, companyId, { limit: WEBHOOKS }),
     listNotices(pool, companyId),
+    listHealth(pool, companyId),
   ])
   const webhooks = recordsIn<ShownWebhook>(page)
   const { perMinute, perDay, bytesPerDay } = visit.context.limits
@@ -33,9 +38,15 @@ async function showIntegrations(visit: Visit): Promise<Page> {
           A conta não tem o adicional de API: as chamadas com estas chaves são recusadas até que seja contratado.
         </p>
       )}
-      {notices.map(({ data, created_at }) => (
-        <p key={created_at} class="problem" role="note">
-          {`${dateTime(created_at, visit.readModel.timezone)}: o webhook ${data.url} foi desligado porque ${SWITCHED_OFF_BECAUSE[data.reason]}.`}
+      {notices.map((notice) => (
+        <p key={notice.created_at} class={notice.kind === 'webhook_well' ? 'hint' : 'problem'} role="note">
+          {`${dateTime(notice.created_at, visit.readModel.timezone)}: o webhook `}
+          {webhooks.some(({ id }) => id === notice.data.webhook_id) ? (
+            <a href={link(webhookPath({ id: notice.data.webhook_id }))}>{notice.data.url}</a>
+          ) : (
+            notice.data.url
+          )}
+          {` ${newsOf(notice)}.`}
         </p>
       ))}
       <Card title="Chaves de API">
@@ -47,7 +58,7 @@ async function showIntegrations(visit: Visit): Promise<Page> {
         </Actions>
       </Card>
       <Card title="Webhooks">
-        <WebhookTable webhooks={webhooks} timezone={visit.readModel.timezone} />
+        <WebhookTable webhooks={webhooks} health={health} timezone={visit.readModel.timezone} />
         <Actions>
           <ButtonLink to={`${PATH}/webhooks/novo`} isMain>
             Novo webhook
@@ -62,6 +73,9 @@ async function showIntegrations(visit: Visit): Promise<Page> {
             ['Chamadas neste minuto', `${decimal(String(calls.minute))} de ${decimal(String(perMinute))}`],
           ]}
         />
+        <Actions>
+          <ButtonLink to={CALLS_PATH}>Ver as chamadas</ButtonLink>
+        </Actions>
         <p>
           <a href="/docs">Documentação da API</a> · <a href="/api/v1/openapi.json">Contrato OpenAPI</a>
         </p>

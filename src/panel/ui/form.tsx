@@ -208,7 +208,7 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
           <legend>{legend}</legend>
           <div class="choices">
             {control.options.map((option) => (
-              <label key={option.value} class="choice">
+              <label key={option.value} class="choice" data-within={option.within}>
                 <input
                   type="checkbox"
                   name={attributes.name}

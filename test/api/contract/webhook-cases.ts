@@ -87,6 +87,7 @@ export const webhookCases: Cases = {
     },
     webhook_paused: paused(delivered),
   },
+  getWebhookHealth: { 200: about() },
   replayWebhook: {
     200: about({ after: -1 }),
     webhook_disabled: async (world) => ({ ...(await off(world)), body: {} }),

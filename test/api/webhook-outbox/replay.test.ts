@@ -25,6 +25,35 @@ describe('webhook outbox: replay', () => {
   const passTime = () =>
     api.core.pool.query('update webhook_replays set next_step_at = now() where next_step_at is not null')
 
+  it('begins at a date as well as after a revision, not at both [HOOK-26, HOOK-76]', async () => {
+    const webhook = await register(['customer.created'])
+    const revisions: number[] = []
+    for (const name of ['Ana', 'Bia', 'Caio', 'Davi']) {
+      await customer(name)
+      revisions.push(await revision())
+    }
+    const told = (ago: string, at: number) =>
+      api.core.pool.query('update webhook_messages set created_at = $1 where company_id = $2 and revision = $3', [
+        ago,
+        company.id,
+        revisions[at],
+      ])
+    await told('2026-01-01T10:00:00Z', 0)
+    await told('2026-01-02T10:00:00Z', 1)
+    await told('2026-01-03T10:00:00Z', 2)
+    const startedAt = async (since: string) => {
+      await api.core.pool.query('delete from webhook_replays')
+      return (await start(webhook, { since })).body.data.after as number
+    }
+    expect(await startedAt('2026-01-02T07:00:00-03:00'), 'inclusive').to.equal(revisions[1]! - 1)
+    expect(await startedAt('2026-01-02T10:00:00.001Z')).to.equal(revisions[1])
+    expect(await startedAt('2999-01-01T00:00:00Z'), 'nothing yet').to.equal(await revision())
+    await step()
+    expect(await state(webhook)).to.include({ status: 'finished', deliveries: 0 })
+    expectInvalid(await start(webhook, { since: '2026-01-02T10:00:00Z', after: 1 }), ['since'])
+    expectInvalid(await start(webhook, { since: '2026-01-02' }), ['since'])
+  })
+
   it('makes new deliveries of all that an address wants, also of what it missed, and none of what came later [HOOK-26]', async () => {
     const webhook = await register(['customer.created'])
     await asRegistrar('POST', `/webhooks/${webhook}/disable`)

@@ -29,6 +29,13 @@ async function deliveryOf(panel: TestPanel): Promise<string> {
 
 const keyOf = async ({ company }: TestPanel): Promise<number> => (await company.get('/me')).body.data.key.id
 
+/** A refused one has the most to show. */
+async function callOf({ company }: TestPanel): Promise<string> {
+  const refused = await company.post('/customers', { nome: 'João', customer_id: 7 })
+  await company.get('/requests')
+  return `${HOME}/chamadas/${refused.headers.get('x-request-id')}`
+}
+
 const webhookPages = ['', '/editar', '/passar', '/trocar-segredo', '/excluir', '/reenviar'].map((rest) => [
   `${HOME}/webhooks/:id${rest}`,
   async (panel: TestPanel) => `${HOME}/webhooks/${await webhookOf(panel)}${rest}`,
@@ -42,6 +49,11 @@ export const integrationSamples: Samples = {
   [`${HOME}/chaves/nova`]: async () => `${HOME}/chaves/nova`,
   [`${HOME}/chaves/:id`]: async (panel) => `${HOME}/chaves/${await keyOf(panel)}`,
   [`${HOME}/chaves/:id/revogar`]: async (panel) => `${HOME}/chaves/${await keyOf(panel)}/revogar`,
+  [`${HOME}/chamadas`]: async (panel) => {
+    await callOf(panel)
+    return `${HOME}/chamadas`
+  },
+  [`${HOME}/chamadas/:call`]: callOf,
   [`${HOME}/webhooks/novo`]: async () => `${HOME}/webhooks/novo`,
   [`${HOME}/webhooks/:id/entregas/:delivery`]: deliveryOf,
   ...Object.fromEntries(webhookPages),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { Refusal } from '#domain/refusal.ts'
+import { Instant } from '#domain/instant.ts'
+import { invalid, type Refusal } from '#domain/refusal.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Operation, operate } from '#ledger/write/operation.ts'
@@ -17,7 +18,7 @@ import { redeliver, sendTest } from '#webhooks/deliveries.ts'
 import { startReplay } from '#webhooks/replays.ts'
 import { dateTimeSeconds, decimal } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
-import { choice, integer, optionsOf } from '../../forms/kinds.ts'
+import { choice, integer, moment, optionsOf } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { Page, PanelRoute, Redirect, Submission, Visit } from '../../route.ts'
 import { ButtonForm } from '../../ui/form.tsx'
@@ -109,14 +110,18 @@ const LastReplay = ({ replay, timezone }: { readonly replay: ReplayObject; reado
 )
 
 const REPLAY: Fields = {
-  after: {
-    label: 'Depois da revisão',
-    kind: integer,
+  since: {
+    label: 'Desde',
+    kind: moment,
     hint: 'Em branco: de todos os eventos guardados, que são os dos últimos 30 dias.',
   },
+  after: { label: 'Ou depois da alteração nº', kind: integer },
 }
 
-const ReplayForm = z.object({ after: z.int('deve ser uma revisão do livro').min(0).nullish() })
+const ReplayForm = z.object({
+  since: Instant.nullish(),
+  after: z.int('deve ser o número de uma alteração').min(0).nullish(),
+})
 
 const deliveryId = ({ params }: Visit): string | null => z.uuid().safeParse(params.delivery).data ?? null
 
@@ -244,8 +249,9 @@ export const deliveryPages: readonly PanelRoute[] = [
     back: webhookPath,
     fields: () => REPLAY,
     schema: ReplayForm,
-    async act(submission, webhook, { after }) {
-      const wanted = { id: webhook.id, after: after ?? undefined }
+    async act(submission, webhook, { after, since }) {
+      if (after != null && since != null) return invalid('since', 'informe só a data ou só o número')
+      const wanted = { id: webhook.id, after: after ?? undefined, since: since ?? undefined }
       const answer = await operated(submission, (operating) => startReplay(operating, wanted))
       return isRefusal(answer) ? answer : { to: webhookPath(webhook), flash: 'reenvio' }
     },

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import {
   deleteWebhook,
   enableWebhook,
@@ -15,6 +16,7 @@ import { invalid, type Refusal } from '#domain/refusal.ts'
 import { BASIC_WEBHOOK_EVENTS, WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'
+import { getHealth, type HealthObject } from '#queries/webhook-health.ts'
 import { urlProblem } from '#webhooks/target.ts'
 import { dateTime } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
@@ -26,7 +28,9 @@ import { History } from '../../ui/history.tsx'
 import { Actions, ButtonLink, Card, Facts, Secret } from '../../ui/parts.tsx'
 import { keyStatus } from '../api-keys.tsx'
 import { DeliveryList } from './deliveries.tsx'
+import { HealthCard } from './health.tsx'
 import {
+  isFailing,
   PAUSED_BECAUSE,
   type ShownWebhook,
   WEBHOOK_EVENT_NAMES,
@@ -43,6 +47,9 @@ const one = `${WEBHOOKS_PATH}/:id`
 async function webhookPage(visit: Visit): Promise<Page | null> {
   const webhook = await webhookOf(visit)
   if (!webhook) return null
+  const { pool, companyId } = visit.readModel
+  const { record } = await getHealth(pool, companyId, webhook.id)
+  const health = record ? (JSON.parse(record) as HealthObject) : undefined
   const time = (at: string | null) => at && dateTime(at, visit.readModel.timezone)
   const body = (
     <>
@@ -51,9 +58,9 @@ async function webhookPage(visit: Visit): Promise<Page | null> {
         <Facts
           facts={[
             ['Endereço', webhook.url],
-            ['Situação', <WebhookBadge status={webhook.status} />],
+            ['Situação', <WebhookBadge status={webhook.status} isFailing={isFailing(health)} />],
             ['Pausado porque', webhook.pause_reason && PAUSED_BECAUSE[webhook.pause_reason]],
-            ['Pertence a', ownerName(webhook, await listApiKeys(visit.readModel.pool, visit.readModel.companyId))],
+            ['Pertence a', ownerName(webhook, await listApiKeys(pool, companyId))],
             ['Descrição', webhook.description],
             ['Avisos', eventNames(webhook.events)],
             ['Último sucesso', time(webhook.last_success_at) ?? 'Nunca'],
@@ -61,6 +68,7 @@ async function webhookPage(visit: Visit): Promise<Page | null> {
           ]}
         />
       </Card>
+      {health && <HealthCard health={health} visit={visit} />}
       <Card title="Entregas">{await DeliveryList({ visit, webhook })}</Card>
       {await History({ visit, subject: `webhook/${webhook.id}` })}
     </>
@@ -112,10 +120,24 @@ const WebhookActions = ({ visit, webhook }: WebhookProps) => {
   )
 }
 
+const ALL = '*'
+
+const isBasic = (event: string): boolean => (BASIC_WEBHOOK_EVENTS as readonly string[]).includes(event)
+
+/** Whoever wants all basic ones is not asked which of them. */
 const events = [
-  { value: '*', label: `Todos os básicos (${BASIC_WEBHOOK_EVENTS.length})` },
-  ...optionsOf(WEBHOOK_EVENTS, (event) => WEBHOOK_EVENT_NAMES[event]),
+  { value: ALL, label: `Todos os básicos (${BASIC_WEBHOOK_EVENTS.length})` },
+  ...optionsOf(WEBHOOK_EVENTS, (event) => WEBHOOK_EVENT_NAMES[event]).map((option) =>
+    isBasic(option.value) ? { ...option, within: ALL } : option,
+  ),
 ]
+
+/** What was ticked before all of them were is in them. */
+const wanted = <T extends z.ZodType>(schema: T) =>
+  z.preprocess((input) => {
+    const { events = [] } = input as { events?: readonly string[] }
+    return events.includes(ALL) ? { ...(input as object), events: events.filter((event) => !isBasic(event)) } : input
+  }, schema)
 
 const FIELDS: Fields = {
   url: { label: 'Endereço (URL)', kind: webAddress, isRequired: true, columns: 12 },
@@ -166,7 +188,7 @@ export const webhookPages: readonly PanelRoute[] = [
     back: () => HOME,
     fields: () => FIELDS,
     initial: () => ({ events: ['*'] }),
-    schema: WebhookFields,
+    schema: wanted(WebhookFields),
     async act(submission, _, input) {
       const secret = submission.context.newSecret()
       const answer = refusedUrl(submission, input.url) ?? (await submission.run(registerWebhook, { ...input, secret }))
@@ -183,7 +205,7 @@ export const webhookPages: readonly PanelRoute[] = [
     back: webhookPath,
     fields: () => FIELDS,
     initial: (webhook) => webhook,
-    schema: WebhookChanges,
+    schema: wanted(WebhookChanges),
     async act(submission, { id }, changes) {
       const answer = refusedUrl(submission, changes.url) ?? (await submission.run(updateWebhook, { id, ...changes }))
       return isRefusal(answer) ? answer : { to: webhookPath({ id }), flash: 'alterado' }

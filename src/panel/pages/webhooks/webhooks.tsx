@@ -1,7 +1,8 @@
 import type { WebhookEvent } from '#events/webhooks.ts'
 import type { WebhookObject, webhookState } from '#projections/webhooks.ts'
+import type { HealthObject, HealthOfSpan } from '#queries/webhook-health.ts'
 import { getWebhook } from '#queries/webhooks.ts'
-import { dateTime } from '../../format.ts'
+import { dateTime, decimal } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { Visit } from '../../route.ts'
 import { Table } from '../../ui/list.tsx'
@@ -69,17 +70,22 @@ export const WEBHOOK_EVENT_NAMES: Readonly<Record<WebhookEvent | 'webhook.test',
 
 interface WebhookTableProps {
   readonly webhooks: readonly ShownWebhook[]
+  readonly health: ReadonlyMap<number, HealthObject>
   readonly timezone: string
 }
 
-export const WebhookTable = ({ webhooks, timezone }: WebhookTableProps) => (
+export const WebhookTable = ({ webhooks, health, timezone }: WebhookTableProps) => (
   <Table
     caption="Webhooks"
     rows={webhooks}
     empty="Nenhum webhook ainda."
     columns={[
       { head: 'Endereço', cell: ({ id, url }) => <a href={link(webhookPath({ id }))}>{url}</a> },
-      { head: 'Situação', cell: ({ status }) => <WebhookBadge status={status} /> },
+      {
+        head: 'Situação',
+        cell: ({ id, status }) => <WebhookBadge status={status} isFailing={isFailing(health.get(id))} />,
+      },
+      { head: 'Sucesso em 24 h', cell: ({ id }) => successOf(health.get(id)?.last_24_hours), isNumber: true },
       {
         head: 'Último sucesso',
         cell: ({ last_success_at }) => (last_success_at ? dateTime(last_success_at, timezone) : 'Nunca'),
@@ -89,4 +95,17 @@ export const WebhookTable = ({ webhooks, timezone }: WebhookTableProps) => (
   />
 )
 
-export const WebhookBadge = ({ status }: Pick<ShownWebhook, 'status'>) => <StateBadge state={STATES[status]} />
+interface BadgeProps extends Pick<ShownWebhook, 'status'> {
+  /** Whether it fails so long that its company was told of it. */
+  readonly isFailing: boolean
+}
+
+export const WebhookBadge = ({ status, isFailing }: BadgeProps) => (
+  <StateBadge state={isFailing && status === 'active' ? ['bad', 'Falhando'] : STATES[status]} />
+)
+
+export const isFailing = (health: HealthObject | undefined): boolean => health?.outage_since != null
+
+/** Percent of its attempts that succeeded. */
+export const successOf = (span: HealthOfSpan | undefined): string =>
+  span?.success_rate ? `${decimal(span.success_rate)} %` : '—'

@@ -1,0 +1,94 @@
+import type { Pool } from 'pg'
+import type { Refusal } from '#domain/refusal.ts'
+import type { Order } from './list-statement.ts'
+import { type Found, type Listing, listInOrder, localTime, type Page, type Paging } from './records.ts'
+
+export const CALL_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+
+/** A call to the API as its company is shown it (KIT-50). */
+export interface CallObject {
+  /** X-Request-Id. */
+  request_id: string
+  at: string
+  api_key_id: number
+  method: string
+  /** Below /api/v1; values that may be of persons or secret are withheld, in the query too. */
+  path: string
+  query: string | null
+  /** Null where the caller left before the answer. */
+  status: number | null
+  code: string | null
+  duration_ms: number
+  replayed: boolean
+}
+
+/** The same with what was kept of a refused one. */
+export interface WholeCall extends CallObject {
+  body: unknown
+  details: Readonly<Record<string, unknown>> | null
+}
+
+/** Instants are UTC. */
+export interface CallFilters {
+  readonly api_key_id?: number
+  readonly method?: (typeof CALL_METHODS)[number]
+  /** A status, or a class of them: `422`, `4xx`. */
+  readonly status?: string
+  readonly code?: string
+  /** Of this path, and of all below it. */
+  readonly path?: string
+  /** Inclusive. */
+  readonly since?: string
+  /** Exclusive. */
+  readonly until?: string
+}
+
+const CALL_JSON = `json_build_object('request_id', t.id, 'at', t.at, 'api_key_id', t.api_key_id, 'method', t.method, 'path', t.path,
+  'query', t.query, 'status', t.status, 'code', t.code, 'duration_ms', t.duration_ms, 'replayed', t.replayed)`
+
+const present = (record: unknown, timezone: string): CallObject => {
+  const call = record as CallObject
+  return { ...call, at: localTime(call.at, timezone) }
+}
+
+const callListing: Listing<CallFilters> = {
+  resource: 'requests',
+  from: 'calls t',
+  record: `${CALL_JSON}::text`,
+  filters: {
+    api_key_id: (id) => `t.api_key_id = ${id}::bigint`,
+    method: (method) => `t.method = ${method}`,
+    status: (status) =>
+      `case when ${status}::text like '_xx' then t.status / 100 = left(${status}::text, 1)::int else t.status = ${status}::text::int end`,
+    code: (code) => `t.code = ${code}`,
+    path: (path) => `(t.path = ${path}::text or starts_with(t.path, ${path}::text || '/'))`,
+    since: (since) => `t.at >= ${since}::timestamptz`,
+    until: (until) => `t.at < ${until}::timestamptz`,
+  },
+  present,
+}
+
+/** Ids follow time. */
+const NEWEST_FIRST: Order = { name: 'newest', columns: [{ name: 'id', type: 'uuid' }], descending: true }
+
+/** A company's calls of 7 days, the newest first. */
+export const listCalls = (pool: Pool, companyId: number, query: Paging & CallFilters): Promise<Page | Refusal> =>
+  listInOrder(pool, callListing, NEWEST_FIRST, companyId, query)
+
+/** A call of the company, with what was kept of it. */
+export async function getCall(pool: Pool, companyId: number, id: string): Promise<Found> {
+  const { rows } = await pool.query<{ revision: number; timezone: string; record: object | null }>({
+    name: 'get_call',
+    text: `select l.revision, c.timezone,
+             (select json_build_object('call', ${CALL_JSON}, 'body', t.body::json, 'details', t.details::json)
+              from calls t where t.company_id = $1 and t.id = $2) as record
+           from ledgers l join companies c on c.company_id = l.company_id
+           where l.company_id = $1`,
+    values: [companyId, id],
+  })
+  const [found] = rows
+  if (!found) throw new Error(`company ${companyId} has no ledger`)
+  const { record, revision, timezone } = found
+  const { call, body, details } = (record ?? {}) as { call?: CallObject; body?: unknown; details?: object | null }
+  return { record: call ? JSON.stringify({ ...present(call, timezone), body, details }) : null, revision }
+}

@@ -1,0 +1,103 @@
+import { z } from 'zod'
+import { asInteger, QueryInstant } from '#http/query-values.ts'
+import { CALL_METHODS, getCall, listCalls } from '#queries/calls.ts'
+import { pageOf, singleOf } from '../contract/envelopes.ts'
+import { NullableText, RecordId, Timestamp } from '../contract/formats.ts'
+import { type Route, read } from '../route.ts'
+import { answerPage, answerRecord, pageQuery } from './record-routes.ts'
+
+const callExample = {
+  request_id: '019aa5c2-6c1d-7a31-8a55-0f2f2b7c9d10',
+  at: '2026-11-21T08:17:15.123-03:00',
+  api_key_id: 7,
+  method: 'POST',
+  path: '/sales',
+  query: null,
+  status: 422,
+  code: 'payment_mismatch',
+  duration_ms: 12,
+  replayed: false,
+}
+
+const callShape = {
+  request_id: z.uuid(),
+  at: Timestamp,
+  api_key_id: RecordId,
+  method: z.enum(CALL_METHODS),
+  path: z.string(),
+  query: NullableText,
+  status: z.int().nullable(),
+  code: NullableText,
+  duration_ms: z.int().min(0),
+  replayed: z.boolean(),
+}
+
+/** A call to this API (queries/calls.ts). */
+const Call = z.strictObject(callShape).meta({ id: 'Call', examples: [callExample] })
+
+const CallWithBody = z
+  .strictObject({ ...callShape, body: z.unknown(), details: z.record(z.string(), z.unknown()).nullable() })
+  .meta({
+    id: 'CallWithBody',
+    examples: [
+      {
+        ...callExample,
+        body: { items: [{ catalog_item_id: 4, quantity: '2' }], payments: [{ payment_type_id: 1, amount: '19.00' }] },
+        details: { total: '19.80', paid: '19.00' },
+      },
+    ],
+  })
+
+const STATUS = 'deve ser um status, como 422, ou uma classe deles, como 4xx'
+
+const scope = 'audit:read'
+const kept =
+  'As chamadas são guardadas por 7 dias. Do que foi enviado fica só o que não é pessoal nem segredo: o resto aparece como `(retido)`.'
+
+/** The log of a company's calls (KIT-50, KIT-51). */
+export const requestRoutes: readonly Route[] = [
+  read({
+    path: '/requests',
+    scope,
+    operation: 'listRequests',
+    summary: 'Lista as chamadas da empresa à API, da mais nova à mais antiga',
+    description: `De todas as chaves da empresa. ${kept}`,
+    query: pageQuery({
+      api_key_id: z
+        .string()
+        .regex(/^[1-9]\d{0,14}$/, 'deve ser o id de uma chave')
+        .transform(Number)
+        .meta({ override: asInteger({ minimum: 1 }) })
+        .optional(),
+      method: z.enum(CALL_METHODS).optional(),
+      status: z
+        .string()
+        .regex(/^[1-5](xx|\d\d)$/, STATUS)
+        .meta({ description: 'Só chamadas com este status, ou desta classe: `422`, `4xx`.' })
+        .optional(),
+      code: z.string().max(100).optional(),
+      path: z.string().max(300).optional(),
+      since: QueryInstant.meta({ description: 'Só o que começou neste momento ou depois.' }).optional(),
+      until: QueryInstant.optional(),
+    }),
+    reply: pageOf(Call),
+    async read({ pool, calls, caller, query }) {
+      await calls.flush()
+      return answerPage(await listCalls(pool, caller.companyId, query), query.limit)
+    },
+  }),
+  read({
+    path: '/requests/:request_id',
+    scope,
+    operation: 'getRequest',
+    summary: 'Mostra uma chamada, e o corpo de uma que foi recusada',
+    description: kept,
+    reply: singleOf(CallWithBody),
+    async read({ pool, calls, caller, params }) {
+      const id = z.uuid().safeParse(params.request_id).data
+      if (id === undefined) return null
+      await calls.flush()
+      return answerRecord(await getCall(pool, caller.companyId, id))
+    },
+  }),
+]

@@ -1,0 +1,10 @@
+/** What logs of calls may hold (KIT-53): of one company, and of all. */
+export interface Bounds {
+  readonly ofCompany: { readonly calls: number; readonly bytes: number }
+  readonly ofAll: { readonly calls: number; readonly bytes: number }
+}
+
+export const BOUNDS: Bounds = {
+  ofCompany: { calls: 100_000, bytes: 33_554_432 },
+  ofAll: { calls: 5_000_000, bytes: 2_147_483_648 },
+}

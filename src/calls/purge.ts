@@ -1,0 +1,65 @@
+import type { Pool } from 'pg'
+import { notInMove } from '#postgres/in-move.ts'
+import { BOUNDS, type Bounds } from './bounds.ts'
+
+const KEPT_DAYS = 7
+/** Rows of one statement, so that it never holds locks or the disk for long. */
+const BATCH = 5_000
+
+/**
+ * Deletes calls of more than 7 days ago and, of a company that has more than it may, the oldest (KIT-53). Where all have more than there is
+ * room for, each may have an equal part of it: a company that calls much pushes out none but its own. Returns how many went.
+ */
+export async function purgeCalls(pool: Pool, { ofCompany, ofAll }: Bounds = BOUNDS): Promise<number> {
+  const old = { ...DELETE_OLD, values: [KEPT_DAYS, BATCH] }
+  const excess = { ...DELETE_EXCESS, values: [ofCompany.calls, ofCompany.bytes, ofAll.calls, ofAll.bytes, BATCH] }
+  let deleted = 0
+  for (const statement of [old, excess]) {
+    for (let gone = -1; gone !== 0; deleted += gone) {
+      const { rows } = await pool.query<{ deleted: number }>(statement)
+      gone = rows[0]?.deleted ?? 0
+    }
+  }
+  return deleted
+}
+
+/** A part of statements: deletes what is `doomed`, and counts it. */
+const DELETE_DOOMED = `gone as (
+  delete from calls where (company_id, id) in (select company_id, id from doomed) returning company_id, bytes
+), sums as (
+  select company_id, count(*) as calls, sum(bytes) as bytes from gone group by company_id
+), counted as (
+  update call_counts c set calls = c.calls - s.calls, bytes = c.bytes - s.bytes from sums s where c.company_id = s.company_id
+)
+select coalesce(sum(calls), 0)::int as deleted from sums`
+
+/** Ids begin with their time. */
+const DELETE_OLD = {
+  name: 'delete_old_calls',
+  text: `
+with bound as materialized (
+  select (lpad(to_hex((extract(epoch from now() - make_interval(days => $1)) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid as id
+), doomed as materialized (
+  select old.company_id, old.id from call_counts c cross join bound cross join lateral (
+    select o.company_id, o.id from calls o where o.company_id = c.company_id and o.id < bound.id order by o.id limit $2::int) as old
+  where c.calls > 0 and ${notInMove('c.company_id')} limit $2::int
+), ${DELETE_DOOMED}`,
+}
+
+const DELETE_EXCESS = {
+  name: 'delete_excess_calls',
+  text: `
+with counts as materialized (
+  select company_id, calls, bytes, sum(calls) over () as all_calls, sum(bytes) over () as all_bytes, count(*) over () as companies
+  from call_counts where calls > 0
+), may as (
+  select company_id, calls, bytes, case when all_calls > $3 then least($1::bigint, $3::bigint / companies) else $1 end as may_calls,
+    case when all_bytes > $4 then least($2::bigint, $4::bigint / companies) else $2 end as may_bytes
+  from counts
+), doomed as materialized (
+  select o.company_id, o.id from may cross join lateral (
+    select company_id, id from calls where company_id = may.company_id order by id
+    limit least($5::bigint, greatest(may.calls - may_calls, ceil(may.calls * (may.bytes - may_bytes)::float8 / may.bytes)::bigint, 0))) as o
+  where (may.calls > may_calls or may.bytes > may_bytes) and ${notInMove('may.company_id')} limit $5::int
+), ${DELETE_DOOMED}`,
+}

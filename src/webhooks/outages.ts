@@ -1,0 +1,80 @@
+import type { Pool } from 'pg'
+import { notInMove } from '#postgres/in-move.ts'
+import { deleteInBatches } from '#postgres/purge.ts'
+import { OPEN_ENDPOINTS } from './claims.ts'
+
+/** An endpoint that answers nothing but failures for so long has an outage. The first retry comes before. */
+const BEGINS_AFTER_SECONDS = 300
+/** It is over when the endpoint has been well for so long: one that fails now and then has one outage, not many. */
+const ENDS_AFTER_SECONDS = 600
+
+/**
+ * Notes which endpoints began to fail and which are well again, each with a notice for its company (HOOK-74). Of several processes
+ * that do so, one writes it.
+ */
+export async function noteOutages(pool: Pool): Promise<void> {
+  await pool.query({ ...BEGIN_OUTAGES, values: [BEGINS_AFTER_SECONDS] })
+  await pool.query({ ...FOLLOW_OUTAGES, values: [BEGINS_AFTER_SECONDS] })
+  await pool.query({ ...END_OUTAGES, values: [ENDS_AFTER_SECONDS] })
+}
+
+const NOTICE = `insert into notices (company_id, id, kind, data, created_at, email_tries, next_email_at)`
+
+const BEGIN_OUTAGES = {
+  name: 'begin_webhook_outages',
+  text: `
+with begun as (
+  update webhook_health h set outage_since = h.failing_since, well_since = null
+  from ${OPEN_ENDPOINTS} w
+  where w.company_id = h.company_id and w.id = h.webhook_id and ${notInMove('h.company_id')}
+    and h.failing_since <= statement_timestamp() - make_interval(secs => $1) and h.failing_since >= w.watched_since
+    and (h.outage_since is null or h.outage_since < w.watched_since)
+  returning h.company_id, h.webhook_id, h.outage_since, w.url
+)
+${NOTICE}
+select company_id, gen_random_uuid(), 'webhook_failing', json_build_object('webhook_id', webhook_id, 'url', url, 'since', outage_since),
+  date_trunc('milliseconds', statement_timestamp()), 0, statement_timestamp()
+from begun`,
+}
+
+/** Since when those that had an outage are well. */
+const FOLLOW_OUTAGES = {
+  name: 'follow_webhook_outages',
+  text: `
+update webhook_health h set well_since = case when h.failing_since is null then statement_timestamp() end
+where h.outage_since is not null and ${notInMove('h.company_id')} and case when h.well_since is null then h.failing_since is null
+  else h.failing_since <= statement_timestamp() - make_interval(secs => $1) end`,
+}
+
+/** An outage that was one of another URL, or of before the endpoint was switched on again, ends without a word. */
+const END_OUTAGES = {
+  name: 'end_webhook_outages',
+  text: `
+with over as (
+  select h.company_id, h.webhook_id, h.outage_since, w.url
+  from webhook_health h join ${OPEN_ENDPOINTS} w on w.company_id = h.company_id and w.id = h.webhook_id
+  where h.outage_since is not null and h.failing_since is null and ${notInMove('h.company_id')}
+    and h.well_since <= statement_timestamp() - make_interval(secs => $1) and h.outage_since >= w.watched_since
+  for no key update of h skip locked
+), ended as (
+  update webhook_health h set outage_since = null, well_since = null from over o
+  where h.company_id = o.company_id and h.webhook_id = o.webhook_id
+)
+${NOTICE}
+select company_id, gen_random_uuid(), 'webhook_well', json_build_object('webhook_id', webhook_id, 'url', url, 'since', outage_since),
+  date_trunc('milliseconds', statement_timestamp()), 0, statement_timestamp()
+from over`,
+}
+
+/** What health looks at, and a day more. */
+const KEPT_DAYS = 8
+
+/** Deletes sums of hours that nobody asks for any more. Returns how many. */
+export const purgeWebhookHours = (pool: Pool): Promise<number> =>
+  deleteInBatches(
+    pool,
+    `delete from webhook_hours where (company_id, webhook_id, hour, bucket) in (
+       select company_id, webhook_id, hour, bucket from webhook_hours
+       where hour < now() - make_interval(days => $1) and ${notInMove('company_id')} limit $2 for update skip locked)`,
+    [KEPT_DAYS],
+  )
