@@ -30,6 +30,21 @@ export async function growSalesSums(
   }
 }
 
+/** Brings the sums of all companies to where their tables are, one after the other. What is wrong with one does not keep the others. */
+export async function growAllSalesSums(pool: Pool): Promise<void> {
+  const { rows } = await pool.query<{ company_id: number }>({
+    name: 'companies_to_sum',
+    text: `select l.company_id from ledgers l left join summed_sales a on a.company_id = l.company_id
+           where l.move is null and (a.is_filled is not true and exists (select from sales s where s.company_id = l.company_id)
+             or exists (select from sales s where s.company_id = l.company_id and (s.changed_at, s.revision) > (a.changed_at, a.revision)))
+           order by l.company_id`,
+  })
+  const failures: unknown[] = []
+  for (const { company_id } of rows)
+    await growSalesSums(pool, company_id).catch((error: unknown) => failures.push(error))
+  if (failures.length > 0) throw failures[0]
+}
+
 async function growOnce(pool: Pool, companyId: number): Promise<'all' | 'more'> {
   const client = await pool.connect()
   let isBroken = true
@@ -51,7 +66,9 @@ async function growOnce(pool: Pool, companyId: number): Promise<'all' | 'more'> 
 }
 
 async function growOn(client: PoolClient, companyId: number): Promise<'all' | 'more'> {
-  const { rows } = await client.query<{ [M in keyof At]: At[M] | null } & { timezone: string; went_back: boolean; now: string }>({
+  const { rows } = await client.query<
+    { [M in keyof At]: At[M] | null } & { timezone: string; went_back: boolean; now: string }
+  >({
     name: 'lock_summed_sales',
     text: `select c.timezone, transaction_timestamp() as now, exists (
              select from json_array_elements(c.clock_corrections) as k where (k ->> 'revision')::bigint > s.revision) as went_back, s.changed_at, s.revision, s.span_minutes, s.filled_to, s.is_filled
@@ -98,9 +115,9 @@ async function fill(client: PoolClient, companyId: number, { filled_to, span_min
   const { rows } = await client.query<{ first: string | null; next: string | null }>({
     name: 'next_sales_to_sum',
     text: `select first.sold_at as first, ${spanOf('last.sold_at', '$3::integer')} + make_interval(mins => $3::integer) as next
-           from (select sold_at from sales where company_id = $1 and sold_at >= coalesce($2, '-infinity')
+           from (select sold_at from sales where company_id = $1 and sold_at >= coalesce($2::timestamptz, '-infinity')
                  order by sold_at limit 1) first
-           left join (select sold_at from sales where company_id = $1 and sold_at >= coalesce($2, '-infinity')
+           left join (select sold_at from sales where company_id = $1 and sold_at >= coalesce($2::timestamptz, '-infinity')
                  order by sold_at offset ${PORTION} limit 1) last on true`,
     values: [companyId, filled_to, span_minutes],
   })

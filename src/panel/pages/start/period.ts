@@ -48,7 +48,12 @@ export function periodOf(asked: Asked, calendar: Calendar, now: string): Period 
       const days = Number(asked.periodo)
       const from = addDays(today, 1 - days)
       const than = `que nos ${days} dias de antes, até a mesma hora`
-      return made({ name: asked.periodo, words: `dos últimos ${days} dias`, from, to: today, than }, -days, calendar, now)
+      return made(
+        { name: asked.periodo, words: `dos últimos ${days} dias`, from, to: today, than },
+        -days,
+        calendar,
+        now,
+      )
     }
     case 'mes': {
       const before = `${addDays(month, -1).slice(0, 8)}01`
