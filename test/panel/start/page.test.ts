@@ -55,7 +55,7 @@ describe('panel: start page', () => {
     await company.post('/finance/payables', { ...account, due_date: '2020-01-01' })
     await company.post('/finance/receivables', { ...account, due_date: '2099-01-01' })
     expect(await shown())
-      .to.match(/Vendas de hoje R\$ 30,50 nada vendido antes, [^.]* 2 vendas/)
+      .to.match(/Vendas de hoje R\$ 30,50 nada vendido até a mesma hora de [^.]* 2 vendas/)
       .and.to.match(
         /Ticket médio R\$ 15,25 Itens 2 1,0 por venda Margem — Nenhuma venda com todos os custos conhecidos/,
       )

@@ -8,8 +8,14 @@ const MAX_DAY_BARS = 62
 /** Days that are added up at most. */
 const MAX_DAYS = 366
 
-export const PERIODS = { hoje: 'Hoje', ontem: 'Ontem', '7': '7 dias', '30': '30 dias', mes: 'Este mês' } as const
-type Name = keyof typeof PERIODS | 'intervalo'
+export const PERIODS = [
+  ['hoje', 'Hoje'],
+  ['ontem', 'Ontem'],
+  ['7', '7 dias'],
+  ['30', '30 dias'],
+  ['mes', 'Este mês'],
+] as const
+type Name = (typeof PERIODS)[number][0] | 'intervalo'
 
 /** What the start page shows: days of the company, both inclusive. */
 export interface Period extends SalesPeriod {

@@ -102,8 +102,7 @@ const Margin = ({ all }: { readonly all: SalesBar }) =>
   )
 
 function compared(now: number, before: number, than: string): ['good' | 'bad' | 'plain', string] | null {
-  if (before === 0)
-    return now === 0 ? null : ['plain', `nada vendido antes, a comparar com ${than.replace(/^que /, '')}`]
+  if (before === 0) return now === 0 ? null : ['plain', `nada vendido ${than.replace(/^que /, '')}`]
   const change = Math.round(((now - before) / before) * 1000) / 10
   if (change === 0) return ['plain', `o mesmo ${than}`]
   return [change > 0 ? 'good' : 'bad', `${change > 0 ? '+' : '−'}${decimal(Math.abs(change).toFixed(1))} % ${than}`]

@@ -149,7 +149,7 @@ const Periods = ({ period, wrong, asked }: PeriodsProps) => {
     <div class="toolbar">
       <Chips
         label="Período"
-        chips={Object.entries(PERIODS).map(([name, label]) => ({
+        chips={PERIODS.map(([name, label]) => ({
           label,
           to: '/',
           parameters: name === 'hoje' ? {} : { periodo: name },
