@@ -25,7 +25,7 @@ export interface ClockCorrection {
   readonly recorded_at: string
 }
 
-interface CompanyRow extends Changed {
+export interface CompanyRow extends Changed {
   company_id: number
   timezone: string
   /** Whether it ever had another: then records have instants of other offsets, which are shown as its clock has them now. */
@@ -91,6 +91,9 @@ export const companysTime = (rows: Rows, at: string): string => later(at, rows.g
 /** The same as SQL, where `c` is the company's row. */
 export const companysTimeSql = (at: string): string => `(${at} + c.clock_ahead_ms * interval '1 millisecond')`
 
+/** Its name as it is told to people, who see whether it is a test company; `c` is the company's row. */
+export const TOLD_NAME = `((c.doc ->> 'name') || case when c.is_test then ' [empresa de teste]' else '' end)`
+
 /** Shows a record at the company's own time, its instants on the clock of the company's present zone (VAL-3, decision 33). */
 export const onCompanysClock = (view: RecordView): RecordView => ({
   ...view,
@@ -101,7 +104,14 @@ export const onCompanysClock = (view: RecordView): RecordView => ({
   },
 })
 
+/** What the sales of a test company say in their events, whoever they are shown to (KIT-42). */
+export const markOf = (rows: Rows): { test?: true } => (rows.get(ownCompany)?.is_test ? { test: true } : {})
+
 export const timezoneOf = (rows: Rows): string => companyOf(rows).timezone
+
+/** Whether a company tells the time as it always has: as of any event its row does then. */
+export const tellsTimeAsEver = ({ zone_changed, clock_ahead_ms, erased_revision }: CompanyRow): boolean =>
+  !zone_changed && clock_ahead_ms === 0 && erased_revision === null
 
 function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   const {

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { z } from 'zod'
 import type { Refusal } from '#domain/refusal.ts'
 import type { Order } from './list-statement.ts'
 import { type Found, type Listing, listInOrder, localTime, type Page, type Paging } from './records.ts'
@@ -27,6 +28,10 @@ export interface WholeCall extends CallObject {
   body: unknown
   details: Readonly<Record<string, unknown>> | null
 }
+
+/** Codes of errors, and paths, as they are looked for. */
+export const ErrorCode = z.string().regex(/^[a-z_]{1,100}$/, 'deve ser um código de erro, como not_found')
+export const CallPath = z.string().regex(/^\/[\x21-\x7e]{0,300}$/, 'deve ser um caminho abaixo de /api/v1, como /sales')
 
 /** Instants are UTC. */
 export interface CallFilters {

@@ -44,8 +44,8 @@ export const V1_ROUTES: readonly Route[] = [
   ...eventRoutes,
   eventStreamRoute,
   ...proofRoutes,
-  ...testCompanyRoutes,
   ...requestRoutes,
+  ...testCompanyRoutes,
 ]
 
 export interface ApiOptions extends RouteContext {

@@ -82,6 +82,19 @@ export async function withCompanyAsOf<T>(
   }
 }
 
+/** The last revision before an instant (UTC), -1 where there is none. */
+export async function revisionBefore(
+  { pool, readsOf }: Pick<AsOfCore, 'pool' | 'readsOf'>,
+  companyId: number,
+  time: string,
+): Promise<number> {
+  const { revision: headRevision } = await headOf(pool, companyId)
+  const { store } = readsOf(companyId, { revision: headRevision, patience_ms: SHORT_PATIENCE_MS })
+  const corrections = await correctionsOf(pool, companyId)
+  const latest = new Date(Date.parse(time) - 1).toISOString()
+  return (await lastBefore(store, companyId, latest, { headRevision, corrections }))?.revision ?? -1
+}
+
 async function lookBack<T>(
   core: AsOfCore,
   companyId: number,

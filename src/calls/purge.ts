@@ -38,7 +38,7 @@ const DELETE_OLD = {
   name: 'delete_old_calls',
   text: `
 with bound as materialized (
-  select (lpad(to_hex((extract(epoch from now() - make_interval(days => $1)) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid as id
+  select rpad(lpad(to_hex((extract(epoch from now() - make_interval(days => $1)) * 1000)::bigint), 12, '0'), 32, '0')::uuid as id
 ), doomed as materialized (
   select old.company_id, old.id from call_counts c cross join bound cross join lateral (
     select o.company_id, o.id from calls o where o.company_id = c.company_id and o.id < bound.id order by o.id limit $2::int) as old

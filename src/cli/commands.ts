@@ -348,6 +348,29 @@ export const COMMANDS = {
       'runs a time-stamp authority to try SEAL_TSA_URL with; its stamps are made by openssl, which has to be there',
     flags: { port: optional('PORT'), folder: optional('FOLDER') },
   },
+  listen: {
+    summary:
+      'delivers what happens in a company to an address of your own, as its webhooks would get it, signed with a secret that is shown at the start; works against any service',
+    flags: {
+      'forward-to': required('URL'),
+      key: secret(required('API_KEY')),
+      url: optional('URL'),
+      secret: secret(optional('whsec_…')),
+      events: optional('EVENT,EVENT'),
+      'replay-from': optional('REVISION|DATE|TIME'),
+    },
+  },
+  trigger: {
+    summary:
+      'makes a real thing happen in a test company, as sale.completed, so that its webhooks tell of it; orders need a store, the one of the newest order unless --store names it',
+    flags: {
+      event: required('EVENT'),
+      key: secret(required('API_KEY')),
+      url: optional('URL'),
+      store: optional('ALIAS'),
+    },
+    positional: 'event',
+  },
   till: {
     summary: 'plays an offline till of a running service: sells, loses its connection while it uploads, and reconciles',
     flags: {

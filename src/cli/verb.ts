@@ -20,6 +20,8 @@ export interface NamedHome {
 /** What a verb works with. */
 export interface Context {
   readonly config: Config
+  /** Whether what is printed is read by a program. */
+  readonly json: boolean
   /**
    * The service's own data, those of `main` unless another home is named, opened when they are first asked for and closed by
    * whoever runs the verb. A database of another version is brought up to date only by a verb that says so (OPS-38).

@@ -1,3 +1,4 @@
+import { accessSync, constants } from 'node:fs'
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
@@ -16,6 +17,20 @@ const integer = (min: number, max: number) =>
     .transform(Number)
     .refine((value) => value >= min && value <= max)
     .describe(`a whole number from ${min} to ${max}`)
+
+const pemFile = z
+  .string()
+  .refine((file) => isReadable(file))
+  .describe('a PEM file that this process can read')
+
+function isReadable(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK)
+    return true
+  } catch {
+    return false
+  }
+}
 
 const flag = z
   .enum(['true', 'false', '1', '0'])
@@ -231,6 +246,9 @@ const settings = z.object({
   PORT: integer(0, 65_535).default(3000),
   /** Address to listen on; by default all of IPv4, which every container has. */
   HOST: z.string().default('0.0.0.0'),
+  /** Certificate with its chain, and its key (PEM): with both the service speaks HTTPS itself. Renewed files are taken within a minute. */
+  TLS_CERT_FILE: pemFile.optional(),
+  TLS_KEY_FILE: pemFile.optional(),
   /** What this process does: serve the interfaces, keep the read model and the database in order, send what is due. */
   ROLES: roles.default([...ROLES]),
   /** Seconds for which an api process that was told to stop still accepts calls, so that its load balancer finds another. */
@@ -368,7 +386,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   assertHomes(config)
   const DATA_DIR = resolve(config.DATA_DIR)
   const SEED_DEMO = config.SEED_DEMO ?? isEmbedded
-  const PUBLIC_URL = config.PUBLIC_URL ?? `http://127.0.0.1:${config.PORT}`
+  const PUBLIC_URL = config.PUBLIC_URL ?? `${config.TLS_CERT_FILE ? 'https' : 'http'}://127.0.0.1:${config.PORT}`
   return {
     ...config,
     DATA_DIR,
@@ -383,6 +401,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
 
 /** What says nothing without the other. */
 const GO_WITH = [
+  ['TLS_CERT_FILE', 'TLS_KEY_FILE'],
+  ['TLS_KEY_FILE', 'TLS_CERT_FILE'],
   ['READ_URLS', 'DATABASE_URL'],
   ['SEAL_TSA_CA_FILE', 'SEAL_TSA_URL'],
   ['SEAL_PUSH_TOKEN', 'SEAL_PUSH_URL'],

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Express } from 'express'
 import gracefulShutdown from 'http-graceful-shutdown'
 import type { Pace } from './pace.ts'
+import { readTls, renewTls, type TlsFiles } from './tls.ts'
 import { answerUnreadable, type UnreadableOptions } from './unreadable.ts'
 
 /** What bounds the connections of a server, so that slow, silent or many callers cannot keep it from the others. */
@@ -39,6 +41,10 @@ export const SERVER_LIMITS: ServerLimits = {
 
 interface ServerOptions extends Omit<UnreadableOptions, 'pace'> {
   readonly limits?: ServerLimits
+  /** Serves HTTPS, of HTTP/1.1 (decision 0071). */
+  readonly tls?: TlsFiles | null
+  /** Hears of a renewed certificate that cannot be used. */
+  readonly onTlsError?: (error: unknown) => void
 }
 
 /**
@@ -46,29 +52,36 @@ interface ServerOptions extends Omit<UnreadableOptions, 'pace'> {
  * looks up every property the slow way (expressjs/express#5998). Here they are born with the prototypes that Express would
  * give them, so that it finds nothing to change.
  */
-export function serverOf(app: Express, { limits = SERVER_LIMITS, ...unreadable }: ServerOptions): Server {
+export function serverOf(
+  app: Express,
+  { limits = SERVER_LIMITS, tls = null, onTlsError = () => {}, ...unreadable }: ServerOptions,
+): Server {
   class AppRequest extends IncomingMessage {}
   class AppResponse extends ServerResponse<AppRequest> {}
   app.request = Object.setPrototypeOf(AppRequest.prototype, app.request)
   app.response = Object.setPrototypeOf(AppResponse.prototype, app.response)
-  const server = createServer(
-    {
-      IncomingMessage: AppRequest,
-      ServerResponse: AppResponse,
-      headersTimeout: limits.headers_ms,
-      requestTimeout: limits.request_ms,
-      keepAliveTimeout: limits.keepAlive_ms,
-      connectionsCheckingInterval: limits.check_ms,
-      maxHeaderSize: limits.headerBytes,
-      // Node would answer without an id and a body; middleware/transport.ts does it better.
-      requireHostHeader: false,
-    },
-    app,
-  )
+  const settings = {
+    IncomingMessage: AppRequest,
+    ServerResponse: AppResponse,
+    headersTimeout: limits.headers_ms,
+    requestTimeout: limits.request_ms,
+    keepAliveTimeout: limits.keepAlive_ms,
+    connectionsCheckingInterval: limits.check_ms,
+    maxHeaderSize: limits.headerBytes,
+    // Node would answer without an id and a body; middleware/transport.ts does it better.
+    requireHostHeader: false,
+  }
+  const server = tls ? overTls(tls) : createServer(settings, app)
   server.maxConnections = limits.connections
   server.timeout = limits.stalled_ms
   answerUnreadable(server, { ...unreadable, pace: limits })
   return server
+
+  function overTls(files: TlsFiles): Server {
+    const server = createTlsServer({ ...settings, ...readTls(files), handshakeTimeout: limits.headers_ms }, app)
+    server.once('close', renewTls(server, files, onTlsError))
+    return server
+  }
 }
 
 /** Longest wait for requests under way when the service is told to stop. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { Server as TlsServer } from 'node:tls'
 import type { Response } from 'express'
 import { JSON_TYPE } from './answer.ts'
 import type { AnswerProblem } from './middleware/problem-handler.ts'
@@ -43,7 +44,8 @@ export function answerUnreadable(server: Server, options: UnreadableOptions): vo
     else void refuse(line, socket, code, options)
   }
 
-  server.on('connection', (socket) =>
+  // Requests over TLS name the socket within the connection.
+  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) =>
     socket.once('close', () => {
       for (const response of lineOf(socket).unanswered) abandon(response)
     }),

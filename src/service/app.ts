@@ -13,6 +13,7 @@ import { securityHeaders } from '#http/middleware/security-headers.ts'
 import { foldForwardedProto, requireHost } from '#http/middleware/transport.ts'
 import { Problem } from '#http/problems.ts'
 import { type ServerLimits, serverOf } from '#http/server.ts'
+import type { TlsFiles } from '#http/tls.ts'
 import { type MetricsOptions, serveMetrics } from '#metrics/serve.ts'
 import { answerFailure as answerVisitor } from '#panel/answer.tsx'
 import { PANEL } from '#panel/link.ts'
@@ -39,6 +40,10 @@ export interface AppOptions {
   readonly figures?: MetricsOptions
   /** As in production by default. */
   readonly limits?: ServerLimits
+  /** Certificate and key, where the service speaks HTTPS itself. */
+  readonly tls?: TlsFiles | null
+  /** Hears of a renewed certificate that cannot be used. */
+  readonly onTlsError?: (error: unknown) => void
   readonly log: LogError
 }
 
@@ -53,7 +58,18 @@ export interface App {
 const RETRY_AFTER_SECONDS = '5'
 
 export function createApp(options: AppOptions): App {
-  const { trustProxy, newId, isStopping, isOver = () => false, onAnswered, figures, limits, log } = options
+  const {
+    trustProxy,
+    newId,
+    isStopping,
+    isOver = () => false,
+    onAnswered,
+    figures,
+    limits,
+    tls = null,
+    onTlsError,
+    log,
+  } = options
   let health: Health | null = null
   const app = express()
   app.set('trust proxy', trustProxy)
@@ -76,7 +92,13 @@ export function createApp(options: AppOptions): App {
   }
   app.use(unavailableUnlessOpen)
   return {
-    server: serverOf(app, { newId, answer: answerInShape, ...(limits && { limits }) }),
+    server: serverOf(app, {
+      newId,
+      answer: answerInShape,
+      tls,
+      ...(onTlsError && { onTlsError }),
+      ...(limits && { limits }),
+    }),
     open(found, interfaces) {
       if (interfaces) app.use(interfaces)
       app.use((_request, _response, next) => next(new Problem('not_found')))

@@ -59,7 +59,13 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
   const closing: (() => Promise<void>)[] = []
   const homes = createHomes({ config, metrics, logger, log, seedDemo, onFailure })
 
-  const app = createApp({ ...appSettings(config, metrics), isStopping: () => stopping, isOver: homes.isOver, log })
+  const app = createApp({
+    ...appSettings(config, metrics),
+    isStopping: () => stopping,
+    isOver: homes.isOver,
+    onTlsError: (error) => log('a renewed certificate cannot be used', error),
+    log,
+  })
   const quietly = quietlyTo(log)
 
   return {
@@ -93,7 +99,8 @@ function openProvider({ PAYMENT_PROVIDER_URL, PAYMENT_SANDBOX_URL }: Config, clo
   return withTestsAt(sandbox, provider)
 }
 
-const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) => ({
+const appSettings = ({ TRUST_PROXY, METRICS_TOKEN, TLS_CERT_FILE, TLS_KEY_FILE }: Config, metrics: Metrics) => ({
+  tls: TLS_CERT_FILE && TLS_KEY_FILE ? { certFile: TLS_CERT_FILE, keyFile: TLS_KEY_FILE } : null,
   trustProxy: TRUST_PROXY,
   newId: uuidv7,
   onAnswered: metrics.onAnswered,

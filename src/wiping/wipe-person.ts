@@ -22,7 +22,7 @@ import { type Forgotten, redactionOf } from './redaction.ts'
  * | directory_entries | e-mail address, or its hash | deleted after the commit, where there are several homes (HOME-27) |
  *
  * No other table says anything of a person: ledgers, read_model, checkpoints, table_checks and quotas hold positions and
- * numbers; api_key_secrets, webhook_secrets, store_secrets and installation_secrets what is secret; notices and webhook_* else
+ * numbers; calls what is no person's (src/calls/masking.ts), webhook_hours and call_counts numbers; api_key_secrets, webhook_secrets, store_secrets and installation_secrets what is secret; notices and webhook_* else
  * addresses of endpoints; stranger_notifications what strangers sent about nobody's order, for 30 days.
  */
 export async function wipePerson(

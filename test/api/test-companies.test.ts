@@ -2,6 +2,11 @@ import { expect } from 'chai'
 import { beforeEach } from 'mocha'
 import { readAsOf } from '#api/read-as-of.ts'
 import type { ReadAnswer } from '#api/route.ts'
+import { CreateStoreInput, createStore } from '#commands/stores.ts'
+import type { PaymentProvider } from '#payments/provider-port.ts'
+import { accountAt, withTestsAt } from '#payments/store-account.ts'
+import { readProducts } from '#queries/catalog/products-for-till.ts'
+import { findStore, type StoreAccess } from '#queries/stores.ts'
 import { expectProblem } from '../support/answers.ts'
 import type { Json, TestCompany } from '../support/api.ts'
 import { useApi } from '../support/use-api.ts'
@@ -67,7 +72,7 @@ describe('a test company', () => {
     expect(rows.map(({ hours }) => hours)).to.deep.equal([0, 0, 16])
   })
 
-  it('is emptied: whoever mirrors it learns so, and nothing is used twice [KIT-36, KIT-37, KIT-38, KIT-39]', async () => {
+  it('is emptied: whoever mirrors it learns so, and nothing is used twice [KIT-36, KIT-37, KIT-38]', async () => {
     const other = await api.company({ test: true })
     await other.post('/customers', { name: 'Bia' })
     const person = { name: 'Ana Souza', external_id: 'ana' }
@@ -105,5 +110,39 @@ describe('a test company', () => {
     const { core, id } = tester
     expect(await core.verifyTables(id)).to.deep.include({ kind: 'verified', differences: [] })
     expect((await tester.get('/events/verify')).body.data.valid).to.equal(true)
+  })
+
+  it('marks its sales in the ledger, so that no receipt passes for one of a real sale [KIT-42]', async () => {
+    await made('/catalog/items', { name: 'Pão', price: '1.00', external_id: 'pao' })
+    const payment_type_id = await tester.paymentType('cash')
+    const items = [{ catalog_item_external_id: 'pao', quantity: '1' }]
+    const sale = await made('/sales', { items, payments: [{ payment_type_id, amount: '1.00' }] })
+    expect(sale).not.to.have.property('test')
+    const [sold] = (await tester.get('/events?types=SaleCompleted')).body.data
+    expect(sold.data.test).to.equal(true)
+  })
+
+  it('has stores of the sandbox only, with a token that no account has [KIT-40]', async () => {
+    const input = CreateStoreInput.parse({ alias: `loja-${tester.id}`, commission_percentage: '1', sandbox: false })
+    expect(await tester.run(createStore, input)).to.include({ sandbox: true })
+    const { pool, vault } = tester.core
+    const store = await findStore(pool, vault, input.alias)
+    const asked: string[] = []
+    const at = (name: string): PaymentProvider =>
+      ({ getPaymentMethods: async () => void asked.push(name) }) as unknown as PaymentProvider
+    const provider = withTestsAt(at('sandbox'), at('provider'))
+    await provider.getPaymentMethods(accountAt(store as StoreAccess))
+    await provider.getPaymentMethods({ accessToken: 'TEST-a', sandbox: true })
+    expect([...asked, store?.accessToken]).to.deep.equal(['sandbox', 'provider', `TEST-${input.alias}`])
+  })
+
+  it('tells a till of every product that it may have, and of none that is new [KIT-39]', async () => {
+    for (const name of ['Pão', 'Café']) await made('/catalog/items', { name, price: '1.00' })
+    await tester.post('/test/reset')
+    await made('/catalog/items', { name: 'Bolo', price: '1.00' })
+    const { pool } = tester.core
+    const read = (since: string) => readProducts(pool, tester.id, since, () => true)
+    expect((await read('2020-01-01T00:00:00.000Z'))?.deleted).to.equal('1,2')
+    expect((await read(new Date(Date.now() + 60_000).toISOString()))?.deleted).to.equal('')
   })
 })

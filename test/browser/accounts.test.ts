@@ -19,7 +19,7 @@ describeInBrowser('accounts and the catalog in a browser', () => {
     const id = await receivable({})
     const page = await panel.openAs(panel.clerk, `/painel${RECEIVABLES}`)
     await page.getByRole('link', { name: 'Fiado de setembro' }).click()
-    await page.getByText('Vencida').waitFor()
+    await page.getByText('Vencida', { exact: true }).waitFor()
     await page.getByRole('link', { name: 'Liquidar' }).click()
     await page.getByRole('button', { name: 'Liquidar R$ 150,00' }).click()
     await page.getByText('Forma de pagamento: é obrigatório').waitFor()

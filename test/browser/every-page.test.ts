@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import { PANEL_ROUTES } from '#panel/routes.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { tabThrough } from '../support/browser/keyboard.ts'
+import { portrait, writeGallery } from '../support/browser/portrait.ts'
 import { describeInBrowser, usePanel } from '../support/browser.ts'
 import { SAMPLES } from './samples/all.ts'
 
@@ -35,9 +36,12 @@ describeInBrowser('every page of the panel, in a browser', () => {
       await page.goto(`/painel${await sample(panel)}`)
       expect(await page.locator('main h1').textContent()).to.not.equal('')
       await check(page)
+      await portrait(page, route)
       // Menu and head are those of every page: the first one is gone through whole.
       await tabThrough(page, route === '/' ? 'body' : 'main')
     })
+
+  after('show them all', writeGallery)
 
   for (const path of OPEN_PAGES)
     it(`can be used by everybody: ${path}, before the login [PANEL-14]`, async () => {

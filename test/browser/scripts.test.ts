@@ -16,6 +16,7 @@ const FIRST = `
 <a href="/seguinte" hx-boost="true">Seguinte</a>
 <button hx-get="/parte" hx-target="#parte">Buscar</button>
 <button hx-get="/parte" hx-on:htmx:before-request="document.title = 'mudado'" hx-target="#parte">Avaliar</button>
+<input aria-label="Errado" aria-invalid="true" value="x">
 <div id="parte"></div>
 <div data-live="/ao-vivo" data-since="4" data-company="1" data-worker="${asset('live-worker.js')}">
   <div id="vivo" hx-get="/vivo" hx-trigger="mudou from:body" hx-swap="outerHTML"><a href="/antes">Antes</a><a href="/alvo">Alvo</a></div>
@@ -47,12 +48,15 @@ describeInBrowser("the scripts of the panel, within the panel's policy", () => {
   const { app, streams } = pages()
   const browser = useBrowser(useApp(app))
 
-  it('fetch a part of a page, and run no script that it brings [PANEL-13]', async () => {
+  it('fetch a part of a page, and run no script that it brings; what is wrong is red [PANEL-13] [PANEL-108]', async () => {
     const page = await browser.open('/')
     await page.getByRole('button', { name: 'Buscar' }).click()
     await page.getByText('veio').waitFor()
     expect(await page.locator('#parte script').count()).to.equal(0)
     expect(await page.title()).to.equal('Primeira · Tillbook')
+    // What is wrong is red: no rule about fields as such is stronger [PANEL-108].
+    const border = await page.evaluate("getComputedStyle(document.querySelector('[aria-invalid]')).borderColor")
+    expect(border).to.equal('rgb(163, 22, 33)')
   })
 
   // Seven, as a browser opens six connections to a host: one each would leave none to the last tab.

@@ -3,6 +3,7 @@ import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { createCallLog, type LoggedCall } from '#calls/log.ts'
 import { purgeCalls } from '#calls/purge.ts'
+import { ensureLedger } from '#ledger/ledgers.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 
@@ -101,6 +102,17 @@ describe('writing calls down', () => {
       const small = await purgeCalls(pool, { ofCompany: { calls: 10, bytes: 300 }, ofAll: of })
       expect(small, 'by bytes').to.be.at.least(7)
       expect((await left())[1].bytes).to.be.at.most(300)
+    })
+
+    it('writes and deletes nothing of a company that moves away [KIT-52, HOME-44]', async () => {
+      const old = () => call(9, { id: uuidv7({ msecs: Date.now() - 8 * DAY_MS }) })
+      await write([old()])
+      await ensureLedger(pool, 9)
+      await pool.query(`update ops.ledgers set move = 'leaving' where company_id = 9`)
+      expect(await write([old(), call(8)]), 'left out').to.equal(1)
+      expect(await purgeCalls(pool)).to.equal(0)
+      await pool.query('update ops.ledgers set move = null where company_id = 9')
+      expect(await purgeCalls(pool)).to.equal(1)
     })
 
     it('where all have too much, takes from those who have most, and no company twice what it may have [KIT-53]', async () => {

@@ -185,6 +185,14 @@ describe('settings', () => {
     expect(wrong({ READ_MAX_LAG_MS: '0' })).to.match(/^READ_MAX_LAG_MS should be/)
   })
 
+  it('take a certificate with its key, in files that can be read [PANEL-104]', () => {
+    const [TLS_CERT_FILE, TLS_KEY_FILE] = ['package.json', 'README.md']
+    expect(readConfig({ TLS_CERT_FILE, TLS_KEY_FILE }).PUBLIC_URL).to.equal('https://127.0.0.1:3000')
+    expect(wrong({ TLS_CERT_FILE })).to.match(/^TLS_CERT_FILE goes with TLS_KEY_FILE/)
+    expect(wrong({ TLS_KEY_FILE })).to.match(/^TLS_KEY_FILE goes with TLS_CERT_FILE/)
+    expect(wrong({ TLS_CERT_FILE, TLS_KEY_FILE: 'none.pem' })).to.match(/^TLS_KEY_FILE should be a PEM file/)
+  })
+
   it('take former master keys beside the present one only [OPS-70]', () => {
     const [current, former] = ['a'.repeat(64), 'b'.repeat(64)]
     const { MASTER_KEY, MASTER_KEY_FORMER } = readConfig({

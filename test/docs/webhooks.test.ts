@@ -89,12 +89,18 @@ describe('the guide for receivers of webhooks', () => {
     expect(output).to.include('missing 2 to 6')
   })
 
+  it('tells how an address does [HOOK-71]', async () => {
+    const { attempts, success_rate } = JSON.parse(await script(3))
+    expect(attempts).to.be.at.least(1)
+    expect(success_rate).to.equal('100.00')
+  })
+
   it('catches up by a replay [HOOK-26]', async () => {
-    expect(JSON.parse(await script(3))).to.include({ status: 'running', after: 0 })
+    expect(JSON.parse(await script(4))).to.include({ status: 'running', after: 0 })
   })
 
   it('verifies with either secret during a rotation', async () => {
-    expect(await script(4)).to.equal('whsec_\n')
+    expect(await script(5)).to.equal('whsec_\n')
     const next = (await guide.readJson<Shown>('rotated.json')).data.secret
     const { isAuthentic } = await import(pathToFileURL(join(guide.directory, 'verify.ts')).href)
     const now = Date.now()

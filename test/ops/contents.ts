@@ -5,13 +5,13 @@ export type Contents = Readonly<Record<string, { readonly rows: number; readonly
 
 /**
  * Everything that a database of the service holds in tables: ledgers, what cannot be derived from them, and the read model; but
- * not when its tables were last compared, which a service notes by itself.
+ * not when its tables were last compared, nor its calls, which a service notes by itself.
  */
 export function contentsOf(databaseUrl: string): Promise<Contents> {
   return administer(databaseUrl, async (client) => {
     const { rows: tables } = await client.query<{ name: string }>(
       `select format('%I.%I', schemaname, tablename) as name from pg_tables
-       where schemaname in ('ledger', 'ops', 'read') and tablename <> 'table_checks' order by 1`,
+       where schemaname in ('ledger', 'ops', 'read') and tablename not in ('table_checks', 'calls', 'call_counts') order by 1`,
     )
     const contents: Record<string, Contents[string]> = {}
     for (const { name } of tables) {

@@ -112,7 +112,7 @@ describe('panel: customers', () => {
     const { headers } = await company.get('/me')
     await user.submit(`${path}/editar`, { name: 'Outra', person_type: 'PF' })
     const then = await user.get(`${path}?em=${headers.get('x-ledger-revision')}`)
-    expect(textIn(then.html)).to.include('Como era na revisão').and.to.include('Maria').and.not.to.include('Outra')
+    expect(textIn(then.html)).to.include('Como era na alteração nº').and.to.include('Maria').and.not.to.include('Outra')
     expect(then.html).not.to.include('/editar')
     expect((await user.get(`${path}?em=1999-01-01T10:00`)).status).to.equal(422)
     expect((await user.get(`${path}?em=ontem`)).status).to.equal(422)

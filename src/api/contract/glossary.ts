@@ -443,6 +443,9 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'idempotency.status': 'Status HTTP da resposta.',
   opened:
     'Com `opened=true`: os dados do evento com os campos pessoais abertos; `null`, quando foram esquecidos ou a chave não lê esse tipo de cadastro.',
+  messages: 'Com `messages=true`: os avisos que o evento faz aos webhooks; só vêm eventos que fazem algum.',
+  'messages.event': 'O nome do aviso, como `sale.completed`.',
+  'messages.body': 'O corpo da entrega, byte por byte.',
   previous_hash: 'O `hash` do evento anterior; 64 zeros no primeiro.',
   hash: 'SHA-256, em hexadecimal, do JSON canônico (RFC 8785) do evento inteiro sem este campo.',
   'LedgerEvent.data': 'O que aconteceu, conforme o tipo (docs/events.md).',

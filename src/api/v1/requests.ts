@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { asInteger, QueryInstant } from '#http/query-values.ts'
-import { CALL_METHODS, getCall, listCalls } from '#queries/calls.ts'
+import { CALL_METHODS, CallPath, ErrorCode, getCall, listCalls } from '#queries/calls.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
 import { NullableText, RecordId, Timestamp } from '../contract/formats.ts'
 import { type Route, read } from '../route.ts'
@@ -23,7 +23,7 @@ const callShape = {
   request_id: z.uuid(),
   at: Timestamp,
   api_key_id: RecordId,
-  method: z.enum(CALL_METHODS),
+  method: z.string(),
   path: z.string(),
   query: NullableText,
   status: z.int().nullable(),
@@ -75,8 +75,8 @@ export const requestRoutes: readonly Route[] = [
         .regex(/^[1-5](xx|\d\d)$/, STATUS)
         .meta({ description: 'Só chamadas com este status, ou desta classe: `422`, `4xx`.' })
         .optional(),
-      code: z.string().max(100).optional(),
-      path: z.string().max(300).optional(),
+      code: ErrorCode.optional(),
+      path: CallPath.optional(),
       since: QueryInstant.meta({ description: 'Só o que começou neste momento ou depois.' }).optional(),
       until: QueryInstant.optional(),
     }),

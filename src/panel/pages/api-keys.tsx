@@ -11,7 +11,7 @@ import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { Table } from '../ui/list.tsx'
-import { Actions, ButtonLink, Facts, Secret, StateBadge } from '../ui/parts.tsx'
+import { ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
 
 /** What a key may do, in words of a shop. */
 const SCOPE_NAMES: Readonly<Record<Scope, string>> = {
@@ -107,12 +107,7 @@ async function keyPage(visit: Visit): Promise<Page | null> {
   const { timezone } = visit.readModel
   const time = (at: string | null) => at && dateTime(at, timezone)
   const body = (
-    <>
-      {key.revoked_at === null && (
-        <Actions>
-          <ButtonLink to={`${PATH}/${key.id}/revogar`}>Revogar</ButtonLink>
-        </Actions>
-      )}
+    <Card title="Dados">
       <Facts
         facts={[
           ['Situação', <KeyBadge apiKey={key} now={visit.session.now} />],
@@ -124,9 +119,14 @@ async function keyPage(visit: Visit): Promise<Page | null> {
           ['O que pode fazer', key.scopes.map((scope) => SCOPE_NAMES[scope as keyof typeof SCOPE_NAMES]).join(' · ')],
         ]}
       />
-    </>
+    </Card>
   )
-  return { title: `Chave ${key.name}`, body }
+  return {
+    title: `Chave ${key.name}`,
+    parent: { label: 'Integrações', to: '/integracoes' },
+    body,
+    dangers: [key.revoked_at === null && { label: 'Revogar', to: `${PATH}/${key.id}/revogar` }],
+  }
 }
 
 const at = { section: 'integrations', access: 'owner' } as const

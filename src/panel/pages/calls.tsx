@@ -1,7 +1,15 @@
 import { z } from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'
-import { CALL_METHODS, type CallObject, getCall, listCalls, type WholeCall } from '#queries/calls.ts'
+import {
+  CALL_METHODS,
+  type CallObject,
+  CallPath,
+  ErrorCode,
+  getCall,
+  listCalls,
+  type WholeCall,
+} from '#queries/calls.ts'
 import { dateTimeSeconds, decimal } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, line, moment, optionsOf, recordChoice } from '../forms/kinds.ts'
@@ -38,15 +46,15 @@ const Search = z.object({
   api_key_id: z.coerce.number().int().positive().optional(),
   status: z.enum(['2xx', '4xx', '5xx']).optional(),
   method: z.enum(CALL_METHODS).optional(),
-  path: z.string().max(300).optional(),
-  code: z.string().max(100).optional(),
+  path: CallPath.optional(),
+  code: ErrorCode.optional(),
   since: Instant.optional(),
   until: Instant.optional(),
   cursor: z.string().optional(),
 })
 
 function stateOf({ status, code }: Pick<CallObject, 'status' | 'code'>): State {
-  if (status === null) return ['warn', 'Sem espera pela resposta']
+  if (status === null) return ['warn', 'Sem resposta: quem chamou desistiu']
   const text = code === null ? String(status) : `${status} ${code}`
   return [status >= 500 ? 'bad' : status >= 400 ? 'warn' : 'good', text]
 }

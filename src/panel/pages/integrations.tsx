@@ -1,5 +1,5 @@
 import { getCalls, listApiKeys } from '#queries/api-keys.ts'
-import { listHealth } from '#queries/webhook-health.ts'
+import { type HealthObject, listHealth } from '#queries/webhook-health.ts'
 import { type ListedNotice, listNotices, listWebhooks } from '#queries/webhooks.ts'
 import { dateTime, decimal, mebibytes } from '../format.ts'
 import { link } from '../link.ts'
@@ -8,13 +8,17 @@ import { recordsIn } from '../ui/list.tsx'
 import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { KeyTable } from './api-keys.tsx'
 import { CALLS_PATH } from './calls.tsx'
-import { type ShownWebhook, WebhookTable, webhookPath } from './webhooks/webhooks.tsx'
+import { isFailing, type ShownWebhook, WebhookTable, webhookPath } from './webhooks/webhooks.tsx'
 
 function newsOf({ kind, data: { reason } }: ListedNotice): string {
   if (kind === 'webhook_failing') return 'começou a falhar'
   if (kind === 'webhook_well') return 'voltou a aceitar entregas'
   return `foi desligado porque ${reason === 'gone' ? 'respondeu que não existe mais (410)' : 'não respondeu por tempo demais'}`
 }
+
+/** Whether somebody should look at it still. */
+const isOpen = ({ kind }: ListedNotice, health: HealthObject | undefined): boolean =>
+  kind === 'webhook_switched_off' || (kind === 'webhook_failing' && isFailing(health))
 
 const PATH = '/integracoes'
 /** All of them: a company has at most 50. */
@@ -39,7 +43,11 @@ async function showIntegrations(visit: Visit): Promise<Page> {
         </p>
       )}
       {notices.map((notice) => (
-        <p key={notice.created_at} class={notice.kind === 'webhook_well' ? 'hint' : 'problem'} role="note">
+        <p
+          key={notice.created_at}
+          class={isOpen(notice, health.get(notice.data.webhook_id)) ? 'problem' : 'hint'}
+          role="note"
+        >
           {`${dateTime(notice.created_at, visit.readModel.timezone)}: o webhook `}
           {webhooks.some(({ id }) => id === notice.data.webhook_id) ? (
             <a href={link(webhookPath({ id: notice.data.webhook_id }))}>{notice.data.url}</a>

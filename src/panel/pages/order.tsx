@@ -6,14 +6,14 @@ import { isUnseen, type OrderObject } from '#projections/orders.ts'
 import { dateTime, money, percentage, personName, quantity, taxNumber } from '../format.ts'
 import { textOf } from '../forms/form.ts'
 import { link } from '../link.ts'
-import { PersonFileLinks } from '../person-file/links.tsx'
+import { personFileActions } from '../person-file/links.tsx'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
 import { buttonRoute, runAndRedirect } from '../ui/form-pages.tsx'
 import { AsOfForm, History, namesOfActors } from '../ui/history.tsx'
 import { Table } from '../ui/list.tsx'
-import { Actions, ButtonLink, Card, type Fact, Facts, StateBadge } from '../ui/parts.tsx'
-import { ForgetLink } from './forget-person.tsx'
+import { Card, type Fact, Facts, StateBadge } from '../ui/parts.tsx'
+import { forgetAction } from './forget-person.tsx'
 import { Notifications } from './order-notifications.tsx'
 import { obstacleToRefund, REFUND } from './order-refund.tsx'
 import { ALARMS, Timeline } from './order-timeline.tsx'
@@ -31,7 +31,6 @@ async function showOrder(visit: Visit): Promise<Page | null> {
   const body = (
     <>
       <Alarms order={order} visit={visit} />
-      {!readModel.moment && <OrderActions order={order} visit={visit} />}
       {!readModel.moment && order.payment_url !== null && RIGHTS[visit.session.role].changes && (
         <PaymentLink url={order.payment_url} />
       )}
@@ -44,7 +43,13 @@ async function showOrder(visit: Visit): Promise<Page | null> {
       <AsOfForm visit={visit} />
     </>
   )
-  return { title: `Pedido ${id}`, body }
+  return {
+    title: `Pedido ${id}`,
+    parent: { label: 'Loja online', to: '/loja' },
+    lead: <OrderBadges order={order} />,
+    body,
+    ...(!readModel.moment && actionsOf(order, visit)),
+  }
 }
 
 /** For whoever sells by telephone or messages (PANEL-67). */
@@ -94,30 +99,27 @@ const Alarms = ({ order, visit }: VisitedProps) => {
   )
 }
 
-const OrderActions = ({ order, visit }: VisitedProps) => {
+/** What can be done with an order as it stands now. */
+function actionsOf(order: OrderObject, visit: Visit): Pick<Page, 'main' | 'more' | 'dangers'> {
   const here = `${PATH}/${order.id}`
-  return (
-    <Actions>
-      {order.status === 'paid' && order.delivered_at === null && (
-        <ButtonForm visit={visit} to={`${here}/entregar`} label="Marcar como entregue" />
-      )}
-      {obstacleToRefund(order) === null && <ButtonLink to={`${here}/devolver`}>Devolver pagamento</ButtonLink>}
-      {order.refunds
-        .filter(({ status }) => status === 'pending')
-        .map(({ refund_id, amount }) => (
-          <ButtonForm
-            key={refund_id}
-            visit={visit}
-            to={`${here}/pedir-devolucao`}
-            label={`Pedir de novo a devolução de ${money(amount)}`}
-            values={{ [REFUND]: refund_id }}
-          />
-        ))}
-      {canBePaid(order) && <ButtonLink to={`${here}/cancelar`}>Cancelar pedido</ButtonLink>}
-      <PersonFileLinks person={{ kind: 'order', id: order.id }} visit={visit} />
-      <ForgetLink visit={visit} record={order} to={here} />
-    </Actions>
-  )
+  const pending = order.refunds.filter(({ status }) => status === 'pending')
+  return {
+    main: order.status === 'paid' &&
+      order.delivered_at === null && { label: 'Marcar como entregue', to: `${here}/entregar`, values: {} },
+    more: [
+      ...pending.map(({ refund_id, amount }) => ({
+        label: `Pedir de novo a devolução de ${money(amount)}`,
+        to: `${here}/pedir-devolucao`,
+        values: { [REFUND]: refund_id },
+      })),
+      ...personFileActions({ kind: 'order', id: order.id }, visit),
+    ],
+    dangers: [
+      obstacleToRefund(order) === null && { label: 'Devolver pagamento', to: `${here}/devolver` },
+      canBePaid(order) && { label: 'Cancelar pedido', to: `${here}/cancelar` },
+      forgetAction(visit, order, here),
+    ],
+  }
 }
 
 interface OrderProps {

@@ -40,7 +40,7 @@ const FIELDS: Fields = {
     label: 'Taxa (%)',
     kind: percent,
     isRequired: true,
-    hint: 'O acréscimo que já vem dentro do valor pago.',
+    hint: 'O que a operadora cobra, e que já vem dentro do valor pago.',
   },
   due_days: {
     label: 'Prazo (dias)',
@@ -113,9 +113,7 @@ export const PaymentTypeTable = ({ paymentTypes }: { readonly paymentTypes: read
       ]}
     />
     <Actions>
-      <ButtonLink to={`${PAYMENT_TYPES_PATH}/nova`} isMain>
-        Nova forma de pagamento
-      </ButtonLink>
+      <ButtonLink to={`${PAYMENT_TYPES_PATH}/nova`}>Nova forma de pagamento</ButtonLink>
     </Actions>
   </>
 )

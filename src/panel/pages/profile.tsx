@@ -7,7 +7,7 @@ import type { Fields } from '../forms/form.ts'
 import { password } from '../forms/kinds.ts'
 import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
 import { formPages } from '../ui/form-pages.tsx'
-import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { Card, Facts } from '../ui/parts.tsx'
 import { ROLE_NAMES } from './users.tsx'
 
 const PATH = '/conta'
@@ -34,23 +34,21 @@ const PasswordForm = z
 const showProfile = async ({ session }: Visit): Promise<Page> => ({
   title: 'Minha conta',
   body: (
-    <>
-      <Card title="Dados">
-        <Facts
-          facts={[
-            ['Nome', session.userName],
-            ['E-mail', session.email],
-            ['Papel', ROLE_NAMES[session.role]],
-            ['Empresa', session.companyName],
-          ]}
-        />
-      </Card>
-      <Actions>
-        <ButtonLink to={`${PATH}/senha`}>Trocar senha</ButtonLink>
-        <ButtonLink to="/empresas">Trocar de empresa</ButtonLink>
-      </Actions>
-    </>
+    <Card title="Dados">
+      <Facts
+        facts={[
+          ['Nome', session.userName],
+          ['E-mail', session.email],
+          ['Papel', ROLE_NAMES[session.role]],
+          ['Empresa', session.companyName],
+        ]}
+      />
+    </Card>
   ),
+  more: [
+    { label: 'Trocar senha', to: `${PATH}/senha` },
+    { label: 'Trocar de empresa', to: '/empresas' },
+  ],
 })
 
 /** Every session of the person ends with the old password, this one too. */

@@ -17,7 +17,6 @@ import type { Fields } from '../forms/form.ts'
 import { line, password, percent, yesOrNo } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
-import { ButtonForm } from '../ui/form.tsx'
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
 import { Table } from '../ui/list.tsx'
@@ -118,14 +117,6 @@ async function showStore(visit: Visit): Promise<Page | null> {
   const unkept = await countUnkept(visit.context.pool, visit.session.companyId, store.id)
   const body = (
     <>
-      <Actions>
-        <ButtonLink to={`${here}/editar`}>Editar</ButtonLink>
-        <ButtonForm
-          visit={visit}
-          to={`${here}/${enabled ? 'desligar' : 'ligar'}`}
-          label={enabled ? 'Desligar' : 'Ligar'}
-        />
-      </Actions>
       <Card title="Dados">
         <Facts
           facts={[
@@ -152,7 +143,15 @@ async function showStore(visit: Visit): Promise<Page | null> {
       {await History({ visit, subject: `store/${store.id}` })}
     </>
   )
-  return { title: `Loja ${store.alias}`, body }
+  return {
+    title: `Loja ${store.alias}`,
+    parent: { label: 'Loja online', to: HOME },
+    lead: <StoreBadge enabled={enabled} />,
+    body,
+    main: { label: 'Editar', to: `${here}/editar` },
+    more: [!enabled && { label: 'Ligar', to: `${here}/ligar`, values: {} }],
+    dangers: [enabled && { label: 'Desligar', to: `${here}/desligar`, values: {} }],
+  }
 }
 
 /** Stores with their orders; opening a store, its commission and secrets, and switching it. */

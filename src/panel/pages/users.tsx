@@ -11,15 +11,14 @@ import { dateTime, day, personName } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, date, email, line, namedOptions, yesOrNo } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import { PersonFileLinks } from '../person-file/links.tsx'
+import { personFileActions } from '../person-file/links.tsx'
 import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
-import { ButtonForm } from '../ui/form.tsx'
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
 import { Table } from '../ui/list.tsx'
 import { Actions, ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
 import { recordOf } from '../ui/record-pages.tsx'
-import { ForgetLink, forgetPages } from './forget-person.tsx'
+import { forgetAction, forgetPages } from './forget-person.tsx'
 
 export const ROLE_NAMES: Readonly<Record<Role, string>> = {
   owner: 'Proprietário',
@@ -72,23 +71,6 @@ async function showUser(visit: Visit): Promise<Page | null> {
   const isForgotten = user.forgotten_at !== null
   const body = (
     <>
-      <Actions>
-        {!isForgotten && <ButtonLink to={`${here}/editar`}>Editar</ButtonLink>}
-        {isSelf && <ButtonLink to="/conta/senha">Trocar senha</ButtonLink>}
-        {!hasJoined && !isForgotten && (
-          <ButtonForm visit={visit} to={`${here}/convidar`} label="Enviar convite de novo" />
-        )}
-        {user.status === 'invited' && <ButtonForm visit={visit} to={`${here}/desativar`} label="Cancelar convite" />}
-        {hasJoined && !isSelf && !isForgotten && (
-          <ButtonForm
-            visit={visit}
-            to={`${here}/${isActive ? 'desativar' : 'reativar'}`}
-            label={isActive ? 'Desativar' : 'Reativar'}
-          />
-        )}
-        <PersonFileLinks person={{ kind: 'user', id: user.id }} visit={visit} />
-        {!isSelf && <ForgetLink visit={visit} record={user} to={here} />}
-      </Actions>
       <Card title="Dados">
         <Facts
           facts={[
@@ -110,7 +92,24 @@ async function showUser(visit: Visit): Promise<Page | null> {
       {await History({ visit, subject: `user/${user.id}` })}
     </>
   )
-  return { title: personName(user.name), body }
+  const isOthers = hasJoined && !isSelf && !isForgotten
+  return {
+    title: personName(user.name),
+    parent: { label: 'Configurações', to: HOME },
+    body,
+    main: !isForgotten && { label: 'Editar', to: `${here}/editar` },
+    more: [
+      isSelf && { label: 'Trocar senha', to: '/conta/senha' },
+      !hasJoined && !isForgotten && { label: 'Enviar convite de novo', to: `${here}/convidar`, values: {} },
+      isOthers && !isActive && { label: 'Reativar', to: `${here}/reativar`, values: {} },
+      ...personFileActions({ kind: 'user', id: user.id }, visit),
+    ],
+    dangers: [
+      user.status === 'invited' && { label: 'Cancelar convite', to: `${here}/desativar`, values: {} },
+      isOthers && isActive && { label: 'Desativar', to: `${here}/desativar`, values: {} },
+      !isSelf && forgetAction(visit, user, here),
+    ],
+  }
 }
 
 /**
@@ -169,6 +168,8 @@ export const userPages: readonly PanelRoute[] = [
     label: 'Convidar',
     back: () => HOME,
     fields: () => NEW,
+    // Whoever is let in without a thought sees what a clerk needs, and no more.
+    initial: () => ({ role: 'clerk' }),
     schema: InviteFields,
     act: (submission, _, fields) => invite(submission, fields),
   }),
@@ -233,9 +234,7 @@ export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) 
       ]}
     />
     <Actions>
-      <ButtonLink to={`${USERS_PATH}/novo`} isMain>
-        Convidar usuário
-      </ButtonLink>
+      <ButtonLink to={`${USERS_PATH}/novo`}>Convidar usuário</ButtonLink>
     </Actions>
   </>
 )

@@ -1,7 +1,16 @@
 import type { Person } from '#audit/person-file.ts'
-import type { Visit } from '../route.ts'
+import type { PageAction, Visit } from '../route.ts'
 import { ButtonLink } from '../ui/parts.tsx'
 import { mayTakeFile, personFilePath } from './download.ts'
+
+/** The same for the menu of a page. */
+export const personFileActions = (person: Person, { session, readModel }: Visit): PageAction[] =>
+  mayTakeFile(session) && !readModel.moment
+    ? [
+        { label: 'Baixar dados (página)', to: personFilePath(person, 'html') },
+        { label: 'Baixar dados (JSON)', to: personFilePath(person, 'json') },
+      ]
+    : []
 
 interface PersonFileLinksProps {
   readonly person: Person

@@ -36,6 +36,13 @@ const fail = (error: unknown): never => {
 }
 
 export const auditCases: Cases = {
+  listRequests: { 200: () => ({ query: { limit: '1' } }) },
+  getRequest: {
+    async 200({ company }) {
+      const refused = await company.post('/customers', { external_id: 'CLI-1' })
+      return { params: { request_id: refused.headers.get('x-request-id') ?? '' } }
+    },
+  },
   listEvents: { 200: () => ({ query: { after: '-1', types: 'CompanyRegistered,ApiKeyCreated', limit: '1' } }) },
   verifyEvents: { 200: () => ({}) },
   streamEvents: { 200: () => ({ query: { after: '0' } }) },

@@ -82,6 +82,12 @@ const NIL = '00000000-0000-0000-0000-000000000000'
 /** The path of a record that does not exist; a PUT would make it, so its path names nothing at all. */
 function nowhere({ operation, call }: Target): string {
   const broken = operation.method === 'PUT'
-  const missing = { id: 999_999_999, revision: 999_999_999, external_id: broken ? '@' : 'nao-existe', delivery_id: NIL }
+  const missing = {
+    id: 999_999_999,
+    revision: 999_999_999,
+    external_id: broken ? '@' : 'nao-existe',
+    delivery_id: NIL,
+    request_id: NIL,
+  }
   return pathOf(operation, { ...call, params: { ...call.params, ...missing } }).replace('%40', '%E0%A4')
 }

@@ -13,11 +13,11 @@ import { growSalesSums } from '#sales-sums/grow.ts'
 import { dateTime, dateTimeSeconds, money } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { Page, PanelRoute, Visit } from '../../route.ts'
-import { namesOfActors } from '../../ui/history.tsx'
+import { namesOfActors, namesOfSubjects } from '../../ui/history.tsx'
 import { Table } from '../../ui/list.tsx'
 import { Live } from '../../ui/live.tsx'
 import { Card, Chips, Stat, Stats } from '../../ui/parts.tsx'
-import { eventName, ORIGINS, subjectName, subjectPath } from '../../words/events.ts'
+import { eventName, ORIGINS, subjectPath } from '../../words/events.ts'
 import { PERIODS, type Period, periodOf, type WrongRange } from './period.ts'
 import { SalesFigures, SalesParts } from './sales.tsx'
 import { FirstStepsOf, Stock, Todo } from './todo.tsx'
@@ -58,6 +58,7 @@ async function showStart(visit: Visit): Promise<Page> {
   ])
   const sellers = sums.actors.map(({ key }) => ({ actor: key === '' ? null : key }))
   const actors = await namesOfActors(readModel, [...recent.events, ...sellers])
+  const names = await namesOfSubjects(readModel, recent.events)
   const differing = check?.differences.length ?? 0
   const body = (
     <Live visit={visit} since={recent.revision}>
@@ -97,7 +98,7 @@ async function showStart(visit: Visit): Promise<Page> {
         <Stock stock={stock} />
       </div>
       <div id={LAST}>
-        <LastEvents recent={recent} visit={visit} actors={actors} />
+        <LastEvents recent={recent} visit={visit} actors={actors} names={names} />
       </div>
     </Live>
   )
@@ -190,9 +191,10 @@ interface LastEventsProps {
   readonly recent: RecentEvents
   readonly visit: Visit
   readonly actors: (actor: string | null) => string
+  readonly names: (subject: string) => string
 }
 
-const LastEvents = ({ recent, visit, actors }: LastEventsProps) => (
+const LastEvents = ({ recent, visit, actors, names }: LastEventsProps) => (
   <Card title="Últimos acontecimentos">
     <Table
       caption="Últimos acontecimentos"
@@ -201,7 +203,10 @@ const LastEvents = ({ recent, visit, actors }: LastEventsProps) => (
       columns={[
         { head: 'Quando', cell: ({ recorded_at }) => dateTime(recorded_at, visit.readModel.timezone) },
         { head: 'O quê', cell: ({ type }) => eventName(type) },
-        { head: 'Registro', cell: ({ subject }) => <RecordLink subject={subject} visit={visit} /> },
+        {
+          head: 'Registro',
+          cell: ({ subject }) => <RecordLink subject={subject} name={names(subject)} visit={visit} />,
+        },
         { head: 'Por onde', cell: ({ origin }) => ORIGINS[origin], isExtra: true },
         { head: 'Quem', cell: ({ actor }) => actors(actor), isExtra: true },
       ]}
@@ -209,11 +214,17 @@ const LastEvents = ({ recent, visit, actors }: LastEventsProps) => (
   </Card>
 )
 
+interface RecordLinkProps {
+  readonly subject: string
+  readonly name: string
+  readonly visit: Visit
+}
+
 /** Pages of the audit are for owners: others get no link to a page that they may not open. */
-const RecordLink = ({ subject, visit }: { readonly subject: string; readonly visit: Visit }) => {
+const RecordLink = ({ subject, name, visit }: RecordLinkProps) => {
   const path = subjectPath(subject)
   const isOpen = visit.reaches('GET', path)
-  return isOpen ? <a href={link(path)}>{subjectName(subject)}</a> : <span>{subjectName(subject)}</span>
+  return isOpen ? <a href={link(path)}>{name}</a> : <span>{name}</span>
 }
 
 export const startPage: PanelRoute = { path: '/', section: 'start', fromStandby: true, show: showStart }
