@@ -59,7 +59,8 @@ const listed = (kind: string, name: string, join = ''): string => `coalesce((
   from (${byKey(kind)}) g ${join}), '[]')`
 
 /** The last span of the time before may end amid its sales: these are read one by one. */
-const LAST_SPAN = `to_timestamp(floor(extract(epoch from $4::timestamptz) / (60 * a.span_minutes)) * (60 * a.span_minutes))`
+const WIDTH = '(60 * (select span_minutes from a))'
+const LAST_SPAN = `to_timestamp(floor(extract(epoch from $4::timestamptz) / ${WIDTH}) * ${WIDTH})`
 
 const SALES_SUMS = {
   name: 'panel_sales_sums',
@@ -71,11 +72,11 @@ const SALES_SUMS = {
         from ${ofKind('sale')} group by 1) b), '[]') as bars,
       (select json_build_object('count', coalesce(sum(sales), 0), 'cents', coalesce(sum(cents), 0)) from ${ofKind('cancelled')}) as cancelled,
       (select json_build_object('count', coalesce(sum(count), 0), 'cents', coalesce(sum(cents), 0)) from (
-        select sum(sales) as count, sum(cents) as cents from sales_sums, a
-        where sales_sums.company_id = $1 and kind = 'sale' and span >= $3::timestamptz and span < ${LAST_SPAN}
+        select sum(sales) as count, sum(cents) as cents from sales_sums
+        where company_id = $1 and kind = 'sale' and span >= $3::timestamptz and span < ${LAST_SPAN}
         union all
-        select count(*), sum(total_cents) from sales, a
-        where sales.company_id = $1 and status = 'completed' and sold_at >= greatest(${LAST_SPAN}, $3::timestamptz) and sold_at < $4::timestamptz
+        select count(*), sum(total_cents) from sales
+        where company_id = $1 and status = 'completed' and sold_at >= greatest(${LAST_SPAN}, $3::timestamptz) and sold_at < $4::timestamptz
       ) as both_parts) as before,
       coalesce((select json_agg(json_build_object('key', g.key, 'name', i.doc -> 'name', 'count', g.count, 'cents', g.cents, 'quantity', g.quantity)
           order by g.cents desc, g.key)
@@ -84,8 +85,9 @@ const SALES_SUMS = {
       ${listed('payment', "t.doc -> 'name'", 'left join payment_types t on t.company_id = $1 and t.id = g.key::bigint')} as payments,
       ${listed('origin', 'null::json')} as origins,
       ${listed('actor', 'null::json')} as actors,
-      coalesce((select is_filled and not exists (
-        select from sales s where s.company_id = $1 and (s.changed_at, s.revision) > (a.changed_at, a.revision)) from a), false) as is_complete`,
+      coalesce((select is_filled and coalesce((
+        select (s.changed_at, s.revision) <= (a.changed_at, a.revision) from sales s where s.company_id = $1
+        order by s.changed_at desc, s.revision desc limit 1), true) from a), false) as is_complete`,
 }
 
 type Row = Omit<SalesSums, 'bars'> & { readonly bars: readonly (SalesBar & { readonly n: number })[] }
