@@ -105,7 +105,7 @@ export const onCompanysClock = (view: RecordView): RecordView => ({
 })
 
 /** What the sales of a test company say in their events, whoever they are shown to (KIT-42). */
-export const markOf = (rows: Rows): { test?: true } => (rows.get(ownCompany)?.is_test ? { test: true } : {})
+export const markOf = (rows: Rows): { test?: boolean } => (rows.get(ownCompany)?.is_test ? { test: true } : {})
 
 export const timezoneOf = (rows: Rows): string => companyOf(rows).timezone
 

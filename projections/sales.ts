@@ -70,6 +70,8 @@ export interface SaleRow extends Changed {
   stock_moves: StockMove[]
   /** What its payments on credit made, for its cancellation. */
   receivable_ids: readonly number[]
+  /** The ways that it was paid in, each once. */
+  payment_type_ids: readonly number[]
   doc: SaleObject
 }
 
@@ -95,6 +97,7 @@ export const sales = table<SaleRow>('sales', {
     documented_at: 'timestamptz',
     stock_moves: 'json',
     receivable_ids: 'json',
+    payment_type_ids: 'json',
     ...changedColumns,
     doc: 'json',
   },
@@ -102,11 +105,11 @@ export const sales = table<SaleRow>('sales', {
   indexes: [
     BY_CHANGE,
     BY_PAST,
-    '(company_id, sold_at)',
+    '(company_id, sold_at, id)',
     '(company_id, customer_id, id) where customer_id is not null',
     '(company_id, fiscal, id)',
     `(company_id, customer_id, documented_at) where ${IS_DOCUMENTED}`,
-    `(company_id, id) where ${IS_CANCELLED}`,
+    `(company_id, sold_at, id) where ${IS_CANCELLED}`,
   ],
   past: { id: 'id', without: ['cost_cents'] },
 })
@@ -198,6 +201,7 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     documented_at: null,
     stock_moves: stockMoves(event.data.items),
     receivable_ids: receivableIds,
+    payment_type_ids: [...new Set(doc.payments.map(({ payment_type_id }) => payment_type_id))],
     ...stamp(event),
     doc,
   })

@@ -9,6 +9,10 @@ export interface Order {
   readonly isSorted?: true
 }
 
+/** The same the other way round. */
+export const reversed = ({ descending, ...order }: Order): Order =>
+  descending ? { ...order, name: `${order.name}_up` } : { ...order, name: `${order.name}_down`, descending: true }
+
 /** Where records of one resource are found. `t` is the listed table. */
 export interface Source {
   /** Of cursors and prepared statements. */

@@ -1,6 +1,8 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import { nameKey } from '#domain/text.ts'
+import type { Order } from './list-statement.ts'
+import { looking } from './looking.ts'
 import {
   BY_NAME,
   containing,
@@ -61,14 +63,33 @@ function listPersons(
   return list(pool, listing, companyId, conditionsOf(query))
 }
 
-/** The same in the order of names, for people. */
+/** The same in the order of names, for people, or in another one that has an index. */
 export function listPersonsByName(
   pool: Pool,
   listing: Listing<PersonConditions>,
   companyId: number,
-  query: Paging & PersonFilters,
+  { order = BY_NAME, ...query }: Paging & PersonFilters & { readonly order?: Order | undefined },
 ): Promise<Page | Refusal> {
-  return listInOrder(pool, listing, BY_NAME, companyId, conditionsOf(query))
+  return listInOrder(pool, listing, order, companyId, conditionsOf(query))
+}
+
+/** At most so many persons are counted; one more says that there are more. */
+export const MOST_COUNTED = 50_000
+
+/** How many persons a search finds. */
+export async function countPersons(
+  pool: Pool,
+  { resource, from, where, filters }: Listing<PersonConditions>,
+  companyId: number,
+  search: PersonFilters,
+): Promise<number> {
+  const given = Object.entries(conditionsOf(search)).filter(([, value]) => value !== undefined)
+  const conditions = given.map(([name], place) => filters[name as keyof PersonConditions](`$${place + 3}`, ''))
+  const text = `select count(*) as count from (
+    select from ${from} where ${['t.company_id = $1', where, ...conditions].join(' and ')} limit $2::bigint + 1) found`
+  const values = [companyId, MOST_COUNTED, ...given.map(([, value]) => value)]
+  const { rows } = await pool.query<{ count: number }>(looking({ text, values, looks: { [resource]: 'columns' } }))
+  return rows[0]?.count ?? 0
 }
 
 export const customerListing = personListing('customers')

@@ -22,6 +22,7 @@ export interface Requirements {
 
 const FOLDER = 'docs/requirements'
 const TABLE = 'tests.md'
+const TESTS = ['test', 'clients/typescript/test', 'examples/test']
 const CODE = ['src', 'commands', 'projections', 'queries', 'demo']
 const ID = /\b[A-Z]+-\d+\b/g
 /** What looks like an id in a comment, and is none. */
@@ -86,7 +87,7 @@ function testsOf(id: string, tests: readonly Citation[]): string {
   return files
     .map((file) => {
       const titles = citing.filter((test) => test.file === file).map(({ title = '' }) => title.replace(/[|<]/g, '\\$&'))
-      return `[${file.replace('test/', '')}](../../${file}): ${titles.join('; ')}`
+      return `[${file.replace(/^test\//, '')}](../../${file}): ${titles.join('; ')}`
     })
     .join('<br>')
 }
@@ -94,7 +95,7 @@ function testsOf(id: string, tests: readonly Citation[]): string {
 /** Reads the rules, and all that cites them. */
 export async function readRequirements(): Promise<Requirements> {
   const pages = (await filesIn([FOLDER], /\.md$/)).filter(({ file }) => !file.endsWith(`/${TABLE}`))
-  const tests = await filesIn(['test'], /\.ts$/)
+  const tests = await filesIn(TESTS, /\.ts$/)
   const code = await filesIn(CODE, /\.(?:tsx?|sql)$/)
   return {
     rules: pages.flatMap(({ file, text }) => rulesIn(relative(FOLDER, file), text)),

@@ -92,6 +92,25 @@ export const deactivateItem = command<RecordId>({
   },
 })
 
+/** Brings a deactivated item back as it was, unless its barcode is another item's by now; a category that is gone stays away (ITEM-11). */
+export const reactivateItem = command<RecordId>({
+  needs: ({ id }) => [itemById(id)],
+  needsMore(rows, { id }) {
+    const known = rows.get(itemById(id))
+    return known ? linkedRefs(known.doc) : []
+  },
+  decide(rows, { id }) {
+    const known = rows.get(itemById(id))
+    if (!known) return refuse('not_found')
+    if (!known.deleted_at) return accept('unchanged', `catalog_item/${id}`)
+    const { id: _id, stock: _stock, stock_updated_at: _counted, created_at: _made, updated_at: _at, ...was } = known.doc
+    const category = was.category_id === null ? null : rows.get(categoryById(was.category_id))
+    const fields = { ...was, category_id: category && !category.deleted_at ? was.category_id : null }
+    const conflict = findConflict(rows, fields, id)
+    return conflict ?? accept('updated', `catalog_item/${id}`, [event('CatalogItemRevived', { id, ...fields })])
+  },
+})
+
 /** Fields that refer to other records or must differ from theirs. */
 interface LinkedFields {
   readonly external_id?: string | null

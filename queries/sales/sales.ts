@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { IS_CANCELLED, type OfflineSaleWarning, type SaleObject } from '#projections/sales.ts'
+import type { Order } from '../list-statement.ts'
 import { type Look, looking } from '../looking.ts'
 import {
   containing,
@@ -15,6 +16,7 @@ import {
   type Page,
   type Paging,
 } from '../records.ts'
+import { type Sum, sum } from '../sums.ts'
 
 interface Period {
   readonly sold_from?: string
@@ -35,6 +37,10 @@ interface PeoplesFilters {
   readonly id?: number
   /** A part of the customer's name. */
   readonly customer?: string
+  /** One of the ways that it was paid in. */
+  readonly payment_type_id?: number
+  /** Only among the last `MOST_LOOKED` before this moment. */
+  readonly among?: string
 }
 
 interface Days {
@@ -48,6 +54,12 @@ export interface SaleFilters extends Filters, Days {}
 /** Of a deleted customer no name is left to be found by; its sales keep the one that they were made with. */
 const IS_OF_CUSTOMER = (name: string) =>
   `t.customer_id in (select c.id from customers c where c.company_id = $1 and c.sort_key like ${name}::text)`
+
+/** At most so many sales are looked through, the last sold ones. */
+export const MOST_LOOKED = 50_000
+
+const earliestAmong = (before: string) => `(select m.sold_at from sales m
+  where m.company_id = $1 and m.sold_at < ${before}::timestamptz order by m.sold_at desc offset ${MOST_LOOKED} limit 1)`
 
 export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
   resource: 'sales',
@@ -66,6 +78,8 @@ export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
     sold_before: (value) => `t.sold_at < ${value}::timestamptz`,
     id: (value) => `t.id = ${value}::bigint`,
     customer: IS_OF_CUSTOMER,
+    payment_type_id: (value) => `translate(t.payment_type_ids::text, '[]', ',,') like '%,' || ${value}::bigint || ',%'`,
+    among: (value) => `t.sold_at >= coalesce(${earliestAmong(value)}, '-infinity')`,
   },
 }
 
@@ -81,21 +95,87 @@ export function listSales(
 /** Their own index is used only by a statement that names its condition. */
 const cancelledListing: typeof saleListing = { ...saleListing, resource: 'cancelled_sales', where: IS_CANCELLED }
 
-type LatestQuery = Paging & SaleFilters & PeoplesFilters & { readonly timezone: string }
+type LatestFilters = SaleFilters & PeoplesFilters & { readonly timezone: string }
 
-/** The same for people, newest first. */
+type LatestQuery = Paging &
+  LatestFilters & { readonly order?: Order | undefined; readonly isWhole?: boolean | undefined }
+
+/** The last sold first: an hour of yesterday may be uploaded today. */
+export const LAST_SOLD_FIRST: Order = {
+  name: 'last_sold',
+  columns: [
+    { name: 'sold_at', type: 'timestamptz' },
+    { name: 'id', type: 'bigint' },
+  ],
+  descending: true,
+}
+
+/** Filters of people as the conditions of a listing. */
+function latest({ timezone, sold_from, sold_to, status, customer, ...filters }: LatestFilters) {
+  const isOfCancelled = status === 'cancelled'
+  return {
+    listing: isOfCancelled ? cancelledListing : saleListing,
+    conditions: {
+      ...filters,
+      ...periodOf({ sold_from, sold_to }, timezone),
+      status: isOfCancelled ? undefined : status,
+      customer: containing(customer),
+    },
+  }
+}
+
+/**
+ * The same for people, by time of sale, or in another order that has an index. What has none is looked for among the last sold,
+ * unless all are wanted, however long that takes.
+ */
 export function listLatestSales(
   pool: Pool,
   companyId: number,
-  { timezone, sold_from, sold_to, status, customer, ...query }: LatestQuery,
+  { limit, cursor, order, isWhole = false, ...filters }: LatestQuery,
 ): Promise<Page | Refusal> {
-  const isOfCancelled = status === 'cancelled'
-  return listInOrder(pool, isOfCancelled ? cancelledListing : saleListing, NEWEST_FIRST, companyId, {
-    ...query,
-    ...periodOf({ sold_from, sold_to }, timezone),
-    status: isOfCancelled ? undefined : status,
-    customer: containing(customer),
+  const { listing, conditions } = latest(filters)
+  // Sales that lack a document have an index by number.
+  const usual = filters.fiscal === undefined ? LAST_SOLD_FIRST : NEWEST_FIRST
+  const isWalked = filters.payment_type_id !== undefined || filters.origin !== undefined
+  const among = isWalked && !isWhole ? (conditions.sold_before ?? 'infinity') : undefined
+  return listInOrder(pool, listing, order ?? usual, companyId, { ...conditions, among, limit, cursor })
+}
+
+/** What filters find among the sales of their days. */
+export interface SaleSums {
+  readonly completed: Sum
+  readonly cancelled: Sum
+  /** Sales that were looked through; one more than `MOST_LOOKED` says that there are earlier ones. */
+  readonly looked: number
+}
+
+/** Conditions by which few rows are entered; the others are looked at in the rows of the days. */
+const ENTERED: readonly string[] = ['id', 'external_id', 'sold_from', 'sold_before']
+
+/** Counts and adds up what filters of people find (PANEL-140). */
+export async function sumLatestSales(pool: Pool, companyId: number, filters: LatestFilters): Promise<SaleSums> {
+  const { listing, conditions } = latest(filters)
+  const given = Object.entries(conditions).filter(([, value]) => value !== undefined)
+  const sqlOf = given.map(([name], place) => {
+    const condition = listing.filters[name as keyof typeof listing.filters]
+    return { name, sql: condition(`$${place + 3}`, '') }
   })
+  const all = (wanted: (typeof sqlOf)[number][]) => wanted.map(({ sql }) => ` and ${sql}`).join('')
+  const entered = sqlOf.filter(({ name }) => ENTERED.includes(name))
+  const lookedAt = sqlOf.filter(({ name }) => !ENTERED.includes(name))
+  const text = `select ${sum('total_cents', "is_found and status = 'completed'")} as completed,
+      ${sum('total_cents', "is_found and status = 'cancelled'")} as cancelled, count(*) as looked
+    from (
+      select t.total_cents, t.status, true${all(lookedAt)} as is_found
+      from sales t
+      where t.company_id = $1${listing.where ? ` and ${listing.where}` : ''}${all(entered)}
+      order by t.sold_at desc
+      limit (select $2::bigint + 1)
+    ) looked`
+  const values = [companyId, MOST_LOOKED, ...given.map(([, value]) => value)]
+  const looks = { sales: 'columns', customers: 'columns' } as const
+  const { rows } = await pool.query<SaleSums>(looking({ text, values, looks }))
+  return rows[0] as SaleSums
 }
 
 const periodOf = ({ sold_from, sold_to }: Days, timezone: string): Period => ({

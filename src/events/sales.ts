@@ -77,7 +77,7 @@ const warning = z.strictObject({
 
 /** A sale made at a till without a connection, and uploaded later. */
 /** Of a test company, so that its receipts cannot be shown as those of a real sale; absent elsewhere. */
-const test = z.literal(true).optional()
+const test = z.boolean().optional()
 
 const offlineSale = {
   test,

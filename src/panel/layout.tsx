@@ -9,6 +9,7 @@ import type { Page, Visit } from './route.ts'
 import { Head } from './ui/head.tsx'
 import { Icon } from './ui/icon.tsx'
 import { Reaching } from './ui/reaching.ts'
+import { SearchBox } from './ui/search-box.tsx'
 import { FLASHES } from './words/flashes.ts'
 
 /**
@@ -82,6 +83,7 @@ export const panelDocument = (page: Page, { visit, ...menu }: MenuProps): string
           <span>Tillbook</span>
         </a>
         <span class="company">{visit.session.companyName}</span>
+        <SearchBox visit={visit} />
         <UserMenu visit={visit} />
       </header>
       <Menu {...menu} visit={visit} />

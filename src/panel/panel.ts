@@ -6,6 +6,7 @@ import { interfaceProblems } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { type Params, placeOf } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
+import type { Turns } from '#lib/turns.ts'
 import { countWaiting, type Waiting } from '#queries/waiting.ts'
 import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
@@ -15,6 +16,7 @@ import { textOf } from './forms/form.ts'
 import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import { linkRoutes } from './links.tsx'
+import { fileTurns, sendFile } from './list-file.ts'
 import { LIVE_PATH, liveStream } from './live.ts'
 import { loginRoutes } from './login.tsx'
 import { PERSON_FILE_PATH, personFileDownload } from './person-file/download.ts'
@@ -92,10 +94,11 @@ export function panel(context: PanelContext): Router {
     .all(routed(`${PANEL}${RECEIPT_FILE_PATH}`))
     .get(receiptFileDownload(context))
     .all(onlyBy('GET, HEAD'))
+  const files = fileTurns()
   for (const [path, routes] of routesByPath()) {
     const one = router.route(path).all(routed(`${PANEL}${path}`))
-    for (const route of routes) one['show' in route ? 'get' : 'post'](handlerOf(route))
-    const Allow = routes.map((route) => ('show' in route ? 'GET, HEAD' : 'POST')).join(', ')
+    for (const route of routes) one['submit' in route ? 'post' : 'get'](handlerOf(route, files))
+    const Allow = routes.map((route) => ('submit' in route ? 'POST' : 'GET, HEAD')).join(', ')
     one.all(onlyBy(Allow))
   }
   router.use((_request, _response, next) => next(new Problem('not_found')))
@@ -109,7 +112,7 @@ function routesByPath(): [path: string, routes: PanelRoute[]][] {
   return [...routes].sort(([a], [b]) => (placeOf(a) < placeOf(b) ? -1 : 1))
 }
 
-function handlerOf(route: PanelRoute): RequestHandler {
+function handlerOf(route: PanelRoute, files: Turns): RequestHandler {
   return async (request, response) => {
     const entered = response.locals.place as Place
     const visit: Visit = { ...entered.visit, params: request.params as Params }
@@ -118,9 +121,15 @@ function handlerOf(route: PanelRoute): RequestHandler {
     requireRight(route, visit)
     requireText(visit.query)
     if ('submit' in route) return submit(route, place, request, response)
+    const gone = goneFrom(response)
+    if ('table' in route) {
+      const send = (then: Visit) => sendFile(route, then, request, response)
+      const read = () => (route.asOf ? atMoment(wherever(visit), send, gone) : send(visit))
+      return files.run(visit.session.companyId, read, gone)
+    }
     const read = route.asOf || route.fromStandby ? wherever(visit) : visit
     const [shown, waiting] = await Promise.all([
-      route.asOf ? atMoment(read, (then) => showAt(route, then), goneFrom(response)) : showAt(route, read),
+      route.asOf ? atMoment(read, (then) => showAt(route, then), gone) : showAt(route, read),
       request.get('hx-request') === 'true' ? null : waitingIn(visit),
     ])
     answer(response, shown.page, { ...place, visit: shown.visit, waiting })

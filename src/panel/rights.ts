@@ -22,7 +22,7 @@ export function routeAt(
     .sort((a, b) => (placeOf(a.path) < placeOf(b.path) ? -1 : 1))
     .map((route) => ({
       route,
-      method: 'show' in route ? 'GET' : 'POST',
+      method: 'submit' in route ? 'POST' : 'GET',
       pattern: new RegExp(`^${route.path.replace(/:\w+/g, '[^/]+')}$`),
     }))
   return (method, path) => places.find((place) => place.method === method && place.pattern.test(path))?.route

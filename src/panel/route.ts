@@ -72,7 +72,7 @@ export type Access = 'everyone' | 'owner'
 /** Whether somebody may go to an address below the panel, or send a form there. */
 export type Reach = (method: 'GET' | 'POST', path: string) => boolean
 
-/** The entry of the menu that a page belongs to; the profile has none. */
+/** The entry of the menu that a page belongs to; the profile and the search have none. */
 export type Section =
   | 'start'
   | 'sales'
@@ -87,6 +87,7 @@ export type Section =
   | 'audit'
   | 'settings'
   | 'profile'
+  | 'search'
 
 /** The company's read model, as it is now or as it was at a moment of the past. */
 export interface ReadModel extends Calendar {
@@ -193,4 +194,18 @@ export interface FormRoute extends Common {
   refill?(submission: Submission): Promise<Page | null>
 }
 
-export type PanelRoute = PageRoute | FormRoute
+/** What a file has in a cell: a text, a number, or a decimal of any size as a text. */
+export type Cell = string | number | null | undefined | { readonly decimal: string }
+
+interface TableOf {
+  readonly heads: readonly string[]
+  readonly rows: AsyncIterable<readonly Cell[]>
+}
+
+/** A file of records, line by line; filters that make no sense are refused. */
+export interface TableRoute extends Common {
+  readonly asOf?: true
+  table(visit: Visit): Promise<TableOf | Refusal>
+}
+
+export type PanelRoute = PageRoute | FormRoute | TableRoute

@@ -5,7 +5,7 @@ import { timelinePages } from './pages/audit/timeline.tsx'
 import { verifyForm } from './pages/audit/verification.tsx'
 import { callPages } from './pages/calls.tsx'
 import { categoryPages } from './pages/catalog/categories.tsx'
-import { catalogPages } from './pages/catalog/items.tsx'
+import { catalogPages, itemReactivation } from './pages/catalog/items.tsx'
 import { stockForm } from './pages/catalog/stock.tsx'
 import { companyPages } from './pages/companies.tsx'
 import { financePages } from './pages/finance/accounts.tsx'
@@ -14,6 +14,7 @@ import { orderPages } from './pages/order.tsx'
 import { orderCancellation } from './pages/order-cancellation.tsx'
 import { orderForgetting } from './pages/order-forgetting.tsx'
 import { orderRefundPages } from './pages/order-refund.tsx'
+import { orderFile } from './pages/orders.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
 import { peoplePages } from './pages/people.tsx'
 import { profilePages } from './pages/profile.tsx'
@@ -22,8 +23,9 @@ import { recordRefusedPages } from './pages/sales/record-refused.tsx'
 import { refusedSalePages } from './pages/sales/refused-sales.tsx'
 import { salePage } from './pages/sales/sale.tsx'
 import { saleActions } from './pages/sales/sale-actions.tsx'
-import { salesPage } from './pages/sales/sales.tsx'
-import { tillsPage } from './pages/sales/tills.tsx'
+import { salesPages } from './pages/sales/sales.tsx'
+import { tillsPages } from './pages/sales/tills.tsx'
+import { searchPage } from './pages/search.tsx'
 import { settingsPages } from './pages/settings.tsx'
 import { startPage } from './pages/start/start.tsx'
 import { storePages } from './pages/stores.tsx'
@@ -35,6 +37,7 @@ import type { PanelRoute } from './route.ts'
 
 export const PANEL_ROUTES: readonly PanelRoute[] = [
   startPage,
+  searchPage,
   ...profilePages,
   ...companyPages,
   ...settingsPages,
@@ -42,19 +45,21 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...paymentTypePages,
   ...userPages,
   ...userForgetting,
-  salesPage,
+  ...salesPages,
   salePage,
   receiptPage,
   ...saleActions,
-  tillsPage,
+  ...tillsPages,
   ...refusedSalePages,
   ...recordRefusedPages,
   ...peoplePages,
   ...catalogPages,
   stockForm,
+  itemReactivation,
   ...categoryPages,
   ...financePages,
   ...orderPages,
+  orderFile,
   ...orderCancellation,
   ...orderForgetting,
   ...orderRefundPages,

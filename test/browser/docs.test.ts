@@ -25,11 +25,11 @@ describeInBrowser('the contract of sales in a browser', () => {
   const browser = useBrowser(useApp(app))
 
   it('can be read by everybody, on a phone and at a desk', async () => {
-    await check(await browser.open('/docs'))
+    for (const path of ['/docs', '/docs/webhooks']) await check(await browser.open(path))
   })
 
   it('can be gone through with the keyboard', async () => {
     const stops = await tabThrough(await browser.open('/docs'))
-    expect(stops.slice(0, 2)).to.deep.equal(['a "Ir para o conteúdo"', 'a "OpenAPI 3.1"'])
+    expect(stops.slice(0, 3)).to.deep.equal(['a "Ir para o conteúdo"', 'a "Webhooks"', 'a "OpenAPI 3.1"'])
   })
 })

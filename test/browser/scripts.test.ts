@@ -18,6 +18,7 @@ const FIRST = `
 <button hx-get="/parte" hx-on:htmx:before-request="document.title = 'mudado'" hx-target="#parte">Avaliar</button>
 <input aria-label="Errado" aria-invalid="true" value="x">
 <div id="parte"></div>
+<input id="busca" aria-label="Procurar"><ul class="found"><li><a href="/um">Um</a></li><li><a href="/dois">Dois</a></li></ul>
 <div data-live="/ao-vivo" data-since="4" data-company="1" data-worker="${asset('live-worker.js')}">
   <div id="vivo" hx-get="/vivo" hx-trigger="mudou from:body" hx-swap="outerHTML"><a href="/antes">Antes</a><a href="/alvo">Alvo</a></div>
 </div>`
@@ -48,7 +49,7 @@ describeInBrowser("the scripts of the panel, within the panel's policy", () => {
   const { app, streams } = pages()
   const browser = useBrowser(useApp(app))
 
-  it('fetch a part of a page, and run no script that it brings; what is wrong is red [PANEL-13] [PANEL-108]', async () => {
+  it('fetch a part of a page, and run no script that it brings; what is wrong is red; the search needs no mouse [PANEL-13] [PANEL-108] [PANEL-148]', async () => {
     const page = await browser.open('/')
     await page.getByRole('button', { name: 'Buscar' }).click()
     await page.getByText('veio').waitFor()
@@ -57,6 +58,16 @@ describeInBrowser("the scripts of the panel, within the panel's policy", () => {
     // What is wrong is red: no rule about fields as such is stronger [PANEL-108].
     const border = await page.evaluate("getComputedStyle(document.querySelector('[aria-invalid]')).borderColor")
     expect(border).to.equal('rgb(163, 22, 33)')
+    const focused = () => page.evaluate('document.activeElement.id || document.activeElement.textContent')
+    for (const [key = '', at] of [
+      ['/', 'busca'],
+      ['ArrowDown', 'Um'],
+      ['ArrowDown', 'Dois'],
+      ['ArrowUp', 'Um'],
+    ]) {
+      await page.keyboard.press(key)
+      expect(await focused()).to.equal(at)
+    }
   })
 
   // Seven, as a browser opens six connections to a host: one each would leave none to the last tab.

@@ -1,54 +1,108 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { createElement } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { Markdown } from '#api/docs/markdown.tsx'
 import { docsPage } from '#api/docs/page.tsx'
+import { TRIAL, VERIFY } from '#api/docs/verify-webhook.ts'
+import { webhooksPage } from '#api/docs/webhooks.tsx'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { PROBLEM_CODES } from '#http/problems.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { contract, documentedCodes, operations } from '../support/contract.ts'
 import { useDatabase } from '../support/database.ts'
+import { openWorkplace } from '../support/guide.ts'
+import { snippetsOf } from '../support/snippets.ts'
 
-const page = docsPage(contract)
-const all = (pattern: RegExp) => [...page.matchAll(pattern)].map(([, found = '']) => found)
+const PAGES = { '/docs': docsPage(contract), '/docs/webhooks': webhooksPage(contract) }
+const allIn = (page: string, pattern: RegExp) => [...page.matchAll(pattern)].map(([, found = '']) => found)
+const idsOf = (page: string) => allIn(page, / id="([^"]+)"/g)
+/** A text as it is written in a page. */
+const escaped = (text: string) => renderToString(createElement('p', null, text)).slice(3, -4)
 
-describe('the contract as a page', () => {
-  it('shows every operation, event, object and code of the contract [HTTP-14, HTTP-17]', () => {
-    const ids = all(/ id="([^"]+)"/g)
+describe('the contract as pages', () => {
+  it('shows every operation, object and code of the contract [HTTP-14]', () => {
+    const page = PAGES['/docs']
+    const ids = idsOf(page)
     expect(ids).to.include.members(operations.map(({ id }) => id))
     const objects = Object.keys(contract.components?.schemas ?? {}).filter((name) => !name.startsWith('Error_'))
     expect(ids).to.include.members(objects.map((name) => `objeto-${name}`))
-    for (const event of WEBHOOK_EVENTS) {
-      expect(ids).to.include(`on_${event.replace('.', '_')}`)
-      expect(page).to.include(`<code>${event}</code>`)
-    }
-    expect(new Set(ids).size, 'ids are unique').to.equal(ids.length)
     const codes = new Set(operations.flatMap(documentedCodes).filter((code) => !code.startsWith('item:')))
     for (const code of PROBLEM_CODES) if (codes.has(code)) expect(page).to.include(`<code>${code}</code>`)
   })
 
-  it('has no link that leads nowhere', () => {
-    const ids = new Set(all(/ id="([^"]+)"/g))
-    for (const target of all(/ href="#([^"]*)"/g)) expect(ids, `#${target}`).to.include(target)
+  it('shows every event that is told, with headers and body of an example [HTTP-17, KIT-3]', () => {
+    const page = PAGES['/docs/webhooks']
+    expect(idsOf(page)).to.include.members(WEBHOOK_EVENTS.map((event) => `on_${event.replace('.', '_')}`))
+    for (const event of WEBHOOK_EVENTS) {
+      expect(page).to.include(`<code>${event}</code>`)
+      expect(page).to.include(`X-Service-Event: ${event}\n`)
+      expect(page).to.include(`"event": "${event}",`.replaceAll('"', '&quot;'))
+    }
+  })
+
+  it('has no link that leads nowhere, and no id twice', () => {
+    for (const [path, page] of Object.entries(PAGES)) {
+      expect(new Set(idsOf(page)).size, path).to.equal(idsOf(page).length)
+      for (const href of allIn(page, / href="([^"]*#[^"]*)"/g)) {
+        const [other, target] = href.split('#') as [keyof typeof PAGES | '', string]
+        expect(idsOf(other ? PAGES[other] : page), href).to.include(target)
+      }
+    }
   })
 
   it('runs nothing and loads nothing from elsewhere [HTTP-14]', () => {
-    expect(page).to.not.match(/<(script|iframe|object|embed|img|form)\b/i)
-    expect(page).to.not.match(/ on\w+=| style=/i)
-    expect(all(/ (?:href|src)="(?!#)([^"]*)"/g)).to.have.members(['/docs/style.css', '/api/v1/openapi.json'])
+    for (const page of Object.values(PAGES)) {
+      expect(page).to.not.match(/<(script|iframe|object|embed|img|form)\b/i)
+      expect(page).to.not.match(/ on\w+=| style=/i)
+      const places = new Set(allIn(page, / (?:href|src)="(?!#)([^"#]*)/g))
+      expect(['/docs', '/docs/webhooks', '/docs/style.css', '/api/v1/openapi.json']).to.include.members([...places])
+    }
   })
 
   it('is well-formed: every element that is opened is closed, in order', () => {
-    const open: string[] = []
-    for (const [, slash, name = ''] of page.matchAll(/<(\/?)([a-z][a-z0-9]*)\b[^>]*>/g)) {
-      if (['meta', 'link'].includes(name)) continue
-      if (slash) expect(open.pop(), page.slice(0, 80)).to.equal(name)
-      else open.push(name)
+    for (const page of Object.values(PAGES)) {
+      const open: string[] = []
+      for (const [, slash, name = ''] of page.matchAll(/<(\/?)([a-z][a-z0-9]*)\b[^>]*>/g)) {
+        if (['meta', 'link'].includes(name)) continue
+        if (slash) expect(open.pop(), page.slice(0, 80)).to.equal(name)
+        else open.push(name)
+      }
+      expect(open).to.deep.equal([])
+      expect(page).to.match(/^<!doctype html>\n<html lang="pt-BR">/)
+      expect(page).to.not.include('[object ')
+      expect(page.replace(escaped(VERIFY), '')).to.not.include('undefined')
     }
-    expect(open).to.deep.equal([])
-    expect(page).to.match(/^<!doctype html>\n<html lang="pt-BR">/)
-    expect(page).to.not.include('[object ')
-    expect(page).to.not.include('undefined')
+  })
+})
+
+describe('how webhooks are verified, on the page', () => {
+  it('is the program of the guide for receivers, which is tried there [KIT-3]', () => {
+    expect(VERIFY).to.equal(snippetsOf('docs/webhooks.md').find(({ file }) => file === 'verify.ts')?.text)
+    for (const text of [VERIFY, TRIAL]) expect(PAGES['/docs/webhooks']).to.include(escaped(text))
+  })
+
+  it('can be tried with curl and openssl [KIT-3]', async () => {
+    const SECRET = 'whsec_AAAA'
+    const folder = await openWorkplace({})
+    await folder.write([{ file: 'verify.ts', text: VERIFY, language: 'ts', heading: '' }])
+    const { isAuthentic } = await import(pathToFileURL(join(folder.directory, 'verify.ts')).href)
+    const server = createServer(async (request, response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk)
+      response.writeHead(isAuthentic(request.headers, Buffer.concat(chunks), SECRET) ? 204 : 401).end()
+    }).listen(0)
+    const URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    try {
+      const { stdout } = await folder.bash(`URL=${URL}; for SECRET in ${SECRET} whsec_other; do\n${TRIAL}done`)
+      expect(stdout).to.equal('204\n401\n')
+    } finally {
+      server.close()
+      await folder.close()
+    }
   })
 })
 
@@ -74,14 +128,16 @@ describe('/docs', () => {
   })
   after(() => api.close())
 
-  it('is served without a key, under a policy that lets nothing run or leave [HTTP-14]', async () => {
-    const reply = await fetch(`${api.url}/docs`)
-    expect(reply.status).to.equal(200)
-    expect(reply.headers.get('content-type')).to.equal('text/html; charset=utf-8')
-    expect(await reply.text()).to.equal(page)
-    const policy = reply.headers.get('content-security-policy')
-    expect(policy).to.include("default-src 'none'").and.to.include("style-src 'self'")
-    expect(policy).to.not.match(/script-src|unsafe|https?:/)
+  it('is served without a key, under a policy that lets nothing run or leave [HTTP-14, KIT-3]', async () => {
+    for (const [path, page] of Object.entries(PAGES)) {
+      const reply = await fetch(`${api.url}${path}`)
+      expect(reply.status).to.equal(200)
+      expect(reply.headers.get('content-type')).to.equal('text/html; charset=utf-8')
+      expect(await reply.text()).to.equal(page)
+      const policy = reply.headers.get('content-security-policy')
+      expect(policy).to.include("default-src 'none'").and.to.include("style-src 'self'")
+      expect(policy).to.not.match(/script-src|unsafe|https?:/)
+    }
   })
 
   it('has its style sheet beside it', async () => {

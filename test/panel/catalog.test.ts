@@ -48,9 +48,27 @@ describe('panel: catalog', () => {
       '09012100',
       'Bebidas',
       'Item criado',
-      'Ponto de venda',
+      'Painel',
     ])
       expect(shown).to.include(text)
+  })
+
+  it('lists deactivated items, and brings them back unless their barcode is taken [PANEL-146]', async () => {
+    const category_id = await category('Bebidas')
+    const { id } = await item({ name: 'Café', barcode: '789', category_id, stock: '3' })
+    await company.call('DELETE', `/catalog/items/${id}`)
+    await company.call('DELETE', `/catalog/categories/${category_id}`)
+    expect(await list()).to.include('Nenhum item encontrado.')
+    expect(await list('?state=inactive&q=café'))
+      .to.include('1 item')
+      .and.include('Reativar')
+    const other = await item({ name: 'Chá', barcode: '789' })
+    const again = () => user.submit(`${PATH}?state=inactive`, {}, `${PATH}/${id}/reativar`)
+    expect((await again()).status).to.equal(409)
+    await company.call('DELETE', `/catalog/items/${other.id}`)
+    expect((await again()).to).to.equal(`${PATH}/${id}?feito=item-reativado`)
+    expect(await inApi(`${PATH}/${id}`)).to.deep.include({ barcode: '789', category_id: null, stock: '3.000' })
+    expect((await company.post(`/catalog/items/${id}/reactivate`)).status).to.equal(200)
   })
 
   it('creates one item, however often the button is pressed [PANEL-10]', async () => {

@@ -26,7 +26,8 @@ const NUMBERED_BY_COMPANY = '/auditoria/eventos/:revision'
 
 const isPage = (route: PanelRoute): route is PageRoute => 'show' in route
 const PAGES = PANEL_ROUTES.filter(isPage)
-const FORMS = PANEL_ROUTES.filter((route): route is FormRoute => !isPage(route))
+const FORMS = PANEL_ROUTES.filter((route): route is FormRoute => 'submit' in route)
+const FILES = PANEL_ROUTES.filter((route) => 'table' in route)
 const aboutRecords = (route: PanelRoute) => route.path.includes(':') && route.path !== NUMBERED_BY_COMPANY
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
@@ -92,6 +93,18 @@ describe('every route of the panel', function () {
       const { status, to } = await fetchAsNobody(address)
       expect([status, to?.split('?')[0]]).to.deep.equal([303, '/painel/entrar'])
     })
+
+  it('gives each list as a file, now and as it was, which tells an auditor no names [PANEL-83] [PANEL-143]', async () => {
+    const known = await personalTexts()
+    for (const { path, asOf } of FILES) {
+      expect((await owner.get(`/painel${path}`)).headers.get('content-type'), path).to.match(/^text\/csv/)
+      for (const query of asOf ? ['', `?em=${await head()}`] : ['']) {
+        const { status, html } = await auditor.get(`/painel${path}${query}`)
+        expect(status, path + query).to.equal(200)
+        expect(known.filter((text) => html.includes(text))).to.deep.equal([])
+      }
+    }
+  })
 
   it('is looked at by auditors, but for what changes something [PANEL-81]', () => {
     for (const route of FORMS)

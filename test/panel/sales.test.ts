@@ -15,7 +15,7 @@ describe('panel: sales', () => {
     return [...html.matchAll(/href="\/painel\/vendas\/(\d+)"/g)].map(([, id]) => Number(id))
   }
 
-  it('shows the last recorded first, fifty a page', async () => {
+  it('shows the last sold first, fifty a page unless the address says otherwise [PANEL-140] [PANEL-142]', async () => {
     const ids: number[] = []
     for (let n = 0; n < 52; n++)
       ids.unshift((await counter.sell({ items: [{ description: 'Bala', quantity: '1', unit_price: '20.00' }] })).id)
@@ -23,6 +23,9 @@ describe('panel: sales', () => {
     expect(await numbers('')).to.deep.equal(ids.slice(0, 50))
     const next = /href="\/painel\/vendas([^"]+)" rel="next"/.exec(html)?.[1]?.replaceAll('&amp;', '&') ?? ''
     expect(await numbers(next)).to.deep.equal(ids.slice(50))
+    expect(await numbers('?linhas=25')).to.deep.equal(ids.slice(0, 25))
+    expect(await numbers('?linhas=100&ordem=numero')).to.deep.equal(ids.toReversed())
+    expect(Buffer.byteLength((await user.get('/painel/vendas?linhas=100')).html)).to.be.below(60_000)
   })
 
   it('finds sales by number, code, state, origin, days of the company and the customer’s name [PANEL-16]', async () => {
@@ -51,10 +54,51 @@ describe('panel: sales', () => {
       '?customer=da+silva&status=completed': [early.id],
       '?customer=%25': [],
       '?id=999999': [],
+      [`?payment_type_id=${counter.cash}`]: all,
+      [`?payment_type_id=${counter.account}`]: [],
+      '?sold_from=2026-03-11&ordem=quando': [early.id, deleted.id, counterSale.id],
       '?status=&customer=+': all,
     }
     for (const [search, ids] of Object.entries(found)) expect(await numbers(search), search).to.deep.equal(ids)
-    expect(textIn((await user.get('/painel/vendas')).html)).to.match(/Maria da Silva Concluída R\$ 20,00 API/)
+    expect(textIn((await user.get('/painel/vendas')).html)).to.match(/Maria da Silva cash Concluída R\$ 20,00 API/)
+  })
+
+  it('counts and adds up what is filtered, cancelled sales apart, and links what is asked for most [PANEL-140] [PANEL-141]', async () => {
+    await counter.sell({ sold_at: '2026-03-11T12:00:00Z' })
+    const { id } = await counter.sell({ sold_at: '2026-03-10T12:00:00Z' })
+    await company.post(`/sales/${id}/cancel`)
+    const sums = async (search: string) => textIn((await user.get(`/painel/vendas${search}`)).html)
+    expect(await sums('')).to.include('1 venda, R$ 20,00 ; 1 cancelada, R$ 20,00')
+    expect(await sums('?sold_from=2026-03-11'))
+      .to.include('1 venda, R$ 20,00')
+      .and.not.include('cancelada,')
+    expect(await sums('?origin=pdv')).to.include('0 vendas, R$ 0,00')
+    const { html } = await user.get('/painel/vendas?status=completed')
+    const [, today = ''] = /class="chip" href="([^"]+)">Hoje</.exec(html) ?? []
+    const query = new URLSearchParams(today.replaceAll('&amp;', '&').split('?')[1])
+    expect(query.get('sold_from')).to.equal(query.get('sold_to'))
+    expect(query.get('status')).to.equal('completed')
+  })
+
+  it('gives exactly what is filtered as a file, as spreadsheets here read it, also as it was [PANEL-143] [PANEL-144]', async () => {
+    await company.post('/customers', { name: '=HYPERLINK("http://x")', external_id: 'm' })
+    await counter.sell({ customer_external_id: 'm', sold_at: '2026-03-11T12:00:00Z', external_id: 'a;"b' })
+    const revision = (await company.get('/me')).headers.get('x-ledger-revision')
+    await counter.sell({ sold_at: '2026-03-11T13:00:00Z' })
+    await counter.sell({ sold_at: '2026-03-12T12:00:00Z' })
+    const lines = async (search: string) => {
+      const { status, html, headers } = await user.get(`/painel/vendas.csv?sold_to=2026-03-11${search}`)
+      expect(status).to.equal(200)
+      expect(headers.get('content-disposition')).to.match(/^attachment; filename="vendas(-\d+)?\.csv"$/)
+      return html.split('\r\n')
+    }
+    const [heads, newest, first, end] = await lines('')
+    expect(heads).to.match(/^\uFEFF?Número;Código externo;Quando;/)
+    expect(newest).to.match(/;11\/03\/2026 10:00:00;Concluída;;/)
+    expect(first).to.include(';"a;""b";').and.include(`;"'=HYPERLINK(""http://x"")";`).and.include(';20,00;')
+    expect(end).to.equal('')
+    expect(await lines(`&em=${revision}`)).to.deep.equal([heads, first, ''])
+    expect((await user.get('/painel/vendas.csv?sold_to=nunca')).status).to.equal(422)
   })
 
   it('tells beside a filter what is wrong with it', async () => {
@@ -64,7 +108,7 @@ describe('panel: sales', () => {
     expect(problemsIn(html)).to.include('Número: deve ser um número inteiro positivo')
     expect(problemsIn(html).join()).to.include('De: deve ser uma data existente').and.to.include('Situação: ')
     expect(textIn(html)).to.include('Nenhuma venda encontrada.')
-    expect(problemsIn((await user.get('/painel/vendas?cursor=quebrado')).html)).to.have.length(1)
+    expect((await user.get('/painel/vendas?cursor=quebrado')).html).to.include('não é um cursor desta lista')
   })
 
   it('shows no sale of another company, and keeps to the past while it is filtered', async () => {

@@ -41,6 +41,7 @@ describe('sales projection', () => {
       documented_at: null,
       stock_moves: [{ catalog_item_id: 3, quantity: '2.000' }],
       receivable_ids: [],
+      payment_type_ids: [1],
       ...lineageOf(2),
     })
     expect(doc).to.deep.include({ status: 'completed', origin: 'pdv', customer, change: '0.00' })

@@ -1,6 +1,6 @@
 import { type Calls, get } from './pages.ts'
 import { TillbookError } from './problem.ts'
-import { pause } from './retry.ts'
+import { PASSING, pause } from './retry.ts'
 import type { components } from './schema.ts'
 
 type Schemas = components['schemas']
@@ -55,7 +55,7 @@ export interface PositionStore {
 
 export interface ChangesOptions {
   /** An instant (ISO 8601), or a `position` of before; without either all that there is comes first. */
-  readonly since?: string
+  readonly since?: string | undefined
   /**
    * Asked for the position at the beginning, and given each one when its batch has been dealt with. A crash in between repeats
    * that batch: whoever may not see it twice keeps `position` with the data instead.
@@ -63,7 +63,7 @@ export interface ChangesOptions {
   readonly store?: PositionStore
   /** All that the key may read, where it is not given. */
   readonly resources?: readonly Resource[]
-  /** Whether to go on asking; without it the changes end with those that there are. */
+  /** Whether to go on asking, also while the service is away; without it the changes end with those that there are. */
   readonly follow?: boolean
   /** Pause between two rounds. */
   readonly everyMs?: number
@@ -95,7 +95,8 @@ const PAGE = 200
 export async function* changesOf(calls: Calls, options: ChangesOptions = {}): AsyncGenerator<Changes> {
   const { since = BEGINNING, store, follow = false, everyMs = EVERY_MS, signal } = options
   const { position, begin } = positionOf((await store?.load()) ?? since)
-  const resources = options.resources ?? (await readable(calls, signal))
+  const ask = follow ? patient(calls, everyMs) : (path: string, init: Init) => get(calls, path, init)
+  const resources = options.resources ?? (await readable(ask, signal))
   async function* told(batch: object): AsyncGenerator<Changes> {
     const kept = JSON.stringify({ begin, places: position })
     yield { ...batch, position: kept } as unknown as Changes
@@ -109,7 +110,7 @@ export async function* changesOf(calls: Calls, options: ChangesOptions = {}): As
         const place = position[path] ?? { since: begin, seen: {} }
         position[path] = place
         try {
-          for await (const fresh of pagesSince(calls, { path, place, signal })) {
+          for await (const fresh of pagesSince(ask, { path, place, signal })) {
             const { records, deleted } =
               path === resource ? { records: fresh, deleted: [] } : { records: [], deleted: fresh }
             yield* told({ resource, records, deleted })
@@ -136,15 +137,36 @@ function positionOf(text: string): { position: Position; begin: string } {
   return { position: places, begin }
 }
 
+interface Init {
+  readonly params?: object
+  readonly signal?: AbortSignal
+}
+
+type Ask = (path: string, init: Init) => Promise<unknown>
+
+/** Asks until it is answered: what is away for longer than a call is repeated may come back. @throws TillbookError where it is refused */
+function patient(calls: Calls, everyMs: number): Ask {
+  return async (path, init) => {
+    for (;;) {
+      try {
+        return await get(calls, path, init)
+      } catch (error) {
+        if (init.signal?.aborted || (error instanceof TillbookError && !PASSING.has(error.status))) throw error
+      }
+      await pause(everyMs, init.signal)
+    }
+  }
+}
+
 /** When a test company was emptied, of an answer that says so. */
 function erasedAt(error: unknown): string | null {
   if (!(error instanceof TillbookError) || error.code !== 'test_data_erased') return null
-  return (error.details as { erased_at: string }).erased_at
+  return error.details.erased_at as string
 }
 
 /** Resources that the key may read. */
-async function readable(calls: Calls, signal: AbortSignal | undefined): Promise<Resource[]> {
-  const { data } = (await get(calls, '/me', { ...(signal && { signal }) })) as { data: Schemas['Me'] }
+async function readable(ask: Ask, signal: AbortSignal | undefined): Promise<Resource[]> {
+  const { data } = (await ask('/me', { ...(signal && { signal }) })) as { data: Schemas['Me'] }
   const scopes: readonly string[] = data.key.scopes
   return (Object.keys(RESOURCES) as Resource[]).filter((resource) => scopes.includes(RESOURCES[resource].scope))
 }
@@ -157,7 +179,7 @@ interface Listed {
 
 /** What a listing holds that was not seen, page by page; the place has moved behind a page when it is yielded. */
 async function* pagesSince(
-  calls: Calls,
+  ask: Ask,
   { path, place, signal }: { readonly path: string; readonly place: Place; readonly signal: AbortSignal | undefined },
 ): AsyncGenerator<Listed[]> {
   const parameter = path.endsWith('/deleted') ? 'since' : 'updated_since'
@@ -165,7 +187,7 @@ async function* pagesSince(
     const { cursor } = place.begun ?? {}
     const query = { limit: PAGE, [parameter]: place.since, ...(cursor && { cursor }) }
     const asked = { params: { query }, ...(signal && { signal }) }
-    const { data, meta } = (await get(calls, path, asked)) as { data: Listed[]; meta: Schemas['PageMeta'] }
+    const { data, meta } = (await ask(path, asked)) as { data: Listed[]; meta: Schemas['PageMeta'] }
     const begun = { since: meta.synced_at, seen: {}, ...place.begun, cursor: meta.next_cursor }
     place.begun = begun
     const fresh: Listed[] = []

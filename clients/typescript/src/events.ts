@@ -1,5 +1,5 @@
 import { TillbookError } from './problem.ts'
-import { pause, type Retries } from './retry.ts'
+import { PASSING, pause, type Retries } from './retry.ts'
 import type { components } from './schema.ts'
 
 /** An event of the company's ledger. */
@@ -7,7 +7,7 @@ export type LedgerEvent = components['schemas']['LedgerEvent']
 
 export interface EventsOptions {
   /** Events behind this revision; without it all that there are come first. */
-  readonly after?: number
+  readonly after?: number | undefined
   /** Types of events, all where it is not given. */
   readonly types?: readonly string[]
   readonly signal?: AbortSignal
@@ -18,7 +18,6 @@ type Open = (path: string, signal: AbortSignal, headers: Readonly<Record<string,
 
 /** The service says something every 15 seconds: what is silent for longer is cut. */
 const SILENCE_MS = 40_000
-const PASSING = [429, 502, 503, 504]
 
 /**
  * Events in the order of the ledger, each once, for as long as somebody asks for them: a stream that is cut is opened again
@@ -39,7 +38,7 @@ export async function* eventsOf(
       const headers = { Accept: 'text/event-stream', ...(last !== undefined && { 'Last-Event-ID': String(last) }) }
       const response = await open(`/events/stream?${query}`, ended, headers)
       if (!response.ok || !response.body) {
-        if (PASSING.includes(response.status)) throw new Error(`answered ${response.status}`)
+        if (PASSING.has(response.status)) throw new Error(`answered ${response.status}`)
         throw new TillbookError(response, await response.json().catch(() => null))
       }
       for await (const { id, data } of messagesOf(response.body, () => cut.abort())) {

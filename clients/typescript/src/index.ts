@@ -8,8 +8,9 @@ import type { components, paths } from './schema.ts'
 export type { Changes, ChangesOptions, PositionStore, Resource } from './changes.ts'
 export type { EventsOptions, LedgerEvent } from './events.ts'
 export type { ListPath, Page } from './pages.ts'
+export type { Problem } from './problem.ts'
 // biome-ignore lint/performance/noBarrelFile: what callers of a package catch comes from its entry
-export { TillbookError } from './problem.ts'
+export { ok, TillbookError } from './problem.ts'
 export type { Retries } from './retry.ts'
 export type { components, paths } from './schema.ts'
 

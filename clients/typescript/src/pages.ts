@@ -1,5 +1,5 @@
 import type { Client as FetchClient } from 'openapi-fetch'
-import { TillbookError } from './problem.ts'
+import { ok } from './problem.ts'
 import type { components, paths } from './schema.ts'
 
 type Listing = { readonly data: readonly unknown[]; readonly meta: components['schemas']['PageMeta'] }
@@ -34,14 +34,9 @@ export interface PageInit<Path extends ListPath> {
 export type Calls = Pick<FetchClient<paths>, 'GET'>
 
 /** A call whose path is known at run time only. @throws TillbookError */
-export async function get(calls: Calls, path: string, init: object): Promise<unknown> {
-  const call = calls.GET as unknown as (
-    path: string,
-    init: object,
-  ) => Promise<{ data?: unknown; error?: unknown; response: Response }>
-  const { data, error, response } = await call(path, init)
-  if (!response.ok) throw new TillbookError(response, error)
-  return data
+export function get(calls: Calls, path: string, init: object): Promise<unknown> {
+  const call = calls.GET as unknown as (path: string, init: object) => Promise<{ data?: unknown; response: Response }>
+  return ok(call(path, init))
 }
 
 /** Follows the cursor to the end. */

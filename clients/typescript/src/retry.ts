@@ -10,7 +10,7 @@ export interface Retries {
 export const RETRIES: Retries = { times: 4, firstPauseMs: 500, longestPauseMs: 60_000 }
 
 /** Answers after which the same call may be answered otherwise: too many calls, and a service that is away for a moment. */
-const PASSING = new Set([429, 502, 503, 504])
+export const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 /** Calls that change no more when they are made twice; a POST carries a key by which the service knows it again. */
 const isRepeatable = (request: Request): boolean => request.method !== 'POST' || request.headers.has('Idempotency-Key')

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import type { TestCompany } from '../../../test/support/api.ts'
 import { useApi } from '../../../test/support/use-api.ts'
 import { positionFile } from '../src/file.ts'
-import { type Changes, type Client, type ClientOptions, createClient, TillbookError } from '../src/index.ts'
+import { type Changes, type Client, type ClientOptions, createClient, ok, TillbookError } from '../src/index.ts'
 
 /** Calls that reach the service, and what becomes of them; by default they are passed on. */
 type Network = (request: Request, pass: () => Promise<Response>) => Promise<Response>
@@ -38,7 +38,7 @@ describe('the client', () => {
     )
 
   describe('tries again', () => {
-    it('what was lost on the way back, under the same Idempotency-Key: it is done once', async () => {
+    it('what was lost on the way back, under the same Idempotency-Key: it is done once [KIT-1]', async () => {
       let lost = 0
       const client = clientOf(async (_, pass) => {
         const answer = await pass()
@@ -78,6 +78,21 @@ describe('the client', () => {
       expect(error).to.be.instanceOf(TypeError)
       expect(sent).to.have.length(5)
     })
+  })
+
+  it('answers with the data of a call, or throws what it is refused with', async () => {
+    const client = clientOf()
+    const made = await ok(client.POST('/catalog/categories', { body: { name: 'Bebidas' } }))
+    expect(made.data.name).to.equal('Bebidas')
+    expect(await ok(client.DELETE('/catalog/categories/{id}', { params: { path: { id: made.data.id } } }))).to.equal(
+      undefined,
+    )
+    await client.POST('/catalog/categories', { body: { name: 'Doces' } })
+    const refused = ok(client.POST('/catalog/categories', { body: { name: 'doces' } }))
+    const error = (await refused.catch((thrown: unknown) => thrown)) as TillbookError
+    expect(error).to.include({ status: 409, code: 'duplicate_resource' })
+    expect(error.details).to.deep.include({ field: 'name', conflicting_id: made.data.id + 1 })
+    expect(error.requestId).to.match(/^[0-9a-f-]{36}$/)
   })
 
   it('follows the pages of a list to their end, with what it was asked for', async () => {
@@ -127,7 +142,7 @@ describe('the client', () => {
       return found
     }
 
-    it('are all there once, whatever is written meanwhile and wherever the reader begins anew', async () => {
+    it('are all there once, whatever is written meanwhile and wherever the reader begins anew [KIT-1]', async () => {
       const { records, take, position } = mirror()
       let isOver = false
       const writing = (async () => {
@@ -199,11 +214,22 @@ describe('the client', () => {
       }
     })
 
-    it('go on as long as somebody follows, and end with the signal', async () => {
+    it('go on as long as somebody follows, also while the service is away, and end with the signal [KIT-1]', async () => {
       const end = new AbortController()
       const heard: string[] = []
+      let lost = 0
+      const client = clientOf(
+        (_, pass) => {
+          lost += 1
+          if (lost % 5 === 2) return pass()
+          return lost % 2
+            ? Promise.reject(new TypeError('fetch failed'))
+            : Promise.resolve(new Response('', { status: 503 }))
+        },
+        { retries: { times: 0 } },
+      )
       const following = (async () => {
-        for await (const { records } of clientOf().changes({ follow: true, everyMs: 5, signal: end.signal }))
+        for await (const { records } of client.changes({ follow: true, everyMs: 5, signal: end.signal }))
           heard.push(...records.map((record) => ('name' in record ? record.name : '')))
       })()
       for (const name of ['Um', 'Dois']) {

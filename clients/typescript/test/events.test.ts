@@ -25,7 +25,7 @@ describe('events of the client', () => {
     company = await api.company()
   })
 
-  it(`are all there once and in order, over ${CUTS} cuts anywhere`, async () => {
+  it(`are all there once and in order, over ${CUTS} cuts anywhere [KIT-1]`, async () => {
     let cuts = 0
     let isWriting = true
     const writing = (async () => {

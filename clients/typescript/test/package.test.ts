@@ -5,7 +5,7 @@ import { build } from 'esbuild'
 const PACKAGE = 'clients/typescript'
 
 describe('the package', () => {
-  it('is at most 15 KB in a minified program', async () => {
+  it('is at most 15 KB in a minified program [KIT-1]', async () => {
     const { outputFiles } = await build({
       entryPoints: [`${PACKAGE}/src/index.ts`, `${PACKAGE}/src/webhooks.ts`],
       outdir: '/nowhere',

@@ -1,11 +1,14 @@
 /** Compiled, never run: what a caller may write, and what the compiler tells of mistakes. */
-import { createClient, type Schema } from '../src/index.ts'
+import { createClient, ok, type Problem, type Schema } from '../src/index.ts'
+import type { Delivery } from '../src/webhooks.ts'
 
 const client = createClient({ baseUrl: 'http://localhost', key: 'tb_live_x' })
 
 export async function typedCalls(): Promise<void> {
   const input: Schema<'SaleInput'> = { items: [{ catalog_item_id: 1, quantity: '2' }], payments: [] }
   const { data, error } = await client.POST('/sales', { body: input })
+  // What has a default need not be given.
+  ;({ name: 'Café', price: '18.90' }) satisfies Schema<'CatalogItemInput'>
   // Money is text.
   if (data) data.data.total satisfies string
   // The codes that this operation refuses with, and no others.
@@ -33,6 +36,20 @@ export async function typedCalls(): Promise<void> {
   await client.POST('/sales', { body: { items: [{ catalog_item_id: 1, quantity: 2 }], payments: [] } })
   // @ts-expect-error: there is no such path
   await client.GET('/sale')
+}
+
+export async function typedAnswers(): Promise<void> {
+  const { data } = await ok(client.GET('/customers/{id}', { params: { path: { id: 7 } } }))
+  data satisfies Schema<'Customer'>
+  const nothing: undefined = await ok(client.DELETE('/customers/{id}', { params: { path: { id: 7 } } }))
+  const codes: Problem<'/me', 'get'>['code'][] = ['missing_token', 'rate_limited']
+  // @ts-expect-error: only sales are refused with it
+  codes.push('insufficient_stock')
+  void nothing
+}
+
+export function typedDeliveries({ payload }: Delivery): void {
+  if (payload.event === 'sale.completed') payload.data satisfies Schema<'Sale'>
 }
 
 export async function typedPages(): Promise<void> {

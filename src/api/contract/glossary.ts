@@ -49,6 +49,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   test: 'Se é uma empresa de teste: nada nela é de verdade.',
   now: 'A hora da empresa de teste, no fuso dela.',
   today: 'O dia da empresa de teste, pelo qual contas vencem.',
+  timezone: 'O fuso horário da empresa, que decide quando começam os dias dela.',
+  logo_url: 'O endereço do logotipo; os caixas o mostram.',
   advance_days: 'Quantos dias o relógio avança.',
   erased_at: 'Quando a empresa de teste foi esvaziada pela última vez; `null` se nunca foi.',
 

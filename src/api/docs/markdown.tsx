@@ -33,3 +33,10 @@ export const Line = ({ text }: { readonly text: string }) => (
     })}
   </>
 )
+
+export const Code = ({ text }: { readonly text: string }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+  <pre tabIndex={0}>
+    <code>{text}</code>
+  </pre>
+)

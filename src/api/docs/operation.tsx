@@ -1,5 +1,5 @@
 import type { oas31 } from 'zod-openapi'
-import { Line, Markdown } from './markdown.tsx'
+import { Code, Line, Markdown } from './markdown.tsx'
 import { FieldTable, nameOfRef, type Schema, Type } from './schema.tsx'
 
 type Response = oas31.ResponseObject
@@ -21,13 +21,6 @@ export function operationsOf({ paths }: oas31.OpenAPIObject): Found[] {
     })),
   )
 }
-
-/** All events of the contract, in its order. */
-export const webhooksOf = ({ webhooks }: oas31.OpenAPIObject) =>
-  Object.entries((webhooks ?? {}) as Record<string, { post: oas31.OperationObject }>).map(([name, { post }]) => ({
-    name,
-    operation: post,
-  }))
 
 export const Badge = ({ method }: { readonly method: string }) => (
   <span class={`method ${method}`}>{method.toUpperCase()}</span>
@@ -56,37 +49,6 @@ export const Operation = ({ found: { method, path, operation }, contract }: Oper
     <Errors operation={operation} contract={contract} />
   </article>
 )
-
-/** An event as it is sent to an address that was registered for it. */
-export const WebhookOperation = ({
-  name,
-  operation,
-}: {
-  readonly name: string
-  readonly operation: oas31.OperationObject
-}) => (
-  <article id={operation.operationId}>
-    <h3>{operation.summary}</h3>
-    <p class="address">
-      <Badge method="post" /> <code>{name}</code>
-    </p>
-    <Markdown text={operation.description ?? ''} />
-    <WebhookBody operation={operation} />
-  </article>
-)
-
-function WebhookBody({ operation: { requestBody } }: Pick<OfContract, 'operation'>) {
-  const content = (requestBody as oas31.RequestBodyObject).content['application/json']
-  const data = (content?.schema as Schema | undefined)?.properties?.data as Schema
-  return (
-    <>
-      <p>
-        <code>data</code>: <Type schema={data} />
-      </p>
-      <Json value={content?.example} />
-    </>
-  )
-}
 
 const PLACES: Readonly<Record<string, string>> = { path: 'endereço', query: 'consulta', header: 'cabeçalho' }
 
@@ -186,12 +148,7 @@ function errorLines(response: oas31.ReferenceObject | Response, { components }: 
 }
 
 const Json = ({ value }: { readonly value: unknown }) =>
-  value === undefined ? null : (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <pre tabIndex={0}>
-      <code>{JSON.stringify(value, null, 2)}</code>
-    </pre>
-  )
+  value === undefined ? null : <Code text={JSON.stringify(value, null, 2)} />
 
 const resolved = (schema: Schema, { components }: oas31.OpenAPIObject): Schema =>
   schema.$ref ? (components?.schemas?.[nameOfRef(schema.$ref)] as Schema) : schema

@@ -104,18 +104,18 @@ function withoutNull(schema: Schema): Schema {
   return others.length === 1 ? (others[0] as Schema) : schema
 }
 
-/** A type in words, with a link to the object that it names. */
-export function Type({ schema }: { readonly schema: Schema }) {
+/** A type in words, with a link to the object that it names; `page` is where objects are explained, if elsewhere. */
+export function Type({ schema, page = '' }: { readonly schema: Schema; readonly page?: string }) {
   if (schema.$ref) {
     const name = nameOfRef(schema.$ref)
-    return <a href={`#${anchorOf(name)}`}>{name}</a>
+    return <a href={`${page}#${anchorOf(name)}`}>{name}</a>
   }
   const choices = alternatives(schema)
   if (choices.length > 0)
     return (
       <>
         {separated(
-          choices.map((choice) => <Type schema={choice} />),
+          choices.map((choice) => <Type schema={choice} page={page} />),
           ' ou ',
         )}
       </>
@@ -123,7 +123,7 @@ export function Type({ schema }: { readonly schema: Schema }) {
   if (schema.type === 'array')
     return (
       <>
-        lista de <Type schema={schema.items as Schema} />
+        lista de <Type schema={schema.items as Schema} page={page} />
       </>
     )
   if (schema.const !== undefined) return <code>{String(schema.const)}</code>

@@ -14,11 +14,13 @@ import {
   createItem,
   deactivateItem,
   ReplaceItemInput,
+  reactivateItem,
   replaceItem,
   updateItem,
 } from '#commands/catalog/items.ts'
 import { ExternalId, text } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
+import { withId } from '#http/paths.ts'
 import { QueryId } from '#http/query-values.ts'
 import type { CategoryObject, ItemObject } from '#projections/catalog.ts'
 import {
@@ -28,8 +30,9 @@ import {
   listDeletedCategories,
 } from '#queries/catalog/categories.ts'
 import { getItem, getItemByExternalId, listDeletedItems, listItems } from '#queries/catalog/items.ts'
+import { singleOf } from '../contract/envelopes.ts'
 import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
-import type { Route } from '../route.ts'
+import { type Route, write } from '../route.ts'
 import { recordRoutes } from './record-routes.ts'
 
 /** As a request sends it. */
@@ -162,4 +165,19 @@ const categories = recordRoutes({
   remove: deleteCategory,
 })
 
-export const catalogRoutes: readonly Route[] = [...items, ...categories]
+const reactivation = write({
+  method: 'post',
+  path: '/catalog/items/:id/reactivate',
+  scope: 'catalog:write',
+  operation: 'reactivateCatalogItem',
+  summary: 'Reativa um produto ou serviço excluído',
+  description:
+    'Volta como era, sob o mesmo id; sem a categoria, se ela não existe mais. 409 se o código de barras passou a outro item. O que não foi excluído fica como está.',
+  command: reactivateItem,
+  status: 200,
+  reply: singleOf(CatalogItem),
+  refusals: ['duplicate_resource'],
+  input: (params) => withId(params, {}),
+})
+
+export const catalogRoutes: readonly Route[] = [...items, reactivation, ...categories]

@@ -4,17 +4,17 @@ import { isUnseen, type OrderObject } from '#projections/orders.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import { getOrder, orderListing, type ShownOrder } from '#queries/orders.ts'
 import { listInOrder, NEWEST_FIRST } from '#queries/records.ts'
-import { dateTime, money, personName } from '../format.ts'
+import { dateTime, dateTimeSeconds, money, personName } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, line, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { Visit } from '../route.ts'
-import { type Column, List, listed, searched } from '../ui/list.tsx'
+import { type Column, List, listed, type QuickFilter, searched, type Wanted } from '../ui/list.tsx'
+import { amountCell, listFile } from '../ui/list-file.ts'
 import { Badge, type State, StateBadge } from '../ui/parts.tsx'
 import { recordOf } from '../ui/record-pages.tsx'
 
 export const PATH = '/loja/pedidos'
-const ORDERS_OF_A_PAGE = 50
 
 /** Of an order, and of each of its payments. */
 export const STATES: Readonly<Record<OrderStatus, State>> = {
@@ -74,15 +74,41 @@ const columnsOf = (timezone: string): Column<OrderObject>[] => [
   { head: 'Loja', cell: ({ store_alias }) => store_alias, isExtra: true },
 ]
 
+const QUICK: readonly QuickFilter[] = [
+  { label: 'Pagos', filters: { status: 'paid' } },
+  { label: 'Aguardando pagamento', filters: { status: 'pending' } },
+  { label: 'Com alarme', filters: { alarm: 'open' } },
+]
+
+const pageOf = ({ readModel }: Visit, asked: Readonly<Record<string, string>>, { limit }: Wanted) =>
+  searched(Search, asked, (search) =>
+    listInOrder(readModel.pool, orderListing, NEWEST_FIRST, readModel.companyId, { ...search, limit }),
+  )
+
+/** Its filters take any store: the file of an order list needs no names of theirs. */
+export const orderFile = listFile<OrderObject>({
+  path: PATH,
+  section: 'store',
+  asOf: true,
+  filters: filtersOf([]),
+  page: pageOf,
+  columns: ({ readModel: { timezone } }) => [
+    ['Pedido', ({ id }) => id],
+    ['Código externo', ({ external_id }) => external_id],
+    ['Quando', ({ created_at }) => dateTimeSeconds(created_at, timezone)],
+    ['Loja', ({ store_alias }) => store_alias],
+    ['Cliente', ({ customer }) => personName(customer.name)],
+    ['Situação', ({ status }) => STATES[status][1]],
+    ['Total', ({ total }) => amountCell(total)],
+    ['Entregue em', ({ delivered_at }) => delivered_at && dateTimeSeconds(delivered_at, timezone)],
+  ],
+})
+
 /** Orders of the company's stores, the newest first. */
 export async function OrderList({ visit, stores }: { readonly visit: Visit; readonly stores: readonly StoreObject[] }) {
-  const { pool, companyId, timezone } = visit.readModel
+  const { timezone } = visit.readModel
   const filters = filtersOf(stores)
-  const orders = await listed<OrderObject>(visit, filters, (asked) =>
-    searched(Search, asked, (search) =>
-      listInOrder(pool, orderListing, NEWEST_FIRST, companyId, { ...search, limit: ORDERS_OF_A_PAGE }),
-    ),
-  )
+  const orders = await listed<OrderObject>(visit, filters, (asked, wanted) => pageOf(visit, asked, wanted))
   return (
     <List
       visit={visit}
@@ -91,6 +117,8 @@ export async function OrderList({ visit, stores }: { readonly visit: Visit; read
       caption="Pedidos"
       columns={columnsOf(timezone)}
       empty="Nenhum pedido encontrado."
+      quick={QUICK}
+      file={`${PATH}.csv`}
     />
   )
 }

@@ -16,14 +16,25 @@ import {
 import { text } from '#domain/text.ts'
 import type { PERSON_TYPES } from '#events/persons.ts'
 import type { CustomerObject, SupplierObject } from '#projections/people.ts'
-import { customerListing, getCustomer, getSupplier, listPersonsByName, supplierListing } from '#queries/people.ts'
+import { type Order, reversed } from '#queries/list-statement.ts'
+import {
+  countPersons,
+  customerListing,
+  getCustomer,
+  getSupplier,
+  listPersonsByName,
+  MOST_COUNTED,
+  supplierListing,
+} from '#queries/people.ts'
+import { BY_ID, BY_NAME, NEWEST_FIRST } from '#queries/records.ts'
 import * as format from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, email, line, namedOptions, paragraph, phone, taxNumber, zip } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import { PersonFileLinks } from '../person-file/links.tsx'
 import type { PanelRoute, Visit } from '../route.ts'
-import { type Column, searched } from '../ui/list.tsx'
+import { type Column, searched, type Wanted } from '../ui/list.tsx'
+import type { FileColumn } from '../ui/list-file.ts'
 import { type RecordPages, recordOf, recordPages } from '../ui/record-pages.tsx'
 import { ForgetLink, forgetPages } from './forget-person.tsx'
 
@@ -48,12 +59,63 @@ const PersonSearch = z.object({
 
 /** Columns of both lists; what a supplier has beside a customer stands after the name. */
 const personColumns = <P extends Person>(path: string, ...afterName: Column<P>[]): Column<P>[] => [
-  { head: 'Nome', cell: ({ id, name }) => <a href={link(`${path}/${id}`)}>{format.personName(name)}</a> },
+  {
+    head: 'Nome',
+    cell: ({ id, name }) => <a href={link(`${path}/${id}`)}>{format.personName(name)}</a>,
+    order: 'nome',
+  },
   ...afterName,
   { head: 'CPF ou CNPJ', cell: ({ document }) => document && format.taxNumber(document) },
   { head: 'Telefone', cell: ({ phone }) => phone && format.phone(phone), isExtra: true },
   { head: 'E-mail', cell: ({ email }) => email, isExtra: true },
 ]
+
+const ORDERS: Readonly<Record<string, Order>> = {
+  nome: BY_NAME,
+  '-nome': reversed(BY_NAME),
+  cadastro: BY_ID,
+  '-cadastro': NEWEST_FIRST,
+}
+
+type PersonListing = typeof customerListing
+type Asked = Readonly<Record<string, string>>
+
+const pageOf =
+  (listing: PersonListing) =>
+  ({ readModel }: Visit, asked: Asked, { limit, order = '' }: Wanted) =>
+    searched(PersonSearch, asked, (search) =>
+      listPersonsByName(readModel.pool, listing, readModel.companyId, { ...search, limit, order: ORDERS[order] }),
+    )
+
+const countOf =
+  (listing: PersonListing) =>
+  async ({ readModel }: Visit, asked: Asked) => {
+    const { cursor: _, ...search } = PersonSearch.parse(asked)
+    const count = await countPersons(readModel.pool, listing, readModel.companyId, search)
+    const isMore = count > MOST_COUNTED
+    return (
+      <p class="sums">
+        {isMore && 'Mais de '}
+        {count === 1 ? '1 cadastro' : `${format.decimal(String(Math.min(count, MOST_COUNTED)))} cadastros`}
+      </p>
+    )
+  }
+
+/** Columns of both files; what a supplier has beside a customer stands after the name. */
+const personFile =
+  <P extends Person>(...afterName: FileColumn<P>[]) =>
+  ({ readModel }: Visit): FileColumn<P>[] => [
+    ['Nome', ({ name }) => format.personName(name)],
+    ...afterName,
+    ['Tipo de pessoa', ({ person_type }) => PERSON_TYPE_NAMES[person_type]],
+    ['CPF ou CNPJ', ({ document }) => document && format.taxNumber(document)],
+    ['Telefone', ({ phone }) => phone && format.phone(phone)],
+    ['E-mail', ({ email }) => email],
+    ['Endereço', ({ address }) => addressText(address)],
+    ['Código externo', ({ external_id }) => external_id],
+    ['Observações', ({ notes }) => notes],
+    ['Cadastro', ({ created_at }) => format.dateTimeSeconds(created_at, readModel.timezone)],
+  ]
 
 /** Fields of both forms; what a supplier has beside a customer stands after the name. */
 const personFields = (afterName: Fields = {}): Fields => ({
@@ -124,10 +186,10 @@ const customerPages = recordPages<CustomerObject>({
   list: {
     filters: personFilters,
     columns: personColumns('/clientes'),
-    page: ({ readModel }, asked) =>
-      searched(PersonSearch, asked, (search) =>
-        listPersonsByName(readModel.pool, customerListing, readModel.companyId, { ...search, limit: 50 }),
-      ),
+    order: 'nome',
+    page: pageOf(customerListing),
+    summary: countOf(customerListing),
+    file: personFile<CustomerObject>(),
   },
   get: ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => format.personName(name),
@@ -165,10 +227,10 @@ const supplierPages = recordPages<SupplierObject>({
       cell: ({ trade_name }) => trade_name,
       isExtra: true,
     }),
-    page: ({ readModel }, asked) =>
-      searched(PersonSearch, asked, (search) =>
-        listPersonsByName(readModel.pool, supplierListing, readModel.companyId, { ...search, limit: 50 }),
-      ),
+    order: 'nome',
+    page: pageOf(supplierListing),
+    summary: countOf(supplierListing),
+    file: personFile<SupplierObject>(['Nome fantasia', ({ trade_name }) => trade_name]),
   },
   get: ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => format.personName(name),

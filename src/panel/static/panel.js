@@ -26,6 +26,25 @@ if (here.searchParams.has('feito')) {
   history.replaceState(history.state, '', here)
 }
 
+/** `/` leads to the search, and in what it found the arrows go from one to the next (PANEL-148). */
+document.addEventListener('keydown', (event) => {
+  const { key, target, ctrlKey, metaKey, altKey } = event
+  if (!(target instanceof HTMLElement) || ctrlKey || metaKey || altKey) return
+  const search = document.getElementById('busca')
+  const isTyping = target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)
+  if (key === '/' && !isTyping && search instanceof HTMLInputElement) {
+    event.preventDefault()
+    search.focus()
+    search.select()
+  }
+  const found = [...document.querySelectorAll('.found a')]
+  const at = found.indexOf(target)
+  const next = key === 'ArrowDown' ? found[at + 1] : key === 'ArrowUp' ? (found[at - 1] ?? search) : null
+  if ((at < 0 && target !== search) || !(next instanceof HTMLElement)) return
+  event.preventDefault()
+  next.focus()
+})
+
 /** A form that goes on by itself. */
 for (const form of document.querySelectorAll('form[data-sent]')) {
   if (form instanceof HTMLFormElement) form.requestSubmit()

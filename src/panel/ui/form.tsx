@@ -3,6 +3,7 @@ import type { Field, Fields, Filled } from '../forms/form.ts'
 import { link } from '../link.ts'
 import type { Visit } from '../route.ts'
 import { SECRETS, WHOSE, whoseOf } from '../typed.ts'
+import { Icon } from './icon.tsx'
 import { Alert } from './parts.tsx'
 
 interface FormProps {
@@ -82,35 +83,48 @@ interface FilterProps {
   readonly filled: Filled
   /** Id of the element that holds the list: htmx replaces it while somebody types. */
   readonly target: string
-  /** The `?em=` in force. */
-  readonly asOf?: string | undefined
+  /** What of the address stays as it is: the `?em=` in force, the order. */
+  readonly kept?: Readonly<Record<string, string | undefined>>
 }
 
-/** Filters of a list. They are kept in the address, so that a page can be bookmarked and sent to others. */
-export const Filters = ({ path, fields, filled, target, asOf }: FilterProps) => (
-  <search>
-    <form
-      method="get"
-      action={link(path)}
-      class="form filters"
-      hx-get={link(path)}
-      hx-trigger="input changed delay:400ms, submit"
-      hx-select={`#${target}`}
-      hx-target={`#${target}`}
-      hx-swap="outerHTML"
-      hx-push-url="true"
-    >
-      {asOf && <input type="hidden" name="em" value={asOf} />}
-      <FieldList fields={fields} filled={filled} />
-      <div class="actions">
+/** Filters of a list: the first in sight, the others on demand. They are kept in the address, so that a page can be bookmarked and sent to others. */
+export const Filters = ({ path, fields, filled, target, kept = {} }: FilterProps) => {
+  const [first, ...others] = Object.entries(fields)
+  const set = others.filter(([name]) => filled.values[name]?.some(Boolean)).length
+  return (
+    <search aria-label="Filtros">
+      <form
+        method="get"
+        action={link(path)}
+        class="filters"
+        hx-get={link(path)}
+        hx-trigger="input changed delay:400ms, submit"
+        hx-select={`#${target}`}
+        hx-target={`#${target}`}
+        hx-swap="outerHTML"
+        hx-push-url="true"
+      >
+        {Object.entries(kept).map(
+          ([name, value]) => value && <input key={name} type="hidden" name={name} value={value} />,
+        )}
+        {first && <FieldList fields={Object.fromEntries([first])} filled={filled} />}
         <button type="submit">Filtrar</button>
-        <a class="button" href={link(path, { em: asOf })}>
+        <a class="button" href={link(path, kept)}>
           Limpar
         </a>
-      </div>
-    </form>
-  </search>
-)
+        {others.length > 0 && (
+          <details open={others.some(([name]) => filled.errors[name])}>
+            <summary>
+              <Icon name="filter" />
+              {set > 0 ? `Mais filtros (${set})` : 'Mais filtros'}
+            </summary>
+            <FieldList fields={Object.fromEntries(others)} filled={filled} />
+          </details>
+        )}
+      </form>
+    </search>
+  )
+}
 
 /** What is wrong with filters, in the part of the page that they replace: scripts mark the fields, which stay. */
 export const FilterProblems = ({ fields, filled }: { readonly fields: Fields; readonly filled: Filled }) =>

@@ -8,6 +8,8 @@ import { type Fields, type Filled, filledWith, filterProblems } from '../forms/f
 import { link } from '../link.ts'
 import type { Visit } from '../route.ts'
 import { FilterProblems, Filters } from './form.tsx'
+import { Icon } from './icon.tsx'
+import { Chips, Toolbar } from './parts.tsx'
 
 export interface Column<R> {
   readonly head: string
@@ -16,6 +18,8 @@ export interface Column<R> {
   readonly isNumber?: true
   /** Hidden on narrow screens. */
   readonly isExtra?: true
+  /** The order by it, as `?ordem=` names it; the other way round with a minus before. */
+  readonly order?: string
 }
 
 interface TableProps<R> {
@@ -25,24 +29,30 @@ interface TableProps<R> {
   readonly rows: readonly R[]
   /** Shown instead of an empty table. */
   readonly empty: string
+  /** Rows are records: the link of the first column is all of the row's, and phones show them as cards. */
+  readonly isList?: boolean
+  /** Draws a head that the list can be sorted by. */
+  readonly headOf?: (column: Column<R>) => ComponentChildren
+  /** How the list is sorted by a column, for screen readers. */
+  readonly sortOf?: (column: Column<R>) => 'ascending' | 'descending' | undefined
 }
 
 const classOf = <R,>({ isNumber, isExtra }: Column<R>): string | undefined =>
   [isNumber && 'number', isExtra && 'extra'].filter(Boolean).join(' ') || undefined
 
 /** A table that scrolls within itself on narrow screens; its first column names the row. */
-export function Table<R>({ caption, columns, rows, empty }: TableProps<R>) {
+export function Table<R>({ caption, columns, rows, empty, isList, headOf, sortOf }: TableProps<R>) {
   if (rows.length === 0) return <p class="empty">{empty}</p>
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
     <section class="scroll" aria-label={caption} tabIndex={0}>
-      <table>
+      <table class={isList ? 'list' : undefined}>
         <caption class="hidden">{caption}</caption>
         <thead>
           <tr>
             {columns.map((column) => (
-              <th key={column.head} scope="col" class={classOf(column)}>
-                {column.head}
+              <th key={column.head} scope="col" class={classOf(column)} aria-sort={sortOf?.(column)}>
+                {headOf ? headOf(column) : column.head}
               </th>
             ))}
           </tr>
@@ -74,7 +84,7 @@ export const recordsIn = <R,>(page: Pick<ListPage, 'data'> | Refusal): R[] =>
   isRefusal(page) ? [] : (JSON.parse(`[${page.data}]`) as R[])
 
 /** The page of a list that an address names, with its filters as they were typed. */
-interface Listed<R> {
+export interface Listed<R> {
   readonly filled: Filled
   readonly rows: readonly R[]
   /** Cursor of the next page; null on the last one. */
@@ -82,26 +92,54 @@ interface Listed<R> {
   readonly summary?: ComponentChildren
 }
 
-/** Reads the page of a list; `summary` is about everything that its filters find. */
+/** Which records of a list are wanted: so many, in the order that `?ordem=` names. */
+export interface Wanted {
+  readonly limit: number
+  readonly order?: string | undefined
+  /** All of them, page by page, for a file. */
+  readonly isWhole?: boolean
+}
+
+/** Reads the page of a list. */
 export type AskList = (
   filters: Readonly<Record<string, string>>,
+  wanted: Wanted,
 ) => Promise<(ListPage & { readonly summary?: ComponentChildren }) | Refusal>
 
+/** Lines of a page: a hundred are some 50 KB. */
+const SIZES = ['25', '50', '100']
+const USUAL_SIZE = '50'
+
+const sizeOf = ({ linhas = '' }: Visit['query']): string => (SIZES.includes(linhas) ? linhas : USUAL_SIZE)
+
+/** The filters that an address fills in, with values as commands take them. */
+export const askedOf = ({ query, readModel }: Visit, filters: Fields): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(filters).flatMap(([name, { kind }]) => {
+      const typed = query[name]?.trim()
+      return typed ? [[name, String(kind.read(typed, readModel.timezone))]] : []
+    }),
+  )
+
 /**
- * Reads the page of a list that the address names. `ask` gets the filters that are filled in, with values as commands take
- * them, and the cursor, if there is one; what it refuses is shown beside the filters.
+ * Reads the page of a list that the address names. `ask` gets the filters that are filled in, and the cursor, if there is one;
+ * what it refuses is shown beside the filters.
  */
-export async function listed<R>({ query, readModel }: Visit, filters: Fields, ask: AskList): Promise<Listed<R>> {
-  const { cursor } = query
-  const given = Object.entries(filters).flatMap(([name, { kind }]) => {
-    const typed = query[name]?.trim()
-    return typed ? [[name, String(kind.read(typed, readModel.timezone))]] : []
-  })
+export async function listed<R>(visit: Visit, filters: Fields, ask: AskList): Promise<Listed<R>> {
+  const { query } = visit
+  const { cursor, ordem } = query
+  const wanted = { limit: Number(sizeOf(query)), order: ordem }
   const found =
-    filterProblems(filters, query) ?? (await ask({ ...Object.fromEntries(given), ...(cursor && { cursor }) }))
+    filterProblems(filters, query) ?? (await ask({ ...askedOf(visit, filters), ...(cursor && { cursor }) }, wanted))
   if (isRefusal(found)) return { filled: filledWith(filters, query, found), rows: [], next: null }
   const { next, summary } = found
   return { filled: filledWith(filters, query), rows: recordsIn(found), next, summary }
+}
+
+/** Filters that many want, by one touch; they go again by another. */
+export interface QuickFilter {
+  readonly label: string
+  readonly filters: Readonly<Record<string, string>>
 }
 
 interface ListProps<R> {
@@ -113,35 +151,116 @@ interface ListProps<R> {
   readonly caption: string
   readonly columns: readonly Column<R>[]
   readonly empty: string
+  readonly quick?: readonly QuickFilter[]
+  /** The order without a choice, as `?ordem=` would name it. */
+  readonly order?: string
+  /** Path of the file of what is filtered, below the panel. */
+  readonly file?: string
 }
 
 /** A list with its filters and pager. htmx replaces the list while somebody types. */
-export function List<R>({ visit, id = 'lista', filters, list, caption, columns, empty }: ListProps<R>) {
+export function List<R>(props: ListProps<R>) {
+  const { visit, id = 'lista', filters, list, caption, columns, empty, quick = [], order, file } = props
   const { path, query, readModel } = visit
   const { filled, rows, next, summary } = list
+  const { cursor: _, ...here } = query
+  const kept = { em: readModel.moment?.asked, ordem: query.ordem, linhas: query.linhas }
   return (
     <>
-      <Filters path={path} fields={filters} filled={filled} target={id} asOf={readModel.moment?.asked} />
+      <Filters path={path} fields={filters} filled={filled} target={id} kept={kept} />
       <div id={id}>
         <FilterProblems fields={filters} filled={filled} />
+        {(quick.length > 0 || file) && (
+          <Toolbar>
+            {quick.length > 0 && (
+              <Chips label="Filtros rápidos" chips={quick.map((one) => chipOf(one, path, here, filters))} />
+            )}
+            {file && (
+              <a class="file" href={link(file, here)} download>
+                <Icon name="download" />
+                Planilha (CSV)
+              </a>
+            )}
+          </Toolbar>
+        )}
         {summary}
-        <Table caption={caption} columns={columns} rows={rows} empty={empty} />
-        <Pager path={path} query={query} next={next} />
+        <Table
+          caption={caption}
+          columns={columns}
+          rows={rows}
+          empty={empty}
+          isList
+          headOf={(column) => <SortHead column={column} path={path} query={here} order={query.ordem ?? order} />}
+          sortOf={(column) => directionOf(column, query.ordem ?? order)}
+        />
+        <Pager path={path} query={query} next={next}>
+          <Sizes path={path} query={here} />
+        </Pager>
       </div>
     </>
   )
 }
+
+function chipOf({ label, filters: set }: QuickFilter, to: string, query: Visit['query'], filters: Fields) {
+  const isCurrent = Object.entries(set).every(([name, value]) => query[name] === value)
+  const others = Object.fromEntries(Object.entries(query).filter(([name]) => name in filters && !(name in set)))
+  const { em, ordem, linhas } = query
+  return { label, to, parameters: { ...others, em, ordem, linhas, ...(!isCurrent && set) }, isCurrent }
+}
+
+function directionOf<R>({ order }: Column<R>, current: string | undefined): 'ascending' | 'descending' | undefined {
+  if (order === undefined || current?.replace(/^-/, '') !== order) return undefined
+  return current.startsWith('-') ? 'descending' : 'ascending'
+}
+
+interface SortHeadProps<R> {
+  readonly column: Column<R>
+  readonly path: string
+  readonly query: Visit['query']
+  /** In force. */
+  readonly order: string | undefined
+}
+
+/** A link that sorts by a column, and by another touch the other way round. */
+function SortHead<R>({ column, path, query, order }: SortHeadProps<R>) {
+  if (column.order === undefined) return <>{column.head}</>
+  const direction = directionOf(column, order)
+  const ordem = direction === 'ascending' ? `-${column.order}` : column.order
+  return (
+    <a href={link(path, { ...query, ordem })}>
+      {column.head}
+      {direction && <span aria-hidden="true">{direction === 'ascending' ? ' ↑' : ' ↓'}</span>}
+    </a>
+  )
+}
+
+/** How many lines a page has. */
+const Sizes = ({ path, query }: { readonly path: string; readonly query: Visit['query'] }) => (
+  <span class="sizes">
+    Linhas:
+    {SIZES.map((linhas) => (
+      <a
+        key={linhas}
+        href={link(path, { ...query, linhas })}
+        aria-current={linhas === sizeOf(query) ? 'true' : undefined}
+      >
+        {linhas}
+      </a>
+    ))}
+  </span>
+)
 
 interface PagerProps {
   readonly path: string
   readonly query: Readonly<Record<string, string>>
   /** Cursor of the next page; null on the last one. */
   readonly next: string | null
+  readonly children?: ComponentChildren
 }
 
 /** Links to the next page and back to the first. */
-export const Pager = ({ path, query: { cursor, feito: _, ...filters }, next }: PagerProps) =>
-  next === null && cursor === undefined ? null : (
+export const Pager = ({ path, query: { cursor, feito: _, ...filters }, next, children }: PagerProps) =>
+  next === null && cursor === undefined && filters.linhas === undefined ? null : (
     <nav class="pager" aria-label="Páginas">
       {cursor !== undefined && <a href={link(path, filters)}>« Primeira página</a>}
       {next !== null && (
@@ -149,6 +268,7 @@ export const Pager = ({ path, query: { cursor, feito: _, ...filters }, next }: P
           Próxima página »
         </a>
       )}
+      {children}
     </nav>
   )
 

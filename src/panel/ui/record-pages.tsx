@@ -1,15 +1,17 @@
 import type { ComponentChildren } from 'preact'
 import type { z } from 'zod'
+import type { Refusal } from '#domain/refusal.ts'
 import { pathId } from '#http/paths.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
-import type { Found } from '#queries/records.ts'
+import type { Found, Page as ListPage } from '#queries/records.ts'
 import type { Fields } from '../forms/form.ts'
 import type { Page, PanelRoute, Section, Visit } from '../route.ts'
 import type { FlashCode } from '../words/flashes.ts'
 import { formPages, removalPages, runAndRedirect } from './form-pages.tsx'
 import { AsOfForm, History } from './history.tsx'
-import { type AskList, type Column, List, listed } from './list.tsx'
-import { Actions, ButtonLink, Card, type Fact, Facts } from './parts.tsx'
+import { type Column, List, listed, type QuickFilter, type Wanted } from './list.tsx'
+import { type FileColumn, listFile } from './list-file.ts'
+import { Actions, Card, type Fact, Facts } from './parts.tsx'
 
 /** The pages of one kind of record: list with filters, one page each, forms to create and change, question before deleting. */
 export interface RecordPages<R extends { id: number }> {
@@ -28,9 +30,16 @@ export interface RecordPages<R extends { id: number }> {
     readonly filters: Fields | ((visit: Visit) => Promise<Fields>)
     readonly columns: readonly Column<R>[] | ((visit: Visit) => readonly Column<R>[])
     /** The page of a list that the address asks for. */
-    page(visit: Visit, filters: Readonly<Record<string, string>>): ReturnType<AskList>
-    /** Buttons beside the one that creates. */
-    actions?(visit: Visit): ComponentChildren
+    page(visit: Visit, filters: Readonly<Record<string, string>>, wanted: Wanted): Promise<ListPage | Refusal>
+    /** What is said of everything that the filters find. */
+    summary?(visit: Visit, filters: Readonly<Record<string, string>>): Promise<ComponentChildren>
+    /** As the address would name it. */
+    readonly order?: string
+    quick?(visit: Visit): readonly QuickFilter[]
+    /** Of the file of what is filtered. */
+    file(visit: Visit): readonly FileColumn<R>[]
+    /** Beside what creates one. */
+    readonly more?: Page['more']
   }
   get(visit: Visit, id: number): Promise<Found>
   nameOf(record: R): string
@@ -75,6 +84,7 @@ export function recordPages<R extends { id: number }>(pages: RecordPages<R>): Pa
   const { path, section } = pages
   return [
     { section, path, asOf: true, show: (visit) => showList(pages, visit) },
+    listFile<R>({ path, section, asOf: true, ...pages.list, columns: pages.list.file }),
     ...createPages(pages),
     { section, path: `${path}/:id`, asOf: true, show: (visit) => showRecord(pages, visit) },
     ...updatePages(pages),
@@ -85,22 +95,31 @@ export function recordPages<R extends { id: number }>(pages: RecordPages<R>): Pa
 async function showList<R extends { id: number }>(pages: RecordPages<R>, visit: Visit): Promise<Page> {
   const { path, words, list } = pages
   const filters = typeof list.filters === 'function' ? await list.filters(visit) : list.filters
-  const found = await listed<R>(visit, filters, (asked) => list.page(visit, asked))
+  const found = await listed<R>(visit, filters, async (asked, wanted) => {
+    const page = await list.page(visit, asked, wanted)
+    return isRefusal(page) ? page : { ...page, summary: await list.summary?.(visit, asked) }
+  })
   const columns = typeof list.columns === 'function' ? list.columns(visit) : list.columns
+  const isNow = !visit.readModel.moment
   const body = (
-    <>
-      {!visit.readModel.moment && (
-        <Actions>
-          <ButtonLink to={`${path}/novo`} isMain>
-            {words.create}
-          </ButtonLink>
-          {list.actions?.(visit)}
-        </Actions>
-      )}
-      <List visit={visit} filters={filters} list={found} caption={words.all} columns={columns} empty={words.none} />
-    </>
+    <List
+      visit={visit}
+      filters={filters}
+      list={found}
+      caption={words.all}
+      columns={columns}
+      empty={words.none}
+      quick={list.quick?.(visit) ?? []}
+      order={list.order}
+      file={`${path}.csv`}
+    />
   )
-  return { title: words.all, body }
+  return {
+    title: words.all,
+    main: isNow && { label: words.create, to: `${path}/novo` },
+    more: isNow ? (list.more ?? []) : [],
+    body,
+  }
 }
 
 async function showRecord<R extends { id: number }>(pages: RecordPages<R>, visit: Visit): Promise<Page | null> {
@@ -111,11 +130,7 @@ async function showRecord<R extends { id: number }>(pages: RecordPages<R>, visit
   const canChange = !visit.readModel.moment && (pages.isOpen?.(record) ?? true)
   const body = (
     <>
-      <Actions>
-        {!visit.readModel.moment && pages.actions?.(record, visit)}
-        {canChange && pages.update && <ButtonLink to={`${here}/editar`}>{pages.update.label}</ButtonLink>}
-        {canChange && pages.remove && <ButtonLink to={`${here}/excluir`}>{pages.remove.label}</ButtonLink>}
-      </Actions>
+      <Actions>{!visit.readModel.moment && pages.actions?.(record, visit)}</Actions>
       <Card title="Dados">
         <Facts facts={pages.facts(record, visit)} />
       </Card>
@@ -124,7 +139,14 @@ async function showRecord<R extends { id: number }>(pages: RecordPages<R>, visit
       <AsOfForm visit={visit} />
     </>
   )
-  return { title: pages.nameOf(record), body }
+  const { update, remove } = pages
+  return {
+    title: pages.nameOf(record),
+    parent: { label: pages.words.all, to: path },
+    more: [canChange && !!update && { label: update.label, to: `${here}/editar` }],
+    dangers: [canChange && !!remove && { label: remove.label, to: `${here}/excluir` }],
+    body,
+  }
 }
 
 const createPages = <R extends { id: number }>({

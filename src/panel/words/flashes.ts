@@ -5,6 +5,7 @@ export const FLASHES = {
   'sem-alteracao': 'Nada foi alterado.',
   excluido: 'Cadastro excluído.',
   'item-desativado': 'Item desativado.',
+  'item-reativado': 'Item reativado.',
   estoque: 'Estoque alterado.',
   liquidada: 'Conta liquidada.',
   cancelada: 'Venda cancelada.',

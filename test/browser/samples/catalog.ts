@@ -33,6 +33,7 @@ export const itemPath = async (panel: TestPanel): Promise<string> => `${HOME}/${
 const categoryPath = async (panel: TestPanel): Promise<string> => `${HOME}/categorias/${await categoryOf(panel)}`
 
 export const catalogSamples: Samples = {
+  '/busca': async (panel) => `/busca?q=${(await itemOf(panel)) && 'caf'}`,
   [HOME]: catalogPath,
   [`${HOME}/novo`]: async () => `${HOME}/novo`,
   [`${HOME}/:id`]: itemPath,

@@ -50,11 +50,15 @@ export const categoryPages = recordPages<CategoryObject>({
       { head: 'Nome', cell: ({ id, name }) => <a href={link(`${PATH}/${id}`)}>{name}</a> },
       { head: 'Código externo', cell: ({ external_id }) => external_id },
     ],
-    page: ({ readModel }, asked) =>
+    page: ({ readModel }, asked, { limit }) =>
       searched(Search, asked, (search) =>
-        listCategoriesByName(readModel.pool, readModel.companyId, { ...search, limit: 50 }),
+        listCategoriesByName(readModel.pool, readModel.companyId, { ...search, limit }),
       ),
-    actions: () => <ButtonLink to="/catalogo">Catálogo</ButtonLink>,
+    file: () => [
+      ['Nome', ({ name }) => name],
+      ['Código externo', ({ external_id }) => external_id],
+    ],
+    more: [{ label: 'Catálogo', to: '/catalogo' }],
   },
   get: ({ readModel }, id) => getCategory(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => name,

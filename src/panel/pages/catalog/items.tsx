@@ -1,18 +1,21 @@
 import { z } from 'zod'
 import { ItemChanges } from '#commands/catalog/item-input.ts'
-import { CreateItemInput, createItem, deactivateItem, updateItem } from '#commands/catalog/items.ts'
+import { CreateItemInput, createItem, deactivateItem, reactivateItem, updateItem } from '#commands/catalog/items.ts'
 import { text } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 import { QueryId } from '#http/query-values.ts'
-import { getItem, searchItems } from '#queries/catalog/items.ts'
-import { dateTime, money } from '../../format.ts'
+import { countItems, getAnyItem, getItem, ITEM_ORDERS, searchItems } from '#queries/catalog/items.ts'
+import type { Order } from '#queries/list-statement.ts'
+import { dateTime, dateTimeSeconds, decimal, money } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { amount, choice, line, namedOptions, quantity, recordChoice, yesOrNo } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { Visit } from '../../route.ts'
-import { searched } from '../../ui/list.tsx'
-import { ButtonLink } from '../../ui/parts.tsx'
-import { recordPages } from '../../ui/record-pages.tsx'
+import { ButtonForm } from '../../ui/form.tsx'
+import { buttonRoute, runAndRedirect } from '../../ui/form-pages.tsx'
+import { type Column, type QuickFilter, searched } from '../../ui/list.tsx'
+import { amountCell } from '../../ui/list-file.ts'
+import { recordOf, recordPages } from '../../ui/record-pages.tsx'
 import { categoryOptions } from './categories.tsx'
 import { type Item, Stock, StockCard } from './stock.tsx'
 
@@ -30,6 +33,7 @@ const filters = async (visit: Visit): Promise<Fields> => ({
   category_id: { label: 'Categoria', kind: recordChoice(await categoryOptions(visit), 'Todas'), columns: 4 },
   type: { label: 'Tipo', kind: choice(types, 'Todos'), columns: 4 },
   out_of_stock: { label: 'Sem estoque', kind: yesOrNo, columns: 4 },
+  state: { label: 'Situação', kind: choice([{ value: 'inactive', label: 'Desativados' }], 'Ativos'), columns: 4 },
 })
 
 const Search = z.object({
@@ -40,6 +44,7 @@ const Search = z.object({
     .literal('true')
     .transform(() => true as const)
     .optional(),
+  state: z.literal('inactive').optional(),
   cursor: z.string().optional(),
 })
 
@@ -66,6 +71,34 @@ const fields = async (visit: Visit, item?: Item): Promise<Fields> => ({
   }),
 })
 
+const ORDERS: Readonly<Record<string, Order>> = ITEM_ORDERS
+
+/** Deactivated items have no page: they are brought back where they are listed. */
+const columnsFor = (visit: Visit): Column<Item>[] => {
+  const isInactive = visit.query.state === 'inactive'
+  const name = ({ id, name }: Item) => (isInactive ? name : <a href={link(`${PATH}/${id}`)}>{name}</a>)
+  const again: Column<Item> = {
+    head: 'Voltar a vender',
+    cell: ({ id }) => <ButtonForm visit={visit} to={`${PATH}/${id}/reativar`} label="Reativar" />,
+  }
+  return [
+    { head: 'Nome', cell: name, order: 'nome' },
+    { head: 'Categoria', cell: ({ category_name }) => category_name, isExtra: true },
+    { head: 'Preço', cell: ({ price }) => money(price), isNumber: true },
+    { head: 'Estoque', cell: (item) => <Stock item={item} />, isNumber: true },
+    ...(isInactive && !visit.readModel.moment ? [again] : []),
+  ]
+}
+
+/** Brings a deactivated item back (PANEL-146). */
+export const itemReactivation = buttonRoute<Item>({
+  path: `${PATH}/:id/reativar`,
+  section: 'catalog',
+  subject: (visit) => recordOf<Item>(visit, ({ readModel }, id) => getAnyItem(readModel.pool, readModel.companyId, id)),
+  act: (submission, { id }) =>
+    runAndRedirect(submission, reactivateItem, { id }, { to: `${PATH}/${id}`, flash: 'item-reativado' }),
+})
+
 export const catalogPages = recordPages<Item>({
   path: PATH,
   section: 'catalog',
@@ -73,15 +106,38 @@ export const catalogPages = recordPages<Item>({
   words: { all: 'Catálogo', create: 'Novo produto ou serviço', none: 'Nenhum item encontrado.' },
   list: {
     filters,
-    columns: [
-      { head: 'Nome', cell: ({ id, name }) => <a href={link(`${PATH}/${id}`)}>{name}</a> },
-      { head: 'Categoria', cell: ({ category_name }) => category_name, isExtra: true },
-      { head: 'Preço', cell: ({ price }) => money(price), isNumber: true },
-      { head: 'Estoque', cell: (item) => <Stock item={item} />, isNumber: true },
+    columns: columnsFor,
+    order: 'nome',
+    page: ({ readModel }, asked, { limit, order = '' }) =>
+      searched(Search, asked, (search) =>
+        searchItems(readModel.pool, readModel.companyId, { ...search, limit, order: ORDERS[order] }),
+      ),
+    summary: async ({ readModel }, asked) => {
+      const { cursor: _, ...search } = Search.parse(asked)
+      const count = await countItems(readModel.pool, readModel.companyId, search)
+      return <p class="sums">{count === 1 ? '1 item' : `${decimal(String(count))} itens`}</p>
+    },
+    quick: (): readonly QuickFilter[] => [
+      { label: 'Sem estoque', filters: { out_of_stock: 'on' } },
+      { label: 'Desativados', filters: { state: 'inactive' } },
     ],
-    page: ({ readModel }, asked) =>
-      searched(Search, asked, (search) => searchItems(readModel.pool, readModel.companyId, { ...search, limit: 50 })),
-    actions: () => <ButtonLink to={`${PATH}/categorias`}>Categorias</ButtonLink>,
+    file: ({ readModel }) => [
+      ['Nome', ({ name }) => name],
+      ['Tipo', ({ type }) => ITEM_TYPE_NAMES[type]],
+      ['Categoria', ({ category_name }) => category_name],
+      ['Preço', ({ price }) => amountCell(price)],
+      ['Custo', ({ cost }) => amountCell(cost)],
+      ['Estoque', ({ stock }) => amountCell(stock)],
+      ['Unidade', ({ unit }) => unit],
+      ['Código de barras', ({ barcode }) => barcode],
+      ['SKU', ({ sku }) => sku],
+      ['Código externo', ({ external_id }) => external_id],
+      ['GTIN', ({ gtin }) => gtin],
+      ['NCM', ({ ncm }) => ncm],
+      ['CEST', ({ cest }) => cest],
+      ['Cadastro', ({ created_at }) => dateTimeSeconds(created_at, readModel.timezone)],
+    ],
+    more: [{ label: 'Categorias', to: `${PATH}/categorias` }],
   },
   get: ({ readModel }, id) => getItem(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => name,
@@ -108,7 +164,7 @@ export const catalogPages = recordPages<Item>({
   remove: {
     label: 'Desativar',
     question:
-      'O item deixa de aparecer nas listas e não pode mais ser vendido; o código de barras fica livre. Vendas já feitas ficam como estão.',
+      'O item deixa de aparecer nas listas e não pode mais ser vendido; o código de barras fica livre. Vendas já feitas ficam como estão. Em Catálogo › Desativados ele pode ser reativado.',
     flash: 'item-desativado',
     command: deactivateItem,
   },

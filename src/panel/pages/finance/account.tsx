@@ -54,7 +54,7 @@ export const ACCOUNT_ORIGIN_NAMES: Readonly<Record<(typeof ACCOUNT_ORIGINS)[numb
 }
 
 /** Overdue is no stored status: it comes with the day. */
-const stateOf = ({ status, is_overdue }: Account): State => {
+export const stateOf = ({ status, is_overdue }: Account): State => {
   if (status === 'settled') return ['good', 'Liquidada']
   return is_overdue ? ['bad', 'Vencida'] : ['plain', 'Pendente']
 }

@@ -15,10 +15,9 @@ import {
   settleReceivable,
   updateReceivable,
 } from '#commands/finance/receivables.ts'
-import { CalendarDate } from '#domain/instant.ts'
+import { addDays, CalendarDate } from '#domain/instant.ts'
 import { PAYMENT_METHOD_NAMES } from '#domain/payment-method.ts'
 import { text } from '#domain/text.ts'
-import { isRefusal } from '#ledger/command.ts'
 import type { CustomerOfReceivable, SupplierOfPayable } from '#projections/finance.ts'
 import {
   type AccountListing,
@@ -29,15 +28,24 @@ import {
   sumAccounts,
 } from '#queries/finance/accounts.ts'
 import { customerListing, supplierListing } from '#queries/people.ts'
-import { dateTime, day, money, personName } from '../../format.ts'
+import { dateTime, dateTimeSeconds, day, money, personName } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { amount, choice, date, line, namedOptions } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { PanelRoute, Visit } from '../../route.ts'
-import { type Column, searched } from '../../ui/list.tsx'
+import { type Column, type QuickFilter, searched, type Wanted } from '../../ui/list.tsx'
+import { amountCell, type FileColumn } from '../../ui/list-file.ts'
 import { ButtonLink } from '../../ui/parts.tsx'
 import { type RecordPages, recordPages } from '../../ui/record-pages.tsx'
-import { ACCOUNT_ORIGIN_NAMES, type Account, AccountBadge, type AccountPages, partyField, Sums } from './account.tsx'
+import {
+  ACCOUNT_ORIGIN_NAMES,
+  type Account,
+  AccountBadge,
+  type AccountPages,
+  partyField,
+  Sums,
+  stateOf,
+} from './account.tsx'
 import { settlementPages } from './settlement.tsx'
 
 /** Without a choice, pending ones are listed. */
@@ -70,15 +78,44 @@ const columnsOf = <P,>({ path, party }: AccountPages<P>): Column<Account<P>>[] =
   { head: 'Situação', cell: (account) => <AccountBadge account={account} /> },
 ]
 
-async function pageOf(listing: AccountListing, { readModel }: Visit, asked: Readonly<Record<string, string>>) {
-  const { pool, companyId, today } = readModel
-  return searched(Search, asked, async ({ cursor, ...search }) => {
-    const page = await searchAccounts(pool, listing, companyId, { ...search, cursor, limit: 50 }, today)
-    if (isRefusal(page)) return page
-    const sums = await sumAccounts(pool, listing, companyId, search, today)
-    return { ...page, summary: <Sums sums={sums} /> }
+type Asked = Readonly<Record<string, string>>
+
+const pageOf = (listing: AccountListing, { readModel }: Visit, asked: Asked, { limit }: Wanted) =>
+  searched(Search, asked, (search) => {
+    const { pool, companyId, today } = readModel
+    return searchAccounts(pool, listing, companyId, { ...search, limit }, today)
   })
+
+async function summaryOf(listing: AccountListing, { readModel }: Visit, asked: Asked) {
+  const { pool, companyId, today } = readModel
+  const { cursor: _, ...search } = Search.parse(asked)
+  return <Sums sums={await sumAccounts(pool, listing, companyId, search, today)} />
 }
+
+/** Views that are asked for most. */
+const quickOf = (today: string): QuickFilter[] => [
+  { label: 'Vencidas', filters: { view: 'overdue' } },
+  { label: 'Vencem em 7 dias', filters: { due_from: today, due_to: addDays(today, 6) } },
+  { label: 'Liquidadas', filters: { view: 'settled' } },
+  { label: 'Todas', filters: { view: 'all' } },
+]
+
+const fileOf =
+  <P,>({ party }: AccountPages<P>) =>
+  ({ readModel: { timezone } }: Visit): FileColumn<Account<P>>[] => [
+    ['Número', ({ id }) => id],
+    ['Descrição', ({ description }) => description],
+    [party.label, (account) => partyName(party.of(account))],
+    ['Vencimento', ({ due_date }) => day(due_date)],
+    ['Valor', ({ amount }) => amountCell(amount)],
+    ['Situação', (account) => stateOf(account)[1]],
+    ['Liquidada em', ({ paid_at }) => paid_at && dateTimeSeconds(paid_at, timezone)],
+    ['Data contábil', ({ settled_on }) => settled_on && day(settled_on)],
+    ['Forma de pagamento', ({ payment_method }) => payment_method && PAYMENT_METHOD_NAMES[payment_method]],
+    ['Origem', ({ origin }) => ACCOUNT_ORIGIN_NAMES[origin]],
+    ['Venda', ({ sale_id }) => sale_id],
+    ['Código externo', ({ external_id }) => external_id],
+  ]
 
 const fieldsOf = async <P,>({ party }: AccountPages<P>, visit: Visit, account?: Account<P>): Promise<Fields> => ({
   description: { label: 'Descrição', kind: line, isRequired: true, columns: 6 },
@@ -128,7 +165,10 @@ function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
     list: {
       filters: filtersOf(side.party.label),
       columns: columnsOf(side),
-      page: (visit, asked) => pageOf(listing, visit, asked),
+      page: (visit, asked, wanted) => pageOf(listing, visit, asked, wanted),
+      summary: (visit, asked) => summaryOf(listing, visit, asked),
+      quick: ({ readModel }) => quickOf(readModel.today),
+      file: fileOf(side),
     },
     get: ({ readModel }, id) => getAccount(readModel.pool, listing, readModel.companyId, id, readModel.today),
     nameOf: ({ description }) => description,

@@ -1,17 +1,28 @@
 import { z } from 'zod'
-import { CalendarDate } from '#domain/instant.ts'
+import { addDays, CalendarDate } from '#domain/instant.ts'
+import { fromCents, toCents } from '#domain/money.ts'
 import { ExternalId } from '#domain/text.ts'
 import { QueryId } from '#http/query-values.ts'
+import { isRefusal } from '#ledger/command.ts'
 import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
-import { listLatestSales } from '#queries/sales/sales.ts'
-import { dateTime, money, personName } from '../../format.ts'
+import { type Order, reversed } from '#queries/list-statement.ts'
+import { listPaymentTypes } from '#queries/payment-types.ts'
+import { BY_ID, NEWEST_FIRST } from '#queries/records.ts'
+import { LAST_SOLD_FIRST, listLatestSales, MOST_LOOKED, type SaleSums, sumLatestSales } from '#queries/sales/sales.ts'
+import { dateTime, dateTimeSeconds, decimal, money, personName } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { choice, date, integer, line, namedOptions, optionsOf } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { Page, PanelRoute, Visit } from '../../route.ts'
-import { type Column, List, listed, searched } from '../../ui/list.tsx'
+import { type Column, List, listed, type QuickFilter, recordsIn, searched, type Wanted } from '../../ui/list.tsx'
+import { amountCell, listFile } from '../../ui/list-file.ts'
 import { type State, StateBadge } from '../../ui/parts.tsx'
 import { CHANNELS } from '../../words/events.ts'
+
+interface PaymentType {
+  readonly id: number
+  readonly name: string
+}
 
 export const SALE_STATES: Readonly<Record<SaleObject['status'], State>> = {
   completed: ['good', 'Concluída'],
@@ -25,15 +36,38 @@ const statuses = optionsOf(STATUSES, (status) => SALE_STATES[status][1])
 
 const FISCAL: Readonly<Record<(typeof FISCAL_STATES)[number], string>> = { missing: 'Falta', present: 'Em vigor' }
 
-const FILTERS: Fields = {
-  id: { label: 'Número', kind: integer, columns: 3 },
-  external_id: { label: 'Código externo', kind: line, columns: 3 },
-  customer: { label: 'Cliente', kind: line, columns: 6 },
-  status: { label: 'Situação', kind: choice(statuses, 'Todas'), columns: 3 },
-  origin: { label: 'Origem', kind: choice(namedOptions(CHANNELS), 'Todas'), columns: 3 },
-  fiscal: { label: 'Documento fiscal', kind: choice(namedOptions(FISCAL), 'Tanto faz'), columns: 3 },
+const filtersOf = (types: readonly PaymentType[]): Fields => ({
+  customer: { label: 'Cliente', kind: line, columns: 12 },
   sold_from: { label: 'De', kind: date, columns: 3 },
   sold_to: { label: 'Até', kind: date, columns: 3 },
+  payment_type_id: {
+    label: 'Forma de pagamento',
+    kind: choice(
+      types.map(({ id, name }) => ({ value: String(id), label: name })),
+      'Todas',
+    ),
+    columns: 3,
+  },
+  status: { label: 'Situação', kind: choice(statuses, 'Todas'), columns: 3 },
+  id: { label: 'Número', kind: integer, columns: 3 },
+  external_id: { label: 'Código externo', kind: line, columns: 3 },
+  origin: { label: 'Origem', kind: choice(namedOptions(CHANNELS), 'Todas'), columns: 3 },
+  fiscal: { label: 'Documento fiscal', kind: choice(namedOptions(FISCAL), 'Tanto faz'), columns: 3 },
+})
+
+const filters = async ({ readModel }: Visit): Promise<Fields> =>
+  filtersOf(recordsIn<PaymentType>(await listPaymentTypes(readModel.pool, readModel.companyId)))
+
+/** The periods that are asked for most. */
+const periodsOf = (today: string): QuickFilter[] => {
+  const from = (label: string, sold_from: string, sold_to = today) => ({ label, filters: { sold_from, sold_to } })
+  return [
+    from('Hoje', today),
+    from('Ontem', addDays(today, -1), addDays(today, -1)),
+    from('7 dias', addDays(today, -6)),
+    from('30 dias', addDays(today, -29)),
+    { label: 'Canceladas', filters: { status: 'cancelled' } },
+  ]
 }
 
 const Search = z.object({
@@ -43,36 +77,110 @@ const Search = z.object({
   status: z.enum(STATUSES).optional(),
   origin: z.enum(['api', 'pdv', 'system']).optional(),
   fiscal: z.enum(FISCAL_STATES).optional(),
+  payment_type_id: QueryId.optional(),
   sold_from: CalendarDate.optional(),
   sold_to: CalendarDate.optional(),
   cursor: z.string().max(2_000).optional(),
 })
 
+const USUAL_ORDER = '-quando'
+/** The ways to sort that have an index. */
+const ORDERS: Readonly<Record<string, Order>> = {
+  quando: reversed(LAST_SOLD_FIRST),
+  [USUAL_ORDER]: LAST_SOLD_FIRST,
+  numero: BY_ID,
+  '-numero': NEWEST_FIRST,
+}
+
+const paidWith = ({ payments }: SaleObject): string => [...new Set(payments.map(({ name }) => name))].join(', ')
+
 const columnsFor = (timezone: string): Column<SaleObject>[] => [
-  { head: 'Nº', cell: ({ id }) => <a href={link(`/vendas/${id}`)}>{id}</a> },
-  { head: 'Quando', cell: ({ sold_at }) => dateTime(sold_at, timezone) },
+  { head: 'Nº', cell: ({ id }) => <a href={link(`/vendas/${id}`)}>{id}</a>, order: 'numero' },
+  { head: 'Quando', cell: ({ sold_at }) => dateTime(sold_at, timezone), order: 'quando' },
   { head: 'Cliente', cell: ({ customer }) => customer && personName(customer.name), isExtra: true },
+  { head: 'Pagamento', cell: paidWith },
   { head: 'Situação', cell: ({ status }) => <SaleBadge status={status} /> },
   { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
   { head: 'Origem', cell: ({ origin }) => CHANNELS[origin], isExtra: true },
 ]
 
+type Asked = Readonly<Record<string, string>>
+
+const page = ({ readModel }: Visit, asked: Asked, { limit, order = '', isWhole }: Wanted) =>
+  searched(Search, asked, (search) => {
+    const { pool, companyId, timezone } = readModel
+    return listLatestSales(pool, companyId, { ...search, timezone, limit, order: ORDERS[order], isWhole })
+  })
+
+async function sumsOf({ readModel }: Visit, asked: Asked): Promise<SaleSums> {
+  const { pool, companyId, timezone } = readModel
+  const { cursor: _, ...search } = Search.parse(asked)
+  return sumLatestSales(pool, companyId, { ...search, timezone })
+}
+
+const counted = (count: number, one: string, many: string): string =>
+  count === 1 ? `1 ${one}` : `${decimal(String(count))} ${many}`
+
+/** How many sales are found, and what they add up to; cancelled ones apart. */
+const Sums = ({ sums: { completed, cancelled, looked } }: { readonly sums: SaleSums }) => (
+  <p class="sums">
+    {looked > MOST_LOOKED && `Nas últimas ${decimal(String(MOST_LOOKED))} vendas: `}
+    {counted(completed.count, 'venda', 'vendas')}, <strong>{money(completed.amount)}</strong>
+    {cancelled.count > 0 && `; ${counted(cancelled.count, 'cancelada', 'canceladas')}, ${money(cancelled.amount)}`}
+  </p>
+)
+
 async function show(visit: Visit): Promise<Page> {
-  const { companyId, pool, timezone } = visit.readModel
-  const list = await listed<SaleObject>(visit, FILTERS, (asked) =>
-    searched(Search, asked, (search) => listLatestSales(pool, companyId, { ...search, timezone, limit: 50 })),
-  )
+  const { timezone, today } = visit.readModel
+  const fields = await filters(visit)
+  const list = await listed<SaleObject>(visit, fields, async (asked, wanted) => {
+    const found = await page(visit, asked, wanted)
+    return isRefusal(found) ? found : { ...found, summary: <Sums sums={await sumsOf(visit, asked)} /> }
+  })
   const body = (
     <List
       visit={visit}
-      filters={FILTERS}
+      filters={fields}
       list={list}
       caption="Vendas"
       columns={columnsFor(timezone)}
       empty="Nenhuma venda encontrada."
+      quick={periodsOf(today)}
+      order={USUAL_ORDER}
+      file="/vendas.csv"
     />
   )
   return { title: 'Vendas', body }
 }
 
-export const salesPage: PanelRoute = { path: '/vendas', section: 'sales', asOf: true, show }
+const file = listFile<SaleObject>({
+  path: '/vendas',
+  section: 'sales',
+  asOf: true,
+  filters,
+  page,
+  columns: ({ readModel: { timezone } }) => [
+    ['Número', ({ id }) => id],
+    ['Código externo', ({ external_id }) => external_id],
+    ['Quando', ({ sold_at }) => dateTimeSeconds(sold_at, timezone)],
+    ['Situação', ({ status }) => SALE_STATES[status][1]],
+    ['Cliente', ({ customer }) => customer && personName(customer.name)],
+    ['Itens', ({ items }) => items.length],
+    ['Formas de pagamento', paidWith],
+    ['Subtotal', ({ subtotal }) => amountCell(subtotal)],
+    ['Desconto', ({ discount }) => amountCell(discount)],
+    ['Entrega', ({ delivery_fee }) => amountCell(delivery_fee)],
+    ['Total', ({ total }) => amountCell(total)],
+    ['Taxas', ({ payments }) => amountCell(sumOf(payments.map(({ surcharge }) => surcharge)))],
+    ['Troco', ({ change }) => amountCell(change)],
+    ['Origem', ({ origin }) => CHANNELS[origin]],
+    ['Cancelada em', ({ cancelled_at }) => cancelled_at && dateTimeSeconds(cancelled_at, timezone)],
+    ['Motivo do cancelamento', ({ cancel_reason }) => cancel_reason],
+    ['Chave do documento fiscal', ({ fiscal_document }) => fiscal_document?.access_key],
+  ],
+})
+
+const sumOf = (amounts: readonly string[]): string =>
+  fromCents(amounts.reduce((sum, amount) => sum + toCents(amount), 0))
+
+export const salesPages: readonly PanelRoute[] = [{ path: '/vendas', section: 'sales', asOf: true, show }, file]

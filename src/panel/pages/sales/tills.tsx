@@ -1,15 +1,16 @@
 import { listRefusedSales, listUploads, type RefusedSale, type UploadedSale } from '#queries/sales/offline-sales.ts'
-import { dateTime, money } from '../../format.ts'
+import { dateTime, dateTimeSeconds, money } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { choice } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { Page, PanelRoute, Visit } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
-import { type Column, List, listed, Table } from '../../ui/list.tsx'
+import { type Column, List, listed, Table, type Wanted } from '../../ui/list.tsx'
+import { amountCell, listFile } from '../../ui/list-file.ts'
 import { Actions, ButtonLink, Card } from '../../ui/parts.tsx'
 import { refusedColumns } from './refused-sales.tsx'
 import { Warnings } from './sale.tsx'
-import { SaleBadge } from './sales.tsx'
+import { SALE_STATES, SaleBadge } from './sales.tsx'
 
 /** Refused sales that are shown before the uploads. */
 const FIRST_REFUSED = 5
@@ -22,9 +23,7 @@ async function show(visit: Visit): Promise<Page> {
   const { readModel } = visit
   const { pool, companyId, timezone } = readModel
   const refused = await listRefusedSales(pool, companyId, { limit: FIRST_REFUSED })
-  const list = await listed<UploadedSale>(visit, FILTERS, ({ warned, ...paging }) =>
-    listUploads(pool, companyId, { ...paging, warned: warned !== undefined, limit: 50 }),
-  )
+  const list = await listed<UploadedSale>(visit, FILTERS, (asked, wanted) => pageOf(visit, asked, wanted))
   const names = await namesOfActors(readModel, list.rows)
   const body = (
     <>
@@ -37,6 +36,8 @@ async function show(visit: Visit): Promise<Page> {
         caption="Vendas enviadas pelos caixas"
         columns={uploadColumns(timezone, names)}
         empty="Nenhuma venda enviada."
+        quick={[{ label: 'Só com avisos', filters: { warned: 'sim' } }]}
+        file="/caixas.csv"
       />
     </>
   )
@@ -84,4 +85,33 @@ const uploadColumns = (timezone: string, names: (actor: string | null) => string
   { head: 'Avisos', cell: (upload) => <Warnings sale={upload.sale} upload={upload} timezone={timezone} /> },
 ]
 
-export const tillsPage: PanelRoute = { path: '/caixas', section: 'tills', show }
+const pageOf = ({ readModel }: Visit, asked: Readonly<Record<string, string>>, { limit }: Wanted) => {
+  const { warned, ...paging } = asked
+  return listUploads(readModel.pool, readModel.companyId, { ...paging, warned: warned !== undefined, limit })
+}
+
+/** An upload, with the name of who sent it. */
+type Sent = UploadedSale & { readonly sender: string }
+
+const file = listFile<Sent>({
+  path: '/caixas',
+  section: 'tills',
+  filters: FILTERS,
+  page: pageOf,
+  async complete({ readModel }, uploads) {
+    const names = await namesOfActors(readModel, uploads)
+    return uploads.map((upload) => ({ ...upload, sender: names(upload.actor) }))
+  },
+  columns: ({ readModel: { timezone } }) => [
+    ['Venda', ({ sale }) => sale.id],
+    ['No caixa', ({ offline_id }) => offline_id],
+    ['Vendida em', ({ sale }) => dateTimeSeconds(sale.sold_at, timezone)],
+    ['Recebida em', ({ recorded_at }) => dateTimeSeconds(recorded_at, timezone)],
+    ['Enviada por', ({ sender }) => sender],
+    ['Situação', ({ sale }) => SALE_STATES[sale.status][1]],
+    ['Total', ({ sale }) => amountCell(sale.total)],
+    ['Avisos', ({ warnings }) => warnings.length],
+  ],
+})
+
+export const tillsPages: readonly PanelRoute[] = [{ path: '/caixas', section: 'tills', show }, file]

@@ -34,8 +34,6 @@ const STATES: Readonly<Record<DeliveryObject['status'], State>> = {
   cancelled: ['plain', 'Cancelada'],
 }
 
-const DELIVERIES_OF_A_PAGE = 30
-
 const EVENTS = [...WEBHOOK_EVENTS, 'webhook.test'] as const
 
 const FILTERS: Fields = {
@@ -79,10 +77,8 @@ const DeliveryBadge = ({ status }: Pick<DeliveryObject, 'status'>) => <StateBadg
 /** What was sent to an endpoint, the newest first. */
 export async function DeliveryList({ visit, webhook }: { readonly visit: Visit; readonly webhook: ShownWebhook }) {
   const { pool, companyId, timezone } = visit.readModel
-  const deliveries = await listed<DeliveryObject>(visit, FILTERS, (asked) =>
-    searched(Search, asked, (search) =>
-      listDeliveries(pool, companyId, webhook.id, { ...search, limit: DELIVERIES_OF_A_PAGE }),
-    ),
+  const deliveries = await listed<DeliveryObject>(visit, FILTERS, (asked, { limit }) =>
+    searched(Search, asked, (search) => listDeliveries(pool, companyId, webhook.id, { ...search, limit })),
   )
   const { record } = await getReplay(pool, companyId, webhook.id)
   return (

@@ -1,10 +1,16 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { resolve } from 'node:path'
 import { expect } from 'chai'
-import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
-import { useDatabase } from '../support/database.ts'
-import { openWorkplace, type Workplace } from '../support/guide.ts'
-import { snippetsOf } from '../support/snippets.ts'
+import { freePort } from '../../../src/postgres/postmaster.ts'
+import { startApi, type TestApi, type TestCompany } from '../../../test/support/api.ts'
+import { useDatabase } from '../../../test/support/database.ts'
+import { openWorkplace, type Workplace } from '../../../test/support/guide.ts'
+import { TEST_SETTINGS } from '../../../test/support/program.ts'
+import { snippetsOf } from '../../../test/support/snippets.ts'
+import { until } from '../../../test/support/wait.ts'
 
 const snippets = snippetsOf('docs/integrators.md')
+const BEGINNING = 'Ten minutes'
 const scripts = snippets.filter(({ language }) => language === 'bash')
 const programs = snippets.filter(({ language }) => language === 'ts')
 
@@ -13,6 +19,7 @@ describe('the guide for integrators', () => {
   let api: TestApi
   let company: TestCompany
   let workplace: Workplace
+  let env: Record<string, string>
   let deleteAfterFirstSync: () => Promise<unknown>
 
   before(async () => {
@@ -22,7 +29,15 @@ describe('the guide for integrators', () => {
     await company.paymentType('cash')
     const items = Array.from({ length: 250 }, (_, n) => ({ external_id: `old-${n}`, name: `Cliente ${n}` }))
     expect((await company.post('/customers/batch', { items })).status).to.equal(200)
-    workplace = await openWorkplace({ BASE: api.url, KEY: company.key })
+    env = {
+      BASE: api.url,
+      KEY: company.key,
+      TILLBOOK: resolve('.'),
+      SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
+      PORT: String(await freePort(null)),
+      ...npmSettings(),
+    }
+    workplace = await openWorkplace(env)
   })
   after(async () => {
     await api.close()
@@ -30,9 +45,60 @@ describe('the guide for integrators', () => {
   })
 
   it('has snippets in both languages for every task', () => {
-    const syncing = ['First sync', 'Incremental sync', 'Deletions', 'Batches']
-    const tasks = [...syncing, 'Idempotency and retries', 'Accounts', 'Errors']
-    for (const list of [scripts, programs]) expect(list.map(({ heading }) => heading)).to.include.members(tasks)
+    const syncing = ['First sync', 'Incremental sync', 'Deletions']
+    const tasks = [BEGINNING, 'Batches', 'Idempotency and retries', 'Accounts', 'Errors']
+    expect(scripts.map(({ heading }) => heading)).to.include.members([...syncing, ...tasks])
+    expect(programs.map(({ heading }) => heading)).to.include.members(['The three in one', ...tasks])
+  })
+
+  describe('begins with ten minutes', () => {
+    const steps = scripts.filter(({ heading }) => heading === BEGINNING).map(({ text }) => text)
+    const [whoAmI = '', install = '', sell = '', receive = '', listen = '', sellAgain = ''] = steps
+    const terminals: ChildProcess[] = []
+    after(() => {
+      for (const { pid = 0 } of terminals) process.kill(-pid)
+    })
+
+    /** A step that goes on, in a terminal of its own: what it shows. */
+    function terminal(script: string): () => string {
+      const child = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', script], {
+        cwd: workplace.directory,
+        env: { PATH: process.env.PATH, ...TEST_SETTINGS, ...env },
+        detached: true,
+      })
+      terminals.push(child)
+      let output = ''
+      for (const stream of [child.stdout, child.stderr])
+        stream.setEncoding('utf8').on('data', (text) => {
+          output += text
+        })
+      return () => output
+    }
+
+    it('which are so many steps, each run here', () => {
+      expect(steps).to.have.length(6)
+    })
+
+    it('to know whose key it is and to have the client [KIT-4]', async () => {
+      const { stdout } = await workplace.bash(whoAmI)
+      expect(stdout).to.match(/"company": "Loja \d+"[\s\S]*"catalog:read"/)
+      await workplace.write(programs)
+      await workplace.bash(install)
+    })
+
+    it('to sell, and to hear of it on this machine [KIT-4]', async () => {
+      const received = terminal(receive)
+      await until(() => received().includes('ready'), { what: 'the receiver' })
+      const listener = terminal(listen)
+      await until(() => listener().includes('Listening to Loja'), { what: 'the listener' })
+      const [first, second] = [(await workplace.bash(sell)).stdout, (await workplace.bash(sellAgain)).stdout]
+      expect(first).to.equal('sale 1: 10.00, change 10.00\n')
+      expect(second).to.equal('sale 2: 10.00, change 10.00\n')
+      await until(() => received().includes('sale.completed 2\n'), { what: 'the webhook' })
+      await until(() => /^sale\.completed #\d+ -> 204 \(\d+ ms\)$/m.test(listener()), {
+        what: 'the line of the listener',
+      })
+    })
   })
 
   describe('with curl', () => {
@@ -42,6 +108,7 @@ describe('the guide for integrators', () => {
     })
 
     for (const [position, { heading, text }] of scripts.entries()) {
+      if (heading === BEGINNING) continue
       it(`${position + 1}. ${heading} [OPS-17]`, async () => {
         if (heading === 'Incremental sync') await deleteAfterFirstSync()
         const { stdout } = await workplace.bash(text)
@@ -51,11 +118,9 @@ describe('the guide for integrators', () => {
   })
 
   describe('with TypeScript', () => {
-    before(() => workplace.write(programs))
-
     const namesInCopy = async (): Promise<string[]> => {
-      const { customers } = await workplace.readJson<{ customers: { name: string }[] }>('copy.json')
-      return customers.map(({ name }) => name)
+      const { customers } = await workplace.readJson<{ customers: Record<string, { name: string }> }>('copy.json')
+      return Object.values(customers).map(({ name }) => name)
     }
     const namesInService = async (): Promise<string[]> => {
       const first = (await company.get('/customers?limit=200')).body
@@ -66,13 +131,13 @@ describe('the guide for integrators', () => {
     it('compiles strictly [OPS-17]', () => workplace.compile())
 
     it('copies all customers, then what was created, changed and deleted', async () => {
-      await workplace.runProgram('first-sync.ts')
+      await workplace.runProgram('sync.ts')
       expect(await namesInCopy()).to.have.members(await namesInService())
       const [gone] = (await company.get('/customers?external_id=old-7')).body.data
       await company.call('DELETE', `/customers/${gone.id}`)
       await company.call('PATCH', `/customers/${gone.id + 1}`, { name: 'Renomeado' })
       await company.post('/customers', { name: 'Nova' })
-      await workplace.runProgram('incremental-sync.ts')
+      await workplace.runProgram('sync.ts')
       const names = await namesInCopy()
       expect(names).to.have.members(await namesInService())
       expect(names).to.include.members(['Nova', 'Renomeado']).and.not.include('Cliente 7')
@@ -103,7 +168,6 @@ describe('the guide for integrators', () => {
 /** What the output of a script shows when it did what its section says. */
 const EXPECTED: Readonly<Record<string, RegExp>> = {
   'Less on the wire': /^304$/m,
-  'Who am I': /"company": "Loja \d+"[\s\S]*"catalog:read"/,
   'First sync': /^251 customers\.jsonl$/m,
   'Incremental sync': /^\d+$/m,
   Deletions: /^\{"id":\d+,"external_id":"gone","deleted_at":"[^"]+"\}$/m,
@@ -114,4 +178,17 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   Accounts: /^\{"status":"settled","payment_method":"pix"\}$/m,
   Errors: /"unknown_fields": \[\s+"nome"/,
   Quotas: /^X-RateLimit-Remaining: \d+/im,
+}
+
+/** Where packages come from, as for whoever runs the tests: those of the client and of the product are here already. */
+function npmSettings(): Record<string, string> {
+  const own = Object.entries(process.env).filter(([name]) => /^npm_config_(?!.*prefix)/i.test(name))
+  return {
+    ...(Object.fromEntries(own) as Record<string, string>),
+    HOME: process.env.HOME ?? '',
+    npm_config_prefer_offline: 'true',
+    npm_config_audit: 'false',
+    // The client was built for the tests.
+    npm_config_ignore_scripts: 'true',
+  }
 }

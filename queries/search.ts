@@ -1,0 +1,128 @@
+import type { Pool } from 'pg'
+import type { SaleObject } from '#projections/sales.ts'
+import { looking } from './looking.ts'
+import { wordsOf } from './records.ts'
+
+/** What one is told of a record that was found. */
+export interface FoundRecord {
+  readonly id: number
+  /** Its name, null where it is forgotten; of a sale when it was sold. */
+  readonly text: string | null
+  /** Price, document or total, as it is kept. */
+  readonly detail: string | null
+  /** Of a sale. */
+  readonly status?: SaleObject['status']
+}
+
+export interface SearchFound {
+  readonly sales: readonly FoundRecord[]
+  readonly items: readonly FoundRecord[]
+  readonly customers: readonly FoundRecord[]
+  readonly suppliers: readonly FoundRecord[]
+}
+
+/** Of each kind; lists show the others. */
+export const MOST_FOUND = 8
+
+/** The last sales whose amounts are looked at: there is no index of amounts, which each sale would have to write. */
+const AMOUNTS_AMONG = 50_000
+
+interface Searched {
+  /** As it was typed, trimmed. */
+  readonly text: string
+  /** The number that it is; null where it is none. */
+  readonly id: number | null
+  /** The amount that it is, in cents; null where it is none. */
+  readonly cents: number | null
+  /** The digits of a document, or a code. */
+  readonly code: string
+}
+
+/** What somebody looks for: a number is a sale's, `12,50` an amount, everything else a text. */
+export function searchedFor(typed: string): Searched {
+  const text = typed.trim()
+  const number = /^[nN]?[ºo°]?\s*(\d{1,15})$/.exec(text)?.[1]
+  const [, whole, fraction] = /^(?:R\$\s*)?(\d{1,3}(?:\.\d{3})+|\d{1,12}),(\d{2})$/.exec(text) ?? []
+  return {
+    text,
+    id: number === undefined ? null : Number(number),
+    cents: whole === undefined ? null : Number(`${whole.replaceAll('.', '')}${fraction}`),
+    code: text.replace(/[\s./-]/g, '').toUpperCase(),
+  }
+}
+
+/** SQL of ids in the order of how well they fit, each once. */
+const collected = (parts: readonly string[]): string => `(
+  select coalesce(json_agg(f.id order by f.place, f.at), '[]') from (
+    select u.id, min(u.place) as place, min(u.at) as at from (${parts.map((part) => `(${part})`).join(' union all ')}) u
+    group by u.id order by 2, 3 limit $2::bigint) f)`
+
+/** Of a short text too many names have it: the first by name of a thousand. */
+const NAMED = (table: string): string => `
+  select id, 1, row_number() over (order by sort_key collate "C") from (
+    select id, sort_key from ${table}
+    where company_id = $1 and deleted_at is null and cardinality($7::text[]) > 0 and search like all ($7::text[])
+    limit (select 1000::bigint)) named`
+
+const coded = (table: string, column: string, value: string): string =>
+  `select id, 0 as place, 0::bigint as at from ${table} where company_id = $1 and ${column} = ${value}::text and deleted_at is null`
+
+const personsOf = (table: string): string =>
+  collected([coded(table, 'external_id', '$3'), coded(table, 'document', '$6'), NAMED(table)])
+
+/** $1 company, $2 most of each, $3 text, $4 number, $5 cents, $6 code, $7 patterns of words. */
+const IDS = {
+  name: 'panel_search',
+  text: `select ${collected([
+    'select id, 0 as place, 0::bigint as at from sales where company_id = $1 and id = $4::bigint',
+    'select id, 1, 0 from sales where company_id = $1 and external_id = $3::text',
+    `select id, 2, at from (
+       select id, total_cents, row_number() over (order by sold_at desc, id desc) as at from (
+         select id, total_cents, sold_at from sales where company_id = $1 and $5::bigint is not null
+         order by sold_at desc, id desc limit (select ${AMOUNTS_AMONG}::bigint)) newest
+     ) l where total_cents = $5::bigint order by at limit $2::bigint`,
+  ])} as sales, ${collected([
+    coded('catalog_items', 'barcode', '$3'),
+    coded('catalog_items', 'external_id', '$3'),
+    NAMED('catalog_items'),
+  ])} as items, ${personsOf('customers')} as customers, ${personsOf('suppliers')} as suppliers`,
+}
+
+const TABLES = { sales: 'sales', items: 'catalog_items', customers: 'customers', suppliers: 'suppliers' } as const
+
+/** SQL of the records with the ids of a parameter, in their order. */
+const shown = (table: string, ids: string, fields: string): string => `(
+  select coalesce(json_agg(json_build_object('id', t.id, ${fields}) order by o.at), '[]')
+  from unnest(${ids}::bigint[]) with ordinality as o (id, at)
+  join ${table} t on t.company_id = $1 and t.id = o.id)`
+
+const RECORDS = {
+  name: 'panel_search_records',
+  text: `select
+    ${shown('sales', '$2', `'text', t.sold_at, 'detail', t.doc->>'total', 'status', t.status`)} as sales,
+    ${shown('catalog_items', '$3', `'text', t.doc->>'name', 'detail', t.doc->>'price'`)} as items,
+    ${shown('customers', '$4', `'text', t.doc->>'name', 'detail', t.doc->>'document'`)} as customers,
+    ${shown('suppliers', '$5', `'text', t.doc->>'name', 'detail', t.doc->>'document'`)} as suppliers`,
+}
+
+/** Looks for sales by number, external id and amount, for items and persons by name, code and document: few of each (PANEL-147). */
+export async function searchAll(pool: Pool, companyId: number, typed: string): Promise<SearchFound> {
+  const { text, id, cents, code } = searchedFor(typed)
+  const words = text.length < 2 ? [] : wordsOf(text)
+  const found = await pool.query<Record<keyof SearchFound, number[]>>(
+    looking({
+      ...IDS,
+      values: [companyId, MOST_FOUND, text, id, cents, code, words],
+      looks: Object.fromEntries(Object.values(TABLES).map((table) => [table, 'columns'] as const)),
+    }),
+  )
+  const { sales = [], items = [], customers = [], suppliers = [] } = found.rows[0] ?? {}
+  const { rows } = await pool.query<SearchFound>(
+    looking({
+      ...RECORDS,
+      values: [companyId, sales, items, customers, suppliers],
+      looks: { sales, catalog_items: items, customers, suppliers },
+    }),
+  )
+  return rows[0] as SearchFound
+}

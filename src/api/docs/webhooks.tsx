@@ -1,0 +1,163 @@
+import type { oas31 } from 'zod-openapi'
+import { frame } from './frame.tsx'
+import { Code, Line, Markdown } from './markdown.tsx'
+import { Parameters } from './operation.tsx'
+import { type Schema, Type } from './schema.tsx'
+import { TRIAL, VERIFY } from './verify-webhook.ts'
+
+/** The events of the contract, each as it is sent, and how a receiver knows that it comes from us. */
+export const webhooksPage = (contract: oas31.OpenAPIObject): string => {
+  const events = eventsOf(contract)
+  return frame({
+    title: 'Webhooks',
+    about: (
+      <>
+        <a href="/docs">{contract.info.title}</a> · <a href="/api/v1/openapi.json">OpenAPI 3.1</a>
+      </>
+    ),
+    menu: <Menu events={events} />,
+    body: (
+      <>
+        <Arrival headers={events[0]?.headers ?? []} />
+        <Verification />
+        <section id="eventos">
+          <h2>Eventos</h2>
+          <Catalogue events={events} />
+          {events.map((event) => (
+            <Event key={event.name} event={event} />
+          ))}
+        </section>
+      </>
+    ),
+  })
+}
+
+interface Told {
+  readonly name: string
+  readonly operation: oas31.OperationObject
+  readonly headers: readonly oas31.ParameterObject[]
+  readonly data: Schema
+  readonly example: unknown
+}
+
+/** In the order of the contract. */
+function eventsOf({ webhooks }: oas31.OpenAPIObject): Told[] {
+  const told = Object.entries((webhooks ?? {}) as Record<string, { post: oas31.OperationObject }>)
+  return told.map(([name, { post: operation }]) => {
+    const content = (operation.requestBody as oas31.RequestBodyObject).content['application/json']
+    return {
+      name,
+      operation,
+      headers: (operation.parameters ?? []) as oas31.ParameterObject[],
+      data: (content?.schema as Schema | undefined)?.properties?.data as Schema,
+      example: content?.example,
+    }
+  })
+}
+
+interface OfEvents {
+  readonly events: readonly Told[]
+}
+
+const Menu = ({ events }: OfEvents) => (
+  <nav aria-label="Webhooks">
+    <p>
+      <a href="#chegada">O que chega</a>
+    </p>
+    <p>
+      <a href="#verificar">Como verificar</a>
+    </p>
+    <details open>
+      <summary>Eventos</summary>
+      <ul>
+        {events.map(({ name, operation }) => (
+          <li key={name}>
+            <a href={`#${operation.operationId}`}>{name}</a>
+          </li>
+        ))}
+      </ul>
+    </details>
+  </nav>
+)
+
+const ARRIVAL = `Cada evento é um POST ao endereço registrado (\`POST /webhooks\`), com o corpo \`event\`, \`occurred_at\`, \`origin\` e \`data\`, e os cabeçalhos abaixo. Responda com 2xx em até 10 segundos, depois de guardar a entrega e antes de trabalhar com ela: qualquer outra resposta é uma falha, e a entrega é repetida até cinco vezes, com o mesmo \`X-Service-Delivery\`.
+
+Entregas podem se ultrapassar e, enquanto o endereço está fora, se perder: \`X-Service-Sequence\` mostra a lacuna, \`POST /webhooks/{id}/replay\` entrega de novo, e as listas com \`updated_since\` mostram tudo o que mudou.`
+
+const Arrival = ({ headers }: { readonly headers: readonly oas31.ParameterObject[] }) => (
+  <section id="chegada">
+    <h2>O que chega</h2>
+    <Markdown text={ARRIVAL} />
+    <Parameters heading="h3" parameters={headers} />
+  </section>
+)
+
+const RULES = `- **Antes de tudo, e sobre os bytes que chegaram.** Um corpo lido como JSON e escrito de novo é outro texto, e a assinatura não confere.
+- **Uma das duas assinaturas basta.** Durante a troca do segredo \`X-Service-Signature\` é do segredo de antes e \`X-Service-Signature-Next\` do novo: quem confere as duas conhece um ou outro, e não recusa nada.
+- **Até 300 segundos.** Recuse um \`X-Service-Timestamp\` mais distante, ou quem viu uma entrega a repetiria para sempre.
+- **Em tempo constante.** Compare com \`timingSafeEqual\` ou equivalente.
+- **O segredo é a chave inteira**, com \`whsec_\`. As bibliotecas de Standard Webhooks conferem os cabeçalhos \`webhook-*\` com o mesmo segredo.`
+
+const Verification = () => (
+  <section id="verificar">
+    <h2>Como verificar</h2>
+    <Markdown text={RULES} />
+    <h3>TypeScript</h3>
+    <p>
+      Sem pacote nenhum; <code>@tillbook/client/webhooks</code> traz o mesmo para Express, Fastify, Fetch e{' '}
+      <code>node:http</code>.
+    </p>
+    <Code text={VERIFY} />
+    <h3>curl e openssl</h3>
+    <p>
+      Uma entrega assinada, para experimentar o seu endereço: deve responder 2xx, e 401 se um byte for outro. O mesmo
+      comando <code>openssl</code> confere uma que chegou.
+    </p>
+    <Code text={TRIAL} />
+  </section>
+)
+
+const Catalogue = ({ events }: OfEvents) => (
+  <table>
+    <thead>
+      <tr>
+        <th>Evento</th>
+        <th>Quando</th>
+        <th>
+          <code>data</code>
+        </th>
+      </tr>
+    </thead>
+    <tbody>
+      {events.map(({ name, operation, data }) => (
+        <tr key={name}>
+          <td>
+            <a href={`#${operation.operationId}`}>{name}</a>
+          </td>
+          <td>
+            <Line text={`${operation.summary}. ${operation.description}`} />
+          </td>
+          <td>
+            <Type schema={data} page="/docs" />
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+)
+
+const Event = ({ event: { name, operation, headers, example } }: { readonly event: Told }) => (
+  <article id={operation.operationId}>
+    <h3>
+      <code>{name}</code>
+    </h3>
+    <Markdown text={`${operation.summary}. ${operation.description}`} />
+    <Code text={requestOf(headers, example)} />
+  </article>
+)
+
+/** A delivery as it goes over the wire, but for the JSON, which is laid out for people. */
+function requestOf(headers: readonly oas31.ParameterObject[], body: unknown): string {
+  const lines = headers.filter(({ example }) => example !== undefined).map(({ name, example }) => `${name}: ${example}`)
+  return `POST /hook HTTP/1.1\nContent-Type: application/json\n${lines.join('\n')}\n\n${JSON.stringify(body, null, 2)}`
+}

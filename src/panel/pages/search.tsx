@@ -1,0 +1,86 @@
+import { type FoundRecord, MOST_FOUND, type SearchFound, searchAll } from '#queries/search.ts'
+import { dateTime, money, personName, taxNumber } from '../format.ts'
+import { link } from '../link.ts'
+import type { Page, PanelRoute, Visit } from '../route.ts'
+import { Card, Nothing, StateBadge } from '../ui/parts.tsx'
+import { SALE_STATES } from './sales/sales.tsx'
+
+interface Kind {
+  readonly of: keyof SearchFound
+  readonly title: string
+  readonly path: string
+  /** The list of all that is found, where there may be more. */
+  readonly all?: string
+  text(record: FoundRecord, visit: Visit): string
+  detail(record: FoundRecord): string | null
+}
+
+const personKind = (of: 'customers' | 'suppliers', title: string, path: string): Kind => ({
+  of,
+  title,
+  path,
+  all: path,
+  text: ({ text }) => personName(text),
+  detail: ({ detail }) => detail && taxNumber(detail),
+})
+
+const KINDS: readonly Kind[] = [
+  {
+    of: 'sales',
+    title: 'Vendas',
+    path: '/vendas',
+    text: ({ id, text }, { readModel }) => `Venda ${id} · ${text && dateTime(text, readModel.timezone)}`,
+    detail: ({ detail }) => detail && money(detail),
+  },
+  {
+    of: 'items',
+    title: 'Produtos e serviços',
+    path: '/catalogo',
+    all: '/catalogo',
+    text: ({ text }) => text ?? '',
+    detail: ({ detail }) => detail && money(detail),
+  },
+  personKind('customers', 'Clientes', '/clientes'),
+  personKind('suppliers', 'Fornecedores', '/fornecedores'),
+]
+
+async function show(visit: Visit): Promise<Page> {
+  const { pool, companyId, moment } = visit.readModel
+  const q = (visit.query.q ?? '').trim().slice(0, 120)
+  const found = q === '' ? null : await searchAll(pool, companyId, q)
+  const shown = KINDS.filter(({ of }) => found && found[of].length > 0)
+  const body = (
+    <>
+      {found && (
+        <p role="status" class="hint">
+          {shown.length === 0 ? `Nada encontrado com “${q}”.` : `Encontrado com “${q}”:`}
+        </p>
+      )}
+      {shown.map((kind) => (
+        <Card key={kind.of} title={kind.title} aside={allOf(kind, found?.[kind.of] ?? [], q, moment?.asked)}>
+          <ul class="found">
+            {found?.[kind.of].map((record) => (
+              <li key={record.id}>
+                <a href={link(`${kind.path}/${record.id}`, { em: moment?.asked })}>{kind.text(record, visit)}</a>
+                <span class="number">{kind.detail(record)}</span>
+                {record.status === 'cancelled' && <StateBadge state={SALE_STATES.cancelled} />}
+              </li>
+            ))}
+          </ul>
+        </Card>
+      ))}
+      {shown.length === 0 && (
+        <Nothing icon="search" title="O que se encontra aqui">
+          Vendas pelo número, pelo código externo ou pelo valor (12,50); produtos pelo nome ou pelo código; clientes e
+          fornecedores pelo nome ou pelo CPF ou CNPJ.
+        </Nothing>
+      )}
+    </>
+  )
+  return { title: 'Procurar', body }
+}
+
+const allOf = ({ all }: Kind, records: readonly FoundRecord[], q: string, em: string | undefined) =>
+  all !== undefined && records.length === MOST_FOUND ? <a href={link(all, { q, em })}>Ver todos</a> : null
+
+export const searchPage: PanelRoute = { path: '/busca', section: 'search', asOf: true, show }

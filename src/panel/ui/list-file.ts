@@ -1,0 +1,55 @@
+import type { Refusal } from '#domain/refusal.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { Page } from '#queries/records.ts'
+import { type Fields, filterProblems } from '../forms/form.ts'
+import type { Cell, TableRoute, Visit } from '../route.ts'
+import { askedOf, recordsIn, type Wanted } from './list.tsx'
+
+/** A column of the file of a list. */
+export type FileColumn<R> = readonly [head: string, value: (row: R) => Cell]
+
+/** A decimal of the read model, as a file has it; null where there is none. */
+export const amountCell = (amount: string | null): Cell => (amount === null ? null : { decimal: amount })
+
+interface ListFile<R> {
+  /** Of the list: `/vendas`. */
+  readonly path: string
+  readonly section: TableRoute['section']
+  readonly asOf?: true
+  readonly filters: Fields | ((visit: Visit) => Fields | Promise<Fields>)
+  columns(visit: Visit): readonly FileColumn<R>[]
+  page(visit: Visit, filters: Readonly<Record<string, string>>, wanted: Wanted): Promise<Page | Refusal>
+  /** What the columns need of the records of a page. */
+  complete?(visit: Visit, rows: readonly R[]): Promise<readonly R[]>
+}
+
+/** Records that are read at a time. */
+const OF_A_PAGE = 500
+
+/** The file of a list: all that its filters find, in its order, also as of a moment (PANEL-143). */
+export const listFile = <R>(list: ListFile<R>): TableRoute => ({
+  section: list.section,
+  path: `${list.path}.csv`,
+  ...(list.asOf && { asOf: list.asOf }),
+  async table(visit) {
+    const filters = typeof list.filters === 'function' ? await list.filters(visit) : list.filters
+    const problems = filterProblems(filters, visit.query)
+    if (problems) return problems
+    const asked = askedOf(visit, filters)
+    const wanted = { limit: OF_A_PAGE, order: visit.query.ordem, isWhole: true }
+    const columns = list.columns(visit)
+    const first = await list.page(visit, asked, wanted)
+    if (isRefusal(first)) return first
+    async function* rows() {
+      for (let page = first as Page; ; ) {
+        const found = recordsIn<R>(page)
+        for (const row of (await list.complete?.(visit, found)) ?? found) yield columns.map(([, value]) => value(row))
+        if (page.next === null) return
+        const next = await list.page(visit, { ...asked, cursor: page.next }, wanted)
+        if (isRefusal(next)) throw new Error(`the next page of ${list.path} was refused: ${next.refused}`)
+        page = next
+      }
+    }
+    return { heads: columns.map(([head]) => head), rows: rows() }
+  },
+})

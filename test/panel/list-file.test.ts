@@ -1,0 +1,50 @@
+import { EventEmitter, once } from 'node:events'
+import { PassThrough } from 'node:stream'
+import { expect } from 'chai'
+import type { Request, Response } from 'express'
+import { cellText, sendFile } from '#panel/list-file.ts'
+import type { TableRoute, Visit } from '#panel/route.ts'
+
+/** What `sendFile` asks of an answer. */
+const answering = () => Object.assign(new PassThrough(), { setHeader: () => undefined, locals: {} })
+
+describe('the file of a list', () => {
+  it('keeps texts from being formulas, and amounts numbers [PANEL-144]', () => {
+    for (const text of ['=1+1', '+55', '-1', '@SUM(A1)', '\tx', '\rx', '＝1'])
+      expect(cellText(text)).to.equal(`'${text}`)
+    for (const text of ['Café', '1-1', ' =1', '', "d'água"]) expect(cellText(text)).to.equal(text)
+    expect(cellText({ decimal: '-1234.50' })).to.equal('-1234,50')
+    expect([cellText(-7), cellText(null), cellText(undefined)]).to.deep.equal(['-7', '', ''])
+  })
+
+  it('is read as fast as it is taken, and no further once nobody takes it [PANEL-143]', async () => {
+    const ended = new EventEmitter()
+    let read = 0
+    async function* rows() {
+      try {
+        for (;;) yield [`linha ${read++}`]
+      } finally {
+        ended.emit('ended')
+      }
+    }
+    const route: TableRoute = {
+      path: '/linhas.csv',
+      section: 'sales',
+      table: async () => ({ heads: ['Linha'], rows: rows() }),
+    }
+    const response = answering()
+    const visit = { readModel: { moment: null }, context: { log: () => expect.fail('nothing failed') } }
+    const over = once(ended, 'ended')
+    const sent = sendFile(
+      route,
+      visit as unknown as Visit,
+      { method: 'GET' } as Request,
+      response as unknown as Response,
+    )
+    const [first] = await once(response, 'readable').then(() => [String(response.read())])
+    expect(first).to.match(/^\uFEFFLinha\r\nlinha 0\r\n/)
+    response.destroy()
+    await Promise.all([over, sent])
+    expect(read).to.be.below(10_000)
+  })
+})

@@ -1,0 +1,49 @@
+import { expect } from 'chai'
+import { searchedFor } from '#queries/search.ts'
+import { type Counter, openCounter } from '../support/offline-sales.ts'
+import { panelUser, textIn, usePanelUser } from '../support/panel.ts'
+
+describe('panel: search', () => {
+  const { api, company, user } = usePanelUser('clerk')
+  let counter: Counter
+
+  const found = async (q: string, who = user, em = '') => {
+    const { status, html } = await who.get(`/painel/busca?q=${encodeURIComponent(q)}${em}`)
+    expect(status).to.equal(200)
+    return [...html.matchAll(/<li><a href="\/painel\/(\w+\/\d+)[^>]*>/g)].map(([, path]) => path)
+  }
+
+  it('finds sales by number, code and amount, items by name and code, persons by name and document [PANEL-147]', async () => {
+    counter = await openCounter(company)
+    const sale = await counter.sell({ external_id: 'Pedido-9' })
+    const item = (await company.post('/catalog/items', { name: 'Açúcar mascavo', barcode: '7890', price: '5.00' })).body
+    const person = { name: 'João Ávila', document: '529.982.247-25', external_id: 'cli' }
+    const customer = (await company.post('/customers', person)).body.data.id
+    const supplier = (await company.post('/suppliers', { name: 'Ávila Atacado' })).body.data.id
+    const [ofSale, ofItem] = [`vendas/${sale.id}`, `catalogo/${item.data.id}`]
+    const [ofCustomer, ofSupplier] = [`clientes/${customer}`, `fornecedores/${supplier}`]
+    const expected: Record<string, string[]> = {
+      [String(sale.id)]: [ofSale],
+      'Pedido-9': [ofSale],
+      '20,00': [ofSale],
+      'R$ 20,01': [],
+      'mascavo acucar': [ofItem],
+      '7890': [ofItem],
+      avila: [ofCustomer, ofSupplier],
+      '529.982.247-25': [ofCustomer],
+      '%': [],
+      '': [],
+    }
+    for (const [q, paths] of Object.entries(expected)) expect(await found(q), q).to.deep.equal(paths)
+    expect(await found('avila', user, '&em=0')).to.deep.equal([])
+    expect(await found('avila', await panelUser(api, company, 'auditor'))).to.deep.equal([])
+    expect(await found('7890', await panelUser(api, await api.company()))).to.deep.equal([])
+    expect(textIn((await user.get('/painel/busca?q=nada')).html)).to.include('Nada encontrado com “nada”.')
+  })
+
+  it('takes a number for a sale’s and 1.234,50 for an amount [PANEL-147]', () => {
+    expect(searchedFor(' nº 12 ')).to.deep.include({ id: 12, cents: null })
+    expect(searchedFor('R$ 1.234,50')).to.deep.include({ id: null, cents: 123450 })
+    expect(searchedFor('12,5')).to.deep.include({ id: null, cents: null })
+  })
+})
