@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import type { Order } from '../list-statement.ts'
+import { looking } from '../looking.ts'
 import {
   BY_NAME,
   containing,
@@ -112,6 +113,19 @@ export async function itemsWithStock(pool: Pool, companyId: number, ids: readonl
     text: `select id from catalog_items where company_id = $1 and id = any($2::bigint[]) and doc->>'stock' is not null`,
     values: [companyId, ids],
   })
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** Those of some items that are not deactivated. */
+export async function findLiveItems(pool: Pool, companyId: number, ids: readonly number[]): Promise<Set<number>> {
+  const { rows } = await pool.query<{ id: number }>(
+    looking({
+      name: 'live_items',
+      text: `select t.id from catalog_items t where t.company_id = $1 and t.id = any($2::bigint[]) and t.deleted_at is null`,
+      values: [companyId, ids],
+      looks: { catalog_items: ids },
+    }),
+  )
   return new Set(rows.map(({ id }) => id))
 }
 

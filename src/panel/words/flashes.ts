@@ -7,6 +7,7 @@ export const FLASHES = {
   'item-desativado': 'Item desativado.',
   estoque: 'Estoque alterado.',
   liquidada: 'Conta liquidada.',
+  liquidadas: 'Contas liquidadas.',
   cancelada: 'Venda cancelada.',
   'pedido-cancelado': 'Pedido cancelado.',
   'pedido-entregue': 'Pedido marcado como entregue.',

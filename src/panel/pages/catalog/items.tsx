@@ -14,6 +14,7 @@ import { searched } from '../../ui/list.tsx'
 import { ButtonLink } from '../../ui/parts.tsx'
 import { recordPages } from '../../ui/record-pages.tsx'
 import { categoryOptions } from './categories.tsx'
+import { MovementsCard } from './movements.tsx'
 import { type Item, Stock, StockCard } from './stock.tsx'
 
 const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
@@ -101,7 +102,12 @@ export const catalogPages = recordPages<Item>({
     ['Cadastro', dateTime(item.created_at, readModel.timezone)],
     ['Última alteração', dateTime(item.updated_at, readModel.timezone)],
   ],
-  more: (item, visit) => <StockCard visit={visit} item={item} />,
+  more: async (item, visit) => (
+    <>
+      <StockCard visit={visit} item={item} />
+      {await MovementsCard({ visit, item })}
+    </>
+  ),
   fields,
   create: { schema: CreateItemInput, command: createItem },
   update: { label: 'Editar', schema: ItemChanges, command: updateItem },

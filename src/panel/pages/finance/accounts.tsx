@@ -38,6 +38,9 @@ import { type Column, searched } from '../../ui/list.tsx'
 import { ButtonLink } from '../../ui/parts.tsx'
 import { type RecordPages, recordPages } from '../../ui/record-pages.tsx'
 import { ACCOUNT_ORIGIN_NAMES, type Account, AccountBadge, type AccountPages, partyField, Sums } from './account.tsx'
+import { debtorPages } from './debtors.tsx'
+import { PAYABLE, RECEIVABLE } from './owed.tsx'
+import { settleSeveralPages } from './settle-several.tsx'
 import { settlementPages } from './settlement.tsx'
 
 /** Without a choice, pending ones are listed. */
@@ -129,6 +132,7 @@ function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
       filters: filtersOf(side.party.label),
       columns: columnsOf(side),
       page: (visit, asked) => pageOf(listing, visit, asked),
+      actions: () => <ButtonLink to={`${path}/em-aberto`}>{side.byParty}</ButtonLink>,
     },
     get: ({ readModel }, id) => getAccount(readModel.pool, listing, readModel.companyId, id, readModel.today),
     nameOf: ({ description }) => description,
@@ -157,6 +161,7 @@ const receivablePages = accountPages<CustomerOfReceivable>({
   section: 'receivables',
   subject: 'receivable',
   all: 'Contas a receber',
+  byParty: RECEIVABLE.words.all,
   listing: receivableListing,
   party: {
     label: 'Cliente',
@@ -178,6 +183,7 @@ const payablePages = accountPages<SupplierOfPayable>({
   section: 'payables',
   subject: 'payable',
   all: 'Contas a pagar',
+  byParty: PAYABLE.words.all,
   listing: payableListing,
   party: {
     label: 'Fornecedor',
@@ -194,4 +200,9 @@ const payablePages = accountPages<SupplierOfPayable>({
   settle: settlePayable,
 })
 
-export const financePages: readonly PanelRoute[] = [...receivablePages, ...payablePages]
+export const financePages: readonly PanelRoute[] = [
+  ...receivablePages,
+  ...payablePages,
+  ...debtorPages,
+  ...settleSeveralPages,
+]
