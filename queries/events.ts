@@ -203,6 +203,39 @@ export async function listActors(
   return new Map(rows.map(({ actor, name }) => [actor, name]))
 }
 
+const NAMED_KINDS = ['customer', 'supplier', 'catalog_item', 'category', 'payment_type', 'user', 'api_key'] as const
+
+/** Names of records by subject, of kinds that have a name of their own: `customer/8` is Maria. Others are left out. */
+export async function listSubjectNames(
+  pool: Pool,
+  companyId: number,
+  subjects: readonly string[],
+): Promise<Map<string, string>> {
+  const ids = NAMED_KINDS.map((kind) => idsOf(`${kind}/`, subjects))
+  if (ids.every((some) => some.length === 0)) return new Map()
+  const [customers = [], suppliers = [], catalog_items = [], categories = [], payment_types = []] = ids
+  const [users = [], api_keys = []] = ids.slice(5)
+  const named = (kind: string, table: string, parameter: number) =>
+    `select '${kind}/' || t.id as subject, t.doc->>'name' as name from ${table} t
+     where t.company_id = $1 and t.id = any($${parameter}::bigint[])`
+  const statement = looking({
+    name: 'list_subject_names',
+    text: [
+      named('customer', 'customers', 2),
+      named('supplier', 'suppliers', 3),
+      named('catalog_item', 'catalog_items', 4),
+      named('category', 'categories', 5),
+      named('payment_type', 'payment_types', 6),
+      named('user', 'users', 7),
+      named('api_key', 'api_keys', 8),
+    ].join(' union all '),
+    values: [companyId, ...ids],
+    looks: { customers, suppliers, catalog_items, categories, payment_types, users, api_keys },
+  })
+  const { rows } = await pool.query<{ subject: string; name: string | null }>(statement)
+  return new Map(rows.flatMap(({ subject, name }) => (name ? [[subject, name]] : [])))
+}
+
 /** The people and keys of a company as actors, the newest keys first: `limit` of each. */
 export async function listKnownActors(pool: Pool, companyId: number, limit: number): Promise<string[]> {
   const { rows } = await pool.query<{ actor: string }>({

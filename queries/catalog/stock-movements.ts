@@ -43,8 +43,8 @@ interface Found {
   readonly pasts: readonly Part[]
 }
 
-/** Parts of the past on a page; each has 32 events at most. */
-const PARTS = 2
+/** Parts of the past on a page, after what the row lists itself; each has 32 events at most. */
+const PARTS = 1
 
 /** $3: only what was before this revision, null: what the row lists itself too. */
 const PARTS_OF_ITEM = `

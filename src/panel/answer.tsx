@@ -1,5 +1,6 @@
 import type { Response } from 'express'
 import { type Problem, statusOf } from '#http/problems.ts'
+import type { Waiting } from '#queries/waiting.ts'
 import { forgetDone, noteDone } from './cookies.ts'
 import { panelDocument, plainDocument } from './layout.tsx'
 import { link } from './link.ts'
@@ -12,14 +13,16 @@ export interface Place {
   /** Null where there is no such page. */
   readonly section: Section | null
   readonly visit: Visit
+  /** Null on pages of errors, and where only a part of the page is asked for. */
+  readonly waiting?: Waiting | null
 }
 
-export function sendPage(response: Response, page: Page, { section, visit }: Place): void {
+export function sendPage(response: Response, page: Page, { section, visit, waiting = null }: Place): void {
   if (visit.flash) forgetDone(response)
   response
     .status(page.status ?? 200)
     .type('html')
-    .send(panelDocument(page, section, visit))
+    .send(panelDocument(page, { section, visit, waiting }))
 }
 
 export function sendPlainPage(response: Response, page: Page): void {

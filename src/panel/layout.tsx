@@ -4,8 +4,8 @@ import { WITHHELD } from '#domain/personal-data.ts'
 import { asset } from './assets.ts'
 import { dateTimeSeconds } from './format.ts'
 import { link } from './link.ts'
-import { Bar, Menu } from './menu.tsx'
-import type { Page, Section, Visit } from './route.ts'
+import { Bar, Menu, type MenuProps } from './menu.tsx'
+import type { Page, Visit } from './route.ts'
 import { Head } from './ui/head.tsx'
 import { Icon } from './ui/icon.tsx'
 import { Reaching } from './ui/reaching.ts'
@@ -59,7 +59,7 @@ export const plainDocument = ({ title, body }: Page): string =>
     <body class="plain">
       <main id="conteudo">
         <p class="brand">
-          <img src={asset('icon.svg')} alt="" />
+          <Icon name="brand" />
           Tillbook
         </p>
         <h1>{title}</h1>
@@ -69,7 +69,7 @@ export const plainDocument = ({ title, body }: Page): string =>
   )
 
 /** A page of the panel: menu, who is logged in, what was just done, and whether it shows the past. */
-export const panelDocument = (page: Page, section: Section | null, visit: Visit): string =>
+export const panelDocument = (page: Page, { visit, ...menu }: MenuProps): string =>
   document(
     page.title,
     <body>
@@ -78,13 +78,13 @@ export const panelDocument = (page: Page, section: Section | null, visit: Visit)
       </a>
       <header class="top">
         <a class="brand" href={link('/')}>
-          <img src={asset('icon.svg')} alt="" />
+          <Icon name="brand" />
           <span>Tillbook</span>
         </a>
         <span class="company">{visit.session.companyName}</span>
         <UserMenu visit={visit} />
       </header>
-      <Menu section={section} visit={visit} />
+      <Menu {...menu} visit={visit} />
       <main id="conteudo" tabIndex={-1}>
         {visit.flash && (
           <p class="notice" role="status">
@@ -99,7 +99,7 @@ export const panelDocument = (page: Page, section: Section | null, visit: Visit)
           {page.body}
         </Reaching.Provider>
       </main>
-      <Bar section={section} visit={visit} />
+      <Bar {...menu} visit={visit} />
     </body>,
   )
 
@@ -148,11 +148,11 @@ const Past = ({ visit }: { readonly visit: Visit }) => {
   const { moment, timezone } = visit.readModel
   if (!moment) return null
   const when =
-    'time' in moment.at ? `em ${dateTimeSeconds(moment.at.time, timezone)}` : `na revisão ${moment.at.revision}`
+    'time' in moment.at ? `em ${dateTimeSeconds(moment.at.time, timezone)}` : `na alteração nº ${moment.at.revision}`
   const { em: _, ...query } = visit.query
   return (
     <p class="past" role="note">
-      <strong>Como era {when}</strong> (último evento de então: revisão {moment.revision}).{' '}
+      <strong>Como era {when}</strong> (última alteração de então: nº {moment.revision}).{' '}
       <a href={link(visit.path, query)}>Voltar ao presente</a>
     </p>
   )

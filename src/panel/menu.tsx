@@ -1,3 +1,4 @@
+import { MOST_WAITING, type Waiting } from '#queries/waiting.ts'
 import { link } from './link.ts'
 import { mayOpen } from './rights.ts'
 import type { Access, Section, Visit } from './route.ts'
@@ -54,19 +55,52 @@ const GROUPS: readonly MenuGroup[] = [
 ]
 
 /** What thumbs reach on a phone, beside the whole menu. */
-const IN_BAR: readonly Section[] = ['start', 'sales', 'catalog', 'receivables']
-const SHORT: Partial<Record<Section, string>> = { receivables: 'A receber' }
+const IN_BAR: Partial<Record<Section, string>> = {
+  start: 'Início',
+  sales: 'Vendas',
+  catalog: 'Catálogo',
+  receivables: 'A receber',
+}
 
 const entriesFor = ({ session }: Visit, entries: readonly MenuEntry[]): MenuEntry[] =>
   entries.filter(({ access }) => mayOpen(session.role, { ...(access && { access }), changes: false }))
 
-interface MenuProps {
+export interface MenuProps {
   readonly section: Section | null
   readonly visit: Visit
+  readonly waiting: Waiting | null
 }
 
+/** What is counted, for those who do not see where. */
+const WAITS: Readonly<Record<keyof Waiting, string>> = {
+  tills: 'vendas recusadas',
+  receivables: 'contas vencidas',
+  payables: 'contas vencidas',
+  store: 'pedidos com alarme',
+  integrations: 'webhooks com falha',
+}
+
+const Count = ({ count, what }: { readonly count: number; readonly what: string }) =>
+  count === 0 ? null : (
+    <span class="count">
+      {count < MOST_WAITING ? count : `${MOST_WAITING - 1}+`}
+      <span class="hidden"> {what}</span>
+    </span>
+  )
+
+const countOf = (section: Section, waiting: Waiting | null): number =>
+  waiting && section in waiting ? waiting[section as keyof Waiting] : 0
+
+const EntryLink = ({ entry, section, waiting }: Omit<MenuProps, 'visit'> & { readonly entry: MenuEntry }) => (
+  <a href={link(entry.path)} aria-current={entry.section === section ? 'page' : undefined}>
+    <Icon name={entry.icon} />
+    {entry.label}
+    <Count count={countOf(entry.section, waiting)} what={WAITS[entry.section as keyof Waiting]} />
+  </a>
+)
+
 /** At the left of the page; on phones over it, where the address asks for it. */
-export const Menu = ({ section, visit }: MenuProps) => (
+export const Menu = ({ section, visit, waiting }: MenuProps) => (
   <nav class="menu" id="menu" aria-label="Menu">
     <a class="close" href="#conteudo">
       <Icon name="close" />
@@ -81,10 +115,7 @@ export const Menu = ({ section, visit }: MenuProps) => (
             </li>
             {shown.map((entry) => (
               <li key={entry.section}>
-                <a href={link(entry.path)} aria-current={entry.section === section ? 'page' : undefined}>
-                  <Icon name={entry.icon} />
-                  {entry.label}
-                </a>
+                <EntryLink entry={entry} section={section} waiting={waiting} />
               </li>
             ))}
           </ul>
@@ -94,26 +125,35 @@ export const Menu = ({ section, visit }: MenuProps) => (
 )
 
 /** At the foot of phones. */
-export const Bar = ({ section, visit }: MenuProps) => (
-  <nav class="bar" aria-label="Atalhos">
-    <ul>
-      {entriesFor(
-        visit,
-        GROUPS.flatMap(({ entries }) => entries).filter((entry) => IN_BAR.includes(entry.section)),
-      ).map((entry) => (
-        <li key={entry.section}>
-          <a href={link(entry.path)} aria-current={entry.section === section ? 'page' : undefined}>
-            <Icon name={entry.icon} />
-            {SHORT[entry.section] ?? entry.label}
+export const Bar = ({ section, visit, waiting }: MenuProps) => {
+  const entries = entriesFor(
+    visit,
+    GROUPS.flatMap((group) => group.entries),
+  )
+  const shown = entries.filter((entry) => entry.section in IN_BAR)
+  const elsewhere = entries
+    .filter((entry) => !(entry.section in IN_BAR))
+    .reduce((sum, entry) => sum + countOf(entry.section, waiting), 0)
+  return (
+    <nav class="bar" aria-label="Atalhos">
+      <ul>
+        {shown.map((entry) => (
+          <li key={entry.section}>
+            <EntryLink
+              entry={{ ...entry, label: IN_BAR[entry.section] ?? entry.label }}
+              section={section}
+              waiting={waiting}
+            />
+          </li>
+        ))}
+        <li>
+          <a href="#menu">
+            <Icon name="menu" />
+            Menu
+            <Count count={Math.min(elsewhere, MOST_WAITING)} what="à espera de alguém" />
           </a>
         </li>
-      ))}
-      <li>
-        <a href="#menu">
-          <Icon name="menu" />
-          Menu
-        </a>
-      </li>
-    </ul>
-  </nav>
-)
+      </ul>
+    </nav>
+  )
+}

@@ -6,6 +6,7 @@ import { interfaceProblems } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { type Params, placeOf } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
+import { countWaiting, type Waiting } from '#queries/waiting.ts'
 import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
 import { PACK_DOWNLOAD, packDownload } from './audit-pack/download.ts'
@@ -119,13 +120,17 @@ function handlerOf(route: PanelRoute): RequestHandler {
     requireText(visit.query)
     if ('submit' in route) return submit(route, place, request, response)
     const read = route.asOf || route.fromStandby ? wherever(visit) : visit
-    const shown = route.asOf
-      ? await atMoment(read, (then) => showAt(route, then), goneFrom(response))
-      : await showAt(route, read)
+    const [shown, waiting] = await Promise.all([
+      route.asOf ? atMoment(read, (then) => showAt(route, then), goneFrom(response)) : showAt(route, read),
+      request.get('hx-request') === 'true' ? null : waitingIn(visit),
+    ])
     const page = shown.page ?? (await laterOf(route, read, shown.visit))
-    answer(response, page, { ...place, visit: shown.visit })
+    answer(response, page, { ...place, visit: shown.visit, waiting })
   }
 }
+
+const waitingIn = ({ context, session }: Visit): Promise<Waiting> =>
+  countWaiting(context.poolOf(session.companyId), session.companyId, session.today)
 
 /** @throws Problem where the role of whoever asks is not let in. */
 function requireRight(route: PanelRoute, { session: { role } }: Visit): void {
@@ -160,12 +165,14 @@ async function submit(route: FormRoute, place: Place, request: Request, response
   const submission = submissionOf(place.visit, form, sender)
   if (textOf(form, AGAIN) !== '' && route.refill) {
     const visit: Visit = { ...place.visit, flash: 'de-volta' }
-    return answer(response, await route.refill(submission), { ...place, visit })
+    const [page, waiting] = await Promise.all([route.refill(submission), waitingIn(visit)])
+    return answer(response, page, { ...place, visit, waiting })
   }
   const result = await route.submit(submission)
+  const waiting = result && 'body' in result ? await waitingIn(place.visit) : null
   if (result && 'issued' in result && result.issued)
     setSessionCookie(request, response, result.issued.token, result.issued.expiresAt)
-  answer(response, result, place)
+  answer(response, result, { ...place, waiting })
 }
 
 function answer(response: Response, result: Page | Redirect | null, place: Place): void {

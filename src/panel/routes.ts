@@ -23,6 +23,7 @@ import { salePage } from './pages/sales/sale.tsx'
 import { saleActions } from './pages/sales/sale-actions.tsx'
 import { salesPage } from './pages/sales/sales.tsx'
 import { tillsPage } from './pages/sales/tills.tsx'
+import { tillsClosingPage } from './pages/sales/tills-closing.tsx'
 import { settingsPages } from './pages/settings.tsx'
 import { startPage } from './pages/start.tsx'
 import { storePages } from './pages/stores.tsx'
@@ -44,6 +45,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   receiptPage,
   ...saleActions,
   tillsPage,
+  tillsClosingPage,
   ...refusedSalePages,
   ...recordRefusedPages,
   ...peoplePages,

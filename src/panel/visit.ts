@@ -89,7 +89,9 @@ export async function atMoment<T>(visit: Visit, show: (visit: Visit) => Promise<
   if (!asked) return show(visit)
   const at = momentOf(asked, visit.readModel.timezone)
   if (!at)
-    throw new Problem('validation_failed', { fields: { em: ['não é uma data com hora, nem uma revisão do livro'] } })
+    throw new Problem('validation_failed', {
+      fields: { em: ['não é uma data com hora, nem o número de uma alteração'] },
+    })
   const { companyId } = visit.session
   const showThen = async ({ pool, calendar, revision }: CompanyAsOf) => ({
     of: await show({

@@ -75,7 +75,7 @@ const cancelCounterSale: Act = async (stage) => {
   const path = `/painel/vendas/${sale}/cancelar`
   const page = await look(stage, path)
   if (page.html.includes('A venda já está cancelada.')) return
-  expectDone(await submit(stage, page, path, { reason: '' }), new RegExp(`/${sale}\\?feito=cancelada$`))
+  expectDone(await submit(stage, page, path, { reason: 'Desistência' }), new RegExp(`/${sale}\\?feito=cancelada$`))
   book.cancelled.add(sale)
 }
 

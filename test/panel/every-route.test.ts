@@ -82,9 +82,12 @@ describe('every route of the panel', function () {
   })
 
   for (const { path, access } of PAGES)
-    it(`is shown to whom it is for: GET ${path} [PANEL-5]`, async () => {
+    it(`is shown to whom it is for, and no heavier than need be: GET ${path} [PANEL-5] [PANEL-100] [PANEL-113]`, async () => {
       const address = await addressOf(panel, path)
-      expect((await owner.get(address)).status).to.equal(200)
+      const { status: shown, html } = await owner.get(address)
+      expect(shown).to.equal(200)
+      expect(Buffer.byteLength(html), 'bytes of the page').to.be.below(60_000)
+      expect(html).not.to.match(/<option value=""[^>]*><\/option>/)
       expect((await clerk.get(address)).status).to.equal(access === 'owner' ? 403 : 200)
       const { status, to } = await fetchAsNobody(address)
       expect([status, to?.split('?')[0]]).to.deep.equal([303, '/painel/entrar'])

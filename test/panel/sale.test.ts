@@ -15,7 +15,7 @@ describe('panel: a sale', () => {
 
   const saleNow = async (id: number): Promise<Json> => (await company.get(`/sales/${id}`)).body.data
   const page = async (path: string): Promise<string> => textIn((await user.get(`/painel/vendas${path}`)).html)
-  const cancel = (id: number, reason = '') => user.submit(`/painel/vendas/${id}/cancelar`, { reason })
+  const cancel = (id: number, reason = 'Engano') => user.submit(`/painel/vendas/${id}/cancelar`, { reason })
   const authorize = (id: number, number: string) => user.submit(`/painel/vendas/${id}/documento-fiscal`, { number })
 
   describe('the page', () => {
@@ -125,12 +125,15 @@ describe('panel: a sale', () => {
   })
 
   describe('cancelling', () => {
-    it('ends a sale of the counter, which the API may not, with the reason, once [PANEL-22]', async () => {
+    it('ends a sale of the counter, which the API may not, with what it is and the reason, once [PANEL-22] [PANEL-111]', async () => {
       const sale = await counter.record(counter.onAccount('a'))
       expect((await company.post(`/sales/${sale.id}/cancel`)).status).to.equal(409)
       const path = `/painel/vendas/${sale.id}/cancelar`
       const { html } = await user.get(path)
-      expect(textIn(html)).to.include('voltam ao estoque')
+      for (const text of ['voltam ao estoque', 'O que será cancelado', 'R$']) expect(textIn(html)).to.include(text)
+      const without = await user.post(path, { ...hiddenFields(html, path), reason: ' ' })
+      expect(problemsIn(without.html)).to.include('Motivo: é obrigatório')
+      expect(without.html).to.match(/<textarea[^>]*name="reason"[^>]*aria-invalid="true"/)
       const form = { ...hiddenFields(html, path), reason: ' Cliente desistiu ' }
       const sent = await Promise.all(Array.from({ length: 5 }, () => user.post(path, form)))
       expect(new Set(sent.map(({ status, to }) => `${status} ${to}`))).to.deep.equal(
@@ -167,7 +170,7 @@ describe('panel: a sale', () => {
       const forms = await Promise.all(
         [documented, received].map(async ({ id }) => {
           const path = `/painel/vendas/${id}/cancelar`
-          return { path, fields: hiddenFields((await user.get(path)).html, path) }
+          return { path, fields: { ...hiddenFields((await user.get(path)).html, path), reason: 'Engano' } }
         }),
       )
       await company.run(recordFiscalDocument, { id: documented.id, number: '1', status: 'authorized' })

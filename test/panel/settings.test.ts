@@ -61,6 +61,11 @@ describe('panel: settings', () => {
     })
   })
 
+  it('offers whom one invites as a clerk, and what card companies charge as a fee [PANEL-106] [PANEL-113]', async () => {
+    expect((await owner.get(`${HOME}/usuarios/novo`)).html).to.match(/<option value="clerk" selected[^>]*>/)
+    expect((await owner.get(`${HOME}/formas-de-pagamento/nova`)).html).not.to.include('créscimo')
+  })
+
   describe('payment types', () => {
     const PATH = `${HOME}/formas-de-pagamento`
     const card = { name: 'Cartão', kind: 'card', fee_percentage: '2,5', due_days: '30' }

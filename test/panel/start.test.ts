@@ -80,23 +80,25 @@ describe('panel: start page', () => {
       .and.not.to.include('Arroz 80')
   })
 
-  it('says what waits for somebody: refused sales of tills, and orders that were paid twice [PANEL-19]', async () => {
+  it('says what waits for somebody: refused sales of tills, and orders that were paid twice, in the menu of every page too [PANEL-19] [PANEL-102]', async () => {
     expect(await shown())
       .not.to.include('recusadas')
-      .and.not.to.include('alarme')
+      .and.not.to.include('com alarme')
     const alias = `loja-${company.id}`
     await company.run(createStore, { alias, commission_percentage: '5', sandbox: true })
     await alarmedOrder(company, alias)
     await upload(await openTill(api.url, company), [offlineSaleOf({ total: 99 })])
     expect(await shown())
-      .to.include('Vendas dos caixas recusadas, à espera de alguém: 1')
+      .to.include('Caixas 1 vendas recusadas')
+      .and.to.include('Loja online 1 pedidos com alarme')
+      .and.to.include('Vendas dos caixas recusadas, à espera de alguém: 1')
       .and.to.include('Pedidos da loja online com alarme: 1')
   })
 
-  it('shows the last events, and leads a clerk to no page of the audit', async () => {
+  it('shows the last events by the names of their records, and leads a clerk to no page of the audit [PANEL-113]', async () => {
     await company.post('/customers', { name: 'Maria' })
     const { html } = await user.get('/painel')
-    expect(textIn(html)).to.match(/Cliente criado Cliente \d+ API Chave chave/)
+    expect(textIn(html)).to.match(/Cliente criado Maria API Chave chave/)
     expect(html).not.to.include('/painel/auditoria')
     const owner = await panelUser(api, company)
     expect((await owner.get('/painel')).html).to.include('/painel/auditoria/registros/')

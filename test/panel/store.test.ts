@@ -147,7 +147,7 @@ describe('panel: online store', () => {
       const other = `${HOME}/pedidos/${await placedOrder(company, alias)}`
       const form = hiddenFields((await owner.get(`${other}/cancelar`)).html, `${other}/cancelar`)
       await paymentTold(company, Number(other.split('/').at(-1)), 'approved')
-      const late = await owner.post(`${other}/cancelar`, { ...form, reason: '' })
+      const late = await owner.post(`${other}/cancelar`, { ...form, reason: 'Engano' })
       expect(late.status).to.equal(409)
       const PAID = 'O pedido já foi pago: em vez de cancelar, devolva o pagamento.'
       for (const html of [late.html, (await owner.get(`${other}/cancelar`)).html]) {

@@ -52,7 +52,7 @@ describe('panel: suppliers', () => {
     expect((await user.submit(`${path}/excluir`, {})).to).to.equal(`${PATH}?feito=excluido`)
     expect((await user.get(path)).status).to.equal(404)
     const then = textIn((await user.get(`${path}?em=${headers.get('x-ledger-revision')}`)).html)
-    expect(then).to.include('Acme').and.to.include('Como era na revisão')
+    expect(then).to.include('Acme').and.to.include('Como era na alteração nº')
   })
 
   it('shows script in any field as text, and no supplier of another company', async () => {

@@ -143,6 +143,28 @@ function typedProblems(fields: Fields, body: FormBody): Record<string, string[]>
   return problems
 }
 
+/** Names of filters that are the first and the last day of a range, by how they end. */
+const RANGES = [
+  ['_from', '_to'],
+  ['de', 'ate'],
+] as const
+
+/** What is wrong with filters before anybody looks: a text that is no value of its kind, days in the wrong order. */
+export function filterProblems(fields: Fields, query: Readonly<Record<string, string>>): Refusal | null {
+  const problems: Record<string, string[]> = {}
+  for (const [name, { kind }] of Object.entries(fields)) {
+    const typed = query[name]?.trim() ?? ''
+    const problem = typed === '' ? null : kind.problem?.(typed)
+    if (problem) problems[name] = [problem]
+    for (const [first, last] of RANGES) {
+      const from = name.endsWith(last) ? query[`${name.slice(0, -last.length)}${first}`] : undefined
+      if (kind.control.as === 'input' && kind.control.type === 'date' && from && typed !== '' && from > typed)
+        problems[name] = ['deve ser o mesmo dia do começo, ou depois']
+    }
+  }
+  return Object.keys(problems).length > 0 ? refuse('validation_failed', { fields: problems }) : null
+}
+
 /** Messages of a refusal, by field; what names no field of the form is about the whole. */
 function problemsOf(fields: Fields, refusal: Refusal | undefined): Pick<Filled, 'errors' | 'problem'> {
   if (!refusal) return { errors: {}, problem: null }

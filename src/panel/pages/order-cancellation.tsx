@@ -1,10 +1,13 @@
 import { CancelOrderInput } from '#commands/orders/cancel-order.ts'
 import { canBePaid } from '#domain/orders.ts'
+import { text } from '#domain/text.ts'
 import { statusOf } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { cancelWithProvider } from '#payments/cancel-order.ts'
 import type { OrderObject } from '#projections/orders.ts'
+import { dateTime } from '../format.ts'
 import { paragraph } from '../forms/kinds.ts'
+import { Cancelled } from '../ui/cancelled.tsx'
 import { formPages, obstaclePage } from '../ui/form-pages.tsx'
 import { ButtonLink } from '../ui/parts.tsx'
 import { obstacleToRefund } from './order-refund.tsx'
@@ -45,9 +48,14 @@ export const orderCancellation = formPages({
   label: 'Cancelar pedido',
   isDangerous: true,
   back,
-  fields: () => ({ reason: { label: 'Motivo', kind: paragraph, columns: 12, hint: 'Fica no histórico do pedido.' } }),
-  schema: CancelOrderInput.omit({ id: true }),
-  async act(submission, order, { reason = null }) {
+  before: (order, { readModel }) => (
+    <Cancelled when={['Data do pedido', dateTime(order.created_at, readModel.timezone)]} of={order} />
+  ),
+  fields: () => ({
+    reason: { label: 'Motivo', kind: paragraph, isRequired: true, columns: 12, hint: 'Fica no histórico do pedido.' },
+  }),
+  schema: CancelOrderInput.omit({ id: true }).extend({ reason: text(500) }),
+  async act(submission, order, { reason }) {
     const { context, acting, idempotency } = submission
     const orderId = order.id
     const answer = await cancelWithProvider(context, { acting, idempotency: idempotency(), orderId, reason })

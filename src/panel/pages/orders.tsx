@@ -35,16 +35,26 @@ export const DISPUTES: Readonly<Record<DisputeStatus, State>> = {
 const filtersOf = (stores: readonly StoreObject[]): Fields => ({
   status: {
     label: 'Situação',
-    kind: choice(optionsOf(ORDER_STATUSES, (status) => STATES[status][1])),
+    kind: choice(
+      optionsOf(ORDER_STATUSES, (status) => STATES[status][1]),
+      'Todas',
+    ),
     columns: 4,
   },
   store_alias: {
     label: 'Loja',
-    kind: choice(stores.map(({ alias }) => ({ value: alias, label: alias }))),
+    kind: choice(
+      stores.map(({ alias }) => ({ value: alias, label: alias })),
+      'Todas',
+    ),
     columns: 4,
   },
   external_id: { label: 'Código externo', kind: line, columns: 4 },
-  alarm: { label: 'Alarme', kind: choice([{ value: 'open', label: 'Com alarme que ninguém viu' }]), columns: 4 },
+  alarm: {
+    label: 'Alarme',
+    kind: choice([{ value: 'open', label: 'Com alarme que ninguém viu' }], 'Tanto faz'),
+    columns: 4,
+  },
 })
 
 const Search = z.object({

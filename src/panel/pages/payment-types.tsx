@@ -40,7 +40,7 @@ const FIELDS: Fields = {
     label: 'Taxa (%)',
     kind: percent,
     isRequired: true,
-    hint: 'O acréscimo que já vem dentro do valor pago.',
+    hint: 'O que a operadora cobra, e que já vem dentro do valor pago.',
   },
   due_days: {
     label: 'Prazo (dias)',

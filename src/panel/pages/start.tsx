@@ -10,11 +10,11 @@ import { type DayOfSales, type SalesToday, salesByDay, salesToday } from '#queri
 import { dateTime, dateTimeSeconds, day, money, quantity } from '../format.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
-import { namesOfActors } from '../ui/history.tsx'
+import { namesOfActors, namesOfSubjects } from '../ui/history.tsx'
 import { Table } from '../ui/list.tsx'
 import { Live } from '../ui/live.tsx'
 import { Badge, Card } from '../ui/parts.tsx'
-import { eventName, ORIGINS, subjectName, subjectPath } from '../words/events.ts'
+import { eventName, ORIGINS, subjectPath } from '../words/events.ts'
 
 const DAYS = 30
 const EVENTS = 10
@@ -43,6 +43,7 @@ async function showStart(visit: Visit): Promise<Page> {
     isPart ? null : lowStock(pool, companyId, SHORT_ITEMS),
   ])
   const actors = await namesOfActors(readModel, recent.events)
+  const names = await namesOfSubjects(readModel, recent.events)
   const body = (
     <Live visit={visit} since={recent.revision}>
       <div
@@ -68,7 +69,7 @@ async function showStart(visit: Visit): Promise<Page> {
         </Card>
       )}
       <div id={LAST}>
-        <LastEvents recent={recent} visit={visit} actors={actors} />
+        <LastEvents recent={recent} visit={visit} actors={actors} names={names} />
       </div>
       {stock && <Stock stock={stock} />}
     </Live>
@@ -164,9 +165,10 @@ interface LastEventsProps {
   readonly recent: RecentEvents
   readonly visit: Visit
   readonly actors: (actor: string | null) => string
+  readonly names: (subject: string) => string
 }
 
-const LastEvents = ({ recent, visit, actors }: LastEventsProps) => (
+const LastEvents = ({ recent, visit, actors, names }: LastEventsProps) => (
   <Card title="Últimos acontecimentos">
     <Table
       caption="Últimos acontecimentos"
@@ -175,7 +177,10 @@ const LastEvents = ({ recent, visit, actors }: LastEventsProps) => (
       columns={[
         { head: 'Quando', cell: ({ recorded_at }) => dateTime(recorded_at, visit.readModel.timezone) },
         { head: 'O quê', cell: ({ type }) => eventName(type) },
-        { head: 'Registro', cell: ({ subject }) => <RecordLink subject={subject} visit={visit} /> },
+        {
+          head: 'Registro',
+          cell: ({ subject }) => <RecordLink subject={subject} name={names(subject)} visit={visit} />,
+        },
         { head: 'Por onde', cell: ({ origin }) => ORIGINS[origin], isExtra: true },
         { head: 'Quem', cell: ({ actor }) => actors(actor), isExtra: true },
       ]}
@@ -184,10 +189,18 @@ const LastEvents = ({ recent, visit, actors }: LastEventsProps) => (
 )
 
 /** Pages of the audit are for owners: others get no link to a page that they may not open. */
-const RecordLink = ({ subject, visit }: { readonly subject: string; readonly visit: Visit }) => {
+const RecordLink = ({
+  subject,
+  name,
+  visit,
+}: {
+  readonly subject: string
+  readonly name: string
+  readonly visit: Visit
+}) => {
   const path = subjectPath(subject)
   const isOpen = visit.reaches('GET', path)
-  return isOpen ? <a href={link(path)}>{subjectName(subject)}</a> : <span>{subjectName(subject)}</span>
+  return isOpen ? <a href={link(path)}>{name}</a> : <span>{name}</span>
 }
 
 export const startPage: PanelRoute = { path: '/', section: 'start', fromStandby: true, show: showStart }

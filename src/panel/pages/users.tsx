@@ -169,6 +169,8 @@ export const userPages: readonly PanelRoute[] = [
     label: 'Convidar',
     back: () => HOME,
     fields: () => NEW,
+    // Whoever is let in without a thought sees what a clerk needs, and no more.
+    initial: () => ({ role: 'clerk' }),
     schema: InviteFields,
     act: (submission, _, fields) => invite(submission, fields),
   }),

@@ -99,3 +99,11 @@ for (const name of ['htmx:afterSwap', 'htmx:oobAfterSwap'])
     focused = null
     if (same instanceof HTMLElement) same.focus({ preventScroll: true })
   })
+
+// The fields of filters stay when their list is replaced: those that the list complains of are marked.
+document.addEventListener('htmx:afterSwap', ({ target }) => {
+  if (!(target instanceof Element)) return
+  for (const field of document.querySelectorAll('.filters [aria-invalid]')) field.removeAttribute('aria-invalid')
+  for (const told of document.querySelectorAll('[data-field]'))
+    document.getElementById(told.getAttribute('data-field') ?? '')?.setAttribute('aria-invalid', 'true')
+})

@@ -112,6 +112,19 @@ export const Filters = ({ path, fields, filled, target, asOf }: FilterProps) => 
   </search>
 )
 
+/** What is wrong with filters, in the part of the page that they replace: scripts mark the fields, which stay. */
+export const FilterProblems = ({ fields, filled }: { readonly fields: Fields; readonly filled: Filled }) =>
+  filled.problem === null ? null : (
+    <ul class="problem" role="alert">
+      {Object.entries(filled.errors).map(([name, messages]) => (
+        <li key={name} data-field={idOf(name)}>{`${fields[name]?.label}: ${messages.join('; ')}`}</li>
+      ))}
+      {Object.keys(filled.errors).length === 0 && <li>{filled.problem}</li>}
+    </ul>
+  )
+
+const idOf = (name: string): string => `campo-${name.replaceAll('.', '-')}`
+
 /** Fields of a form, one after the other. */
 export const FieldList = ({ fields, filled }: { readonly fields: Fields; readonly filled: Filled }) => (
   <div class="fields">
@@ -129,7 +142,7 @@ interface FieldProps {
 
 const FieldPart = ({ name, field, filled }: FieldProps) => {
   const errors = filled.errors[name] ?? []
-  const id = `campo-${name.replaceAll('.', '-')}`
+  const id = idOf(name)
   const described = [field.hint && `${id}-dica`, errors.length > 0 && `${id}-erro`].filter(Boolean).join(' ')
   const isGroup = field.kind.control.as === 'checkboxes'
   const attributes = {
@@ -191,7 +204,7 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
       const offersNone = !isRequired || control.none !== undefined
       return (
         <select {...attributes} required={isRequired}>
-          {offersNone && <option value="">{control.none}</option>}
+          {offersNone && <option value="">{control.none ?? 'Não informado'}</option>}
           {control.options.map((option) => (
             <option key={option.value} value={option.value} selected={option.value === value}>
               {option.label}

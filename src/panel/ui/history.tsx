@@ -5,7 +5,7 @@ import type { Envelope } from '#ledger/envelope.ts'
 import { withheldData } from '#ledger/personal-fields.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { readModel as readModelOfNow } from '#projections/index.ts'
-import { listActors, listHistory } from '#queries/events.ts'
+import { listActors, listHistory, listSubjectNames } from '#queries/events.ts'
 import { changesOfEach } from '../changes.ts'
 import { dateTimeSeconds } from '../format.ts'
 import { link } from '../link.ts'
@@ -27,6 +27,18 @@ export async function namesOfActors(
     return name === undefined || name === WITHHELD ? subjectName(actor) : name
   }
   return (actor) => (actor === null ? 'O sistema' : nameOf(actor))
+}
+
+/** What records are called: by their own name where they have one, as `Venda 9` where not. */
+export async function namesOfSubjects(
+  { pool, companyId }: ReadModel,
+  events: readonly Pick<Envelope, 'subject'>[],
+): Promise<(subject: string) => string> {
+  const names = await listSubjectNames(pool, companyId, [...new Set(events.map(({ subject }) => subject))])
+  return (subject) => {
+    const name = names.get(subject)
+    return name === undefined || name === WITHHELD ? subjectName(subject) : name
+  }
 }
 
 interface HistoryProps {
@@ -60,7 +72,7 @@ export async function History({ visit, subject }: HistoryProps) {
           { head: 'Por onde', cell: (event) => ORIGINS[event.origin], isExtra: true },
           { head: 'Quem', cell: (event) => actors(event.actor), isExtra: true },
           {
-            head: 'Revisão',
+            head: 'Alteração nº',
             cell: ({ revision }) => <Revision revision={revision} visit={visit} />,
             isNumber: true,
           },

@@ -33,6 +33,7 @@ export type IconName =
   | 'key'
   | 'chart'
   | 'sort'
+  | 'brand'
 
 /** A sign beside words that say the same: nobody is told of it who does not see it. */
 export const Icon = ({ name }: { readonly name: IconName }) => (

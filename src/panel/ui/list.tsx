@@ -4,11 +4,10 @@ import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Page as ListPage } from '#queries/records.ts'
-import { type Fields, type Filled, filledWith } from '../forms/form.ts'
+import { type Fields, type Filled, filledWith, filterProblems } from '../forms/form.ts'
 import { link } from '../link.ts'
 import type { Visit } from '../route.ts'
-import { Filters } from './form.tsx'
-import { Alert } from './parts.tsx'
+import { FilterProblems, Filters } from './form.tsx'
 
 export interface Column<R> {
   readonly head: string
@@ -98,7 +97,8 @@ export async function listed<R>({ query, readModel }: Visit, filters: Fields, as
     const typed = query[name]?.trim()
     return typed ? [[name, String(kind.read(typed, readModel.timezone))]] : []
   })
-  const found = await ask({ ...Object.fromEntries(given), ...(cursor && { cursor }) })
+  const found =
+    filterProblems(filters, query) ?? (await ask({ ...Object.fromEntries(given), ...(cursor && { cursor }) }))
   if (isRefusal(found)) return { filled: filledWith(filters, query, found), rows: [], next: null }
   const { next, summary } = found
   return { filled: filledWith(filters, query), rows: recordsIn(found), next, summary }
@@ -123,7 +123,7 @@ export function List<R>({ visit, id = 'lista', filters, list, caption, columns, 
     <>
       <Filters path={path} fields={filters} filled={filled} target={id} asOf={readModel.moment?.asked} />
       <div id={id}>
-        {filled.problem && <Alert>{filled.problem}</Alert>}
+        <FilterProblems fields={filters} filled={filled} />
         {summary}
         <Table caption={caption} columns={columns} rows={rows} empty={empty} />
         <Pager path={path} query={query} next={next} />

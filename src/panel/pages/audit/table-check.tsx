@@ -20,7 +20,7 @@ interface LastCheckProps {
 export const LastCheck = ({ check, timezone }: LastCheckProps) => {
   if (!check) return null
   const { differences, checked_at, revision } = check
-  const at = `Registros conferidos com o livro em ${dateTime(checked_at, timezone)}, até a revisão ${revision}.`
+  const at = `Registros conferidos com o livro em ${dateTime(checked_at, timezone)}, até a alteração nº ${revision}.`
   if (differences.length === 0) return <p class="hint">{at}</p>
   return (
     <Card title="Registros que não conferem com o livro">

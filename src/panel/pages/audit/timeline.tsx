@@ -5,6 +5,7 @@ import { openedEventAt, type TimelineFilters, timeline } from '#audit/timeline.t
 import { headOf } from '#audit/verify.ts'
 import { addDays, CalendarDate, startOfDay } from '#domain/instant.ts'
 import { RECORD_KINDS, type RecordKind } from '#domain/record-kinds.ts'
+import { refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
 import { kindsOf } from '#events/define.ts'
@@ -15,15 +16,15 @@ import { sealStateOf } from '#proof/seal-state.ts'
 import { getRow, listKnownActors } from '#queries/events.ts'
 import { type Change, changesBetween, fieldsChangedBy, saidBy } from '../../changes.ts'
 import { dateTimeSeconds } from '../../format.ts'
-import { type Fields, filledWith } from '../../forms/form.ts'
+import { type Fields, filledWith, filterProblems } from '../../forms/form.ts'
 import { choice, date, integer, namedOptions, type Option } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { Page, PanelRoute, Visit } from '../../route.ts'
 import { Changes, Raw } from '../../ui/changes.tsx'
-import { ButtonForm, Filters } from '../../ui/form.tsx'
-import { namesOfActors, recordQuery, shownEvent } from '../../ui/history.tsx'
+import { FilterProblems, Filters } from '../../ui/form.tsx'
+import { namesOfActors, namesOfSubjects, recordQuery, shownEvent } from '../../ui/history.tsx'
 import { Table } from '../../ui/list.tsx'
-import { Actions, Alert, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
+import { Actions, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
 import { atMoment } from '../../visit.ts'
 import { EVENTS, eventName, KINDS, ORIGINS, subjectName, subjectPath } from '../../words/events.ts'
 import { Outsiders } from './outsiders.tsx'
@@ -38,11 +39,11 @@ const ACTORS = 200
 const NEVER = new AbortController().signal
 
 const FILTERS = (actors: readonly Option[]): Fields => ({
-  evento: { label: 'Acontecimento', kind: choice(namedOptions(EVENTS)), columns: 4 },
-  tipo: { label: 'Registro', kind: choice(namedOptions(KINDS)), columns: 3 },
+  evento: { label: 'Acontecimento', kind: choice(namedOptions(EVENTS), 'Todos'), columns: 4 },
+  tipo: { label: 'Registro', kind: choice(namedOptions(KINDS), 'Todos'), columns: 3 },
   numero: { label: 'Número do registro', kind: integer, columns: 3 },
-  origem: { label: 'Por onde', kind: choice(namedOptions(ORIGINS)), columns: 2 },
-  quem: { label: 'Quem', kind: choice(actors), columns: 4 },
+  origem: { label: 'Por onde', kind: choice(namedOptions(ORIGINS), 'Tanto faz'), columns: 2 },
+  quem: { label: 'Quem', kind: choice(actors, 'Todos'), columns: 4 },
   de: { label: 'De', kind: date, columns: 3 },
   ate: { label: 'Até', kind: date, columns: 3 },
 })
@@ -95,9 +96,10 @@ async function showTimeline(visit: Visit): Promise<Page> {
   const asked = Object.fromEntries(Object.entries(visit.query).filter(([, value]) => value !== ''))
   const query = Search.safeParse(asked)
   const filters = FILTERS(await actorOptions(visit))
-  const filled = query.success
-    ? filledWith(filters, asked)
-    : filledWith(filters, asked, { refused: 'validation_failed', details: { ...describeIssues(query.error) } })
+  const wrong = query.success
+    ? filterProblems(filters, asked)
+    : refuse('validation_failed', { ...describeIssues(query.error) })
+  const filled = filledWith(filters, asked, wrong ?? undefined)
   const check = await findTableCheck(visit.context.pool, visit.session.companyId)
   const seals = await sealStateOf(visit.context.pool, visit.session.companyId)
   const body = (
@@ -105,16 +107,25 @@ async function showTimeline(visit: Visit): Promise<Page> {
       <Seals state={seals} timezone={visit.session.timezone} />
       <Outsiders states={await visit.context.proof.outsiders()} timezone={visit.session.timezone} />
       <LastCheck check={check} timezone={visit.session.timezone} />
-      <Actions>
-        <ButtonForm visit={visit} to={`${PATH}/conferir`} label="Conferir o livro" />
-        <ButtonLink to={`${PATH}/como-era`}>Como era em…</ButtonLink>
-        <ButtonLink to={`${PATH}/pacote`}>Pacote de auditoria</ButtonLink>
-      </Actions>
       <Filters path={PATH} fields={filters} filled={filled} target="livro" />
-      <div id="livro">{query.success ? await events(visit, query.data) : <Alert>{filled.problem}</Alert>}</div>
+      <div id="livro">
+        {query.success && !wrong ? (
+          await events(visit, query.data)
+        ) : (
+          <FilterProblems fields={filters} filled={filled} />
+        )}
+      </div>
     </>
   )
-  return { title: 'Auditoria', body }
+  return {
+    title: 'Auditoria',
+    body,
+    main: { label: 'Conferir o livro', to: `${PATH}/conferir`, values: {} },
+    more: [
+      { label: 'Como era em…', to: `${PATH}/como-era` },
+      { label: 'Pacote de auditoria', to: `${PATH}/pacote` },
+    ],
+  }
 }
 
 /** Who may have done something: people, keys, and the service itself. */
@@ -135,6 +146,7 @@ async function events(visit: Visit, { antes, ...asked }: ReturnType<typeof Searc
   const corrections = await correctionsOf(readModel.pool, readModel.companyId)
   const found = await timeline(context.store, readModel.companyId, corrections, before, filters, EVENTS_OF_A_PAGE)
   const actors = await namesOfActors(readModel, found.events)
+  const names = await namesOfSubjects(readModel, found.events)
   return (
     <>
       <Table
@@ -142,17 +154,17 @@ async function events(visit: Visit, { antes, ...asked }: ReturnType<typeof Searc
         rows={found.events}
         empty="Nenhum acontecimento nesta parte do livro."
         columns={[
-          { head: 'Revisão', cell: (event) => <EventLink event={event} />, isNumber: true },
+          { head: 'Alteração nº', cell: (event) => <EventLink event={event} />, isNumber: true },
           { head: 'Quando', cell: (event) => dateTimeSeconds(event.recorded_at, readModel.timezone) },
           { head: 'O quê', cell: (event) => eventName(event.type) },
           { head: 'Campos', cell: (event) => fieldsChangedBy(event).join(', ') || '—', isExtra: true },
-          { head: 'Registro', cell: ({ subject }) => <a href={link(subjectPath(subject))}>{subjectName(subject)}</a> },
+          { head: 'Registro', cell: ({ subject }) => <a href={link(subjectPath(subject))}>{names(subject)}</a> },
           { head: 'Por onde', cell: (event) => ORIGINS[event.origin], isExtra: true },
           { head: 'Quem', cell: (event) => actors(event.actor), isExtra: true },
         ]}
       />
       {found.before !== null && found.events.length < EVENTS_OF_A_PAGE && (
-        <p class="hint">{`Procurado até a revisão ${found.before}. O que vier antes está em Anteriores.`}</p>
+        <p class="hint">{`Procurado até a alteração nº ${found.before}. O que vier antes está em Anteriores.`}</p>
       )}
       <nav class="pager" aria-label="Páginas">
         {antes !== undefined && <a href={link(PATH, asked)}>« Mais recentes</a>}

@@ -14,8 +14,8 @@ export const FAULTS: Readonly<Record<Fault, string>> = {
   broken_chain: 'O evento não segue o anterior: um dos dois foi trocado.',
   time_goes_back: 'O evento é mais antigo do que o anterior.',
   columns_differ: 'O que o banco guarda ao lado do evento não confere com ele.',
-  other_hash: 'O hash não é o que já se conhecia para esta revisão.',
-  other_root: 'Até esta revisão o livro não é o que foi selado.',
+  other_hash: 'O hash não é o que já se conhecia para esta alteração.',
+  other_root: 'Até esta alteração o livro não é o que foi selado.',
   truncated: 'O fim do livro foi cortado.',
   seal_altered: 'O que o serviço guarda do último selo não foi assinado por ele.',
   beyond_head: 'Há eventos depois do último que o serviço registrou.',
@@ -57,12 +57,12 @@ const Result = ({ submission, verified: { verification, head }, from }: ResultPr
         <Facts
           facts={[
             ['Eventos conferidos', checked],
-            ['Da revisão', from],
-            ['Até a revisão', `${revision} de ${head}`],
+            ['Da alteração nº', from],
+            ['Até a alteração nº', `${revision} de ${head}`],
             ['Hash do último conferido', <code>{hash}</code>],
             ...(first_error
               ? ([
-                  ['Primeira falha na revisão', first_error.revision],
+                  ['Primeira falha na alteração nº', first_error.revision],
                   ['Falha', FAULTS[first_error.reason]],
                 ] as const)
               : []),

@@ -68,7 +68,7 @@ const Reason = ({ movement: { reason, sale_id, change } }: { readonly movement: 
     )
   if (reason === 'created') return <>Estoque inicial</>
   if (reason === 'count') return <>Contagem</>
-  return <>{change?.startsWith('-') ? 'Saída' : 'Entrada'}</>
+  return <>{change?.startsWith('-') ? 'Acerto para menos' : 'Acerto para mais'}</>
 }
 
 const [WIDTH, HEIGHT] = [600, 80]

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import type { z } from 'zod'
 import { CancelSaleInput, cancelSale } from '#commands/sales/cancel-sale.ts'
 import {
@@ -6,12 +7,15 @@ import {
   recordFiscalDocument,
 } from '#commands/sales/record-fiscal-document.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import { text } from '#domain/text.ts'
 import { statusOf } from '#http/problems.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { SaleObject } from '#projections/sales.ts'
+import { dateTime } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { paragraph } from '../../forms/kinds.ts'
-import type { PanelRoute } from '../../route.ts'
+import type { PanelRoute, Visit } from '../../route.ts'
+import { Cancelled } from '../../ui/cancelled.tsx'
 import { formPages, obstaclePage } from '../../ui/form-pages.tsx'
 import type { FlashCode } from '../../words/flashes.ts'
 import { FISCAL_DOCUMENT_FIELDS, isInForce } from './fiscal-document.tsx'
@@ -25,6 +29,8 @@ interface SaleAction<I> {
   readonly explanation: string
   readonly isDangerous?: true
   readonly fields: Fields
+  /** What it is about, before it is done. */
+  about?(sale: SaleObject, visit: Visit): ComponentChildren
   /** Initial values of the fields. */
   initial?(sale: SaleObject): object
   readonly schema: z.ZodType<I>
@@ -41,14 +47,23 @@ const HAS_DOCUMENT = 'A venda tem documento fiscal em vigor: só pode ser cancel
 const RECEIVED =
   'Uma conta a receber desta venda já foi liquidada: um cancelamento não desfaz o que foi recebido. A venda continua concluída.'
 
-const cancelling: SaleAction<Omit<CancelSaleInput, 'id'>> = {
+const whatIsCancelled = (sale: SaleObject, { readModel }: Visit) => (
+  <Cancelled when={['Data da venda', dateTime(sale.sold_at, readModel.timezone)]} of={sale} />
+)
+
+const Cancelling = CancelSaleInput.omit({ id: true }).extend({ reason: text(500) })
+
+const cancelling: SaleAction<z.infer<typeof Cancelling>> = {
   path: 'cancelar',
   label: 'Cancelar venda',
   explanation:
     'Os itens voltam ao estoque, e as contas a receber que a venda gerou são excluídas. Um cancelamento não pode ser desfeito.',
   isDangerous: true,
-  fields: { reason: { label: 'Motivo', kind: paragraph, columns: 12, hint: 'Fica no histórico da venda.' } },
-  schema: CancelSaleInput.omit({ id: true }),
+  about: whatIsCancelled,
+  fields: {
+    reason: { label: 'Motivo', kind: paragraph, isRequired: true, columns: 12, hint: 'Fica no histórico da venda.' },
+  },
+  schema: Cancelling,
   command: cancelSale,
   flash: 'cancelada',
   obstacle({ status, fiscal_document }) {
@@ -81,7 +96,8 @@ const recordingDocument: SaleAction<Omit<FiscalDocumentInput, 'id'>> = {
 export const saleActions: readonly PanelRoute[] = [...routesOf(cancelling), ...routesOf(recordingDocument)]
 
 function routesOf<I>(action: SaleAction<I>): PanelRoute[] {
-  const { label, explanation, fields, initial, schema, command, flash, isDangerous, obstacle, meaningOf } = action
+  const { label, explanation, fields, initial, schema, command, flash, isDangerous, obstacle, meaningOf, about } =
+    action
   const title = ({ id }: SaleObject) => `${label}: ${id}`
   const back = ({ id }: Pick<SaleObject, 'id'>) => `/vendas/${id}`
   return formPages({
@@ -90,6 +106,7 @@ function routesOf<I>(action: SaleAction<I>): PanelRoute[] {
     subject: saleOf,
     obstacle,
     title,
+    ...(about && { before: about }),
     intro: () => <p>{explanation}</p>,
     label,
     ...(isDangerous && { isDangerous }),

@@ -152,14 +152,14 @@ export const Payments = ({ sale }: { readonly sale: SaleObject }) => (
       columns={[
         { head: 'Forma', cell: ({ name }) => name },
         { head: 'Valor', cell: ({ amount }) => money(amount), isNumber: true },
-        { head: 'Acréscimo', cell: ({ surcharge }) => money(surcharge), isNumber: true, isExtra: true },
+        { head: 'Taxa', cell: ({ surcharge }) => money(surcharge), isNumber: true, isExtra: true },
         { head: 'Líquido', cell: ({ net }) => money(net), isNumber: true },
       ]}
     />
     <dl class="sums">
       <Sum name="Troco" amount={sale.change} />
     </dl>
-    <p class="hint">O acréscimo já está dentro do valor; o líquido é o valor sem ele e sem o troco.</p>
+    <p class="hint">A taxa já está dentro do valor; o líquido é o valor sem ela e sem o troco.</p>
   </Card>
 )
 

@@ -38,8 +38,20 @@ const DELIVERIES_OF_A_PAGE = 30
 const EVENTS = [...WEBHOOK_EVENTS, 'webhook.test'] as const
 
 const FILTERS: Fields = {
-  status: { label: 'Situação', kind: choice(optionsOf(DELIVERY_STATUSES, (status) => STATES[status][1])) },
-  event: { label: 'Aviso', kind: choice(optionsOf(EVENTS, (event) => WEBHOOK_EVENT_NAMES[event])) },
+  status: {
+    label: 'Situação',
+    kind: choice(
+      optionsOf(DELIVERY_STATUSES, (status) => STATES[status][1]),
+      'Todas',
+    ),
+  },
+  event: {
+    label: 'Aviso',
+    kind: choice(
+      optionsOf(EVENTS, (event) => WEBHOOK_EVENT_NAMES[event]),
+      'Todos',
+    ),
+  },
 }
 
 const Search = z.object({
@@ -100,7 +112,7 @@ const LastReplay = ({ replay, timezone }: { readonly replay: ReplayObject; reado
       facts={[
         ['Situação', <StateBadge state={REPLAY_STATES[replay.status]} />],
         ['Entregas criadas', decimal(String(replay.deliveries))],
-        ['Até a revisão', `${Math.max(0, replay.last_revision)} de ${replay.until_revision}`],
+        ['Até a alteração nº', `${Math.max(0, replay.last_revision)} de ${replay.until_revision}`],
         ['Pedido em', dateTimeSeconds(replay.requested_at, timezone)],
         ['Terminado em', replay.finished_at && dateTimeSeconds(replay.finished_at, timezone)],
       ]}
@@ -110,13 +122,13 @@ const LastReplay = ({ replay, timezone }: { readonly replay: ReplayObject; reado
 
 const REPLAY: Fields = {
   after: {
-    label: 'Depois da revisão',
+    label: 'Depois da alteração nº',
     kind: integer,
     hint: 'Em branco: de todos os eventos guardados, que são os dos últimos 30 dias.',
   },
 }
 
-const ReplayForm = z.object({ after: z.int('deve ser uma revisão do livro').min(0).nullish() })
+const ReplayForm = z.object({ after: z.int('deve ser o número de uma alteração').min(0).nullish() })
 
 const deliveryId = ({ params }: Visit): string | null => z.uuid().safeParse(params.delivery).data ?? null
 
@@ -146,7 +158,7 @@ async function deliveryPage(visit: Visit): Promise<Page | null> {
             ['Aviso', WEBHOOK_EVENT_NAMES[delivery.event]],
             ['Identificação', <code>{delivery.id}</code>],
             ['Sequência', delivery.sequence],
-            ['Revisão do livro', delivery.revision],
+            ['Alteração nº', delivery.revision],
             ['Reenvio', delivery.replay ? 'Sim' : 'Não'],
             ['Próxima tentativa', delivery.next_attempt_at && dateTimeSeconds(delivery.next_attempt_at, timezone)],
           ]}

@@ -1,0 +1,32 @@
+import { money, personName, quantity } from '../format.ts'
+import { Table } from './list.tsx'
+import { Card, Facts } from './parts.tsx'
+
+interface CancelledProps {
+  /** With their name and the time that matters. */
+  readonly when: readonly [name: string, time: string]
+  readonly of: {
+    readonly customer: { readonly name: string | null } | null
+    readonly items: readonly { readonly description: string; readonly quantity: string; readonly total: string }[]
+    readonly total: string
+  }
+}
+
+/** Whoever cancels the wrong sale or order sees it here, before it cannot be undone (PANEL-111). */
+export const Cancelled = ({ when, of: { customer, items, total } }: CancelledProps) => (
+  <Card title="O que será cancelado">
+    <Facts
+      facts={[when, ['Cliente', customer && personName(customer.name)], ['Total', <strong>{money(total)}</strong>]]}
+    />
+    <Table
+      caption="Itens"
+      rows={items}
+      empty="Nenhum item."
+      columns={[
+        { head: 'Item', cell: ({ description }) => description },
+        { head: 'Quantidade', cell: (item) => quantity(item.quantity), isNumber: true },
+        { head: 'Total', cell: (item) => money(item.total), isNumber: true },
+      ]}
+    />
+  </Card>
+)
