@@ -22,7 +22,7 @@ export interface Owed {
 }
 
 /** At most so many open accounts are added up, those that were due first. */
-export const MOST_OWED = 50_000
+export const MOST_OWED = 20_000
 
 /** `days` is SQL of how many days ago an account was due. */
 const IN_AGE: Readonly<Record<Age, (days: string) => string>> = {
@@ -33,11 +33,18 @@ const IN_AGE: Readonly<Record<Age, (days: string) => string>> = {
   older: (days) => `${days} > 90`,
 }
 
-/** SQL of an Owed, of rows with `amount_cents` and `due_date`; $2 is the company's day. */
+/** SQL of sums in cents, of rows with `amount_cents` and `due_date`; $2 is the company's day. */
 const DAYS = '($2::date - due_date)'
-const OWED = `count(*) as count, ${money('sum(amount_cents)')} as amount,
-  ${money(`sum(amount_cents) filter (where ${DAYS} > 0)`)} as overdue, min(due_date)::text as since,
-  json_build_object(${AGES.map((age) => `'${age}', ${money(`sum(amount_cents) filter (where ${IN_AGE[age](DAYS)})`)}`).join(', ')}) as ages`
+const SUMS = `count(*) as count, sum(amount_cents) as cents, sum(amount_cents) filter (where ${DAYS} > 0) as overdue_cents,
+  min(due_date) as oldest, ${AGES.map((age) => `sum(amount_cents) filter (where ${IN_AGE[age](DAYS)}) as ${age}`).join(', ')}`
+
+/** The same of rows that are such sums. */
+const SUMS_OF_SUMS = `sum(count)::bigint as count, sum(cents) as cents, sum(overdue_cents) as overdue_cents, min(oldest) as oldest,
+  ${AGES.map((age) => `sum(${age}) as ${age}`).join(', ')}`
+
+/** SQL of an Owed, of such a row. */
+const OWED = `coalesce(count, 0) as count, ${money('cents')} as amount, ${money('overdue_cents')} as overdue, oldest::text as since,
+  json_build_object(${AGES.map((age) => `'${age}', ${money(age)}`).join(', ')}) as ages`
 
 /** Somebody with open accounts; null is nobody in particular. */
 export interface Debtor extends Owed {
@@ -63,11 +70,11 @@ const debtorsText = (side: Side): string => `
     select t.party_id, t.amount_cents, t.due_date from ${side} t
     where t.company_id = $1 and t.status = 'pending' and t.deleted_at is null
     order by t.due_date limit $3::bigint),
-  parties as materialized (select party_id as id, sum(amount_cents) as cents, ${OWED} from open group by party_id)
-  select (select row_to_json(o) from (select ${OWED} from open) o) as total,
+  parties as materialized (select party_id as id, ${SUMS} from open group by party_id)
+  select (select row_to_json(o) from (select ${OWED} from (select ${SUMS_OF_SUMS} from parties) s) o) as total,
     (select count(*) from parties) as parties,
     (select coalesce(json_agg(row_to_json(p)), '[]') from (
-       select id, count, amount, overdue, since, ages from parties order by cents desc, id offset $4::bigint limit $5::bigint) p) as page`
+       select id, ${OWED} from (select * from parties order by cents desc, id offset $4::bigint limit $5::bigint) s) p) as page`
 
 interface Found {
   readonly total: Owed
@@ -144,8 +151,8 @@ export async function owedByParty(
 ): Promise<OwedByParty> {
   const sums = looking({
     name: `owed_by_party_${side}`,
-    text: `select ${OWED} from (
-      select t.amount_cents, t.due_date from ${side} t where ${IS_OPEN_OF} limit $4::bigint) open`,
+    text: `select ${OWED} from (select ${SUMS} from (
+      select t.amount_cents, t.due_date from ${side} t where ${IS_OPEN_OF} limit $4::bigint) open) s`,
     values: [companyId, today, partyId, MOST_OWED],
     looks: { [side]: 'columns' },
   })
