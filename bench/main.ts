@@ -17,6 +17,7 @@ import { type Line, tableOf, toResult } from './report.ts'
 import { benchSales, SALES_BENCHMARKS } from './sales.ts'
 import { benchSalesList, SALES_LIST_BENCHMARKS } from './sales-list.ts'
 import { benchScale, SCALE_BENCHMARKS } from './scale.ts'
+import { benchStream, STREAM_BENCHMARKS } from './stream.ts'
 import { benchUpload, UPLOAD_BENCHMARK } from './upload.ts'
 import { benchWebhooks, WEBHOOK_BENCHMARKS } from './webhooks.ts'
 
@@ -40,6 +41,7 @@ const NAMES = [
   ...PROOF_BENCHMARKS,
   ...SCALE_BENCHMARKS,
   ...DIRECTORY_BENCHMARKS,
+  ...STREAM_BENCHMARKS,
   ...DAY_BENCHMARKS,
 ]
 const BENCHMARKS = [
@@ -57,6 +59,7 @@ const BENCHMARKS = [
   benchProof,
   benchScale,
   benchDirectory,
+  benchStream,
   benchDay,
 ]
 

@@ -25,7 +25,7 @@ export type CreateApiKeyInput = z.infer<typeof CreateApiKeyInput>
 /** Gives an integration its access to the company. */
 export const createApiKey = command<CreateApiKeyInput>({
   needs: () => [ownCompany],
-  decide(rows, { name, scopes, prefix, hash, expires_at = null }, { companyId, now, nextId }) {
+  decide(rows, { name, scopes, prefix, hash, expires_at = null }, { companyId, recordedAt: now, nextId }) {
     if (expires_at !== null && expires_at <= now) return invalid('expires_at', 'deve estar no futuro')
     const keys = rows.get(ownCompany)?.active_keys ?? []
     const active = keys.filter((key) => key.expires_at === null || key.expires_at > now)

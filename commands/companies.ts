@@ -35,6 +35,8 @@ export const RegisterCompanyInput = z.strictObject({
   logo_url: companyShape.logo_url.default(null),
   state_registration: companyShape.state_registration.optional(),
   tax_regime: companyShape.tax_regime.optional(),
+  /** For ever: neither does a real company become a test company, nor the other way round. */
+  test: z.literal(true).optional(),
 })
 export type RegisterCompanyInput = z.infer<typeof RegisterCompanyInput>
 
@@ -96,7 +98,7 @@ export type RestoreInput = z.infer<typeof RestoreInput>
 /** Records that the ledger comes from a backup (OPS-84). */
 export const recordRestore = command<RestoreInput>({
   needs: () => [ownCompany],
-  decide(rows, input, { companyId, now }) {
+  decide(rows, input, { companyId, recordedAt: now }) {
     if (!rows.get(ownCompany)) return refuse('not_found')
     if (input.lost_after > now) return invalid('lost_after', 'não pode estar no futuro')
     return accept('updated', `company/${companyId}`, [event('InstallationRestored', { id: companyId, ...input })])

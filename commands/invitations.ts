@@ -37,7 +37,7 @@ type InviteInput = z.infer<typeof InviteFields> & { readonly token_hash: Buffer 
 export const inviteUser = command<InviteInput>({
   needs: ({ email }) => [ownCompany, userByEmail(email), ownInvitationCount],
   decide(rows, { token_hash, name, email, role, ...given }, context) {
-    const terms = termsFor(rows, role, given, context.now)
+    const terms = termsFor(rows, role, given, context.recordedAt)
     if (isRefusal(terms)) return terms
     const refusal = takenEmail(rows, email) ?? tooMany(rows, context)
     if (refusal) return refusal
@@ -64,7 +64,7 @@ export const renewInvitation = command<RecordId & Pick<InviteInput, 'token_hash'
 /** Whoever is invited joins, once, by the link that was sent last, until it is over (PANEL-52). */
 export const acceptInvitation = command<RecordId & Pick<InviteInput, 'token_hash'>>({
   needs: ({ id }) => [userById(id), invitationOf(id)],
-  decide(rows, { id, token_hash }, { companyId, now }) {
+  decide(rows, { id, token_hash }, { companyId, recordedAt: now }) {
     const link = rows.get(invitationOf(id))
     if (!link?.token_hash?.equals(token_hash) || link.expires_at <= now) return refuse('not_found')
     if (rows.get(userById(id))?.doc.status !== 'invited') return refuse('not_found')
@@ -75,7 +75,7 @@ export const acceptInvitation = command<RecordId & Pick<InviteInput, 'token_hash
 })
 
 /** Where the company stands in its hour, which begins with its first invitation. */
-function countOf(rows: Rows, { companyId, now }: DecisionContext): InvitationCount {
+function countOf(rows: Rows, { companyId, recordedAt: now }: DecisionContext): InvitationCount {
   const known = rows.get(ownInvitationCount)
   if (known && known.hour_ends_at > now) return known
   const hour_ends_at = new Date(Date.parse(now) + HOUR_MS).toISOString()
@@ -88,7 +88,7 @@ function tooMany(rows: Rows, context: DecisionContext): Refusal | null {
 
 function linkRows(rows: Rows, user_id: number, token_hash: Buffer, context: DecisionContext): PrivateRow[] {
   const count = countOf(rows, context)
-  const expires_at = new Date(Date.parse(context.now) + INVITATION_DAYS * 24 * HOUR_MS).toISOString()
+  const expires_at = new Date(Date.parse(context.recordedAt) + INVITATION_DAYS * 24 * HOUR_MS).toISOString()
   const link: Invitation = { company_id: context.companyId, user_id, token_hash, expires_at }
   return [
     { table: invitations, row: link },

@@ -5,6 +5,7 @@ import { refuse } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
 import { STORE_SECRETS } from '#events/stores.ts'
 import { accept, type Command, command } from '#ledger/command.ts'
+import { companyOf, ownCompany } from '#projections/companies.ts'
 import { type StoreSecrets, storeByAlias, storeSecrets, storeSecretsByAlias } from '#projections/stores.ts'
 import { changesBetween, isEmpty } from './records.ts'
 
@@ -42,8 +43,10 @@ export type CreateStoreInput = z.infer<typeof CreateStoreInput>
 
 /** Opens an online store. Its alias belongs to one store of the whole service, for ever. */
 export const createStore = command<CreateStoreInput>({
-  needs: ({ alias }) => [storeSecretsByAlias(alias), storeByAlias(alias)],
-  decide(rows, { alias, commission_percentage, sandbox, ...secrets }, { companyId, nextId }) {
+  needs: ({ alias }) => [ownCompany, storeSecretsByAlias(alias), storeByAlias(alias)],
+  decide(rows, { alias, commission_percentage, sandbox: wanted, ...secrets }, { companyId, nextId }) {
+    // Nothing of a test company is real, whatever was asked for (KIT-40).
+    const sandbox = wanted || companyOf(rows).is_test
     const own = rows.get(storeByAlias(alias))
     if (own) return refuse('duplicate_resource', { field: 'alias', conflicting_id: own.id })
     // Nobody learns more of another company's store than that the alias is taken.

@@ -57,7 +57,7 @@ export function termsFor(rows: Rows, role: Role, given: Terms, now: string): Ter
  */
 export const createUser = command<CreateUserInput>({
   needs: ({ email }) => [ownCompany, userByEmail(email), personByEmail(email)],
-  decide(rows, { password_hash, name, email, role, ...given }, { nextId, now }) {
+  decide(rows, { password_hash, name, email, role, ...given }, { nextId, recordedAt: now }) {
     const granted = termsFor(rows, role, given, now)
     const refusal = takenEmail(rows, email) ?? (isRefusal(granted) ? granted : null)
     if (refusal) return refusal
@@ -79,7 +79,7 @@ export type UpdateUserInput = z.infer<typeof UpdateUserInput>
 /** Changes a user's name, role or terms, which counts from the next call on, also of whoever is logged in. */
 export const updateUser = command<UpdateUserInput>({
   needs: ({ id }) => [ownCompany, userById(id)],
-  decide(rows, { id, ...fields }, { now }) {
+  decide(rows, { id, ...fields }, { recordedAt: now }) {
     const known = rows.get(userById(id))
     if (!known) return refuse('not_found')
     if (known.doc.forgotten_at !== null) return forgotten(`user/${id}`)

@@ -125,7 +125,7 @@ export const HandOverFields = z.strictObject({ api_key_id: Id.nullish() })
  */
 export const handOverWebhook = command<RecordId & z.infer<typeof HandOverFields>>({
   needs: ({ id }) => [webhookById(id), ownCompany],
-  decide(rows, { id, api_key_id: wanted }, { actor, now }) {
+  decide(rows, { id, api_key_id: wanted }, { actor, recordedAt: now }) {
     const webhook = rows.get(webhookById(id))
     if (!webhook || webhook.deleted_at) return refuse('not_found')
     const api_key_id = wanted === undefined ? keyIdOf(actor) : wanted
@@ -169,7 +169,7 @@ type RotateSecretInput = RecordId & z.infer<typeof RotationFields> & { readonly 
 /** Gives an endpoint a new secret. During the overlap both sign, so that a receiver can change over without losing a delivery. */
 export const rotateSecret = command<RotateSecretInput>({
   needs: ({ id }) => [webhookById(id), webhookSecretsById(id), ownCompany],
-  decide(rows, { id, overlap_hours, secret }, { companyId, now, actor }) {
+  decide(rows, { id, overlap_hours, secret }, { companyId, recordedAt: now, actor }) {
     const webhook = rows.get(webhookById(id))
     if (!webhook || webhook.deleted_at) return refuse('not_found')
     const told = toldOf(webhook.doc.events, routeOf(rows, id)?.scopes ?? null)

@@ -1,4 +1,4 @@
-import { instantsInZone } from '#domain/instant.ts'
+import { dateInZone, instantsInZone, inZone, later } from '#domain/instant.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byPk, table } from '#ledger/table.ts'
@@ -25,7 +25,7 @@ export interface ClockCorrection {
   readonly recorded_at: string
 }
 
-interface CompanyRow extends Changed {
+export interface CompanyRow extends Changed {
   company_id: number
   timezone: string
   /** Whether it ever had another: then records have instants of other offsets, which are shown as its clock has them now. */
@@ -40,6 +40,14 @@ interface CompanyRow extends Changed {
   webhooks: WebhookRoute[]
   /** Where times of its ledger went back, oldest first: between them they never do. */
   clock_corrections: ClockCorrection[]
+  is_test: boolean
+  /** Of a real company, its test twin; null where it has none. */
+  twin_id: number | null
+  /** So much later it is for a test company than for everybody else (KIT-34). */
+  clock_ahead_ms: number
+  /** When a test company was last emptied; nulls where it never was. What was recorded before is in the ledger only. */
+  erased_revision: number | null
+  erased_at: string | null
   doc: CompanyObject
 }
 
@@ -54,11 +62,16 @@ export const companies = table<CompanyRow>('companies', {
     active_owners: 'json',
     webhooks: 'json',
     clock_corrections: 'json',
+    is_test: 'boolean',
+    twin_id: 'bigint',
+    clock_ahead_ms: 'bigint',
+    erased_revision: 'bigint',
+    erased_at: 'timestamptz',
     ...changedColumns,
     doc: 'json',
   },
   keys: { pk: ['company_id'] },
-  indexes: ['(cnpj)'],
+  indexes: ['(cnpj)', '(company_id) where clock_ahead_ms > 0'],
   past: { id: 'company_id', without: ['active_keys', 'active_owners', 'webhooks', 'clock_corrections'] },
 })
 
@@ -72,24 +85,62 @@ export function companyOf(rows: Rows): Readonly<CompanyRow> {
   return company
 }
 
-/** Shows a record's instants on the clock of the company's present zone (VAL-3, decision 33). */
+/** What time it is for the company when it is `at` for everybody else (UTC): later where a test company's clock was moved (KIT-34). */
+export const companysTime = (rows: Rows, at: string): string => later(at, rows.get(ownCompany)?.clock_ahead_ms ?? 0)
+
+/** The same as SQL, where `c` is the company's row. */
+export const companysTimeSql = (at: string): string => `(${at} + c.clock_ahead_ms * interval '1 millisecond')`
+
+/** Its name as it is told to people, who see whether it is a test company; `c` is the company's row. */
+export const TOLD_NAME = `((c.doc ->> 'name') || case when c.is_test then ' [empresa de teste]' else '' end)`
+
+/** Shows a record at the company's own time, its instants on the clock of the company's present zone (VAL-3, decision 33). */
 export const onCompanysClock = (view: RecordView): RecordView => ({
   ...view,
   render(rows, id, now) {
-    const record = view.render(rows, id, now)
+    const record = view.render(rows, id, companysTime(rows, now))
     const { zone_changed, timezone } = companyOf(rows)
     return record !== null && zone_changed ? instantsInZone(record, timezone) : record
   },
 })
 
+/** What the sales of a test company say in their events, whoever they are shown to (KIT-42). */
+export const markOf = (rows: Rows): { test?: true } => (rows.get(ownCompany)?.is_test ? { test: true } : {})
+
 export const timezoneOf = (rows: Rows): string => companyOf(rows).timezone
 
+/** Whether a company tells the time as it always has: as of any event its row does then. */
+export const tellsTimeAsEver = ({ zone_changed, clock_ahead_ms, erased_revision }: CompanyRow): boolean =>
+  !zone_changed && clock_ahead_ms === 0 && erased_revision === null
+
 function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
-  const { id, name, cnpj, plan, timezone, logo_url, state_registration = null, tax_regime = null } = event.data
+  const {
+    id,
+    name,
+    cnpj,
+    plan,
+    timezone,
+    logo_url,
+    state_registration = null,
+    tax_regime = null,
+    test = false,
+  } = event.data
   const taxed = { state_registration, tax_regime }
-  const doc = { id, name, cnpj, plan, timezone, logo_url, ...taxed, created_at: event.recorded_at }
+  const doc = { id, name, cnpj, plan, timezone, logo_url, ...taxed, test, created_at: event.recorded_at }
   const none = { active_keys: [], active_owners: [], webhooks: [], clock_corrections: [] }
-  return { company_id: id, timezone, zone_changed: false, plan, cnpj, ...none, ...stamp(event), doc }
+  const never = { twin_id: null, clock_ahead_ms: 0, erased_revision: null, erased_at: null }
+  return {
+    company_id: id,
+    timezone,
+    zone_changed: false,
+    plan,
+    cnpj,
+    ...none,
+    is_test: test,
+    ...never,
+    ...stamp(event),
+    doc,
+  }
 }
 
 /** The key that acted; null where it was a person or the service itself. */
@@ -137,6 +188,21 @@ export const companiesProjection = projection('companies', [companies], {
       rows.put(companies, { ...before, clock_corrections: [...before.clock_corrections, { revision, recorded_at }] })
     },
   },
+  TestTwinMade: {
+    apply: (rows, event) => rows.put(companies, { ...companyOf(rows), ...stamp(event), twin_id: event.data.twin_id }),
+  },
+  TestClockMoved: {
+    apply(rows, event) {
+      const before = companyOf(rows)
+      rows.put(companies, { ...before, ...stamp(event), clock_ahead_ms: before.clock_ahead_ms + event.data.by_ms })
+    },
+  },
+  TestDataErased: {
+    apply(rows, event) {
+      const { revision: erased_revision, recorded_at: erased_at } = event
+      rows.put(companies, { ...companyOf(rows), ...stamp(event), clock_ahead_ms: 0, erased_revision, erased_at })
+    },
+  },
   ApiKeyCreated: {
     apply(rows, event) {
       const before = companyOf(rows)
@@ -177,7 +243,23 @@ export const companiesProjection = projection('companies', [companies], {
   WebhookDeleted: routing(() => null),
 })
 
+/** A test company with its clock: its own time and day, and when it was last emptied, on the clock of its zone. */
+export type TestCompanyObject = CompanyObject & { now: string; today: string; erased_at: string | null }
+
+/** `now` is the company's own time (UTC). */
+export function testCompany(
+  { doc, timezone, erased_at }: Pick<CompanyRow, 'doc' | 'timezone' | 'erased_at'>,
+  now: string,
+): TestCompanyObject {
+  const local = (instant: string) => inZone(instant, timezone)
+  const clock = { now: local(now), today: dateInZone(now, timezone), erased_at: erased_at && local(erased_at) }
+  return { ...doc, created_at: local(doc.created_at), ...clock }
+}
+
 export const companyView: RecordView = {
   refs: () => [ownCompany],
-  render: (rows) => JSON.stringify(companyOf(rows).doc),
+  render(rows, _id, now) {
+    const company = companyOf(rows)
+    return JSON.stringify(company.is_test ? testCompany(company, now) : company.doc)
+  },
 }

@@ -4,11 +4,11 @@ import { EVENT_TYPES } from '#events/catalogue.ts'
 import { upcasterOf } from '#events/define.ts'
 import { personalFieldsOf } from '#events/personal-fields.ts'
 import { rowPasts } from '#ledger/lineage.ts'
-import { type ReadModel, versionOf } from '#ledger/projection.ts'
+import { type Projection, type ReadModel, versionOf } from '#ledger/projection.ts'
 import type { AnyTable } from '#ledger/table.ts'
 import { apiKeysProjection, apiKeyView } from './api-keys.ts'
 import { catalogItemsProjection, catalogItemView, categoriesProjection, categoryView } from './catalog.ts'
-import { companiesProjection, companyView, onCompanysClock, ownCompany } from './companies.ts'
+import { companiesProjection, companysTime, companyView, onCompanysClock, ownCompany } from './companies.ts'
 import { projection } from './define.ts'
 import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
 import { forgettingsProjection } from './forgettings.ts'
@@ -21,7 +21,7 @@ import { users, usersProjection, userView } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 
 /** Raised when tables change, or a projection writes something else from the same events; the next start then rebuilds them. */
-const NUMBER = 5
+const NUMBER = 6
 
 /** In the order in which they see each event; the company comes first, because the others read it. */
 const projections = [
@@ -44,6 +44,22 @@ const projections = [
   // Written by the working set, whatever changes rows.
   projection('row_pasts', [rowPasts], {}),
 ]
+
+/** What a test company keeps when it is emptied: itself, who gets in, and what it has set (KIT-36). */
+const KEPT: readonly Projection[] = [
+  companiesProjection,
+  paymentTypesProjection,
+  usersProjection,
+  apiKeysProjection,
+  webhooksProjection,
+  storesProjection,
+]
+
+const NOTHING: readonly AnyTable[] = []
+const EMPTIED = projections
+  .filter((each) => !KEPT.includes(each))
+  .flatMap(({ tables }) => tables)
+  .filter((each) => each !== rowPasts)
 
 const views: ReadModel['views'] = {
   company: companyView,
@@ -78,6 +94,8 @@ export const readModel: ReadModel = {
   personalFields: personalFieldsOf(EVENT_TYPES),
   persons,
   base: [ownCompany],
+  timeOf: companysTime,
+  emptiedBy: ({ type }) => (type === 'TestDataErased' ? EMPTIED : NOTHING),
 }
 
 /** Where the row of a record is: its table, and the column that tells a company's rows apart. */

@@ -27,7 +27,7 @@ export type FiscalDocument = Omit<DataOf<'FiscalDocumentRecorded'>, 'id'> & {
 }
 
 /** A sale as the API shows it (SALE-14). Names are those of the moment of the sale. */
-export type SaleObject = Omit<Completed, 'items'> & {
+export type SaleObject = Omit<Completed, 'items' | 'test'> & {
   /** The till's own identifier; null where no till uploaded it. */
   offline_id: string | null
   status: 'completed' | 'cancelled'

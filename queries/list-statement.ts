@@ -18,6 +18,8 @@ export interface Source {
   readonly record: string | ((today: string) => string)
   /** SQL of what all listed records have in common. */
   readonly where?: string
+  /** Its records stay when a test company is emptied (KIT-36). */
+  readonly outlastsReset?: true
   /** Other tables, of which conditions look at columns only (looking.ts). */
   readonly lookedUp?: readonly string[]
   /** Makes the API's object of a record, where SQL cannot; its instants are on the company's clock then. */
@@ -49,6 +51,8 @@ export interface LedgerRow {
   readonly timezone: string
   readonly zone_changed: boolean
   readonly tables: number
+  /** When the test company was last emptied; null of real ones. */
+  readonly erased_at: string | null
 }
 
 /** The other rows: a record's text, and its key in the columns that `keyColumn` names. */
@@ -115,12 +119,12 @@ function textOf(
   )
   // The ledger's row has no key, and so comes first.
   const inOrder = order.columns.map(({ name }) => `${keyColumn(name)}${directionOf(order)} nulls first`)
-  return `select l.revision, l.last_recorded_at, c.timezone, c.zone_changed, c.tableoid as tables, null::text as record, ${noKeys.join(', ')}
+  return `select l.revision, l.last_recorded_at, c.timezone, c.zone_changed, c.tableoid as tables, c.erased_at, null::text as record, ${noKeys.join(', ')}
     from ledgers l
     join companies c on c.company_id = l.company_id
     where l.company_id = $1
     union all
-    select null, null, null, null, null, p.*
+    select null, null, null, null, null, null, p.*
     from (${(order.isSorted ? sortedPage : walkedPage)(source, order, wanted.join(' and '))}
     ) p
     order by ${inOrder.join(', ')}`

@@ -3,6 +3,7 @@ import type { NotificationOutcome, OrderStatus } from '#domain/orders.ts'
 import { type PaymentLinks, withPaymentUrl } from '#domain/payment-link.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { assertHere, type Move } from '#ledger/move.ts'
+import { companysTimeSql, TOLD_NAME } from '#projections/companies.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { PersonFields } from '#projections/people.ts'
 import type { Order } from './list-statement.ts'
@@ -98,7 +99,7 @@ export interface BuyersOrder {
   readonly timezone: string
   /** Whether its store takes payments. */
   readonly enabled: boolean
-  /** The database's clock (UTC), by which its time to pay ends. */
+  /** The company's time, by the database's clock (UTC), by which its time to pay ends. */
   readonly now: string
 }
 
@@ -106,8 +107,8 @@ export interface BuyersOrder {
 export async function findBuyersOrder(pool: Pool, alias: string, orderId: number): Promise<BuyersOrder | null> {
   const { rows } = await pool.query<BuyersOrder & { readonly move: Move | null }>({
     name: 'find_buyers_order',
-    text: `select o.company_id as "companyId", o.doc as order, o.revision, c.doc ->> 'name' as "shopName", c.timezone,
-                  s.enabled, clock_timestamp() as now, l.move
+    text: `select o.company_id as "companyId", o.doc as order, o.revision, ${TOLD_NAME} as "shopName", c.timezone,
+                  s.enabled, ${companysTimeSql('clock_timestamp()')} as now, l.move
            from stores s
            join orders o on o.company_id = s.company_id and o.id = $2 and o.store_id = s.id
            join companies c on c.company_id = s.company_id

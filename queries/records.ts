@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { CalendarDate, Instant, instantsInZone, inZone } from '#domain/instant.ts'
-import { invalid, type Refusal } from '#domain/refusal.ts'
+import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { searchKey } from '#domain/text.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
 import {
@@ -174,6 +174,9 @@ async function fetchPage(
     }),
   )
   const [ledger, found] = readRows(rows, companyId)
+  // Whatever was there before is gone without a trace in the tables (KIT-38).
+  if (since !== undefined && !source.outlastsReset && ledger.erased_at !== null && since < ledger.erased_at)
+    return refuse('test_data_erased', { erased_at: inZone(ledger.erased_at, ledger.timezone) })
   const listed = found.slice(0, limit)
   const last = found.length > limit ? listed.at(-1) : undefined
   return {

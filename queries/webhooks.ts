@@ -28,6 +28,7 @@ const utc = (printed: string | null): string | null => (printed === null ? null 
 /** Endpoints with how they answer, which dispatchers note outside of the read model. */
 const webhookListing: Listing<object> = {
   resource: 'webhooks',
+  outlastsReset: true,
   from: `webhooks t join companies c on c.company_id = t.company_id
          left join api_keys k on k.company_id = t.company_id and k.id = t.api_key_id
          left join webhook_health h on h.company_id = t.company_id and h.webhook_id = t.id`,

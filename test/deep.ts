@@ -43,6 +43,7 @@ const env = { ...process.env, TEST_DEPTH: values.depth, TEST_SEED: seed }
 console.log(`npm run test:deep -- ${positionals.join(' ')} --depth ${values.depth} --seed ${seed}`)
 
 const only = values.only === undefined ? [] : ['--fgrep', values.only]
-const args = ['node_modules/mocha/bin/mocha.js', ...only, ...files]
+// One more than elsewhere: these tests wait much, for processes to start and for leases to end.
+const args = ['node_modules/mocha/bin/mocha.js', '--jobs', '4', ...only, ...files]
 const child = spawn(process.execPath, args, { stdio: 'inherit', env })
 child.once('exit', (code) => process.exit(code ?? 1))

@@ -54,6 +54,7 @@ exports.FOLDERS = [
     'demo',
     'provider sandbox, witness and time-stamp authority to try seals with, reference till, demonstration companies, tour',
   ],
+  ['src/integrator', 'what integrators run against any service, over HTTP alone: listener and triggers'],
   ['src/cli', 'the `tillbook` command line, one file per group of verbs'],
   ['src/main.ts', 'settings, signals, and the service'],
 ]

@@ -42,13 +42,13 @@ export const startPayment = command<StartPaymentInput>({
     const order = rows.get(orderById(input.id))
     return [...(order ? [storeById(order.store_id)] : []), ...keyHolderRefs(rows, input.idempotency_key)]
   },
-  decide(rows, input, { now }) {
+  decide(rows, input, { now, recordedAt }) {
     const { id, attempt_id, idempotency_key, payment_method_id } = input
     const order = rows.get(orderById(id))
     if (!order) return refuse('not_found')
     const known = attemptOf(order, attempt_id)
     if (known && known.provider_payment_id !== null) return accept('unchanged', `order/${id}`)
-    if (isKeyTaken(rows, input, now)) return refuse('idempotency_key_reuse')
+    if (isKeyTaken(rows, input, recordedAt)) return refuse('idempotency_key_reuse')
     if (hasBeenPaid(order.doc.payments)) return refuse('order_already_paid')
     if (order.doc.cancelled_at !== null) return invalid('status', 'o pedido está cancelado')
     if (order.forgotten !== null) return forgotten(`order/${id}`)

@@ -49,7 +49,7 @@ export const requestRefund = command<RequestRefundInput>({
     ...keyHolderRefs(rows, input.idempotency_key),
     ...(input.restock ?? []).map(({ catalog_item_id }) => itemById(catalog_item_id)),
   ],
-  decide(rows, input, { now }) {
+  decide(rows, input, { recordedAt: now }) {
     const { id, refund_id, idempotency_key } = input
     const order = rows.get(orderById(id))
     if (!order) return refuse('not_found')

@@ -8,7 +8,7 @@ import type { NewEvent } from '#ledger/envelope.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { itemById } from '#projections/catalog.ts'
-import { ownCompany, timezoneOf } from '#projections/companies.ts'
+import { markOf, ownCompany, timezoneOf } from '#projections/companies.ts'
 import { existing } from '#projections/define.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { customerById } from '#projections/people.ts'
@@ -118,7 +118,19 @@ export function recordSale(
   const { offline_id, created_at: sold_at, total } = sale
   const { discount, amount_received } = sums
   const customer = partyOf(rows, sale)
-  const data = { id, offline_id, fingerprint, sold_at, customer, ...parts, discount, total, amount_received, warnings }
+  const data = {
+    id,
+    offline_id,
+    fingerprint,
+    sold_at,
+    customer,
+    ...parts,
+    discount,
+    total,
+    amount_received,
+    warnings,
+    ...markOf(rows),
+  }
   if (sale.status === 'cancelled') {
     return accept('created', `sale/${id}`, [event('OfflineSaleCancelled', data)], [], { warnings })
   }

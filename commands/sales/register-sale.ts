@@ -8,6 +8,7 @@ import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { itemById } from '#projections/catalog.ts'
+import { markOf } from '#projections/companies.ts'
 import { paymentTypeById } from '#projections/payment-types.ts'
 import { saleByExternalId } from '#projections/sales.ts'
 import { customerRefs, customerShape, findCustomer } from '../people/named-customer.ts'
@@ -56,6 +57,7 @@ export const registerSale = command<SaleInput>({
       ...priced,
       payments: paid.payments,
       change: fromCents(paid.change),
+      ...markOf(rows),
     })
     return accept('created', completed.subject, [completed])
   },

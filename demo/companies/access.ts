@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
-import { hashKey, KEY_BYTES, newKey } from '#access/api-keys.ts'
+import { hashKey, KEY_BYTES, modeOf, newKey } from '#access/api-keys.ts'
 import { hashPassword, verifyPassword } from '#access/passwords.ts'
 import { createApiKey, revokeApiKey } from '#commands/api-keys.ts'
 import { CreateStoreInput, createStore } from '#commands/stores.ts'
@@ -103,7 +103,7 @@ async function ensureKey(
   const live = await liveKeys(core, companyId, name)
   if (known !== undefined && live.some(({ hash }) => hash.equals(hashKey(known)))) return known
   for (const { id } of live) await runAsSystem(core.writer, companyId, revokeApiKey, { id })
-  const { key, prefix, hash } = newKey(randomBytes(KEY_BYTES), 'test')
+  const { key, prefix, hash } = newKey(randomBytes(KEY_BYTES), modeOf(await isTest(core, companyId)))
   const created = await runAsSystem<object>(core.writer, companyId, createApiKey, {
     name,
     scopes: [...scopes],
@@ -116,6 +116,14 @@ async function ensureKey(
   throw new Error(
     `No demonstration key can be made for company ${companyId} (${created.refused}): revoke one of its keys.`,
   )
+}
+
+/** Those of before there were test companies are none. */
+async function isTest({ pool }: Core, companyId: number): Promise<boolean> {
+  const { rows } = await pool.query<{ is_test: boolean }>('select is_test from companies where company_id = $1', [
+    companyId,
+  ])
+  return rows[0]?.is_test === true
 }
 
 async function liveKeys({ pool }: Core, companyId: number, name: string) {

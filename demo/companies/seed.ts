@@ -76,7 +76,7 @@ async function fill(core: Core, companyId: number, demo: DemoCompany): Promise<v
   const run = <I>(command: Command<I>, inputs: readonly I[]) =>
     Promise.all(inputs.map((input) => accepted(core, companyId, command, input)))
   await core.found(companyId)
-  await run(registerCompany, [{ id: companyId, ...demo.company }])
+  await run(registerCompany, [{ id: companyId, ...demo.company, test: true }])
   const known = await knownNames(core, companyId)
   await run(
     createPaymentType,

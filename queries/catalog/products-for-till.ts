@@ -137,6 +137,8 @@ async function changedCategories(tx: Transaction, companyId: number, lastSync: s
 
 /** An item that became a service is gone for tills too. One that has never been a product is nothing to them. */
 async function deletedSince(tx: Transaction, companyId: number, lastSync: string): Promise<string> {
+  const erased = await tx.query<{ ids: string | null }>(ERASED_SINCE, [companyId, lastSync])
+  if (erased.rows[0]?.ids) return erased.rows[0].ids
   const { rows } = await tx.query<{ ids: string }>(DELETED_SINCE, [companyId, lastSync])
   return rows[0]?.ids ?? ''
 }
@@ -151,6 +153,16 @@ const DELETED_SINCE = {
              and (t.deleted_at >= $2 or t.deleted_at is null and t.type <> 'product')
            order by t.changed_at, t.revision, t.id
          ) gone`,
+}
+
+/** Of a test company that was emptied since: any product that it ever had may be known, and is gone unless it is new. */
+const ERASED_SINCE = {
+  name: 'list_sync_products_erased',
+  text: `select string_agg(given.id::text, ',' order by given.id) as ids
+         from companies c join ledgers l on l.company_id = c.company_id
+         cross join lateral generate_series(1, (l.ids->>'catalog_item')::bigint) as given(id)
+         where c.company_id = $1 and c.erased_at > $2
+           and not exists (select from catalog_items t where t.company_id = $1 and t.id = given.id and ${IS_PRODUCT})`,
 }
 
 /** A product as a till knows it; time in UTC. */

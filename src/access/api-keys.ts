@@ -14,7 +14,10 @@ export interface NewKey {
   readonly hash: Buffer
 }
 
-/** Makes a key of KEY_BYTES random bytes; `test` marks keys of demonstration data, so that nobody takes them for real ones. */
+/** What tells keys of test companies from those of real ones (KIT-31). */
+export const modeOf = (isTest: boolean): 'live' | 'test' => (isTest ? 'test' : 'live')
+
+/** Makes a key of KEY_BYTES random bytes. */
 export function newKey(random: Buffer, mode: 'live' | 'test' = 'live'): NewKey {
   if (random.length !== KEY_BYTES) throw new RangeError(`a key takes ${KEY_BYTES} random bytes`)
   const key = `tb_${mode}_${random.toString('base64url')}`

@@ -7,6 +7,7 @@ import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { invitationLetter } from '#mail/letters.ts'
 import type { Mailer } from '#mail/mailer.ts'
+import { TOLD_NAME } from '#projections/companies.ts'
 import type { From, Login, LoginFailure } from './login.ts'
 import { INVITATION_TOKENS as TOKENS } from './opaque-token.ts'
 import { type People, peopleOf } from './people.ts'
@@ -70,7 +71,7 @@ export function createInvitations(options: InvitationOptions): Invitations {
     async send({ link }, { email, companyId }) {
       if (!mailer) return false
       const { rows } = await pool.query<{ name: string }>(
-        `select doc ->> 'name' as name from companies where company_id = $1`,
+        `select ${TOLD_NAME} as name from companies c where c.company_id = $1`,
         [companyId],
       )
       const letter = invitationLetter(rows[0]?.name ?? '', link, INVITATION_DAYS)
@@ -95,7 +96,7 @@ export function createInvitations(options: InvitationOptions): Invitations {
 
 const FIND = {
   name: 'find_invitation',
-  text: `select i.user_id as "userId", i.company_id as "companyId", c.doc ->> 'name' as "companyName", u.doc ->> 'email' as email, l.move
+  text: `select i.user_id as "userId", i.company_id as "companyId", ${TOLD_NAME} as "companyName", u.doc ->> 'email' as email, l.move
          from ops.invitations i
          join users u on u.company_id = i.company_id and u.id = i.user_id and u.doc ->> 'status' = 'invited'
          join companies c on c.company_id = i.company_id

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { dateInZone } from '#domain/instant.ts'
 import { type AccessTerms, isLetIn, type Role } from '#domain/roles.ts'
 import { livesHere } from '#postgres/in-move.ts'
+import { TOLD_NAME } from '#projections/companies.ts'
 import { hashPassword } from './passwords.ts'
 
 export interface User {
@@ -109,7 +110,7 @@ function membershipsOf({ users, now }: FoundUsers, email: string, personGenerati
 
 const USERS = `array(
   select json_build_object('id', u.id, 'name', u.doc->'name', 'company_id', u.company_id,
-    'company_name', c.doc->'name', 'timezone', c.timezone, 'generation', u.generation,
+    'company_name', ${TOLD_NAME}, 'timezone', c.timezone, 'generation', u.generation,
     'role', u.doc->'role', 'access_until', u.doc->'access_until')
   from users u join companies c on c.company_id = u.company_id
   where u.email = $1 and u.doc->>'status' = 'active' and ${livesHere('u.company_id')}

@@ -4,6 +4,8 @@ export interface FoundKey {
   position: number
   company_id: number
   timezone: string
+  /** Of a test company: so much later it is for it than for everybody else. */
+  clock_ahead_ms: number
   revision: number
   tables: number
   plan: string
@@ -47,7 +49,7 @@ export const COUNT_CALLS = {
 with clock as materialized (
   select statement_timestamp() as now, set_config('synchronous_commit', 'off', true)
 ), found as materialized (
-  select asked.position::int, s.api_key_id, c.company_id, c.timezone, c.plan, l.revision, c.tableoid as tables, k.doc -> 'scopes' as scopes,
+  select asked.position::int, s.api_key_id, c.company_id, c.timezone, c.clock_ahead_ms, c.plan, l.revision, c.tableoid as tables, k.doc -> 'scopes' as scopes,
     coalesce(l.move in ('left', 'arriving'), false) as is_elsewhere
   from unnest($1::bytea[]) with ordinality as asked(hash, position)
   join ops.api_key_secrets s on s.hash = asked.hash
@@ -104,12 +106,12 @@ with clock as materialized (
   order by f.company_id, f.api_key_id
   on conflict (company_id, api_key_id) do update set last_used_at = greatest(u.last_used_at, excluded.last_used_at)
 )
-select position, company_id, timezone, plan, revision, tables, api_key_id, scopes, is_elsewhere,
+select position, company_id, timezone, clock_ahead_ms, plan, revision, tables, api_key_id, scopes, is_elsewhere,
   null::bigint[] as passed, null::int as minute_count, null::float8 as minute_ends, null::int as day_count, null::float8 as day_ends,
   null::bigint as day_bytes, null::float8 as now
 from found
 union all
-select null, company_id, null, null, null, null, null, null, null,
+select null, company_id, null, null, null, null, null, null, null, null,
   passed, minute_count, date_part('epoch', minute_ends_at), day_count, date_part('epoch', day_ends_at),
   day_bytes, date_part('epoch', clock.now)
 from counted cross join clock`,

@@ -44,7 +44,7 @@ export interface Admitted {
   readonly revision: number
   /** Identifies the read model's tables at that time; a rebuild puts others in their place. */
   readonly tables: number
-  /** Postgres's clock when the call was counted: UTC, milliseconds, `Z`. */
+  /** The company's time when the call was counted, by Postgres's clock: UTC, milliseconds, `Z`. */
   readonly now: string
   readonly rate: Rate
   readonly bytes: BytesLeft
@@ -172,7 +172,7 @@ function serving(windows: CountedCompany): Serving {
 
 /** The answer to the next call of a company within a tick, in order of arrival. */
 function admission(found: FoundKey, company: Serving, limits: QuotaLimits): Admitted {
-  const { company_id: companyId, api_key_id: keyId, scopes, plan, timezone, revision, tables } = found
+  const { company_id: companyId, api_key_id: keyId, scopes, plan, timezone, clock_ahead_ms, revision, tables } = found
   const { windows } = company
   const passed = windows.passed[company.answered++] ?? null
   if (passed !== null) {
@@ -193,7 +193,7 @@ function admission(found: FoundKey, company: Serving, limits: QuotaLimits): Admi
     timezone,
     revision,
     tables,
-    now: new Date(windows.now * 1000).toISOString(),
+    now: new Date(windows.now * 1000 + clock_ahead_ms).toISOString(),
     rate: nearer(minute, day),
     bytes: bytesLeft(limits.bytesPerDay, windows.day_bytes - (company.bytes - company.servedBytes), windows),
   }

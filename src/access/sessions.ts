@@ -5,6 +5,7 @@ import { type AccessTerms, isLetIn, isToldPersons, type Role } from '#domain/rol
 import { assertHere, assertTakesWrites, type Move } from '#ledger/move.ts'
 import { notInMove, takesWrites } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
+import { companysTimeSql } from '#projections/companies.ts'
 import type { NewKey } from './api-keys.ts'
 import type { Invitations } from './invitations.ts'
 import type { Login } from './login.ts'
@@ -42,8 +43,12 @@ export interface PanelSession extends Calendar {
   readonly companyName: string
   /** `api` is the add-on: without it the company's keys get 402. */
   readonly plan: 'basic' | 'api'
+  /** Whether the company is a test company, which every page says. */
+  readonly isTest: boolean
   /** Postgres's clock: UTC, milliseconds, `Z`. */
   readonly now: string
+  /** The company's own time, by which its day is told and what happens is dated; whoever has access has it by everybody's. */
+  readonly companysTime: string
 }
 
 /** What the cookie gets, once. */
@@ -71,7 +76,7 @@ export interface PanelAccess {
   readonly passwordLinks: PasswordLinks
   readonly sessions: Sessions
   /** A key that nobody has seen yet, for an owner to give to an integration. */
-  newKey(): NewKey
+  newKey(isTest: boolean): NewKey
 }
 
 /** What a find selects beside the members of a session that are made from them. */
@@ -107,8 +112,8 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void, re
     const { rows } = await pool.query<Found>({ ...FIND, values: [sessionHash, IDLE_HOURS] })
     const [found] = rows
     if (found) assertHere(found.companyId, found.move)
-    const today = found && dateInZone(found.now, found.timezone)
-    return found && today && isLetIn(found.terms, today) ? { ...found, today } : null
+    if (!found || !isLetIn(found.terms, dateInZone(found.now, found.timezone))) return null
+    return { ...found, today: dateInZone(found.companysTime, found.timezone) }
   }
 
   return {
@@ -164,7 +169,7 @@ const FIND = {
   name: 'find_session',
   text: `with ${CLOCK}
          select s.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email, u.doc->>'role' as role, u.doc as terms, u.generation, p.generation as "personGeneration",
-                s.company_id as "companyId", c.doc->>'name' as "companyName", c.plan, c.timezone, clock.now,
+                s.company_id as "companyId", c.doc->>'name' as "companyName", c.plan, c.timezone, c.is_test as "isTest", clock.now, ${companysTimeSql('clock.now')} as "companysTime",
                 s.last_seen_at < clock.now - interval '1 minute' as "isSeenLate", l.move
          from clock
          join ops.sessions s on s.hash = $1 and s.revoked_at is null and s.expires_at > clock.now

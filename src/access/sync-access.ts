@@ -3,6 +3,7 @@ import { TILL_ROLES } from '#domain/roles.ts'
 import { assertHere, assertTakesWrites, type Move } from '#ledger/move.ts'
 import { notInMove, takesWrites } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
+import { companysTimeSql } from '#projections/companies.ts'
 import type { Login } from './login.ts'
 import type { MinuteLimit } from './minute-limit.ts'
 import { CLOCK, revokedSurplus, TILL_TOKENS as TOKENS } from './opaque-token.ts'
@@ -35,7 +36,7 @@ export interface SyncSession {
   readonly personGeneration: number
   /** The company's. */
   readonly timezone: string
-  /** Postgres's clock: UTC, milliseconds, `Z`. */
+  /** The company's time, by Postgres's clock: UTC, milliseconds, `Z`. */
   readonly now: string
 }
 
@@ -129,7 +130,7 @@ const FIND = {
              and (t.last_used_at < clock.now - interval '5 minutes' or $3::text is not null and $3::text is distinct from t.till_version)
          )
          select t.company_id as "companyId", t.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email,
-                u.doc->>'role' as role, u.generation, p.generation as "personGeneration", c.timezone, clock.now, l.move
+                u.doc->>'role' as role, u.generation, p.generation as "personGeneration", c.timezone, ${companysTimeSql('clock.now')} as now, l.move
          from clock
          join ops.sync_tokens t on t.hash = $1 and ${LIVE}
          join users u on u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation

@@ -25,6 +25,7 @@ import { orderRoutes } from './v1/orders.ts'
 import { customerRoutes, supplierRoutes } from './v1/people.ts'
 import { proofRoutes } from './v1/proofs.ts'
 import { saleRoutes } from './v1/sales.ts'
+import { testCompanyRoutes } from './v1/test-companies.ts'
 import { webhookRoutes } from './v1/webhooks.ts'
 
 /** All resources of API v1. */
@@ -41,6 +42,7 @@ export const V1_ROUTES: readonly Route[] = [
   ...eventRoutes,
   eventStreamRoute,
   ...proofRoutes,
+  ...testCompanyRoutes,
 ]
 
 export interface ApiOptions extends RouteContext {

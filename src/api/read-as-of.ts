@@ -17,7 +17,7 @@ const READS = V1_ROUTES.filter((route): route is ReadRoute => 'read' in route).s
 )
 
 /** What is not of the ledger: who calls now, verification, which walks the ledger as it is stored now, and proofs of it. */
-const OF_NOW = ['/me', '/events/verify', ...[receiptRoute, ...proofRoutes].map(({ path }) => path)]
+const OF_NOW = ['/me', '/test/clock', '/events/verify', ...[receiptRoute, ...proofRoutes].map(({ path }) => path)]
 
 const NOT_OF_THE_LEDGER =
   'depende do que não está no livro (saúde e entregas de webhooks, registro de notificações, a própria chave): do passado não há resposta'

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { type Calendar, dateInZone } from '#domain/instant.ts'
+import { type Calendar, dateInZone, later } from '#domain/instant.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
@@ -82,6 +82,19 @@ export async function withCompanyAsOf<T>(
   }
 }
 
+/** The last revision before an instant (UTC), -1 where there is none. */
+export async function revisionBefore(
+  { pool, readsOf }: Pick<AsOfCore, 'pool' | 'readsOf'>,
+  companyId: number,
+  time: string,
+): Promise<number> {
+  const { revision: headRevision } = await headOf(pool, companyId)
+  const { store } = readsOf(companyId, { revision: headRevision, patience_ms: SHORT_PATIENCE_MS })
+  const corrections = await correctionsOf(pool, companyId)
+  const latest = new Date(Date.parse(time) - 1).toISOString()
+  return (await lastBefore(store, companyId, latest, { headRevision, corrections }))?.revision ?? -1
+}
+
 async function lookBack<T>(
   core: AsOfCore,
   companyId: number,
@@ -102,11 +115,15 @@ async function lookBack<T>(
       : await lastBefore(store, companyId, at.time, { headRevision: head.revision, corrections })
   if (!last) return invalid('at', 'é antes do primeiro evento do livro')
   const { revision } = last
+  const erased = await erasedRevisionOf(pool, companyId)
+  if (erased !== null && revision < erased)
+    return invalid('at', `a empresa de teste foi esvaziada na revisão ${erased}: o que havia antes só está no livro`)
   const until = corrections.length > 0 ? null : last.recorded_at
   return onConnection(core, signal, async (client) => {
     const past = await openPast(client, { store, model, keys, companyId, revision, until, signal }, last)
     const timezone = past.company.timezone as string
-    const calendar = { timezone, today: dateInZone('time' in at ? at.time : last.recorded_at, timezone) }
+    const now = later('time' in at ? at.time : last.recorded_at, past.company.clock_ahead_ms as number)
+    const calendar = { timezone, today: dateInZone(now, timezone) }
     return work({ companyId, pool: past.pool, store, keys, revision, calendar, paymentLinks: core.paymentLinks })
   })
 }
@@ -132,6 +149,16 @@ async function onConnection<T>(
     signal.removeEventListener('abort', cancel)
     client.release(true)
   }
+}
+
+/** Where a test company was last emptied (KIT-37). */
+async function erasedRevisionOf(pool: Pool, companyId: number): Promise<number | null> {
+  const { rows } = await pool.query<{ erased_revision: number | null }>({
+    name: 'erased_revision',
+    text: 'select erased_revision from companies where company_id = $1',
+    values: [companyId],
+  })
+  return rows[0]?.erased_revision ?? null
 }
 
 async function eventAt(store: EventStore, companyId: number, revision: number): Promise<Envelope> {

@@ -4,6 +4,7 @@ import { accountOf } from '#access/login-limits.ts'
 import type { PersonKind } from '#domain/personal-data.ts'
 import { type Envelope, type Origin, streamOf } from '#ledger/envelope.ts'
 import { pickNewest, type Reading } from '#ledger/reading.ts'
+import { TOLD_NAME } from '#projections/companies.ts'
 import { listActors } from '#queries/events.ts'
 
 /** Whose data are asked for. An order stands for its buyer. */
@@ -132,7 +133,7 @@ const createCounts = () => ({ messages: 0, deliveries: 0, addresses: new Set<num
 
 async function headOf({ pool, companyId }: Collecting, subject: string, exported_at: string): Promise<Head> {
   const { rows } = await pool.query<{ name: string; timezone: string }>(
-    `select doc->>'name' as name, timezone from companies where company_id = $1`,
+    `select ${TOLD_NAME} as name, c.timezone from companies c where c.company_id = $1`,
     [companyId],
   )
   const { name = '', timezone = 'UTC' } = rows[0] ?? {}

@@ -59,8 +59,9 @@ const ofProvider = { 'access-token': secret(optional('TOKEN')), 'notification-se
 /** Every verb by the words that name it. */
 export const COMMANDS = {
   'company create': {
-    summary: 'registers a company; the plan "api" includes the integration API',
-    flags: { name: required('NAME'), cnpj: required('CNPJ'), ...ofCompany, home: optional('NAME') },
+    summary:
+      'registers a company; the plan "api" includes the integration API; --test makes it a test company, for ever, with keys tb_test_, a clock of its own and a reset',
+    flags: { name: required('NAME'), cnpj: required('CNPJ'), ...ofCompany, home: optional('NAME'), test: toggle },
   },
   'company update': {
     summary:
@@ -346,6 +347,29 @@ export const COMMANDS = {
     summary:
       'runs a time-stamp authority to try SEAL_TSA_URL with; its stamps are made by openssl, which has to be there',
     flags: { port: optional('PORT'), folder: optional('FOLDER') },
+  },
+  listen: {
+    summary:
+      'delivers what happens in a company to an address of your own, as its webhooks would get it, signed with a secret that is shown at the start; works against any service',
+    flags: {
+      'forward-to': required('URL'),
+      key: secret(required('API_KEY')),
+      url: optional('URL'),
+      secret: secret(optional('whsec_…')),
+      events: optional('EVENT,EVENT'),
+      'replay-from': optional('REVISION|DATE|TIME'),
+    },
+  },
+  trigger: {
+    summary:
+      'makes a real thing happen in a test company, as sale.completed, so that its webhooks tell of it; orders need a store, the one of the newest order unless --store names it',
+    flags: {
+      event: required('EVENT'),
+      key: secret(required('API_KEY')),
+      url: optional('URL'),
+      store: optional('ALIAS'),
+    },
+    positional: 'event',
   },
   till: {
     summary: 'plays an offline till of a running service: sells, loses its connection while it uploads, and reconciles',

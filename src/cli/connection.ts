@@ -16,7 +16,7 @@ export interface OpenContext extends Context {
 }
 
 /** Opens the data only when a verb asks for it: not every verb needs it, and a wrong flag must not start a server. */
-export function createContext(env: Readonly<Record<string, string | undefined>>): OpenContext {
+export function createContext(env: Readonly<Record<string, string | undefined>>, json = false): OpenContext {
   const config = readConfig(env)
   const { HOMES = [] } = config
   const opened = new Map<string, Promise<Opened>>()
@@ -47,6 +47,7 @@ export function createContext(env: Readonly<Record<string, string | undefined>>)
   }
   return {
     config,
+    json,
     core,
     addresses,
     directory,

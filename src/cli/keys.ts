@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { KEY_BYTES, newKey } from '#access/api-keys.ts'
+import { KEY_BYTES, modeOf, newKey } from '#access/api-keys.ts'
 import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-keys.ts'
 import { invalid } from '#domain/refusal.ts'
 import { parseScopes } from '#domain/scopes.ts'
@@ -13,9 +13,9 @@ export const verbs: Verbs<'key'> = {
     async run(context, { company, name, scopes: text, 'expires-at': expires_at }) {
       const scopes = parseScopes(text)
       if (!scopes) throw new Refused(invalid('scopes', 'há um escopo desconhecido'))
-      const { key, prefix, hash } = newKey(randomBytes(KEY_BYTES))
+      const { core, companyId, isTest } = await companyOf(context, company)
+      const { key, prefix, hash } = newKey(randomBytes(KEY_BYTES), modeOf(isTest))
       const input = checked(CreateApiKeyInput, { name, scopes, prefix, hash, ...given({ expires_at }) })
-      const { core, companyId } = await companyOf(context, company)
       const { id, ...rest } = accepted(await runAsSystem<ApiKeyObject>(core.writer, companyId, createApiKey, input))
       return { id, key, ...rest }
     },

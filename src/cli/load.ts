@@ -36,6 +36,8 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   'provider-sandbox': () => import('./provider-sandbox.ts'),
   witness: () => import('./witness.ts'),
   'time-stamp-authority': () => import('./time-stamp-authority.ts'),
+  listen: () => import('./listen.ts'),
+  trigger: () => import('./trigger.ts'),
   till: () => import('./till.ts'),
   demo: () => import('./demo.ts'),
 }

@@ -1,6 +1,7 @@
 import { WrongSetting } from '#config/config.ts'
 import { MoveRefused } from '#homes/move/move-refused.ts'
 import { messageOf } from '#http/problems.ts'
+import { Ended, OutOfReach } from '#integrator/service.ts'
 import { OtherVersion } from '#lib/other-version.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { UnfitPostgres } from '#lib/unfit-postgres.ts'
@@ -18,7 +19,7 @@ import { Refused, type Verb } from './verb.ts'
 export async function perform(name: Name, values: Typed, json: boolean): Promise<number> {
   try {
     const verb = await load(name)
-    const result = await run(name, verb, values)
+    const result = await run(name, verb, values, json)
     if (!result) return 0
     console.log(json ? JSON.stringify(result) : (verb.show ?? forPeople)(result))
     return verb.isBad?.(result) ? 1 : 0
@@ -28,8 +29,8 @@ export async function perform(name: Name, values: Typed, json: boolean): Promise
   }
 }
 
-async function run(name: Name, verb: Verb, typed: Typed): Promise<object | undefined> {
-  const context = createContext(process.env)
+async function run(name: Name, verb: Verb, typed: Typed, json: boolean): Promise<object | undefined> {
+  const context = createContext(process.env, json)
   try {
     const values = await withSecrets(COMMANDS[name].flags, typed, process.stdin)
     // Those that are required are there: that was seen to when the words were understood.
@@ -50,13 +51,18 @@ function problemOf(error: unknown): Told {
     const { refused, details } = error.refusal
     return { code: refused, message: messageOf(refused), details }
   }
+  if (error instanceof Ended) return { code: error.code, message: error.message, details: error.details }
   const message = error instanceof Error ? error.message : String(error)
   if (error instanceof WrongSetting) return { code: 'wrong_setting', message }
   if (error instanceof WrongMasterKey) return { code: 'wrong_master_key', message }
   if (error instanceof UnfitPostgres) return { code: 'unfit_postgres', message }
   if (error instanceof MoveRefused) return { code: 'move_refused', message }
   if (error instanceof OtherVersion) return { code: 'other_version', message }
-  return { code: error instanceof Unavailable || isOutage(error) ? 'unavailable' : 'internal_error', message }
+  return {
+    code:
+      error instanceof Unavailable || error instanceof OutOfReach || isOutage(error) ? 'unavailable' : 'internal_error',
+    message,
+  }
 }
 
 /** For a person: what is wrong, with the fields or values that it is about, or the causes as far as they are known. */

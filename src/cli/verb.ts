@@ -20,6 +20,8 @@ export interface NamedHome {
 /** What a verb works with. */
 export interface Context {
   readonly config: Config
+  /** Whether what is printed is read by a program. */
+  readonly json: boolean
   /**
    * The service's own data, those of `main` unless another home is named, opened when they are first asked for and closed by
    * whoever runs the verb. A database of another version is brought up to date only by a verb that says so (OPS-38).
@@ -89,12 +91,17 @@ export function idOf(text: string): number {
 }
 
 /** The company that a command is for, and the home that it lives in. @throws Refused when there is none. */
-export async function companyOf(context: Context, text: string): Promise<{ core: Core; companyId: number }> {
+export async function companyOf(
+  context: Context,
+  text: string,
+): Promise<{ core: Core; companyId: number; isTest: boolean }> {
   const companyId = idOf(text)
   const core = await context.coreOf(companyId)
-  const { rowCount } = await core.pool.query('select from companies where company_id = $1', [companyId])
-  if (rowCount === 0) throw new Refused(refuse('not_found', { company_id: companyId }))
-  return { core, companyId }
+  const { rows } = await core.pool.query<{ is_test: boolean }>('select is_test from companies where company_id = $1', [
+    companyId,
+  ])
+  if (!rows[0]) throw new Refused(refuse('not_found', { company_id: companyId }))
+  return { core, companyId, isTest: rows[0].is_test }
 }
 
 /** What is done in one home after the other; of several each answer tells which. */

@@ -291,6 +291,8 @@ const settings = z.object({
   SMTP_FROM: z.string().optional(),
   /** Base URL of the payment provider's API; by default the sandbox's where demonstration companies are made. */
   PAYMENT_PROVIDER_URL: webAddress.optional(),
+  /** Base URL of the provider that stores of test companies pay at; by default that of all others. */
+  PAYMENT_SANDBOX_URL: webAddress.optional(),
   /** The key that all secrets in the database are sealed with; by default in DATA_DIR, made on the first start. */
   MASTER_KEY: masterKey.optional(),
   /** Others that still open, while MASTER_KEY is being changed. */

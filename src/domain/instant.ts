@@ -62,6 +62,10 @@ export function addDays(date: string, n: number): string {
   return new Date(Math.min(Math.max(ms, FIRST_MS), LAST_MS)).toISOString().slice(0, 10)
 }
 
+/** A UTC instant so many milliseconds later, as Instant gives it. */
+export const later = (utcInstant: string, ms: number): string =>
+  ms === 0 ? utcInstant : new Date(Date.parse(utcInstant) + ms).toISOString()
+
 /** The same day `n` years later, or after so many days more; 28 February where the year has no 29th. */
 export function addYears(date: string, n: number, days = 0): string {
   const [year, monthDay] = [String(Number(date.slice(0, 4)) + n).padStart(4, '0'), date.slice(4)]

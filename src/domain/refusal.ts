@@ -24,6 +24,8 @@ export type RefusalCode =
   | 'insufficient_scope'
   | 'person_forgotten'
   | 'retention_required'
+  | 'not_test_company'
+  | 'test_data_erased'
 
 /** Why a command is refused: a code of the contract and its details. HTTP status and Portuguese message are given at the edge. */
 export interface Refusal {

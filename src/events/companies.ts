@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ROLES } from '#domain/roles.ts'
-import { date, eventType, instant, percentage, personal, text } from './define.ts'
+import { date, eventType, id, instant, percentage, personal, text } from './define.ts'
 
 /** What a company pays for: `api` is the add-on for the integration API; without it the API answers 402. */
 export const PLANS = ['basic', 'api'] as const
@@ -52,7 +52,8 @@ const access = {
 
 /** The company itself and what it configures: payment types, users, API keys. Secrets are never in an event. */
 export const companyEvents = {
-  CompanyRegistered: eventType('company', company),
+  /** `test` is absent in events from before there were test companies. */
+  CompanyRegistered: eventType('company', { ...company, test: z.boolean().optional() }),
   CompanyUpdated: eventType('company', { changes: z.strictObject(company).partial() }),
   /** The last event before was recorded by a clock that ran ahead; from here on times are those of the clock again (LEDGER-20). */
   CompanyClockCorrected: eventType('company', { ahead_until: instant }),
@@ -68,6 +69,12 @@ export const companyEvents = {
     /** By kind of record: no id up to this one is given out any more. */
     ids: z.record(text, z.int().positive()),
   }),
+  /** A test company was made for this one, which is real. */
+  TestTwinMade: eventType('company', { twin_id: id }),
+  /** From then on the day of this test company is so much later than it was. */
+  TestClockMoved: eventType('company', { by_ms: z.int().positive() }),
+  /** This test company has no records of its business any more, and its day is everybody's again. */
+  TestDataErased: eventType('company', {}),
   PaymentTypeCreated: eventType('payment_type', paymentType),
   PaymentTypeUpdated: eventType('payment_type', { changes: z.strictObject(paymentType).partial() }),
   UserCreated: eventType('user', { ...person, ...access }),

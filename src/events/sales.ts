@@ -76,7 +76,11 @@ const warning = z.strictObject({
 })
 
 /** A sale made at a till without a connection, and uploaded later. */
+/** Of a test company, so that its receipts cannot be shown as those of a real sale; absent elsewhere. */
+const test = z.literal(true).optional()
+
 const offlineSale = {
+  test,
   /** The till's own identifier of the sale. */
   offline_id: text,
   /** SHA-256 of all that the till said of it, in hex: a repeated upload is known by it. */
@@ -106,6 +110,7 @@ export const saleEvents = {
     delivery_fee: money,
     total: money,
     change: money,
+    test,
   }),
   /** `receivable_ids` are those that its credit-on-account payments made, in events that follow this one. */
   OfflineSaleCompleted: eventType('sale', { ...offlineSale, receivable_ids: z.array(id) }),

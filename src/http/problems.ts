@@ -10,6 +10,7 @@ const PROBLEMS = {
   invalid_signature: [401, 'A assinatura da notificação não confere.'],
   plan_required: [402, 'A conta não tem o adicional de API contratado.'],
   insufficient_scope: [403, 'A chave de API não tem o escopo necessário para esta operação.'],
+  not_test_company: [403, 'Só uma empresa de teste pode ser esvaziada e ter o relógio adiantado: nada foi mudado.'],
   owners_only: [403, 'Só o proprietário da empresa tem acesso a esta página.'],
   changes_nothing: [403, 'Auditores veem tudo e não alteram nada.'],
   cross_site_form: [403, 'O formulário não veio desta página, ou a sessão mudou. Abra a página de novo e repita.'],
@@ -33,6 +34,10 @@ const PROBLEMS = {
   webhook_paused: [
     409,
     'O endereço de webhook está pausado: a chave dele foi revogada ou venceu, ou falta o adicional de API.',
+  ],
+  test_data_erased: [
+    410,
+    'Esta empresa de teste foi esvaziada depois deste instante: jogue fora o que tem dela e comece de novo, sem ele.',
   ],
   payload_too_large: [413, 'O corpo da requisição é grande demais.'],
   unsupported_media_type: [415, 'Envie o corpo como application/json em UTF-8.'],

@@ -32,8 +32,10 @@ export type Decision = Accepted | Refusal
 /** What a decision may know beside the rows. Time and ids are handed in, so that `decide` stays pure. */
 export interface DecisionContext {
   readonly companyId: number
-  /** recorded_at of the events to come: UTC, milliseconds, `Z`. */
+  /** The company's time: UTC, milliseconds, `Z`. Later than anybody's where the clock of a test company was moved (KIT-34). */
   readonly now: string
+  /** recorded_at of the events to come, by which whoever has access has it: keys, users, invitations, secrets. */
+  readonly recordedAt: string
   /** Time of the ledger's last event where that lies ahead of the clock, by which `now` then is; else null (LEDGER-20). */
   readonly aheadUntil: string | null
   /** The channel that the command came through; some refusals are of the channel `api` only. */
@@ -54,6 +56,8 @@ export interface Lookup extends Statement {
 export interface Command<I> {
   /** May record something though the ledger's last event lies ahead of the clock: that this is so, and nothing else. */
   readonly correctsClock?: true
+  /** May take long, or empties what others of its group would have loaded: a request, and a transaction, by itself, recorded later than all before. */
+  readonly isAlone?: true
   /** Rows known from the input alone. */
   needs(input: I): readonly AnyRef[]
   /** Rows known only from what was found, as the items of a sale; asked once, when `needs` are loaded. */

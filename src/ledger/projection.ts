@@ -52,6 +52,10 @@ export interface ReadModel {
   readonly persons: ReadonlyMap<AnyTable, string>
   /** Rows that every projection may read, as the company's own, which knows the time zone. */
   readonly base: readonly AnyRef[]
+  /** What time it is for the company when it is `at` for everybody else (UTC), by its rows of `base`. */
+  timeOf(rows: Rows, at: string): string
+  /** Tables that lose all rows of the company before an event is applied: none but for an event that empties it. */
+  emptiedBy(event: Envelope): readonly AnyTable[]
 }
 
 /** Schema of all tables that projections write; it can be dropped and rebuilt from the ledgers. */

@@ -46,6 +46,8 @@ export interface WorkingSet {
   absent(companyId: number, refs: readonly AnyRef[]): void
   /** Sends one statement per table and key for all that is wanted; the rows are there when the promises have settled. */
   load(tx: Transaction): Promise<void>[]
+  /** Forgets all rows of a company in these tables, changed ones too, with their pasts: they are asked for anew. */
+  forget(companyId: number, tables: readonly AnyTable[]): void
   /** Rows of a table that were put or added, and whether they are known to be new to it. */
   changedOf<R>(table: Table<R>): readonly { readonly row: Readonly<R>; readonly isNew: boolean }[]
   /** Sends one upsert per changed table, rows in key order. */
@@ -123,6 +125,15 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
         if (!known.has(key)) known.set(key, null)
       }
     },
+    forget(companyId, tables) {
+      const of = `${companyId}${SEPARATOR}`
+      const pasts = states.get(rowPasts.name)
+      for (const { name } of tables) {
+        const state = states.get(name)
+        if (state) dropKeys(state, of)
+        if (pasts) dropKeys(pasts, `${of}${name}${SEPARATOR}`)
+      }
+    },
     changedOf<R>({ name }: Table<R>) {
       const { changed = new Map(), added = new Map() } = states.get(name) ?? {}
       const of = (rows: Iterable<Row>, isNew: boolean) => [...rows].map((row) => ({ row: row as R, isNew }))
@@ -189,6 +200,11 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
     put: (table, row) => put(table, row as Row, false),
     wants: () => true,
   }
+}
+
+function dropKeys({ index, changed, added }: TableState, prefix: string): void {
+  for (const keys of [...index.values(), changed, added])
+    for (const key of keys.keys()) if (key.startsWith(prefix)) keys.delete(key)
 }
 
 function loadTable(tx: Transaction, state: TableState, vault: Vault | null): Promise<void>[] {

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { repeat } from '#lib/repeat.ts'
 import { notInMove } from '#postgres/in-move.ts'
+import { TOLD_NAME } from '#projections/companies.ts'
 import type { Mailer } from './mailer.ts'
 
 /** Of a webhook endpoint that was switched off without anybody asking for it. */
@@ -143,7 +144,7 @@ with due as (
   from due where n.company_id = due.company_id and n.id = due.id
   returning n.company_id, n.id, n.kind, n.data, n.created_at, n.next_email_at
 )
-select taken.*, c.doc ->> 'name' as name, c.timezone, array(
+select taken.*, ${TOLD_NAME} as name, c.timezone, array(
     select u.doc ->> 'email' from users u
     where u.company_id = taken.company_id and u.doc ->> 'status' = 'active' order by 1) as users
 from taken join companies c on c.company_id = taken.company_id`,

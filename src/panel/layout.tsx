@@ -92,6 +92,7 @@ export const panelDocument = (page: Page, { visit, ...menu }: MenuProps): string
           </p>
         )}
         <Standing visit={visit} />
+        <TestBar visit={visit} />
         <Past visit={visit} />
         <Withheld visit={visit} />
         <Reaching.Provider value={visit.reaches}>
@@ -135,6 +136,15 @@ const Standing = ({ visit: { context } }: { readonly visit: Visit }) => {
     </p>
   )
 }
+/** On each page of a test company, so that nobody takes it for the real one (KIT-41). */
+const TestBar = ({ visit: { session } }: { readonly visit: Visit }) =>
+  session.isTest ? (
+    <p class="past test-company" role="note">
+      <strong>Empresa de teste.</strong> Nada aqui é de verdade: nem vendas, nem dinheiro, nem documentos. Hoje, para
+      ela, é {session.today.split('-').reverse().join('/')}.
+    </p>
+  ) : null
+
 /** Says once what `(retido)` on a page means. */
 const Withheld = ({ visit: { session } }: { readonly visit: Visit }) =>
   session.isToldPersons ? null : (

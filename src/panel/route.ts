@@ -57,6 +57,8 @@ export interface PanelContext extends AsOfCore {
   readonly sealDirectory: string
   readonly newId: () => string
   readonly panel: PanelAccess
+  /** Makes the ledger of a new company. @throws Unavailable */
+  found(companyId: number): Promise<void>
   /** Hears what any process commits, for pages that follow. */
   readonly live: LiveUpdates
   readonly log: LogError

@@ -27,6 +27,7 @@ import { tillsClosingPage } from './pages/sales/tills-closing.tsx'
 import { settingsPages } from './pages/settings.tsx'
 import { startPage } from './pages/start.tsx'
 import { storePages } from './pages/stores.tsx'
+import { testCompanyPages } from './pages/test-company.tsx'
 import { userForgetting, userPages } from './pages/users.tsx'
 import { deliveryPages } from './pages/webhooks/deliveries.tsx'
 import { webhookPages } from './pages/webhooks/webhook.tsx'
@@ -37,6 +38,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...profilePages,
   ...companyPages,
   ...settingsPages,
+  ...testCompanyPages,
   ...paymentTypePages,
   ...userPages,
   ...userForgetting,

@@ -6,6 +6,7 @@ import type { Vault } from '#lib/vault.ts'
 import { applyPayment, fits, type PaymentOutcome } from '#payments/apply-payment.ts'
 import { isSigned } from '#payments/origin.ts'
 import type { PaymentProvider, ProviderPayment } from '#payments/provider-port.ts'
+import { accountAt } from '#payments/store-account.ts'
 import { findNotifiedOrder, type NotifiedOrder } from '#queries/orders.ts'
 import { findStore, type StoreAccess } from '#queries/stores.ts'
 import type { Payload } from './payload.ts'
@@ -113,8 +114,7 @@ async function fetchPayment(
   { store, reference, totalCents }: NotifiedOrder,
   dataId: string,
 ): Promise<ProviderPayment> {
-  const account = { accessToken: store.accessToken ?? '', sandbox: store.sandbox }
-  const payment = await provider.getPayment(account, dataId)
+  const payment = await provider.getPayment(accountAt(store), dataId)
   if (!payment || payment.id !== dataId || !fits(payment, { reference, totalCents, sandbox: store.sandbox }))
     throw new Problem('invalid_notification')
   return payment

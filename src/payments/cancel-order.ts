@@ -15,6 +15,7 @@ import { findPayableOrder } from '#queries/orders.ts'
 import { findStore } from '#queries/stores.ts'
 import { applyPayment, fits } from './apply-payment.ts'
 import { type PaymentProvider, type ProviderAccount, ProviderMisconfigured } from './provider-port.ts'
+import { accountAt } from './store-account.ts'
 
 interface Cancelling {
   readonly pool: Pool
@@ -70,15 +71,15 @@ async function cancelOpenPayments(
   if (open.length === 0) return
   const store = await findStore(pool, vault, order.store_alias)
   if (!store?.accessToken) throw new ProviderMisconfigured('the store has no access token')
-  const { accessToken, sandbox } = store
+  const [account, { sandbox }] = [accountAt(store), store]
   const expected = { reference: order.provider_reference, totalCents: toCents(order.total), sandbox }
   const ids = new Set(open.flatMap(({ provider_payment_id }) => provider_payment_id ?? []))
   if (ids.size < open.length)
-    for (const found of await provider.findPayments({ accessToken, sandbox }, expected.reference))
+    for (const found of await provider.findPayments(account, expected.reference))
       if (fits(found, expected) && !order.payments.some((known) => known.provider_payment_id === found.id))
         ids.add(found.id)
   for (const id of ids) {
-    const payment = await endPayment(provider, { accessToken, sandbox }, id)
+    const payment = await endPayment(provider, account, id)
     if (payment && fits(payment, expected))
       await applyPayment(writer, { companyId, orderId: order.id, requestId }, payment)
   }

@@ -29,6 +29,7 @@ import {
   ProviderRefused,
   ProviderUnavailable,
 } from './provider-port.ts'
+import { accountAt } from './store-account.ts'
 
 /** What it takes to have orders paid. */
 export interface Payments {
@@ -171,7 +172,7 @@ async function createOrFind(
 
 export function accountOf(store: StoreAccess | null) {
   if (!store?.accessToken) throw new ProviderMisconfigured('the store has no access token')
-  return { accessToken: store.accessToken, sandbox: store.sandbox }
+  return accountAt(store)
 }
 
 function newPayment(

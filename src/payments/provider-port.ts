@@ -4,6 +4,8 @@ import type { DataOf } from '#events/catalogue.ts'
 export interface ProviderAccount {
   readonly accessToken: string
   readonly sandbox: boolean
+  /** Of a test company's store. */
+  readonly isTest?: boolean
 }
 
 /** Who pays. In no log, and in no event. */

@@ -8,6 +8,7 @@ import type { Vault } from '#lib/vault.ts'
 import { notInMove } from '#postgres/in-move.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
+import { companysTimeSql } from '#projections/companies.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import { isOpen } from '#projections/order-payments.ts'
 import type { RefundObject } from '#projections/order-refunds.ts'
@@ -20,6 +21,7 @@ import {
   ProviderUnavailable,
 } from './provider-port.ts'
 import { giveBack } from './refund-order.ts'
+import { accountAt } from './store-account.ts'
 
 /** Longest and shortest time between two looks for what is due. */
 const SLOWEST_MS = 30_000
@@ -122,7 +124,7 @@ async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: Sw
   const store = await findStore(pool, vault, storeAlias)
   if (!store) throw new Error(`order ${orderId} is of a store that is not there`)
   const { sandbox } = store
-  const account = { accessToken: store.accessToken ?? '', sandbox }
+  const account = accountAt(store)
   for (const refund of claim.refunds.filter(({ status }) => status === 'pending'))
     await giveBack({ writer, provider }, { acting: asSystem(companyId), orderId, account, isFirst: false }, refund)
   let applied = 0
@@ -191,7 +193,7 @@ interface SweepClaim {
   readonly refunds: readonly RefundObject[]
   /** By its store. */
   readonly isCancelled: boolean
-  /** The database's clock. */
+  /** The company's time, by the database's clock. */
   readonly lookedAt: string
   /** Whether it was due because a time to pay is over. */
   readonly isExpired: boolean
@@ -201,8 +203,9 @@ interface SweepClaim {
 const CLAIMED = `
     select o.company_id as "companyId", o.id as "orderId", o.store_alias as "storeAlias", o.total_cents as "totalCents",
            o.provider_reference as reference, o.doc -> 'payments' as payments, o.doc -> 'refunds' as refunds,
-           o.doc ->> 'cancelled_at' is not null as "isCancelled", clock_timestamp() as "lookedAt"
-    from claimed c join orders o on o.company_id = c.company_id and o.id = c.order_id`
+           o.doc ->> 'cancelled_at' is not null as "isCancelled", ${companysTimeSql('clock_timestamp()')} as "lookedAt"
+    from claimed join orders o on o.company_id = claimed.company_id and o.id = claimed.order_id
+    join companies c on c.company_id = o.company_id`
 
 /** Longest time that an order is dealt with: two calls of the provider for each of its payments, and waiting for a turn. */
 const LEASE_SECONDS = 300
@@ -247,7 +250,8 @@ const CLAIM = {
 }
 
 /**
- * Leases orders with something that waits though the time to pay is over, whatever the schedule says. They stay due until
+ * Leases orders with something that waits though the time to pay is over, whatever the schedule says; `sooner` it is for test
+ * companies whose clock was moved. They stay due until
  * the provider has ended it, and are looked at again after a while.
  */
 const CLAIM_EXPIRED = {
@@ -261,10 +265,19 @@ const CLAIM_EXPIRED = {
         and (w.leased_until is null or w.leased_until < now()) and ${notInMove('o.company_id')}
       order by o.expires_at
       limit $2
+    ), sooner as (
+      select o.company_id, o.id, o.attempted_at, o.expires_at
+      from companies c
+      join orders o on o.company_id = c.company_id and o.expires_at > now() and o.expires_at <= ${companysTimeSql('now()')}
+      left join payment_sweeps w on w.company_id = o.company_id and w.order_id = o.id
+      where c.clock_ahead_ms > 0
+        and (w.leased_until is null or w.leased_until < now()) and ${notInMove('o.company_id')}
+      order by o.expires_at
+      limit $2
     ), claimed as (
       insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, leased_until, claimed_until)
       select company_id, id, attempted_at, 0, lease.ends, lease.ends
-      from due cross join ${LEASE} order by company_id, id
+      from (select * from due union all select * from sooner) as one cross join ${LEASE} order by company_id, id
       on conflict (company_id, order_id) do update
         set leased_until = excluded.leased_until, claimed_until = excluded.claimed_until, claimed_passes = w.passes
         where w.leased_until is null or w.leased_until < clock_timestamp()

@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Cluster, isCode, processOptions } from './cluster.ts'
 import { type Share, takeShare } from './supervision.ts'
 
-const ATTEMPTS = 6
+const ATTEMPTS = 10
 const POLL_MS = 25
 /** A server that was killed reads its log again before it answers; after a busy day on a slow disk that takes minutes. */
 const RECOVERY_TIMEOUT_MS = 10 * 60_000

@@ -7,6 +7,7 @@ import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { repeat } from '#lib/repeat.ts'
 import { notInMove } from '#postgres/in-move.ts'
+import { companysTimeSql } from '#projections/companies.ts'
 
 interface Due {
   readonly due_on: string
@@ -33,11 +34,21 @@ const DUE = {
          order by due_on, company_id, subject limit ${PAGE}`,
 }
 
+/** Of test companies whose clock was moved it is later still. */
+const SOONER = {
+  name: 'forgettings_due_sooner',
+  text: `select f.due_on, f.company_id, f.subject from companies c join forgettings f on f.company_id = c.company_id
+         where c.clock_ahead_ms > 0 and ${notInMove('f.company_id')}
+           and f.due_on > current_date + 1 and f.due_on <= (${companysTimeSql('now()')})::date + 1
+           and (f.due_on, f.company_id, f.subject) > ($1, $2, $3)
+         order by f.due_on, f.company_id, f.subject limit ${PAGE}`,
+}
+
 /** Those whose day has come, the earliest first. Some wait longer, for accounts without a date, and must not stand in the way. */
-async function* dueOnes(pool: Pool): AsyncGenerator<Due> {
+async function* dueOnes(pool: Pool, statement: typeof DUE): AsyncGenerator<Due> {
   let last: Due = { due_on: '0001-01-01', company_id: 0, subject: '' }
   for (;;) {
-    const { rows } = await pool.query<Due>({ ...DUE, values: [last.due_on, last.company_id, last.subject] })
+    const { rows } = await pool.query<Due>({ ...statement, values: [last.due_on, last.company_id, last.subject] })
     yield* rows
     const end = rows.at(-1)
     if (!end || rows.length < PAGE) return
@@ -47,9 +58,11 @@ async function* dueOnes(pool: Pool): AsyncGenerator<Due> {
 
 /** Forgets whoever is due; what fails for one is tried again next time and keeps nobody else waiting. Any number of processes may do it at once. */
 export async function forgetWhoIsDue({ pool, writer, retentionYears, onError }: ForgettingDue): Promise<void> {
-  for await (const { company_id, subject } of dueOnes(pool)) {
+  for (const statement of [DUE, SOONER]) for await (const due of dueOnes(pool, statement)) await forget(due)
+
+  async function forget({ company_id, subject }: Due): Promise<void> {
     const { type, id } = parseSubject(subject)
-    if (!isPersonKind(type)) continue
+    if (!isPersonKind(type)) return
     try {
       const input = { kind: type, id, retention_years: retentionYears }
       const answer = await runAsSystem(writer, company_id, forgetDue, input)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { KEY_BYTES, newKey } from '#access/api-keys.ts'
+import { KEY_BYTES, modeOf, newKey } from '#access/api-keys.ts'
 import { createInvitations } from '#access/invitations.ts'
 import { createLogin } from '#access/login.ts'
 import { createAddressLimit, createMinuteLimit } from '#access/minute-limit.ts'
@@ -167,7 +167,7 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
       gate: countedGate(createGate(gatePool, options.limits), metrics),
       sync: { login: panel.login, tokens, calls },
       live,
-      panel: { ...panel, newKey: () => newKey(randomBytes(KEY_BYTES)) },
+      panel: { ...panel, newKey: (isTest) => newKey(randomBytes(KEY_BYTES), modeOf(isTest)) },
       provider,
       onNotified: metrics.onNotified,
       sealDirectory: sealDirectoryOf(config),

@@ -45,6 +45,7 @@ import { createStanding, heldWriter, type Standing } from '#proof/standing-watch
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
 import { createWiping, type FormerEmails } from '#wiping/reactor.ts'
+import { testData } from '#wiping/test-data.ts'
 import {
   asOwner,
   type OwnersPlace,
@@ -310,7 +311,7 @@ function writingOf(
     model: withPaymentLinks(model, paymentLinks),
     keys,
     limits: WRITER_LIMITS,
-    reactors: [keysEnd, outbox, switchOffNotices, wiping.reactor],
+    reactors: [keysEnd, outbox, switchOffNotices, wiping.reactor, testData],
     newId: uuidv7,
     onCommitted: (moved: readonly Committed[]) => {
       if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()

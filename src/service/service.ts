@@ -4,6 +4,7 @@ import type { Addresses, Config } from '#config/config.ts'
 import { type Listening, listen } from '#http/server.ts'
 import { createMetrics, type Metrics } from '#metrics/metrics.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
+import { withTestsAt } from '#payments/store-account.ts'
 import { startEmbedded } from '#postgres/embedded.ts'
 import { assertFit } from '#postgres/requirements.ts'
 import { seed } from './api.ts'
@@ -65,9 +66,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
     async start() {
       listening = await listen(app.server, { port: config.PORT, host: config.HOST })
       const addresses = await openPostgres({ config, logger, log, closing, onFailure })
-      const provider = createProviderClient({ baseUrl: config.PAYMENT_PROVIDER_URL })
-      closing.push(provider.close)
-      const main = await homes.open(addresses, provider)
+      const main = await homes.open(addresses, openProvider(config, closing))
       const demoFile = isApi ? await seed(main) : null
       app.open(homes.health, isApi ? homes.serve() : undefined)
       isOpen = true
@@ -83,6 +82,15 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       for (const close of closing.splice(0).reverse()) await quietly(close)
     },
   }
+}
+
+function openProvider({ PAYMENT_PROVIDER_URL, PAYMENT_SANDBOX_URL }: Config, closing: (() => Promise<void>)[]) {
+  const provider = createProviderClient({ baseUrl: PAYMENT_PROVIDER_URL })
+  closing.push(provider.close)
+  if (PAYMENT_SANDBOX_URL === undefined) return provider
+  const sandbox = createProviderClient({ baseUrl: PAYMENT_SANDBOX_URL })
+  closing.push(sandbox.close)
+  return withTestsAt(sandbox, provider)
 }
 
 const appSettings = ({ TRUST_PROXY, METRICS_TOKEN }: Config, metrics: Metrics) => ({

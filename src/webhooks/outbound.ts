@@ -55,6 +55,11 @@ const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
   OrderExpired: ['order.expired'],
 }
 
+const TOLD_OF_PERSONS: readonly string[] = ['PersonForgotten', 'PersonForgettingQueued']
+
+/** Whether events of a type may be told at all. */
+export const mayBeOutbound = (type: string): boolean => Object.hasOwn(OUTBOUND, type) || TOLD_OF_PERSONS.includes(type)
+
 /**
  * The outbound events of an event; `next` is the one that follows it in the ledger. Who sends price and stock in one call
  * changes the item once, though the ledger holds two events: the second tells it.
@@ -65,7 +70,7 @@ export function outboundOf(event: Envelope, next: Envelope | null): readonly Web
     (next?.type === 'CatalogItemUpdated' || next?.type === 'CatalogItemRevived') &&
     next.subject === event.subject &&
     next.request_id === event.request_id
-  if (event.type === 'PersonForgotten' || event.type === 'PersonForgettingQueued') return outboundOfPerson(event)
+  if (TOLD_OF_PERSONS.includes(event.type)) return outboundOfPerson(event)
   return isToldByNext ? [] : (OUTBOUND[event.type as EventName] ?? [])
 }
 

@@ -1,13 +1,13 @@
 import type { Pool } from 'pg'
-import { inZone } from '#domain/instant.ts'
 import { isAskedFor, mayBeTold, type WebhookEvent } from '#events/webhooks.ts'
-import { channelOf, type Envelope } from '#ledger/envelope.ts'
+import type { Envelope } from '#ledger/envelope.ts'
 import type { Made, Reactor } from '#ledger/reactor.ts'
 import { type AnyRef, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { notInMove } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { companyOf, keyIdOf, ownCompany, type WebhookRoute } from '#projections/companies.ts'
+import { bodyOf } from './messages.ts'
 import { dataOf, dataRefs, outboundOf } from './outbound.ts'
 
 /** What an event is told as: one body for all endpoints, kept for later deliveries of it. */
@@ -123,9 +123,8 @@ interface Told {
 
 function tell(rows: Changes, event: Envelope, { id: message_id, name, data }: Told, { newId, now }: Made): void {
   const { company_id, timezone } = companyOf(rows)
-  const { revision, actor, origin, recorded_at } = event
-  const head = JSON.stringify({ event: name, occurred_at: inZone(recorded_at, timezone), origin: channelOf(origin) })
-  const body = `${head.slice(0, -1)},"data":${data}}`
+  const { revision, actor } = event
+  const body = bodyOf(name, event, data, timezone)
   rows.add(messages, { company_id, id: message_id, revision, event: name, actor, body, created_at: now })
   for (const route of routesFor(rows, name, event)) {
     rows.add(deliveries, {

@@ -56,8 +56,10 @@ describe('sessions of the panel', () => {
 
   it('tell who is logged in, and the day of the company', async () => {
     const session = await found(await issue())
-    const { now, today, sessionHash, csrfToken, ...who } = session
+    const { now, companysTime, today, sessionHash, csrfToken, ...who } = session
+    expect(companysTime).to.equal(now)
     expect(who).to.deep.equal({
+      isTest: false,
       userId: user.id,
       userName: user.name,
       email: user.email,

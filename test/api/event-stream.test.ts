@@ -10,6 +10,14 @@ interface Message {
   readonly event: any
 }
 
+interface Told {
+  readonly event: string
+}
+
+interface Ledger {
+  readonly recorded_at: string
+}
+
 /** A stream as a program reads it, message by message. */
 interface Stream {
   readonly status: number
@@ -110,6 +118,25 @@ describe('GET /events/stream', () => {
     expect(hidden.opened.name).to.equal(null)
     const { key } = await company.newKey(['sales:write'])
     expect((await open(key)).status).to.equal(403)
+  })
+
+  it('begins at a moment, and sends messages of webhooks as far as the key may read them [KIT-10, KIT-11]', async () => {
+    const company = await api.company()
+    await company.post('/customers', { name: 'Ana' })
+    await register(company, 'Bebidas')
+    const [first, last] = (
+      (await company.get('/events?types=CustomerCreated,CategoryCreated')).body.data as Ledger[]
+    ).map(({ recorded_at }) => encodeURIComponent(recorded_at))
+    const names = async (key: string, query: string, count: number) =>
+      (await (await open(key, query)).some(count)).map(({ event }) => event.messages.map((told: Told) => told.event))
+    const { key } = await company.newKey(['catalog:read', 'audit:read'])
+    expect(await names(company.key, `?messages=true&since=${first}`, 2)).to.deep.equal([
+      ['customer.created'],
+      ['category.created'],
+    ])
+    expect(await names(key, `?messages=true&since=${first}`, 1)).to.deep.equal([['category.created']])
+    expect((await (await open(company.key, `?since=${last}`)).next())?.event.type).to.equal('CategoryCreated')
+    expect((await open(company.key, '?since=yesterday')).status).to.equal(422)
   })
 
   it('refuses what it does not understand, and answers HEAD at once', async () => {

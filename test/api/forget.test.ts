@@ -213,4 +213,31 @@ describe('forgetting on a store outside Postgres', () => {
     ])
     expect(await api.core.verifyTables(company.id)).to.deep.include({ kind: 'verified', differences: [] })
   })
+
+  it('is of everybody where a test company is emptied, also by whoever catches up, and of nobody who came afterwards [KIT-36, KIT-37]', async () => {
+    const tester = await api.company({ test: true })
+    await tester.post('/customers', { name: 'Ana', external_id: 'ana' })
+    const append = store.append
+    store.append = async (...args) => {
+      await append.apply(store, args)
+      store.down = true
+      throw new Error('the process died')
+    }
+    expectProblem(await tester.post('/test/reset', undefined, { 'idempotency-key': 'r' }), 503, 'unavailable')
+    store.append = append
+    store.down = false
+    const again = await tester.post('/test/reset', undefined, { 'idempotency-key': 'r' })
+    expect([again.status, again.headers.get('idempotent-replayed')]).to.deep.equal([200, 'true'])
+    await tester.post('/customers', { name: 'Bia', external_id: 'ana' })
+    const { rows } = await api.core.pool.query(
+      `select subject, wrapped is null as gone from person_keys where company_id = $1 and part = 'identity' order by subject`,
+      [tester.id],
+    )
+    expect(rows).to.deep.equal([
+      { subject: 'customer/1', gone: true },
+      { subject: 'customer/2', gone: false },
+    ])
+    expect((await tester.get('/customers')).body.data.map(({ name }: Json) => name)).to.deep.equal(['Bia'])
+    expect(await api.core.verifyTables(tester.id)).to.deep.include({ kind: 'verified', differences: [] })
+  })
 })

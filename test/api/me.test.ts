@@ -29,6 +29,7 @@ describe('/me', () => {
         cnpj: '11.222.333/0001-81',
         state_registration: null,
         tax_regime: null,
+        test: false,
       },
       plan: 'api',
     })

@@ -83,14 +83,14 @@ describeInBrowser('what every page is held to', () => {
     it('names the field that has no label, and the text that has no contrast', async () => {
       const page = await show(main('<input name="nome"><p class="pale">pálido</p>', '.pale { color: #bbb }'))
       const failure = await failureOf(check(page))
-      expect(failure).to.include('at 1440 px').and.include('label (critical)').and.include('input')
+      expect(failure).to.include('wide, in light colours').and.include('label (critical)').and.include('input')
       expect(failure).to.include('color-contrast (serious)').and.include('class="pale"')
     })
 
     it('finds what has no contrast in dark colours only', async () => {
       const style =
         ':root { color-scheme: light dark } body { background: light-dark(#fff, #111) } p, h1 { color: #333 }'
-      expect(await failureOf(check(await show(main('<p>escuro</p>', style))))).to.include('in dark colours')
+      expect(await failureOf(check(await show(main('<p>escuro</p>', style))))).to.include('in dark ones')
     })
 
     it('names what is too wide for a phone, but not what scrolls by itself', async () => {

@@ -3,12 +3,13 @@ import { freePort } from '#postgres/postmaster.ts'
 import { useDatabase } from '../support/database.ts'
 import { homesEnv } from '../support/homes.ts'
 import { type Service, startService } from '../support/process.ts'
+import { type Listeners, startListeners } from './listeners.ts'
 import { scenario } from './scenario.ts'
 import { play, type Surroundings, startSurroundings } from './stage.ts'
 
 const STARTING = { timeout_ms: 120_000 }
 
-describe('a service that is killed [LEDGER-6, OPS-5]', function () {
+describe('a service that is killed [LEDGER-6, OPS-5, FEED-10, KIT-14]', function () {
   this.timeout(120_000)
   const database = useDatabase()
   let surroundings: Surroundings
@@ -30,7 +31,9 @@ describe('a service that is killed [LEDGER-6, OPS-5]', function () {
 
   scenario('loses nothing and does nothing twice, at whatever moments it dies', async (dice) => {
     const drama = { surroundings, dice, databaseUrl: database.url, baseUrl: () => url }
-    const { caller } = await play(drama, async (moment) => {
+    let listeners: Listeners | undefined
+    const { caller } = await play(drama, async (moment, { books }) => {
+      listeners = await startListeners(url, [...books.keys()])
       for (let kill = 0; kill < 2; kill++) {
         await moment(dice.between(20, 120))
         await service?.kill()
@@ -39,5 +42,6 @@ describe('a service that is killed [LEDGER-6, OPS-5]', function () {
       await moment(dice.between(20, 60))
     })
     expect(caller.unknown()).to.be.above(0)
+    await listeners?.expectNothingMissed()
   })
 })

@@ -69,6 +69,9 @@ async function* replayed(): AsyncGenerator<[revision: number, rowsOf: (table: An
   }
 }
 
+/** Before it nobody can look back (KIT-37). */
+const ERASED = EVERY_EVENT.findIndex(({ type }) => type === 'TestDataErased')
+
 describe('a table as of a revision', () => {
   const database = useDatabase()
   let core: Core
@@ -109,6 +112,7 @@ describe('a table as of a revision', () => {
     const seen = new Set<string>()
     for await (const [revision, rowsOf] of replayed()) {
       const { type } = EVERY_EVENT[revision] as Envelope
+      if (revision < ERASED) continue
       // Of changes of the same kind some.
       if (seen.has(type) && revision % 81 > 0) continue
       seen.add(type)

@@ -28,6 +28,8 @@ export const counterModel: ReadModel = {
   personalFields: () => [],
   persons: new Map(),
   base: [],
+  timeOf: (_rows, at) => at,
+  emptiedBy: () => [],
   projections: [
     {
       name: 'counters',

@@ -19,7 +19,7 @@ const FORMS_OF_AUDITORS = ['/conta/senha', '/empresas', '/auditoria/conferir']
 
 /** Pages that lead to a change, though one looks at them first. */
 const LEADS_TO_CHANGE =
-  /\/(nov[oa]|editar|excluir|cancelar|esquecer|devolver|liquidar|reenviar|registrar|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|formas-de-pagamento\/:id)$/
+  /\/(nov[oa]|editar|excluir|cancelar|esquecer|devolver|liquidar|reenviar|registrar|corrigir|documento-fiscal|trocar-segredo|revogar|passar|empresa|teste|esvaziar|formas-de-pagamento\/:id)$/
 
 /** Its numbers are every company's own: each has an event 0. */
 const NUMBERED_BY_COMPANY = '/auditoria/eventos/:revision'

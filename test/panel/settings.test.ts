@@ -211,4 +211,49 @@ describe('panel: settings', () => {
       expect(problemsIn(html).join()).to.include('muitas tentativas')
     })
   })
+
+  describe('test company', () => {
+    it('is made as a twin: settings and ways to pay, its owner and nobody else, chosen without another login [KIT-32, KIT-41]', async () => {
+      await company.paymentType('card', '2.50')
+      await company.post('/customers', { name: 'Ana' })
+      expect(await shown(`${HOME}/teste`)).to.include('Criar empresa de teste')
+      expect((await owner.submit(`${HOME}/teste`, {})).to).to.equal('/painel/empresas?feito=empresa-de-teste')
+      const { core, id } = company
+      const { rows } = await core.pool.query(
+        `select t.company_id as id, t.is_test, t.doc->>'cnpj' as cnpj, t.plan,
+                (select array_agg(doc->>'name') from payment_types p where p.company_id = t.company_id) as ways,
+                (select array_agg(email || ' ' || (doc->>'role')) from users u where u.company_id = t.company_id) as users
+         from companies t join companies c on c.twin_id = t.company_id where c.company_id = $1`,
+        [id],
+      )
+      const [{ id: twin, ...made }] = rows
+      const ways = (await company.get('/sales/payment-types')).body.data.map(({ name }: { name: string }) => name)
+      const users = [`${owner.email} owner`]
+      expect(made).to.deep.equal({ is_test: true, cnpj: '11.222.333/0001-81', plan: 'api', ways, users })
+      // Asked for again it is the same one.
+      await owner.submit(`${HOME}/teste`, {})
+      expect(await shown(`${HOME}/teste`)).to.include('Entrar na empresa de teste')
+      expect((await core.pool.query('select from companies where is_test')).rowCount).to.equal(1)
+
+      expect((await owner.submit('/painel/empresas', { company_id: String(twin) })).to).to.equal('/painel')
+      expect(await shown('/painel')).to.include('Empresa de teste.')
+      const { html } = await owner.submit(
+        '/painel/integracoes/chaves/nova',
+        { name: 'a', scopes: 'sales:read' },
+        '/painel/integracoes/chaves',
+      )
+      expect(html).to.match(/tb_test_[A-Za-z0-9_-]{43}/)
+      await owner.submit(`${HOME}/teste`, { advance_days: '40' })
+      const day = new Date(Date.now() + 40 * 86_400_000).toLocaleDateString('pt-BR', { timeZone: 'America/Sao_Paulo' })
+      expect(await shown('/painel')).to.include(`Hoje, para ela, é ${day}`)
+      expect((await owner.submit(`${HOME}/teste/esvaziar`, {})).to).to.equal(`${HOME}/teste?feito=esvaziada`)
+      expect(await shown('/painel')).not.to.include(day)
+      await owner.submit('/painel/empresas', { company_id: String(id) })
+      expect(await shown('/painel')).not.to.include('Empresa de teste.')
+    })
+
+    it('is never made of a real one by emptying it [KIT-33]', async () => {
+      expect(await shown(`${HOME}/teste/esvaziar`)).to.include('Esta empresa é de verdade')
+    })
+  })
 })

@@ -148,6 +148,21 @@ describe('the sweep over payments', () => {
     ])
   })
 
+  it('ends it by the time of the company, where that was moved on [KIT-35]', async () => {
+    const { id } = order
+    const attempt_id = uuidv7()
+    const slow = { schedule: [24 * HOUR, 25 * HOUR] }
+    const pay = { id, attempt_id, idempotency_key: null, payment_method_id: 'pix', expires_in_minutes: 30 }
+    await shop.company.run(startPayment, pay)
+    provider.payments.set('23', paymentOf(order, { id: '23', status: 'pending', attemptId: attempt_id }))
+    expect(await sweep(slow)).to.equal(0)
+    const ahead = 'update read.companies set clock_ahead_ms = $2 where company_id = $1'
+    await shop.api.core.pool.query(ahead, [shop.company.id, HOUR * 1000])
+    await sweep(slow)
+    expect(provider.payments.get('23')?.status).to.equal('cancelled')
+    await shop.api.core.pool.query(ahead, [shop.company.id, 0])
+  })
+
   it('cancels at the provider what waits there of a cancelled order [ORDER-9]', async () => {
     await shop.company.run(cancelOrder, { id: order.id })
     provider.payments.set('22', paymentOf(order, { id: '22', status: 'pending' }))

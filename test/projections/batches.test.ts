@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
+import { event } from '#events/catalogue.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { replay } from '#ledger/rebuild/replay.ts'
 import { transactionOn } from '#ledger/transaction.ts'
@@ -7,19 +8,20 @@ import { createPool } from '#postgres/pool.ts'
 import { readModel } from '#projections/index.ts'
 import { useDatabase } from '../support/database.ts'
 import { EVERY_EVENT } from '../support/every-event.ts'
-import { COMPANY_ID } from '../support/given.ts'
+import { companyRegistered, customerCreated, itemCreated, paymentTypeCreated } from '../support/facts.ts'
+import { COMPANY_ID, ledgerOf } from '../support/given.ts'
 import { openShop } from '../support/shop.ts'
 
 /** The tables of the company after its ledger was replayed in pieces of a size; nothing of it stays. */
-async function tablesAfter(pool: Pool, size: number): Promise<Record<string, string>> {
+async function tablesAfter(pool: Pool, size: number, events = EVERY_EVENT): Promise<Record<string, string>> {
   const client = await pool.connect()
   try {
     await client.query('begin')
     const tables = readModel.projections.flatMap((projection) => projection.tables)
     await client.query(`truncate ${tables.map(({ name }) => name).join(', ')}`)
-    for (let start = 0; start < EVERY_EVENT.length; start += size) {
-      const piece = EVERY_EVENT.slice(start, start + size)
-      await replay(transactionOn(client), readModel, COMPANY_ID, stream(piece), EVERY_EVENT.length)
+    for (let start = 0; start < events.length; start += size) {
+      const piece = events.slice(start, start + size)
+      await replay(transactionOn(client), readModel, COMPANY_ID, stream(piece), events.length)
     }
     const dumps: Record<string, string> = {}
     for (const { name, keys } of tables) {
@@ -56,5 +58,20 @@ describe('read model', () => {
     const atOnce = await tablesAfter(pool, EVERY_EVENT.length)
     for (const [name, dump] of Object.entries(atOnce)) expect(dump, name).not.to.equal('')
     for (const size of [1, 2, 5]) expect(await tablesAfter(pool, size), `in pieces of ${size}`).to.deep.equal(atOnce)
+  })
+
+  it('has nothing of before where a test company was emptied, wherever the ledger is cut [KIT-36]', async () => {
+    const emptied = event('TestDataErased', { id: COMPANY_ID })
+    const renamed = Array.from({ length: 40 }, (_, n) =>
+      event('CustomerUpdated', { id: 1, changes: { name: `Ana ${n}` } }),
+    )
+    const made = (id: number) => customerCreated({ id, external_id: 'a', name: 'Ana' })
+    const [head, tail] = [companyRegistered({ test: true }), paymentTypeCreated()]
+    const twice = ledgerOf(head, tail, made(1), ...renamed, itemCreated({ id: 3 }), emptied, made(2), emptied, made(4))
+    const atOnce = await tablesAfter(pool, twice.length, twice)
+    expect(atOnce.customers?.match(/""id"":\d+/g)).to.deep.equal(['""id"":4'])
+    expect(atOnce).to.include({ catalog_items: '', row_pasts: '' })
+    expect(atOnce.payment_types).not.to.equal('')
+    for (const size of [1, 2, 44, 45]) expect(await tablesAfter(pool, size, twice), `${size}`).to.deep.equal(atOnce)
   })
 })

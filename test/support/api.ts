@@ -75,6 +75,8 @@ interface CompanyOptions {
   readonly timezone?: string
   /** What its ids come after; by default 0, as those of every other company. */
   readonly idsFrom?: number
+  /** A test company. */
+  readonly test?: true
 }
 
 /** For a company whose records the others have none like. */
@@ -318,7 +320,7 @@ function withClock(gate: Gate, now: TestApiOptions['now']): Gate {
 async function createCompany(
   { main, home: core }: { readonly main: Core; readonly home: Core },
   url: string,
-  { plan = 'api', scopes = SCOPES, timezone = 'America/Sao_Paulo', idsFrom }: CompanyOptions = {},
+  { plan = 'api', scopes = SCOPES, timezone = 'America/Sao_Paulo', idsFrom, test }: CompanyOptions = {},
 ): Promise<TestCompany> {
   const { rows } = await main.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
   const id = (rows[0] as { id: number }).id
@@ -333,7 +335,8 @@ async function createCompany(
     if (isRefusal(answer)) throw new Error(`refused: ${JSON.stringify(answer)}`)
     return answer
   }
-  await run(registerCompany, { id, name: `Loja ${id}`, cnpj: '11.222.333/0001-81', plan, timezone, logo_url: null })
+  const fields = { name: `Loja ${id}`, cnpj: '11.222.333/0001-81', plan, timezone, logo_url: null }
+  await run(registerCompany, { id, ...fields, ...(test && { test }) })
   const makeKey = async (wanted: readonly Scope[], expires_at?: string) => {
     const { key, prefix, hash } = testKey()
     const created = await run(createApiKey, { name: 'chave', scopes: [...wanted], prefix, hash, expires_at })

@@ -11,12 +11,14 @@ export async function asOf01({ pool, store, model, keys }: Core): Promise<void> 
   for await (const stream of store.streams()) {
     const companyId = companyOf(stream) ?? 0
     let previous_hash = GENESIS_HASH
+    const rewritten: Envelope[] = []
     for (const { hash: _, data, ...members } of await cipher.open(companyId, await collect(store.read(stream, 0)))) {
       const head = { ...members, previous_hash }
       const event: Envelope = { ...head, hash: hashOf({ ...head, data }), data }
-      await write(pool, event)
+      rewritten.push(event)
       previous_hash = event.hash
     }
+    await write(pool, rewritten)
     await pool.query('update ops.ledgers set hash = $2 where company_id = $1', [companyId, previous_hash])
     await tamperBy(pool, 'insert into ops.clear_ledgers values ($1)', [companyId])
   }
@@ -24,9 +26,14 @@ export async function asOf01({ pool, store, model, keys }: Core): Promise<void> 
   await pool.query('delete from ops.person_keys')
 }
 
-const write = (pool: Pool, event: Envelope) =>
-  tamperBy(pool, 'update ledger.events set envelope = $3 where stream = $1 and revision = $2', [
-    event.stream,
-    event.revision,
-    JSON.stringify(event),
-  ])
+const write = (pool: Pool, events: readonly Envelope[]) =>
+  tamperBy(
+    pool,
+    `update ledger.events e set envelope = w.envelope::json from unnest($1::text[], $2::bigint[], $3::text[]) as w (stream, revision, envelope)
+     where e.stream = w.stream and e.revision = w.revision`,
+    [
+      events.map(({ stream }) => stream),
+      events.map(({ revision }) => revision),
+      events.map((event) => JSON.stringify(event)),
+    ],
+  )

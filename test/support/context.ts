@@ -5,6 +5,7 @@ import type { Core } from '#service/core.ts'
 /** What verbs work with, on one home that is open already. */
 export const contextOf = (core: Core, config: Config = readConfig({})): Context => ({
   config,
+  json: false,
   core: async () => core,
   coreOf: async () => core,
   homes: async () => [{ name: MAIN, core }],

@@ -61,6 +61,11 @@ const refundRequested = (n: number, restock: DataOf<'OrderRefundRequested'>['res
 /** Every type of event at least once, with names that change hands, a change of the clock, and records that change often. */
 export const EVERY_EVENT = ledgerOf(
   companyRegistered(),
+  // First, because nobody can look back at what was before.
+  event('TestTwinMade', { id: COMPANY_ID, twin_id: 8 }),
+  event('TestClockMoved', { id: COMPANY_ID, by_ms: 86_400_000 }),
+  event('TestDataErased', { id: COMPANY_ID }),
+  event('TestClockMoved', { id: COMPANY_ID, by_ms: 60_000 }),
   event('CompanyUpdated', { id: COMPANY_ID, changes: { name: 'Padaria Nova' } }),
   event('CompanyClockCorrected', { id: COMPANY_ID, ahead_until: '2036-03-10T15:00:00.000Z' }),
   userCreated({ id: 1, role: 'owner' }),

@@ -3,6 +3,7 @@ import type { IdKind } from '#domain/record-kinds.ts'
 import { type RefusalCode, refuse } from '#domain/refusal.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
 import { type Command, type Decision, isRefusal, type OutcomeKind } from '#ledger/command.ts'
+import { emptyFor } from '#ledger/empty.ts'
 import { type Envelope, GENESIS_HASH, type NewEvent, type Origin, streamOf } from '#ledger/envelope.ts'
 import { project, refsOf, viewOf } from '#ledger/projection.ts'
 import type { AnyRef } from '#ledger/table.ts'
@@ -86,6 +87,7 @@ export async function given(...events: readonly Past[]): Promise<Scenario> {
   }
   const happen = async (event: Past) => {
     const envelope = envelopeOf(event, ++revision)
+    await emptyFor({ model: readModel, set, tx: nothing }, COMPANY_ID, envelope)
     await load(refsOf(readModel, envelope))
     project(readModel, rows, envelope)
   }
@@ -95,8 +97,9 @@ export async function given(...events: readonly Past[]): Promise<Scenario> {
       await load([...readModel.base, ...command.needs(input)])
       if (command.needsMore) await load(command.needsMore(rows, input))
       const nextId = counting(taken)
-      const now = minute(revision + 1)
-      const at = { companyId: COMPANY_ID, now, aheadUntil, origin, actor, nextId, found }
+      const recordedAt = minute(revision + 1)
+      const now = readModel.timeOf(rows, recordedAt)
+      const at = { companyId: COMPANY_ID, now, recordedAt, aheadUntil, origin, actor, nextId, found }
       const decision = command.decide(rows, input, at)
       if (!isRefusal(decision)) for (const event of decision.events) await happen({ ...event, origin, actor })
       return decided(decision)

@@ -1,4 +1,5 @@
 import { type Calls, get } from './pages.ts'
+import { TillbookError } from './problem.ts'
 import { pause } from './retry.ts'
 import type { components } from './schema.ts'
 
@@ -39,6 +40,8 @@ export type Changes = {
     /** As they are now; one that changes again comes again. */
     readonly records: readonly Records[R][]
     readonly deleted: readonly Schemas['DeletedRecord'][]
+    /** The test company was emptied: whatever was had of this resource is gone, and comes in no other batch. */
+    readonly erased?: true
     /** How far `changes` has come with this batch: to be kept with what was made of it, in the same transaction. */
     readonly position: string
   }
@@ -93,17 +96,31 @@ export async function* changesOf(calls: Calls, options: ChangesOptions = {}): As
   const { since = BEGINNING, store, follow = false, everyMs = EVERY_MS, signal } = options
   const { position, begin } = positionOf((await store?.load()) ?? since)
   const resources = options.resources ?? (await readable(calls, signal))
+  async function* told(batch: object): AsyncGenerator<Changes> {
+    const kept = JSON.stringify({ begin, places: position })
+    yield { ...batch, position: kept } as unknown as Changes
+    await store?.save(kept)
+  }
   for (;;) {
     for (const resource of resources) {
-      for (const path of RESOURCES[resource].canBeDeleted ? [resource, `${resource}/deleted`] : [resource]) {
+      const paths = RESOURCES[resource].canBeDeleted ? [resource, `${resource}/deleted`] : [resource]
+      for (let at = 0; at < paths.length; at++) {
+        const path = paths[at] as string
         const place = position[path] ?? { since: begin, seen: {} }
         position[path] = place
-        for await (const fresh of pagesSince(calls, { path, place, signal })) {
-          const kept = JSON.stringify({ begin, places: position })
-          const { records, deleted } =
-            path === resource ? { records: fresh, deleted: [] } : { records: [], deleted: fresh }
-          yield { resource, records, deleted, position: kept } as unknown as Changes
-          await store?.save(kept)
+        try {
+          for await (const fresh of pagesSince(calls, { path, place, signal })) {
+            const { records, deleted } =
+              path === resource ? { records: fresh, deleted: [] } : { records: [], deleted: fresh }
+            yield* told({ resource, records, deleted })
+          }
+        } catch (error) {
+          const since = erasedAt(error)
+          if (since === null) throw error
+          for (const each of paths) position[each] = { since, seen: {} }
+          yield* told({ resource, records: [], deleted: [], erased: true })
+          // What has been made since then.
+          at = -1
         }
       }
     }
@@ -117,6 +134,12 @@ function positionOf(text: string): { position: Position; begin: string } {
   if (!text.startsWith('{')) return { position: {}, begin: text }
   const { begin, places } = JSON.parse(text) as { begin: string; places: Position }
   return { position: places, begin }
+}
+
+/** When a test company was emptied, of an answer that says so. */
+function erasedAt(error: unknown): string | null {
+  if (!(error instanceof TillbookError) || error.code !== 'test_data_erased') return null
+  return (error.details as { erased_at: string }).erased_at
 }
 
 /** Resources that the key may read. */

@@ -6,12 +6,19 @@ export class TillbookError extends Error {
   /** As in the contract: `rate_limited`, `insufficient_scope` … */
   readonly code: string
   readonly requestId: string | null
+  /** As the code has them in the contract. */
+  readonly details: unknown
 
   constructor(response: Response, body: unknown) {
-    const { code = 'unknown', message = response.statusText } = (body as { error?: Problem } | undefined)?.error ?? {}
+    const {
+      code = 'unknown',
+      message = response.statusText,
+      details,
+    } = (body as { error?: Problem } | undefined)?.error ?? {}
     super(`${response.status} ${code}: ${message}`)
     this.status = response.status
     this.code = code
+    this.details = details
     this.requestId = response.headers.get('X-Request-Id')
   }
 }
@@ -19,4 +26,5 @@ export class TillbookError extends Error {
 interface Problem {
   readonly code?: string
   readonly message?: string
+  readonly details?: unknown
 }

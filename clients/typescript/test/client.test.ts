@@ -152,6 +152,31 @@ describe('the client', () => {
       expect(records).to.deep.equal(await present())
     })
 
+    it('tell once of each resource that a test company was emptied, and what has been made since [KIT-38]', async () => {
+      company = await api.company({ test: true })
+      await categories(2)
+      const resources = ['/catalog/categories', '/customers', '/webhooks'] as const
+      let position: string | undefined
+      const round = async () => {
+        const told: unknown[] = []
+        for await (const changes of clientOf().changes({ since: position, resources })) {
+          const { resource, records, erased } = changes
+          told.push([resource, erased ?? records.map(({ id }) => id)])
+          position = changes.position
+        }
+        return told
+      }
+      expect(await round()).to.deep.equal([['/catalog/categories', [1, 2]]])
+      await company.post('/test/reset')
+      await categories(1, 5)
+      expect(await round()).to.deep.equal([
+        ['/catalog/categories', true],
+        ['/catalog/categories', [3]],
+        ['/customers', true],
+      ])
+      expect(await round()).to.deep.equal([])
+    })
+
     it('begin where a file says, and are of all that the key may read', async () => {
       const folder = await mkdtemp(join(tmpdir(), 'tillbook-client-'))
       const store = positionFile(join(folder, 'position.json'))

@@ -3,7 +3,7 @@ import { NEEDS } from '#commands/people/retention.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import { messageOf, PROBLEM_CODES, type ProblemCode, statusOf } from '#http/problems.ts'
 import type { Route } from '../route.ts'
-import { Amount, RecordId, ThreeDecimals } from './formats.ts'
+import { Amount, RecordId, ThreeDecimals, Timestamp } from './formats.ts'
 
 const Shortage = z.strictObject({ catalog_item_id: RecordId, requested: ThreeDecimals, available: ThreeDecimals })
 
@@ -32,6 +32,7 @@ export const DETAILS = {
     needed_by: z.array(Need).min(1),
     count: z.int().positive(),
   }),
+  test_data_erased: z.strictObject({ erased_at: Timestamp }),
   payload_too_large: z.strictObject({ limit_bytes: z.int() }),
   validation_failed: z.strictObject({
     fields: z.record(z.string(), z.array(z.string())),

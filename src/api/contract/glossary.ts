@@ -45,6 +45,13 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'If-None-Match': 'A `ETag` de uma resposta anterior: se nada mudou, a resposta é 304.',
   'Idempotency-Key': 'Identifica a tentativa: repetir a chamada com a mesma chave devolve a mesma resposta.',
 
+  // Test companies
+  test: 'Se é uma empresa de teste: nada nela é de verdade.',
+  now: 'A hora da empresa de teste, no fuso dela.',
+  today: 'O dia da empresa de teste, pelo qual contas vencem.',
+  advance_days: 'Quantos dias o relógio avança.',
+  erased_at: 'Quando a empresa de teste foi esvaziada pela última vez; `null` se nunca foi.',
+
   // Errors
   error: 'O que deu errado.',
   code: 'Código do erro: é por ele que um programa decide.',
@@ -400,6 +407,9 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'idempotency.status': 'Status HTTP da resposta.',
   opened:
     'Com `opened=true`: os dados do evento com os campos pessoais abertos; `null`, quando foram esquecidos ou a chave não lê esse tipo de cadastro.',
+  messages: 'Com `messages=true`: os avisos que o evento faz aos webhooks; só vêm eventos que fazem algum.',
+  'messages.event': 'O nome do aviso, como `sale.completed`.',
+  'messages.body': 'O corpo da entrega, byte por byte.',
   previous_hash: 'O `hash` do evento anterior; 64 zeros no primeiro.',
   hash: 'SHA-256, em hexadecimal, do JSON canônico (RFC 8785) do evento inteiro sem este campo.',
   'LedgerEvent.data': 'O que aconteceu, conforme o tipo (docs/events.md).',

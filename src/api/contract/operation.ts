@@ -15,6 +15,7 @@ interface Tag {
 /** By the first part of the path. */
 const TAGS: Readonly<Record<string, Tag>> = {
   me: { name: 'Conta', description: 'A empresa, a chave e os limites de quem chama.' },
+  test: { name: 'Testes', description: 'O relógio e o esvaziamento de uma empresa de teste.' },
   catalog: { name: 'Catálogo', description: 'Produtos, serviços e categorias.' },
   customers: { name: 'Clientes', description: 'Pessoas e empresas que compram.' },
   suppliers: { name: 'Fornecedores', description: 'Pessoas e empresas de quem se compra.' },

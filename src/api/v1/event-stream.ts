@@ -3,8 +3,11 @@ import type { Response } from 'express'
 import { z } from 'zod'
 import type { RecordKind } from '#domain/record-kinds.ts'
 import type { Scope } from '#domain/scopes.ts'
+import { mayBeTold, type WebhookEvent } from '#events/webhooks.ts'
 import { asEvents } from '#http/event-stream.ts'
 import { Problem } from '#http/problems.ts'
+import { QueryInstant } from '#http/query-values.ts'
+import { Unavailable } from '#lib/unavailable.ts'
 import { isLiveKey } from '#queries/api-keys.ts'
 import { type Caller, CHALLENGE } from '../authenticate.ts'
 import { type Route, type StreamContext, stream } from '../route.ts'
@@ -46,8 +49,10 @@ const endsKeys = (subject: string, { keyId }: Caller): boolean =>
 
 const StreamQuery = z.strictObject({
   after: QueryRevision.optional(),
+  since: QueryInstant.optional().meta({ description: 'Começa no primeiro evento registrado desde este momento.' }),
   types: EventTypeList.optional(),
   opened: z.enum(['true', 'false']).optional(),
+  messages: z.enum(['true', 'false']).optional(),
 })
 type StreamQuery = z.infer<typeof StreamQuery>
 
@@ -60,10 +65,14 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
   const { companyId, keyId, scopes } = caller
   const isTold = toldTo(caller)
   const mayRead = readerOf(caller)
-  const opened = query.opened === 'true' ? { by: scopes.join(), mayRead } : null
+  const by = scopes.join()
+  const opened = query.opened === 'true' ? { by, mayRead } : null
+  const isMine = (event: WebhookEvent) => mayBeTold(scopes, event)
+  const messages = query.messages === 'true' ? { by, mayBeTold: isMine } : null
   // What cannot be asked is refused, rather than a stream that says nothing.
   if (!(await isLiveKey(pool, companyId, keyId))) throw new Problem('invalid_token', undefined, CHALLENGE)
-  const state = { at: after ?? query.after ?? -1, told: -1, head: -1, isOver: false, wake: () => {} }
+  const begin = query.since === undefined ? -1 : await feed.revisionBefore(companyId, query.since)
+  const state = { at: after ?? query.after ?? begin, told: -1, head: -1, isOver: false, wake: () => {} }
   const wake = (change: Partial<typeof state>) => Object.assign(state, change).wake()
   const leave = feed.follow(companyId, { moved: (head) => wake({ head }), ended: () => wake({ isOver: true }) })
   response.on('close', () => wake({ isOver: true }))
@@ -85,17 +94,21 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
         })
         continue
       }
-      const { events, seenTo } = await feed.read({ companyId, after: state.at, head: state.head, opened })
-      let text = ''
-      for (const { revision, json, subject, type } of events) {
+      const { events, seenTo } = await feed.read({ companyId, after: state.at, head: state.head, opened, messages })
+      const frames: Buffer[] = []
+      for (const { revision, frame, subject, type } of events) {
         if (endsKeys(subject, caller) && !(await isLive())) state.isOver = true
-        if (!isTold(subject) || (query.types && !query.types.includes(type))) continue
-        text += `id: ${revision}\ndata: ${json}\n\n`
+        if (!frame || !isTold(subject) || (query.types && !query.types.includes(type))) continue
+        frames.push(frame)
         state.told = revision
       }
       state.at = seenTo
-      if (text !== '' && !response.write(text)) await drained(response)
+      if (frames.length > 0 && !response.write(frames.length === 1 ? frames[0] : Buffer.concat(frames)))
+        await drained(response)
     }
+  } catch (error) {
+    // Whoever is cut off comes again, behind what was sent.
+    if (!(error instanceof Unavailable)) throw error
   } finally {
     clearInterval(beat)
     leave()
@@ -121,6 +134,7 @@ export const eventStreamRoute: Route = stream({
   description: [
     'Server-sent events: cada evento do livro, na ordem em que foi registrado, com a revisão como `id` e o JSON em `data`; os que já existem primeiro. Depois de um corte, `Last-Event-ID` continua de onde parou: nada se perde e nada se repete. Um comentário a cada 15 segundos mantém a conexão.',
     'Com o escopo `audit:read` vêm todos os eventos; sem ele, os dos cadastros, vendas, contas e pedidos que a chave lê. Dados pessoais estão selados; com `opened=true`, cada evento traz também `opened`, como em `GET /events`.',
+    'Com `since`, começa no primeiro evento desse momento em diante. Com `messages=true` vêm só os eventos de que webhooks são avisados, cada um com `messages`: o nome e o corpo do aviso, byte por byte como num webhook, dos que a chave pode ler; também os que a própria chave causou.',
     'A chamada conta uma vez na cota, por mais que dure. O fluxo termina quando a chave é revogada ou vence.',
   ].join('\n\n'),
   query: StreamQuery,

@@ -3,6 +3,7 @@ import type { PersonKind } from '#domain/personal-data.ts'
 import { RECORD_KINDS, type RecordKind } from '#domain/record-kinds.ts'
 import type { Scope } from '#domain/scopes.ts'
 import { EVENT_TYPES } from '#events/catalogue.ts'
+import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { pathId } from '#http/paths.ts'
 import { GENESIS_HASH } from '#ledger/envelope.ts'
 import { listEvents, listHistory, listOpenedEvents } from '#queries/events.ts'
@@ -68,6 +69,7 @@ export const LedgerEvent = z
     hash: Hash,
     data: z.record(z.string(), z.unknown()),
     opened: z.record(z.string(), z.unknown()).optional(),
+    messages: z.array(z.strictObject({ event: z.enum(WEBHOOK_EVENTS), body: z.string() })).optional(),
   })
   .meta({ id: 'LedgerEvent', examples: [eventExample, sealedExample] })
 

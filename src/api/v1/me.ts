@@ -15,6 +15,7 @@ const example = {
     cnpj: '11.222.333/0001-81',
     state_registration: '110042490114',
     tax_regime: 'simples_nacional',
+    test: false,
   },
   key: {
     id: 4,
@@ -45,6 +46,7 @@ const Me = z
       cnpj: z.string(),
       state_registration: NullableText,
       tax_regime: z.enum(TAX_REGIMES).nullable(),
+      test: z.boolean(),
     }),
     key: z.strictObject({
       id: RecordId,

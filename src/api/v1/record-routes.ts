@@ -73,14 +73,23 @@ interface ListDescription<F extends z.ZodRawShape> extends Description {
   readonly filters: F
   readonly list: ListRecords<z.infer<ReturnType<typeof listQuery<F>>>>
   readonly ofLedger: boolean
+  /** Its records stay when a test company is emptied. */
+  readonly outlastsReset?: true
 }
 
 /** A list with paging, `updated_since` and the resource's own filters. */
-export function listRoute<F extends z.ZodRawShape>({ filters, record, list, ...route }: ListDescription<F>): Route {
+export function listRoute<F extends z.ZodRawShape>({
+  filters,
+  record,
+  list,
+  outlastsReset,
+  ...route
+}: ListDescription<F>): Route {
   return read({
     ...route,
     query: listQuery(filters) as z.ZodType<z.infer<ReturnType<typeof listQuery<F>>> & { limit: number }>,
     reply: pageOf(record),
+    refusals: outlastsReset ? [] : ['test_data_erased'],
     read: (context) => readPage(list, context),
   })
 }
@@ -94,6 +103,7 @@ function deletedRoute({
     ...route,
     query: deletedQuery,
     reply: deletedPage,
+    refusals: ['test_data_erased'],
     ofLedger: true,
     read: (context) => readPage(list, context),
   })

@@ -72,6 +72,7 @@ function checkUrl(url: string | undefined, { allowPrivateTargets }: InputDepende
 /** Addresses of webhooks (HOOK-1). */
 export const webhookRoutes: readonly Route[] = [
   listRoute({
+    outlastsReset: true,
     path: '/webhooks',
     scope,
     operation: 'listWebhooks',

@@ -1,4 +1,5 @@
 import { ahead, inBatches } from '#lib/batches.ts'
+import { emptyFor } from '../empty.ts'
 import type { Envelope } from '../envelope.ts'
 import { erasuresOf, project, type ReadModel, refsOf } from '../projection.ts'
 import type { BulkTransaction, Transaction } from '../transaction.ts'
@@ -51,7 +52,11 @@ export async function replay(
     erasing = []
   }
   for await (const batch of ahead(inBatches(upTo(upToRevision, events), BATCH_EVENTS))) {
-    await applyBatch(tx, model, companyId, kept, batch)
+    for (const part of partsOf(model, batch)) {
+      // What was written must be there to be deleted.
+      if (empties(model, part[0])) await writing
+      await applyBatch(tx, model, companyId, kept, part)
+    }
     for (const event of batch) if (event.revision > erasesAfter) erasing.push(...erasuresOf(model, companyId, event))
     applied += batch.length
     onApplied(batch.length)
@@ -63,6 +68,15 @@ export async function replay(
   return applied
 }
 
+const empties = (model: ReadModel, event: Envelope | undefined): boolean =>
+  event !== undefined && model.emptiedBy(event).length > 0
+
+/** A batch in parts of which only the first event may empty the company: rows loaded before are not those of afterwards. */
+function partsOf(model: ReadModel, batch: readonly Envelope[]): readonly (readonly Envelope[])[] {
+  const cuts = batch.flatMap((event, place) => (empties(model, event) ? [place] : []))
+  return [0, ...cuts].map((from, n) => batch.slice(from, cuts[n] ?? batch.length)).filter((part) => part.length > 0)
+}
+
 async function applyBatch(
   tx: BulkTransaction,
   model: ReadModel,
@@ -70,6 +84,7 @@ async function applyBatch(
   set: WorkingSet,
   batch: readonly Envelope[],
 ): Promise<void> {
+  if (batch[0]) await emptyFor({ model, set, tx }, companyId, batch[0])
   for (const event of batch) set.want(companyId, refsOf(model, event))
   await Promise.all(set.load(tx))
   const rows = set.of(companyId)

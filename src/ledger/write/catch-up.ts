@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { Unavailable } from '#lib/unavailable.ts'
+import { emptyFor } from '../empty.ts'
 import { type Envelope, streamOf } from '../envelope.ts'
 import { advance, aheadUntil, clock, idsAfter, lock, lockIfFree, type OpenLedger, open } from '../ledgers.ts'
 import { ensure, erasuresOf, project, refsOf, render } from '../projection.ts'
@@ -44,6 +45,7 @@ export async function catchUp(
     if (isNextRequest && applied.size >= maxEvents) break
     requestId = event.request_id
     if (unanswered && isNextRequest) unanswered = await answer(unanswered, ledger, reacting)
+    await emptyFor(work, ledger.companyId, event)
     await ensure(reacting, ledger.companyId, refsOf(work.model, event))
     project(work.model, work.set.of(ledger.companyId), event)
     ledger.finishing.push(...erasuresOf(work.model, ledger.companyId, event))

@@ -1,3 +1,4 @@
+import { later } from '#domain/instant.ts'
 import { PARTS, type Part } from '#domain/personal-data.ts'
 import type { IdKind } from '#domain/record-kinds.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
@@ -11,6 +12,7 @@ import {
   type OutcomeKind,
   type PrivateRow,
 } from '../command.ts'
+import { emptyFor } from '../empty.ts'
 import { type Envelope, hashOf, type IdempotencyRecord, type NewEvent, type Origin, streamOf } from '../envelope.ts'
 import { type Ids, idsAfter, LedgerAhead, type OpenLedger } from '../ledgers.ts'
 import { type Keychain, keysOf } from '../person-keys.ts'
@@ -169,14 +171,18 @@ async function runCommand(
 ): Promise<{ result: CommandResult; events: readonly Envelope[]; privateRows: readonly PrivateRow[] }> {
   const rows = deciding.set.of(request.companyId)
   if (command.needsMore) await ensure(deciding, request.companyId, command.needsMore(rows, input))
-  const now = ledger.aheadUntil === null ? ledger.lastRecordedAt : ledger.now
+  if (command.isAlone) ledger.lastRecordedAt = later(ledger.lastRecordedAt, 1)
+  const recordedAt = ledger.aheadUntil === null ? ledger.lastRecordedAt : ledger.now
+  const now = deciding.model.timeOf(rows, recordedAt)
   const lookup = command.lookup?.(rows, input, now)
-  if (lookup && request.invocations.length > 1) throw new Error('a command that looks rows up is a request by itself')
+  if ((lookup || command.isAlone) && request.invocations.length > 1)
+    throw new Error('a command that looks rows up, or is alone, is a request by itself')
   const newSubjects = new Set<string>()
   const ids: Partial<Record<IdKind, number>> = { ...ledger.ids }
   const decision = command.decide(rows, input, {
     companyId: request.companyId,
     now,
+    recordedAt,
     found: lookup ? await deciding.find(request.companyId, lookup) : [],
     aheadUntil: ledger.aheadUntil,
     origin: request.origin,
@@ -199,6 +205,7 @@ async function runCommand(
   const sealed = seal(request, decision, ledger, deciding)
   const events = sealed.map(({ opened }) => opened)
   for (const [position, event] of events.entries()) {
+    await emptyFor(deciding, request.companyId, event)
     await ensure(deciding, request.companyId, refsOf(deciding.model, event))
     project(deciding.model, rows, event)
     ledger.finishing.push(...erasuresOf(deciding.model, request.companyId, event))

@@ -53,7 +53,7 @@ export function createWriter(options: WriterOptions): Writer & { readonly waitin
   return {
     run: (request) =>
       new Promise((resolve, reject) => {
-        const takesLong = request.invocations.some(({ command }) => command.lookup !== undefined)
+        const takesLong = request.invocations.some(({ command }) => command.lookup !== undefined || command.isAlone)
         queue.push({ ...request, takesLong, resolve, reject, inDoubt: [] })
       }),
     idle: () => queue.idle(),

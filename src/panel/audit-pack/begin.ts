@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { PackWanted, PackWords } from '#audit/pack-guide.ts'
 import { headOf } from '#audit/verify.ts'
+import { TOLD_NAME } from '#projections/companies.ts'
 import { vouchedFor } from '#proof/pack-evidence.ts'
 import type { Proof } from '#proof/proof.ts'
 import { dateTimeSeconds } from '../format.ts'
@@ -32,7 +33,7 @@ export async function beginPack(
   { isOpened, now }: Asked,
 ): Promise<PackWanted> {
   const { rows } = await pool.query<{ name: string; timezone: string }>(
-    `select doc->>'name' as name, timezone from companies where company_id = $1`,
+    `select ${TOLD_NAME} as name, c.timezone from companies c where c.company_id = $1`,
     [companyId],
   )
   const { name = '', timezone = 'UTC' } = rows[0] ?? {}

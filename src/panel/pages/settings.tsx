@@ -100,6 +100,16 @@ async function showSettings(visit: Visit): Promise<Page | null> {
           <ButtonLink to={`${PATH}/empresa`}>Editar empresa</ButtonLink>
         </Actions>
       </Card>
+      <Card title="Empresa de teste">
+        <p>
+          {company.test
+            ? 'Esta é uma empresa de teste: o relógio dela pode ser adiantado, e ela, esvaziada.'
+            : 'Uma empresa à parte, para experimentar integrações sem tocar em nada de verdade.'}
+        </p>
+        <Actions>
+          <ButtonLink to={`${PATH}/teste`}>Empresa de teste</ButtonLink>
+        </Actions>
+      </Card>
       <Card title="Formas de pagamento">
         <PaymentTypeTable paymentTypes={paymentTypes} />
       </Card>

@@ -137,9 +137,12 @@ function showProved(verdict, text) {
   file.href = URL.createObjectURL(new Blob([text], { type: 'application/json' }))
   file.download = `recibo-${event.subject.replace('/', '-')}.json`
   const raw = element('details', element('summary', 'Os eventos, como estão no livro'), element('pre', rawOf(verdict)))
+  const isTest = event.data.test === true
+  const of = [...(isTest ? ['de uma empresa de teste'] : []), ...(isCancelled ? ['de uma venda cancelada'] : [])]
   show(
-    isCancelled || !verdict.key.isSigned ? 'warn' : 'good',
-    isCancelled ? 'Recibo autêntico de uma venda cancelada' : 'Recibo autêntico',
+    of.length > 0 || !verdict.key.isSigned ? 'warn' : 'good',
+    ['Recibo autêntico', ...of].join(' '),
+    ...(isTest ? [element('p', 'Nada foi vendido nem pago: a empresa só existe para experimentar o serviço.')] : []),
     ...saleOf(event),
     element('h3', 'O que foi provado'),
     list(proved),

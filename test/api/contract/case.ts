@@ -8,6 +8,8 @@ export interface Call {
   readonly query?: Readonly<Record<string, string>>
   readonly body?: object
   readonly headers?: Readonly<Record<string, string>>
+  /** Of another company than the world's own. */
+  readonly key?: string
 }
 
 /** Prepares what an outcome needs, and says the call that has it. */

@@ -5,6 +5,7 @@ import { financeCases } from './finance-cases.ts'
 import { orderCases } from './order-cases.ts'
 import { personCases } from './person-cases.ts'
 import { saleCases } from './sale-cases.ts'
+import { testCompanyCases } from './test-company-cases.ts'
 import { webhookCases } from './webhook-cases.ts'
 
 /** All cases; a later resource adds its own. */
@@ -17,4 +18,5 @@ export const CASES: Cases = {
   ...orderCases,
   ...webhookCases,
   ...auditCases,
+  ...testCompanyCases,
 }

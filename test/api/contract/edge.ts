@@ -24,7 +24,7 @@ interface Sending {
 
 /** Sends the call of a target, with what is different. */
 export function sendCall(world: World, { operation, call }: Target, sending: Sending = {}): Promise<Reply> {
-  const { url = world.api.url, key = world.company.key, path = pathOf(operation, call), headers } = sending
+  const { url = world.api.url, key = call.key ?? world.company.key, path = pathOf(operation, call), headers } = sending
   const body = 'body' in sending ? sending.body : call.body
   return send(`${url}/api/v1${path}`, operation.method, body, {
     ...(key === null ? {} : { authorization: `Bearer ${key}` }),
@@ -45,6 +45,14 @@ export const EDGE: { readonly [C in ProblemCode]?: Refusal } = {
     if (!scope) return sendCall(world, target, { headers: { 'x-forwarded-proto': 'http' } })
     const { key } = await world.api.company({ scopes: SCOPES.filter((each) => each !== scope) })
     return sendCall(world, target, { key })
+  },
+  not_test_company: (world, target) => sendCall(world, target, { key: world.company.key }),
+  test_data_erased(world, target) {
+    const [since] = ['updated_since', 'since'].filter((name) =>
+      target.operation.node.parameters?.some((p) => 'name' in p && p.name === name),
+    )
+    const path = pathOf(target.operation, { ...target.call, query: { [since ?? '']: '2020-01-01T00:00:00Z' } })
+    return sendCall(world, target, { key: world.tester.key, path })
   },
   not_found: (world, target) => sendCall(world, target, { path: nowhere(target) }),
   malformed_json: (world, target) => sendCall(world, target, { body: '{"name":' }),

@@ -12,6 +12,8 @@ export interface World {
   /** Payment types of the company. */
   readonly cash: number
   readonly card: number
+  /** A test company that was emptied. */
+  readonly tester: TestCompany
   /** A company without the add-on. */
   readonly unpaid: TestCompany
   /** Where calls a day are one, and a company whose one is over. */
@@ -37,6 +39,8 @@ export async function createWorld(databaseUrl: string, log = tell): Promise<Worl
   const provider = createMemoryProvider()
   const api = await startApi(databaseUrl, { provider, log })
   const company = await api.company()
+  const tester = await api.company({ test: true })
+  await tester.post('/test/reset', {})
   const stingy = await startApi(databaseUrl, { perDay: 1 })
   const exhausted = await stingy.company()
   await exhausted.get('/me')
@@ -45,6 +49,7 @@ export async function createWorld(databaseUrl: string, log = tell): Promise<Worl
   const world: World = {
     api,
     company,
+    tester,
     provider,
     cash: await company.paymentType('cash'),
     card: await company.paymentType('card', '2.50'),

@@ -7,7 +7,7 @@ import type { Json } from '../../support/api.ts'
 import { useOutbox } from './outbox.ts'
 
 describe('webhook outbox', () => {
-  const { api, company, asRegistrar, register, queued, customer, replayed } = useOutbox()
+  const { api, company, asRegistrar, register, queued, customer, replayed, expectToldAlike } = useOutbox()
 
   it('has what the GET of the record answers, when and whence [HOOK-9]', async () => {
     const webhook = await register()
@@ -23,7 +23,7 @@ describe('webhook outbox', () => {
     expect(body).to.deep.equal({ event: 'customer.created', occurred_at: data.created_at, origin: 'api', data })
   })
 
-  it('tells every basic event of the contract, once, with the record as it is then [HOOK-7, HOOK-8]', async () => {
+  it('tells every basic event of the contract, once, with the record as it is then [HOOK-7, HOOK-8, KIT-10]', async () => {
     const webhook = await register()
     const cash = await company.paymentType('cash')
     const client = await customer('Ana')
@@ -65,9 +65,10 @@ describe('webhook outbox', () => {
     expect(data[5].status).to.equal('settled')
     expect(data[7]).to.deep.equal(sale)
     expect(data[8]).to.deep.equal((await company.get(`/sales/${sale.id}`)).body.data)
+    await expectToldAlike()
   })
 
-  it('tells of an item that is deactivated, brought back, or counted, with what it is then [HOOK-7, HOOK-29]', async () => {
+  it('tells of an item that is deactivated, brought back, or counted, with what it is then [HOOK-7, HOOK-29, KIT-10]', async () => {
     const webhook = await register()
     const byName = await register(['catalog_item.deleted'])
     const put = (fields: object) =>
@@ -100,9 +101,10 @@ describe('webhook outbox', () => {
     expect(others).to.deep.equal([])
     expect(removed).to.include({ event: 'catalog_item.deleted', sequence: 1, revision: told[3]?.revision })
     expect(JSON.parse(removed?.body ?? '').data).to.deep.equal({ id, external_id: 'c-1', deleted_at })
+    await expectToldAlike()
   })
 
-  it('tells further events to those who name them, and never as a part of * [HOOK-2, HOOK-7, HOOK-30]', async () => {
+  it('tells further events to those who name them, and never as a part of * [HOOK-2, HOOK-7, HOOK-30, KIT-10]', async () => {
     const isBasic = (name: string) => BASIC_WEBHOOK_EVENTS.some((basic) => basic === name)
     const names = WEBHOOK_EVENTS.filter((name) => !isBasic(name) && !/^order\.|\.forgotten$/.test(name))
     const [basic, further, all] = [await register(), await register(names), await register(['*', ...names])]
@@ -141,9 +143,10 @@ describe('webhook outbox', () => {
     expect((await queued(all)).map(({ event }) => event)).to.have.members([...inBasic, ...names])
     expect(await replayed(all)).to.equal(inBasic.length + names.length)
     expect(await replayed(basic)).to.equal(inBasic.length)
+    await expectToldAlike()
   })
 
-  it('tells who is forgotten by name, also of who was deleted, and of changes the record as it then is [PRIV-7]', async () => {
+  it('tells who is forgotten by name, also of who was deleted, and of changes the record as it then is [PRIV-7, KIT-10]', async () => {
     const [basic, named] = [await register(), await register(['customer.forgotten', 'supplier.forgotten'])]
     const why = { ground: 'holder_request', queue: true }
     const ana = (await company.post('/customers', { name: 'Ana', external_id: 'a' })).body.data
@@ -165,6 +168,7 @@ describe('webhook outbox', () => {
       ['customer.updated', { ...queuedUp, name: null }],
       ['customer.updated', forgotten],
     ])
+    await expectToldAlike()
   })
 
   it('tells of other channels whence they are, of the panel as of the counter [HOOK-7] [PANEL-110]', async () => {

@@ -7,10 +7,10 @@ import { placedOrder } from '../../support/orders.ts'
 import { useOutbox } from './outbox.ts'
 
 describe('webhook outbox of orders', () => {
-  const { company, register, queued } = useOutbox()
+  const { company, register, queued, expectToldAlike } = useOutbox()
   const NAMES = ['order.created', 'order.paid', 'order.delivered', 'order.refunded', 'order.cancelled', 'order.expired']
 
-  it('tells what becomes of an order, with the order as it then is, and its link, to those who name it [HOOK-60, HOOK-70, ORDER-31]', async () => {
+  it('tells what becomes of an order, with the order as it then is, and its link, to those who name it [HOOK-60, HOOK-70, ORDER-31, KIT-10]', async () => {
     const [basic, named] = [await register(), await register(NAMES)]
     const alias = `loja-${company.id}`
     await company.run(createStore, { alias, commission_percentage: '5', sandbox: true })
@@ -57,6 +57,7 @@ describe('webhook outbox of orders', () => {
     const open = (await company.get(`/orders/${await placedOrder(company, alias)}`)).body.data
     const [last] = (await queued(named)).slice(-1).map(({ body }) => JSON.parse(body).data)
     expect(last).to.deep.equal(open)
+    await expectToldAlike()
     expect(open.payment_url).to.include(`/pagar/${alias}/${open.id}-`)
     expect(messages[4]?.[1].payment_url).to.equal(null)
     expect(await queued(basic)).to.deep.equal([])

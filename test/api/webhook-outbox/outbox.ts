@@ -16,6 +16,12 @@ interface Queued {
   body: string
 }
 
+interface Message {
+  readonly revision: number
+  readonly event: string
+  readonly body: string
+}
+
 /** A company whose key causes the events, and whose registrar has another one: the addresses are told of the former. */
 interface Outbox {
   readonly api: TestApi
@@ -27,6 +33,8 @@ interface Outbox {
   queued(webhook: number): Promise<Queued[]>
   /** Has everything after a revision delivered once more; answers how many deliveries were made. */
   replayed(webhook: number, after?: number): Promise<number>
+  /** A stream that asks for messages is told of all that there are for addresses, byte for byte. */
+  expectToldAlike(): Promise<void>
   /** Creates a customer. */
   customer(name: string): Promise<Json>
 }
@@ -68,6 +76,36 @@ export function useOutbox(): Outbox {
       expect(status).to.equal('finished')
       return deliveries
     },
+    async expectToldAlike() {
+      const { rows: stored } = await api.core.pool.query<Message>(
+        'select revision, event, body from webhook_messages where company_id = $1 order by revision, event',
+        [company.id],
+      )
+      const told: Message[] = []
+      const cut = new AbortController()
+      const stream = `${api.url}/api/v1/events/stream?messages=true&after=${stored[0]!.revision - 1}`
+      const headers = { Authorization: `Bearer ${registrar}` }
+      for await (const { messages, revision } of streamed(await fetch(stream, { headers, signal: cut.signal }))) {
+        const mine = messages.map((message) => ({ revision, ...message }))
+        told.push(...mine.sort((a, b) => (a.event < b.event ? -1 : 1)))
+        if (told.length >= stored.length) break
+      }
+      cut.abort()
+      expect(told).to.deep.equal(stored)
+    },
     customer: async (name) => (await company.post('/customers', { name })).body.data,
+  }
+}
+
+/** Events of a stream with their messages. */
+async function* streamed({ body }: Response) {
+  let rest = ''
+  for await (const chunk of body ?? []) {
+    const blocks = `${rest}${Buffer.from(chunk).toString()}`.split('\n\n')
+    rest = blocks.pop() ?? ''
+    for (const block of blocks) {
+      const data = /^data: (.+)$/m.exec(block)?.[1]
+      if (data) yield JSON.parse(data) as { revision: number; messages: Omit<Message, 'revision'>[] }
+    }
   }
 }

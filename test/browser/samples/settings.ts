@@ -19,6 +19,8 @@ export const settingsSamples: Samples = {
     return HOME
   },
   [`${HOME}/empresa`]: async () => `${HOME}/empresa`,
+  [`${HOME}/teste`]: async () => `${HOME}/teste`,
+  [`${HOME}/teste/esvaziar`]: async () => `${HOME}/teste/esvaziar`,
   [`${HOME}/formas-de-pagamento/nova`]: async () => `${HOME}/formas-de-pagamento/nova`,
   [`${HOME}/formas-de-pagamento/:id`]: async (panel) => `${HOME}/formas-de-pagamento/${await paymentTypeOf(panel)}`,
   [`${HOME}/usuarios/novo`]: async () => `${HOME}/usuarios/novo`,

@@ -10,7 +10,7 @@ type Json = any
 
 import { fiscalDocument } from '../../support/facts.ts'
 import { openedRows } from '../../support/master-key.ts'
-import { useWords } from './words.ts'
+import { CNPJ, useWords } from './words.ts'
 
 describe('commands of the command line', () => {
   const words = useWords()
@@ -43,6 +43,18 @@ describe('commands of the command line', () => {
     expect(revoked.revoked_at).to.be.a('string')
     expect(await run('key', 'revoke', String(created.id), '--company', words.company)).to.deep.equal(revoked)
     expect(await gate.admit(hashKey(created.key))).to.deep.equal({ kind: 'invalid' })
+  })
+
+  it('make a test company, with keys that nobody takes for those of a real one, whoever has its CNPJ [KIT-30, KIT-31]', async () => {
+    const made = await run('company', 'create', '--name=Testes', `--cnpj=${CNPJ}`, '--plan=api', '--test')
+    expect(made).to.include({ test: true, erased_at: null })
+    const keyOf = (company: string) => run('key', 'create', '--company', company, '--name=a', '--scopes=read')
+    expect((await keyOf(String(made.id))).key).to.match(/^tb_test_/)
+    const real = await keyOf(words.company)
+    expect(real.key).to.match(/^tb_live_/)
+    await run('key', 'revoke', String(real.id), '--company', words.company)
+    const listed = (await run('company', 'list')) as Json[]
+    expect(listed.map(({ test }) => test)).to.deep.equal([false, true])
   })
 
   it('refuse a sixth active key, an unknown scope and an end in the past [KEY-4]', async () => {

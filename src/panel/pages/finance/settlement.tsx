@@ -50,7 +50,7 @@ export const settlementPages = <P,>(
     label: ({ amount }) => `Liquidar ${money(amount)}`,
     back: ({ id }) => `${path}/${id}`,
     fields: () => FIELDS,
-    initial: (_, { session, readModel }) => ({ paid_at: inZone(session.now, readModel.timezone) }),
+    initial: (_, { session, readModel }) => ({ paid_at: inZone(session.companysTime, readModel.timezone) }),
     schema: Settled,
     problem: changed,
     async act(submission, { id }, input) {

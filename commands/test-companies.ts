@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { Instant } from '#domain/instant.ts'
+import { invalid, refuse } from '#domain/refusal.ts'
+import { Id } from '#domain/text.ts'
+import { event } from '#events/catalogue.ts'
+import { accept, command } from '#ledger/command.ts'
+import { companyOf, ownCompany } from '#projections/companies.ts'
+
+const DAY_MS = 86_400_000
+const MAX_DAYS = 3_650
+
+/** So far the clock of a test company may be ahead of everybody else's, until it is emptied. */
+const MAX_AHEAD_MS = MAX_DAYS * DAY_MS
+
+export const AdvanceDays = z.int().min(1).max(MAX_DAYS)
+
+/** To a moment, or so many days on. */
+export const MoveTestClockInput = z.union([
+  z.strictObject({ now: Instant }),
+  z.strictObject({ advance_days: AdvanceDays }),
+])
+export type MoveTestClockInput = z.infer<typeof MoveTestClockInput>
+
+/** Moves the day of a test company on, never back (KIT-34): what waited for a day of it is due by then. */
+export const moveTestClock = command<MoveTestClockInput>({
+  needs: () => [ownCompany],
+  decide(rows, input, { companyId, now }) {
+    const { is_test, clock_ahead_ms } = companyOf(rows)
+    if (!is_test) return refuse('not_test_company')
+    const field = 'now' in input ? 'now' : 'advance_days'
+    const by_ms = 'now' in input ? Date.parse(input.now) - Date.parse(now) : input.advance_days * DAY_MS
+    if (by_ms <= 0) return invalid(field, 'deve ser depois da hora atual da empresa: o relógio só anda para a frente')
+    if (clock_ahead_ms + by_ms > MAX_AHEAD_MS)
+      return invalid(field, `o relógio pode ficar adiantado no máximo ${MAX_DAYS} dias: esvazie a empresa para voltar`)
+    return accept('updated', `company/${companyId}`, [event('TestClockMoved', { id: companyId, by_ms })])
+  },
+})
+
+/** Takes all records of its business from a test company, and sets its clock to everybody's (KIT-36). */
+export const eraseTestData = command<object>({
+  isAlone: true,
+  needs: () => [ownCompany],
+  decide(rows, _input, { companyId }) {
+    if (!companyOf(rows).is_test) return refuse('not_test_company')
+    return accept('updated', `company/${companyId}`, [event('TestDataErased', { id: companyId })])
+  },
+})
+
+/** `twin_id` is the id that the twin is going to have. */
+export const MakeTestTwinInput = z.strictObject({ twin_id: Id })
+export type MakeTestTwinInput = z.infer<typeof MakeTestTwinInput>
+
+/** Notes that a real company has a test twin. It has one at most: again changes nothing (KIT-32). */
+export const makeTestTwin = command<MakeTestTwinInput>({
+  needs: () => [ownCompany],
+  decide(rows, { twin_id }, { companyId }) {
+    const company = companyOf(rows)
+    if (company.is_test) return invalid('company', 'já é uma empresa de teste')
+    const subject = `company/${companyId}`
+    if (company.twin_id !== null) return accept('unchanged', subject)
+    return accept('updated', subject, [event('TestTwinMade', { id: companyId, twin_id })])
+  },
+})

@@ -1,0 +1,50 @@
+import type { Pool } from 'pg'
+import { type CompanyObject, companysTimeSql, testCompany } from '#projections/companies.ts'
+
+interface TestCompanyRow {
+  readonly doc: CompanyObject
+  readonly timezone: string
+  readonly erased_at: string | null
+  readonly is_test: boolean
+  readonly now: string
+  readonly revision: number
+}
+
+const GET_TEST_COMPANY = {
+  name: 'get_test_company',
+  text: `select c.doc, c.timezone, c.erased_at, c.is_test, l.revision,
+                date_trunc('milliseconds', ${companysTimeSql('clock_timestamp()')}) as now
+         from companies c join ledgers l on l.company_id = c.company_id where c.company_id = $1`,
+}
+
+/** JSON text of a test company with its clock; null of a real one. */
+export async function getTestCompany(
+  pool: Pool,
+  companyId: number,
+): Promise<{ readonly record: string | null; readonly revision: number }> {
+  const { rows } = await pool.query<TestCompanyRow>({ ...GET_TEST_COMPANY, values: [companyId] })
+  const [row] = rows
+  if (!row) throw new Error(`company ${companyId} is not registered`)
+  return { record: row.is_test ? JSON.stringify(testCompany(row, row.now)) : null, revision: row.revision }
+}
+
+/** What a company is of the two, and what belongs to it. */
+export interface TestStanding {
+  readonly is_test: boolean
+  /** Of a real company; null where it has no twin. */
+  readonly twin_id: number | null
+  /** The company's time (UTC). */
+  readonly now: string
+  readonly clock_ahead_ms: number
+  readonly erased_at: string | null
+}
+
+export async function getTestStanding(pool: Pool, companyId: number): Promise<TestStanding | null> {
+  const { rows } = await pool.query<TestStanding>({
+    name: 'get_test_standing',
+    text: `select c.is_test, c.twin_id, ${companysTimeSql('clock_timestamp()')} as now, c.clock_ahead_ms, c.erased_at
+           from companies c where c.company_id = $1`,
+    values: [companyId],
+  })
+  return rows[0] ?? null
+}

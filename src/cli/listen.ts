@@ -1,0 +1,89 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { webAddress } from '#config/config.ts'
+import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
+import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { type Listening, listen, type Tried } from '#integrator/listen.ts'
+import { createService, type Service } from '#integrator/service.ts'
+import { createSender } from '#webhooks/sender.ts'
+import { checked, type Verbs } from './verb.ts'
+
+/** As real deliveries (HOOK-17). */
+const TIMEOUT_MS = 10_000
+
+const Plan = z.strictObject({
+  'forward-to': webAddress,
+  url: webAddress,
+  secret: z
+    .string()
+    .regex(/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/, 'deve ser "whsec_" e ao menos 24 bytes em base64')
+    .optional(),
+  events: z
+    .string()
+    .transform((names) => names.split(','))
+    .pipe(z.array(z.enum([...WEBHOOK_EVENTS, '*'])))
+    .optional(),
+  'replay-from': z.union([z.string().regex(/^\d{1,15}$/), z.iso.date(), z.iso.datetime({ offset: true })]).optional(),
+})
+
+/** What an endpoint would get, at an address of whoever calls; over HTTP only, so that it may run anywhere. */
+export const verbs: Verbs<'listen'> = {
+  listen: {
+    async run({ config, json }, { key, url = config.PUBLIC_URL, 'forward-to': target, 'replay-from': from, ...given }) {
+      const plan = checked(Plan, { url, ...given, 'forward-to': target, 'replay-from': from })
+      const service = createService(plan.url, key, randomUUID)
+      const { company, after, since } = await begin(service, plan['replay-from'])
+      const secret = plan.secret ?? secretOf(randomBytes(SECRET_BYTES))
+      const forwardTo = plan['forward-to']
+      const say = (line: object, text: string) => process.stdout.write(`${json ? JSON.stringify(line) : text}\n`)
+      const shown = plan.secret === undefined ? secret : null
+      say(
+        { listening: { company, url: plan.url, forward_to: forwardTo, after, since, secret: shown } },
+        `Listening to ${company.name} (${plan.url}) for ${forwardTo}, ${since === null ? `after revision ${after}` : `from ${since} on`}${shown === null ? '' : `\nSigning secret: ${shown}`}`,
+      )
+      const stop = new AbortController()
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
+      const sender = createSender({ timeout_ms: TIMEOUT_MS, allowPrivate: true, clock: Date.now })
+      const listening: Listening = {
+        service,
+        from: since === null ? { after: after ?? -1 } : { since },
+        forwardTo,
+        secret,
+        events: plan.events ?? null,
+        sender,
+        signal: stop.signal,
+        onAway: (reason) => say({ away: reason }, `The service is away (${reason}): asking again`),
+        onTried: (tried) => say(tried, textOf(tried)),
+      }
+      try {
+        await listen(listening)
+      } finally {
+        await sender.close()
+      }
+      return undefined
+    },
+  },
+}
+
+interface Beginning {
+  readonly company: { readonly id: number; readonly name: string }
+  readonly after: number | null
+  readonly since: string | null
+}
+
+/** Where to begin: with what happens from now on, with a revision, or with a day of the company or an instant. @throws Ended */
+async function begin(service: Service, from: string | undefined): Promise<Beginning> {
+  const { data, revision } = await service.call('GET', '/me')
+  const { id, name } = data.company
+  const company = { id, name }
+  if (from === undefined) return { company, after: revision, since: null }
+  if (/^\d+$/.test(from)) return { company, after: Number(from) - 1, since: null }
+  const offset = /[+-]\d\d:\d\d$/.exec(data.server_time)?.[0] ?? 'Z'
+  return { company, after: null, since: from.includes('T') ? from : `${from}T00:00:00${offset}` }
+}
+
+function textOf({ event, revision, status, duration_ms, error, again_in_ms }: Tried): string {
+  const told = `${event} #${revision} -> ${status ?? error} (${duration_ms} ms)`
+  if (error === null) return told
+  return again_in_ms === null ? `${told}, given up` : `${told}, again in ${again_in_ms / 1000} s`
+}

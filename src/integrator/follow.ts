@@ -1,0 +1,86 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Ended, OutOfReach, refusalOf, type Service } from './service.ts'
+
+/** An event of the stream, as far as a listener looks into it. */
+export interface ToldEvent {
+  readonly id: string
+  readonly revision: number
+  readonly messages: readonly { readonly event: string; readonly body: string }[]
+}
+
+export interface Following {
+  readonly service: Service
+  /** Where to begin: behind a revision, or at an instant. */
+  readonly from: { readonly after: number } | { readonly since: string }
+  /** Hears once of each time that the service is away. */
+  readonly onAway: (reason: string) => void
+  readonly signal: AbortSignal
+}
+
+/** The service says something every 15 seconds: what is silent for longer is cut. */
+const SILENCE_MS = 40_000
+/** Until the service has said how soon it wants to be asked again. */
+const RETRY_MS = 1_000
+
+/**
+ * Events that webhooks are told of, in the order of the ledger, each once, whatever is cut or killed in between.
+ * @throws Ended where the service refuses, as when the key has ended; the signal's reason
+ */
+export async function* follow({ service, from, onAway, signal }: Following): AsyncGenerator<ToldEvent> {
+  const state = { last: 'after' in from && from.after >= 0 ? from.after : null, retryMs: RETRY_MS, isAway: false }
+  const query = new URLSearchParams({ messages: 'true', ...('since' in from && { since: from.since }) })
+  for (;;) {
+    const cut = new AbortController()
+    let wait: number | null = null
+    try {
+      const ended = AbortSignal.any([cut.signal, signal])
+      const headers = {
+        Accept: 'text/event-stream',
+        ...(state.last !== null && { 'Last-Event-ID': String(state.last) }),
+      }
+      const response = await service.open(`/events/stream?${query}`, headers, ended)
+      if (!response.ok || !response.body) throw await refusalOf(response)
+      state.isAway = false
+      for await (const { id, data, retry } of messagesOf(response.body, () => cut.abort())) {
+        if (retry !== undefined) state.retryMs = Number(retry)
+        if (id !== undefined) state.last = Number(id)
+        if (data !== undefined) yield JSON.parse(data) as ToldEvent
+      }
+    } catch (error) {
+      if (error instanceof Ended || signal.aborted) throw error
+      if (error instanceof OutOfReach) wait = error.retryAfterMs
+      if (!state.isAway) onAway(error instanceof OutOfReach ? error.reason : 'the stream was cut')
+      state.isAway = true
+    } finally {
+      cut.abort()
+    }
+    await pause(wait ?? state.retryMs, undefined, { signal })
+  }
+}
+
+interface Fields {
+  readonly id?: string
+  readonly data?: string
+  readonly retry?: string
+}
+
+/** The blocks of an event stream. `onSilence` has to end it; who reads slowly is not silence. */
+async function* messagesOf(body: ReadableStream<Uint8Array>, onSilence: () => void): AsyncGenerator<Fields> {
+  const decoder = new TextDecoder()
+  const chunks = body.getReader()
+  let rest = ''
+  for (;;) {
+    const silence = setTimeout(onSilence, SILENCE_MS)
+    const { done, value } = await chunks.read().finally(() => clearTimeout(silence))
+    if (done) return
+    const blocks = `${rest}${decoder.decode(value, { stream: true })}`.split('\n\n')
+    rest = blocks.pop() ?? ''
+    for (const block of blocks) {
+      const fields = block.split('\n').map((line) => {
+        const colon = line.indexOf(':')
+        return [line.slice(0, colon), line.slice(colon + 1).trim()]
+      })
+      yield Object.fromEntries(fields) as Fields
+    }
+  }
+}

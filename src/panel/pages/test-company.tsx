@@ -1,0 +1,91 @@
+import { z } from 'zod'
+import { AdvanceDays, eraseTestData, moveTestClock } from '#commands/test-companies.ts'
+import { getTestStanding, type TestStanding } from '#queries/test-companies.ts'
+import { dateTimeSeconds } from '../format.ts'
+import type { Fields } from '../forms/form.ts'
+import { integer } from '../forms/kinds.ts'
+import type { PanelRoute, Visit } from '../route.ts'
+import { makeTwin } from '../test-twin.ts'
+import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
+import { Actions, ButtonLink, Facts } from '../ui/parts.tsx'
+
+const HOME = '/configuracoes'
+const PATH = `${HOME}/teste`
+const at = { section: 'settings', access: 'owner' } as const
+
+const CLOCK: Fields = {
+  advance_days: {
+    label: 'Adiantar o relógio em dias',
+    kind: integer,
+    isRequired: true,
+    hint: 'Contas vencem e prazos passam. Ele só volta quando a empresa é esvaziada.',
+  },
+}
+
+const standingOf = ({ readModel: { pool, companyId } }: Visit) => getTestStanding(pool, companyId)
+
+const Clock = ({ standing, timezone }: { readonly standing: TestStanding; readonly timezone: string }) => (
+  <>
+    <Facts
+      facts={[
+        ['Hora da empresa', dateTimeSeconds(standing.now, timezone)],
+        ['Esvaziada em', standing.erased_at && dateTimeSeconds(standing.erased_at, timezone)],
+      ]}
+    />
+    <Actions>
+      <ButtonLink to={`${PATH}/esvaziar`}>Esvaziar a empresa de teste</ButtonLink>
+    </Actions>
+  </>
+)
+
+const Twin = ({ standing }: { readonly standing: TestStanding }) => (
+  <p>
+    {standing.twin_id === null
+      ? 'Crie uma empresa de teste com as configurações desta, sem cadastros: para experimentar integrações sem tocar em nada de verdade.'
+      : 'Esta empresa já tem a sua empresa de teste. Entre nela como proprietário e escolha-a em Empresas.'}
+  </p>
+)
+
+const Empty = z.strictObject({})
+/** Of a real company nothing is asked. */
+const Days = z.strictObject({ advance_days: AdvanceDays.optional() })
+
+/** The test twin of a real company; the clock of a test company, and how it is emptied. */
+export const testCompanyPages: readonly PanelRoute[] = [
+  ...formPages({
+    ...at,
+    path: PATH,
+    subject: standingOf,
+    title: () => 'Empresa de teste',
+    label: ({ is_test, twin_id }) =>
+      is_test ? 'Adiantar o relógio' : twin_id === null ? 'Criar empresa de teste' : 'Entrar na empresa de teste',
+    back: () => HOME,
+    before: (standing, { readModel: { timezone } }) =>
+      standing.is_test ? <Clock standing={standing} timezone={timezone} /> : <Twin standing={standing} />,
+    fields: ({ is_test }): Fields => (is_test ? CLOCK : {}),
+    schema: Days,
+    async act(submission, { is_test }, { advance_days = 0 }) {
+      if (is_test) return runAndRedirect(submission, moveTestClock, { advance_days }, { to: PATH, flash: 'relogio' })
+      return (await makeTwin(submission)) ?? { to: '/empresas', flash: 'empresa-de-teste' }
+    },
+  }),
+  ...formPages({
+    ...at,
+    path: `${PATH}/esvaziar`,
+    subject: standingOf,
+    title: () => 'Esvaziar a empresa de teste',
+    obstacle: ({ is_test }) => (is_test ? null : 'Esta empresa é de verdade: nada dela pode ser apagado assim.'),
+    label: 'Esvaziar',
+    isDangerous: true,
+    back: () => PATH,
+    intro: () => (
+      <p>
+        Cadastros, vendas, contas e pedidos somem, e o relógio volta à hora certa. Ficam a empresa, usuários, chaves,
+        webhooks, lojas e formas de pagamento; o livro guarda o que houve.
+      </p>
+    ),
+    fields: () => ({}),
+    schema: Empty,
+    act: (submission) => runAndRedirect(submission, eraseTestData, {}, { to: PATH, flash: 'esvaziada' }),
+  }),
+]

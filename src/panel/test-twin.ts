@@ -1,0 +1,58 @@
+import { hashPassword } from '#access/passwords.ts'
+import { type RegisterCompanyInput, registerCompany } from '#commands/companies.ts'
+import { type CreatePaymentTypeInput, createPaymentType } from '#commands/payment-types.ts'
+import { makeTestTwin } from '#commands/test-companies.ts'
+import { createUser } from '#commands/users.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { type Command, isRefusal } from '#ledger/command.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
+import type { CompanyObject } from '#projections/companies.ts'
+import type { PaymentTypeObject } from '#projections/payment-types.ts'
+import { getRow } from '#queries/events.ts'
+import { listPaymentTypes } from '#queries/payment-types.ts'
+import { getTestStanding } from '#queries/test-companies.ts'
+import type { Submission } from './route.ts'
+
+/** Names of companies have at most 120 characters. */
+const NAME = 110
+
+/**
+ * Makes the test twin of the company whose owner asks, or goes on making it where that was interrupted, and lets whoever asks into
+ * it as an owner (KIT-32). Each part is looked for before it is made.
+ */
+export async function makeTwin(submission: Submission): Promise<Refusal | null> {
+  const { context, session } = submission
+  const { companyId } = session
+  const pool = context.poolOf(companyId)
+  const { rows } = await context.logins().query<{ id: number }>(`select nextval('ops.company_ids') as id`)
+  const noted = await submission.run(makeTestTwin, { twin_id: (rows[0] as { id: number }).id })
+  if (isRefusal(noted)) return noted
+  const twinId = (await getTestStanding(pool, companyId))?.twin_id
+  const company = (await getRow(pool, companyId, 'company', companyId)) as CompanyObject | null
+  if (!twinId || !company) throw new Error(`company ${companyId} has no twin, though it was noted`)
+  await fill(submission, twinId, company)
+  const password_hash = await hashPassword(context.newSecret())
+  const owner = { name: session.userName, email: session.email, role: 'owner' as const, password_hash }
+  const joined = await runAsSystem<object>(context.writer, twinId, createUser, owner)
+  return isRefusal(joined) && joined.refused !== 'duplicate_resource' ? joined : null
+}
+
+/** The twin's settings and ways to pay, as those of its company are now. */
+async function fill({ context, session }: Submission, twinId: number, company: CompanyObject): Promise<void> {
+  const run = async <I>(command: Command<I>, input: I) => {
+    const answer = await runAsSystem<object>(context.writer, twinId, command, input)
+    if (answer && isRefusal(answer) && answer.refused !== 'duplicate_resource')
+      throw new Error(`the test twin ${twinId} could not be made: ${answer.refused}`)
+  }
+  const { created_at: _, test: __, id: ___, ...settings } = company
+  await context.found(twinId)
+  await run<RegisterCompanyInput>(registerCompany, {
+    ...settings,
+    id: twinId,
+    name: `${company.name.slice(0, NAME)} (teste)`,
+    test: true,
+  })
+  const { data } = await listPaymentTypes(context.poolOf(session.companyId), session.companyId)
+  for (const { name, kind, fee_percentage, due_days } of JSON.parse(`[${data}]`) as PaymentTypeObject[])
+    await run<CreatePaymentTypeInput>(createPaymentType, { name, kind, fee_percentage, due_days })
+}

@@ -1,0 +1,63 @@
+import type { DataOf } from '#events/catalogue.ts'
+import type { Envelope } from '#ledger/envelope.ts'
+import type { Reactor } from '#ledger/reactor.ts'
+import type { Transaction } from '#ledger/transaction.ts'
+
+/** Longer than anybody has a delivery under way: what is due sooner need not be brought forward (src/webhooks/claims.ts). */
+const UNDER_WAY_SECONDS = 30
+
+/** What waits to be sent again is due by the company's own day: sooner by as much as its clock was moved (KIT-35). */
+const BRING_FORWARD = {
+  name: 'bring_deliveries_forward',
+  text: `update webhook_deliveries set next_attempt_at = greatest(clock_timestamp(), next_attempt_at - $2 * interval '1 millisecond')
+         where company_id = $1 and status = 'pending' and next_attempt_at > clock_timestamp() + interval '${UNDER_WAY_SECONDS} seconds'`,
+}
+
+/** Rows that one statement changes or deletes. */
+const SLICE_ROWS = 10_000
+
+/** Rows of `ops` of before the event ($2 its time, $3 its revision). What is there that names no person stays, as how endpoints do. */
+const FORMER: readonly (readonly [table: string, condition: string])[] = [
+  ['idempotent_answers', 'created_at < $2 and $3::bigint >= 0'],
+  ['webhook_replays', 'requested_at < $2 and $3::bigint >= 0'],
+  ['webhook_deliveries', 'coalesce(revision < $3, created_at < $2)'],
+  ['webhook_messages', 'coalesce(revision < $3, created_at < $2)'],
+  ['payment_notifications', 'received_at < $2 and $3::bigint >= 0'],
+  ['payment_sweeps', 'attempted_at < $2 and $3::bigint >= 0'],
+  ['refused_sales', 'first_refused_at < $2 and $3::bigint >= 0'],
+]
+
+const DELETIONS = FORMER.map(([table, condition]) => ({
+  name: `empty_ops_${table}`,
+  text: `delete from ops.${table} where ctid = any(array(
+           select ctid from ops.${table} where company_id = $1 and ${condition} limit ${SLICE_ROWS}))`,
+}))
+
+/** Nobody can be forgotten any more who has no record: what the ledger says of them ends with their keys. */
+const END_KEYS = {
+  name: 'end_keys_of_test_data',
+  text: `update ops.person_keys set wrapped = null, destroyed_at = $2 where ctid = any(array(
+           select ctid from ops.person_keys where company_id = $1 and wrapped is not null and created_at < $2 and $3::bigint >= 0
+             and (subject like 'customer/%' or subject like 'supplier/%' or subject like 'order/%') limit ${SLICE_ROWS}))`,
+}
+
+/** What moving the clock of a test company, and emptying it, does beside the tables that its events make (KIT-35, KIT-36). */
+export const testData: Reactor = {
+  refs: (_rows, { type }) => (type === 'TestClockMoved' || type === 'TestDataErased' ? [] : null),
+  react() {},
+  finish: (tx, companyId, event) =>
+    event.type === 'TestClockMoved' ? bringForward(tx, companyId, event) : empty(tx, companyId, event),
+}
+
+async function bringForward(tx: Transaction, companyId: number, { data }: Envelope): Promise<void> {
+  await tx.query(BRING_FORWARD, [companyId, (data as DataOf<'TestClockMoved'>).by_ms])
+}
+
+async function empty(tx: Transaction, companyId: number, { recorded_at, revision }: Envelope): Promise<void> {
+  for (const statement of [...DELETIONS, END_KEYS]) {
+    for (;;) {
+      const { rowCount } = await tx.query(statement, [companyId, recorded_at, revision])
+      if ((rowCount ?? 0) < SLICE_ROWS) break
+    }
+  }
+}

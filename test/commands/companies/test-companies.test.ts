@@ -1,0 +1,86 @@
+import { expect } from 'chai'
+import { createApiKey } from '#commands/api-keys.ts'
+import { registerSale } from '#commands/sales/register-sale.ts'
+import { eraseTestData, makeTestTwin, moveTestClock } from '#commands/test-companies.ts'
+import { later } from '#domain/instant.ts'
+import { event } from '#events/catalogue.ts'
+import { ownCompany } from '#projections/companies.ts'
+import { customerById } from '#projections/people.ts'
+import { companyRegistered, customerCreated } from '../../support/facts.ts'
+import { COMPANY_ID, given, minute } from '../../support/given.ts'
+
+const DAY_MS = 86_400_000
+const tester = () => companyRegistered({ test: true })
+const moved = (days: number) => event('TestClockMoved', { id: COMPANY_ID, by_ms: days * DAY_MS })
+const erased = event('TestDataErased', { id: COMPANY_ID })
+const BACK = 'deve ser depois da hora atual da empresa: o relógio só anda para a frente'
+const TOO_FAR = 'o relógio pode ficar adiantado no máximo 3650 dias: esvazie a empresa para voltar'
+const refusal = (field: string, message: string) => ({ fields: { [field]: [message] }, unknown_fields: [] })
+
+describe('the clock of a test company', () => {
+  it('goes on by days, and to a moment, from where it stands [KIT-34]', async () => {
+    const scenario = await given(tester(), moved(40))
+    ;(await scenario.when(moveTestClock, { advance_days: 2 })).accepts('updated', moved(2))
+    const [row] = [(await scenario.rows(ownCompany)).get(ownCompany)]
+    expect(row?.clock_ahead_ms).to.equal(42 * DAY_MS)
+    // The next event is recorded at minute(3), when it is 42 days later for the company.
+    const decided = await scenario.when(moveTestClock, { now: later(minute(3), 45 * DAY_MS) })
+    decided.accepts('updated', moved(3))
+  })
+
+  it('neither goes back nor further than ten years [KIT-34]', async () => {
+    const scenario = await given(tester(), moved(40))
+    const back = await scenario.when(moveTestClock, { now: '2020-01-01T00:00:00.000Z' })
+    back.refuses('validation_failed', refusal('now', BACK))
+    const far = await scenario.when(moveTestClock, { advance_days: 3_611 })
+    far.refuses('validation_failed', refusal('advance_days', TOO_FAR))
+  })
+
+  it('decides the day of what happens, and not who has access [KIT-34]', async () => {
+    const scenario = await given(tester(), moved(40))
+    const key = { name: 'a', scopes: ['sales:read'] as const, prefix: 'tb_test_0000', hash: Buffer.alloc(32) }
+    // Over for the company, but not for anybody else.
+    const made = await scenario.when(createApiKey, {
+      ...key,
+      scopes: [...key.scopes],
+      expires_at: later(minute(2), DAY_MS),
+    })
+    expect(made.decision).to.deep.include({ outcome: 'created' })
+    const sold_at = later(minute(3), 42 * DAY_MS)
+    const sale = { external_id: 'a', sold_at, items: [], payments: [] } as never
+    const decided = await scenario.when(registerSale, sale)
+    decided.refuses('validation_failed', refusal('sold_at', 'não pode estar mais de um dia no futuro'))
+  })
+
+  it('is everybody’s for a real company, which is refused [KIT-33]', async () => {
+    const scenario = await given(companyRegistered())
+    ;(await scenario.when(moveTestClock, { advance_days: 1 })).refuses('not_test_company')
+    ;(await scenario.when(eraseTestData, {})).refuses('not_test_company')
+  })
+})
+
+describe('an emptied test company', () => {
+  it('has lost its records and its clock, and goes on counting [KIT-36]', async () => {
+    const scenario = await given(tester(), customerCreated({ id: 1 }), moved(40))
+    ;(await scenario.when(eraseTestData, {})).accepts('updated', erased)
+    const rows = await scenario.rows(ownCompany, customerById(1))
+    expect(rows.get(customerById(1))).to.equal(null)
+    expect(rows.get(ownCompany)).to.include({ clock_ahead_ms: 0, erased_revision: 3 })
+  })
+})
+
+describe('the test twin of a company', () => {
+  it('is one: asked for again it is the one that there is [KIT-32]', async () => {
+    const scenario = await given(companyRegistered())
+    const twin = (twin_id: number) => event('TestTwinMade', { id: COMPANY_ID, twin_id })
+    ;(await scenario.when(makeTestTwin, { twin_id: 8 })).accepts('updated', twin(8))
+    ;(await scenario.when(makeTestTwin, { twin_id: 9 })).accepts('unchanged')
+    expect((await scenario.rows(ownCompany)).get(ownCompany)).to.include({ twin_id: 8 })
+  })
+
+  it('is not made of a test company [KIT-32]', async () => {
+    const scenario = await given(tester())
+    const decided = await scenario.when(makeTestTwin, { twin_id: 8 })
+    decided.refuses('validation_failed', refusal('company', 'já é uma empresa de teste'))
+  })
+})
