@@ -3,8 +3,8 @@ import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import { pickNewest, type Reading } from '#ledger/reading.ts'
-import { readModel } from '#projections/index.ts'
 import { stockMoves } from '#projections/catalog.ts'
+import { readModel } from '#projections/index.ts'
 
 /** Why a stock changed; `created` is what there was from the beginning. */
 type Reason = 'created' | 'count' | 'adjustment' | 'sale' | 'cancellation'
