@@ -232,15 +232,15 @@ describe('a company that moves', () => {
       const asked = () => inTransaction(pool(), (tx) => staysHere(tx, company.id))
       expect(await asked()).to.equal(true)
       let end = () => {}
+      let isHeld = false
       const held = inTransaction(pool(), async (tx) => {
         expect(await staysHere(tx, company.id)).to.equal(true)
+        isHeld = true
         await new Promise<void>((resolve) => {
           end = resolve
         })
       })
-      await until(
-        async () => (await pool().query('select from pg_stat_activity where backend_xid is not null')).rowCount,
-      )
+      await until(() => isHeld)
       await expectWaits(async () => {
         expect(await asked()).to.equal(false)
         end()
