@@ -18,7 +18,6 @@ import {
   withMore,
 } from './define.ts'
 import { type NameHolder, type RecordRow, recordHandlers } from './records.ts'
-import { stockMoves } from './sales.ts'
 
 /** All fields of a category that a caller sets. */
 export type CategoryFields = Omit<DataOf<'CategoryCreated'>, 'id'>
@@ -166,6 +165,18 @@ function setStock(
 
 const plus = (before: string | null, quantity: string, sign: 1 | -1): string | null =>
   before === null ? null : fromThousandths(toThousandths(before) + sign * toThousandths(quantity))
+
+export interface StockMove {
+  catalog_item_id: number
+  quantity: string
+}
+
+/** What lines of a sale take from stock. */
+export function stockMoves(items: readonly DataOf<'SaleCompleted'>['items'][number][]): StockMove[] {
+  return items.flatMap(({ catalog_item_id, quantity, moves_stock }) =>
+    moves_stock && catalog_item_id !== null ? [{ catalog_item_id, quantity }] : [],
+  )
+}
 
 type Sold = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'>
 

@@ -16,6 +16,7 @@ import { orders, ordersProjection, orderView } from './orders.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { customers, customersProjection, customerView, suppliers, suppliersProjection, supplierView } from './people.ts'
 import { offlineSalesProjection, salesProjection, saleView } from './sales.ts'
+import { salesSumsProjection } from './sales-sums.ts'
 import { storesProjection, storeView } from './stores.ts'
 import { users, usersProjection, userView } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
@@ -41,6 +42,7 @@ const projections = [
   storesProjection,
   ordersProjection,
   forgettingsProjection,
+  salesSumsProjection,
   // Written by the working set, whatever changes rows.
   projection('row_pasts', [rowPasts], {}),
 ]

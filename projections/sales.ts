@@ -1,9 +1,11 @@
 import { inZone } from '#domain/instant.ts'
-import { fromCents, toCents } from '#domain/money.ts'
+import { fromCents, lineTotal, toCents } from '#domain/money.ts'
+import { toThousandths } from '#domain/quantity.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { type Channel, channelOf } from '#ledger/envelope.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
+import { itemById, type StockMove, stockMoves } from './catalog.ts'
 import { companyOf, timezoneOf } from './companies.ts'
 import {
   BY_CHANGE,
@@ -56,12 +58,16 @@ export interface SaleRow extends Changed {
   customer_id: number | null
   sold_at: string
   total_cents: number
+  /** What its items cost when it was sold; null where that is not known of all. */
+  cost_cents: number | null
+  /** Who recorded it, as `user/3`. */
+  actor: string | null
   /** Whether a completed sale has a fiscal document in force, see `fiscalOf`; null where it needs none. */
   fiscal: FiscalState | null
   /** When its fiscal document was authorized, or else recorded (UTC): the law counts from then; null without one. */
   documented_at: string | null
   /** What the sale took from stock, for its cancellation. */
-  stock_moves: { catalog_item_id: number; quantity: string }[]
+  stock_moves: StockMove[]
   /** What its payments on credit made, for its cancellation. */
   receivable_ids: readonly number[]
   /** The ways that it was paid in, each once. */
@@ -85,6 +91,8 @@ export const sales = table<SaleRow>('sales', {
     customer_id: 'bigint',
     sold_at: 'timestamptz',
     total_cents: 'bigint',
+    cost_cents: 'bigint',
+    actor: 'text',
     fiscal: 'text',
     documented_at: 'timestamptz',
     stock_moves: 'json',
@@ -103,7 +111,7 @@ export const sales = table<SaleRow>('sales', {
     `(company_id, customer_id, documented_at) where ${IS_DOCUMENTED}`,
     `(company_id, sold_at, id) where ${IS_CANCELLED}`,
   ],
-  past: { id: 'id' },
+  past: { id: 'id', without: ['cost_cents'] },
 })
 
 export const saleById = (id: number) => byPk(sales, id)
@@ -163,10 +171,18 @@ const atTheCounter = (data: DataOf<'OfflineSaleCancelled'>): Made => ({
   delivery_fee: NOTHING,
 })
 
-export function stockMoves(items: readonly Completed['items'][number][]): SaleRow['stock_moves'] {
-  return items.flatMap(({ catalog_item_id, quantity, moves_stock }) =>
-    moves_stock && catalog_item_id !== null ? [{ catalog_item_id, quantity }] : [],
-  )
+const costsOf = ({ data }: Recorded) =>
+  data.items.flatMap(({ catalog_item_id }) => (catalog_item_id === null ? [] : [itemById(catalog_item_id)]))
+
+/** What items cost at the moment, to the cent; null where that is not known of all. */
+function costOf(rows: Changes, items: SaleObject['items']): number | null {
+  let sum = 0
+  for (const { catalog_item_id, quantity } of items) {
+    const cost = catalog_item_id === null ? null : rows.get(itemById(catalog_item_id))?.doc.cost
+    if (typeof cost !== 'string') return null
+    sum += lineTotal(toThousandths(quantity), toCents(cost))
+  }
+  return sum
 }
 
 function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds: readonly number[]): void {
@@ -179,6 +195,8 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     customer_id: doc.customer?.id ?? null,
     sold_at: event.data.sold_at,
     total_cents: toCents(doc.total),
+    cost_cents: costOf(rows, doc.items),
+    actor: event.actor,
     fiscal: fiscalOf(doc),
     documented_at: null,
     stock_moves: stockMoves(event.data.items),
@@ -212,15 +230,18 @@ function changeSale(
 
 export const salesProjection = projection('sales', [sales], {
   SaleCompleted: {
+    refs: costsOf,
     apply: (rows, event) => addSale(rows, event, saleObject(event, throughTheApi(event.data), timezoneOf(rows)), []),
   },
   OfflineSaleCompleted: {
+    refs: costsOf,
     apply(rows, event) {
       const doc = saleObject(event, atTheCounter(event.data), timezoneOf(rows))
       addSale(rows, event, doc, event.data.receivable_ids)
     },
   },
   OfflineSaleCancelled: {
+    refs: costsOf,
     apply(rows, event) {
       const doc = saleObject(event, atTheCounter(event.data), timezoneOf(rows))
       // Nobody knows when the till cancelled it: for the service it has never been anything else.

@@ -26,3 +26,29 @@ const TILL_CONFIG = {
          join users u on u.company_id = c.company_id and u.id = $2
          where c.company_id = $1`,
 }
+
+/** What a company that begins has come to. */
+export interface FirstSteps {
+  readonly has_data: boolean
+  readonly has_payment_type: boolean
+  readonly has_item: boolean
+  /** A key, or a sale from a till. */
+  readonly has_seller: boolean
+  readonly has_sale: boolean
+}
+
+export async function firstSteps(pool: Pool, companyId: number): Promise<FirstSteps> {
+  const { rows } = await pool.query<FirstSteps>({ ...FIRST_STEPS, values: [companyId] })
+  if (!rows[0]) throw new Error(`company ${companyId} is not registered`)
+  return rows[0]
+}
+
+const FIRST_STEPS = {
+  name: 'panel_first_steps',
+  text: `select coalesce(doc ->> 'state_registration', doc ->> 'tax_regime', doc ->> 'logo_url') is not null as has_data,
+      exists (select from payment_types t where t.company_id = $1) as has_payment_type,
+      exists (select from catalog_items t where t.company_id = $1) as has_item,
+      exists (select from api_keys t where t.company_id = $1) or exists (select from offline_sales t where t.company_id = $1) as has_seller,
+      exists (select from sales t where t.company_id = $1) as has_sale
+    from companies where company_id = $1`,
+}

@@ -15,7 +15,13 @@ const logger = pino({
   redact: ['*.password', '*.authorization', '*.key'],
   serializers: { err: errorRecord },
 })
-const service = createService({ config, logger, seedDemo, onFailure: () => end(1) })
+const service = createService({
+  config,
+  logger,
+  // A database of one's own gets no more than is asked for.
+  seedDemo: (core, files) => seedDemo(core, { ...files, hasMonth: config.DATABASE_URL === undefined }),
+  onFailure: () => end(1),
+})
 let endingSince: number | null = null
 
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, insistOnEnd)

@@ -26,6 +26,7 @@ exports.FOLDERS = [
   ['projections', 'what we know: tables, and what each event does to their rows'],
   ['queries', 'how we answer: SELECTs that return the answer’s JSON text'],
   ['commands', 'what may happen: input schema, needed rows, a pure `decide`'],
+  ['src/sales-sums', 'what sales add up to by span of time, grown behind them'],
   ['src/live', 'tells all processes which ledgers have moved, so that open pages follow'],
   ['src/mail', 'notices by e-mail'],
   ['src/access', 'API keys, quotas, logins, tokens, sessions, passwords'],

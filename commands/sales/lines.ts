@@ -6,8 +6,7 @@ import { ExternalId, Id, text } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { type ItemRow, itemByExternalId, itemById } from '#projections/catalog.ts'
-import { stockMoves } from '#projections/sales.ts'
+import { type ItemRow, itemByExternalId, itemById, stockMoves } from '#projections/catalog.ts'
 
 type SaleItem = DataOf<'SaleCompleted'>['items'][number]
 

@@ -11,19 +11,24 @@ import { runAsSystem } from '#ledger/write/run.ts'
 import type { Core } from '#service/core.ts'
 import { ensureAccess, readDemoFile, writeDemoFile } from './access.ts'
 import { DEMO_COMPANIES, type DemoCompany } from './companies.ts'
+import { fillMonth } from './fill-month.ts'
 
 /** Advisory lock: of two processes that start at once, the second finds everything done. */
 const DEMO_LOCK = 8_314_159_267
+
+interface SeedOptions {
+  readonly baseUrl: string
+  readonly demoFile: string
+  /** Whether the first company has a month of sales. */
+  readonly hasMonth?: boolean
+}
 
 /**
  * Makes the demonstration companies, once in the life of a database, and sees to it that demo.json tells how to get in.
  * Each part is looked for before it is made, so that the next start finishes what a crash has interrupted. Where companies
  * are that no seed has made, as after a rebuild from an event store, nothing is done. Returns whether demo.json tells the truth.
  */
-export async function seedDemo(
-  core: Core,
-  { baseUrl, demoFile }: { baseUrl: string; demoFile: string },
-): Promise<boolean> {
+export async function seedDemo(core: Core, { baseUrl, demoFile, hasMonth = false }: SeedOptions): Promise<boolean> {
   const session = await core.pool.connect()
   try {
     await session.query('select pg_advisory_lock($1)', [DEMO_LOCK])
@@ -39,7 +44,9 @@ export async function seedDemo(
     for (const [index, demo] of DEMO_COMPANIES.entries()) {
       const companyId = await ensureCompany(core, index + 1, demo)
       const access = known?.companies.find((company) => company.id === companyId)
-      companies.push(await ensureAccess(core, companyId, demo, access))
+      const ensured = await ensureAccess(core, companyId, demo, access)
+      companies.push(ensured)
+      if (hasMonth && index === 0) await fillMonth(core, companyId, demo, ensured.store?.alias ?? null)
     }
     await writeDemoFile(demoFile, { base_url: baseUrl, companies })
     await session.query('select pg_advisory_unlock($1)', [DEMO_LOCK])

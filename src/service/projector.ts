@@ -15,6 +15,7 @@ import { keepStatistics } from '#postgres/statistics.ts'
 import { forgetOnTheDay } from '#privacy/due.ts'
 import { growTreesOnSchedule } from '#proof/growth.ts'
 import { sealingFigures, sealOnSchedule } from '#proof/rounds.ts'
+import { growAllSalesSums } from '#sales-sums/grow.ts'
 import { purgeWebhookHours } from '#webhooks/outages.ts'
 import { purgeDeliveries } from '#webhooks/outbox.ts'
 import { purgeReplays } from '#webhooks/replays.ts'
@@ -40,9 +41,12 @@ const PURGES = [
   purgeFormer,
 ]
 
+/** Whoever opens a page adds what is missing; the more seldom, the fewer times is an hour made anew in which sales are made. */
+const SUMS_EVERY_MS = 15 * 60_000
+
 /**
  * Keeps the read model level with a store outside Postgres, has Postgres know tables that grow, purges what is no longer needed,
- * grows the trees of ledgers and seals them on schedule, forgets persons on the day, wipes what was written late of them, and
+ * grows the sums of sales and the trees of ledgers, seals these on schedule, forgets persons on the day, wipes what was written late of them, and
  * compares the tables of each company with its ledger.
  */
 export function startProjector({ config, core, forgottenList, metrics, logger, log }: Shared): Running {
@@ -61,6 +65,11 @@ export function startProjector({ config, core, forgottenList, metrics, logger, l
   const statistics = keepStatistics(core.pool, (error) => log('tables that have grown could not be analyzed', error))
   const sealing = startSealing({ config, core, metrics, logger, log })
   const trees = growTreesOnSchedule(core, (error) => log('trees of ledgers could not be grown', error))
+  const sums = repeat(
+    () => growAllSalesSums(core.pool),
+    SUMS_EVERY_MS,
+    (error) => log('sums of sales could not be grown', error),
+  )
   const checks = checkTablesOnSchedule(core, {
     isBehind: () => (follower?.lag() ?? 0) > 0,
     onDifferent: (company_id, revision, differences) =>
@@ -98,6 +107,7 @@ export function startProjector({ config, core, forgottenList, metrics, logger, l
         statistics.stop(),
         sealing.stop(),
         trees.stop(),
+        sums.stop(),
         checks.stop(),
         forgetting.stop(),
         wiping.stop(),

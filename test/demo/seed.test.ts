@@ -14,6 +14,7 @@ import { ReplaceCustomerInput } from '#commands/people/customers.ts'
 import { CreateStoreInput, updateStore } from '#commands/stores.ts'
 import type { DemoFile } from '#demo/companies/access.ts'
 import { DEMO_COMPANIES } from '#demo/companies/companies.ts'
+import { monthOfSales } from '#demo/companies/month.ts'
 import { seedDemo } from '#demo/companies/seed.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'
@@ -22,6 +23,12 @@ import { findStore } from '#queries/stores.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import { masterKeys } from '../support/master-key.ts'
+
+const SHELF = {
+  items: [{ id: 1, price: '5.29', unit: 'UN' }],
+  customers: [1],
+  types: { cash: 1, debit: 2, credit: 3, pix: 4, account: 5 },
+}
 
 const BASE_URL = 'http://127.0.0.1:3000'
 
@@ -183,6 +190,42 @@ describe('demonstration data', () => {
       await runAsSystem(core.writer, id, updateStore, { alias: store!.alias, notification_secret: 'outro-segredo' })
       await start()
       expect((await read()).companies[0]!.store).to.deep.equal({ ...store, notification_secret: 'outro-segredo' })
+    })
+
+    it('has a month of sales in the first company where that is asked for, once, with every way to pay [PANEL-126]', async () => {
+      const startMonth = () => seedDemo(core, { baseUrl: BASE_URL, demoFile, hasMonth: true })
+      await startMonth()
+      const { id } = (await read()).companies[0]!
+      const count = async () => {
+        const { rows } = await core.pool.query(
+          `select (select count(*) from read.sales where company_id = $1) as sales,
+             (select count(*) from read.sales where company_id = $1 and status = 'cancelled') > 0 as has_cancelled,
+             (select count(distinct payment -> 'payment_type_id' #>> '{}') from read.sales, json_array_elements(doc -> 'payments') as payment where company_id = $1)::int as ways,
+             (select count(distinct actor)::int from read.sales where company_id = $1) as clerks,
+             (select count(*) from read.receivables where company_id = $1) > 0 as is_owed,
+             (select count(*)::int from read.orders where company_id = $1) as orders,
+             (select count(*)::int from read.offline_sales where company_id = $1 and json_array_length(warnings) > 0) as odd`,
+          [id],
+        )
+        return rows[0]
+      }
+      const { sales, ...rest } = await count()
+      expect(sales).to.be.within(500, 900)
+      expect(rest).to.include({ has_cancelled: true, ways: 5, clerks: 2, is_owed: true, orders: 1 })
+      await startMonth()
+      expect(await count()).to.deep.equal({ sales, ...rest })
+      const { rows } = await core.pool.query(
+        `select min(extract(hour from sold_at at time zone 'America/Sao_Paulo'))::int as opens, max(extract(hour from sold_at at time zone 'America/Sao_Paulo'))::int as closes,
+           max(sold_at) <= now() as is_past from read.sales where company_id = $1`,
+        [id],
+      )
+      expect(rows[0]).to.deep.equal({ opens: 7, closes: 19, is_past: true })
+      const first = monthOfSales(SHELF, '2026-03-11T17:30:00.000Z', 'America/Sao_Paulo')
+      expect(monthOfSales(SHELF, '2026-03-11T17:30:00.000Z', 'America/Sao_Paulo')).to.deep.equal(first)
+      await core.pool.query(
+        `delete from read.users where company_id = $1 and email like any(array['bruno@%', 'carla@%'])`,
+        [id],
+      )
     })
 
     for (const [what, lose] of [

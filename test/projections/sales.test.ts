@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { event } from '#events/catalogue.ts'
+import type { NewEvent } from '#ledger/envelope.ts'
 import { saleByExternalId, saleById, sales } from '#projections/sales.ts'
 import { companyRegistered, fiscalDocument, itemCreated, saleCompleted } from '../support/facts.ts'
 import { COMPANY_ID, from, given, lineageOf, minute } from '../support/given.ts'
@@ -34,6 +35,8 @@ describe('sales projection', () => {
       customer_id: 4,
       sold_at: '2026-03-10T14:00:00.000Z',
       total_cents: 1000,
+      cost_cents: null,
+      actor: null,
       fiscal: 'missing',
       documented_at: null,
       stock_moves: [{ catalog_item_id: 3, quantity: '2.000' }],
@@ -53,6 +56,20 @@ describe('sales projection', () => {
       'total',
       'discount',
     )
+  })
+
+  it('keeps what all items cost when it was sold, and nothing where that is not known of one [PANEL-123]', async () => {
+    const costly = itemCreated({ id: 3, stock: '5.000', cost: '3.33' })
+    const dearer = event('CatalogItemUpdated', { id: 3, changes: { cost: '9.00' } })
+    const weighed = { ...line, quantity: '1.500' }
+    const cost = async (...events: readonly NewEvent[]) => {
+      const scenario = await given(companyRegistered(), ...events)
+      return (await scenario.rows(ref)).get(ref)?.cost_cents
+    }
+    expect(await cost(costly, saleCompleted({ id: 8, items: [weighed] }), dearer)).to.equal(500)
+    expect(await cost(costly, dearer, saleCompleted({ id: 8, items: [weighed] }))).to.equal(1350)
+    expect(await cost(costly, sold)).to.equal(null)
+    expect(await cost(saleCompleted({ id: 8, items: [{ ...weighed, moves_stock: false }] }))).to.equal(null)
   })
 
   it('shows a cancellation and keeps the external id', async () => {

@@ -157,7 +157,8 @@ async function compareSchemas(
   { live, rebuilt }: { readonly live: string; readonly rebuilt: string },
 ): Promise<TableParity[]> {
   const parity: TableParity[] = []
-  for (const table of projections.flatMap(({ tables }) => tables)) {
+  // What is grown behind the others lags, and is grown anew.
+  for (const table of projections.flatMap(({ tables, grown }) => (grown ? [] : tables))) {
     const [a, b] = [await contentOf(snapshot, live, table), await contentOf(snapshot, rebuilt, table)]
     parity.push({ table: table.name, live: a, rebuilt: b, equal: a.rows === b.rows && a.digest === b.digest })
   }

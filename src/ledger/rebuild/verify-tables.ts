@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { streamOf } from '../envelope.ts'
-import { READ_SCHEMA } from '../projection.ts'
+import { type Grown, READ_SCHEMA } from '../projection.ts'
 import { type Reading, readNewest } from '../reading.ts'
 import { type AnyTable, type ColumnType, tableDdl } from '../table.ts'
 import { transactionOn } from '../transaction.ts'
@@ -92,7 +92,7 @@ async function verifyOn(
   await client.query(`analyze ${tables.map(({ name }) => `pg_temp.${name}`).join(', ')}`)
   // Nobody may put other tables in the place of those that are read.
   if (!(await locked(client, 'pg_try_advisory_lock_shared', REBUILD_LOCK))) return { kind: 'busy' }
-  return compareNow(work, tables)
+  return compareNow(work)
 }
 
 interface Work {
@@ -137,7 +137,7 @@ async function apply(work: Work, upTo: number): Promise<void> {
   work.done = upTo
 }
 
-async function compareNow(work: Work, tables: readonly AnyTable[]): Promise<TablesVerification> {
+async function compareNow(work: Work): Promise<TablesVerification> {
   const { client, companyId, options } = work
   await client.query('begin isolation level repeatable read')
   // The first statement takes the snapshot: position, version and rows are of one moment.
@@ -145,7 +145,10 @@ async function compareNow(work: Work, tables: readonly AnyTable[]): Promise<Tabl
   if (version !== options.model.version) return { kind: 'other_version' }
   if (work.done < revision) await apply(work, revision)
   const differences: RowDifference[] = []
-  for (const table of tables) differences.push(...(await differencesOf(client, table, companyId)))
+  for (const { tables, grown } of options.model.projections) {
+    if (grown) differences.push(...(await differencesGrown(client, grown, companyId)))
+    else for (const table of tables) differences.push(...(await differencesOf(client, table, companyId)))
+  }
   return { kind: 'verified', revision, differences }
 }
 
@@ -164,6 +167,12 @@ async function differencesOf(client: PoolClient, table: AnyTable, companyId: num
     const members = documents.flatMap(([name, live, replayed]) => membersThatDiffer(name, live, replayed))
     return { table: table.name, key, found: 'changed', fields: [...fields, ...members] }
   })
+}
+
+/** What was grown is compared with the tables that it was made of, which are compared with the ledger themselves. */
+async function differencesGrown(client: PoolClient, grown: Grown, companyId: number): Promise<RowDifference[]> {
+  const { rows } = await client.query<RowDifference>(grown.differences(READ_SCHEMA), [companyId, ROWS_TOLD])
+  return rows
 }
 
 /** Rows that are on one side only, or not the same on both; both sides come in the order of the primary key. */

@@ -1,139 +1,233 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { addDays, dateInZone } from '#domain/instant.ts'
-import { fromCents, toCents } from '#domain/money.ts'
+import { addDays, dateInZone, startOfDay } from '#domain/instant.ts'
+import { fromCents } from '#domain/money.ts'
 import { event } from '#events/catalogue.ts'
-import { salesByDay, salesToday } from '#queries/sales/totals.ts'
+import { salesSums } from '#queries/sales/sums.ts'
+import { growAllSalesSums, growSalesSums } from '#sales-sums/grow.ts'
 import { useDatabase } from '../../support/database.ts'
-import { saleCompleted } from '../../support/facts.ts'
+import { itemCreated, paymentTypeCreated, saleCompleted } from '../../support/facts.ts'
 import { COMPANY_ID } from '../../support/given.ts'
 import { explore } from '../../support/random.ts'
 import { OTHER_COMPANY_ID, openShop, type Shop } from '../../support/shop.ts'
-import { emptyLedgers } from '../../support/tamper.ts'
 
 const SAO_PAULO = 'America/Sao_Paulo'
 
-describe('sales on the start page', () => {
+describe('sums of sales on the start page', () => {
   const database = useDatabase()
   let shop: Shop
   let id = 0
 
-  beforeEach(async () => {
+  before(async () => {
     shop = await openShop(database.url)
+    await shop.record([
+      paymentTypeCreated({ id: 1, name: 'Dinheiro', kind: 'cash' }),
+      paymentTypeCreated({ id: 2, name: 'Pix', kind: 'pix' }),
+      itemCreated({ id: 10, name: 'Café', cost: '3.33', stock: null }),
+      itemCreated({ id: 11, name: 'Chá', cost: null, stock: null }),
+    ])
   })
-  afterEach(async () => {
-    await emptyLedgers(shop.core.pool)
-    await shop.core.pool.query('delete from ops.ledgers; delete from read.companies; delete from read.sales')
-    await shop.core.close()
+  after(() => shop.core.close())
+  beforeEach(async () => {
+    const { pool } = shop.core
+    await pool.query('delete from sales; delete from sales_sums; delete from summed_sales')
+    await zone(SAO_PAULO)
   })
 
-  async function sell(sold_at: string, total: string, { cancelled = false, companyId = COMPANY_ID } = {}) {
-    const sale = saleCompleted({ id: ++id, external_id: null, sold_at, total })
-    const gone = event('SaleCancelled', { id, reason: null, restock: [] })
-    await shop.record(cancelled ? [sale, gone] : [sale], companyId)
+  const zone = (timezone: string) => shop.core.pool.query('update companies set timezone = $1', [timezone])
+  const grow = () => growSalesSums(shop.core.pool, COMPANY_ID)
+  const line = (catalog_item_id: number | null, quantity: string, total: string) => ({
+    catalog_item_id,
+    external_id: null,
+    description: 'Bolo',
+    quantity,
+    unit_price: total,
+    total,
+    moves_stock: false,
+  })
+  const paid = (payment_type_id: number, amount: string) => ({
+    payment_type_id,
+    name: '?',
+    amount,
+    surcharge: '0.00',
+    net: amount,
+  })
+
+  async function sell(
+    sold_at: string,
+    total: string,
+    more: Parameters<typeof saleCompleted>[0] & { to?: number } = {},
+  ) {
+    const { to = COMPANY_ID, ...fields } = more
+    const payments = [paid(1, total)]
+    const items = [line(null, '1.000', total)]
+    await shop.record([saleCompleted({ id: ++id, sold_at, total, items, payments, ...fields })], to)
+    return id
   }
-  const today = (day: string, timezone = SAO_PAULO) => salesToday(shop.core.pool, COMPANY_ID, { timezone, today: day })
-  const byDay = (day: string, days = 30, timezone = SAO_PAULO) =>
-    salesByDay(shop.core.pool, COMPANY_ID, { timezone, today: day }, days)
+  const cancel = (sale: number) => shop.record([event('SaleCancelled', { id: sale, reason: null, restock: [] })])
 
-  it('of today are counted and added up, cancelled ones apart, with the average to the cent [PANEL-19]', async () => {
-    await sell('2026-03-10T12:00:00.000Z', '10.00')
-    await sell('2026-03-10T13:00:00.000Z', '0.01')
-    await sell('2026-03-10T14:00:00.000Z', '20.00')
-    await sell('2026-03-10T14:00:00.000Z', '99.00', { cancelled: true })
-    await sell('2026-03-10T14:00:00.000Z', '500.00', { companyId: OTHER_COMPANY_ID })
-    expect(await today('2026-03-10')).to.deep.equal({
-      count: 3,
-      gross: '30.01',
-      average: '10.00',
-      cancelled: { count: 1, amount: '99.00' },
-      revision: 5,
+  async function byDay(last: string, days: number, timezone = SAO_PAULO) {
+    const bounds = Array.from({ length: days + 1 }, (_, n) => startOfDay(addDays(last, n + 1 - days), timezone))
+    const before = { from: '2000-01-01T00:00:00.000Z', to: bounds[0]! }
+    return salesSums(shop.core.pool, COMPANY_ID, { bounds, before })
+  }
+  const centsOf = async (...asked: Parameters<typeof byDay>) => (await byDay(...asked)).bars.map(({ cents }) => cents)
+  /** What `projections verify` says of the sums themselves. */
+  async function differences() {
+    const { readModel } = await import('#projections/index.ts')
+    const grown = readModel.projections.find((each) => each.grown)?.grown
+    const { rows } = await shop.core.pool.query(grown?.differences('read') ?? '', [COMPANY_ID, 20])
+    return rows
+  }
+
+  it('tell items, margin of known costs, payments without change, channel and seller, cancelled ones apart [PANEL-121] [PANEL-123]', async () => {
+    const at = '2026-03-10T14:10:00.000Z'
+    await sell(at, '20.00', {
+      items: [line(10, '1.500', '20.00')],
+      payments: [paid(1, '5.00'), paid(1, '50.00')],
+      change: '35.00',
+    })
+    await sell(at, '7.00', {
+      items: [line(10, '1.000', '4.00'), line(11, '1.000', '3.00')],
+      payments: [paid(2, '7.00')],
+    })
+    await cancel(await sell(at, '99.00'))
+    await sell(at, '500.00', { to: OTHER_COMPANY_ID })
+    await grow()
+    const { bars, ...rest } = await byDay('2026-03-10', 1)
+    expect(bars).to.deep.equal([{ count: 2, cents: 2700, lines: 3, known_cents: 2000, cost_cents: 500 }])
+    expect(rest).to.deep.equal({
+      cancelled: { count: 1, cents: 9900 },
+      before: { count: 0, cents: 0 },
+      items: [
+        { key: '10', name: 'Café', count: 2, cents: 2400, quantity: 2500 },
+        { key: '11', name: 'Chá', count: 1, cents: 300, quantity: 1000 },
+      ],
+      payments: [
+        { key: '1', name: 'Dinheiro', count: 2, cents: 2000 },
+        { key: '2', name: 'Pix', count: 1, cents: 700 },
+      ],
+      origins: [{ key: 'api', name: null, count: 2, cents: 2700 }],
+      actors: [{ key: '', name: null, count: 2, cents: 2700 }],
+      is_complete: true,
     })
   })
 
-  it('have an average that is rounded half up', async () => {
-    await sell('2026-03-10T12:00:00.000Z', '0.01')
-    await sell('2026-03-10T12:00:00.000Z', '0.02')
-    expect(await today('2026-03-10')).to.include({ gross: '0.03', average: '0.02' })
+  it('take up sales of the past, cancellations and changes; the time before ends at any moment [PANEL-121]', async () => {
+    const [first] = [await sell('2026-03-10T14:59:59.999Z', '1.00'), await sell('2026-03-10T15:00:00.000Z', '2.00')]
+    await growAllSalesSums(shop.core.pool)
+    await sell('2026-03-10T14:30:00.000Z', '4.00')
+    expect(await byDay('2026-03-10', 1)).to.deep.include({ is_complete: false })
+    await cancel(first!)
+    await grow()
+    const ask = (to: string) =>
+      salesSums(shop.core.pool, COMPANY_ID, {
+        bounds: ['2026-03-11T03:00:00.000Z', '2026-03-12T03:00:00.000Z'],
+        before: { from: '2026-03-10T03:00:00.000Z', to },
+      })
+    expect((await ask('2026-03-10T14:30:00.000Z')).before).to.deep.equal({ count: 0, cents: 0 })
+    expect((await ask('2026-03-10T14:30:00.001Z')).before).to.deep.equal({ count: 1, cents: 400 })
+    expect((await ask('2026-03-10T15:00:00.001Z')).before).to.deep.equal({ count: 2, cents: 600 })
+    expect(await centsOf('2026-03-10', 1)).to.deep.equal([600])
+    expect((await byDay('2026-03-10', 1)).cancelled).to.deep.equal({ count: 1, cents: 100 })
   })
 
-  it('are none, without an average, where nothing was sold, or all of it was cancelled', async () => {
-    const none = { count: 0, gross: '0.00', average: null, cancelled: { count: 0, amount: '0.00' }, revision: 0 }
-    expect(await today('2026-03-10')).to.deep.equal(none)
-    await sell('2026-03-10T12:00:00.000Z', '5.00', { cancelled: true })
-    const cancelled = { count: 1, amount: '5.00' }
-    expect(await today('2026-03-10')).to.deep.equal({ ...none, cancelled, revision: 2 })
+  it('are begun anew where times of the ledger have gone back, and after the company was emptied [PANEL-121]', async () => {
+    await sell('2026-03-10T15:00:00.000Z', '2.00')
+    await grow()
+    const { pool } = shop.core
+    await pool.query(`update sales set changed_at = changed_at - interval '1 hour', status = 'cancelled'`)
+    await pool.query('update summed_sales set revision = revision - 1')
+    await pool.query(
+      `update companies set clock_corrections = (select json_build_array(json_build_object('revision', revision + 1, 'recorded_at', changed_at)) from summed_sales) where company_id = $1`,
+      [COMPANY_ID],
+    )
+    await grow()
+    expect(await centsOf('2026-03-10', 1)).to.deep.equal([0])
+    await pool.query(`update companies set clock_corrections = '[]'`)
+    await pool.query('delete from sales; delete from summed_sales; delete from sales_sums')
+    await grow()
+    expect(await byDay('2026-03-10', 1)).to.deep.include({ is_complete: true, items: [] })
   })
 
-  it('are of the company’s own day, from its midnight to the next [PANEL-19]', async () => {
-    await sell('2026-03-10T02:59:59.999Z', '1.00')
-    await sell('2026-03-10T03:00:00.000Z', '2.00')
-    await sell('2026-03-11T02:59:59.999Z', '4.00')
-    await sell('2026-03-11T03:00:00.000Z', '8.00')
-    expect(await today('2026-03-10')).to.include({ count: 2, gross: '6.00' })
-    expect((await byDay('2026-03-11', 3)).map(({ gross }) => gross)).to.deep.equal(['1.00', '6.00', '8.00'])
-    expect(await today('2026-03-10', 'UTC')).to.include({ count: 2, gross: '3.00' })
-  })
-
-  it('of the last days are told for each, also where nothing was sold, with today as the last', async () => {
-    await sell('2026-02-09T15:00:00.000Z', '1.00')
-    await sell('2026-02-10T15:00:00.000Z', '2.00')
+  it('are verified, and a sum that is not what the sales say is told without its value [PANEL-122]', async () => {
+    await sell('2026-03-10T15:00:00.000Z', '2.00')
     await sell('2026-03-11T15:00:00.000Z', '3.00')
-    await sell('2026-03-11T15:00:00.000Z', '4.00', { cancelled: true })
-    await sell('2026-03-11T15:00:00.000Z', '5.00', { companyId: OTHER_COMPANY_ID })
-    await sell('2026-03-12T15:00:00.000Z', '6.00')
-    const days = await byDay('2026-03-11')
-    expect(days).to.have.length(30)
-    expect(days[0]).to.deep.equal({ day: '2026-02-10', count: 1, gross: '2.00' })
-    expect(days.at(-1)).to.deep.equal({ day: '2026-03-11', count: 1, gross: '3.00' })
-    for (const [n, { day, count, gross }] of days.entries()) {
-      expect(day).to.equal(addDays('2026-02-10', n))
-      if (n > 0 && n < 29) expect([count, gross]).to.deep.equal([0, '0.00'])
-    }
+    await grow()
+    expect(await differences()).to.deep.equal([])
+    await shop.core.pool.query(`update sales_sums set cents = cents + 1 where kind = 'actor' and span < '2026-03-11'`)
+    await shop.core.pool.query(`delete from sales_sums where kind = 'payment' and span > '2026-03-11'`)
+    const found = await differences()
+    expect(found).to.have.length(2)
+    expect(found.map(({ found, fields }) => [found, fields])).to.have.deep.members([
+      ['changed', ['cents']],
+      ['missing', []],
+    ])
+    // What is not summed yet is no difference.
+    await sell('2026-03-10T15:01:00.000Z', '2.00')
+    await sell('2026-03-11T15:01:00.000Z', '2.00')
+    expect(await differences()).to.deep.equal([])
   })
 
   it('fall on days that are longer, shorter, or not there at all, where clocks are changed', async () => {
     // São Paulo had no midnight on 2018-11-04, and 2018-02-17 had 25 hours; Apia had no 2011-12-30.
     await sell('2018-11-04T02:59:59.999Z', '1.00')
     await sell('2018-11-04T03:00:00.000Z', '2.00')
-    expect((await byDay('2018-11-04', 2)).map(({ gross }) => gross)).to.deep.equal(['1.00', '2.00'])
     await sell('2018-02-18T02:30:00.000Z', '4.00')
-    expect((await byDay('2018-02-18', 2)).map(({ gross }) => gross)).to.deep.equal(['4.00', '0.00'])
+    await grow()
+    expect(await centsOf('2018-11-04', 2)).to.deep.equal([100, 200])
+    expect(await centsOf('2018-02-18', 2)).to.deep.equal([400, 0])
     await sell('2011-12-30T09:59:59.999Z', '8.00')
     await sell('2011-12-30T10:00:00.000Z', '16.00')
-    const apia = await byDay('2011-12-31', 3, 'Pacific/Apia')
-    expect(apia.map(({ gross }) => gross)).to.deep.equal(['8.00', '0.00', '16.00'])
+    await zone('Pacific/Apia')
+    await grow()
+    const end = startOfDay('2012-01-01', 'Pacific/Apia')
+    const bounds = [startOfDay('2011-12-29', 'Pacific/Apia'), startOfDay('2011-12-31', 'Pacific/Apia'), end]
+    const { bars } = await salesSums(shop.core.pool, COMPANY_ID, { bounds, before: { from: end, to: end } })
+    expect(bars.map(({ cents }) => cents)).to.deep.equal([800, 1600])
   })
 
-  it('equal what one adds up by the days of the zone', async () => {
-    const zones = [SAO_PAULO, 'America/New_York', 'Pacific/Kiritimati', 'Asia/Kathmandu', 'America/Noronha']
+  it('equal what one adds up by the days of the zone, however far they were grown in between [PANEL-121]', async () => {
+    const zones = [SAO_PAULO, 'Pacific/Kiritimati', 'Asia/Kathmandu']
     const sale = fc.record({
       hours: fc.integer({ min: 0, max: 24 * 6 }),
       ms: fc.constantFrom(-1, 0, 1, 1_800_000, 2_700_000),
       cents: fc.integer({ min: 1, max: 9_999_999 }),
       cancelled: fc.boolean(),
+      grows: fc.boolean(),
     })
     await explore(
-      fc.asyncProperty(fc.array(sale, { maxLength: 25 }), async (sales) => {
-        await shop.core.pool.query('delete from read.sales')
-        const sold = sales.map(({ hours, ms, cents, cancelled }) => ({
-          sold_at: new Date(Date.parse('2026-03-06T00:00:00.000Z') + hours * 3_600_000 + ms).toISOString(),
-          total: fromCents(cents),
-          cancelled,
-        }))
-        for (const { sold_at, total, cancelled } of sold) await sell(sold_at, total, { cancelled })
-        for (const timezone of zones) {
-          const on = (day: string) =>
-            sold.filter((each) => !each.cancelled && dateInZone(each.sold_at, timezone) === day)
-          for (const { day, count, gross } of await byDay('2026-03-12', 8, timezone)) {
-            const expected = on(day)
-            expect(count, `${day} ${timezone}`).to.equal(expected.length)
-            expect(gross).to.equal(fromCents(expected.reduce((sum, { total }) => sum + toCents(total), 0)))
-            expect(await today(day, timezone)).to.include({ count, gross })
-          }
+      fc.asyncProperty(fc.array(sale, { maxLength: 15 }), fc.constantFrom(...zones), async (sales, timezone) => {
+        await shop.core.pool.query('delete from sales')
+        await zone(timezone)
+        await grow()
+        const ids: number[] = []
+        for (const { hours, ms, cents, grows } of sales) {
+          const sold_at = new Date(Date.parse('2026-03-06T00:00:00.000Z') + hours * 3_600_000 + ms).toISOString()
+          ids.push(await sell(sold_at, fromCents(cents)))
+          if (grows) await grow()
         }
+        for (const [place, { cancelled }] of sales.entries()) if (cancelled) await cancel(ids[place]!)
+        await grow()
+        const { bars, is_complete } = await byDay('2026-03-12', 8, timezone)
+        const expected = bars.map((_, n) => {
+          const day = addDays('2026-03-12', n - 7)
+          const on = sales.filter(
+            ({ hours, ms, cancelled }) =>
+              !cancelled &&
+              dateInZone(
+                new Date(Date.parse('2026-03-06T00:00:00.000Z') + hours * 3_600_000 + ms).toISOString(),
+                timezone,
+              ) === day,
+          )
+          return { count: on.length, cents: on.reduce((sum, { cents }) => sum + cents, 0) }
+        })
+        expect(bars.map(({ count, cents }) => ({ count, cents }))).to.deep.equal(expected)
+        expect(is_complete).to.equal(true)
+        expect(await differences()).to.deep.equal([])
+        await shop.core.pool.query('delete from sales_sums; delete from summed_sales')
       }),
-      12,
+      4,
     )
   })
 })

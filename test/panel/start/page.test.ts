@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { createStore } from '#commands/stores.ts'
-import { offlineSaleOf, upload } from '../support/offline-sales.ts'
-import { alarmedOrder } from '../support/orders.ts'
-import { panelUser, textIn, usePanelUser } from '../support/panel.ts'
-import { openTill } from '../support/till.ts'
-import { until } from '../support/wait.ts'
+import { offlineSaleOf, upload } from '../../support/offline-sales.ts'
+import { alarmedOrder } from '../../support/orders.ts'
+import { panelUser, textIn, usePanelUser } from '../../support/panel.ts'
+import { openTill } from '../../support/till.ts'
+import { until } from '../../support/wait.ts'
 
 describe('panel: start page', () => {
   const { api, company, user } = usePanelUser('clerk')
@@ -25,7 +25,7 @@ describe('panel: start page', () => {
   it('says of a new shop that there is nothing yet', async () => {
     expect(await shown())
       .to.include('Vendas de hoje R$ 0,00 0 vendas')
-      .and.to.include('Nada foi vendido nos últimos 30 dias.')
+      .and.to.include('Nada foi vendido neste período.')
       .and.to.include('Nenhum produto em falta.')
   })
 
@@ -55,18 +55,31 @@ describe('panel: start page', () => {
     await company.post('/finance/payables', { ...account, due_date: '2020-01-01' })
     await company.post('/finance/receivables', { ...account, due_date: '2099-01-01' })
     expect(await shown())
-      .to.include('Vendas de hoje R$ 30,50 2 vendas , em média R$ 15,25')
-      .and.to.include('Canceladas: 1 (R$ 99,00)')
+      .to.match(/Vendas de hoje R\$ 30,50 nada vendido até a mesma hora de [^.]* 2 vendas/)
+      .and.to.match(
+        /Ticket médio R\$ 15,25 Itens 2 1,0 por venda Margem — Nenhuma venda com todos os custos conhecidos/,
+      )
+      .and.to.include('Canceladas R$ 99,00 1 venda')
+      .and.to.include('A fazer A pagar, vencido: 1 conta, R$ 1.234,56')
       .and.to.include('A receber R$ 1.234,56 1 conta em aberto')
-      .and.to.match(/A pagar R\$ 1\.234,56 1 conta em aberto Vencidas: 1 R\$ 1\.234,56/)
+      .and.to.include('A pagar R$ 1.234,56 1 conta em aberto, vencidas: 1 (R$ 1.234,56)')
+    const { html } = await user.get('/painel')
+    expect(html).to.match(/href="\/painel\/vendas\?sold_from=[-\d]{10}&amp;sold_to=[-\d]{10}&amp;status=completed"/)
   })
 
-  it('draws the last thirty days, and tells them in numbers too [PANEL-19]', async () => {
+  it('draws a period by hour or day, and tells it in numbers too; what is no period is told [PANEL-120] [PANEL-123]', async () => {
     await sale('10.00')
-    const { html } = await user.get('/painel')
+    const { html } = await user.get('/painel?periodo=30')
     expect([...html.matchAll(/<rect /g)]).to.have.length(30)
-    expect(html).to.match(/role="img" aria-label="Vendas por dia, de [^"]*R\$\u00A010,00\."/)
-    expect(textIn(html)).to.match(/Dia Vendas Total \d\d\/\d\d\/\d{4} 1 R\$ 10,00/)
+    expect(html).to.match(
+      /role="img" aria-label="Vendas dos últimos 30 dias por dia. A maior barra é \d\d\/\d\d, com R\$\u00A010,00\."/,
+    )
+    expect(textIn(html)).to.match(/Dia Vendas Total \d\d\/\d\d 1 R\$ 10,00/)
+    const wrong = await user.get('/painel?periodo=intervalo&de=2026-02-03&ate=2026-02-01')
+    expect(wrong.status).to.equal(200)
+    expect(textIn(wrong.html))
+      .to.include('não pode ser antes de 03/02/2026, o primeiro dia')
+      .and.to.include('Vendas de hoje')
   })
 
   it('names products that are out of stock or nearly so [PANEL-19]', async () => {

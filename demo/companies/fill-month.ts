@@ -1,0 +1,141 @@
+import { randomBytes } from 'node:crypto'
+import { hashPassword } from '#access/passwords.ts'
+import { replaceItem } from '#commands/catalog/items.ts'
+import { placeOrder } from '#commands/orders/place-order.ts'
+import type { OfflineSale } from '#commands/sales/offline-sale-input.ts'
+import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
+import { createUser } from '#commands/users.ts'
+import { type Command, invoke, isRefusal } from '#ledger/command.ts'
+import { asUser, runAsSystem, runCommands } from '#ledger/write/run.ts'
+import type { CommandResult } from '#ledger/write/unit-of-work.ts'
+import type { Core } from '#service/core.ts'
+import type { DemoCompany } from './companies.ts'
+import { monthOfSales, type Shelf } from './month.ts'
+
+const CLERKS = [
+  { name: 'Bruno Lacerda', email: 'bruno@mercearia-boa-vista.example' },
+  { name: 'Carla Dias', email: 'carla@mercearia-boa-vista.example' },
+] as const
+
+/** What a month sells of an item and more, so that nothing is sold that was not there. */
+const DELIVERED = '5000'
+/** What is running out at its end, by external id. */
+const SHORT: Readonly<Record<string, string>> = { 'feijao-1kg': '3', 'sabao-1kg': '0' }
+
+/** A month of sales of a demonstration company, its clerks, and an order of its store; nothing where it has them already. */
+export async function fillMonth(core: Core, companyId: number, demo: DemoCompany, store: string | null): Promise<void> {
+  const { rows } = await core.pool.query<{ done: boolean; now: string; timezone: string }>(
+    `select exists (select from offline_sales where company_id = $1 and offline_id like 'demo-%') as done, now() as now, timezone
+     from companies where company_id = $1`,
+    [companyId],
+  )
+  const [found] = rows
+  if (!found || found.done) return
+  const clerks = await ensureClerks(core, companyId)
+  const stock = (of: (item: DemoCompany['items'][number]) => string | null | undefined) =>
+    Promise.all(
+      demo.items.flatMap(({ category = '', ...item }) =>
+        item.stock == null ? [] : [count(core, companyId, category, { ...item, stock: of(item) ?? item.stock })],
+      ),
+    )
+  await stock(() => DELIVERED)
+  const shifts = monthOfSales(await shelfOf(core, companyId), found.now, found.timezone)
+  for (const [place, sales] of shifts.entries()) await record(core, companyId, clerks[place] as number, sales)
+  await stock(({ external_id }) => SHORT[external_id])
+  if (store === null) return
+  await accepted(core, companyId, placeOrder, {
+    store_alias: store,
+    customer: { name: 'Paula Menezes', email: 'paula@correio.example', document: '52998224725' },
+    items: [{ description: 'Cesta de café da manhã', quantity: '1', unit_price: '46.30' }],
+  })
+}
+
+async function accepted<I>({ writer }: Core, companyId: number, command: Command<I>, input: I): Promise<void> {
+  const answer = await runAsSystem<object>(writer, companyId, command, input)
+  if (isRefusal(answer)) throw new Error(`demonstration data was refused: ${JSON.stringify(answer)}`)
+}
+
+async function count(
+  core: Core,
+  companyId: number,
+  category: string,
+  item: Omit<DemoCompany['items'][number], 'category'>,
+) {
+  const { rows } = await core.pool.query<{ id: number }>(
+    'select id from categories where company_id = $1 and external_id = $2',
+    [companyId, category],
+  )
+  await accepted(core, companyId, replaceItem, { ...item, category_id: rows[0]?.id ?? null })
+}
+
+/** Nobody knows their password: whoever wants to be one of them has it set by the owner. */
+async function ensureClerks(core: Core, companyId: number): Promise<number[]> {
+  const known = async () => {
+    const { rows } = await core.pool.query<{ id: number; email: string }>(
+      'select id, email from users where company_id = $1 and email = any($2) order by email',
+      [companyId, CLERKS.map(({ email }) => email)],
+    )
+    return rows
+  }
+  const emails = new Set((await known()).map(({ email }) => email))
+  const missing = CLERKS.filter(({ email }) => !emails.has(email))
+  if (missing.length > 0) {
+    const password_hash = await hashPassword(randomBytes(32).toString('base64url'))
+    for (const clerk of missing) await accepted(core, companyId, createUser, { ...clerk, role: 'clerk', password_hash })
+  }
+  return (await known()).map(({ id }) => id)
+}
+
+async function shelfOf({ pool }: Core, companyId: number): Promise<Shelf> {
+  const [items, customers, types] = await Promise.all([
+    pool.query<Shelf['items'][number]>(
+      `select id, doc ->> 'price' as price, doc ->> 'unit' as unit from catalog_items
+       where company_id = $1 and type = 'product' and deleted_at is null order by id`,
+      [companyId],
+    ),
+    pool.query<{ id: number }>('select id from customers where company_id = $1 and deleted_at is null order by id', [
+      companyId,
+    ]),
+    pool.query<{ id: number; kind: string }>(
+      `select id, doc ->> 'kind' as kind from payment_types where company_id = $1 order by id`,
+      [companyId],
+    ),
+  ])
+  const [debit, credit] = types.rows.filter(({ kind }) => kind === 'card').map(({ id }) => id)
+  const ofKind = (wanted: string) => types.rows.find(({ kind }) => kind === wanted)?.id as number
+  return {
+    items: items.rows,
+    customers: customers.rows.map(({ id }) => id),
+    types: {
+      cash: ofKind('cash'),
+      debit: debit as number,
+      credit: credit as number,
+      pix: ofKind('pix'),
+      account: ofKind('credit_account'),
+    },
+  }
+}
+
+/** All sales of a clerk at once: a crash leaves all or none of them. */
+async function record(
+  { writer }: Core,
+  companyId: number,
+  userId: number,
+  sales: readonly OfflineSale[],
+): Promise<void> {
+  const acting = { ...asUser({ companyId, userId }, 'pdv', ''), requestId: null }
+  const answer = await runCommands(
+    writer,
+    acting,
+    sales.map((sale) => invoke(recordOfflineSale, sale)),
+    {
+      reply: {
+        status: () => 200,
+        compose: (results) => ({ status: 200, body: JSON.stringify(results) }),
+        withoutBodies: true,
+      },
+    },
+  )
+  const refused = isRefusal(answer) ? answer : (JSON.parse(answer.body) as CommandResult[]).find(isRefusal)
+  if (refused) throw new Error(`a demonstration sale was refused: ${JSON.stringify(refused)}`)
+}

@@ -1,0 +1,104 @@
+import type { Pool } from 'pg'
+
+/** A figure of some sales, in cents. */
+export interface SalesFigure {
+  readonly count: number
+  readonly cents: number
+}
+
+/** What the sales of one bar add up to. */
+export interface SalesBar extends SalesFigure {
+  /** Lines of sales. */
+  readonly lines: number
+  /** Part of `cents` that is of sales of which all costs are known, and these costs. */
+  readonly known_cents: number
+  readonly cost_cents: number
+}
+
+export interface NamedFigure extends SalesFigure {
+  /** Id of an item or a payment type, an origin, an actor; empty for none. */
+  readonly key: string
+  /** Of items and payment types. */
+  readonly name: string | null
+}
+
+/** What the sales of a period add up to, all of one snapshot; cancelled ones are counted apart. */
+export interface SalesSums {
+  /** Of each bar, from the first on. */
+  readonly bars: readonly SalesBar[]
+  readonly cancelled: SalesFigure
+  readonly before: SalesFigure
+  /** The ones that brought most, with their thousandths. */
+  readonly items: readonly (NamedFigure & { readonly quantity: number })[]
+  readonly payments: readonly NamedFigure[]
+  readonly origins: readonly NamedFigure[]
+  readonly actors: readonly NamedFigure[]
+  /** Whether all sales are in it that the ledger had. */
+  readonly is_complete: boolean
+}
+
+/** The period to add up, in UTC instants. */
+export interface SalesPeriod {
+  /** Begin of each bar, and the end of the last one; spans begin there. */
+  readonly bounds: readonly string[]
+  /** What it is compared with: from the begin of a span to any moment. */
+  readonly before: { readonly from: string; readonly to: string }
+}
+
+const TOP_ITEMS = 8
+
+/** Of one kind within the period: rows of a kind lie side by side. */
+const ofKind = (kind: string): string => `sales_sums
+  where company_id = $1 and kind = '${kind}' and span >= ($2::timestamptz[])[1] and span < ($2::timestamptz[])[cardinality($2::timestamptz[])]`
+
+const byKey = (kind: string): string =>
+  `select key, sum(sales) as count, sum(cents) as cents, sum(quantity) as quantity from ${ofKind(kind)} group by key`
+
+const listed = (kind: string, name: string, join = ''): string => `coalesce((
+  select json_agg(json_build_object('key', g.key, 'name', ${name}, 'count', g.count, 'cents', g.cents) order by g.cents desc, g.key)
+  from (${byKey(kind)}) g ${join}), '[]')`
+
+/** The last span of the time before may end amid its sales: these are read one by one. */
+const WIDTH = '(60 * (select span_minutes from a))'
+const LAST_SPAN = `to_timestamp(floor(extract(epoch from $4::timestamptz) / ${WIDTH}) * ${WIDTH})`
+
+const SALES_SUMS = {
+  name: 'panel_sales_sums',
+  text: `with a as (select * from summed_sales where company_id = $1)
+    select
+      coalesce((select json_agg(b) from (
+        select width_bucket(span, $2::timestamptz[]) as n, sum(sales) as count, sum(cents) as cents, sum(quantity) as lines,
+          sum(known_cents) as known_cents, sum(cost_cents) as cost_cents
+        from ${ofKind('sale')} group by 1) b), '[]') as bars,
+      (select json_build_object('count', coalesce(sum(sales), 0), 'cents', coalesce(sum(cents), 0)) from ${ofKind('cancelled')}) as cancelled,
+      (select json_build_object('count', coalesce(sum(count), 0), 'cents', coalesce(sum(cents), 0)) from (
+        select sum(sales) as count, sum(cents) as cents from sales_sums
+        where company_id = $1 and kind = 'sale' and span >= $3::timestamptz and span < ${LAST_SPAN}
+        union all
+        select count(*), sum(total_cents) from sales
+        where company_id = $1 and status = 'completed' and sold_at >= greatest(${LAST_SPAN}, $3::timestamptz) and sold_at < $4::timestamptz
+      ) as both_parts) as before,
+      coalesce((select json_agg(json_build_object('key', g.key, 'name', i.doc -> 'name', 'count', g.count, 'cents', g.cents, 'quantity', g.quantity)
+          order by g.cents desc, g.key)
+        from (select * from (${byKey('item')}) each where key <> '' order by cents desc, key limit ${TOP_ITEMS}) g
+        left join catalog_items i on i.company_id = $1 and i.id = g.key::bigint), '[]') as items,
+      ${listed('payment', "t.doc -> 'name'", 'left join payment_types t on t.company_id = $1 and t.id = g.key::bigint')} as payments,
+      ${listed('origin', 'null::json')} as origins,
+      ${listed('actor', 'null::json')} as actors,
+      coalesce((select is_filled and coalesce((
+        select (s.changed_at, s.revision) <= (a.changed_at, a.revision) from sales s where s.company_id = $1
+        order by s.changed_at desc, s.revision desc limit 1), true) from a), false) as is_complete`,
+}
+
+type Row = Omit<SalesSums, 'bars'> & { readonly bars: readonly (SalesBar & { readonly n: number })[] }
+
+const NOTHING: SalesBar = { count: 0, cents: 0, lines: 0, known_cents: 0, cost_cents: 0 }
+
+/** Reads the sums as far as they have come (src/sales-sums). */
+export async function salesSums(pool: Pool, companyId: number, { bounds, before }: SalesPeriod): Promise<SalesSums> {
+  const { rows } = await pool.query<Row>({ ...SALES_SUMS, values: [companyId, bounds, before.from, before.to] })
+  const [row] = rows
+  if (!row) throw new Error('a statement of sums answers one row')
+  const byBar = new Map(row.bars.map(({ n, ...bar }) => [n, bar]))
+  return { ...row, bars: bounds.slice(1).map((_, place) => byBar.get(place + 1) ?? NOTHING) }
+}

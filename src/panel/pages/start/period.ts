@@ -1,0 +1,134 @@
+import { addDays, type Calendar, inZone, localInstant, startOfDay } from '#domain/instant.ts'
+import type { SalesPeriod } from '#queries/sales/sums.ts'
+import { day } from '../../format.ts'
+
+const HOUR_MS = 3_600_000
+/** More of them would be too narrow on a phone. */
+const MAX_DAY_BARS = 62
+/** Days that are added up at most. */
+const MAX_DAYS = 366
+
+export const PERIODS = [
+  ['hoje', 'Hoje'],
+  ['ontem', 'Ontem'],
+  ['7', '7 dias'],
+  ['30', '30 dias'],
+  ['mes', 'Este mês'],
+] as const
+type Name = (typeof PERIODS)[number][0] | 'intervalo'
+
+/** What the start page shows: days of the company, both inclusive. */
+export interface Period extends SalesPeriod {
+  readonly name: Name
+  /** As it follows `Vendas `: `de hoje`. */
+  readonly words: string
+  readonly from: string
+  readonly to: string
+  readonly bar: 'hora' | 'dia' | 'mês'
+  /** Of each bar: its place on the axis, and its days, both inclusive. */
+  readonly bars: readonly { readonly label: string; readonly from: string; readonly to: string }[]
+  /** What it is compared with: `que na mesma hora de …`. */
+  readonly than: string
+}
+
+/** The words that are wrong with a range, by its field. */
+export interface WrongRange {
+  readonly field: 'de' | 'ate'
+  readonly message: string
+}
+
+type Asked = Readonly<Record<string, string>>
+
+/** The period that `?periodo=` names, at a moment (UTC); that of today where it names none (PANEL-120). */
+export function periodOf(asked: Asked, calendar: Calendar, now: string): Period | WrongRange {
+  const { today } = calendar
+  const month = `${today.slice(0, 8)}01`
+  switch (asked.periodo) {
+    case 'ontem': {
+      const yesterday = addDays(today, -1)
+      const than = `que em ${day(addDays(yesterday, -7))}, mesmo dia da semana`
+      return made({ name: 'ontem', words: 'de ontem', from: yesterday, to: yesterday, than }, -7, calendar, now)
+    }
+    case '7':
+    case '30': {
+      const days = Number(asked.periodo)
+      const from = addDays(today, 1 - days)
+      const than = `que nos ${days} dias de antes, até a mesma hora`
+      return made(
+        { name: asked.periodo, words: `dos últimos ${days} dias`, from, to: today, than },
+        -days,
+        calendar,
+        now,
+      )
+    }
+    case 'mes': {
+      const before = `${addDays(month, -1).slice(0, 8)}01`
+      const than = 'que nos mesmos dias do mês passado, até a mesma hora'
+      return made({ name: 'mes', words: 'deste mês', from: month, to: today, than }, before, calendar, now)
+    }
+    case 'intervalo':
+      return rangeOf(asked, calendar, now)
+    default: {
+      const than = `que até a mesma hora de ${day(addDays(today, -7))}, mesmo dia da semana`
+      return made({ name: 'hoje', words: 'de hoje', from: today, to: today, than }, -7, calendar, now)
+    }
+  }
+}
+
+function rangeOf({ de = '', ate = '' }: Asked, calendar: Calendar, now: string): Period | WrongRange {
+  const isDay = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text) && localInstant(`${text}T12:00`, 'UTC') !== null
+  if (!isDay(de)) return { field: 'de', message: 'informe o primeiro dia' }
+  if (!isDay(ate)) return { field: 'ate', message: 'informe o último dia' }
+  if (de > ate) return { field: 'ate', message: `não pode ser antes de ${day(de)}, o primeiro dia` }
+  const days = (Date.parse(ate) - Date.parse(de)) / (24 * HOUR_MS) + 1
+  if (days > MAX_DAYS) return { field: 'ate', message: `o período pode ter até ${MAX_DAYS} dias` }
+  const words = de === ate ? `de ${day(de)}` : `de ${day(de)} a ${day(ate)}`
+  const than = days === 1 ? `que em ${day(addDays(de, -1))}` : `que nos ${days} dias de antes`
+  return made({ name: 'intervalo', words, from: de, to: ate, than }, -days, calendar, now)
+}
+
+type Wanted = Pick<Period, 'name' | 'words' | 'from' | 'to' | 'than'>
+
+/** `compared`: so many days before, or from that day on. What is not over yet is compared up to the same hour. */
+function made(wanted: Wanted, compared: number | string, { timezone, today }: Calendar, now: string): Period {
+  const { from, to } = wanted
+  const days = (Date.parse(to) - Date.parse(from)) / (24 * HOUR_MS)
+  const first = typeof compared === 'string' ? compared : addDays(from, compared)
+  const shifted = addDays(first, days)
+  const last = shifted < from ? shifted : addDays(from, -1)
+  const time = inZone(now, timezone).slice(11, 23)
+  const end = to === today && last === shifted ? localInstant(`${last}T${time}`, timezone) : null
+  const before = { from: startOfDay(first, timezone), to: end ?? startOfDay(addDays(last, 1), timezone) }
+  const parts = days === 0 ? hoursOf(from, timezone) : days < MAX_DAY_BARS ? daysOf(from, to) : monthsOf(from, to)
+  const starts = parts.bars.map((bar) => ('at' in bar ? (bar.at as string) : startOfDay(bar.from, timezone)))
+  const bars = parts.bars.map(({ label, from, to }) => ({ label, from, to }))
+  return { ...wanted, ...parts, bars, bounds: [...starts, startOfDay(addDays(to, 1), timezone)], before }
+}
+
+function hoursOf(date: string, timezone: string) {
+  const begin = Date.parse(startOfDay(date, timezone))
+  const hours = Math.ceil((Date.parse(startOfDay(addDays(date, 1), timezone)) - begin) / HOUR_MS)
+  const bars = Array.from({ length: hours }, (_, hour) => {
+    const at = new Date(begin + hour * HOUR_MS).toISOString()
+    return { at, label: `${Number(inZone(at, timezone).slice(11, 13))}h`, from: date, to: date }
+  })
+  return { bar: 'hora', bars } as const
+}
+
+function daysOf(from: string, to: string) {
+  const bars = []
+  for (let date = from; date <= to; date = addDays(date, 1))
+    bars.push({ label: day(date).slice(0, 5), from: date, to: date })
+  return { bar: 'dia', bars } as const
+}
+
+function monthsOf(from: string, to: string) {
+  const bars = []
+  for (let first = from; first <= to; ) {
+    const next = `${addDays(`${first.slice(0, 8)}01`, 31).slice(0, 8)}01`
+    const end = addDays(next, -1)
+    bars.push({ label: `${first.slice(5, 7)}/${first.slice(2, 4)}`, from: first, to: end < to ? end : to })
+    first = next
+  }
+  return { bar: 'mês', bars } as const
+}

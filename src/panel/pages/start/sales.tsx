@@ -1,0 +1,215 @@
+import type { ComponentChildren } from 'preact'
+import { fromCents } from '#domain/money.ts'
+import { fromThousandths } from '#domain/quantity.ts'
+import type { Origin } from '#ledger/envelope.ts'
+import type { NamedFigure, SalesBar, SalesFigure, SalesSums } from '#queries/sales/sums.ts'
+import { decimal, money, quantity } from '../../format.ts'
+import { link } from '../../link.ts'
+import { type Bar, Bars, ChartFigure } from '../../ui/chart.tsx'
+import { Table } from '../../ui/list.tsx'
+import { Card, Stat, Stats } from '../../ui/parts.tsx'
+import { ORIGINS } from '../../words/events.ts'
+import type { Period } from './period.ts'
+
+interface SalesProps {
+  readonly period: Period
+  readonly sums: SalesSums
+}
+
+/** The list of the completed sales of some days: each figure leads there. */
+const listOf = ({ from, to }: Pick<Period, 'from' | 'to'>, more: Record<string, string> = {}) => ({
+  sold_from: from,
+  sold_to: to,
+  status: 'completed',
+  ...more,
+})
+
+const added = (bars: readonly SalesBar[]): SalesBar => {
+  const sum = (name: keyof SalesBar) => bars.reduce((total, bar) => total + bar[name], 0)
+  const [count, cents, lines] = [sum('count'), sum('cents'), sum('lines')]
+  return { count, cents, lines, known_cents: sum('known_cents'), cost_cents: sum('cost_cents') }
+}
+
+const reais = (cents: number): string => money(fromCents(cents))
+const countOf = (count: number): string => (count === 1 ? '1 venda' : `${decimal(String(count))} vendas`)
+const percent = (part: number, whole: number): string => `${decimal(((part / whole) * 100).toFixed(1))} %`
+const averageOf = ({ cents, count }: SalesFigure): number => Math.round(cents / count)
+
+/** Figures and chart of a period; both are sums of the same rows, so that they always agree (PANEL-123). */
+export const SalesFigures = ({ period, sums }: SalesProps) => {
+  const all = added(sums.bars)
+  const { cancelled, before } = sums
+  return (
+    <>
+      <Stats>
+        <Stat
+          label={`Vendas ${period.words}`}
+          value={reais(all.cents)}
+          to="/vendas"
+          parameters={listOf(period)}
+          comparison={compared(all.cents, before.cents, period.than)}
+          hint={countOf(all.count)}
+        />
+        <Stat
+          label="Ticket médio"
+          value={all.count === 0 ? '—' : reais(averageOf(all))}
+          to="/vendas"
+          parameters={listOf(period)}
+          comparison={
+            all.count > 0 && before.count > 0 ? compared(averageOf(all), averageOf(before), period.than) : null
+          }
+        />
+        <Stat label="Itens" value={decimal(String(all.lines))} hint={perSale(all)} />
+        <Margin all={all} />
+        {cancelled.count > 0 && (
+          <Stat
+            label="Canceladas"
+            value={reais(cancelled.cents)}
+            to="/vendas"
+            parameters={listOf(period, { status: 'cancelled' })}
+            hint={countOf(cancelled.count)}
+          />
+        )}
+      </Stats>
+      <Card title={`Vendas ${period.words}, por ${period.bar}`}>
+        <Chart period={period} bars={sums.bars} />
+      </Card>
+    </>
+  )
+}
+
+const perSale = ({ lines, count }: SalesBar): string | undefined =>
+  count === 0 ? undefined : `${decimal((lines / count).toFixed(1))} por venda`
+
+/** Of the sales of which all costs were known when they were made; it says of how much that is. */
+const Margin = ({ all }: { readonly all: SalesBar }) =>
+  all.known_cents === 0 ? (
+    <Stat
+      label="Margem"
+      value="—"
+      hint={all.count === 0 ? undefined : 'Nenhuma venda com todos os custos conhecidos'}
+    />
+  ) : (
+    <Stat
+      label="Margem"
+      value={reais(all.known_cents - all.cost_cents)}
+      hint={`${percent(all.known_cents - all.cost_cents, all.known_cents)}, sobre ${
+        all.known_cents === all.cents
+          ? 'todas as vendas'
+          : `${percent(all.known_cents, all.cents)} das vendas, de custos conhecidos`
+      }`}
+    />
+  )
+
+function compared(now: number, before: number, than: string): ['good' | 'bad' | 'plain', string] | null {
+  if (before === 0) return now === 0 ? null : ['plain', `nada vendido ${than.replace(/^que /, '')}`]
+  const change = Math.round(((now - before) / before) * 1000) / 10
+  if (change === 0) return ['plain', `o mesmo ${than}`]
+  return [change > 0 ? 'good' : 'bad', `${change > 0 ? '+' : '−'}${decimal(Math.abs(change).toFixed(1))} % ${than}`]
+}
+
+const Chart = ({ period, bars }: { readonly period: Period; readonly bars: readonly SalesBar[] }) => {
+  const shown = bars.map((bar, at) => ({ ...bar, ...(period.bars[at] as Period['bars'][number]) }))
+  const best = shown.reduce<(typeof shown)[number] | null>(
+    (top, one) => (top && top.cents >= one.cents ? top : one),
+    null,
+  )
+  if (!best || best.cents === 0) return <p class="empty">Nada foi vendido neste período.</p>
+  const drawn = shown.map<Bar>(({ label, cents, count }) => ({
+    label,
+    value: cents,
+    title: `${label}: ${reais(cents)}, ${countOf(count)}`,
+  }))
+  const summary = `Vendas ${period.words} por ${period.bar}. A maior barra é ${best.label}, com ${reais(best.cents)}.`
+  const sold = shown.filter(({ count }) => count > 0).reverse()
+  return (
+    <ChartFigure
+      caption={`Vendas por ${period.bar}`}
+      heads={[period.bar === 'hora' ? 'Hora' : period.bar === 'dia' ? 'Dia' : 'Mês', 'Vendas', 'Total']}
+      rows={sold.map((one) => [
+        <a key={one.label} href={link('/vendas', listOf(one))}>
+          {one.label}
+        </a>,
+        one.count,
+        reais(one.cents),
+      ])}
+    >
+      <Bars bars={drawn} summary={summary} axis={shortReais} />
+    </ChartFigure>
+  )
+}
+
+/** As an axis has room for: `R$ 1,5 mil`. */
+function shortReais(cents: number): string {
+  const amount = cents / 100
+  const [unit, words] = amount >= 1_000_000 ? [1_000_000, ' mi'] : amount >= 1_000 ? [1_000, ' mil'] : [1, '']
+  return `R$\u00A0${quantity((amount / unit).toFixed(2))}${words}`
+}
+
+interface PartsProps extends SalesProps {
+  /** Names of users and keys. */
+  readonly actors: (actor: string | null) => string
+}
+
+/** What was sold, how it was paid, and through whom. */
+export const SalesParts = ({ period, sums, actors }: PartsProps) => (
+  <div class="cards">
+    <Card title="Produtos que mais venderam">
+      <Figures
+        caption="Produtos que mais venderam"
+        head="Produto"
+        rows={sums.items}
+        name={(item) => <a href={link(`/catalogo/${item.key}`)}>{item.name ?? `Produto ${item.key}`}</a>}
+        count={['Quantidade', (item) => quantity(fromThousandths(item.quantity))]}
+      />
+    </Card>
+    <Card title="Formas de pagamento">
+      <Figures
+        caption="Formas de pagamento"
+        head="Forma"
+        rows={sums.payments}
+        name={({ key, name }) => (
+          <a href={link('/vendas', listOf(period, { payment_type_id: key }))}>{name ?? `Forma ${key}`}</a>
+        )}
+        count={['Pagamentos', ({ count }) => count]}
+      />
+    </Card>
+    <Card title="Por canal">
+      <Figures
+        caption="Vendas por canal"
+        head="Canal"
+        rows={sums.origins}
+        name={({ key }) => (
+          <a href={link('/vendas', listOf(period, { origin: key }))}>{ORIGINS[key as Origin] ?? key}</a>
+        )}
+        count={['Vendas', ({ count }) => count]}
+      />
+    </Card>
+    <Card title="Por vendedor(a)">
+      <Figures
+        caption="Vendas por vendedor(a)"
+        head="Vendedor(a)"
+        rows={sums.actors}
+        name={({ key }) => actors(key === '' ? null : key)}
+        count={['Vendas', ({ count }) => count]}
+      />
+    </Card>
+  </div>
+)
+
+interface FiguresProps<F extends NamedFigure> {
+  readonly caption: string
+  readonly head: string
+  readonly rows: readonly F[]
+  readonly name: (row: F) => ComponentChildren
+  readonly count: readonly [head: string, cell: (row: F) => ComponentChildren]
+}
+
+function Figures<F extends NamedFigure>({ caption, head, rows, name, count: [counted, cell] }: FiguresProps<F>) {
+  const columns = [
+    { head, cell: name },
+    { head: counted, cell, isNumber: true },
+    { head: 'Total', cell: ({ cents }: F) => reais(cents), isNumber: true },
+  ] as const
+  return <Table caption={caption} rows={rows} empty="Nada foi vendido neste período." columns={columns} />
+}

@@ -1,0 +1,230 @@
+import { findTableCheck } from '#audit/table-checks.ts'
+import { RIGHTS } from '#domain/roles.ts'
+import { isOutage } from '#postgres/outage.ts'
+import { lowStock } from '#queries/catalog/items.ts'
+import { firstSteps } from '#queries/companies.ts'
+import { type RecentEvents, recentEvents } from '#queries/events.ts'
+import { type OpenSide, openAccounts } from '#queries/finance/summary.ts'
+import { countAlarms } from '#queries/orders.ts'
+import { countRefusedSales } from '#queries/sales/offline-sales.ts'
+import { type SalesSums, salesSums } from '#queries/sales/sums.ts'
+import { failingEndpoints } from '#queries/webhook-health.ts'
+import { growSalesSums } from '#sales-sums/grow.ts'
+import { dateTime, dateTimeSeconds, money } from '../../format.ts'
+import { link } from '../../link.ts'
+import type { Page, PanelRoute, Visit } from '../../route.ts'
+import { namesOfActors, namesOfSubjects } from '../../ui/history.tsx'
+import { Table } from '../../ui/list.tsx'
+import { Live } from '../../ui/live.tsx'
+import { Card, Chips, Stat, Stats } from '../../ui/parts.tsx'
+import { eventName, ORIGINS, subjectPath } from '../../words/events.ts'
+import { PERIODS, type Period, periodOf, type WrongRange } from './period.ts'
+import { SalesFigures, SalesParts } from './sales.tsx'
+import { FirstStepsOf, Stock, Todo } from './todo.tsx'
+
+const EVENTS = 10
+const SHORT_ITEMS = 10
+/** Milliseconds that whoever opens the page waits for sums at most; the projector goes on. */
+const PATIENCE_MS = 1_000
+
+/** The parts of the page that follow the ledger, by id; the first one's is in the address of whoever fetches them alone. */
+const [FIGURES, LAST] = ['agora', 'acontecimentos']
+
+/**
+ * How the shop stands. Where scripts run, both parts are fetched anew when the company's ledger moves: figures, chart and
+ * tables together, so that they always agree.
+ */
+async function showStart(visit: Visit): Promise<Page> {
+  const { readModel, context, session, query } = visit
+  const { pool, companyId } = readModel
+  const { parte, ...asked } = query
+  const chosen = periodOf(asked, readModel, session.companysTime)
+  const wrong = 'field' in chosen ? chosen : null
+  const period = 'field' in chosen ? (periodOf({}, readModel, session.companysTime) as Period) : chosen
+  // What is in `ops` has no standby.
+  const own = context.poolOf(companyId)
+  const { seesAll } = RIGHTS[session.role]
+  const [recent, sums, accounts, refused, alarmed, check, failing, stock, steps] = await Promise.all([
+    recentEvents(context, companyId, EVENTS),
+    sumsOf(visit, period),
+    openAccounts(pool, companyId, readModel),
+    // Somebody sees to them without a word in the ledger.
+    countRefusedSales(own, companyId),
+    countAlarms(pool, companyId),
+    seesAll ? findTableCheck(context.pool, companyId) : null,
+    seesAll ? failingEndpoints(own, companyId) : [],
+    lowStock(pool, companyId, SHORT_ITEMS),
+    seesAll ? firstSteps(pool, companyId) : null,
+  ])
+  const sellers = sums.actors.map(({ key }) => ({ actor: key === '' ? null : key }))
+  const actors = await namesOfActors(readModel, [...recent.events, ...sellers])
+  const names = await namesOfSubjects(readModel, recent.events)
+  const differing = check?.differences.length ?? 0
+  const body = (
+    <Live visit={visit} since={recent.revision}>
+      <Periods period={period} wrong={wrong} asked={asked} />
+      <div
+        id={FIGURES}
+        hx-get={link('/', { ...asked, parte: FIGURES })}
+        hx-trigger="mudou from:body throttle:1s"
+        hx-select={`#${FIGURES}`}
+        hx-select-oob={`#${LAST}`}
+        hx-target={`#${FIGURES}`}
+        hx-swap="outerHTML"
+      >
+        <p class="hint">Atualizado em {dateTimeSeconds(session.now, readModel.timezone)}.</p>
+        {!sums.is_complete && (
+          <p class="problem" role="note">
+            As vendas ainda estão sendo somadas: os valores abaixo podem não ter todas.
+          </p>
+        )}
+        {steps && <FirstStepsOf steps={steps} />}
+        <SalesFigures period={period} sums={sums} />
+        <Todo
+          timezone={readModel.timezone}
+          refused={refused}
+          alarmed={alarmed}
+          differing={differing}
+          failing={failing}
+          receivables={accounts.receivables}
+          payables={accounts.payables}
+          stock={stock}
+        />
+        <SalesParts period={period} sums={sums} actors={actors} />
+        <Stats>
+          <Open label="A receber" path="/contas-a-receber" side={accounts.receivables} />
+          <Open label="A pagar" path="/contas-a-pagar" side={accounts.payables} />
+        </Stats>
+        <Stock stock={stock} />
+      </div>
+      <div id={LAST}>
+        <LastEvents recent={recent} visit={visit} actors={actors} names={names} />
+      </div>
+    </Live>
+  )
+  return { title: 'Início', body }
+}
+
+/** Sums are grown on the primary first, and read there; where it is away, as far as a standby has them (PANEL-121). */
+async function sumsOf({ context, readModel: { pool, companyId } }: Visit, period: Period): Promise<SalesSums> {
+  const own = context.poolOf(companyId)
+  const until = performance.now() + PATIENCE_MS
+  try {
+    await growSalesSums(own, companyId, () => performance.now() > until)
+    return await salesSums(own, companyId, period)
+  } catch (error) {
+    if (!isOutage(error)) throw error
+    return salesSums(pool, companyId, period)
+  }
+}
+
+interface PeriodsProps {
+  readonly period: Period
+  readonly wrong: WrongRange | null
+  readonly asked: Readonly<Record<string, string>>
+}
+
+/** Links and a form of the browser's own. */
+const Periods = ({ period, wrong, asked }: PeriodsProps) => {
+  const error = (field: WrongRange['field']) =>
+    wrong?.field === field && (
+      <small id={`erro-${field}`} class="error">
+        {wrong.message}
+      </small>
+    )
+  const input = (field: WrongRange['field'], label: string, value: string) => (
+    <div class="field">
+      <label for={field}>{label}</label>
+      <input
+        type="date"
+        id={field}
+        name={field}
+        value={asked[field] ?? value}
+        aria-invalid={wrong?.field === field ? 'true' : undefined}
+        aria-describedby={wrong?.field === field ? `erro-${field}` : undefined}
+      />
+      {error(field)}
+    </div>
+  )
+  return (
+    <div class="toolbar">
+      <Chips
+        label="Período"
+        chips={PERIODS.map(([name, label]) => ({
+          label,
+          to: '/',
+          parameters: name === 'hoje' ? {} : { periodo: name },
+          isCurrent: !wrong && period.name === name,
+        }))}
+      />
+      <details class="more" open={wrong !== null || period.name === 'intervalo'}>
+        <summary>Outro período</summary>
+        <form method="get" action={link('/')} class="range" novalidate>
+          <input type="hidden" name="periodo" value="intervalo" />
+          {input('de', 'De', period.from)}
+          {input('ate', 'Até', period.to)}
+          <button type="submit">Mostrar</button>
+        </form>
+      </details>
+    </div>
+  )
+}
+
+interface OpenProps {
+  readonly label: string
+  readonly path: string
+  readonly side: OpenSide
+}
+
+const Open = ({ label, path, side: { pending, overdue } }: OpenProps) => (
+  <Stat
+    label={label}
+    value={money(pending.amount)}
+    to={path}
+    hint={`${pending.count === 1 ? '1 conta em aberto' : `${pending.count} contas em aberto`}${
+      overdue.count > 0 ? `, vencidas: ${overdue.count} (${money(overdue.amount)})` : ''
+    }`}
+  />
+)
+
+interface LastEventsProps {
+  readonly recent: RecentEvents
+  readonly visit: Visit
+  readonly actors: (actor: string | null) => string
+  readonly names: (subject: string) => string
+}
+
+const LastEvents = ({ recent, visit, actors, names }: LastEventsProps) => (
+  <Card title="Últimos acontecimentos">
+    <Table
+      caption="Últimos acontecimentos"
+      rows={recent.events}
+      empty="Nada aconteceu ainda."
+      columns={[
+        { head: 'Quando', cell: ({ recorded_at }) => dateTime(recorded_at, visit.readModel.timezone) },
+        { head: 'O quê', cell: ({ type }) => eventName(type) },
+        {
+          head: 'Registro',
+          cell: ({ subject }) => <RecordLink subject={subject} name={names(subject)} visit={visit} />,
+        },
+        { head: 'Por onde', cell: ({ origin }) => ORIGINS[origin], isExtra: true },
+        { head: 'Quem', cell: ({ actor }) => actors(actor), isExtra: true },
+      ]}
+    />
+  </Card>
+)
+
+interface RecordLinkProps {
+  readonly subject: string
+  readonly name: string
+  readonly visit: Visit
+}
+
+/** Pages of the audit are for owners: others get no link to a page that they may not open. */
+const RecordLink = ({ subject, name, visit }: RecordLinkProps) => {
+  const path = subjectPath(subject)
+  const isOpen = visit.reaches('GET', path)
+  return isOpen ? <a href={link(path)}>{name}</a> : <span>{name}</span>
+}
+
+export const startPage: PanelRoute = { path: '/', section: 'start', fromStandby: true, show: showStart }

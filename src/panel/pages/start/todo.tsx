@@ -1,0 +1,93 @@
+import type { LowStock } from '#queries/catalog/items.ts'
+import type { FirstSteps } from '#queries/companies.ts'
+import type { OpenSide } from '#queries/finance/summary.ts'
+import type { FailingEndpoint } from '#queries/webhook-health.ts'
+import { dateTime, money, quantity } from '../../format.ts'
+import { link } from '../../link.ts'
+import { Table } from '../../ui/list.tsx'
+import { Badge, Card, Steps } from '../../ui/parts.tsx'
+
+interface TodoProps {
+  readonly timezone: string
+  /** Uploaded sales that were refused and wait for somebody. */
+  readonly refused: number
+  /** Orders that were paid when they should not have been, and that nobody has seen to. */
+  readonly alarmed: number
+  /** Rows that are not what the ledger says; owners only are told, of both. */
+  readonly differing: number
+  readonly failing: readonly FailingEndpoint[]
+  readonly receivables: OpenSide
+  readonly payables: OpenSide
+  readonly stock: LowStock
+}
+
+const accounts = (count: number) => (count === 1 ? '1 conta' : `${count} contas`)
+
+/** What somebody has to see to, the urgent first; each leads to where that is done (PANEL-124). */
+export const Todo = (props: TodoProps) => {
+  const { refused, alarmed, differing, failing, timezone, receivables, payables, stock } = props
+  const tasks = [
+    differing > 0 && { to: '/auditoria', text: `Registros que não conferem com o livro: ${differing}` },
+    refused > 0 && { to: '/caixas', text: `Vendas dos caixas recusadas, à espera de alguém: ${refused}` },
+    alarmed > 0 && { to: '/loja?alarm=open', text: `Pedidos da loja online com alarme: ${alarmed}` },
+    ...failing.map(({ webhook_id, url, outage_since }) => ({
+      to: `/integracoes/webhooks/${webhook_id}`,
+      text: `Webhook que falha desde ${dateTime(outage_since, timezone)}: ${url}`,
+    })),
+    payables.overdue.count > 0 && {
+      to: '/contas-a-pagar?view=overdue',
+      text: `A pagar, vencido: ${accounts(payables.overdue.count)}, ${money(payables.overdue.amount)}`,
+    },
+    receivables.overdue.count > 0 && {
+      to: '/contas-a-receber?view=overdue',
+      text: `A receber, vencido: ${accounts(receivables.overdue.count)}, ${money(receivables.overdue.amount)}`,
+    },
+    stock.out > 0 && { to: '/catalogo?out_of_stock=on', text: `Produtos sem estoque: ${stock.out}` },
+  ].filter((task) => task !== false)
+  return tasks.length === 0 ? null : (
+    <Card title="A fazer">
+      <ul class="todo">
+        {tasks.map(({ to, text }) => (
+          <li key={text}>
+            <a href={link(to)}>{text}</a>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}
+
+export const Stock = ({ stock: { out, low, items } }: { readonly stock: LowStock }) => (
+  <Card title="Estoque">
+    {items.length > 0 && (
+      <p>
+        {out > 0 && <Badge tone="bad">{`Sem estoque: ${out}`}</Badge>}{' '}
+        {low > 0 && <Badge tone="warn">{`Acabando: ${low}`}</Badge>}
+      </p>
+    )}
+    <Table
+      caption="Produtos em falta ou acabando"
+      rows={items}
+      empty="Nenhum produto em falta."
+      columns={[
+        { head: 'Produto', cell: ({ id, name }) => <a href={link(`/catalogo/${id}`)}>{name}</a> },
+        { head: 'Restam', cell: ({ stock, unit }) => `${quantity(stock)}${unit ? ` ${unit}` : ''}`, isNumber: true },
+      ]}
+    />
+  </Card>
+)
+
+/** Of a company that has not sold anything yet (PANEL-125). */
+export const FirstStepsOf = ({ steps }: { readonly steps: FirstSteps }) =>
+  steps.has_sale ? null : (
+    <Steps
+      title="Primeiros passos"
+      steps={[
+        { label: 'Completar os dados da empresa', to: '/configuracoes', isDone: steps.has_data },
+        { label: 'Definir as formas de pagamento', to: '/configuracoes', isDone: steps.has_payment_type },
+        { label: 'Cadastrar o primeiro produto', to: '/catalogo/novo', isDone: steps.has_item },
+        { label: 'Conectar um caixa ou uma integração', to: '/caixas', isDone: steps.has_seller },
+        { label: 'Fazer a primeira venda', to: '/vendas', isDone: false, hint: 'Ela chega do caixa ou pela API.' },
+      ]}
+    />
+  )

@@ -1,0 +1,189 @@
+import type { Pool, PoolClient } from 'pg'
+import { offsetMinutes } from '#domain/time-zone.ts'
+import { SOLD, SUM_KINDS, type SummedSales, spanOf, sumsOf } from '#projections/sales-sums.ts'
+
+/** Changed sales that one transaction takes up. */
+const PORTION = 2_000
+/** Times that another process may come first. */
+const ATTEMPTS = 5
+const SERIALIZATION_FAILURE = '40001'
+
+type At = Omit<SummedSales, 'company_id'>
+
+/**
+ * Brings the sums of a company's sales to where its tables are, or until `isEnough`; true where they are there. Only the
+ * primary can. Each portion is a transaction with one snapshot, and makes whole spans anew of the sales that are in them, so
+ * that nothing is ever counted twice, whatever has happened to a sale and whenever it was made (PANEL-121).
+ */
+export async function growSalesSums(
+  pool: Pool,
+  companyId: number,
+  isEnough: () => boolean = () => false,
+): Promise<boolean> {
+  for (let failures = 0; ; ) {
+    const grown = await growOnce(pool, companyId).catch((error: unknown) => {
+      if ((error as { code?: unknown }).code !== SERIALIZATION_FAILURE || ++failures === ATTEMPTS) throw error
+      return 'more' as const
+    })
+    if (grown === 'all') return true
+    if (isEnough()) return false
+  }
+}
+
+/** Brings the sums of all companies to where their tables are, one after the other. What is wrong with one does not keep the others. */
+export async function growAllSalesSums(pool: Pool): Promise<void> {
+  const { rows } = await pool.query<{ company_id: number }>({
+    name: 'companies_to_sum',
+    text: `select l.company_id from ledgers l left join summed_sales a on a.company_id = l.company_id
+           where l.move is null and coalesce((
+             select a.is_filled is not true or (s.changed_at, s.revision) > (a.changed_at, a.revision)
+             from sales s where s.company_id = l.company_id order by s.changed_at desc, s.revision desc limit 1), false)
+           order by l.company_id`,
+  })
+  const failures: unknown[] = []
+  for (const { company_id } of rows)
+    await growSalesSums(pool, company_id).catch((error: unknown) => failures.push(error))
+  if (failures.length > 0) throw failures[0]
+}
+
+/** Sales of some spans are few of a company's; of arrays the planner knows too little to see it, and would read all sales. */
+const BEGIN = `begin isolation level repeatable read;
+  set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off`
+
+async function growOnce(pool: Pool, companyId: number): Promise<'all' | 'more'> {
+  const client = await pool.connect()
+  let isBroken = true
+  try {
+    await client.query(BEGIN)
+    const grown = await growOn(client, companyId)
+    await client.query('commit')
+    isBroken = false
+    return grown
+  } catch (error) {
+    isBroken = await client.query('rollback').then(
+      () => false,
+      () => true,
+    )
+    throw error
+  } finally {
+    client.release(isBroken)
+  }
+}
+
+async function growOn(client: PoolClient, companyId: number): Promise<'all' | 'more'> {
+  const { rows } = await client.query<
+    { [M in keyof At]: At[M] | null } & { timezone: string; went_back: boolean; now: string }
+  >({
+    name: 'lock_summed_sales',
+    text: `select c.timezone, transaction_timestamp() as now, exists (
+             select from json_array_elements(c.clock_corrections) as k where (k ->> 'revision')::bigint > s.revision) as went_back, s.changed_at, s.revision, s.span_minutes, s.filled_to, s.is_filled
+           from companies c left join lateral (
+             select * from summed_sales where company_id = c.company_id for update) s on true
+           where c.company_id = $1`,
+    values: [companyId],
+  })
+  const [row] = rows
+  if (!row) return 'all'
+  const span_minutes = widthOf(row.timezone, row.now)
+  // Where times have gone back, what has changed since is not found by them.
+  if (row.revision === null || row.span_minutes !== span_minutes || row.went_back) {
+    await begin(client, companyId, span_minutes)
+    return 'more'
+  }
+  const at = row as At
+  return at.is_filled ? takeUp(client, companyId, at) : fill(client, companyId, at)
+}
+
+/** Days of a zone begin with a span: spans are as long as all offsets of a year allow, which are multiples of a quarter. */
+function widthOf(timezone: string, now: string): number {
+  const year = now.slice(0, 4)
+  const isHourly = ['01', '07'].every(
+    (month) => offsetMinutes(Date.parse(`${year}-${month}-01T00:00:00.000Z`), timezone) % 60 === 0,
+  )
+  return isHourly ? 60 : 15
+}
+
+/** What is recorded from now on is taken up later. */
+async function begin(client: PoolClient, companyId: number, spanMinutes: number): Promise<void> {
+  await client.query('delete from sales_sums where company_id = $1', [companyId])
+  await client.query(
+    `insert into summed_sales (company_id, changed_at, revision, span_minutes, filled_to, is_filled)
+     select company_id, coalesce(last_recorded_at, to_timestamp(0)), revision, $2, null, false from ledgers where company_id = $1
+     on conflict (company_id) do update set changed_at = excluded.changed_at, revision = excluded.revision,
+       span_minutes = excluded.span_minutes, filled_to = null, is_filled = false`,
+    [companyId, spanMinutes],
+  )
+}
+
+/** The next sales by the time at which they were made, to the end of a span. */
+async function fill(client: PoolClient, companyId: number, { filled_to, span_minutes }: At): Promise<'more'> {
+  const { rows } = await client.query<{ first: string | null; next: string | null }>({
+    name: 'next_sales_to_sum',
+    text: `select first.sold_at as first, ${spanOf('last.sold_at', '$3::integer')} + make_interval(mins => $3::integer) as next
+           from (select sold_at from sales where company_id = $1 and sold_at >= coalesce($2::timestamptz, '-infinity')
+                 order by sold_at limit 1) first
+           left join (select sold_at from sales where company_id = $1 and sold_at >= coalesce($2::timestamptz, '-infinity')
+                 order by sold_at offset ${PORTION} limit 1) last on true`,
+    values: [companyId, filled_to, span_minutes],
+  })
+  const { first, next } = rows[0] ?? { first: null, next: null }
+  if (first) await makeAnew(client, companyId, { span_minutes, spans: [[filled_to ?? first, next]] })
+  await client.query({
+    name: 'note_filled_sums',
+    text: 'update summed_sales set filled_to = $2, is_filled = $2::timestamptz is null where company_id = $1',
+    values: [companyId, next],
+  })
+  return 'more'
+}
+
+/** Sales that have changed since, in the order of the ledger, and with them all that are in the same spans. */
+async function takeUp(client: PoolClient, companyId: number, at: At): Promise<'all' | 'more'> {
+  const { rows } = await client.query<Pick<At, 'changed_at' | 'revision'> & { spans: string[]; count: number }>({
+    name: 'changed_sales_to_sum',
+    text: `with changed as (
+             select sold_at, changed_at, revision from sales
+             where company_id = $1 and (changed_at, revision) > ($2::timestamptz, $3::bigint)
+             order by changed_at, revision limit ${PORTION})
+           select count(*) as count, max(changed_at) as changed_at, max(revision) as revision,
+             array_agg(distinct ${spanOf('sold_at', '$4::integer')}) as spans
+           from changed`,
+    values: [companyId, at.changed_at, at.revision, at.span_minutes],
+  })
+  const changed = rows[0]
+  if (!changed || changed.count === 0) return 'all'
+  const width = at.span_minutes * 60_000
+  const spans = changed.spans.map((span) => [span, new Date(Date.parse(span) + width).toISOString()] as const)
+  await makeAnew(client, companyId, { span_minutes: at.span_minutes, spans })
+  await client.query({
+    name: 'note_summed_sales',
+    text: 'update summed_sales set changed_at = $2, revision = $3 where company_id = $1',
+    values: [companyId, changed.changed_at, changed.revision],
+  })
+  return changed.count < PORTION ? 'all' : 'more'
+}
+
+interface Spans {
+  readonly span_minutes: number
+  /** Each from a begin to an end; null is without end. */
+  readonly spans: readonly (readonly [from: string, to: string | null])[]
+}
+
+async function makeAnew(client: PoolClient, companyId: number, { spans, span_minutes }: Spans): Promise<void> {
+  const values = [companyId, spans.map(([from]) => from), spans.map(([, to]) => to)]
+  await client.query({
+    name: 'drop_sales_sums',
+    text: `delete from sales_sums t using unnest($2::timestamptz[], $3::timestamptz[]) as s (lower, upper), unnest($4::text[]) as k (kind)
+           where t.company_id = $1 and t.kind = k.kind and t.span >= ${spanOf('s.lower', '$5::integer')} and t.span < coalesce(s.upper, 'infinity')`,
+    values: [...values, SUM_KINDS, span_minutes],
+  })
+  await client.query({
+    name: 'make_sales_sums',
+    text: `insert into sales_sums (company_id, kind, span, key, sales, cents, quantity, known_cents, cost_cents)
+           select $1, kind, span, key, sales, cents, quantity, known_cents, cost_cents from (${sumsOf(
+             `select ${spanOf('t.sold_at', '$4::integer')} as span, ${SOLD}
+              from unnest($2::timestamptz[], $3::timestamptz[]) as s (lower, upper)
+              join sales t on t.company_id = $1 and t.sold_at >= ${spanOf('s.lower', '$4::integer')} and t.sold_at < coalesce(s.upper, 'infinity')`,
+           )}) as made`,
+    values: [...values, span_minutes],
+  })
+}

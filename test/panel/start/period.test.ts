@@ -1,0 +1,61 @@
+import { expect } from 'chai'
+import { type Period, periodOf } from '#panel/pages/start/period.ts'
+import { niceTop } from '#panel/ui/chart.tsx'
+
+const calendar = { timezone: 'America/Sao_Paulo', today: '2026-03-11' }
+const NOW = '2026-03-11T17:30:00.000Z'
+
+describe('periods of the start page', () => {
+  const of = (asked: Record<string, string>) => periodOf(asked, calendar, NOW) as Period
+
+  it('are today by hour, against the same hours of a week before; yesterday against the whole day [PANEL-120]', () => {
+    const today = of({})
+    expect(today.before).to.deep.equal({ from: '2026-03-04T03:00:00.000Z', to: '2026-03-04T17:30:00.000Z' })
+    expect(today.bars).to.have.length(24)
+    expect(today.bars[14]).to.deep.equal({ label: '14h', from: '2026-03-11', to: '2026-03-11' })
+    expect([today.bounds[0], today.bounds.at(-1)]).to.deep.equal([
+      '2026-03-11T03:00:00.000Z',
+      '2026-03-12T03:00:00.000Z',
+    ])
+    const yesterday = of({ periodo: 'ontem' })
+    expect(yesterday.before).to.deep.equal({ from: '2026-03-03T03:00:00.000Z', to: '2026-03-04T03:00:00.000Z' })
+  })
+
+  it('of several days are compared with as many before, up to the same hour where they are not over [PANEL-120]', () => {
+    const week = of({ periodo: '7' })
+    expect([week.from, week.to, week.bar, week.bars.length]).to.deep.equal(['2026-03-05', '2026-03-11', 'dia', 7])
+    expect(week.before).to.deep.equal({ from: '2026-02-26T03:00:00.000Z', to: '2026-03-04T17:30:00.000Z' })
+    expect(of({ periodo: 'mes' }).before).to.deep.equal({
+      from: '2026-02-01T03:00:00.000Z',
+      to: '2026-02-11T17:30:00.000Z',
+    })
+    const range = of({ periodo: 'intervalo', de: '2026-01-10', ate: '2026-01-12' })
+    expect(range.before).to.deep.equal({ from: '2026-01-07T03:00:00.000Z', to: '2026-01-10T03:00:00.000Z' })
+    const year = of({ periodo: 'intervalo', de: '2025-04-20', ate: '2026-03-11' })
+    expect(year.bars.map(({ label }) => label).slice(0, 2)).to.deep.equal(['04/25', '05/25'])
+    expect(year.bars.at(-1)).to.deep.equal({ label: '03/26', from: '2026-03-01', to: '2026-03-11' })
+  })
+
+  it('of a month that is longer than the one before are compared with all of that [PANEL-120]', () => {
+    const march = periodOf(
+      { periodo: 'mes' },
+      { ...calendar, today: '2026-03-31' },
+      '2026-03-31T17:30:00.000Z',
+    ) as Period
+    expect(march.before).to.deep.equal({ from: '2026-02-01T03:00:00.000Z', to: '2026-03-01T03:00:00.000Z' })
+  })
+
+  it('are refused where a range is none, or is too long, with the field that is wrong [PANEL-120]', () => {
+    const field = (de: string, ate: string) => (of({ periodo: 'intervalo', de, ate }) as { field?: string }).field
+    expect(field('', '2026-01-01')).to.equal('de')
+    expect(field('2026-02-30', '2026-03-01')).to.equal('de')
+    expect(field('2026-01-01', 'x')).to.equal('ate')
+    expect(field('2026-01-02', '2026-01-01')).to.equal('ate')
+    expect(field('2024-01-01', '2026-01-01')).to.equal('ate')
+    expect(field('2025-03-12', '2026-03-11')).to.equal(undefined)
+  })
+
+  it('have an axis that ends at a round number, half of which is round as well', () => {
+    expect([0, 1, 3, 41, 1000, 1001, 95000].map(niceTop)).to.deep.equal([2, 2, 4, 60, 1000, 2000, 100000])
+  })
+})

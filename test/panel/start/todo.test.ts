@@ -1,0 +1,58 @@
+import { expect } from 'chai'
+import { h } from 'preact'
+import { renderToString } from 'preact-render-to-string'
+import { FirstStepsOf, Todo } from '#panel/pages/start/todo.tsx'
+import { textIn } from '../../support/panel.ts'
+
+const NONE = { pending: { count: 0, amount: '0.00' }, overdue: { count: 0, amount: '0.00' } }
+const NOTHING = {
+  timezone: 'America/Sao_Paulo',
+  refused: 0,
+  alarmed: 0,
+  differing: 0,
+  failing: [],
+  receivables: NONE,
+  payables: NONE,
+  stock: { out: 0, low: 3, items: [] },
+}
+
+describe('what is to be done on the start page', () => {
+  it('is nothing, or leads to each thing where it is done [PANEL-124]', () => {
+    expect(renderToString(h(Todo, NOTHING))).to.equal('')
+    const html = renderToString(
+      h(Todo, {
+        ...NOTHING,
+        differing: 2,
+        refused: 1,
+        alarmed: 1,
+        failing: [{ webhook_id: 7, url: 'https://loja.example/gancho', outage_since: '2026-03-10T12:00:00.000Z' }],
+        receivables: { ...NONE, overdue: { count: 1, amount: '5.00' } },
+        payables: { ...NONE, overdue: { count: 2, amount: '7.00' } },
+        stock: { ...NOTHING.stock, out: 4 },
+      }),
+    )
+    const tasks = [...html.matchAll(/<a href="([^"]+)">([^<]+)</g)].map(([, to, text]) => [
+      to,
+      text?.replace(/\u00A0/g, ' '),
+    ])
+    expect(tasks).to.deep.equal([
+      ['/painel/auditoria', 'Registros que não conferem com o livro: 2'],
+      ['/painel/caixas', 'Vendas dos caixas recusadas, à espera de alguém: 1'],
+      ['/painel/loja?alarm=open', 'Pedidos da loja online com alarme: 1'],
+      ['/painel/integracoes/webhooks/7', 'Webhook que falha desde 10/03/2026 09:00: https://loja.example/gancho'],
+      ['/painel/contas-a-pagar?view=overdue', 'A pagar, vencido: 2 contas, R$ 7,00'],
+      ['/painel/contas-a-receber?view=overdue', 'A receber, vencido: 1 conta, R$ 5,00'],
+      ['/painel/catalogo?out_of_stock=on', 'Produtos sem estoque: 4'],
+    ])
+  })
+
+  it('is in a new company what leads to its first sale, and nothing once that is made [PANEL-125]', () => {
+    const steps = { has_data: false, has_payment_type: true, has_item: false, has_seller: false, has_sale: false }
+    const html = renderToString(h(FirstStepsOf, { steps }))
+    expect(textIn(html)).to.include('Primeiros passos 1 de 5').and.to.include('Definir as formas de pagamento (feito)')
+    expect(
+      [...html.matchAll(/href="([^"]+)"/g)].map(([, to]) => to).filter((to) => to?.startsWith('/painel/')),
+    ).to.include.members(['/painel/configuracoes', '/painel/catalogo/novo', '/painel/caixas', '/painel/vendas'])
+    expect(renderToString(h(FirstStepsOf, { steps: { ...steps, has_sale: true } }))).to.equal('')
+  })
+})
