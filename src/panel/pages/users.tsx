@@ -3,7 +3,7 @@ import type { NewInvitation } from '#access/invitations.ts'
 import { InviteFields, inviteUser, renewInvitation } from '#commands/invitations.ts'
 import { CreateUserInput, deactivateUser, reactivateUser, updateUser } from '#commands/users.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { isToldPersons, RIGHTS, type Role } from '#domain/roles.ts'
+import { isToldPersons, RIGHTS, ROLES, type Role } from '#domain/roles.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { UserObject } from '#projections/users.ts'
 import { getUser } from '#queries/users.ts'
@@ -23,8 +23,32 @@ import { forgetAction, forgetPages } from './forget-person.tsx'
 export const ROLE_NAMES: Readonly<Record<Role, string>> = {
   owner: 'Proprietário',
   clerk: 'Atendente',
+  accountant: 'Contador',
   auditor: 'Auditor',
 }
+
+/** What whoever gives a role should know. */
+const ROLE_RIGHTS: Readonly<Record<Role, string>> = {
+  owner: 'vê e altera tudo: também usuários, chaves de API, webhooks e configurações.',
+  clerk:
+    'vende nos caixas e cuida de catálogo, clientes, fornecedores e contas a receber; não vê custos, margem, contas a pagar, integrações nem configurações.',
+  accountant:
+    'vê vendas, recibos, catálogo com custos e contas, e baixa os arquivos; não altera nada e não entra nos caixas.',
+  auditor: 'vê tudo até um dia, também o livro; não altera nada e não entra nos caixas.',
+}
+
+const RolesExplained = () => (
+  <details>
+    <summary>O que cada papel pode</summary>
+    <ul>
+      {ROLES.map((one) => (
+        <li key={one}>
+          <strong>{ROLE_NAMES[one]}</strong> {ROLE_RIGHTS[one]}
+        </li>
+      ))}
+    </ul>
+  </details>
+)
 
 const STATES = {
   active: ['good', 'Ativo'],
@@ -164,7 +188,12 @@ export const userPages: readonly PanelRoute[] = [
     path: `${USERS_PATH}/novo`,
     subject: () => ({}),
     title: () => 'Convidar usuário',
-    intro: () => <p>A pessoa recebe um endereço em que aceita o convite, com a senha que já tem ou com uma nova.</p>,
+    intro: () => (
+      <>
+        <p>A pessoa recebe um endereço em que aceita o convite, com a senha que já tem ou com uma nova.</p>
+        <RolesExplained />
+      </>
+    ),
     label: 'Convidar',
     back: () => HOME,
     fields: () => NEW,
@@ -181,6 +210,7 @@ export const userPages: readonly PanelRoute[] = [
     title: (user) => `Editar ${personName(user.name)}`,
     label: 'Salvar',
     back: ({ id }) => `${USERS_PATH}/${id}`,
+    intro: () => <RolesExplained />,
     fields: () => ({ name, role, ...terms }),
     initial: (user) => ({ ...user, personal_data: RIGHTS[user.role].isGuest && user.personal_data }),
     schema: Changes,

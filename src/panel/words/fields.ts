@@ -201,7 +201,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     user: 'Usuário',
     order: 'Pedido',
   },
-  role: { owner: 'Proprietário', clerk: 'Atendente', auditor: 'Auditor' },
+  role: { owner: 'Proprietário', clerk: 'Atendente', accountant: 'Contador', auditor: 'Auditor' },
   person_type: { PF: 'Pessoa física', PJ: 'Pessoa jurídica' },
   type: { product: 'Produto', service: 'Serviço' },
   reason: {

@@ -234,4 +234,7 @@ const payablePages = accountPages<SupplierOfPayable>({
   settle: settlePayable,
 })
 
-export const financePages: readonly PanelRoute[] = [...receivablePages, ...payablePages]
+export const financePages: readonly PanelRoute[] = [
+  ...receivablePages,
+  ...payablePages.map((page): PanelRoute => ({ ...page, access: 'payables' })),
+]
