@@ -23,7 +23,7 @@ const PAYABLES = /^\/contas-a-pagar(\.csv|\/|$)/
 const COST = new RegExp(SAMPLE_COST.replace('.', '[.,]'))
 
 /** What everybody does to themselves, and what only looks: auditors too. */
-const FORMS_OF_AUDITORS = ['/conta/senha', '/empresas', '/auditoria/conferir']
+const FORMS_OF_AUDITORS = ['/conta/senha', '/conta/encerrar-sessoes', '/empresas', '/auditoria/conferir']
 
 /** Pages that lead to a change, though one looks at them first. */
 const LEADS_TO_CHANGE =

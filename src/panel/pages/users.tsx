@@ -19,6 +19,7 @@ import { Table } from '../ui/list.tsx'
 import { Actions, ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
 import { recordOf } from '../ui/record-pages.tsx'
 import { forgetAction, forgetPages } from './forget-person.tsx'
+import { endSessions, SessionsCard } from './sessions.tsx'
 
 export const ROLE_NAMES: Readonly<Record<Role, string>> = {
   owner: 'Proprietário',
@@ -89,6 +90,7 @@ async function showUser(visit: Visit): Promise<Page | null> {
   const user = await userOf(visit)
   if (!user) return null
   const here = `${USERS_PATH}/${user.id}`
+  const of = { companyId: visit.session.companyId, userId: user.id }
   const isActive = user.status === 'active'
   const hasJoined = isActive || user.status === 'inactive'
   const isSelf = user.id === visit.session.userId
@@ -113,6 +115,8 @@ async function showUser(visit: Visit): Promise<Page | null> {
           ]}
         />
       </Card>
+      {visit.reaches('POST', `${here}/encerrar-sessoes`) &&
+        (await SessionsCard({ visit, of, to: `${here}/encerrar-sessoes`, endAll: 'Encerrar todas' }))}
       {await History({ visit, subject: `user/${user.id}` })}
     </>
   )
@@ -218,6 +222,13 @@ export const userPages: readonly PanelRoute[] = [
       runAndRedirect(submission, updateUser, { id, ...changes }, { to: `${USERS_PATH}/${id}`, flash: 'alterado' }),
   }),
   buttonRoute({ ...at, path: `${ONE}/convidar`, subject: userOf, act: inviteAgain }),
+  buttonRoute({
+    ...at,
+    path: `${ONE}/encerrar-sessoes`,
+    subject: userOf,
+    act: (submission, { id }) =>
+      endSessions(submission, { companyId: submission.session.companyId, userId: id }, `${USERS_PATH}/${id}`),
+  }),
   buttonRoute({
     ...at,
     path: `${ONE}/desativar`,

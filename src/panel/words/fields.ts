@@ -64,6 +64,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   forgetting_due_on: 'A esquecer em',
   recorded_at: 'Data do registro',
   last_seen_at: 'Visto em',
+  user_agent: 'Navegador',
   last_used_at: 'Usado em',
   cnpj: 'CNPJ',
   plan: 'Plano',
