@@ -40,6 +40,9 @@ const TIMEOUT_MS = 30_000
 /** A catalog of 50,000 products has some 10 MB. */
 const MAX_ANSWER_BYTES = 64 * 1_048_576
 
+/** What the panel shows of a till beside its last contact. */
+const TILL_VERSION = 'tillbook-till 1.0'
+
 /** HTTP to the service whose address is given. */
 export function createLine(baseUrl: string): Line {
   const request = baseUrl.startsWith('https:') ? requestHttps : requestHttp
@@ -85,6 +88,7 @@ function write(outgoing: ClientRequest, body: Buffer, breaks: Break | undefined,
 function headersOf({ token }: Call, text: string | undefined): Record<string, string | number> {
   return {
     accept: 'application/json',
+    'till-version': TILL_VERSION,
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
   }

@@ -167,6 +167,19 @@ export async function itemsWithStock(pool: Pool, companyId: number, ids: readonl
   return new Set(rows.map(({ id }) => id))
 }
 
+/** Those of some items that are not deactivated. */
+export async function findLiveItems(pool: Pool, companyId: number, ids: readonly number[]): Promise<Set<number>> {
+  const { rows } = await pool.query<{ id: number }>(
+    looking({
+      name: 'live_items',
+      text: `select t.id from catalog_items t where t.company_id = $1 and t.id = any($2::bigint[]) and t.deleted_at is null`,
+      values: [companyId, ids],
+      looks: { catalog_items: ids },
+    }),
+  )
+  return new Set(rows.map(({ id }) => id))
+}
+
 interface ShortItem {
   readonly id: number
   readonly name: string

@@ -92,6 +92,17 @@ export async function countRefusedSales(pool: Pool, companyId: number): Promise<
   return rows[0]?.total ?? 0
 }
 
+/** The same by the user who sent them last. */
+export async function countRefusedByUser(pool: Pool, companyId: number): Promise<ReadonlyMap<number, number>> {
+  const { rows } = await pool.query<{ user_id: number; total: number }>({
+    name: 'count_refused_by_user',
+    text: `select user_id, count(*)::integer as total from refused_sales
+      where company_id = $1 and settled_at is null group by user_id`,
+    values: [companyId],
+  })
+  return new Map(rows.map(({ user_id, total }) => [user_id, total] as const))
+}
+
 /** Open refused sales of a company, oldest first: `limit` of them after the one with the id `after`. */
 export async function listRefusedSales(
   pool: Pool,

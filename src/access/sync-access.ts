@@ -51,8 +51,8 @@ export interface IssuedToken {
 export interface Tokens {
   /** @throws Unavailable while the company moves (HOME-46) */
   issue(holder: Holder): Promise<IssuedToken>
-  /** Who has this token; null when it is none, has expired or was revoked. @throws Moved */
-  find(token: string): Promise<SyncSession | null>
+  /** Who has this token; null when it is none, has expired or was revoked. What the till says of its version is noted. @throws Moved */
+  find(token: string, tillVersion?: string | null): Promise<SyncSession | null>
   /** A new token for a live one, which is revoked in the same moment. Null when another call was first. @throws Unavailable likewise */
   renew(session: SyncSession): Promise<IssuedToken | null>
   revoke(session: SyncSession): Promise<void>
@@ -91,10 +91,10 @@ export function createTokens(pool: Pool, days: number | null, register?: Registe
       if (!token) throw new Error('no token was stored')
       return token
     },
-    async find(token) {
+    async find(token, tillVersion = null) {
       const tokenHash = TOKENS.hashOf(token)
       if (!tokenHash) return null
-      const { rows } = await pool.query<Found>({ ...FIND, values: [tokenHash, TILL_ROLES] })
+      const { rows } = await pool.query<Found>({ ...FIND, values: [tokenHash, TILL_ROLES, tillVersion] })
       if (!rows[0]) return null
       const { move, ...found } = rows[0]
       assertHere(found.companyId, move)
@@ -121,12 +121,13 @@ const ISSUE = {
          where ${takesWrites('$3')} returning expires_at`,
 }
 
-/** The last use is noted by the first call of five minutes; that is near enough to tell which till still lives. */
+/** The last use is noted by the first call of five minutes, and another version at once; that is near enough to tell which till still lives. */
 const FIND = {
   name: 'find_sync_session',
   text: `with ${CLOCK}, used as (
-           update ops.sync_tokens t set last_used_at = clock.now from clock
-           where t.hash = $1 and ${LIVE} and t.last_used_at < clock.now - interval '5 minutes'
+           update ops.sync_tokens t set last_used_at = clock.now, till_version = coalesce($3::text, t.till_version) from clock
+           where t.hash = $1 and ${LIVE}
+             and (t.last_used_at < clock.now - interval '5 minutes' or $3::text is not null and $3::text is distinct from t.till_version)
          )
          select t.company_id as "companyId", t.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email,
                 u.doc->>'role' as role, u.generation, p.generation as "personGeneration", c.timezone, ${companysTimeSql('clock.now')} as now, l.move
@@ -154,6 +155,32 @@ const RENEW = {
 const REVOKE = {
   name: 'revoke_sync_token',
   text: `update ops.sync_tokens set revoked_at = clock_timestamp() where hash = $1 and revoked_at is null`,
+}
+
+/** What is known of the tills that somebody has logged in. */
+export interface TillContact {
+  readonly user_id: number
+  /** Logins that still live. */
+  readonly logins: number
+  /** UTC, to within five minutes. */
+  readonly last_used_at: string
+  /** Of the till that called last; null where it tells none. */
+  readonly version: string | null
+}
+
+const CONTACTS = {
+  name: 'till_contacts',
+  text: `select t.user_id, count(*)::integer as logins, max(t.last_used_at) as last_used_at,
+           (array_agg(t.till_version order by t.last_used_at desc))[1] as version
+         from ops.sync_tokens t
+         where t.company_id = $1 and t.revoked_at is null and (t.expires_at is null or t.expires_at > now())
+         group by t.user_id order by max(t.last_used_at) desc limit $2`,
+}
+
+/** Who is logged in at tills of a company, the last seen first. `pool` is the primary's. */
+export async function listTillContacts(pool: Pool, companyId: number, limit: number): Promise<TillContact[]> {
+  const { rows } = await pool.query<TillContact>({ ...CONTACTS, values: [companyId, limit] })
+  return rows
 }
 
 /** Deletes tokens that ended long ago. Returns how many. */

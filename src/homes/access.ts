@@ -131,7 +131,8 @@ const sessionsOver = ({ ofCompany, ofKey, release }: Routes): Sessions => ({
 
 const tokensOver = ({ ofCompany, ofKey, release }: Routes): Tokens => ({
   issue: (holder) => ofCompany(holder.companyId, ({ tokens }) => tokens.issue(holder)),
-  find: (token) => ofKey('sync_token', TILL_TOKENS.hashOf(token), ({ tokens }) => tokens.find(token)),
+  find: (token, tillVersion) =>
+    ofKey('sync_token', TILL_TOKENS.hashOf(token), ({ tokens }) => tokens.find(token, tillVersion)),
   async renew(session) {
     const renewed = await ofCompany(session.companyId, ({ tokens }) => tokens.renew(session))
     if (renewed) await release('sync_token', session.tokenHash)
@@ -172,6 +173,9 @@ export function accessIn(home: string, access: Access, directory: Pick<Directory
   return {
     ...access,
     sessions: { ...access.sessions, isLive, find: async (token) => here(await access.sessions.find(token)) },
-    tokens: { ...access.tokens, find: async (token) => here(await access.tokens.find(token)) },
+    tokens: {
+      ...access.tokens,
+      find: async (token, tillVersion) => here(await access.tokens.find(token, tillVersion)),
+    },
   }
 }

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import type { Transaction } from '#ledger/transaction.ts'
 import { contextOf, openJson, sealJson } from '#lib/sealed-json.ts'
 import type { Vault } from '#lib/vault.ts'
+import { notInMove } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 
 export type ImportedKind = 'items' | 'customers' | 'suppliers'
@@ -47,7 +48,7 @@ export const purgeImports = (pool: Pool): Promise<number> =>
   deleteInBatches(
     pool,
     `delete from ops.imports where (company_id, user_id) in (
-       select company_id, user_id from ops.imports where uploaded_at < now() - interval '1 hour' limit $1)`,
+       select company_id, user_id from ops.imports where uploaded_at < now() - interval '1 hour' and ${notInMove('company_id')} limit $1)`,
     [],
   )
 

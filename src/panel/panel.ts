@@ -27,6 +27,7 @@ import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Vi
 import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
 import { AGAIN } from './typed.ts'
+import { laterPage } from './ui/later.tsx'
 import { atMoment, formOf, submissionOf, wherever } from './visit.ts'
 
 /** Bytes and fields. */
@@ -145,7 +146,8 @@ function handlerOf(route: PanelRoute, files: Turns): RequestHandler {
       route.asOf ? atMoment(read, (then) => showAt(route, then), gone) : showAt(route, read),
       request.get('hx-request') === 'true' ? null : waitingIn(visit),
     ])
-    answer(response, shown.page, { ...place, visit: shown.visit, waiting })
+    const page = shown.page ?? (await laterOf(route, read, shown.visit))
+    answer(response, page, { ...place, visit: shown.visit, waiting })
   }
 }
 
@@ -170,6 +172,13 @@ const showAt = async (route: PageRoute, visit: Visit) => ({
   visit,
   page: await route.show(visit),
 })
+
+/** Of what was not there at the moment that was asked for: that it came later; null where it is not there now either (PANEL-165). */
+async function laterOf(route: PageRoute, visit: Visit, { readModel: { moment } }: Visit): Promise<Page | null> {
+  if (!moment) return null
+  const now = await route.show({ ...visit, query: {} })
+  return now && !('to' in now) ? laterPage(now, visit) : null
+}
 
 async function submit(route: FormRoute, place: Place, request: Request, response: Response): Promise<void> {
   const form = formOf(request)

@@ -26,6 +26,7 @@ import { salePage } from './pages/sales/sale.tsx'
 import { saleActions } from './pages/sales/sale-actions.tsx'
 import { salesPages } from './pages/sales/sales.tsx'
 import { tillsPages } from './pages/sales/tills.tsx'
+import { tillsClosingPage } from './pages/sales/tills-closing.tsx'
 import { searchPage } from './pages/search.tsx'
 import { settingsPages } from './pages/settings.tsx'
 import { startPage } from './pages/start/start.tsx'
@@ -51,6 +52,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   receiptPage,
   ...saleActions,
   ...tillsPages,
+  tillsClosingPage,
   ...refusedSalePages,
   ...recordRefusedPages,
   ...peoplePages,

@@ -1,4 +1,4 @@
-import type { RequestHandler, Response } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Membership, User } from '#access/people.ts'
@@ -19,7 +19,7 @@ export function requireToken({ tokens, calls, addresses }: Options): RequestHand
   const limitAnonymous = limitAnonymousBy(addresses)
   return async (request, response, next) => {
     const token = bearer(request)
-    const session = token ? await tokens.find(token) : null
+    const session = token ? await tokens.find(token, versionOf(request)) : null
     if (!session) {
       await limitAnonymous(request, response)
       throw new Problem(token === null ? 'missing_token' : 'invalid_token')
@@ -30,6 +30,10 @@ export function requireToken({ tokens, calls, addresses }: Options): RequestHand
     next()
   }
 }
+
+/** What a till calls its version, in `Till-Version`; whatever else stands there is taken for none (PANEL-166). */
+const versionOf = (request: Request): string | null =>
+  /^[\w.+ -]{1,40}$/.exec(request.get('till-version') ?? '')?.[0].trim() || null
 
 /** Asks again when the body has come, which may take half a minute: a token may have ended meanwhile (KEY-21). */
 export const requireTokenStill =

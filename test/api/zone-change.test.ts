@@ -216,8 +216,8 @@ describe('instants after a change of the time zone', () => {
     }
     visit(contract)
     expect(instants).to.include('stock_updated_at')
-    // Made when they are asked for: the server's time, and the attempts of a delivery.
+    // Made when they are asked for: the server's time, the attempts of a delivery, and the time of a test company.
     const others = [...instants].filter((name) => !/_at$|(^|_)since$/.test(name))
-    expect(others).to.have.members(['server_time', 'at'])
+    expect(others).to.have.members(['server_time', 'at', 'now'])
   })
 })

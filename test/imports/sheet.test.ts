@@ -15,7 +15,7 @@ describe('a table from a spreadsheet', () => {
 
   for (const delimiter of [';', ',', '\t'])
     it(`is read with ${JSON.stringify(delimiter)} between cells [PANEL-180]`, () => {
-      const text = ['Nome', 'Preço'].join(delimiter) + '\r\n' + ['"Café; 500 g, torrado"', '"18,90"'].join(delimiter)
+      const text = `${['Nome', 'Preço'].join(delimiter)}\r\n${['"Café; 500 g, torrado"', '"18,90"'].join(delimiter)}`
       expect(cells(text)).to.deep.equal([
         ['Nome', 'Preço'],
         ['Café; 500 g, torrado', '18,90'],

@@ -29,6 +29,83 @@ for (const { path: PATH, party, label, name, parties } of SIDES) {
     const list = async (query = '') => textIn((await user.get(`${PATH}${query}`)).html.split('id="lista"')[1] ?? '')
     const settle = (id: number, fields: Record<string, string>) => user.submit(`${PATH}/${id}/liquidar`, fields)
 
+    describe('of one party', () => {
+      const people = `/painel/${parties}`
+      const form = async (id: number) =>
+        hiddenFields((await user.get(`${people}/${id}/liquidar`)).html, `${people}/${id}/liquidar`)
+
+      it('are added up by age on its page and in the list of who has some open [PANEL-161] [PANEL-162]', async () => {
+        const [maria, jose] = [await partyId('Maria'), await partyId('José')]
+        const of = (id: number, days: number, amount: string) =>
+          account({ [`${party}_id`]: id, due_date: addDays(today, -days), amount })
+        await of(maria, 0, '0.01')
+        await of(maria, 30, '10.00')
+        await of(maria, 31, '20.00')
+        await of(maria, 90, '40.00')
+        await of(maria, 91, '80.05')
+        await of(jose, 1, '5.00')
+        await account({ amount: '7.00' })
+        const settled = await of(jose, 1, '1000.00')
+        await settle(settled.id, { payment_method: 'pix', paid_at: '' })
+        const gone = await of(jose, 1, '1000.00')
+        await company.call('DELETE', `${api1}/${gone.id}`)
+        const ages =
+          'A vencer R$ 0,01 1–30 dias R$ 10,00 31–60 dias R$ 20,00 61–90 dias R$ 40,00 Mais de 90 dias R$ 80,05'
+        const page = textIn((await user.get(`${people}/${maria}`)).html)
+        expect(page).to.include('R$ 150,06 5 contas Vencido R$ 150,05').and.to.include(ages)
+        const { html } = await user.get(`${PATH}/em-aberto`)
+        const all = textIn(html)
+        for (const text of [
+          'Em aberto R$ 162,06 7 contas Vencido R$ 155,05',
+          'R$ 0,01 R$ 10,00 R$ 20,00 R$ 40,00 R$ 80,05 R$ 150,05 R$ 150,06',
+          'R$ 7,00 R$ 0,00 R$ 0,00 R$ 0,00 R$ 0,00 R$ 0,00 R$ 7,00',
+          'R$ 0,00 R$ 5,00 R$ 0,00 R$ 0,00 R$ 0,00 R$ 5,00 R$ 5,00',
+        ])
+          expect(all).to.include(text)
+        expect(html.indexOf('>Maria<')).to.be.below(html.indexOf('>José<'))
+        expect(textIn((await user.get(`${PATH}/em-aberto?em=1`)).html)).to.include('Nenhuma conta em aberto')
+      })
+
+      it('are settled by one form, each whole and once, and each that is not says why [PANEL-163]', async () => {
+        const id = await partyId('Maria')
+        const open = { [`${party}_id`]: id }
+        const [a, b, c] = [await account(open), await account({ ...open, amount: '20.00' }), await account(open)]
+        const seen = await form(id)
+        await company.call('PATCH', `${api1}/${b.id}`, { amount: '25.00' })
+        const send = (accounts: string[], fields: object = {}) =>
+          user.post(`${people}/${id}/liquidar`, { ...seen, accounts, payment_method: 'cash', paid_at: '', ...fields })
+        expect((await send([])).status).to.equal(422)
+        expect((await send([`${a.id}:10.00`], { paid_at: '2099-01-01T10:00' })).status).to.equal(422)
+        expect((await inApi(a.id)).status).to.equal('pending')
+        const partly = await send([`${a.id}:10.00`, `${b.id}:20.00`])
+        expect(partly.status).to.equal(409)
+        const told = textIn(partly.html)
+        expect(told).to.include(`${a.id} R$ 10,00 Liquidada`)
+        expect(told).to.include(`${b.id} R$ 20,00 O valor da conta mudou desde que a página foi aberta.`)
+        expect((await inApi(a.id)).status).to.equal('settled')
+        expect((await inApi(b.id)).status).to.equal('pending')
+        const again = await user.submit(`${people}/${id}/liquidar`, {
+          accounts: [`${b.id}:25.00`, `${c.id}:10.00`],
+          payment_method: 'pix',
+        })
+        expect(again.to).to.include(`${people}/${id}?feito=liquidadas`)
+        expect(textIn((await user.get(`${people}/${id}`)).html)).to.include('R$ 0,00 0 contas')
+      })
+
+      it('are settled once, however often the form is sent [PANEL-163]', async () => {
+        const id = await partyId('Maria')
+        const { id: one } = await account({ [`${party}_id`]: id })
+        const sent = { ...(await form(id)), accounts: [`${one}:10.00`], payment_method: 'cash', paid_at: '' }
+        const replies = [
+          await user.post(`${people}/${id}/liquidar`, sent),
+          await user.post(`${people}/${id}/liquidar`, sent),
+        ]
+        expect(replies.map(({ status }) => status)).to.deep.equal([303, 303])
+        const { data } = (await company.get(`${api1}/${one}/history`)).body
+        expect(data).to.have.length(2)
+      })
+    })
+
     it('creates what is typed as people type it, for a party that is named [PANEL-20]', async () => {
       const id = await partyId('Maria da Silva')
       const fields = {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { FOREIGN_IDS } from '../support/api.ts'
-import { offlineSaleOf, upload } from '../support/offline-sales.ts'
+import { offlineSaleOf, openCounter, upload } from '../support/offline-sales.ts'
 import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 import { openTill } from '../support/till.ts'
 
@@ -178,7 +178,27 @@ describe('panel: catalog', () => {
     expect(textIn(untracked)).to.include('Sem controle').and.not.to.include('Entrada')
     await move('count', '0')
     expect(await stock()).to.equal('0.000')
-    expect(textIn((await user.get(`${PATH}/${id}`)).html).split('Estoque ajustado')).to.have.length(6)
+    const last = textIn((await user.get(`${PATH}/${id}`)).html)
+    expect(last.split('Estoque ajustado')).to.have.length(6)
+    for (const text of ['Estoque inicial', '+5 5', 'Acerto para mais', '+1.000,5 1.005,5', '−1.000 5,5', 'Contagem'])
+      expect(last).to.include(text)
+  })
+
+  it('tells why a stock moved, sale by sale, beyond what its row lists itself [PANEL-164]', async () => {
+    const counter = await openCounter(company, '500')
+    await Promise.all(Array.from({ length: 66 }, () => counter.sell()))
+    const at = `${PATH}/${counter.product}`
+    const sold = (html: string) =>
+      [...html.matchAll(/href="\/painel\/vendas\/(\d+)">Venda/g)].map(([, id]) => Number(id))
+    const pages: number[][] = []
+    for (let to = at; to !== ''; ) {
+      const { html } = await user.get(to)
+      pages.push(sold(html))
+      to = /href="([^"#]+estoque=\d+)#movimentacao" rel="next"/.exec(html)?.[1] ?? ''
+      if (to === '') expect(textIn(html)).to.include('−2 498').and.to.include('+500 500')
+    }
+    expect(pages.flat()).to.deep.equal(Array.from({ length: 66 }, (_, n) => 66 - n))
+    expect(pages.length).to.be.above(1)
   })
 
   it('refuses movements that make no sense, and leaves the stock alone [PANEL-20]', async () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { openCounter } from '../support/offline-sales.ts'
 import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 describe('panel: customers', () => {
@@ -151,5 +152,34 @@ describe('panel: customers', () => {
   it('takes filters from anywhere as they come [PANEL-16]', async () => {
     for (const query of ['?q=%02', '?document=%02', '?external_id=%01', `?q=${'x'.repeat(300)}`, '?cursor=x'])
       expect((await user.get(`/painel/clientes${query}`)).status, query).to.equal(200)
+  })
+
+  it('shows what a customer has bought, without the cancelled, page by page [PANEL-160]', async () => {
+    const counter = await openCounter(company)
+    const { id } = (await company.post('/customers', { name: 'Maria', external_id: 'm' })).body.data
+    const sales: number[] = []
+    for (let n = 0; n < 12; n++) sales.push((await counter.sell({ customer_external_id: 'm' })).id)
+    await counter.sell()
+    await company.post(`/sales/${sales[0]}/cancel`, {})
+    const { html } = await user.get(`/painel/clientes/${id}`)
+    expect(textIn(html)).to.include('Comprou R$ 220,00').and.to.include('Compras 11')
+    const listed = (page: string) =>
+      [...page.matchAll(/href="\/painel\/vendas\/(\d+)"/g)].map(([, sale]) => Number(sale))
+    expect(listed(html)).to.deep.equal(sales.toReversed().slice(0, 10))
+    const next = /href="([^"#]+compras=[^"#]+)#compras" rel="next"/.exec(html)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    expect(listed((await user.get(next)).html)).to.deep.equal(sales.toReversed().slice(10))
+  })
+
+  it('says of a customer at a moment before it was created that it was not there yet [PANEL-165]', async () => {
+    const { id } = (await company.post('/customers', { name: 'Maria' })).body.data
+    const early = await user.get(`/painel/clientes/${id}?em=0`)
+    expect(early.status).to.equal(404)
+    expect(textIn(early.html))
+      .to.include('Maria')
+      .and.to.include('Ainda não existia')
+      .and.to.include('Ver como é agora')
+    const never = await user.get(`/painel/clientes/${id + 1}?em=0`)
+    expect(never.status).to.equal(404)
+    expect(textIn(never.html)).not.to.include('Ainda não existia')
   })
 })

@@ -17,7 +17,7 @@ const OWNERS_ONLY =
   /^\/(integracoes|configuracoes|auditoria|loja\/lojas|loja\/pedidos\/:id\/(devolver|pedir-devolucao|alarme-visto))(\/|$)|\/esquecer$/
 
 /** What the company owes, which clerks are not told. */
-const PAYABLES = /^\/contas-a-pagar(\.csv|\/|$)/
+const PAYABLES = /^\/contas-a-pagar(\.csv|\/|$)|^\/fornecedores\/:id\/liquidar$/
 
 /** What items cost, as it is stored, shown and filled in. */
 const COST = new RegExp(SAMPLE_COST.replace('.', '[.,]'))
@@ -137,7 +137,7 @@ describe('every route of the panel', function () {
 
   it('tells costs and what is owed to accountants, and no clerk, now, as it was and in files [PANEL-201] [PANEL-202]', async () => {
     const item = await addressOf(panel, '/catalogo/:id')
-    await addressOf(panel, '/contas-a-pagar/:id')
+    const supplier = await addressOf(panel, '/fornecedores/:id')
     const past = `?em=${await head()}`
     for (const path of [item, item + past, '/painel/catalogo.csv', `/painel/catalogo.csv${past}`]) {
       expect((await accountant.get(path)).html, path).to.match(COST)
@@ -152,6 +152,7 @@ describe('every route of the panel', function () {
       const { html } = await user.get('/painel')
       expect([html.includes('A pagar'), html.includes('Margem')]).to.deep.equal([isTold, isTold])
       expect((await user.get('/painel/contas-a-pagar.csv')).status).to.equal(isTold ? 200 : 403)
+      expect((await user.get(supplier)).html.includes('A pagar')).to.equal(isTold)
     }
   })
 

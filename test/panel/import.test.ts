@@ -89,6 +89,15 @@ describe('panel: import of files', () => {
     expect(maria.address).to.include({ city: 'Campinas', state: 'SP' })
   })
 
+  it('imports once what is sent twice at once [PANEL-182]', async () => {
+    await upload('/fornecedores/importar', 'Nome\nTorrefação\nMoinho')
+    const path = '/painel/fornecedores/importar/conferir'
+    const fields = hiddenFields((await user.get(path)).html, path)
+    const replies = await Promise.all([user.post(path, fields), user.post(path, fields)])
+    expect(replies.map(({ status }) => status)).to.deep.equal([200, 200])
+    expect((await company.get('/suppliers')).body.data).to.have.length(2)
+  })
+
   it('takes columns for what somebody says they are, and no field twice [PANEL-180]', async () => {
     await upload('/fornecedores/importar', 'A;B\nTorrefação;12.345.678/0001-95')
     const path = '/painel/fornecedores/importar/conferir'

@@ -119,6 +119,7 @@ describe('panel: sales', () => {
     expect(textIn((await other.get('/painel/vendas')).html)).to.include('Nenhuma venda encontrada.')
     expect(await numbers(`?em=${revision}`)).to.deep.equal([id])
     expect(await numbers(`?em=${revision}&id=${after.id}`)).to.deep.equal([])
+    expect(await numbers(`?em=${revision}&origin=api`)).to.deep.equal([id])
     expect((await user.get(`/painel/vendas?em=${revision}`)).html).to.include(
       `<input type="hidden" name="em" value="${revision}"/>`,
     )

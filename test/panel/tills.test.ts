@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { addDays, dateInZone } from '#domain/instant.ts'
 import { countRefusedSales } from '#queries/sales/offline-sales.ts'
 import { type Counter, openCounter, upload } from '../support/offline-sales.ts'
 import { HOSTILE, hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
@@ -23,6 +24,66 @@ describe('panel: tills', () => {
     await upload(till, [sale])
     return refusedPaths(await page('/recusadas')).at(-1) ?? ''
   }
+
+  describe('the day', () => {
+    const today = dateInZone(new Date().toISOString(), 'America/Sao_Paulo')
+    const at = (days: number) => `${addDays(today, days)}T12:00:00.000Z`
+
+    it('tells of each till its last contact, version, sales by way of paying, and what was refused [PANEL-166]', async () => {
+      await till.call('GET', '/sync/status', undefined, { 'till-version': 'caixa <b> 1' })
+      const before = textIn(await page())
+      expect(before).to.include('Caixas hoje').and.not.to.include('caixa <b>')
+      await till.call('GET', '/sync/status', undefined, { 'till-version': 'caixa 4.1' })
+      await upload(till, [
+        counter.sale('a', { created_at: at(0) }),
+        counter.sale('b', { created_at: at(0) }),
+        { ...counter.onAccount('c'), created_at: at(0) },
+        wrong('d'),
+      ])
+      const shown = textIn(await page())
+      expect(shown).to.match(
+        /Caixa \d+ \d\d\/\d\d\/\d{4} \d\d:\d\d caixa 4\.1 3 cash: R\$ 20,00 credit_account: R\$ 10,00 1 R\$ 30,00/,
+      )
+    })
+
+    it('closes with the cash that each drawer should have, to the cent, for the evening’s count [PANEL-167]', async () => {
+      const cancel = (id: number) => user.submit(`/painel/vendas/${id}/cancelar`, { reason: 'engano' })
+      const paid = (offlineId: string, days: number, received: number) =>
+        counter.sale(offlineId, {
+          created_at: at(days),
+          amount_received: received,
+          change: received - 10,
+          payments: [{ payment_type_id: counter.cash, amount: received, status: 'completed' }],
+        })
+      const { results } = await upload(till, [
+        paid('a', 0, 50),
+        paid('b', 0, 10),
+        paid('c', -1, 10.05),
+        { ...counter.onAccount('d'), created_at: at(0) },
+        counter.sale('e', { created_at: at(0), status: 'cancelled' }),
+      ])
+      const [, b, c] = results.map(({ sale_id }: { sale_id: number }) => sale_id)
+      await cancel(b)
+      const report = async (query = '') => textIn(await page(`/fechamento${query}`))
+      expect(await report()).to.include(
+        'Entrou em dinheiro R$ 20,00 Saiu por cancelamentos R$ 10,00 Esperado na gaveta R$ 10,00',
+      )
+      await cancel(c)
+      const shown = await report()
+      for (const text of [
+        'cash 2 R$ 20,00 credit_account 1 R$ 10,00',
+        'Vendas 2, R$ 20,00 Canceladas 2, R$ 20,00',
+        'Entrou em dinheiro R$ 20,00 Saiu por cancelamentos R$ 20,00 Esperado na gaveta R$ 0,00',
+      ])
+        expect(shown).to.include(text)
+      const yesterday = await report(`?dia=${addDays(today, -1)}`)
+      expect(yesterday).to.include(
+        'Entrou em dinheiro R$ 10,00 Saiu por cancelamentos R$ 0,00 Esperado na gaveta R$ 10,00',
+      )
+      expect(await report('?dia=2099-01-01')).to.include('Esperado na gaveta R$ 0,00')
+      expect(await report('?dia=ontem')).to.include('Esperado na gaveta R$ 0,00')
+    })
+  })
 
   describe('uploads', () => {
     const sold = (html: string): number[] =>

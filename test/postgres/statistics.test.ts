@@ -71,4 +71,4 @@ const COUNT_NOW = 'select pg_stat_force_next_flush()'
 
 const SALES = `
   insert into sales (company_id, id, external_id, status, origin, sold_at, total_cents, stock_moves, receivable_ids, payment_type_ids, revision, changed_at, doc)
-  select 1, n, 'pedido-' || n, 'completed', 'api', now(), 100, '[]', '{}', n, now(), '{}' from generate_series(1, 1000) n`
+  select 1, n, 'pedido-' || n, 'completed', 'api', now(), 100, '[]', '[]', '[]', n, now(), '{}' from generate_series(1, 1000) n`

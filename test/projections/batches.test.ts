@@ -56,7 +56,8 @@ describe('read model', () => {
 
   it('is the same, byte for byte, however the ledger is cut: each event names all rows that it works on [LEDGER-10]', async () => {
     const atOnce = await tablesAfter(pool, EVERY_EVENT.length)
-    for (const [name, dump] of Object.entries(atOnce)) expect(dump, name).not.to.equal('')
+    const grown = readModel.projections.flatMap(({ tables, grown }) => (grown ? tables.map(({ name }) => name) : []))
+    for (const [name, dump] of Object.entries(atOnce)) expect(dump === '', name).to.equal(grown.includes(name))
     for (const size of [1, 2, 5]) expect(await tablesAfter(pool, size), `in pieces of ${size}`).to.deep.equal(atOnce)
   })
 

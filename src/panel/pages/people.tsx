@@ -36,7 +36,9 @@ import type { PanelRoute, Visit } from '../route.ts'
 import { type Column, searched, type Wanted } from '../ui/list.tsx'
 import type { FileColumn } from '../ui/list-file.ts'
 import { type RecordPages, recordOf, recordPages } from '../ui/record-pages.tsx'
+import { PAYABLE, PartyOwed, RECEIVABLE } from './finance/owed.tsx'
 import { ForgetLink, forgetPages } from './forget-person.tsx'
+import { PurchasesCard } from './sales/purchases.tsx'
 
 /** Of a customer or a supplier. */
 type Person = CustomerObject
@@ -202,6 +204,12 @@ const customerPages = recordPages<CustomerObject>({
     </>
   ),
   facts: (customer, visit) => personFacts(customer, visit),
+  more: async ({ id }, visit) => (
+    <>
+      {await PartyOwed({ visit, side: RECEIVABLE, id })}
+      {await PurchasesCard({ visit, id })}
+    </>
+  ),
   fields: () => personFields(),
   create: { schema: CreateCustomerInput, command: createCustomer },
   update: { label: 'Editar cliente', schema: CustomerChanges, command: updateCustomer },
@@ -244,6 +252,7 @@ const supplierPages = recordPages<SupplierObject>({
     </>
   ),
   facts: (supplier, visit) => personFacts(supplier, visit, ['Nome fantasia', supplier.trade_name]),
+  more: ({ id }, visit) => PartyOwed({ visit, side: PAYABLE, id }),
   fields: () => personFields({ trade_name: { label: 'Nome fantasia', kind: line, columns: 4 } }),
   create: { schema: CreateSupplierInput, command: createSupplier },
   update: { label: 'Editar fornecedor', schema: SupplierChanges, command: updateSupplier },

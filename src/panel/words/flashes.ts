@@ -8,6 +8,7 @@ export const FLASHES = {
   'item-reativado': 'Item reativado.',
   estoque: 'Estoque alterado.',
   liquidada: 'Conta liquidada.',
+  liquidadas: 'Contas liquidadas.',
   cancelada: 'Venda cancelada.',
   'pedido-cancelado': 'Pedido cancelado.',
   'pedido-entregue': 'Pedido marcado como entregue.',

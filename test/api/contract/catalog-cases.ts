@@ -1,5 +1,6 @@
 import type { Cases } from './case.ts'
 import { recordCases } from './record-cases.ts'
+import type { World } from './world.ts'
 
 const items = recordCases({
   path: '/catalog/items',
@@ -17,6 +18,13 @@ const categories = recordCases({
   unique: 'name',
 })
 
+/** The id of an item that was deleted. */
+async function deleted(world: World, barcode: string): Promise<number> {
+  const { id } = await world.create('/catalog/items', { name: 'Mate', price: '9.00', barcode })
+  await world.company.call('DELETE', `/catalog/items/${id}`)
+  return id
+}
+
 export const catalogCases: Cases = {
   ...items,
   ...categories,
@@ -25,6 +33,15 @@ export const catalogCases: Cases = {
     insufficient_stock: async (world) => {
       const { id } = await world.create('/catalog/items', { name: 'Chá', price: '9.00', stock: '2' })
       return { params: { id }, body: { stock_adjustment: '-3' } }
+    },
+  },
+  reactivateCatalogItem: {
+    200: async (world) => ({ params: { id: await deleted(world, world.unique('789')) } }),
+    duplicate_resource: async (world) => {
+      const barcode = world.unique('789')
+      const id = await deleted(world, barcode)
+      await world.create('/catalog/items', { name: 'Chá', price: '9.00', barcode })
+      return { params: { id } }
     },
   },
 }

@@ -4,8 +4,20 @@ import type { Samples } from './sample.ts'
 
 /** Where the pages are, and where the API makes what they show. */
 const SIDES = [
-  { path: '/contas-a-receber', resource: '/finance/receivables', parties: '/customers', party: 'customer_id' },
-  { path: '/contas-a-pagar', resource: '/finance/payables', parties: '/suppliers', party: 'supplier_id' },
+  {
+    path: '/contas-a-receber',
+    resource: '/finance/receivables',
+    parties: '/customers',
+    party: 'customer_id',
+    people: '/clientes',
+  },
+  {
+    path: '/contas-a-pagar',
+    resource: '/finance/payables',
+    parties: '/suppliers',
+    party: 'supplier_id',
+    people: '/fornecedores',
+  },
 ] as const
 
 type Side = (typeof SIDES)[number]
@@ -37,9 +49,27 @@ async function accountsOf(panel: TestPanel, side: Side): Promise<string> {
   return side.path
 }
 
+/** Somebody with an open account. */
+async function debtorOf(panel: TestPanel, { resource, parties, party }: Side): Promise<number> {
+  const id = await make(panel, parties, { name: `Mercado Nossa Senhora ${++made}` })
+  await make(panel, resource, { description: `Nota ${made}`, amount: '15.00', due_date: '2020-01-31', [party]: id })
+  return id
+}
+
 export const accountSamples: Samples = Object.fromEntries(
   SIDES.flatMap((side) => [
     [side.path, (panel: TestPanel) => accountsOf(panel, side)],
+    [
+      `${side.path}/em-aberto`,
+      async (panel: TestPanel) => {
+        await accountsOf(panel, side)
+        return `${side.path}/em-aberto`
+      },
+    ],
+    [
+      `${side.people}/:id/liquidar`,
+      async (panel: TestPanel) => `${side.people}/${await debtorOf(panel, side)}/liquidar`,
+    ],
     [`${side.path}/novo`, async () => `${side.path}/novo`],
     ...['', '/editar', '/excluir', '/liquidar'].map((rest) => [
       `${side.path}/:id${rest}`,

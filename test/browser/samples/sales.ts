@@ -72,6 +72,7 @@ export const saleSamples: Samples = {
     await uploadedSaleOf(panel)
     return '/caixas'
   },
+  '/caixas/fechamento': async () => '/caixas/fechamento',
   '/caixas/recusadas': async (panel) => {
     await refusedSaleOf(panel)
     return '/caixas/recusadas'

@@ -18,6 +18,7 @@ import { type Column, type QuickFilter, searched } from '../../ui/list.tsx'
 import { amountCell } from '../../ui/list-file.ts'
 import { recordOf, recordPages } from '../../ui/record-pages.tsx'
 import { categoryOptions } from './categories.tsx'
+import { MovementsCard } from './movements.tsx'
 import { type Item, Stock, StockCard } from './stock.tsx'
 
 export const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
@@ -163,7 +164,12 @@ export const catalogPages = recordPages<Item>({
     ['Cadastro', dateTime(item.created_at, visit.readModel.timezone)],
     ['Última alteração', dateTime(item.updated_at, visit.readModel.timezone)],
   ],
-  more: (item, visit) => <StockCard visit={visit} item={item} />,
+  more: async (item, visit) => (
+    <>
+      <StockCard visit={visit} item={item} />
+      {await MovementsCard({ visit, item })}
+    </>
+  ),
   fields: itemFields,
   create: { schema: CreateItemInput, command: createItem },
   update: { label: 'Editar', schema: ItemChanges, command: updateItem },

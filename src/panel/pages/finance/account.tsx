@@ -39,6 +39,8 @@ export interface AccountPages<P> {
   readonly section: Section
   readonly subject: 'receivable' | 'payable'
   readonly all: string
+  /** Of the page that adds them up by party. */
+  readonly byParty: string
   readonly listing: AccountListing
   readonly party: Party & { of(account: P): { readonly id: number | null; readonly name: string | null } }
   readonly create: RecordPages<Account<P>>['create']

@@ -46,6 +46,9 @@ import {
   Sums,
   stateOf,
 } from './account.tsx'
+import { debtorPages } from './debtors.tsx'
+import { PAYABLE, RECEIVABLE } from './owed.tsx'
+import { settleSeveralPages } from './settle-several.tsx'
 import { settlementPages } from './settlement.tsx'
 
 /** Without a choice, pending ones are listed. */
@@ -169,6 +172,7 @@ function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
       summary: (visit, asked) => summaryOf(listing, visit, asked),
       quick: ({ readModel }) => quickOf(readModel.today),
       file: fileOf(side),
+      more: [{ label: side.byParty, to: `${path}/em-aberto` }],
     },
     get: ({ readModel }, id) => getAccount(readModel.pool, listing, readModel.companyId, id, readModel.today),
     nameOf: ({ description }) => description,
@@ -197,6 +201,7 @@ const receivablePages = accountPages<CustomerOfReceivable>({
   section: 'receivables',
   subject: 'receivable',
   all: 'Contas a receber',
+  byParty: RECEIVABLE.words.all,
   listing: receivableListing,
   party: {
     label: 'Cliente',
@@ -218,6 +223,7 @@ const payablePages = accountPages<SupplierOfPayable>({
   section: 'payables',
   subject: 'payable',
   all: 'Contas a pagar',
+  byParty: PAYABLE.words.all,
   listing: payableListing,
   party: {
     label: 'Fornecedor',
@@ -236,5 +242,7 @@ const payablePages = accountPages<SupplierOfPayable>({
 
 export const financePages: readonly PanelRoute[] = [
   ...receivablePages,
-  ...payablePages.map((page): PanelRoute => ({ ...page, access: 'payables' })),
-]
+  ...payablePages,
+  ...debtorPages,
+  ...settleSeveralPages,
+].map((page): PanelRoute => (page.section === 'payables' ? { ...page, access: 'payables' } : page))

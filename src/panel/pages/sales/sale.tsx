@@ -1,4 +1,5 @@
 import type { OfflineSaleWarning, SaleObject } from '#projections/sales.ts'
+import { findLiveItems } from '#queries/catalog/items.ts'
 import { getSale, getSaleTraces, type OwedForSale, type SaleTraces, type SaleUpload } from '#queries/sales/sales.ts'
 import * as format from '../../format.ts'
 import { dateTime, money } from '../../format.ts'
@@ -6,7 +7,7 @@ import { link } from '../../link.ts'
 import type { Page, PageRoute, ReadModel, Visit } from '../../route.ts'
 import { AsOfForm, History, namesOfActors } from '../../ui/history.tsx'
 import { Table } from '../../ui/list.tsx'
-import { Actions, Badge, ButtonLink, Card, type Fact, Facts } from '../../ui/parts.tsx'
+import { Badge, ButtonLink, Card, type Fact, Facts } from '../../ui/parts.tsx'
 import { recordOf } from '../../ui/record-pages.tsx'
 import { CHANNELS } from '../../words/events.ts'
 import { FiscalDocumentCard, isInForce } from './fiscal-document.tsx'
@@ -21,16 +22,22 @@ async function show(visit: Visit): Promise<Page | null> {
   const sale = await saleOf(visit)
   const traces = sale && (await getSaleTraces(readModel.pool, readModel.companyId, sale.id))
   if (!sale || !traces) return null
+  const items = sale.items.flatMap(({ catalog_item_id }) => catalog_item_id ?? [])
+  const liveItems = await findLiveItems(readModel.pool, readModel.companyId, items)
   const body = (
     <>
-      {!readModel.moment && <SaleActions sale={sale} />}
+      {!readModel.moment && sale.status === 'completed' && isInForce(sale.fiscal_document) && (
+        <p class="hint">
+          Esta venda tem documento fiscal em vigor: só pode ser cancelada depois que ele for cancelado.
+        </p>
+      )}
       <Card title="Dados">
         <Facts facts={factsOf(sale, traces, readModel.timezone)} />
       </Card>
       <FiscalDocumentCard sale={sale} timezone={readModel.timezone} />
-      <Items sale={sale} />
+      <Items sale={sale} liveItems={liveItems} />
       <Payments sale={sale} />
-      <Owed receivables={traces.receivables} />
+      <Owed receivables={traces.receivables} debtor={debtorOf(sale, traces, readModel)} />
       {traces.upload && (
         <Upload
           sale={sale}
@@ -43,7 +50,12 @@ async function show(visit: Visit): Promise<Page | null> {
       <AsOfForm visit={visit} />
     </>
   )
-  return { title: `Venda ${sale.id}`, body }
+  return {
+    title: `Venda ${sale.id}`,
+    parent: { label: 'Vendas', to: '/vendas' },
+    ...(!readModel.moment && actionsOf(sale)),
+    body,
+  }
 }
 
 const senderOf = async (readModel: ReadModel, upload: SaleUpload): Promise<string> =>
@@ -51,25 +63,15 @@ const senderOf = async (readModel: ReadModel, upload: SaleUpload): Promise<strin
 
 export const salePage: PageRoute = { path: '/vendas/:id', section: 'sales', asOf: true, show }
 
-const SaleActions = ({ sale: { id, status, fiscal_document } }: { readonly sale: SaleObject }) =>
-  status === 'cancelled' ? (
-    <Actions>
-      <ButtonLink to={`/vendas/${id}/recibo`}>Recibo</ButtonLink>
-    </Actions>
-  ) : (
-    <>
-      {isInForce(fiscal_document) && (
-        <p class="hint">
-          Esta venda tem documento fiscal em vigor: só pode ser cancelada depois que ele for cancelado.
-        </p>
-      )}
-      <Actions>
-        <ButtonLink to={`/vendas/${id}/recibo`}>Recibo</ButtonLink>
-        <ButtonLink to={`/vendas/${id}/documento-fiscal`}>Registrar documento fiscal</ButtonLink>
-        {!isInForce(fiscal_document) && <ButtonLink to={`/vendas/${id}/cancelar`}>Cancelar venda</ButtonLink>}
-      </Actions>
-    </>
-  )
+/** What can be done with a sale: nothing with one of the past. */
+function actionsOf({ id, status, fiscal_document }: SaleObject): Pick<Page, 'main' | 'more' | 'dangers'> {
+  const [isCompleted, isDocumented] = [status === 'completed', isInForce(fiscal_document)]
+  return {
+    main: { label: 'Recibo', to: `/vendas/${id}/recibo` },
+    more: [isCompleted && { label: 'Registrar documento fiscal', to: `/vendas/${id}/documento-fiscal` }],
+    dangers: [isCompleted && !isDocumented && { label: 'Cancelar venda', to: `/vendas/${id}/cancelar` }],
+  }
+}
 
 function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: string): readonly Fact[] {
   const { customer } = sale
@@ -99,14 +101,33 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
   ]
 }
 
-export const Items = ({ sale }: { readonly sale: SaleObject }) => (
+interface ItemsProps {
+  readonly sale: SaleObject
+  /** Ids of its items that have a page; without it none is linked. */
+  readonly liveItems?: ReadonlySet<number>
+}
+
+interface ItemNameProps {
+  readonly item: SaleObject['items'][number]
+  readonly live: ReadonlySet<number> | undefined
+}
+
+/** A deactivated item has no page to go to. */
+const ItemName = ({ item: { catalog_item_id, description }, live }: ItemNameProps) =>
+  catalog_item_id !== null && live?.has(catalog_item_id) ? (
+    <a href={link(`/catalogo/${catalog_item_id}`)}>{description}</a>
+  ) : (
+    <>{description}</>
+  )
+
+export const Items = ({ sale, liveItems }: ItemsProps) => (
   <Card title="Itens">
     <Table
       caption="Itens"
       rows={sale.items}
       empty="Sem itens."
       columns={[
-        { head: 'Item', cell: ({ description }) => description },
+        { head: 'Item', cell: (item) => <ItemName item={item} live={liveItems} /> },
         { head: 'Qtd.', cell: ({ quantity }) => format.quantity(quantity), isNumber: true },
         { head: 'Preço', cell: ({ unit_price }) => money(unit_price), isNumber: true, isExtra: true },
         { head: 'Desconto', cell: ({ discount }) => money(discount), isNumber: true, isExtra: true },
@@ -149,10 +170,24 @@ const Sum = ({ name, amount }: { readonly name: string; readonly amount: string 
   </div>
 )
 
+/** Whose open accounts can be settled from here; null where there is nobody, or it is the past. */
+const debtorOf = (sale: SaleObject, { has_customer, receivables }: SaleTraces, { moment }: ReadModel): number | null =>
+  !moment && has_customer && receivables.some(({ status, is_deleted }) => status === 'pending' && !is_deleted)
+    ? (sale.customer?.id ?? null)
+    : null
+
+interface OwedProps extends Pick<SaleTraces, 'receivables'> {
+  /** The customer whose accounts can be settled. */
+  readonly debtor: number | null
+}
+
 /** What is still to be received for it, or was. */
-const Owed = ({ receivables }: Pick<SaleTraces, 'receivables'>) =>
+const Owed = ({ receivables, debtor }: OwedProps) =>
   receivables.length === 0 ? null : (
-    <Card title="Contas a receber">
+    <Card
+      title="Contas a receber"
+      aside={debtor !== null && <ButtonLink to={`/clientes/${debtor}/liquidar`}>Receber do cliente</ButtonLink>}
+    >
       <Table
         caption="Contas a receber"
         rows={receivables}

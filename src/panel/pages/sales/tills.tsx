@@ -11,6 +11,8 @@ import { Actions, ButtonLink, Card } from '../../ui/parts.tsx'
 import { refusedColumns } from './refused-sales.tsx'
 import { Warnings } from './sale.tsx'
 import { SALE_STATES, SaleBadge } from './sales.tsx'
+import { CLOSING } from './tills-closing.tsx'
+import { TillsToday } from './tills-today.tsx'
 
 /** Refused sales that are shown before the uploads. */
 const FIRST_REFUSED = 5
@@ -27,6 +29,7 @@ async function show(visit: Visit): Promise<Page> {
   const names = await namesOfActors(readModel, list.rows)
   const body = (
     <>
+      {await TillsToday({ visit })}
       <Waiting total={refused.total} sales={refused.sales} timezone={timezone} />
       <h2>Vendas enviadas pelos caixas</h2>
       <List
@@ -41,7 +44,7 @@ async function show(visit: Visit): Promise<Page> {
       />
     </>
   )
-  return { title: 'Caixas', body }
+  return { title: 'Caixas', main: { label: 'Fechamento do dia', to: CLOSING }, body }
 }
 
 interface WaitingProps {

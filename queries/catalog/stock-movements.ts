@@ -1,0 +1,151 @@
+import type { Pool } from 'pg'
+import { fromThousandths, toThousandths } from '#domain/quantity.ts'
+import type { DataOf, EventOf } from '#events/catalogue.ts'
+import { type Envelope, streamOf } from '#ledger/envelope.ts'
+import { pickNewest, type Reading } from '#ledger/reading.ts'
+import { stockMoves } from '#projections/catalog.ts'
+import { readModel } from '#projections/index.ts'
+
+/** Why a stock changed; `created` is what there was from the beginning. */
+type Reason = 'created' | 'count' | 'adjustment' | 'sale' | 'cancellation'
+
+/** A change of a product's stock. Quantities have 3 decimals. */
+export interface StockMovement {
+  readonly revision: number
+  /** UTC. */
+  readonly recorded_at: string
+  readonly actor: string | null
+  readonly reason: Reason
+  /** The sale that took it, or gave it back. */
+  readonly sale_id: number | null
+  /** May be negative; null where the stock began or ended to be kept. */
+  readonly change: string | null
+  /** What there was then; null: not kept. */
+  readonly after: string | null
+}
+
+export interface StockMovements {
+  /** The last one first. */
+  readonly movements: readonly StockMovement[]
+  /** Of the page before it in time; null on the last. */
+  readonly next: number | null
+}
+
+/** A part of a row's past: the events that changed it, ascending, and its stock after the last of them. */
+interface Part {
+  readonly revision: number
+  readonly revisions: readonly number[]
+  readonly stock: string | null
+}
+
+interface Found {
+  readonly own: Part
+  readonly pasts: readonly Part[]
+}
+
+/** Parts of the past on a page, after what the row lists itself; each has 32 events at most. */
+const PARTS = 1
+
+/** $3: only what was before this revision, null: what the row lists itself too. */
+const PARTS_OF_ITEM = `
+  select json_build_object('revision', i.revision, 'stock', i.doc->>'stock', 'revisions', (
+      select json_agg(r.value order by r.value) from (
+        select value::bigint from json_array_elements_text(coalesce(i.past_revisions, '[]')) union all select i.revision) r)
+    ) as own,
+    (select coalesce(json_agg(p order by p.revision desc), '[]') from (
+      select p.revision, p.revisions, p.state->'doc'->>'stock' as stock from row_pasts p
+      where p.company_id = $1 and p.of_table = 'catalog_items' and p.row_id = $2 and ($3::bigint is null or p.revision < $3::bigint)
+      order by p.revision desc limit ${PARTS + 1}) p) as pasts
+  from catalog_items i where i.company_id = $1 and i.id = $2`
+
+/**
+ * What changed a product's stock, by the events that its row lists as its past: bounded pages, whatever else the ledger holds.
+ * `before` is `next` of the page before. Null where there is no such item.
+ */
+export async function listStockMovements(
+  { pool, ...ledgers }: Omit<Reading, 'model'> & { readonly pool: Pool },
+  companyId: number,
+  itemId: number,
+  before: number | null,
+): Promise<StockMovements | null> {
+  const { rows } = await pool.query<Found>({
+    name: 'parts_of_item',
+    text: PARTS_OF_ITEM,
+    values: [companyId, itemId, before],
+  })
+  if (!rows[0]) return null
+  const { own, pasts } = rows[0]
+  const shown = pasts.slice(0, PARTS)
+  const parts = before === null ? [own, ...shown] : shown
+  const revisions = parts.flatMap((part) => part.revisions).sort((a, b) => a - b)
+  const events = new Map<number, Envelope>()
+  const reading = { ...ledgers, model: readModel }
+  for await (const event of pickNewest(reading, streamOf(companyId), revisions)) events.set(event.revision, event)
+  return {
+    movements: parts.flatMap((part) => movementsIn(part, events, itemId)),
+    next: pasts.length > PARTS ? (shown.at(-1)?.revision ?? null) : null,
+  }
+}
+
+/** From the stock at its end back to its beginning. */
+export function movementsIn(part: Part, events: ReadonlyMap<number, Envelope>, itemId: number): StockMovement[] {
+  let stock = part.stock
+  return part.revisions.toReversed().flatMap((revision) => {
+    const event = events.get(revision)
+    const found = event && movementOf(event, itemId, stock)
+    if (!event || !found) return []
+    const { recorded_at, actor } = event
+    const movement = { revision, recorded_at, actor, ...found.movement, after: stock }
+    stock = found.before
+    return [movement]
+  })
+}
+
+type MovingEvent = 'CatalogItemCreated' | 'StockAdjusted' | 'SaleCompleted' | 'OfflineSaleCompleted' | 'SaleCancelled'
+type Moving = { [N in MovingEvent]: EventOf<N> }[MovingEvent]
+
+type Moved = Pick<StockMovement, 'reason' | 'sale_id' | 'change'>
+
+/** What an event did to a stock of which `after` is left; null where it did nothing. */
+function movementOf(
+  event: Envelope,
+  itemId: number,
+  after: string | null,
+): { movement: Moved; before: string | null } | null {
+  const ofSale = (reason: Reason, sale_id: number, thousandths: number) => {
+    if (thousandths === 0) return null
+    const before = after === null ? null : fromThousandths(toThousandths(after) - thousandths)
+    return { movement: { reason, sale_id, change: fromThousandths(thousandths) }, before }
+  }
+  const known = event as Envelope as Moving
+  switch (known.type) {
+    case 'CatalogItemCreated':
+      return known.data.stock === null
+        ? null
+        : { movement: { reason: 'created', sale_id: null, change: known.data.stock }, before: null }
+    case 'StockAdjusted': {
+      const { reason, before } = known.data
+      return { movement: { reason, sale_id: null, change: difference(known.data) }, before }
+    }
+    case 'SaleCompleted':
+    case 'OfflineSaleCompleted':
+      return ofSale('sale', known.data.id, -quantityOf(stockMoves(known.data.items), itemId))
+    case 'SaleCancelled':
+      return ofSale('cancellation', known.data.id, quantityOf(known.data.restock, itemId))
+    default:
+      return null
+  }
+}
+
+const difference = ({ before, after }: Pick<DataOf<'StockAdjusted'>, 'before' | 'after'>): string | null =>
+  before === null || after === null ? null : fromThousandths(toThousandths(after) - toThousandths(before))
+
+/** In thousandths: an item may be in a sale several times. */
+const quantityOf = (
+  moves: readonly { readonly catalog_item_id: number; readonly quantity: string }[],
+  itemId: number,
+): number =>
+  moves.reduce(
+    (sum, { catalog_item_id, quantity }) => sum + (catalog_item_id === itemId ? toThousandths(quantity) : 0),
+    0,
+  )

@@ -1,0 +1,169 @@
+import type { Pool } from 'pg'
+import { looking } from '../looking.ts'
+import { money } from '../sums.ts'
+
+/** Which side of the books: what customers owe, or what is owed to suppliers. */
+export type Side = 'receivables' | 'payables'
+
+const PARTIES = { receivables: 'customers', payables: 'suppliers' } as const
+
+/** By how long they have been due, in days; `not_due` is due today or later. */
+export const AGES = ['not_due', 'to_30', 'to_60', 'to_90', 'older'] as const
+export type Age = (typeof AGES)[number]
+
+/** Open accounts: what they add up to, whole and by age. Amounts have two decimals. */
+export interface Owed {
+  readonly count: number
+  readonly amount: string
+  readonly overdue: string
+  readonly ages: Readonly<Record<Age, string>>
+  /** Due date of the oldest; null where there is none. */
+  readonly since: string | null
+}
+
+/** At most so many open accounts are added up, those that were due first. */
+export const MOST_OWED = 20_000
+
+/** `days` is SQL of how many days ago an account was due. */
+const IN_AGE: Readonly<Record<Age, (days: string) => string>> = {
+  not_due: (days) => `${days} <= 0`,
+  to_30: (days) => `${days} between 1 and 30`,
+  to_60: (days) => `${days} between 31 and 60`,
+  to_90: (days) => `${days} between 61 and 90`,
+  older: (days) => `${days} > 90`,
+}
+
+/** SQL of sums in cents, of rows with `amount_cents` and `due_date`; $2 is the company's day. */
+const DAYS = '($2::date - due_date)'
+const SUMS = `count(*) as count, sum(amount_cents) as cents, sum(amount_cents) filter (where ${DAYS} > 0) as overdue_cents,
+  min(due_date) as oldest, ${AGES.map((age) => `sum(amount_cents) filter (where ${IN_AGE[age](DAYS)}) as ${age}`).join(', ')}`
+
+/** The same of rows that are such sums. */
+const SUMS_OF_SUMS = `sum(count)::bigint as count, sum(cents) as cents, sum(overdue_cents) as overdue_cents, min(oldest) as oldest,
+  ${AGES.map((age) => `sum(${age}) as ${age}`).join(', ')}`
+
+/** SQL of an Owed, of such a row. */
+const OWED = `coalesce(count, 0) as count, ${money('cents')} as amount, ${money('overdue_cents')} as overdue, oldest::text as since,
+  json_build_object(${AGES.map((age) => `'${age}', ${money(age)}`).join(', ')}) as ages`
+
+/** Somebody with open accounts; null is nobody in particular. */
+export interface Debtor extends Owed {
+  readonly id: number | null
+  /** As the party is called now; null without one, or of one that is forgotten. */
+  readonly name: string | null
+  readonly is_deleted: boolean
+}
+
+export interface Debtors {
+  readonly total: Owed
+  /** How many owe something. */
+  readonly parties: number
+  /** The largest sums first. */
+  readonly page: readonly Debtor[]
+  /** Whether there were more accounts than are added up. */
+  readonly isPartial: boolean
+}
+
+/** $1 company, $2 its day, $3 the most, $4 and $5 the page. By due date there is an index. */
+const debtorsText = (side: Side): string => `
+  with open as materialized (
+    select t.party_id, t.amount_cents, t.due_date from ${side} t
+    where t.company_id = $1 and t.status = 'pending' and t.deleted_at is null
+    order by t.due_date limit $3::bigint),
+  parties as materialized (select party_id as id, ${SUMS} from open group by party_id)
+  select (select row_to_json(o) from (select ${OWED} from (select ${SUMS_OF_SUMS} from parties) s) o) as total,
+    (select count(*) from parties) as parties,
+    (select coalesce(json_agg(row_to_json(p)), '[]') from (
+       select id, ${OWED} from (select * from parties order by cents desc, id offset $4::bigint limit $5::bigint) s) p) as page`
+
+interface Found {
+  readonly total: Owed
+  readonly parties: number
+  readonly page: readonly Omit<Debtor, 'name' | 'is_deleted'>[]
+}
+
+/** Who owes how much since when. `today` is the company's day. */
+export async function listDebtors(
+  pool: Pool,
+  side: Side,
+  companyId: number,
+  { today, skip, limit }: { readonly today: string; readonly skip: number; readonly limit: number },
+): Promise<Debtors> {
+  const { rows } = await pool.query<Found>(
+    looking({
+      name: `debtors_${side}`,
+      text: debtorsText(side),
+      values: [companyId, today, MOST_OWED, skip, limit],
+      looks: { [side]: 'columns' },
+    }),
+  )
+  const { total, parties, page } = rows[0] as Found
+  const names = await namesOf(
+    pool,
+    side,
+    companyId,
+    page.flatMap(({ id }) => id ?? []),
+  )
+  const named = page.map((owed) => ({ ...owed, ...(names.get(owed.id ?? 0) ?? NOBODY) }))
+  return { total, parties, page: named, isPartial: total.count === MOST_OWED }
+}
+
+const NOBODY = { name: null, is_deleted: false }
+
+async function namesOf(pool: Pool, side: Side, companyId: number, ids: readonly number[]) {
+  const { rows } = await pool.query<{ id: number; name: string | null; is_deleted: boolean }>(
+    looking({
+      name: `debtor_names_${side}`,
+      text: `select t.id, t.doc->>'name' as name, t.deleted_at is not null as is_deleted
+        from ${PARTIES[side]} t where t.company_id = $1 and t.id = any($2::bigint[])`,
+      values: [companyId, ids],
+      looks: { [PARTIES[side]]: ids },
+    }),
+  )
+  return new Map(rows.map(({ id, name, is_deleted }) => [id, { name, is_deleted }] as const))
+}
+
+/** An open account of somebody. */
+export interface OpenAccount {
+  readonly id: number
+  readonly description: string
+  readonly amount: string
+  readonly due_date: string
+  /** The sale on credit that made it. */
+  readonly sale_id: number | null
+}
+
+export interface OwedByParty extends Owed {
+  /** Those that were due first. */
+  readonly accounts: readonly OpenAccount[]
+}
+
+/** The accounts of one party are found by the index of what is open. */
+const IS_OPEN_OF = `t.company_id = $1 and t.party_id = $3 and t.party_id is not null and t.status = 'pending' and t.deleted_at is null`
+
+/** What a customer owes, or is owed to a supplier, with `limit` of the accounts. */
+export async function owedByParty(
+  pool: Pool,
+  side: Side,
+  companyId: number,
+  partyId: number,
+  { today, limit }: { readonly today: string; readonly limit: number },
+): Promise<OwedByParty> {
+  const sums = looking({
+    name: `owed_by_party_${side}`,
+    text: `select ${OWED} from (select ${SUMS} from (
+      select t.amount_cents, t.due_date from ${side} t where ${IS_OPEN_OF} limit $4::bigint) open) s`,
+    values: [companyId, today, partyId, MOST_OWED],
+    looks: { [side]: 'columns' },
+  })
+  const list = looking({
+    name: `open_accounts_of_${side}`,
+    text: `select t.id as key_id, t.id, t.doc->>'description' as description, t.doc->>'amount' as amount,
+        t.due_date::text as due_date, (t.doc->>'sale_id')::bigint as sale_id
+      from ${side} t where ${IS_OPEN_OF} order by t.due_date, t.id limit $2::bigint`,
+    values: [companyId, limit, partyId],
+    looks: { [side]: 'answered' },
+  })
+  const [{ rows }, accounts] = [await pool.query<Owed>(sums), await pool.query<OpenAccount>(list)]
+  return { ...(rows[0] as Owed), accounts: accounts.rows }
+}

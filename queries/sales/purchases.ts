@@ -1,0 +1,38 @@
+import type { Pool } from 'pg'
+import type { Refusal } from '#domain/refusal.ts'
+import { looking } from '../looking.ts'
+import { listInOrder, NEWEST_FIRST, type Page, type Paging } from '../records.ts'
+import { money } from '../sums.ts'
+import { saleListing } from './sales.ts'
+
+/** What a customer has bought, cancelled sales aside. */
+export interface Purchases {
+  readonly count: number
+  readonly amount: string
+  /** UTC; null where there is none. */
+  readonly last_sold_at: string | null
+}
+
+/** At most so many sales of one customer are added up; a count of one more says that there are more. */
+export const MOST_PURCHASES = 50_000
+
+const PURCHASES = `
+  select count(*) as count, ${money('sum(total_cents)')} as amount, max(sold_at) as last_sold_at
+  from (
+    select t.total_cents, t.sold_at from sales t
+    where t.company_id = $1 and t.customer_id = $2 and t.customer_id is not null and t.status = 'completed'
+    limit $3::bigint + 1) bought`
+
+export async function sumPurchases(pool: Pool, companyId: number, customerId: number): Promise<Purchases> {
+  const values = [companyId, customerId, MOST_PURCHASES]
+  const looks = { sales: 'columns' } as const
+  const { rows } = await pool.query<Purchases>(looking({ name: 'sum_purchases', text: PURCHASES, values, looks }))
+  return rows[0] as Purchases
+}
+
+/** The sales of a customer, the last one first. */
+export const listPurchases = (
+  pool: Pool,
+  companyId: number,
+  query: Paging & { readonly customer_id: number },
+): Promise<Page | Refusal> => listInOrder(pool, saleListing, NEWEST_FIRST, companyId, query)

@@ -1,0 +1,98 @@
+import { toThousandths } from '#domain/quantity.ts'
+import { listStockMovements, type StockMovement } from '#queries/catalog/stock-movements.ts'
+import { dateTime, quantity } from '../../format.ts'
+import { link } from '../../link.ts'
+import type { Visit } from '../../route.ts'
+import { namesOfActors } from '../../ui/history.tsx'
+import { Table } from '../../ui/list.tsx'
+import { Card } from '../../ui/parts.tsx'
+import type { Item } from './stock.tsx'
+
+interface MovementsProps {
+  readonly visit: Visit
+  readonly item: Item
+}
+
+/** What came, went and was counted of a product, the last first, with why; `estoque` in the address turns pages (PANEL-164). */
+export async function MovementsCard({ visit, item }: MovementsProps) {
+  const { readModel, context, path } = visit
+  if (item.type === 'service' || readModel.moment) return null
+  const { estoque, ...query } = visit.query
+  const before = /^[1-9]\d{0,14}$/.test(estoque ?? '') ? Number(estoque) : null
+  const ledgers = { pool: readModel.pool, store: context.store, keys: context.keys }
+  const found = await listStockMovements(ledgers, readModel.companyId, item.id, before)
+  if (!found || (found.movements.length === 0 && before === null)) return null
+  const actors = await namesOfActors(readModel, found.movements)
+  return (
+    <Card title="Movimentação do estoque" id="movimentacao">
+      <StockLine movements={found.movements} />
+      <Table
+        caption="Movimentação do estoque"
+        rows={found.movements}
+        empty="Nada mais."
+        columns={[
+          { head: 'Quando', cell: ({ recorded_at }) => dateTime(recorded_at, readModel.timezone) },
+          { head: 'Motivo', cell: (movement) => <Reason movement={movement} /> },
+          { head: 'Quem', cell: ({ actor }) => actors(actor), isExtra: true },
+          { head: 'Mudou', cell: ({ change }) => (change === null ? '—' : signed(change)), isNumber: true },
+          {
+            head: 'Ficou',
+            cell: ({ after }) => (after === null ? 'Sem controle' : quantity(after).replace('-', '−')),
+            isNumber: true,
+          },
+        ]}
+      />
+      {(before !== null || found.next !== null) && (
+        <nav class="pager" aria-label="Páginas da movimentação">
+          {before !== null && <a href={`${link(path, query)}#movimentacao`}>« Últimas</a>}
+          {found.next !== null && (
+            <a href={`${link(path, { ...query, estoque: found.next })}#movimentacao`} rel="next">
+              Anteriores »
+            </a>
+          )}
+        </nav>
+      )}
+    </Card>
+  )
+}
+
+const signed = (change: string): string =>
+  change.startsWith('-') ? quantity(change).replace('-', '−') : `+${quantity(change)}`
+
+const Reason = ({ movement: { reason, sale_id, change } }: { readonly movement: StockMovement }) => {
+  if (sale_id !== null)
+    return (
+      <a href={link(`/vendas/${sale_id}`)}>
+        {reason === 'sale' ? `Venda ${sale_id}` : `Cancelamento da venda ${sale_id}`}
+      </a>
+    )
+  if (reason === 'created') return <>Estoque inicial</>
+  if (reason === 'count') return <>Contagem</>
+  return <>{change?.startsWith('-') ? 'Acerto para menos' : 'Acerto para mais'}</>
+}
+
+const [WIDTH, HEIGHT] = [600, 80]
+
+/** The stock after each movement, as a line from the oldest to the newest, with zero in it. */
+const StockLine = ({ movements }: { readonly movements: readonly StockMovement[] }) => {
+  const kept = movements.flatMap(({ after }) => after ?? []).reverse()
+  if (kept.length < 2) return null
+  const levels = kept.map(toThousandths)
+  const [least, most] = [Math.min(0, ...levels), Math.max(0, ...levels)]
+  const heightOf = (level: number) => Math.round(((most - level) / Math.max(1, most - least)) * HEIGHT)
+  const step = WIDTH / (levels.length - 1)
+  const points = levels.map((level, at) => `${Math.round(at * step)},${heightOf(level)}`).join(' ')
+  const [first, last] = [quantity(kept[0] ?? ''), quantity(kept.at(-1) ?? '')]
+  return (
+    <svg
+      class="stock-line"
+      viewBox={`0 -4 ${WIDTH} ${HEIGHT + 8}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`Estoque nas ${kept.length} movimentações abaixo: de ${first} a ${last}`}
+    >
+      <line x1="0" x2={WIDTH} y1={heightOf(0)} y2={heightOf(0)} />
+      <polyline points={points} />
+    </svg>
+  )
+}

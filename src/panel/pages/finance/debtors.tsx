@@ -1,0 +1,78 @@
+import { type Debtor, listDebtors } from '#queries/finance/owed.ts'
+import { day, money, personName } from '../../format.ts'
+import { link } from '../../link.ts'
+import type { Page, PageRoute, Section, Visit } from '../../route.ts'
+import { AsOfForm } from '../../ui/history.tsx'
+import { type Column, Pager, Table } from '../../ui/list.tsx'
+import { Card, Stat, Stats } from '../../ui/parts.tsx'
+import { AGE_NAMES, AgeStats, countOf, type OwedSide, PAYABLE, Partial, RECEIVABLE } from './owed.tsx'
+
+const ROWS = 50
+
+const columnsOf = ({ parties, words }: OwedSide): Column<Debtor>[] => [
+  { head: words.party, cell: (debtor) => <Name debtor={debtor} parties={parties} nobody={words.nobody} /> },
+  { head: 'Desde', cell: ({ since }) => since && day(since) },
+  { head: 'Contas', cell: ({ count }) => count, isNumber: true, isExtra: true },
+  { head: AGE_NAMES.not_due, cell: ({ ages }) => money(ages.not_due), isNumber: true, isExtra: true },
+  { head: AGE_NAMES.to_30, cell: ({ ages }) => money(ages.to_30), isNumber: true, isExtra: true },
+  { head: AGE_NAMES.to_60, cell: ({ ages }) => money(ages.to_60), isNumber: true, isExtra: true },
+  { head: AGE_NAMES.to_90, cell: ({ ages }) => money(ages.to_90), isNumber: true, isExtra: true },
+  { head: AGE_NAMES.older, cell: ({ ages }) => money(ages.older), isNumber: true, isExtra: true },
+  { head: 'Vencido', cell: ({ overdue }) => money(overdue), isNumber: true },
+  { head: 'Total', cell: ({ amount }) => money(amount), isNumber: true },
+]
+
+interface NameProps {
+  readonly debtor: Debtor
+  readonly parties: string
+  readonly nobody: string
+}
+
+/** A deleted party has no page to go to. */
+const Name = ({ debtor: { id, name, is_deleted }, parties, nobody }: NameProps) => {
+  if (id === null) return <>{nobody}</>
+  return is_deleted ? <>{personName(name)}</> : <a href={link(`${parties}/${id}`)}>{personName(name)}</a>
+}
+
+/** How many pages were turned; what makes no sense counts as none. */
+const pagesBefore = (cursor: string | undefined): number => (/^[1-9]\d{0,3}$/.test(cursor ?? '') ? Number(cursor) : 0)
+
+/** Who owes how much since when, the largest sums first (PANEL-162). */
+async function show(owedSide: OwedSide, visit: Visit): Promise<Page> {
+  const { pool, companyId, today } = visit.readModel
+  const { words, accounts } = owedSide
+  const before = pagesBefore(visit.query.cursor)
+  const skip = before * ROWS
+  const found = await listDebtors(pool, owedSide.side, companyId, { today, skip, limit: ROWS })
+  const { total, parties, page } = found
+  const body = (
+    <>
+      <Stats>
+        <Stat
+          label="Em aberto"
+          value={money(total.amount)}
+          to={accounts}
+          hint={countOf(total.count, 'conta', 'contas')}
+        />
+        <Stat label="Vencido" value={money(total.overdue)} to={accounts} parameters={{ view: 'overdue' }} />
+      </Stats>
+      <Card title="Por vencimento">
+        <AgeStats owed={total} />
+        {found.isPartial && <Partial />}
+      </Card>
+      <Table caption={words.all} rows={page} columns={columnsOf(owedSide)} empty="Nenhuma conta em aberto." />
+      <Pager path={visit.path} query={visit.query} next={skip + ROWS < parties ? String(before + 1) : null} />
+      <AsOfForm visit={visit} />
+    </>
+  )
+  return { title: words.all, parent: { label: 'Contas', to: accounts }, body }
+}
+
+const pageOf = (side: OwedSide, section: Section): PageRoute => ({
+  path: `${side.accounts}/em-aberto`,
+  section,
+  asOf: true,
+  show: (visit) => show(side, visit),
+})
+
+export const debtorPages: readonly PageRoute[] = [pageOf(RECEIVABLE, 'receivables'), pageOf(PAYABLE, 'payables')]

@@ -1,0 +1,185 @@
+import { z } from 'zod'
+import { type SettleInput, Settlement } from '#commands/finance/account-input.ts'
+import { settlePayable } from '#commands/finance/payables.ts'
+import { settleReceivable } from '#commands/finance/receivables.ts'
+import { inZone } from '#domain/instant.ts'
+import { Money } from '#domain/money.ts'
+import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { Id } from '#domain/text.ts'
+import { type Command, isRefusal } from '#ledger/command.ts'
+import { type OpenAccount, type OwedByParty, owedByParty } from '#queries/finance/owed.ts'
+import { getCustomer, getSupplier } from '#queries/people.ts'
+import type { Found } from '#queries/records.ts'
+import { day, decimal, money, personName } from '../../format.ts'
+import type { Fields } from '../../forms/form.ts'
+import { choice, choices, moment, optionsOf } from '../../forms/kinds.ts'
+import { link } from '../../link.ts'
+import type { Page, PanelRoute, Section, Submission, Visit } from '../../route.ts'
+import { formPages } from '../../ui/form-pages.tsx'
+import { Table } from '../../ui/list.tsx'
+import { Alert, ButtonLink, Stat, Stats } from '../../ui/parts.tsx'
+import { recordOf } from '../../ui/record-pages.tsx'
+import { refusalMessage } from '../../words/problems.ts'
+import { countOf, type OwedSide, PAYABLE, RECEIVABLE } from './owed.tsx'
+
+/** Accounts on the page, those that were due first. */
+const MOST = 50
+
+/** A party with what is open. */
+interface Debt {
+  readonly id: number
+  readonly name: string | null
+  readonly owed: OwedByParty
+}
+
+/** An account and the amount that the person has seen: if it has changed since, it is not settled. */
+const chosen = ({ id, amount }: Pick<OpenAccount, 'id' | 'amount'>): string => `${id}:${amount}`
+
+const Chosen = z
+  .string()
+  .transform((text) => {
+    const [id, amount] = text.split(':')
+    return { id: Number(id), amount }
+  })
+  .pipe(z.strictObject({ id: Id, amount: Money }))
+
+const Several = Settlement.omit({ amount: true }).extend({
+  accounts: z.array(Chosen).min(1, 'escolha pelo menos uma conta').max(MOST),
+})
+
+const labelOf = ({ description, due_date, amount }: OpenAccount): string =>
+  `${description}, vence em ${day(due_date)}: ${money(amount)}`
+
+const methods = optionsOf(PAYMENT_METHODS, (method) => PAYMENT_METHOD_NAMES[method])
+
+const fieldsOf = ({ owed: { accounts } }: Debt): Fields => ({
+  accounts: {
+    label: 'Contas',
+    kind: choices(accounts.map((account) => ({ value: chosen(account), label: labelOf(account) }))),
+    columns: 12,
+  },
+  payment_method: { label: 'Forma de pagamento', kind: choice(methods, 'Escolha…'), isRequired: true, columns: 6 },
+  paid_at: { label: 'Data e hora', kind: moment, columns: 6, hint: 'Em branco: agora.' },
+})
+
+const Intro = ({ debt: { owed } }: { readonly debt: Debt }) => (
+  <>
+    <Stats>
+      <Stat label="Em aberto" value={money(owed.amount)} hint={countOf(owed.count, 'conta', 'contas')} />
+      <Stat label="Vencido" value={money(owed.overdue)} />
+    </Stats>
+    {owed.count > owed.accounts.length && (
+      <p class="hint">{`Aqui estão as ${decimal(String(owed.accounts.length))} que vencem primeiro.`}</p>
+    )}
+    <p>Cada conta escolhida é liquidada por inteiro, e depois não pode mais ser alterada.</p>
+  </>
+)
+
+interface SettlingSide {
+  readonly of: OwedSide
+  readonly section: Section
+  readonly command: Command<SettleInput>
+  get(visit: Visit, id: number): Promise<Found>
+}
+
+async function debtOf({ of, get }: SettlingSide, visit: Visit): Promise<Debt | null> {
+  const party = await recordOf<Pick<Debt, 'id' | 'name'>>(visit, get)
+  if (!party) return null
+  const { pool, companyId, today } = visit.readModel
+  return { ...party, owed: await owedByParty(pool, of.side, companyId, party.id, { today, limit: MOST }) }
+}
+
+/** What became of one account; null: it was settled. */
+type Outcome = readonly [account: { readonly id: number; readonly amount: string }, refusal: Refusal | null]
+
+/** Each account is a command of its own, with a key of its own: a form that is sent again settles what was not settled yet, and nothing twice. */
+const settleEach = (
+  submission: Submission,
+  command: Command<SettleInput>,
+  { accounts, ...settlement }: z.infer<typeof Several>,
+): Promise<Outcome[]> =>
+  Promise.all(
+    accounts.map(async (account) => {
+      const answer = await submission.run(command, { ...settlement, ...account })
+      return [account, isRefusal(answer) ? answer : null] as const
+    }),
+  )
+
+/** Some were settled, others were not: each tells its own. */
+const partlyPage = ({ accounts: path }: OwedSide, outcomes: readonly Outcome[], back: string): Page => {
+  const refused = outcomes.filter(([, refusal]) => refusal !== null).length
+  const body = (
+    <>
+      <Alert>{`${countOf(refused, 'conta não foi liquidada', 'contas não foram liquidadas')}. Veja por quê.`}</Alert>
+      <Table
+        caption="Contas escolhidas"
+        rows={outcomes}
+        empty=""
+        columns={[
+          { head: 'Conta', cell: ([{ id }]) => <a href={link(`${path}/${id}`)}>{id}</a> },
+          { head: 'Valor', cell: ([{ amount }]) => money(amount), isNumber: true },
+          { head: 'Resultado', cell: ([, refusal]) => (refusal ? reasonOf(refusal) : 'Liquidada') },
+        ]}
+      />
+      <p>
+        <ButtonLink to={back}>Voltar</ButtonLink>
+      </p>
+    </>
+  )
+  return { title: 'Nem todas as contas foram liquidadas', status: 409, body }
+}
+
+/** Nobody has typed the amount, so it can only be wrong because somebody has changed it. */
+function reasonOf(refusal: Refusal): string {
+  const isAmount = 'amount' in ((refusal.details?.fields ?? {}) as Record<string, unknown>)
+  return isAmount ? 'O valor da conta mudou desde que a página foi aberta.' : refusalMessage(refusal)
+}
+
+/** What is wrong with the form as a whole is said beside its field: it is wrong for every account. */
+const isAboutForm = ({ details }: Refusal): boolean => 'paid_at' in ((details?.fields ?? {}) as Record<string, unknown>)
+
+/** Several accounts of one party, settled by one form (PANEL-163). */
+function settlePages(side: SettlingSide): PanelRoute[] {
+  const { of, section, command } = side
+  const { parties, words } = of
+  return formPages<Debt, z.infer<typeof Several>>({
+    path: `${parties}/:id/liquidar`,
+    section,
+    subject: (visit) => debtOf(side, visit),
+    title: ({ name }) => `${words.settle}: ${personName(name)}`,
+    obstacle: ({ owed }) => (owed.count === 0 ? words.none : null),
+    intro: (debt) => <Intro debt={debt} />,
+    label: 'Liquidar as contas escolhidas',
+    back: ({ id }) => `${parties}/${id}`,
+    fields: fieldsOf,
+    initial: ({ owed }, { session, readModel }) => ({
+      accounts: owed.accounts.map(chosen),
+      paid_at: inZone(session.now, readModel.timezone),
+    }),
+    schema: Several,
+    async act(submission, { id }, input) {
+      const outcomes = await settleEach(submission, command, input)
+      const refusals = outcomes.flatMap(([, refusal]) => refusal ?? [])
+      const [first] = refusals
+      if (!first) return { to: `${parties}/${id}`, flash: outcomes.length === 1 ? 'liquidada' : 'liquidadas' }
+      if (refusals.length === outcomes.length && isAboutForm(first)) return first
+      return partlyPage(of, outcomes, `${parties}/${id}`)
+    },
+  })
+}
+
+export const settleSeveralPages: readonly PanelRoute[] = [
+  ...settlePages({
+    of: RECEIVABLE,
+    section: 'receivables',
+    command: settleReceivable,
+    get: ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id),
+  }),
+  ...settlePages({
+    of: PAYABLE,
+    section: 'payables',
+    command: settlePayable,
+    get: ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id),
+  }),
+]

@@ -1,0 +1,69 @@
+import { isRefusal } from '#ledger/command.ts'
+import type { SaleObject } from '#projections/sales.ts'
+import { listPurchases, MOST_PURCHASES, type Purchases, sumPurchases } from '#queries/sales/purchases.ts'
+import { dateTime, decimal, money } from '../../format.ts'
+import { link } from '../../link.ts'
+import type { Visit } from '../../route.ts'
+import { recordsIn, Table } from '../../ui/list.tsx'
+import { Card, Stat, Stats } from '../../ui/parts.tsx'
+import { SaleBadge } from './sales.tsx'
+
+const ROWS = 10
+
+interface PurchasesProps {
+  readonly visit: Visit
+  /** The customer. */
+  readonly id: number
+}
+
+/** What a customer has bought, the last sale first, ten on a page; `compras` in the address turns them (PANEL-160). */
+export async function PurchasesCard({ visit, id }: PurchasesProps) {
+  const { pool, companyId, timezone } = visit.readModel
+  const { compras, ...query } = visit.query
+  const asked = { customer_id: id, limit: ROWS }
+  const found = await listPurchases(pool, companyId, { ...asked, ...(compras && { cursor: compras }) })
+  const page = isRefusal(found) ? await listPurchases(pool, companyId, asked) : found
+  const next = isRefusal(page) ? null : page.next
+  return (
+    <Card title="Compras" id="compras">
+      <PurchaseStats bought={await sumPurchases(pool, companyId, id)} timezone={timezone} />
+      <Table
+        caption="Compras"
+        rows={recordsIn<SaleObject>(page)}
+        empty="Nenhuma compra ainda."
+        columns={[
+          { head: 'Venda', cell: (sale) => <a href={link(`/vendas/${sale.id}`)}>{sale.id}</a> },
+          { head: 'Quando', cell: ({ sold_at }) => dateTime(sold_at, timezone) },
+          { head: 'Situação', cell: ({ status }) => <SaleBadge status={status} />, isExtra: true },
+          { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
+        ]}
+      />
+      {(compras !== undefined || next !== null) && (
+        <nav class="pager" aria-label="Páginas de compras">
+          {compras !== undefined && <a href={`${link(visit.path, query)}#compras`}>« Últimas compras</a>}
+          {next !== null && (
+            <a href={`${link(visit.path, { ...query, compras: next })}#compras`} rel="next">
+              Compras anteriores »
+            </a>
+          )}
+        </nav>
+      )}
+    </Card>
+  )
+}
+
+interface PurchaseStatsProps {
+  readonly bought: Purchases
+  readonly timezone: string
+}
+
+const PurchaseStats = ({ bought: { count, amount, last_sold_at }, timezone }: PurchaseStatsProps) =>
+  count > MOST_PURCHASES ? (
+    <p class="hint">{`Mais de ${decimal(String(MOST_PURCHASES))} compras.`}</p>
+  ) : (
+    <Stats>
+      <Stat label="Comprou" value={money(amount)} hint="sem as vendas canceladas" />
+      <Stat label="Compras" value={decimal(String(count))} />
+      <Stat label="Última" value={last_sold_at === null ? '—' : dateTime(last_sold_at, timezone)} />
+    </Stats>
+  )

@@ -1,0 +1,115 @@
+import { addDays, CalendarDate } from '#domain/instant.ts'
+import { fromCents, toCents } from '#domain/money.ts'
+import { MOST_OF_DAY, type TillDay, type TillsDay, tillsOfDay } from '#queries/sales/tills.ts'
+import { dateTime, day as dayText, decimal, money } from '../../format.ts'
+import { link } from '../../link.ts'
+import type { Page, PageRoute, Visit } from '../../route.ts'
+import { namesOfActors } from '../../ui/history.tsx'
+import { Table } from '../../ui/list.tsx'
+import { Card, Chips, Facts, Nothing } from '../../ui/parts.tsx'
+
+export const CLOSING = '/caixas/fechamento'
+
+export const TooMany = () => (
+  <p class="problem" role="note">
+    {`Há mais de ${decimal(String(MOST_OF_DAY))} vendas: elas não são somadas aqui.`}
+  </p>
+)
+
+/** The day that the address names, else the company's own; none that is still to come. */
+function dayAsked({ query, readModel: { today } }: Visit): string {
+  const asked = CalendarDate.safeParse(query.dia).data
+  return asked !== undefined && asked <= today ? asked : today
+}
+
+/** What each till sold on a day, by way of paying, and the cash to be counted in its drawer; to be printed (PANEL-167). */
+async function show(visit: Visit): Promise<Page> {
+  const { readModel, session } = visit
+  const { pool, companyId, timezone, today } = readModel
+  const day = dayAsked(visit)
+  const found = await tillsOfDay(pool, companyId, { day, timezone })
+  const body = (
+    <>
+      <Days day={day} today={today} />
+      {found.isPartial ? <TooMany /> : await Tills({ visit, found })}
+      <p class="hint">
+        {`Impresso em ${dateTime(session.now, timezone)}. A gaveta deve ter o dinheiro das vendas, sem o troco e sem o das vendas canceladas neste dia, mais o que havia nela na abertura, que o sistema não conhece.`}
+      </p>
+    </>
+  )
+  return { title: `Fechamento de ${dayText(day)}`, parent: { label: 'Caixas', to: '/caixas' }, body }
+}
+
+const Days = ({ day, today }: { readonly day: string; readonly today: string }) => {
+  const yesterday = addDays(today, -1)
+  return (
+    <>
+      <Chips
+        label="Dia"
+        chips={[
+          { label: 'Hoje', to: CLOSING, isCurrent: day === today },
+          { label: 'Ontem', to: CLOSING, parameters: { dia: yesterday }, isCurrent: day === yesterday },
+        ]}
+      />
+      <form method="get" action={link(CLOSING)} class="toolbar">
+        <label for="dia">Outro dia</label>
+        <input id="dia" name="dia" type="date" max={today} value={day} />
+        <button type="submit">Ver</button>
+      </form>
+    </>
+  )
+}
+
+async function Tills({ visit, found }: { readonly visit: Visit; readonly found: TillsDay }) {
+  const { tills, settled_in_cash } = found
+  if (tills.length === 0 && settled_in_cash.count === 0)
+    return <Nothing title="Nenhuma venda nos caixas neste dia">O que os caixas enviarem aparece aqui.</Nothing>
+  const names = await namesOfActors(visit.readModel, tills)
+  const cash = fromCents(tills.reduce((sum, till) => sum + toCents(till.cash), 0))
+  return (
+    <>
+      {tills.map((till) => (
+        <Till key={till.actor} till={till} name={names(till.actor)} />
+      ))}
+      <Card title="Todos os caixas">
+        <Facts
+          facts={[
+            ['Dinheiro das vendas', money(cash)],
+            [
+              'Contas recebidas em dinheiro',
+              `${money(settled_in_cash.amount)} (${decimal(String(settled_in_cash.count))}; some na gaveta em que entraram)`,
+            ],
+          ]}
+        />
+      </Card>
+    </>
+  )
+}
+
+const Till = ({ till, name }: { readonly till: TillDay; readonly name: string }) => (
+  <Card title={name}>
+    <Table
+      caption={`Vendas de ${name} por forma de pagamento`}
+      rows={till.ways}
+      empty="Nenhuma venda neste dia."
+      columns={[
+        { head: 'Forma', cell: ({ name }) => name },
+        { head: 'Vendas', cell: ({ count }) => decimal(String(count)), isNumber: true },
+        { head: 'Valor', cell: ({ amount }) => money(amount), isNumber: true },
+      ]}
+    />
+    <Facts
+      facts={[
+        ['Vendas', `${decimal(String(till.sold.count))}, ${money(till.sold.amount)}`],
+        ['Canceladas', `${decimal(String(till.cancelled.count))}, ${money(till.cancelled.amount)}`],
+        ['Entrou em dinheiro', money(till.cash_in)],
+        ['Saiu por cancelamentos', money(till.cash_back)],
+        ['Esperado na gaveta', <strong key="cash">{money(till.cash)}</strong>],
+        ['Contado', <span key="counted" class="blank" />],
+        ['Diferença', <span key="difference" class="blank" />],
+      ]}
+    />
+  </Card>
+)
+
+export const tillsClosingPage: PageRoute = { path: CLOSING, section: 'tills', show }

@@ -1,0 +1,87 @@
+import { listTillContacts, type TillContact } from '#access/sync-access.ts'
+import { countRefusedByUser } from '#queries/sales/offline-sales.ts'
+import { type TillDay, tillsOfDay } from '#queries/sales/tills.ts'
+import { dateTime, decimal, money } from '../../format.ts'
+import { link } from '../../link.ts'
+import type { Visit } from '../../route.ts'
+import { namesOfActors } from '../../ui/history.tsx'
+import { Table } from '../../ui/list.tsx'
+import { Badge, Card } from '../../ui/parts.tsx'
+import { TooMany } from './tills-closing.tsx'
+
+/** Tills that are shown; a shop has fewer. */
+const SHOWN = 50
+
+/** Somebody at a till: logged in there, or with sales of today. */
+interface Till {
+  readonly actor: string | null
+  readonly contact: TillContact | undefined
+  readonly day: TillDay | undefined
+  readonly refused: number
+}
+
+/** Each till with its last contact and version, what it has sold today by way of paying, and what was refused (PANEL-166). */
+export async function TillsToday({ visit: { context, readModel } }: { readonly visit: Visit }) {
+  const { pool, companyId, timezone, today } = readModel
+  const primary = context.poolOf(companyId)
+  const [contacts, day, refused] = await Promise.all([
+    listTillContacts(primary, companyId, SHOWN),
+    tillsOfDay(pool, companyId, { day: today, timezone }),
+    countRefusedByUser(primary, companyId),
+  ])
+  const tills = tillsOf(contacts, day.isPartial ? [] : day.tills, refused)
+  const names = await namesOfActors(readModel, tills)
+  return (
+    <Card title="Caixas hoje">
+      {day.isPartial && <TooMany />}
+      <Table
+        caption="Caixas hoje"
+        rows={tills}
+        empty="Ninguém entrou em um caixa ainda."
+        columns={[
+          { head: 'Caixa', cell: ({ actor }) => names(actor) },
+          { head: 'Último contato', cell: ({ contact }) => contact && dateTime(contact.last_used_at, timezone) },
+          { head: 'Versão', cell: ({ contact }) => contact?.version, isExtra: true },
+          { head: 'Vendas', cell: ({ day }) => decimal(String(day?.sold.count ?? 0)), isNumber: true },
+          { head: 'Formas de pagamento', cell: ({ day }) => <Ways day={day} />, isExtra: true },
+          { head: 'Recusadas', cell: ({ refused }) => <Refused count={refused} />, isNumber: true },
+          { head: 'Total', cell: ({ day }) => money(day?.sold.amount ?? '0.00'), isNumber: true },
+        ]}
+      />
+    </Card>
+  )
+}
+
+function tillsOf(
+  contacts: readonly TillContact[],
+  days: readonly TillDay[],
+  refused: ReadonlyMap<number, number>,
+): Till[] {
+  const contactOf = new Map<string, TillContact>(
+    contacts.map((contact) => [`user/${contact.user_id}`, contact] as const),
+  )
+  const dayOf = new Map(days.map((day) => [day.actor, day] as const))
+  const actors = new Set<string | null>([...contactOf.keys(), ...dayOf.keys()])
+  return [...actors].map((actor) => ({
+    actor,
+    contact: contactOf.get(actor ?? ''),
+    day: dayOf.get(actor),
+    refused: refused.get(Number(actor?.split('/')[1])) ?? 0,
+  }))
+}
+
+const Ways = ({ day }: { readonly day: TillDay | undefined }) =>
+  day?.ways.map(({ name, amount }) => (
+    <div key={name}>
+      {name}: {money(amount)}
+    </div>
+  ))
+
+const Refused = ({ count }: { readonly count: number }) =>
+  count === 0 ? (
+    '0'
+  ) : (
+    <a href={link('/caixas/recusadas')}>
+      <Badge tone="bad">{count}</Badge>
+    </a>
+  )
