@@ -94,6 +94,7 @@ describeInBrowser('an owner’s day, in a browser', () => {
   it('cancels a sale', async () => {
     const id = await sell(panel.company.key)
     const page = await panel.openAs(panel.owner, `/painel/vendas/${id}`)
+    await page.getByText('Mais ações').click()
     await follow(page, /^Cancelar/)
     await page.getByLabel('Motivo').fill('O cliente desistiu')
     await press(page, 'Cancelar venda')

@@ -98,6 +98,7 @@ describeInBrowser('sales in a browser', () => {
     await page.getByRole('heading', { name: `Venda ${id}`, exact: true }).waitFor()
     await check(page)
     await screenshot(page, 'venda', { wholePage: true })
+    await page.getByText('Mais ações').click()
     await page.getByRole('link', { name: 'Cancelar venda' }).click()
     await page.getByLabel('Motivo').fill('Cliente desistiu')
     await check(page)
