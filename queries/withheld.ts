@@ -57,6 +57,9 @@ const COLUMNS: readonly (readonly [AnyTable, Readonly<Record<string, string>>])[
   [orders, { doc: order }],
 ]
 
+/** Its rows are found by nobody who is not told what the company owes. */
+const PAYABLES = payables.name
+
 const shownAs = (type: string, sql: string): string => (type === 'json' ? `${sql}::json` : `${sql}::${type}`)
 
 /**
@@ -69,9 +72,10 @@ const SHADOWS = COLUMNS.map(([table, withheld]) => {
     const shown = columns.map(([name, type]) =>
       withheld[name] ? `${shownAs(type, withheld[name])} as ${name}` : `t.${name}`,
     )
-    return `${table.name} as not materialized (select ${shown.join(', ')} from ${table.name} t)`
+    return `select ${shown.join(', ')} from ${table.name} t`
   }
   return {
+    name: table.name,
     named: new RegExp(`\\b${table.name}\\b`),
     text: select(kept.filter(([name]) => !isLineage(name))),
     withLineage: select(kept),
@@ -80,26 +84,57 @@ const SHADOWS = COLUMNS.map(([table, withheld]) => {
 
 const NAMES_LINEAGE = /\b(first_revision|past_revisions)\b/
 
-function withholdingText(text: string): string {
+/** What somebody is not told: names, documents and contacts of persons (PANEL-83), what items cost, what the company owes (PANEL-201). */
+export interface Withheld {
+  readonly persons: boolean
+  readonly costs: boolean
+  readonly payables: boolean
+}
+
+function shadowsOf(text: string, { persons, payables }: Withheld): string[] {
   const form = NAMES_LINEAGE.test(text) ? 'withLineage' : 'text'
-  const shadows = SHADOWS.filter(({ named }) => named.test(text)).map((shadow) => shadow[form])
+  return SHADOWS.filter(({ named }) => named.test(text)).flatMap((shadow) => {
+    if (payables && shadow.name === PAYABLES) return `${shadow.name} as not materialized (${shadow[form]} where false)`
+    return persons ? `${shadow.name} as not materialized (${shadow[form]})` : []
+  })
+}
+
+function withholdingText(text: string, withheld: Withheld): string {
+  const shadows = shadowsOf(text, withheld)
   if (shadows.length === 0) return text
   const own = /^\s*with\s+/i.exec(text)
   return `with ${shadows.join(',\n')}${own ? `,\n${text.slice(own[0].length)}` : `\n${text}`}`
 }
 
+/** A member in the JSON text of a record: inside of a string its quotes would be escaped. */
+const COST = /"cost"\s*:\s*"[^"]*"/g
+
+/** The same value with null for each cost in it, also in JSON texts. */
+export function withoutCosts<T>(value: T): T {
+  if (typeof value === 'string') return (/^[{[]/.test(value) ? value.replace(COST, '"cost":null') : value) as T
+  if (Array.isArray(value)) return value.map(withoutCosts) as T
+  if (value === null || typeof value !== 'object' || Object.getPrototypeOf(value) !== Object.prototype) return value
+  const members = Object.entries(value).map(([name, inner]) => [name, name === 'cost' ? null : withoutCosts(inner)])
+  return Object.fromEntries(members) as T
+}
+
 /**
- * A pool whose statements find names, documents and contacts of persons withheld, whatever they select, filter or sort by
- * (PANEL-83): all that the panel shows of the read model, now or as of then, comes through statements. It has `query` only.
+ * A pool whose statements find withheld what somebody is not told: persons and accounts whatever they select, filter or sort by,
+ * costs in what they answer. All that the panel shows of the read model, now or as of then, comes through statements. It has
+ * `query` only.
  */
-export function withholding(pool: Pool): Pool {
-  const query = (asked: string | (QueryConfig & { name?: string }), values?: unknown[]) => {
+export function withholding(pool: Pool, withheld: Withheld): Pool {
+  const { persons, costs, payables } = withheld
+  if (!persons && !costs && !payables) return pool
+  const suffix = `${persons ? '_w' : ''}${payables ? '_o' : ''}`
+  const query = async (asked: string | (QueryConfig & { name?: string }), values?: unknown[]) => {
     const config = typeof asked === 'string' ? { text: asked, ...(values && { values }) } : asked
-    return pool.query({
+    const result = await pool.query({
       ...config,
-      ...(config.name && { name: `${config.name}_w` }),
-      text: withholdingText(config.text),
+      ...(config.name && { name: `${config.name}${suffix}` }),
+      text: withholdingText(config.text, withheld),
     })
+    return costs ? { ...result, rows: result.rows.map(withoutCosts) } : result
   }
   return { query } as unknown as Pool
 }

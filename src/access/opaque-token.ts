@@ -37,7 +37,7 @@ export const CLOCK = `clock as materialized (select date_trunc('milliseconds', c
  */
 export const revokedSurplus = (table: 'ops.sessions' | 'ops.sync_tokens', lastUsed: string): string =>
   `surplus as (
-     update ${table} set revoked_at = clock.now from clock
+     update ${table} set revoked_at = clock.now${table === 'ops.sessions' ? ', user_agent = null' : ''} from clock
      where hash in (
        select hash from ${table} where company_id = $3 and user_id = $2 and revoked_at is null order by ${lastUsed} desc offset $5)
    )`

@@ -10,6 +10,7 @@ import type { NewKey } from './api-keys.ts'
 import type { Invitations } from './invitations.ts'
 import type { Login } from './login.ts'
 import { CLOCK, revokedSurplus, PANEL_TOKENS as TOKENS } from './opaque-token.ts'
+import { type Ending, endOpenSessions, listOpenSessions, type OpenSession, type SessionsOf } from './open-sessions.ts'
 import type { PasswordLinks } from './password-links.ts'
 import type { Holder, RegisterLogin } from './people.ts'
 
@@ -21,6 +22,9 @@ const LONGEST_DAYS = 7
 export const LIVE_SESSIONS_OF_USER = 20
 /** Ended sessions are kept for a while, to be looked into when somebody asks. */
 const ENDED_RETENTION_DAYS = 7
+
+/** Characters that are kept of how a browser names itself. */
+const LONGEST_USER_AGENT = 200
 
 const CSRF_LABEL = 'tillbook panel csrf'
 
@@ -61,12 +65,16 @@ export interface IssuedSession {
 /** Sessions of the panel. They are kept in Postgres as hashes, so that an end counts at once in every process. */
 export interface Sessions {
   /** @throws Unavailable while the company moves (HOME-46) */
-  issue(holder: Holder): Promise<IssuedSession>
+  issue(holder: Holder, userAgent?: string | null): Promise<IssuedSession>
   /** Whose session this is, and notes that it is used; null when there is none, or it has ended. @throws Moved */
   find(token: string): Promise<PanelSession | null>
   /** Whether there is a session still. Asking is no use: a page that nobody looks at keeps none alive. */
   isLive(token: string): Promise<boolean>
   revoke(session: Pick<PanelSession, 'sessionHash'>): Promise<void>
+  /** Of a user, the last used first (PANEL-203). */
+  list(of: SessionsOf): Promise<OpenSession[]>
+  /** Ends sessions of a user, at once in every process; the hashes of those that were open. */
+  end(of: SessionsOf, ending: Ending): Promise<Buffer[]>
 }
 
 /** What the panel lets people in by. */
@@ -117,12 +125,14 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void, re
   }
 
   return {
-    async issue(holder) {
+    async issue(holder, userAgent = null) {
       const { userId, companyId, generation, personGeneration } = holder
       const token = TOKENS.make()
       const hash = TOKENS.hashOf(token) as Buffer
       await register?.(hash, holder)
-      const values = [hash, userId, companyId, LONGEST_DAYS, LIVE_SESSIONS_OF_USER - 1, generation, personGeneration]
+      const agent = userAgent?.slice(0, LONGEST_USER_AGENT) ?? null
+      const surplus = LIVE_SESSIONS_OF_USER - 1
+      const values = [hash, userId, companyId, LONGEST_DAYS, surplus, generation, personGeneration, agent]
       const { rows } = await pool.query<{ expires_at: string }>({ ...ISSUE, values })
       if (!rows[0]) await assertTakesWrites(pool, companyId)
       if (!rows[0]) throw new Error('no session was stored')
@@ -144,6 +154,8 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void, re
     async revoke({ sessionHash }) {
       await pool.query({ ...REVOKE, values: [sessionHash] })
     },
+    list: (of) => listOpenSessions(pool, of, IDLE_HOURS),
+    end: (of, ending) => endOpenSessions(pool, of, ending),
   }
 }
 
@@ -160,8 +172,8 @@ export function csrfMatches({ csrfToken }: Pick<PanelSession, 'csrfToken'>, give
 const ISSUE = {
   name: 'issue_session',
   text: `with ${CLOCK}, ${revokedSurplus('ops.sessions', 'last_seen_at')}
-         insert into ops.sessions (hash, user_id, company_id, generation, person_generation, created_at, last_seen_at, expires_at)
-         select $1, $2, $3, $6, $7, now, now, now + make_interval(days => $4) from clock
+         insert into ops.sessions (hash, user_id, company_id, generation, person_generation, created_at, last_seen_at, expires_at, user_agent)
+         select $1, $2, $3, $6, $7, now, now, now + make_interval(days => $4), $8 from clock
          where ${takesWrites('$3')} returning expires_at`,
 }
 
@@ -189,7 +201,7 @@ const NOTE = {
 
 const REVOKE = {
   name: 'revoke_session',
-  text: `update ops.sessions set revoked_at = clock_timestamp() where hash = $1 and revoked_at is null`,
+  text: `update ops.sessions set revoked_at = clock_timestamp(), user_agent = null where hash = $1 and revoked_at is null`,
 }
 
 /** Deletes sessions that ended long ago. Returns how many. */

@@ -43,7 +43,7 @@ const FIND_EMAILS = {
 const END_ACCESS = [
   {
     name: 'end_sessions_of_users',
-    text: `update ops.sessions set revoked_at = clock_timestamp()
+    text: `update ops.sessions set revoked_at = clock_timestamp(), user_agent = null
            where user_id = any($2::bigint[]) and company_id = $1 and revoked_at is null`,
   },
   {

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { accountOf } from '#access/login-limits.ts'
+import type { OpenSession } from '#access/open-sessions.ts'
 
 import type { PersonKind } from '#domain/personal-data.ts'
 import { type Envelope, type Origin, streamOf } from '#ledger/envelope.ts'
@@ -54,7 +55,7 @@ export interface Tail {
 }
 
 interface Access {
-  readonly sessions: readonly { readonly created_at: string; readonly last_seen_at: string }[]
+  readonly sessions: readonly Pick<OpenSession, 'created_at' | 'last_seen_at' | 'user_agent'>[]
   readonly till_tokens: readonly { readonly created_at: string; readonly last_used_at: string }[]
   readonly logins_seen_at: readonly string[]
 }
@@ -230,7 +231,7 @@ async function accessOf(
   { email }: { readonly email: string | null },
 ): Promise<Access> {
   const sessions = await pool.query<Access['sessions'][number]>(
-    'select created_at, last_seen_at from ops.sessions where company_id = $1 and user_id = $2 and revoked_at is null order by created_at',
+    'select created_at, last_seen_at, user_agent from ops.sessions where company_id = $1 and user_id = $2 and revoked_at is null order by created_at',
     [companyId, userId],
   )
   const tokens = await pool.query<Access['till_tokens'][number]>(

@@ -37,7 +37,7 @@ const toggle = { required: false, value: null } as const
 const PLANS = 'basic|api'
 const TAX_REGIMES = 'simples_nacional|simples_nacional_excess|normal|mei'
 const KINDS = 'cash|card|pix|transfer|credit_account|exchange_credit|promotion|cashback|other'
-const ROLES = 'owner|clerk|auditor'
+const ROLES = 'owner|clerk|accountant|auditor'
 /** An auditor needs the first, and others have neither. */
 const terms = { 'access-until': optional('DATE'), 'personal-data': optional('yes|no') }
 

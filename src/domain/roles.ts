@@ -1,23 +1,30 @@
 /** What a person is in a company. */
-export const ROLES = ['owner', 'clerk', 'auditor'] as const
+export const ROLES = ['owner', 'clerk', 'accountant', 'auditor'] as const
 export type Role = (typeof ROLES)[number]
 
-/** What a role lets people do, in the panel and at tills (PANEL-5, PANEL-81). */
+/** What a role lets people do, in the panel and at tills (PANEL-5, PANEL-81, PANEL-200). */
 interface Rights {
   /** Changes records. Everybody keeps an own password, whatever the role. */
   readonly changes: boolean
   /** Sees what is of the company as a whole: ledger, integrations, settings. Who may change too administers it. */
   readonly seesAll: boolean
+  /** Is told what items cost, and so what is earned with them. */
+  readonly seesCosts: boolean
+  /** Is told what the company owes. */
+  readonly seesPayables: boolean
   /** Logs in at tills. */
   readonly usesTills: boolean
   /** Is let in until a day, and told personal data only where that was granted. */
   readonly isGuest: boolean
 }
 
+const SEES = { seesCosts: true, seesPayables: true }
+
 export const RIGHTS: Readonly<Record<Role, Rights>> = {
-  owner: { changes: true, seesAll: true, usesTills: true, isGuest: false },
-  clerk: { changes: true, seesAll: false, usesTills: true, isGuest: false },
-  auditor: { changes: false, seesAll: true, usesTills: false, isGuest: true },
+  owner: { changes: true, seesAll: true, ...SEES, usesTills: true, isGuest: false },
+  clerk: { changes: true, seesAll: false, seesCosts: false, seesPayables: false, usesTills: true, isGuest: false },
+  accountant: { changes: false, seesAll: false, ...SEES, usesTills: false, isGuest: false },
+  auditor: { changes: false, seesAll: true, ...SEES, usesTills: false, isGuest: true },
 }
 
 /** Roles that log in at tills, as statements compare them. */

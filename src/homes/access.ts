@@ -114,12 +114,18 @@ function createRoutes({ directory, log }: AccessOptions, at: (home: string) => H
 }
 
 const sessionsOver = ({ ofCompany, ofKey, release }: Routes): Sessions => ({
-  issue: (holder) => ofCompany(holder.companyId, ({ sessions }) => sessions.issue(holder)),
+  issue: (holder, userAgent) => ofCompany(holder.companyId, ({ sessions }) => sessions.issue(holder, userAgent)),
   find: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.find(token)),
   isLive: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.isLive(token)),
   async revoke(session) {
     await ofKey('session', session.sessionHash, ({ sessions }) => sessions.revoke(session))
     await release('session', session.sessionHash)
+  },
+  list: (of) => ofCompany(of.companyId, ({ sessions }) => sessions.list(of)),
+  async end(of, ending) {
+    const ended = await ofCompany(of.companyId, ({ sessions }) => sessions.end(of, ending))
+    for (const hash of ended) await release('session', hash)
+    return ended
   },
 })
 

@@ -51,7 +51,7 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
     const refused = first ? await login.admit(first) : WRONG
     if (!first || refused) return sendRefused(response, refused ?? WRONG, page)
     const before = await sessionOf(context, request)
-    const { token, expiresAt } = await sessions.issue(first.holder)
+    const { token, expiresAt } = await sessions.issue(first.holder, request.get('user-agent'))
     // The browser forgets the session before: nobody could end it any more.
     if (before) await sessions.revoke(before)
     setSessionCookie(request, response, token, expiresAt)

@@ -41,7 +41,7 @@ const GROUPS: readonly MenuGroup[] = [
     title: 'Dinheiro',
     entries: [
       { section: 'receivables', label: 'Contas a receber', path: '/contas-a-receber', icon: 'in' },
-      { section: 'payables', label: 'Contas a pagar', path: '/contas-a-pagar', icon: 'out' },
+      { section: 'payables', label: 'Contas a pagar', path: '/contas-a-pagar', icon: 'out', access: 'payables' },
     ],
   },
   {

@@ -5,13 +5,20 @@ import type { Access, PanelRoute, Reach } from './route.ts'
 /** Whether a page leads only to a change, or a form makes one: by itself a page is looked at, and a form changes something. */
 export const changesRecords = (route: PanelRoute): boolean => route.changes ?? 'submit' in route
 
-/** What a role may open: what is for owners where it sees everything, what changes something where it changes anything (PANEL-81). */
+/** Whom pages are for. */
+const SEES: Readonly<Record<Access, (rights: (typeof RIGHTS)[Role]) => boolean>> = {
+  everyone: () => true,
+  payables: ({ seesPayables }) => seesPayables,
+  owner: ({ seesAll }) => seesAll,
+}
+
+/** What a role may open: what it may see, and what changes something where it changes anything (PANEL-81, PANEL-200). */
 export function mayOpen(
   role: Role,
-  { access, changes }: { readonly access?: Access; readonly changes: boolean },
+  { access = 'everyone', changes }: { readonly access?: Access; readonly changes: boolean },
 ): boolean {
   const rights = RIGHTS[role]
-  return (access !== 'owner' || rights.seesAll) && (!changes || rights.changes)
+  return SEES[access](rights) && (!changes || rights.changes)
 }
 
 /** Which of these routes answers a method at a path below the panel. */

@@ -66,8 +66,8 @@ export interface PanelContext extends AsOfCore {
   readonly log: LogError
 }
 
-/** Everybody who is logged in, or whoever sees all of the company: owners and auditors. */
-export type Access = 'everyone' | 'owner'
+/** Everybody who is logged in; whoever is told what the company owes; or whoever sees all of it: owners and auditors. */
+export type Access = 'everyone' | 'payables' | 'owner'
 
 /** Whether somebody may go to an address below the panel, or send a form there. */
 export type Reach = (method: 'GET' | 'POST', path: string) => boolean

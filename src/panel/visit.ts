@@ -4,6 +4,7 @@ import type { Pool } from 'pg'
 import type { PanelSession } from '#access/sessions.ts'
 import { type CompanyAsOf, type Moment, PastUnavailable, withCompanyAsOf } from '#audit/as-of.ts'
 import { Instant, localInstant } from '#domain/instant.ts'
+import { RIGHTS } from '#domain/roles.ts'
 import { singleReply } from '#http/answer.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -33,7 +34,10 @@ export function visitOf(context: PanelContext, session: PanelSession, reaches: R
 }
 
 /** What a page finds in the read model, as far as whoever looks may know it. */
-const shownTo = ({ isToldPersons }: PanelSession, pool: Pool): Pool => (isToldPersons ? pool : withholding(pool))
+function shownTo({ isToldPersons, role }: PanelSession, pool: Pool): Pool {
+  const { seesCosts, seesPayables } = RIGHTS[role]
+  return withholding(pool, { persons: !isToldPersons, costs: !seesCosts, payables: !seesPayables })
+}
 
 /** The same where a standby may answer: pages show all that is committed when they are asked for, wherever they are read (HOME-103). */
 export function wherever(visit: Visit): Visit {

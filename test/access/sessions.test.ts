@@ -54,6 +54,33 @@ describe('sessions of the panel', () => {
       interval,
     ])
 
+  it('are listed by browser while they are open, and ended one by one or all but one [PANEL-203]', async () => {
+    const of = { companyId: company.id, userId: user.id }
+    const holder = { ...of, generation: 0, personGeneration: 0 }
+    const tokens = [await issue(), (await sessions.issue(holder, 'Firefox '.repeat(40))).token, await issue()] as const
+    const other = await createTestUser(company, 'clerk')
+    const others = await issue(other)
+    const listed = await sessions.list(of)
+    expect(listed.map(({ user_agent }) => user_agent?.length ?? null)).to.have.members([null, null, 200])
+    expect(JSON.stringify(listed)).not.to.include(tokens[0])
+    const firefox = listed.find(({ user_agent }) => user_agent !== null)
+    if (!firefox) throw new Error('the browser was not kept')
+
+    expect(await sessions.end({ ...of, userId: other.id }, { id: firefox.id })).to.deep.equal([])
+    expect(await sessions.end({ ...of, companyId: company.id + 1 }, { allBut: null })).to.deep.equal([])
+    expect(await sessions.end(of, { id: 'not one' })).to.deep.equal([])
+    expect(await sessions.end(of, { id: firefox.id })).to.have.length(1)
+    expect(await Promise.all(tokens.map((token) => sessions.isLive(token)))).to.deep.equal([true, false, true])
+    const { sessionHash } = await found(tokens[2])
+    expect(await sessions.end(of, { allBut: sessionHash })).to.have.length(1)
+    expect(await Promise.all([...tokens, others].map((token) => sessions.isLive(token)))).to.deep.equal([
+      ...[false, false, true],
+      true,
+    ])
+    const kept = 'select from ops.sessions where user_id = $1 and user_agent is not null'
+    expect((await pool.query(kept, [user.id])).rowCount).to.equal(0)
+  })
+
   it('tell who is logged in, and the day of the company', async () => {
     const session = await found(await issue())
     const { now, companysTime, today, sessionHash, csrfToken, ...who } = session

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+import { browser, hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 describe('access to the panel', () => {
   const { api, company, user: owner } = usePanelUser()
@@ -30,6 +30,35 @@ describe('access to the panel', () => {
       expect(new URL(to ?? '', api.url).host, elsewhere).to.equal(new URL(api.url).host)
       expect(to).to.match(/^\/painel/)
     }
+  })
+
+  it('shows by which browsers one is logged in, and ends the others; an owner ends those of a user [PANEL-203]', async () => {
+    const phone = browser(api.url)
+    const android = {
+      'user-agent': 'Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36',
+    }
+    const enter = () => phone.post('/painel/entrar', { email: owner.email, password: owner.password }, android)
+    await enter()
+    const { html } = await owner.get('/painel/conta')
+    expect(textIn(html))
+      .to.match(/Chrome, Android/)
+      .and.match(/Navegador desconhecido Esta/)
+    const end = '/painel/conta/encerrar-sessoes'
+    const id = /name="sessao" value="(\w+)"/.exec(html)?.[1] ?? ''
+    const form = hiddenFields(html, end)
+    expect((await owner.post(end, { ...form, sessao: id })).to).to.include('/painel/conta')
+    expect((await phone.get('/painel/conta')).to).to.include('/painel/entrar')
+
+    await enter()
+    const clerk = await panelUser(api, company, 'clerk')
+    const clerks = `/painel/configuracoes/usuarios/${clerk.id}`
+    expect((await owner.submit(clerks, {}, `${clerks}/encerrar-sessoes`)).status).to.equal(303)
+    expect((await clerk.get('/painel/conta')).to).to.include('/painel/entrar')
+    expect((await phone.get('/painel/conta')).status).to.equal(200)
+    const { _csrf, _key } = hiddenFields((await owner.get('/painel/conta')).html, end)
+    await owner.post(end, { _csrf: _csrf ?? '', _key: _key ?? '' })
+    expect((await phone.get('/painel/conta')).to).to.include('/painel/entrar')
+    expect((await owner.get('/painel/conta')).status).to.equal(200)
   })
 
   it('gives a cookie that scripts cannot read and other sites cannot use [PANEL-3]', async () => {

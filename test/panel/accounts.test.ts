@@ -13,7 +13,9 @@ const SIDES = [
 
 for (const { path: PATH, party, label, name, parties } of SIDES) {
   describe(`panel: ${name}s`, () => {
-    const { api, company, user } = usePanelUser('clerk', { timezone: 'America/Sao_Paulo' })
+    const { api, company, user } = usePanelUser(name === 'payable' ? 'owner' : 'clerk', {
+      timezone: 'America/Sao_Paulo',
+    })
 
     const today = dateInZone(new Date().toISOString(), 'America/Sao_Paulo')
     const api1 = `/finance/${name}s`

@@ -7,7 +7,7 @@ import { openTill } from '../support/till.ts'
 const PATH = '/painel/catalogo'
 
 describe('panel: catalog', () => {
-  const { api, company, user } = usePanelUser('clerk')
+  const { api, company, user } = usePanelUser('owner')
 
   const create = (fields: Record<string, string>) =>
     user.submit(`${PATH}/novo`, { type: 'product', price: '1', ...fields }, PATH)

@@ -2,10 +2,12 @@ import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
 import { WITHHELD } from '#domain/personal-data.ts'
 import { phone, taxNumber } from '#panel/format.ts'
-import { changesRecords } from '#panel/rights.ts'
+import { BEFORE } from '#panel/forms/form.ts'
+import { changesRecords, mayOpen } from '#panel/rights.ts'
 import type { FormRoute, PageRoute, PanelRoute } from '#panel/route.ts'
 import { PANEL_ROUTES } from '#panel/routes.ts'
 import { addressOf } from '../browser/samples/all.ts'
+import { SAMPLE_COST } from '../browser/samples/catalog.ts'
 import { FOREIGN_IDS } from '../support/api.ts'
 import { usePanel } from '../support/browser.ts'
 import { hiddenFields, type PanelReply, type PanelUser, panelUser } from '../support/panel.ts'
@@ -14,8 +16,14 @@ import { hiddenFields, type PanelReply, type PanelUser, panelUser } from '../sup
 const OWNERS_ONLY =
   /^\/(integracoes|configuracoes|auditoria|loja\/lojas|loja\/pedidos\/:id\/(devolver|pedir-devolucao|alarme-visto))(\/|$)|\/esquecer$/
 
+/** What the company owes, which clerks are not told. */
+const PAYABLES = /^\/contas-a-pagar(\.csv|\/|$)|^\/fornecedores\/:id\/liquidar$/
+
+/** What items cost, as it is stored, shown and filled in. */
+const COST = new RegExp(SAMPLE_COST.replace('.', '[.,]'))
+
 /** What everybody does to themselves, and what only looks: auditors too. */
-const FORMS_OF_AUDITORS = ['/conta/senha', '/empresas', '/auditoria/conferir']
+const FORMS_OF_AUDITORS = ['/conta/senha', '/conta/encerrar-sessoes', '/empresas', '/auditoria/conferir']
 
 /** Pages that lead to a change, though one looks at them first. */
 const LEADS_TO_CHANGE =
@@ -55,12 +63,14 @@ describe('every route of the panel', function () {
   const panel = usePanel()
   let owner: PanelUser
   let clerk: PanelUser
+  let accountant: PanelUser
   let auditor: PanelUser
   let stranger: PanelUser
 
   before(async () => {
     owner = await panelUser(panel.api, panel.company)
     clerk = await panelUser(panel.api, panel.company, 'clerk')
+    accountant = await panelUser(panel.api, panel.company, 'accountant')
     auditor = await panelUser(panel.api, panel.company, 'auditor')
     stranger = await panelUser(panel.api, await panel.api.company({ idsFrom: FOREIGN_IDS }))
   })
@@ -77,9 +87,11 @@ describe('every route of the panel', function () {
     return rows
   }
 
-  it('is for everybody, or for owners only [PANEL-1]', () => {
+  it('is for everybody, for whom the company tells what it owes, or for owners only [PANEL-1] [PANEL-200]', () => {
     for (const { path, access } of PANEL_ROUTES)
-      expect(access ?? 'everyone', path).to.equal(OWNERS_ONLY.test(path) ? 'owner' : 'everyone')
+      expect(access ?? 'everyone', path).to.equal(
+        OWNERS_ONLY.test(path) ? 'owner' : PAYABLES.test(path) ? 'payables' : 'everyone',
+      )
   })
 
   for (const { path, access } of PAGES)
@@ -89,7 +101,9 @@ describe('every route of the panel', function () {
       expect(shown).to.equal(200)
       expect(Buffer.byteLength(html), 'bytes of the page').to.be.below(60_000)
       expect(html).not.to.match(/<option value=""[^>]*><\/option>/)
-      expect((await clerk.get(address)).status).to.equal(access === 'owner' ? 403 : 200)
+      const toClerk = await clerk.get(address)
+      expect(toClerk.status).to.equal((access ?? 'everyone') === 'everyone' ? 200 : 403)
+      expect(toClerk.html).not.to.match(COST)
       const { status, to } = await fetchAsNobody(address)
       expect([status, to?.split('?')[0]]).to.deep.equal([303, '/painel/entrar'])
     })
@@ -104,6 +118,51 @@ describe('every route of the panel', function () {
         expect(known.filter((text) => html.includes(text))).to.deep.equal([])
       }
     }
+  })
+
+  it('lets an accountant look at business and no more [PANEL-202]', async () => {
+    for (const route of PANEL_ROUTES) {
+      const changes = changesRecords(route)
+      expect(mayOpen('accountant', { ...route, changes }), route.path).to.equal(!changes && route.access !== 'owner')
+    }
+    const statuses = async (path: string) => (await accountant.get(`/painel${path}`)).status
+    expect([
+      await statuses('/contas-a-pagar'),
+      await statuses('/auditoria'),
+      await statuses('/configuracoes'),
+    ]).to.deep.equal([200, 403, 403])
+    const item = await addressOf(panel, '/catalogo/:id')
+    expect((await accountant.post(`${item}/excluir`, await signed(accountant))).status).to.equal(403)
+  })
+
+  it('tells costs and what is owed to accountants, and no clerk, now, as it was and in files [PANEL-201] [PANEL-202]', async () => {
+    const item = await addressOf(panel, '/catalogo/:id')
+    const supplier = await addressOf(panel, '/fornecedores/:id')
+    const past = `?em=${await head()}`
+    for (const path of [item, item + past, '/painel/catalogo.csv', `/painel/catalogo.csv${past}`]) {
+      expect((await accountant.get(path)).html, path).to.match(COST)
+      const { status, html } = await clerk.get(path)
+      expect([status, COST.test(html), html.includes('Custo')], path).to.deep.equal([200, false, false])
+    }
+    expect((await clerk.get('/painel/catalogo/novo')).html).not.to.include('Custo')
+    for (const [user, isTold] of [
+      [clerk, false],
+      [accountant, true],
+    ] as const) {
+      const { html } = await user.get('/painel')
+      expect([html.includes('A pagar'), html.includes('Margem')]).to.deep.equal([isTold, isTold])
+      expect((await user.get('/painel/contas-a-pagar.csv')).status).to.equal(isTold ? 200 : 403)
+      expect((await user.get(supplier)).html.includes('A pagar')).to.equal(isTold)
+    }
+  })
+
+  it('leaves alone what an item costs when a clerk changes it, whatever is sent [PANEL-201]', async () => {
+    const item = await addressOf(panel, '/catalogo/:id')
+    const form = hiddenFields((await clerk.get(`${item}/editar`)).html, `${item}/editar`)
+    const typed = { ...JSON.parse(form[BEFORE] ?? ''), name: 'Outro nome', cost: '1,00' }
+    expect((await clerk.post(`${item}/editar`, { ...form, ...typed })).status).to.equal(303)
+    const { html } = await accountant.get(item)
+    expect(html).to.match(COST).and.include('Outro nome')
   })
 
   it('is looked at by auditors, but for what changes something [PANEL-81]', () => {
@@ -183,7 +242,7 @@ describe('every route of the panel', function () {
       expect(await revisions()).to.deep.equal(before)
     })
 
-  for (const { path } of FORMS.filter(({ access }) => access === 'owner'))
+  for (const { path } of FORMS.filter(({ access = 'everyone' }) => access !== 'everyone'))
     it(`does nothing for a clerk: POST ${path} [PANEL-5]`, async () => {
       const address = await addressOf(panel, path)
       const before = await revisions()

@@ -3,7 +3,7 @@ import { wipePerson } from '#wiping/wipe-person.ts'
 import { hiddenFields, textIn, usePanelUser } from '../support/panel.ts'
 
 describe('panel: import of files', () => {
-  const { api, company, user } = usePanelUser('clerk')
+  const { api, company, user } = usePanelUser('owner')
 
   const upload = async (path: string, content: string | Buffer) => {
     const { _csrf = '', _key = '' } = hiddenFields((await user.get(`/painel${path}`)).html, `/painel${path}`)

@@ -5,7 +5,7 @@ import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../supp
 const PATH = '/painel/fornecedores'
 
 describe('panel: suppliers', () => {
-  const { api, company, user } = usePanelUser('clerk')
+  const { api, company, user } = usePanelUser('owner')
 
   const create = async (fields: Record<string, string>) =>
     user.submit(`${PATH}/novo`, { person_type: 'PJ', ...fields }, PATH)

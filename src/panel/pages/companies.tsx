@@ -19,7 +19,8 @@ async function open(
   const { login, sessions } = context.panel
   const limited = await login.admit(chosen)
   if (limited) throw new Problem('rate_limited', undefined, { 'Retry-After': String(limited.retryAfter) })
-  const issued = await sessions.issue(chosen.holder)
+  const own = (await sessions.list(session)).find(({ id }) => id === session.sessionHash.toString('hex'))
+  const issued = await sessions.issue(chosen.holder, own?.user_agent)
   await sessions.revoke(session)
   return { to: '/', issued }
 }

@@ -66,8 +66,9 @@ async function uploadPage(imported: Imported, visit: Visit, refusal?: Refusal): 
 }
 
 function exampleOf({ example }: Imported, fields: Fields): string {
-  const names = Object.keys(example)
-  return stringify([names.map((name) => fields[name]?.label ?? name), Object.values(example)], { delimiter: ';' })
+  const named = Object.entries(example).filter(([name]) => Object.hasOwn(fields, name))
+  const heads = named.map(([name]) => fields[name]?.label ?? name)
+  return stringify([heads, named.map(([, value]) => value)], { delimiter: ';' })
 }
 
 /** The file that somebody has uploaded, with the columns as the page has them, or as their heads say. */

@@ -6,11 +6,13 @@ import { isRefusal } from '#ledger/command.ts'
 import type { Fields } from '../forms/form.ts'
 import { password } from '../forms/kinds.ts'
 import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
-import { formPages } from '../ui/form-pages.tsx'
+import { buttonRoute, formPages } from '../ui/form-pages.tsx'
 import { Card, Facts } from '../ui/parts.tsx'
+import { endSessions, SessionsCard } from './sessions.tsx'
 import { ROLE_NAMES } from './users.tsx'
 
 const PATH = '/conta'
+const END_PATH = `${PATH}/encerrar-sessoes`
 
 const FIELDS: Fields = {
   current_password: { label: 'Senha atual', kind: password('current-password'), isRequired: true, columns: 12 },
@@ -31,19 +33,22 @@ const PasswordForm = z
     message: 'não é igual à senha nova',
   })
 
-const showProfile = async ({ session }: Visit): Promise<Page> => ({
+const showProfile = async (visit: Visit): Promise<Page> => ({
   title: 'Minha conta',
   body: (
-    <Card title="Dados">
-      <Facts
-        facts={[
-          ['Nome', session.userName],
-          ['E-mail', session.email],
-          ['Papel', ROLE_NAMES[session.role]],
-          ['Empresa', session.companyName],
-        ]}
-      />
-    </Card>
+    <>
+      <Card title="Dados">
+        <Facts
+          facts={[
+            ['Nome', visit.session.userName],
+            ['E-mail', visit.session.email],
+            ['Papel', ROLE_NAMES[visit.session.role]],
+            ['Empresa', visit.session.companyName],
+          ]}
+        />
+      </Card>
+      {await SessionsCard({ visit, of: visit.session, to: END_PATH, endAll: 'Encerrar as outras' })}
+    </>
   ),
   more: [
     { label: 'Trocar senha', to: `${PATH}/senha` },
@@ -65,9 +70,16 @@ async function change(
   return { to: '/entrar', flash: 'senha-trocada' }
 }
 
-/** The user who is logged in, and the own password. */
+/** The user who is logged in, the own password, and by which browsers. */
 export const profilePages: readonly PanelRoute[] = [
   { path: PATH, section: 'profile', show: showProfile },
+  buttonRoute({
+    path: END_PATH,
+    changes: false,
+    section: 'profile',
+    subject: ({ session }) => session,
+    act: (submission, own) => endSessions(submission, own, PATH),
+  }),
   ...formPages({
     path: `${PATH}/senha`,
     changes: false,

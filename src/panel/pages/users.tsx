@@ -3,7 +3,7 @@ import type { NewInvitation } from '#access/invitations.ts'
 import { InviteFields, inviteUser, renewInvitation } from '#commands/invitations.ts'
 import { CreateUserInput, deactivateUser, reactivateUser, updateUser } from '#commands/users.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { isToldPersons, RIGHTS, type Role } from '#domain/roles.ts'
+import { isToldPersons, RIGHTS, ROLES, type Role } from '#domain/roles.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { UserObject } from '#projections/users.ts'
 import { getUser } from '#queries/users.ts'
@@ -19,12 +19,37 @@ import { Table } from '../ui/list.tsx'
 import { Actions, ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
 import { recordOf } from '../ui/record-pages.tsx'
 import { forgetAction, forgetPages } from './forget-person.tsx'
+import { endSessions, SessionsCard } from './sessions.tsx'
 
 export const ROLE_NAMES: Readonly<Record<Role, string>> = {
   owner: 'Proprietário',
   clerk: 'Atendente',
+  accountant: 'Contador',
   auditor: 'Auditor',
 }
+
+/** What whoever gives a role should know. */
+const ROLE_RIGHTS: Readonly<Record<Role, string>> = {
+  owner: 'vê e altera tudo: também usuários, chaves de API, webhooks e configurações.',
+  clerk:
+    'vende nos caixas e cuida de catálogo, clientes, fornecedores e contas a receber; não vê custos, margem, contas a pagar, integrações nem configurações.',
+  accountant:
+    'vê vendas, recibos, catálogo com custos e contas, e baixa os arquivos; não altera nada e não entra nos caixas.',
+  auditor: 'vê tudo até um dia, também o livro; não altera nada e não entra nos caixas.',
+}
+
+const RolesExplained = () => (
+  <details>
+    <summary>O que cada papel pode</summary>
+    <ul>
+      {ROLES.map((one) => (
+        <li key={one}>
+          <strong>{ROLE_NAMES[one]}</strong> {ROLE_RIGHTS[one]}
+        </li>
+      ))}
+    </ul>
+  </details>
+)
 
 const STATES = {
   active: ['good', 'Ativo'],
@@ -65,6 +90,7 @@ async function showUser(visit: Visit): Promise<Page | null> {
   const user = await userOf(visit)
   if (!user) return null
   const here = `${USERS_PATH}/${user.id}`
+  const of = { companyId: visit.session.companyId, userId: user.id }
   const isActive = user.status === 'active'
   const hasJoined = isActive || user.status === 'inactive'
   const isSelf = user.id === visit.session.userId
@@ -89,6 +115,8 @@ async function showUser(visit: Visit): Promise<Page | null> {
           ]}
         />
       </Card>
+      {visit.reaches('POST', `${here}/encerrar-sessoes`) &&
+        (await SessionsCard({ visit, of, to: `${here}/encerrar-sessoes`, endAll: 'Encerrar todas' }))}
       {await History({ visit, subject: `user/${user.id}` })}
     </>
   )
@@ -164,7 +192,12 @@ export const userPages: readonly PanelRoute[] = [
     path: `${USERS_PATH}/novo`,
     subject: () => ({}),
     title: () => 'Convidar usuário',
-    intro: () => <p>A pessoa recebe um endereço em que aceita o convite, com a senha que já tem ou com uma nova.</p>,
+    intro: () => (
+      <>
+        <p>A pessoa recebe um endereço em que aceita o convite, com a senha que já tem ou com uma nova.</p>
+        <RolesExplained />
+      </>
+    ),
     label: 'Convidar',
     back: () => HOME,
     fields: () => NEW,
@@ -181,6 +214,7 @@ export const userPages: readonly PanelRoute[] = [
     title: (user) => `Editar ${personName(user.name)}`,
     label: 'Salvar',
     back: ({ id }) => `${USERS_PATH}/${id}`,
+    intro: () => <RolesExplained />,
     fields: () => ({ name, role, ...terms }),
     initial: (user) => ({ ...user, personal_data: RIGHTS[user.role].isGuest && user.personal_data }),
     schema: Changes,
@@ -188,6 +222,13 @@ export const userPages: readonly PanelRoute[] = [
       runAndRedirect(submission, updateUser, { id, ...changes }, { to: `${USERS_PATH}/${id}`, flash: 'alterado' }),
   }),
   buttonRoute({ ...at, path: `${ONE}/convidar`, subject: userOf, act: inviteAgain }),
+  buttonRoute({
+    ...at,
+    path: `${ONE}/encerrar-sessoes`,
+    subject: userOf,
+    act: (submission, { id }) =>
+      endSessions(submission, { companyId: submission.session.companyId, userId: id }, `${USERS_PATH}/${id}`),
+  }),
   buttonRoute({
     ...at,
     path: `${ONE}/desativar`,

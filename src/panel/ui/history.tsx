@@ -1,11 +1,13 @@
 import type { PanelSession } from '#access/sessions.ts'
 import { WITHHELD } from '#domain/personal-data.ts'
+import { RIGHTS } from '#domain/roles.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { withheldData } from '#ledger/personal-fields.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { readModel as readModelOfNow } from '#projections/index.ts'
 import { listActors, listHistory, listSubjectNames } from '#queries/events.ts'
+import { withoutCosts } from '#queries/withheld.ts'
 import { changesOfEach } from '../changes.ts'
 import { dateTimeSeconds } from '../format.ts'
 import { link } from '../link.ts'
@@ -101,9 +103,10 @@ export function recordQuery(subject: string): { tipo: string; numero: number } {
   return { tipo: type, numero: id }
 }
 
-/** An event in clear as somebody may see it: with persons withheld from whoever is not told of them. */
-export function shownEvent(event: Envelope, { isToldPersons }: Pick<PanelSession, 'isToldPersons'>): Envelope {
-  return isToldPersons ? event : { ...event, data: withheldData(event, readModelOfNow.personalFields(event), WITHHELD) }
+/** An event in clear as somebody may see it: with persons and costs withheld from whoever is not told of them. */
+export function shownEvent(event: Envelope, session: Pick<PanelSession, 'isToldPersons' | 'role'>): Envelope {
+  const data = session.isToldPersons ? event.data : withheldData(event, readModelOfNow.personalFields(event), WITHHELD)
+  return { ...event, data: RIGHTS[session.role].seesCosts ? data : withoutCosts(data) }
 }
 
 /** Leads to the same page as it was at a date and time. */

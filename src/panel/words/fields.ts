@@ -64,6 +64,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   forgetting_due_on: 'A esquecer em',
   recorded_at: 'Data do registro',
   last_seen_at: 'Visto em',
+  user_agent: 'Navegador',
   last_used_at: 'Usado em',
   cnpj: 'CNPJ',
   plan: 'Plano',
@@ -201,7 +202,7 @@ export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string
     user: 'Usuário',
     order: 'Pedido',
   },
-  role: { owner: 'Proprietário', clerk: 'Atendente', auditor: 'Auditor' },
+  role: { owner: 'Proprietário', clerk: 'Atendente', accountant: 'Contador', auditor: 'Auditor' },
   person_type: { PF: 'Pessoa física', PJ: 'Pessoa jurídica' },
   type: { product: 'Produto', service: 'Serviço' },
   reason: {

@@ -41,6 +41,8 @@ export const FLASHES = {
   'empresa-de-teste': 'A empresa de teste está pronta: escolha-a para abri-la.',
   relogio: 'Relógio da empresa de teste adiantado.',
   esvaziada: 'Empresa de teste esvaziada.',
+  'sessao-encerrada': 'Sessão encerrada.',
+  'sessoes-encerradas': 'As outras sessões foram encerradas.',
   saiu: 'Você saiu do painel.',
   entre: 'Entre para continuar.',
   'entre-e-continue': 'Sua sessão terminou. Entre: o que você digitou volta ao formulário, menos as senhas.',

@@ -2,6 +2,9 @@ import { expect } from 'chai'
 import type { TestPanel } from '../../support/browser.ts'
 import type { Samples } from './sample.ts'
 
+/** Of every sample; no other amount is like it. */
+export const SAMPLE_COST = '871.93'
+
 const HOME = '/catalogo'
 
 let made = 0
@@ -19,7 +22,7 @@ async function itemOf(panel: TestPanel, fields: object = {}): Promise<number> {
   const name = `Café torrado e moído em embalagem a vácuo 500 g ${++made}`
   const codes = { external_id: `item-${made}`, barcode: `78900000${made}`, sku: `CAF-${made}`, unit: 'UN' }
   const category_id = await categoryOf(panel)
-  return make(panel, '/catalog/items', { name, price: '1234.50', cost: '900.00', category_id, ...codes, ...fields })
+  return make(panel, '/catalog/items', { name, price: '1234.50', cost: SAMPLE_COST, category_id, ...codes, ...fields })
 }
 
 /** Stock of every kind: some, none, and none that is counted. */

@@ -7,7 +7,7 @@ import { openTill } from '../../support/till.ts'
 import { until } from '../../support/wait.ts'
 
 describe('panel: start page', () => {
-  const { api, company, user } = usePanelUser('clerk')
+  const { api, company, user } = usePanelUser('owner')
   let cash: number
 
   beforeEach(async () => {
@@ -110,11 +110,11 @@ describe('panel: start page', () => {
 
   it('shows the last events by the names of their records, and leads a clerk to no page of the audit [PANEL-113]', async () => {
     await company.post('/customers', { name: 'Maria' })
-    const { html } = await user.get('/painel')
+    const clerk = await panelUser(api, company, 'clerk')
+    const { html } = await clerk.get('/painel')
     expect(textIn(html)).to.match(/Cliente criado Maria API Chave chave/)
     expect(html).not.to.include('/painel/auditoria')
-    const owner = await panelUser(api, company)
-    expect((await owner.get('/painel')).html).to.include('/painel/auditoria/registros/')
+    expect((await user.get('/painel')).html).to.include('/painel/auditoria/registros/')
   })
 
   describe('live', () => {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ItemChanges } from '#commands/catalog/item-input.ts'
 import { CreateItemInput, createItem, deactivateItem, reactivateItem, updateItem } from '#commands/catalog/items.ts'
+import { RIGHTS } from '#domain/roles.ts'
 import { text } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 import { QueryId } from '#http/query-values.ts'
@@ -49,11 +50,13 @@ const Search = z.object({
   cursor: z.string().optional(),
 })
 
+const seesCosts = ({ session: { role } }: Visit): boolean => RIGHTS[role].seesCosts
+
 export const itemFields = async (visit: Visit, item?: Item): Promise<Fields> => ({
   name: { label: 'Nome', kind: line, isRequired: true, columns: 8 },
   type: { label: 'Tipo', kind: choice(types), isRequired: true, columns: 4 },
   price: { label: 'Preço de venda (R$)', kind: amount, isRequired: true, columns: 4 },
-  cost: { label: 'Custo (R$)', kind: amount, columns: 4 },
+  ...(seesCosts(visit) && { cost: { label: 'Custo (R$)', kind: amount, columns: 4 } }),
   unit: { label: 'Unidade', kind: line, columns: 4, hint: 'Como UN, KG ou CX.' },
   category_id: { label: 'Categoria', kind: recordChoice(await categoryOptions(visit), 'Sem categoria'), columns: 4 },
   barcode: { label: 'Código de barras', kind: line, columns: 4 },
@@ -122,12 +125,12 @@ export const catalogPages = recordPages<Item>({
       { label: 'Sem estoque', filters: { out_of_stock: 'on' } },
       { label: 'Desativados', filters: { state: 'inactive' } },
     ],
-    file: ({ readModel }) => [
+    file: (visit) => [
       ['Nome', ({ name }) => name],
       ['Tipo', ({ type }) => ITEM_TYPE_NAMES[type]],
       ['Categoria', ({ category_name }) => category_name],
       ['Preço', ({ price }) => amountCell(price)],
-      ['Custo', ({ cost }) => amountCell(cost)],
+      ...(seesCosts(visit) ? [['Custo', ({ cost }: Item) => amountCell(cost)] as const] : []),
       ['Estoque', ({ stock }) => amountCell(stock)],
       ['Unidade', ({ unit }) => unit],
       ['Código de barras', ({ barcode }) => barcode],
@@ -136,7 +139,7 @@ export const catalogPages = recordPages<Item>({
       ['GTIN', ({ gtin }) => gtin],
       ['NCM', ({ ncm }) => ncm],
       ['CEST', ({ cest }) => cest],
-      ['Cadastro', ({ created_at }) => dateTimeSeconds(created_at, readModel.timezone)],
+      ['Cadastro', ({ created_at }) => dateTimeSeconds(created_at, visit.readModel.timezone)],
     ],
     more: [
       { label: 'Categorias', to: `${PATH}/categorias` },
@@ -145,10 +148,10 @@ export const catalogPages = recordPages<Item>({
   },
   get: ({ readModel }, id) => getItem(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => name,
-  facts: (item, { readModel }) => [
+  facts: (item, visit) => [
     ['Tipo', ITEM_TYPE_NAMES[item.type]],
     ['Preço de venda', money(item.price)],
-    ['Custo', item.cost && money(item.cost)],
+    ...(seesCosts(visit) ? [['Custo', item.cost && money(item.cost)] as const] : []),
     ['Estoque', <Stock key="stock" item={item} />],
     ['Categoria', item.category_name],
     ['Unidade', item.unit],
@@ -158,8 +161,8 @@ export const catalogPages = recordPages<Item>({
     ['GTIN', item.gtin],
     ['NCM', item.ncm],
     ['CEST', item.cest],
-    ['Cadastro', dateTime(item.created_at, readModel.timezone)],
-    ['Última alteração', dateTime(item.updated_at, readModel.timezone)],
+    ['Cadastro', dateTime(item.created_at, visit.readModel.timezone)],
+    ['Última alteração', dateTime(item.updated_at, visit.readModel.timezone)],
   ],
   more: async (item, visit) => (
     <>

@@ -245,4 +245,4 @@ export const financePages: readonly PanelRoute[] = [
   ...payablePages,
   ...debtorPages,
   ...settleSeveralPages,
-]
+].map((page): PanelRoute => (page.section === 'payables' ? { ...page, access: 'payables' } : page))

@@ -129,8 +129,9 @@ interface PartyOwedProps {
   readonly id: number
 }
 
-/** What is open between the company and a customer or supplier, and where it is settled (PANEL-161). */
+/** What is open between the company and a customer or supplier, and where it is settled (PANEL-161); nothing for whoever is not told. */
 export async function PartyOwed({ visit, side, id }: PartyOwedProps) {
+  if (!visit.reaches('GET', side.accounts)) return null
   const { pool, companyId, today, moment } = visit.readModel
   const { words, parties } = side
   const owed = await owedByParty(pool, side.side, companyId, id, { today, limit: SHOWN })

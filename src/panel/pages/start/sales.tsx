@@ -36,7 +36,7 @@ const percent = (part: number, whole: number): string => `${decimal(((part / who
 const averageOf = ({ cents, count }: SalesFigure): number => Math.round(cents / count)
 
 /** Figures and chart of a period; both are sums of the same rows, so that they always agree (PANEL-123). */
-export const SalesFigures = ({ period, sums }: SalesProps) => {
+export const SalesFigures = ({ period, sums, seesCosts }: SalesProps & { readonly seesCosts: boolean }) => {
   const all = added(sums.bars)
   const { cancelled, before } = sums
   return (
@@ -60,7 +60,7 @@ export const SalesFigures = ({ period, sums }: SalesProps) => {
           }
         />
         <Stat label="Itens" value={decimal(String(all.lines))} hint={perSale(all)} />
-        <Margin all={all} />
+        {seesCosts && <Margin all={all} />}
         {cancelled.count > 0 && (
           <Stat
             label="Canceladas"

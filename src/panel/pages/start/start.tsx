@@ -43,7 +43,7 @@ async function showStart(visit: Visit): Promise<Page> {
   const period = 'field' in chosen ? (periodOf({}, readModel, session.companysTime) as Period) : chosen
   // What is in `ops` has no standby.
   const own = context.poolOf(companyId)
-  const { seesAll } = RIGHTS[session.role]
+  const { seesAll, seesCosts, seesPayables } = RIGHTS[session.role]
   const [recent, sums, accounts, refused, alarmed, check, failing, stock, steps] = await Promise.all([
     recentEvents(context, companyId, EVENTS),
     sumsOf(visit, period),
@@ -79,7 +79,7 @@ async function showStart(visit: Visit): Promise<Page> {
           </p>
         )}
         {steps && <FirstStepsOf steps={steps} />}
-        <SalesFigures period={period} sums={sums} />
+        <SalesFigures period={period} sums={sums} seesCosts={seesCosts} />
         <Todo
           timezone={readModel.timezone}
           refused={refused}
@@ -87,13 +87,13 @@ async function showStart(visit: Visit): Promise<Page> {
           differing={differing}
           failing={failing}
           receivables={accounts.receivables}
-          payables={accounts.payables}
+          payables={seesPayables ? accounts.payables : null}
           stock={stock}
         />
         <SalesParts period={period} sums={sums} actors={actors} />
         <Stats>
           <Open label="A receber" path="/contas-a-receber" side={accounts.receivables} />
-          <Open label="A pagar" path="/contas-a-pagar" side={accounts.payables} />
+          {seesPayables && <Open label="A pagar" path="/contas-a-pagar" side={accounts.payables} />}
         </Stats>
         <Stock stock={stock} />
       </div>

@@ -17,7 +17,8 @@ interface TodoProps {
   readonly differing: number
   readonly failing: readonly FailingEndpoint[]
   readonly receivables: OpenSide
-  readonly payables: OpenSide
+  /** Null for whoever is not told what the company owes. */
+  readonly payables: OpenSide | null
   readonly stock: LowStock
 }
 
@@ -34,10 +35,11 @@ export const Todo = (props: TodoProps) => {
       to: `/integracoes/webhooks/${webhook_id}`,
       text: `Webhook que falha desde ${dateTime(outage_since, timezone)}: ${url}`,
     })),
-    payables.overdue.count > 0 && {
-      to: '/contas-a-pagar?view=overdue',
-      text: `A pagar, vencido: ${accounts(payables.overdue.count)}, ${money(payables.overdue.amount)}`,
-    },
+    payables !== null &&
+      payables.overdue.count > 0 && {
+        to: '/contas-a-pagar?view=overdue',
+        text: `A pagar, vencido: ${accounts(payables.overdue.count)}, ${money(payables.overdue.amount)}`,
+      },
     receivables.overdue.count > 0 && {
       to: '/contas-a-receber?view=overdue',
       text: `A receber, vencido: ${accounts(receivables.overdue.count)}, ${money(receivables.overdue.amount)}`,

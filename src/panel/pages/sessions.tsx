@@ -1,0 +1,91 @@
+import type { OpenSession, SessionsOf } from '#access/open-sessions.ts'
+import { dateTime } from '../format.ts'
+import { textOf } from '../forms/form.ts'
+import type { Redirect, Submission, Visit } from '../route.ts'
+import { ButtonForm } from '../ui/form.tsx'
+import { Table } from '../ui/list.tsx'
+import { Actions, Badge, Card } from '../ui/parts.tsx'
+
+type Named = readonly (readonly [word: RegExp, name: string])[]
+
+/** The first that fits: browsers name those too that they are like. */
+const BROWSERS: Named = [
+  [/Edg/, 'Edge'],
+  [/OPR\//, 'Opera'],
+  [/SamsungBrowser/, 'Samsung Internet'],
+  [/Firefox|FxiOS/, 'Firefox'],
+  [/Chrom|CriOS/, 'Chrome'],
+  [/Safari/, 'Safari'],
+]
+const SYSTEMS: Named = [
+  [/iPhone/, 'iPhone'],
+  [/iPad/, 'iPad'],
+  [/Android/, 'Android'],
+  [/Windows/, 'Windows'],
+  [/Mac OS/, 'Mac'],
+  [/CrOS/, 'Chromebook'],
+  [/Linux/, 'Linux'],
+]
+
+/** As a browser names itself, in words of who uses it: `Chrome, Android`. */
+export function browserName(userAgent: string | null): string {
+  const found = [BROWSERS, SYSTEMS].flatMap((named) => named.find(([word]) => word.test(userAgent ?? ''))?.[1] ?? [])
+  return found.length === 0 ? 'Navegador desconhecido' : found.join(', ')
+}
+
+interface SessionsProps {
+  readonly visit: Visit
+  readonly of: SessionsOf
+  /** Where a session is ended, below the panel. */
+  readonly to: string
+  /** Of the button that ends all but the one of whoever looks. */
+  readonly endAll: string
+}
+
+const idOf = ({ session }: Pick<Visit, 'session'>): string => session.sessionHash.toString('hex')
+
+/** By which browsers somebody is logged in to this company. */
+export async function SessionsCard({ visit, of, to, endAll }: SessionsProps) {
+  const sessions = await visit.context.panel.sessions.list(of)
+  const own = idOf(visit)
+  const { timezone } = visit.readModel
+  return (
+    <Card title="Sessões abertas" id="sessoes">
+      <Table<OpenSession>
+        caption="Sessões abertas"
+        rows={sessions}
+        empty="Nenhuma sessão aberta."
+        columns={[
+          {
+            head: 'Navegador',
+            cell: ({ id, user_agent }) => (
+              <>
+                {browserName(user_agent)} {id === own && <Badge tone="good">Esta</Badge>}
+              </>
+            ),
+          },
+          { head: 'Desde', cell: ({ created_at }) => dateTime(created_at, timezone) },
+          { head: 'Último uso', cell: ({ last_seen_at }) => dateTime(last_seen_at, timezone) },
+          {
+            head: 'Encerrar',
+            cell: ({ id }) =>
+              id !== own && <ButtonForm visit={visit} to={to} label="Encerrar" values={{ sessao: id }} />,
+          },
+        ]}
+      />
+      {sessions.some(({ id }) => id !== own) && (
+        <Actions>
+          <ButtonForm visit={visit} to={to} label={endAll} isDangerous />
+        </Actions>
+      )}
+    </Card>
+  )
+}
+
+/** Ends the session that the form names, or all but the one that it comes by; then leads `back`. */
+export async function endSessions(submission: Submission, of: SessionsOf, back: string): Promise<Redirect> {
+  const { sessions } = submission.context.panel
+  const id = textOf(submission.form, 'sessao')
+  await sessions.end(of, id === '' ? { allBut: submission.session.sessionHash } : { id })
+  return { to: back, flash: id === '' ? 'sessoes-encerradas' : 'sessao-encerrada' }
+}
