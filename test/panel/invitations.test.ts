@@ -178,11 +178,11 @@ describe('panel: invitations', () => {
     const { visitor } = await enter(person.email)
     const ask = async (email: string) => browser(mailing.url).post('/painel/esqueci', { email })
     const count = mailbox.letters.length
-    const answers = [await ask(newAddress()), await ask(person.email)]
+    // The second one for the address is over long before its letter is there: a link that was used may be asked for anew.
+    const answers = [await ask(newAddress()), await ask(person.email), await ask(person.email)]
     expect(new Set(answers.map(({ to }) => to))).to.deep.equal(new Set(['/painel/entrar?feito=link-enviado']))
     await until(() => mailbox.letters.length > count)
     expect(mailbox.letters.slice(count).map(({ to }) => to)).to.deep.equal([[person.email]])
-    await ask(person.email)
     const code = codeIn(mailbox.letters.at(-1)?.text ?? '')
     const set = (password: string) =>
       browser(api.url).post('/painel/nova-senha', { codigo: code, password, repeated: password })
