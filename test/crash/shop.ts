@@ -50,7 +50,7 @@ export async function openShops(databaseUrl: string, count: number, webhookUrl: 
       await company.run(createStore, { alias, commission_percentage: '5.00', sandbox: true, access_token })
       const till = await openTill(office.url, company)
       const cash = await company.paymentType('cash')
-      const people = await Promise.all([panelUser(office, company), panelUser(office, company, 'clerk')])
+      const people = await Promise.all([panelUser(office, company), panelUser(office, company)])
       const cookies = people.map((person) => person.cookie())
       const { id: companyId, key } = company
       const isSouth = office.homes !== null && company.core === office.homes.cores.at(SOUTH)
