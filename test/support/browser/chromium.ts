@@ -3,7 +3,14 @@ import { delimiter, join } from 'node:path'
 import type { Browser } from 'playwright-core'
 
 /** The headless shell has no windows to make, and needs a seventh less of the processor. */
-const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome', 'chrome.exe']
+const NAMES = [
+  'chromium-headless-shell',
+  'chromium',
+  'chromium-browser',
+  'google-chrome-stable',
+  'google-chrome',
+  'chrome.exe',
+]
 
 /** Where Chrome is installed on systems that do not put it on the PATH. */
 const USUAL_PLACES = [
