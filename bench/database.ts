@@ -102,6 +102,14 @@ async function describe(url: string): Promise<string> {
   })
 }
 
+/** Bytes that a server has written to its log so far. */
+export async function walOf(url: string): Promise<number> {
+  const { rows } = await administer(url, (client) =>
+    client.query<{ bytes: string }>(`select pg_current_wal_insert_lsn() - '0/0'::pg_lsn as bytes`),
+  )
+  return Number(rows[0]?.bytes)
+}
+
 /** Work on a connection of its own. */
 export async function administer<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, application_name: 'bench' })

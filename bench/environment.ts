@@ -10,9 +10,15 @@ const compiled = createRequire(import.meta.url)('../tools/compiled.cjs') as {
   compile(programs: readonly string[]): void
 }
 
-const PROGRAMS = ['floor-a', 'floor-batch', 'floor-list', 'floor-products', 'rebuild-round', 'webhook-receiver'].map(
-  (name) => `bench/${name}.ts`,
-)
+const PROGRAMS = [
+  'cost/probe',
+  'floor-a',
+  'floor-batch',
+  'floor-list',
+  'floor-products',
+  'rebuild-round',
+  'webhook-receiver',
+].map((name) => `bench/${name}.ts`)
 
 /** Companies of the sales benchmarks; one more, for lists, comes after them. */
 export const COMPANIES = 64

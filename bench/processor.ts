@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Child } from './child.ts'
 import { administer } from './database.ts'
 
-/** Linux tells processor time in hundredths of a second, whatever its kernel counts in. */
+/** What Linux tells of whole machines, and of processes that have ended, is in hundredths of a second. */
 const TICK_US = 10_000
 
 /** Microseconds of processor time. */
@@ -20,7 +19,10 @@ export interface Meter {
 }
 
 /** Of processes and servers on this Linux; null where their processor time cannot be told. */
-export async function meterOf(services: readonly Child[], databaseUrls: readonly string[]): Promise<Meter | null> {
+export async function meterOf(
+  services: readonly { readonly pid: number }[],
+  databaseUrls: readonly string[],
+): Promise<Meter | null> {
   const postmasters = await Promise.all(databaseUrls.map(postmasterOf))
   if (postmasters.includes(null)) return null
   const servers = new Set(postmasters as number[])
@@ -93,12 +95,23 @@ function statOf(pid: number): Stat | null {
     return {
       name: text.slice(text.indexOf('(') + 1, end),
       parent: field(4),
-      own_us: (field(14) + field(15)) * TICK_US,
+      own_us: runTimeOf(pid),
       ended_us: (field(16) + field(17)) * TICK_US,
     }
   } catch {
     return null
   }
+}
+
+/** Of all threads of a process that live, to the nanosecond. @throws where there is no such process */
+function runTimeOf(pid: number): number {
+  const threads = readdirSync(`/proc/${pid}/task`)
+  return sum(
+    threads.map((thread) => {
+      const [ran = ''] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ')
+      return Number(ran) / 1_000
+    }),
+  )
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, each) => total + each, 0)

@@ -1,3 +1,5 @@
+import type { Options } from './options.ts'
+
 /** One of the things that are compared, measured for some seconds at a time. */
 export interface Side {
   readonly name: string
@@ -13,12 +15,14 @@ export const WARM_UP_ROUNDS = 2
 
 /**
  * Measures the sides in turns, in several short rounds after a warm-up: whatever else the machine does meanwhile meets
- * all of them alike. Every other round goes backwards, so that none always follows the same one.
+ * all of them alike. Every other round goes backwards, so that none always follows the same one. The service comes first,
+ * so that it can be measured alone.
  */
 export async function measureInTurns(
-  sides: readonly Side[],
-  options: { rounds: number; seconds: number },
+  all: readonly Side[],
+  options: Pick<Options, 'rounds' | 'seconds' | 'alone'>,
 ): Promise<Figures> {
+  const sides = options.alone ? all.slice(0, 1) : all
   const figures = new Map(sides.map((side) => [side.name, [] as number[]]))
   for (const side of sides) {
     for (let round = 0; round < WARM_UP_ROUNDS; round++) await side.measure(options.seconds)

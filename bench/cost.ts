@@ -1,0 +1,80 @@
+import type { Child } from './child.ts'
+import type { Counts } from './cost/counts.ts'
+import { walOf } from './database.ts'
+import { meterOf, type ProcessorTime } from './processor.ts'
+import { median, spread, WARM_UP_ROUNDS } from './rounds.ts'
+
+/** Of a sale, a page, a delivery …, whatever the rate at which they were made. */
+export interface Cost extends ProcessorTime, Counts {
+  readonly per: string
+  /** Written to the log of Postgres, pages that a checkpoint made it repeat among them. */
+  readonly wal_bytes: number
+}
+
+/** A cost with what only the table shows. */
+export interface CostLine extends Cost {
+  /** How far the rounds lie apart: of the service's processor time and of Postgres's. */
+  readonly spreads: readonly number[]
+}
+
+/** Prices what a server does, round by round. */
+export interface Costing {
+  /** Runs a round, which tells how many there were. */
+  round<T>(work: () => Promise<T>, countOf: (value: T) => number): Promise<T>
+  /** The median of the rounds after the warm-up; null where nothing can be told, or nothing was done. */
+  cost(): CostLine | null
+}
+
+/** @param per - what is counted, like `sale` */
+export async function costingOf(child: Child, databaseUrl: string, per: string): Promise<Costing> {
+  const meter = await meterOf([child], [databaseUrl])
+  const rounds: Cost[] = []
+  return {
+    async round(work, countOf) {
+      if (!meter) return work()
+      const before = [await walOf(databaseUrl), await child.counts()] as const
+      const { value, ...time } = await meter.measure(work)
+      const after = [await walOf(databaseUrl), await child.counts()] as const
+      rounds.push(
+        costOf(per, countOf(value), { wal_bytes: after[0] - before[0], ...grown(before[1], after[1]), ...time }),
+      )
+      return value
+    },
+    cost: () => middleOf(per, rounds.slice(WARM_UP_ROUNDS)),
+  }
+}
+
+const FIGURES = [
+  'service_us',
+  'postgres_us',
+  'round_trips',
+  'statements',
+  'postgres_writes',
+  'other_writes',
+  'wal_bytes',
+  'allocated_bytes',
+] as const satisfies readonly Exclude<keyof Cost, 'per'>[]
+
+export type Spent = Omit<Cost, 'per'>
+
+/** What each of `count` took of all that was spent. */
+export function costOf(per: string, count: number, spent: Spent): Cost {
+  return { per, ...eachOf((figure) => spent[figure] / count) }
+}
+
+export function grown(before: Counts, after: Counts): Counts {
+  const names = Object.keys(before) as (keyof Counts)[]
+  return Object.fromEntries(names.map((name) => [name, after[name] - before[name]])) as unknown as Counts
+}
+
+export function middleOf(per: string, rounds: readonly Cost[]): CostLine | null {
+  if (rounds.length === 0) return null
+  const valuesOf = (figure: keyof Spent) => rounds.map((round) => round[figure])
+  const spreads = (['service_us', 'postgres_us'] as const).map((figure) => spread(valuesOf(figure)))
+  return { per, ...eachOf((figure) => round3(median(valuesOf(figure)))), spreads }
+}
+
+const eachOf = (value: (figure: keyof Spent) => number): Spent =>
+  Object.fromEntries(FIGURES.map((figure) => [figure, value(figure)])) as unknown as Spent
+
+const round3 = (value: number): number => Math.round(value * 1_000) / 1_000
