@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { MASTER_KEY } from '../test/support/master-key.ts'
 import { type Child, ROOT, startChild } from './child.ts'
-import { type BenchDatabase, startDatabase } from './database.ts'
+import { asAfterADay, type BenchDatabase, startDatabase } from './database.ts'
 import { installFloor } from './floor-a/install.ts'
 import { createShops, type Shop } from './shop.ts'
 
@@ -73,6 +73,7 @@ async function prepare(profile: string | null, stops: (() => Promise<void>)[]): 
   const shops = await createShops(database.url, COMPANIES + 1)
   const listShop = shops.pop() as Shop
   await installFloor(database.url, shops)
+  await asAfterADay(database)
   const start = async (program: string, env: Record<string, string>, how: Starting = {}) => {
     const { nodeOptions = [], ready = '/health/live', cwd = ROOT } = how
     const child = await startChild(program, { env, nodeOptions, ready, cwd })

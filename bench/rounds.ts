@@ -10,8 +10,8 @@ export interface Side {
 /** Figures of the sides, round by round. */
 export type Figures = ReadonlyMap<string, readonly number[]>
 
-/** The compiler of V8 needs some thousand requests until it is done. */
-export const WARM_UP_ROUNDS = 2
+/** The compiler of V8 needs some ten thousand requests until it is done. */
+export const WARM_UP_ROUNDS = 4
 
 /**
  * Measures the sides in turns, in several short rounds after a warm-up: whatever else the machine does meanwhile meets
@@ -41,6 +41,13 @@ export function median(values: readonly number[]): number {
   const [low, high] = [sorted[sorted.length % 2 === 0 ? middle - 1 : middle], sorted[middle]]
   if (low === undefined || high === undefined) throw new Error('no values have no median')
   return (low + high) / 2
+}
+
+export function lowerQuartile(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const value = sorted[Math.floor((sorted.length - 1) / 4)]
+  if (value === undefined) throw new Error('no values have no quartile')
+  return value
 }
 
 /** Distance between the largest and the smallest value, as a share of the median. */

@@ -44,8 +44,8 @@ export async function benchSales(environment: Environment, options: Options, boo
 async function benchCase(each: Case, environment: Environment, options: Options, books: Books): Promise<Line[]> {
   const { service, floorA, database } = environment
   const shops = environment.shops.slice(0, each.companies)
-  const costing = await costingOf(service, database.url, 'sale')
-  const costingOfA = await costingOf(floorA, database.url, 'sale')
+  const costing = await costingOf(service, database, 'sale')
+  const costingOfA = await costingOf(floorA, database, 'sale')
   const sides: Side[] = [
     httpSide('service', service, costing, each, shops, (sales) => books.acknowledge('service', sales)),
     httpSide('floor A', floorA, costingOfA, each, shops, (sales) => books.acknowledge('floor', sales)),
