@@ -106,6 +106,7 @@ function httpSide(
   }
   return {
     name,
+    isFloor: name !== 'service',
     measure: (seconds) => (idle ? withIdleClients(url, IDLE_CLIENTS, () => load(seconds)) : load(seconds)),
   }
 }
@@ -113,6 +114,7 @@ function httpSide(
 function pgbenchSide(floorB: FloorB, books: Books): Side {
   return {
     name: 'pgbench',
+    isFloor: true,
     async measure(seconds) {
       const { done, perSecond } = await floorB.run(CONNECTIONS, seconds)
       books.acknowledge('floor', done)
