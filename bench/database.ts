@@ -23,13 +23,13 @@ export interface BenchDatabase extends Addresses {
 const SETTINGS = { max_connections: '200' }
 
 /** An embedded server in a temporary directory, as durable as the service's own; or a new database on BENCH_DATABASE_URL. */
-export async function startDatabase(): Promise<BenchDatabase> {
+export async function startDatabase(settings: Record<string, string> = {}): Promise<BenchDatabase> {
   const own = process.env.BENCH_DATABASE_URL
   if (own) return createDatabase({ url: own, ownerUrl: own })
   const dataDir = await mkdtemp(join(tmpdir(), 'tillbook-bench-'))
   const remove = () => rm(dataDir, { recursive: true, force: true })
   try {
-    const server = await startEmbedded({ dataDir, settings: SETTINGS })
+    const server = await startEmbedded({ dataDir, settings: { ...SETTINGS, ...settings } })
     await prepare(server)
     return {
       url: server.url,
