@@ -10,6 +10,7 @@ import { withEnvironment } from './environment.ts'
 import { STATEMENT_TIMES } from './flame/postgres.ts'
 import { startFlame } from './flame.ts'
 import { benchGrowth, GROWTH_BENCHMARKS } from './growth.ts'
+import { benchMixed, MIXED_BENCHMARKS } from './mixed.ts'
 import { benchNeighbour, NEIGHBOUR_BENCHMARKS } from './neighbour.ts'
 import { isSelected, type Options, readOptions } from './options.ts'
 import { benchProducts, PRODUCTS_BENCHMARK } from './products.ts'
@@ -45,6 +46,7 @@ const NAMES = [
   ...DIRECTORY_BENCHMARKS,
   ...STREAM_BENCHMARKS,
   ...DAY_BENCHMARKS,
+  ...MIXED_BENCHMARKS,
 ]
 const BENCHMARKS = [
   benchSales,
@@ -63,6 +65,7 @@ const BENCHMARKS = [
   benchDirectory,
   benchStream,
   benchDay,
+  benchMixed,
 ]
 
 try {
