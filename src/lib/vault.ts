@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
+import { randomBytesOf } from './random.ts'
 import { Unavailable } from './unavailable.ts'
 
 /**
@@ -65,7 +66,7 @@ export function createVault(keys: KeyRing): Vault {
   return {
     seal(plain, context) {
       const { id, cipherKey } = keys.current()
-      const nonce = randomBytes(NONCE_BYTES)
+      const nonce = randomBytesOf(NONCE_BYTES)
       const cipher = createCipheriv(ALGORITHM, cipherKey, nonce)
       cipher.setAAD(Buffer.from(context))
       const ciphertext = [cipher.update(plain), cipher.final()]

@@ -7,7 +7,7 @@ import { createKeychain, type Keychain, type PersonKeys } from '../person-keys.t
 import type { Append, EventStore } from '../port.ts'
 import type { ReadModel } from '../projection.ts'
 import type { Reactor } from '../reactor.ts'
-import { assertCommitted, pipelined, type Transaction, transactionOn } from '../transaction.ts'
+import { assertCommitted, type BulkTransaction, pipelined, type Transaction, transactionOn } from '../transaction.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 import { type Reserve, reserveNames } from './reserve.ts'
 import {
@@ -127,7 +127,7 @@ export async function finish(tx: Transaction, ledgers: readonly OpenLedger[]): P
 async function commit(
   { store, keys }: AttemptOptions,
   client: PoolClient,
-  tx: Transaction,
+  tx: BulkTransaction,
   { set, keychain }: { readonly set: WorkingSet; readonly keychain: Keychain },
   ledgers: readonly OpenLedger[],
 ): Promise<void> {
@@ -145,7 +145,9 @@ async function commit(
     await pipelined(client, () => set.flush(tx))
     await finish(tx, ledgers)
   }
-  const flush = () => (finishes ? [] : set.flush(tx))
+  // What was committed before the transaction is not new to its table.
+  const write = () => (together ? set.flushInBulk(tx) : set.flush(tx))
+  const flush = () => (finishes ? [] : write())
   const rows = () => [...flush(), ...(changed.length > 0 ? [advance(tx, changed)] : [])]
   if (together) {
     return commitTogether(client, () => [...rows(), ...(appends.length > 0 ? [store.append(appends, tx)] : [])])
