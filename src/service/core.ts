@@ -186,10 +186,10 @@ export const coreSettings = (config: Config) => ({
 })
 
 /**
- * Two groups under way keep Postgres busy while the next ones gather; more lanes only make the groups smaller. One upload or
- * batch after the other, of companies in turns: several at once would keep processor and disk from all others.
+ * Two groups under way keep Postgres busy while the next ones gather; more lanes only make the groups smaller. Two uploads or
+ * batches, of two companies, in turns: one is decided while Postgres writes the other; more would keep processor and disk from all others.
  */
-const WRITER_LIMITS: QueueLimits = { groupCommands: 32, lanes: 2, largeLanes: 1, waitingCommands: 5_000 }
+const WRITER_LIMITS: QueueLimits = { groupCommands: 32, lanes: 2, largeLanes: 2, waitingCommands: 5_000 }
 /** One for each lane, and one to resolve unknown outcomes. */
 const WRITER_CONNECTIONS = WRITER_LIMITS.lanes + WRITER_LIMITS.largeLanes + 1
 /** Reads that wait for a connection. */

@@ -78,7 +78,8 @@ export async function attempt(
   }
   onDecided(decided)
   if (options.reserve) await reserveNames(options.reserve, set)
-  await commit(options, client, tx, { set, keychain }, [...ledgers.values()])
+  const commands = group.reduce((sum, { invocations }) => sum + invocations.length, 0)
+  await commit(options, client, tx, { set, keychain, isLarge: commands >= LARGE_COMMANDS }, [...ledgers.values()])
   reportCommit(options, ledgers.values())
   return decided
 }
@@ -123,12 +124,22 @@ export async function finish(tx: Transaction, ledgers: readonly OpenLedger[]): P
   for (const { finishing } of ledgers) for (const step of finishing) await step(tx)
 }
 
+/** From so many commands on, as of a batch or an upload, most rows are new to their tables, and many. */
+const LARGE_COMMANDS = 100
+
+/** What a group has decided. */
+interface Outcome {
+  readonly set: WorkingSet
+  readonly keychain: Keychain
+  readonly isLarge: boolean
+}
+
 /** Last round trip. Nothing that can refuse comes after the append. */
 async function commit(
   { store, keys }: AttemptOptions,
   client: PoolClient,
   tx: BulkTransaction,
-  { set, keychain }: { readonly set: WorkingSet; readonly keychain: Keychain },
+  { set, keychain, isLarge }: Outcome,
   ledgers: readonly OpenLedger[],
 ): Promise<void> {
   const changed = ledgers.filter((ledger) => ledger.commands.length > 0)
@@ -145,8 +156,8 @@ async function commit(
     await pipelined(client, () => set.flush(tx))
     await finish(tx, ledgers)
   }
-  // What was committed before the transaction is not new to its table.
-  const write = () => (together ? set.flushInBulk(tx) : set.flush(tx))
+  // Keys that were committed before are not new to their table any more.
+  const write = () => (together && isLarge ? set.flushInBulk(tx) : set.flush(tx))
   const flush = () => (finishes ? [] : write())
   const rows = () => [...flush(), ...(changed.length > 0 ? [advance(tx, changed)] : [])]
   if (together) {
