@@ -69,8 +69,10 @@ export function createVault(keys: KeyRing): Vault {
       const nonce = randomBytesOf(NONCE_BYTES)
       const cipher = createCipheriv(ALGORITHM, cipherKey, nonce)
       cipher.setAAD(Buffer.from(context))
-      const ciphertext = [cipher.update(plain), cipher.final()]
-      return Buffer.concat([Buffer.of(VERSION), Buffer.from(id, 'hex'), nonce, ...ciphertext, cipher.getAuthTag()])
+      // Nothing is left for the end: the cipher has no blocks to fill.
+      const ciphertext = cipher.update(plain)
+      cipher.final()
+      return Buffer.concat([Buffer.of(VERSION), Buffer.from(id, 'hex'), nonce, ciphertext, cipher.getAuthTag()])
     },
     open(sealed, context) {
       const id = sealedBy(sealed)
@@ -79,7 +81,9 @@ export function createVault(keys: KeyRing): Vault {
       const decipher = createDecipheriv(ALGORITHM, key.cipherKey, sealed.subarray(NONCE_AT, CIPHERTEXT_AT))
       decipher.setAAD(Buffer.from(context))
       decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
-      return Buffer.concat([decipher.update(sealed.subarray(CIPHERTEXT_AT, -TAG_BYTES)), decipher.final()])
+      const plain = decipher.update(sealed.subarray(CIPHERTEXT_AT, -TAG_BYTES))
+      decipher.final()
+      return plain
     },
   }
 }
