@@ -1,4 +1,3 @@
-import { constants, setPriority } from 'node:os'
 import { checkTables } from '#audit/table-checks.ts'
 import type { RowDifference } from '#ledger/rebuild/verify-tables.ts'
 import { livesHere } from '#postgres/in-move.ts'
@@ -44,9 +43,8 @@ async function verifyOne(core: Core, companyId: number): Promise<Told> {
 export const verbs: Verbs<'projections'> = {
   'projections verify': verifyVerb,
   'projections rebuild': {
+    yields: true,
     async run(context) {
-      // Of a processor that the service needs too the service gets most; alone it is as fast as ever.
-      setPriority(constants.priority.PRIORITY_LOW)
       return inEachHome(await context.homes({ upgrades: true }), async (core) => {
         const { events, companies, parity } = await core.rebuild((count) => process.stderr.write(`${count} events\n`))
         return { version: readModel.version, events, companies, parity }
