@@ -14,6 +14,7 @@ const spent = (service_us: number): Spent => ({
   other_writes: 100,
   wal_bytes: 90_000,
   allocated_bytes: 1_000_000,
+  peak_mib: 150,
 })
 
 describe('costs of a benchmark', () => {
@@ -22,13 +23,20 @@ describe('costs of a benchmark', () => {
       costOf('sale', place < 4 ? 10 : 20, spent(us)),
     )
     const cost = middleOf('sale', rounds)
-    expect(cost).to.include({ per: 'sale', service_us: 110, postgres_us: 20, round_trips: 3, wal_bytes: 9_000 })
+    expect(cost).to.include({
+      per: 'sale',
+      service_us: 110,
+      postgres_us: 20,
+      round_trips: 3,
+      wal_bytes: 9_000,
+      peak_mib: 150,
+    })
     expect(cost?.spreads[0]).to.be.above(1)
     expect(middleOf('sale', [])).to.equal(null)
   })
 
   it('are what was counted meanwhile', () => {
-    const { service_us: _, postgres_us: __, wal_bytes: ___, ...counts } = spent(0)
+    const { service_us: _, postgres_us: __, wal_bytes: ___, peak_mib: ____, ...counts } = spent(0)
     const later = { ...counts, statements: counts.statements + 7 }
     expect(grown(counts, later)).to.deep.equal({
       round_trips: 0,
@@ -65,6 +73,7 @@ describe('costs of a benchmark', () => {
       '10',
       '9,000',
       '100,000',
+      '150',
       '0 %, 0 %',
     ])
     expect(others).to.deep.equal([])
