@@ -7,6 +7,7 @@ import { Books } from './books.ts'
 import { benchDay, DAY_BENCHMARKS } from './day.ts'
 import { benchDirectory, DIRECTORY_BENCHMARKS } from './directory.ts'
 import { withEnvironment } from './environment.ts'
+import { benchEventStore, EVENT_STORE_BENCHMARKS } from './event-store.ts'
 import { STATEMENT_TIMES } from './flame/postgres.ts'
 import { startFlame } from './flame.ts'
 import { benchGrowth, GROWTH_BENCHMARKS } from './growth.ts'
@@ -38,6 +39,7 @@ const NAMES = [
   PRODUCTS_BENCHMARK,
   ...AS_OF_BENCHMARKS,
   REBUILD_BENCHMARK,
+  ...EVENT_STORE_BENCHMARKS,
   ...WEBHOOK_BENCHMARKS,
   ...NEIGHBOUR_BENCHMARKS,
   ...GROWTH_BENCHMARKS,
@@ -57,6 +59,7 @@ const BENCHMARKS = [
   benchProducts,
   benchAsOf,
   benchRebuild,
+  benchEventStore,
   benchWebhooks,
   benchNeighbour,
   benchGrowth,
