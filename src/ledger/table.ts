@@ -146,8 +146,8 @@ export function loadStatement(table: AnyTable, by: string): Statement {
   }
 }
 
-/** Ways to write rows of a table: those that it has, those that it has not, and those of which nobody knows. */
-export const WRITES = ['replace', 'add', 'upsert'] as const
+/** Ways to write rows of a table, in order: those that it has, of which one may give up its name; those of which nobody knows; new ones. */
+export const WRITES = ['replace', 'upsert', 'add'] as const
 export type Write = (typeof WRITES)[number]
 
 /**

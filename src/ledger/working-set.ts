@@ -56,9 +56,12 @@ export interface WorkingSet {
   changedOf<R>(table: Table<R>): readonly { readonly row: Readonly<R>; readonly isNew: boolean }[]
   /** Sends a statement per changed table and way to write, rows in key order: what a table has gives up its names to what is new. */
   flush(tx: Transaction): Promise<unknown>[]
-  /** As `flush`, but copies rows that are new to their table: far cheaper for thousands of them, dearer for a few. */
+  /** As `flush`, but copies rows that are new to their table, where there are many: far cheaper for hundreds, dearer for a few. */
   flushInBulk(tx: BulkTransaction): Promise<unknown>[]
 }
+
+/** Fewer new rows of a table go with its upsert. */
+const COPIED_ROWS = 50
 
 const SEPARATOR = '\u0001'
 
@@ -158,11 +161,13 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
       return parts.flatMap((part) => send(tx, part))
     },
     flushInBulk(tx) {
-      const parts = [...states.values()].flatMap((state) => [
-        partOf(state, 'replace', vault),
-        partOf(state, 'upsert', vault),
-        { table: state.table, lines: copyLines(state.table, [...state.changed.add.values()]) },
-      ])
+      const parts = [...states.values()].flatMap((state) =>
+        WRITES.map((write) => {
+          const { table, changed } = state
+          const isCopied = write === 'add' && changed.add.size >= COPIED_ROWS && sealedColumns(table).length === 0
+          return isCopied ? { table, lines: copyLines(table, [...changed.add.values()]) } : partOf(state, write, vault)
+        }),
+      )
       return parts.flatMap((part) => ('lines' in part ? copy(tx, part) : send(tx, part)))
     },
   }
@@ -191,8 +196,9 @@ const send = (tx: Transaction, { table, write, values }: Part): Promise<unknown>
       ]
     : []
 
-const copy = (tx: BulkTransaction, { table, lines }: { table: AnyTable; lines: string }): Promise<unknown>[] =>
-  lines ? [tx.copy(copyStatement(table), lines)] : []
+const copy = (tx: BulkTransaction, { table, lines }: { table: AnyTable; lines: string }): Promise<unknown>[] => [
+  tx.copy(copyStatement(table), lines),
+]
 
 function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState): Changes {
   const put = (table: AnyTable, row: Row, isNew: boolean): void => {

@@ -21,6 +21,9 @@ import {
 /** As the writer does, and as a replay does. */
 const WAYS = ['flush', 'flushInBulk'] as const
 
+/** So many new rows that they are copied. */
+const CROWD = Array.from({ length: 50 }, (_, n) => person(100 + n, null))
+
 describe('working set, flushing', () => {
   const given = usePeople()
 
@@ -99,16 +102,18 @@ describe('working set, flushing', () => {
       set.of(1).put(people, person(3, 'ana'))
       set.of(1).add(people, person(4, 'first'))
       set.of(1).put(people, person(4, 'last'))
+      for (const each of CROWD) set.of(1).add(people, each)
       await Promise.all(set.flushInBulk(tx))
       expect(sent).to.deep.equal(['replace_people', 'copy people'])
     })
-    // What nobody has looked for may be there.
+    // What nobody has looked for may be there, and a few that are new are not worth a copy.
     await transact(given.pool, async (tx, sent) => {
       const set = createWorkingSet()
       set.of(1).put(people, person(2, 'bea'))
       set.of(1).put(people, person(5, 'eva'))
+      set.of(1).add(people, person(6, 'fay'))
       await Promise.all(set.flushInBulk(tx))
-      expect(sent).to.deep.equal(['upsert_people'])
+      expect(sent).to.deep.equal(['upsert_people', 'add_people'])
     })
     expect(await names(given.pool)).to.deep.equal([
       [1, null],
@@ -116,6 +121,8 @@ describe('working set, flushing', () => {
       [3, 'ana'],
       [4, 'last'],
       [5, 'eva'],
+      [6, 'fay'],
+      ...CROWD.map(({ id }) => [id, null]),
     ])
   })
 
@@ -124,7 +131,7 @@ describe('working set, flushing', () => {
     const failures: unknown[] = []
     const failed = transact(given.pool, async (tx) => {
       const set = createWorkingSet()
-      set.of(1).add(people, person(1, 'other'))
+      for (const each of [person(1, 'other'), ...CROWD]) set.of(1).add(people, each)
       const sent = [...set.flushInBulk(tx), tx.query({ name: 'one', text: 'select 1' })]
       for (const outcome of await Promise.allSettled(sent)) {
         failures.push(outcome.status === 'rejected' && (outcome.reason as { code: string }).code)
