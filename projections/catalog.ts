@@ -110,11 +110,13 @@ export const catalogItems = table<ItemRow>('catalog_items', {
     type: 'text',
     was_product: 'boolean',
     deleted_at: 'timestamptz',
-    ...changedColumns,
+    // Last what each sale changes: the log of Postgres has a row's new version from the first to the last difference.
     doc: 'json',
+    ...changedColumns,
   },
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], barcode: ['company_id', 'barcode'] },
   indexes: [BY_CHANGE, BY_DELETION],
+  fillfactor: 70,
   past: { id: 'id', isBusy: true },
 })
 

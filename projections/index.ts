@@ -22,7 +22,7 @@ import { users, usersProjection, userView } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 
 /** Raised when tables change, or a projection writes something else from the same events; the next start then rebuilds them. */
-const NUMBER = 6
+const NUMBER = 7
 
 /** In the order in which they see each event; the company comes first, because the others read it. */
 const projections = [

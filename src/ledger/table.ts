@@ -32,6 +32,11 @@ export interface Table<R> {
   readonly keys: { readonly pk: readonly (keyof R & string)[]; readonly [key: string]: readonly (keyof R & string)[] }
   /** Further indexes for queries: the text after `create index on <table>`. */
   readonly indexes: readonly string[]
+  /**
+   * Per cent of a page that rows are added to; the rest is for new versions of rows that change all the time. A version beside the one
+   * before costs the log no more than what is different.
+   */
+  readonly fillfactor?: number
   /** How rows are found as they were; without it nobody looks at their past. */
   readonly past?: Past<keyof R & string>
 }
@@ -92,7 +97,10 @@ export type AnyRef = Ref<any>
 /** Declares a table; keys and columns are checked against the row's type by the compiler. */
 export function table<R extends object>(
   name: string,
-  declaration: Pick<Table<R>, 'columns' | 'keys' | 'past'> & { indexes?: readonly string[]; global?: boolean },
+  declaration: Pick<Table<R>, 'columns' | 'keys' | 'past' | 'fillfactor'> & {
+    indexes?: readonly string[]
+    global?: boolean
+  },
 ): Table<R> {
   const columns = { ...declaration.columns, ...lineageOf(declaration.past) }
   return { global: false, indexes: [], name, ...declaration, columns }
@@ -115,7 +123,8 @@ export function tableDdl(table: AnyTable, schema: string): string {
         `constraint ${table.name}_${key}_key unique (${names.join(', ')}) deferrable initially immediate`,
     )
   const parts = [...columns, `primary key (${table.keys.pk.join(', ')})`, ...unique]
-  return `create table ${schema}.${table.name} (\n  ${parts.join(',\n  ')}\n);`
+  const fill = table.fillfactor === undefined ? '' : ` with (fillfactor = ${table.fillfactor})`
+  return `create table ${schema}.${table.name} (\n  ${parts.join(',\n  ')}\n)${fill};`
 }
 
 /** DDL of the further indexes of a table: a table is filled faster without them. */
@@ -137,17 +146,30 @@ export function loadStatement(table: AnyTable, by: string): Statement {
   }
 }
 
-/** Writes changed rows of a table in one upsert: one array parameter per column. */
-export function flushStatement(table: AnyTable): Statement {
+/** Ways to write rows of a table, in order: those that it has, of which one may give up its name; those of which nobody knows; new ones. */
+export const WRITES = ['replace', 'upsert', 'add'] as const
+export type Write = (typeof WRITES)[number]
+
+/**
+ * Writes rows of a table in one statement: one array parameter per column. An upsert takes a record of the log more for each row, of
+ * the lock on what it found or of what it was about to add.
+ */
+export function writeStatement(table: AnyTable, write: Write): Statement {
   const columns = Object.entries<ColumnType>(table.columns)
   const names = columns.map(([name]) => name).join(', ')
   const arrays = columns.map(([, type], index) => `$${index + 1}::${type === 'sealed' ? 'bytea' : type}[]`)
+  const rows = `unnest(${arrays.join(', ')})`
   const pk = table.keys.pk as readonly string[]
-  const updates = columns.filter(([name]) => !pk.includes(name)).map(([name]) => `${name} = excluded.${name}`)
-  return {
-    name: `flush_${table.name}`,
-    text: `insert into ${table.name} (${names}) select * from unnest(${arrays.join(', ')}) on conflict (${pk.join(', ')}) do update set ${updates.join(', ')}`,
+  const set = (source: string) =>
+    columns.flatMap(([name]) => (pk.includes(name) ? [] : [`${name} = ${source}.${name}`])).join(', ')
+  const insert = `insert into ${table.name} (${names}) select * from ${rows}`
+  const texts = {
+    replace: () =>
+      `update ${table.name} t set ${set('v')} from ${rows} as v(${names}) where ${pk.map((name) => `t.${name} = v.${name}`).join(' and ')}`,
+    add: () => insert,
+    upsert: () => `${insert} on conflict (${pk.join(', ')}) do update set ${set('excluded')}`,
   }
+  return { name: `${write}_${table.name}`, text: texts[write]() }
 }
 
 /** Adds rows to a table that has none of them. */

@@ -6,11 +6,13 @@ import {
   type AnyTable,
   copyLines,
   copyStatement,
-  flushStatement,
   type KeyValue,
   loadStatement,
   type Ref,
   type Table,
+  WRITES,
+  type Write,
+  writeStatement,
 } from './table.ts'
 import type { BulkTransaction, Statement, Transaction } from './transaction.ts'
 
@@ -48,9 +50,11 @@ export interface WorkingSet {
   load(tx: Transaction): Promise<void>[]
   /** Forgets all rows of a company in these tables, changed ones too, with their pasts: they are asked for anew. */
   forget(companyId: number, tables: readonly AnyTable[]): void
+  /** Another transaction has written the rows that were added to a table. */
+  wereAdded(table: AnyTable): void
   /** Rows of a table that were put or added, and whether they are known to be new to it. */
   changedOf<R>(table: Table<R>): readonly { readonly row: Readonly<R>; readonly isNew: boolean }[]
-  /** Sends one upsert per changed table, rows in key order. */
+  /** Sends a statement per changed table and way to write, rows in key order: what a table has gives up its names to what is new. */
   flush(tx: Transaction): Promise<unknown>[]
   /** As `flush`, but copies rows that are new to their table, where there are many: far cheaper for hundreds, dearer for a few. */
   flushInBulk(tx: BulkTransaction): Promise<unknown>[]
@@ -67,10 +71,8 @@ interface TableState {
   readonly table: AnyTable
   /** key name → key → the row, or null where it is known to be absent */
   readonly index: Map<string, Map<string, Row | null>>
-  /** primary key → changed row that the table may have */
-  readonly changed: Map<string, Row>
-  /** primary key → row that is new to the table */
-  readonly added: Map<string, Row>
+  /** way to write → primary key → changed row */
+  readonly changed: Readonly<Record<Write, Map<string, Row>>>
   /** key name → keys to load */
   readonly wanted: Map<string, Map<string, readonly KeyValue[]>>
 }
@@ -97,7 +99,12 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
   const stateOf = (table: AnyTable): TableState => {
     let state = states.get(table.name)
     if (!state) {
-      state = { table, index: new Map(), changed: new Map(), added: new Map(), wanted: new Map() }
+      state = {
+        table,
+        index: new Map(),
+        changed: { replace: new Map(), add: new Map(), upsert: new Map() },
+        wanted: new Map(),
+      }
       for (const by of Object.keys(table.keys)) state.index.set(by, new Map())
       states.set(table.name, state)
     }
@@ -137,27 +144,31 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
         if (pasts) dropKeys(pasts, `${of}${name}${SEPARATOR}`)
       }
     },
+    wereAdded({ name }) {
+      const { add, replace } = states.get(name)?.changed ?? {}
+      for (const [pk, row] of add ?? []) replace?.set(pk, row)
+      add?.clear()
+    },
     changedOf<R>({ name }: Table<R>) {
-      const { changed = new Map(), added = new Map() } = states.get(name) ?? {}
-      const of = (rows: Iterable<Row>, isNew: boolean) => [...rows].map((row) => ({ row: row as R, isNew }))
-      return [...of(changed.values(), false), ...of(added.values(), true)]
+      const changed = states.get(name)?.changed
+      return WRITES.flatMap((write) =>
+        [...(changed?.[write].values() ?? [])].map((row) => ({ row: row as R, isNew: write === 'add' })),
+      )
     },
     load: (tx) => [...states.values()].flatMap((state) => loadTable(tx, state, vault)),
-    flush(tx) {
-      const parts = [...states.values()].map(({ table, changed, added }) => ({
-        table,
-        values: valuesOf(table, [...changed.values(), ...added.values()], vault),
-      }))
-      return parts.flatMap((part) => upsert(tx, part))
+    flush: (tx) => {
+      const parts = [...states.values()].flatMap((state) => WRITES.map((write) => partOf(state, write, vault)))
+      return parts.flatMap((part) => send(tx, part))
     },
     flushInBulk(tx) {
-      const parts = [...states.values()].map(({ table, changed, added }) => {
-        const isCopied = added.size >= COPIED_ROWS && sealedColumns(table).length === 0
-        const [upserted, copied] = isCopied ? [changed, [...added.values()]] : [new Map([...changed, ...added]), []]
-        return { table, values: valuesOf(table, [...upserted.values()], vault), lines: copyLines(table, copied) }
-      })
-      // First what a table may have already: one of those rows may give up a name that a new one has taken.
-      return parts.flatMap((part) => [...upsert(tx, part), ...copy(tx, part)])
+      const parts = [...states.values()].flatMap((state) =>
+        WRITES.map((write) => {
+          const { table, changed } = state
+          const isCopied = write === 'add' && changed.add.size >= COPIED_ROWS && sealedColumns(table).length === 0
+          return isCopied ? { table, lines: copyLines(table, [...changed.add.values()]) } : partOf(state, write, vault)
+        }),
+      )
+      return parts.flatMap((part) => ('lines' in part ? copy(tx, part) : send(tx, part)))
     },
   }
 }
@@ -165,18 +176,29 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
 /** What is written of a table, made before the first statement is sent: an error in between would leave a transaction half written. */
 interface Part {
   readonly table: AnyTable
+  readonly write: Write
   readonly values: unknown[][] | null
-  readonly lines?: string
 }
 
-function upsert(tx: Transaction, { table, values }: Part): Promise<unknown>[] {
-  if (!values) return []
-  const flush = statement(`flush_${table.name}`, () => flushStatement(table))
-  return [tx.query(flush, values)]
-}
+const partOf = ({ table, changed }: TableState, write: Write, vault: Vault | null): Part => ({
+  table,
+  write,
+  values: valuesOf(table, [...changed[write].values()], vault),
+})
 
-const copy = (tx: BulkTransaction, { table, lines }: Part): Promise<unknown>[] =>
-  lines ? [tx.copy(copyStatement(table), lines)] : []
+const send = (tx: Transaction, { table, write, values }: Part): Promise<unknown>[] =>
+  values
+    ? [
+        tx.query(
+          statement(`${write}_${table.name}`, () => writeStatement(table, write)),
+          values,
+        ),
+      ]
+    : []
+
+const copy = (tx: BulkTransaction, { table, lines }: { table: AnyTable; lines: string }): Promise<unknown>[] => [
+  tx.copy(copyStatement(table), lines),
+]
 
 function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState): Changes {
   const put = (table: AnyTable, row: Row, isNew: boolean): void => {
@@ -190,8 +212,7 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
     index(state, pk, row, before)
     const past = trace(table, row, before ?? null)
     if (past) put(rowPasts, { ...past }, true)
-    const isAbsent = isNew || before === null || state.added.has(pk)
-    ;(isAbsent ? state.added : state.changed).set(pk, row)
+    state.changed[wayTo(state, pk, isNew, before)].set(pk, row)
   }
   return {
     get<R>(ref: Ref<R>): Readonly<R> | null {
@@ -205,8 +226,14 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
   }
 }
 
-function dropKeys({ index, changed, added }: TableState, prefix: string): void {
-  for (const keys of [...index.values(), changed, added])
+/** A row that was put before is written the way that it would have been then. */
+function wayTo({ changed }: TableState, pk: string, isNew: boolean, before: Row | null | undefined): Write {
+  if (isNew || before === null) return 'add'
+  return before === undefined ? 'upsert' : (WRITES.find((write) => changed[write].has(pk)) ?? 'replace')
+}
+
+function dropKeys({ index, changed }: TableState, prefix: string): void {
+  for (const keys of [...index.values(), ...Object.values(changed)])
     for (const key of keys.keys()) if (key.startsWith(prefix)) keys.delete(key)
 }
 

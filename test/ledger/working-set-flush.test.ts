@@ -54,7 +54,7 @@ describe('working set, flushing', () => {
         set.of(1).put(people, person(id, name))
       }
       await Promise.all(set.flush(tx))
-      expect(sent).to.deep.equal(['flush_people'])
+      expect(sent).to.deep.equal(['replace_people'])
     })
     expect(await names(given.pool)).to.deep.equal([
       [1, 'bia'],
@@ -65,19 +65,31 @@ describe('working set, flushing', () => {
     ])
   })
 
-  it('gives the name of a deleted row to a new one in one statement', async () => {
+  it('gives the name of a deleted row to a new one, by one statement for what is there and one for what is new', async () => {
     await store(given.pool, person(2, 'ana'))
-    await transact(given.pool, async (tx) => {
+    await transact(given.pool, async (tx, sent) => {
       const set = createWorkingSet()
       await load(set, tx, [byId(2), byId(1), byName('ana')])
+      sent.length = 0
       set.of(1).put(people, person(2, null))
       set.of(1).add(people, person(1, 'ana'))
       await Promise.all(set.flush(tx))
+      expect(sent).to.deep.equal(['replace_people', 'add_people'])
     })
     expect(await names(given.pool)).to.deep.equal([
       [1, 'ana'],
       [2, null],
     ])
+  })
+
+  it('replaces what it has added, where another transaction has written that meanwhile', async () => {
+    const set = createWorkingSet()
+    set.of(1).add(people, person(1, 'ana'))
+    await store(given.pool, person(1, 'ana'))
+    set.of(1).put(people, person(1, 'bia'))
+    set.wereAdded(people)
+    await transact(given.pool, (tx) => Promise.all(set.flush(tx)))
+    expect(await names(given.pool)).to.deep.equal([[1, 'bia']])
   })
 
   it('copies what is new to a table in bulk, after what gives up its name to it', async () => {
@@ -92,16 +104,16 @@ describe('working set, flushing', () => {
       set.of(1).put(people, person(4, 'last'))
       for (const each of CROWD) set.of(1).add(people, each)
       await Promise.all(set.flushInBulk(tx))
-      expect(sent).to.deep.equal(['flush_people', 'copy people'])
+      expect(sent).to.deep.equal(['replace_people', 'copy people'])
     })
-    // What nobody has looked for may be there, and a few that are new are not worth a statement of their own.
+    // What nobody has looked for may be there, and a few that are new are not worth a copy.
     await transact(given.pool, async (tx, sent) => {
       const set = createWorkingSet()
       set.of(1).put(people, person(2, 'bea'))
       set.of(1).put(people, person(5, 'eva'))
       set.of(1).add(people, person(6, 'fay'))
       await Promise.all(set.flushInBulk(tx))
-      expect(sent).to.deep.equal(['flush_people'])
+      expect(sent).to.deep.equal(['upsert_people', 'add_people'])
     })
     expect(await names(given.pool)).to.deep.equal([
       [1, null],

@@ -3,7 +3,7 @@ import { Unavailable } from '#lib/unavailable.ts'
 import type { Lookup } from '../command.ts'
 import { streamOf } from '../envelope.ts'
 import { advance, clock, lock, type OpenLedger, open } from '../ledgers.ts'
-import { createKeychain, type Keychain, type PersonKeys } from '../person-keys.ts'
+import { createKeychain, type Keychain, type PersonKeys, personKeys } from '../person-keys.ts'
 import type { Append, EventStore } from '../port.ts'
 import type { ReadModel } from '../projection.ts'
 import type { Reactor } from '../reactor.ts'
@@ -150,13 +150,15 @@ async function commit(
   }))
   const together = store.transactional || appends.length === 0
   // Events may land though this transaction dies: what has sealed them must be there by then.
-  if (!together && keychain.made.length > 0) await keys.save(keychain.made)
+  if (!together && keychain.made.length > 0) {
+    await keys.save(keychain.made)
+    set.wereAdded(personKeys)
+  }
   const finishes = ledgers.some(({ finishing }) => finishing.length > 0)
   if (finishes) {
     await pipelined(client, () => set.flush(tx))
     await finish(tx, ledgers)
   }
-  // Keys that were committed before are not new to their table any more.
   const write = () => (together && isLarge ? set.flushInBulk(tx) : set.flush(tx))
   const flush = () => (finishes ? [] : write())
   const rows = () => [...flush(), ...(changed.length > 0 ? [advance(tx, changed)] : [])]
