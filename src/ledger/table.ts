@@ -1,3 +1,4 @@
+import type { ElementType } from '#postgres/binary-array.ts'
 import type { Statement } from './transaction.ts'
 
 /**
@@ -131,12 +132,25 @@ export function tableDdl(table: AnyTable, schema: string): string {
 export const indexDdl = (table: AnyTable, schema: string): string[] =>
   table.indexes.map((index) => `create index on ${schema}.${table.name} ${index};`)
 
+/** What the values of a column are sent as: the statement casts texts. */
+export function elementOf(type: ColumnType): ElementType {
+  if (type === 'sealed') return 'bytea'
+  return type === 'timestamptz' || type === 'date' || type === 'uuid' ? 'text' : type
+}
+
+/** A parameter with values of a column. */
+function arrayOf(type: ColumnType, position: number): string {
+  const element = elementOf(type)
+  const cast = element === 'text' && type !== 'text' ? `::${type}[]` : ''
+  return `$${position}::${element}[]${cast}`
+}
+
 /** Loads the rows of a table that have one of the given keys: one array parameter per key column. */
 export function loadStatement(table: AnyTable, by: string): Statement {
   const key = table.keys[by] as readonly string[] | undefined
   if (!key) throw new Error(`table ${table.name} has no key ${by}`)
   const columns = table.columns as Record<string, ColumnType>
-  const arrays = key.map((column, index) => `$${index + 1}::${columns[column]}[]`)
+  const arrays = key.map((column, index) => arrayOf(columns[column] as ColumnType, index + 1))
   const names = key.map((column) => `k_${column}`)
   const on = key.map((column) => `t.${column} = wanted.k_${column}`)
   const selected = Object.keys(columns).map((column) => `t.${column}`)
@@ -157,7 +171,7 @@ export type Write = (typeof WRITES)[number]
 export function writeStatement(table: AnyTable, write: Write): Statement {
   const columns = Object.entries<ColumnType>(table.columns)
   const names = columns.map(([name]) => name).join(', ')
-  const arrays = columns.map(([, type], index) => `$${index + 1}::${type === 'sealed' ? 'bytea' : type}[]`)
+  const arrays = columns.map(([, type], index) => arrayOf(type, index + 1))
   const rows = `unnest(${arrays.join(', ')})`
   const pk = table.keys.pk as readonly string[]
   const set = (source: string) =>

@@ -1,11 +1,14 @@
 import { contextOf, openJson, sealJson } from '#lib/sealed-json.ts'
 import type { Vault } from '#lib/vault.ts'
+import { binaryArray } from '#postgres/binary-array.ts'
 import { rowPasts, trace } from './lineage.ts'
 import {
   type AnyRef,
   type AnyTable,
+  type ColumnType,
   copyLines,
   copyStatement,
+  elementOf,
   type KeyValue,
   loadStatement,
   type Ref,
@@ -177,7 +180,7 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
 interface Part {
   readonly table: AnyTable
   readonly write: Write
-  readonly values: unknown[][] | null
+  readonly values: Buffer[] | null
 }
 
 const partOf = ({ table, changed }: TableState, write: Write, vault: Vault | null): Part => ({
@@ -241,7 +244,13 @@ function loadTable(tx: Transaction, state: TableState, vault: Vault | null): Pro
   const loads = [...state.wanted].map(async ([by, wanted]) => {
     const columns = state.table.keys[by] as readonly string[]
     const keys = [...wanted.values()]
-    const values = columns.map((_, position) => keys.map((key) => key[position]))
+    const types = state.table.columns as Record<string, ColumnType>
+    const values = columns.map((column, position) =>
+      binaryArray(
+        elementOf(types[column] as ColumnType),
+        keys.map((key) => key[position]),
+      ),
+    )
     const name = `load_${state.table.name}_${by}`
     const result = await tx.query<Row>(
       statement(name, () => loadStatement(state.table, by)),
@@ -264,17 +273,20 @@ function remember(state: TableState, row: Row): void {
 }
 
 /** Rows in key order, as one array a column; null when there are none. */
-function valuesOf(table: AnyTable, unsorted: Row[], vault: Vault | null): unknown[][] | null {
+function valuesOf(table: AnyTable, unsorted: Row[], vault: Vault | null): Buffer[] | null {
   if (unsorted.length === 0) return null
   const rows = unsorted.sort((a, b) => compareRows(table, a, b))
-  const columns = Object.entries(table.columns) as [string, string][]
+  const columns = Object.entries(table.columns) as [string, ColumnType][]
   return columns.map(([column, type]) =>
-    rows.map((row) => {
-      const value = row[column]
-      if (value === null) return null
-      if (type === 'sealed') return sealJson(vaultFor(table, vault), value, sealContextOf(table, row))
-      return type === 'json' ? JSON.stringify(value) : value
-    }),
+    binaryArray(
+      elementOf(type),
+      rows.map((row) => {
+        const value = row[column]
+        if (value === null) return null
+        if (type === 'sealed') return sealJson(vaultFor(table, vault), value, sealContextOf(table, row))
+        return type === 'json' ? JSON.stringify(value) : value
+      }),
+    ),
   )
 }
 

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { ahead } from '#lib/batches.ts'
+import { binaryArray } from '#postgres/binary-array.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { companyOf, type Envelope } from '../envelope.ts'
 import {
@@ -20,9 +21,12 @@ const READ_BATCH = 500
 
 const appendEvents: Statement = {
   name: 'append_events',
-  text: `select ledger.append_events($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::uuid[], $6::text[], $7::text[],
-                                     $8::timestamptz[], $9::json[])`,
+  text: `select ledger.append_events($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[]::uuid[], $6::text[], $7::text[],
+                                     $8::text[]::timestamptz[], $9::json[])`,
 }
+
+const texts = (items: readonly string[]) => binaryArray('text', items)
+const bigints = (items: readonly number[]) => binaryArray('bigint', items)
 
 /** SQLSTATE that `ledger.append_events` raises for a wrong expected revision; the message is the stream. */
 const WRONG_EXPECTED_REVISION = 'TB001'
@@ -57,15 +61,18 @@ export function createPostgresStore(
       const events = appends.flatMap((append) => append.commands.flat())
       try {
         await tx.query(appendEvents, [
-          appends.map((append) => append.stream),
-          appends.map((append) => append.expectedRevision),
-          events.map((event) => event.stream),
-          events.map((event) => event.revision),
-          events.map((event) => event.id),
-          events.map((event) => event.type),
-          events.map((event) => event.subject),
-          events.map((event) => event.recorded_at),
-          events.map((event) => JSON.stringify(event)),
+          texts(appends.map((append) => append.stream)),
+          bigints(appends.map((append) => append.expectedRevision)),
+          texts(events.map((event) => event.stream)),
+          bigints(events.map((event) => event.revision)),
+          texts(events.map((event) => event.id)),
+          texts(events.map((event) => event.type)),
+          texts(events.map((event) => event.subject)),
+          texts(events.map((event) => event.recorded_at)),
+          binaryArray(
+            'json',
+            events.map((event) => JSON.stringify(event)),
+          ),
         ])
       } catch (error) {
         throw wrongRevision(error, appends) ?? error
