@@ -1,6 +1,6 @@
 import { type Counts, startCounting } from './cost/counts.ts'
 import { type Addresses, vacuum, walOf } from './database.ts'
-import { meterOf, type ProcessorTime } from './processor.ts'
+import { forgetPeak, meterOf, type ProcessorTime, peakOf } from './processor.ts'
 import { lowerQuartile, median, spread, WARM_UP_ROUNDS } from './rounds.ts'
 
 /** Of a sale, a page, a delivery …, whatever the rate at which they were made. */
@@ -8,6 +8,8 @@ export interface Cost extends ProcessorTime, Counts {
   readonly per: string
   /** Written to the log of Postgres, pages that a checkpoint made it repeat among them. */
   readonly wal_bytes: number
+  /** Most memory that the process had meanwhile; not divided among what was done. */
+  readonly peak_mib: number
 }
 
 /** A cost with what only the table shows. */
@@ -36,9 +38,11 @@ export async function gaugeOf(counting: Counting, databaseUrl: string): Promise<
   return async (work) => {
     if (!meter) return { value: await work(), spent: null }
     const before = { wal: await walOf(databaseUrl), counts: await counting.counts() }
+    forgetPeak(counting.pid)
     const { value, ...time } = await meter.measure(work)
+    const peak_mib = peakOf(counting.pid)
     const wal_bytes = (await walOf(databaseUrl)) - before.wal
-    return { value, spent: { ...time, wal_bytes, ...grown(before.counts, await counting.counts()) } }
+    return { value, spent: { ...time, wal_bytes, peak_mib, ...grown(before.counts, await counting.counts()) } }
   }
 }
 
@@ -74,13 +78,14 @@ const FIGURES = [
   'other_writes',
   'wal_bytes',
   'allocated_bytes',
-] as const satisfies readonly Exclude<keyof Cost, 'per'>[]
+] as const satisfies readonly Exclude<keyof Cost, 'per' | 'peak_mib'>[]
+type Figure = (typeof FIGURES)[number]
 
 export type Spent = Omit<Cost, 'per'>
 
 /** What each of `count` took of all that was spent. */
 export function costOf(per: string, count: number, spent: Spent): Cost {
-  return { per, ...eachOf((figure) => spent[figure] / count) }
+  return { per, ...eachOf((figure) => spent[figure] / count), peak_mib: spent.peak_mib }
 }
 
 export function grown(before: Counts, after: Counts): Counts {
@@ -90,19 +95,20 @@ export function grown(before: Counts, after: Counts): Counts {
 
 /**
  * Of processor time the lower quartile of the rounds: whatever else the machine does adds to it, and never takes away.
- * Of all else the median.
+ * Of memory the most, of all else the median.
  */
 export function middleOf(per: string, rounds: readonly Cost[]): CostLine | null {
   if (rounds.length === 0) return null
-  const valuesOf = (figure: keyof Spent) => rounds.map((round) => round[figure])
+  const valuesOf = (figure: Figure) => rounds.map((round) => round[figure])
   const spreads = TIMES.map((figure) => spread(valuesOf(figure)))
-  const middle = (figure: keyof Spent) => (TIMES.includes(figure) ? lowerQuartile : median)(valuesOf(figure))
-  return { per, ...eachOf((figure) => round3(middle(figure))), spreads }
+  const middle = (figure: Figure) => (TIMES.includes(figure) ? lowerQuartile : median)(valuesOf(figure))
+  const peak_mib = Math.max(...rounds.map((round) => round.peak_mib))
+  return { per, ...eachOf((figure) => round3(middle(figure))), peak_mib, spreads }
 }
 
-const TIMES: readonly (keyof Spent)[] = ['service_us', 'postgres_us']
+const TIMES: readonly Figure[] = ['service_us', 'postgres_us']
 
-const eachOf = (value: (figure: keyof Spent) => number): Spent =>
-  Object.fromEntries(FIGURES.map((figure) => [figure, value(figure)])) as unknown as Spent
+const eachOf = (value: (figure: Figure) => number): Record<Figure, number> =>
+  Object.fromEntries(FIGURES.map((figure) => [figure, value(figure)])) as Record<Figure, number>
 
 const round3 = (value: number): number => Math.round(value * 1_000) / 1_000

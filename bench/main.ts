@@ -7,9 +7,11 @@ import { Books } from './books.ts'
 import { benchDay, DAY_BENCHMARKS } from './day.ts'
 import { benchDirectory, DIRECTORY_BENCHMARKS } from './directory.ts'
 import { withEnvironment } from './environment.ts'
+import { benchEventStore, EVENT_STORE_BENCHMARKS } from './event-store.ts'
 import { STATEMENT_TIMES } from './flame/postgres.ts'
 import { startFlame } from './flame.ts'
 import { benchGrowth, GROWTH_BENCHMARKS } from './growth.ts'
+import { benchListWhileWritten, LIST_WHILE_WRITTEN_BENCHMARK } from './list-while-written.ts'
 import { benchMixed, MIXED_BENCHMARKS } from './mixed.ts'
 import { benchNeighbour, NEIGHBOUR_BENCHMARKS } from './neighbour.ts'
 import { isSelected, type Options, readOptions } from './options.ts'
@@ -35,9 +37,11 @@ const NAMES = [
   UPLOAD_BENCHMARK,
   BATCH_BENCHMARK,
   ...SALES_LIST_BENCHMARKS,
+  LIST_WHILE_WRITTEN_BENCHMARK,
   PRODUCTS_BENCHMARK,
   ...AS_OF_BENCHMARKS,
   REBUILD_BENCHMARK,
+  ...EVENT_STORE_BENCHMARKS,
   ...WEBHOOK_BENCHMARKS,
   ...NEIGHBOUR_BENCHMARKS,
   ...GROWTH_BENCHMARKS,
@@ -54,9 +58,11 @@ const BENCHMARKS = [
   benchUpload,
   benchBatch,
   benchSalesList,
+  benchListWhileWritten,
   benchProducts,
   benchAsOf,
   benchRebuild,
+  benchEventStore,
   benchWebhooks,
   benchNeighbour,
   benchGrowth,

@@ -34,7 +34,7 @@ const LOADED = 0.6
 const RAMP = { from: 80, factor: 1.25, to: 4_000, seconds: 4 }
 /** A rate is too high when so much of it is not answered in time, or half of the sales take longer. */
 const KEPT_UP = 0.93
-const SLOW_MS = 250
+const SLOW_MS = 50
 /** For some hundred sales in each phase. */
 const PHASE_SECONDS = 15
 const WARM_UP_SECONDS = 8

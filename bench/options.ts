@@ -26,7 +26,8 @@ export interface Options {
 
 const USAGE = `npm run bench -- [--json FILE] [--only NAME] [--seconds N] [--rounds N] [--alone] [--flame] [--profile DIRECTORY] [--against DIRECTORY]
 of the simulated day: [--companies N] [--homes N] [--minutes N] [--times N]
-BENCH_DATABASE_URL names a Postgres to use, on which a database is created and dropped again; without it an embedded one is started.`
+BENCH_DATABASE_URL names a Postgres to use, on which a database is created and dropped again; without it an embedded one is started.
+EVENTSTORE_URL names an empty EventStoreDB: sales, uploads, batches and a rebuild are then measured with ledgers there too.`
 
 /** Parses the command line. @throws with the usage when it is not understood. */
 export function readOptions(args: string[]): Options {

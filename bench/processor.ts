@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { administer } from './database.ts'
 
 /** What Linux tells of whole machines, and of processes that have ended, is in hundredths of a second. */
@@ -102,6 +102,15 @@ function statOf(pid: number): Stat | null {
   } catch {
     return null
   }
+}
+
+/** The most memory that a process has had is from now on what it has. */
+export const forgetPeak = (pid: number): void => writeFileSync(`/proc/${pid}/clear_refs`, '5')
+
+/** The most memory that a process has had, in MiB. */
+export function peakOf(pid: number): number {
+  const [, kibibytes = ''] = /^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? []
+  return Math.round(Number(kibibytes) / 1_024)
 }
 
 /** Of all threads of a process that live, to the nanosecond. @throws where there is no such process */

@@ -11,6 +11,8 @@ import { withCore } from './shop.ts'
 /** What a round is told, in the variable ROUND. */
 export interface RoundOrder {
   readonly databaseUrl: string
+  /** Where the ledgers are, if they are not in Postgres. */
+  readonly eventStoreUrl?: string
   /** Revision of each company's last event. */
   readonly ends: readonly { readonly companyId: number; readonly revision: number }[]
   readonly first: 'rebuild' | 'reading'
@@ -29,19 +31,21 @@ export interface RoundFigures {
 const SAMPLE_MS = 100
 const MEBIBYTE = 1_048_576
 
-const { databaseUrl, ends, first } = JSON.parse(process.env.ROUND ?? '') as RoundOrder
+const { databaseUrl, eventStoreUrl, ends, first } = JSON.parse(process.env.ROUND ?? '') as RoundOrder
 const EVENTS = ends.reduce((sum, { revision }) => sum + revision + 1, 0)
 
 const gauge = await gaugeOf(countOwn(databaseUrl), databaseUrl)
 
-await withCore(databaseUrl, async (core) => {
+await withCore(databaseUrl, play, eventStoreUrl)
+
+async function play(core: Core): Promise<void> {
   const early = first === 'reading' ? await readEverything(core) : null
   const { value, spent } = await gauge(() => rebuildOnce(core))
   const { rate, peak_mib, events } = value
   const reading = early ?? (await readEverything(core))
   const figures: RoundFigures = { rebuild: rate, reading, peak_mib, spent, events }
   console.log(JSON.stringify(figures))
-})
+}
 
 async function rebuildOnce(core: Core): Promise<{ rate: number; peak_mib: number; events: number }> {
   let peak_mib = 0

@@ -23,31 +23,36 @@ const TARGET = 0.3
 export async function benchRebuild({ database }: Environment, options: Options, _books: Books): Promise<Line[]> {
   if (!isSelected(options, REBUILD_BENCHMARK)) return []
   // Alone there: all ledgers of a database are rebuilt together.
-  const rounds = await withOwnDatabase(database, (url) => runRounds(url, options))
+  return withOwnDatabase(database, async (databaseUrl) => [
+    await measureRebuilds(REBUILD_BENCHMARK, { databaseUrl, ends: await fillLedgers(databaseUrl) }, options),
+  ])
+}
+
+/** In rounds, each in a process of its own. */
+export async function measureRebuilds(name: string, order: Omit<RoundOrder, 'first'>, options: Options): Promise<Line> {
+  const rounds: RoundFigures[] = []
+  for (let round = 0; round < options.rounds; round++) {
+    const first = round % 2 === 0 ? 'rebuild' : 'reading'
+    rounds.push(await runRound({ ...order, first }, options.profile))
+  }
   console.log(`rebuild: at most ${Math.max(...rounds.map(({ peak_mib }) => peak_mib))} MiB of the process's memory`)
   const figures = new Map([
     ['rebuild', rounds.map(({ rebuild }) => rebuild)],
     ['reading', rounds.map(({ reading }) => reading)],
   ])
-  const result = { name: REBUILD_BENCHMARK, unit: 'events/s', target: TARGET }
+  const result = { name, unit: 'events/s', target: TARGET }
   const costs = rounds.flatMap(({ spent, events }) => (spent ? [costOf('event', events, spent)] : []))
-  return [{ ...compare(figures, { value: 'rebuild', floor: 'reading' }, result), cost: middleOf('event', costs) }]
+  return { ...compare(figures, { value: 'rebuild', floor: 'reading' }, result), cost: middleOf('event', costs) }
 }
 
-async function runRounds(databaseUrl: string, options: Options): Promise<RoundFigures[]> {
+async function fillLedgers(databaseUrl: string): Promise<RoundOrder['ends']> {
   const shops = await createShops(databaseUrl, COMPANIES)
-  const ends = await withCore(databaseUrl, async (core) => {
+  return withCore(databaseUrl, async (core) => {
     const filled: RoundOrder['ends'][number][] = []
     for (const { companyId } of shops)
       filled.push({ companyId, revision: await fill(core, companyId, EVENTS / COMPANIES) })
     return filled
   })
-  const rounds: RoundFigures[] = []
-  for (let round = 0; round < options.rounds; round++) {
-    const first = round % 2 === 0 ? 'rebuild' : 'reading'
-    rounds.push(await runRound({ databaseUrl, ends, first }, options.profile))
-  }
-  return rounds
 }
 
 /** As `npm run tillbook` has it: of what a replay makes, most lives for longer than half of that room takes to fill. */

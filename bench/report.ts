@@ -93,6 +93,7 @@ const COST_COLUMNS = [
   'to others',
   'WAL bytes',
   'heap bytes',
+  'peak MiB',
   'rounds ±',
 ] as const
 
@@ -106,13 +107,13 @@ export function costTableOf(lines: readonly Line[]): string | null {
             cost.per,
             ...[cost.service_us, cost.postgres_us].map(figure),
             ...[cost.round_trips, cost.statements, cost.postgres_writes, cost.other_writes].map(few),
-            ...[cost.wal_bytes, cost.allocated_bytes].map(figure),
+            ...[cost.wal_bytes, cost.allocated_bytes, cost.peak_mib].map(figure),
             told(cost.spreads),
           ],
         ]
       : [],
   )
-  return rows.length === 0 ? null : aligned(COST_COLUMNS, rows, [2, 3, 4, 5, 6, 7, 8, 9])
+  return rows.length === 0 ? null : aligned(COST_COLUMNS, rows, [2, 3, 4, 5, 6, 7, 8, 9, 10])
 }
 
 function aligned(titles: readonly string[], rows: readonly (readonly string[])[], numbers: readonly number[]): string {

@@ -78,7 +78,7 @@ export const listRequest = (key: string, parameters?: string): string =>
   `Connection: keep-alive\r\nAuthorization: Bearer ${key}\r\n\r\n`
 
 /** The same sales for another question each time: since a time before all of them. */
-function requestsForOtherPages(key: string): () => string {
+export function requestsForOtherPages(key: string): () => string {
   const before = Date.parse('2020-01-01T00:00:00Z')
   let count = 0
   return () => listRequest(key, `updated_since=${new Date(before + ++count).toISOString()}`)

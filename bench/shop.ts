@@ -47,12 +47,13 @@ export const SCOPES_OF_BENCH = ['sales:read', 'sales:write', 'customers:write', 
 const BATCH = 500
 
 /** Prepares the database and creates shops through the service's own commands, one after another, so that ids are in order. */
-export function createShops(databaseUrl: string, count: number): Promise<Shop[]> {
-  return withCore(databaseUrl, async (core) => {
+export function createShops(databaseUrl: string, count: number, eventStoreUrl?: string): Promise<Shop[]> {
+  const create = async (core: Core) => {
     const shops: Shop[] = []
     for (let number = 1; number <= count; number++) shops.push(await createShop(core, number))
     return shops
-  })
+  }
+  return withCore(databaseUrl, create, eventStoreUrl)
 }
 
 /** Fills the catalog of a shop up to `count` products in ten categories. */
@@ -84,19 +85,28 @@ export function createCatalog(databaseUrl: string, { companyId }: Shop, count: n
   })
 }
 
-export async function withCore<T>(databaseUrl: string, work: (core: Core) => Promise<T>): Promise<T> {
-  const core = await openBenchCore(databaseUrl)
+/** @param eventStoreUrl - where the ledgers are, if they are not in Postgres */
+export async function withCore<T>(
+  databaseUrl: string,
+  work: (core: Core) => Promise<T>,
+  eventStoreUrl?: string,
+): Promise<T> {
+  const core = await openBenchCore(databaseUrl, { eventStoreUrl })
   return work(core).finally(() => core.close())
 }
 
 /** `reserve` where there are several homes. */
-export const openBenchCore = (databaseUrl: string, reserve?: CoreOptions['reserve']): Promise<Core> =>
+export const openBenchCore = (
+  databaseUrl: string,
+  { reserve, eventStoreUrl }: Pick<CoreOptions, 'reserve' | 'eventStoreUrl'> = {},
+): Promise<Core> =>
   openCore({
     masterKeys,
     databaseUrl,
     queryConnections: 2,
     log: (message, error) => console.error(message, error),
     onOutdated: () => {},
+    eventStoreUrl,
     ...(reserve && { reserve }),
   })
 

@@ -97,7 +97,7 @@ async function settle(
   )
   const directory = openDirectory({ databaseUrl: first.database.url, log })
   const open = async (name: string, url: string) =>
-    cores.set(name, await openBenchCore(url, hooksOf({ directory, homes, log }, name, []).reserve))
+    cores.set(name, await openBenchCore(url, { reserve: hooksOf({ directory, homes, log }, name, []).reserve }))
   try {
     await open(MAIN, first.database.url)
     for (const { name, database } of others) {

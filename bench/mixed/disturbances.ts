@@ -5,24 +5,25 @@ import { MASTER_KEY } from '../../test/support/master-key.ts'
 import { ROOT } from '../child.ts'
 import { administer, type BenchDatabase } from '../database.ts'
 
-/** What goes on beside the calls: once, and again until it is enough. */
+/** What goes on beside the calls. */
 export interface Disturbance {
   readonly name: string
   once(database: BenchDatabase): Promise<void>
 }
 
-/** At once, as `checkpoint` does it; one that comes by time is spread over minutes. */
-const CHECKPOINT_PAUSE_MS = 4_000
+/** Oftener than any of them comes by itself. */
+const PAUSE_MS = 3_000
 
 const HOT = 'ledger.events, ops.ledgers, ops.idempotent_answers, read.sales, read.catalog_items, read.receivables'
 
 export const DISTURBANCES: readonly Disturbance[] = [
   {
     name: 'checkpoint',
-    async once({ ownerUrl }) {
-      await administer(ownerUrl, (client) => client.query('checkpoint'))
-      await pause(CHECKPOINT_PAUSE_MS)
-    },
+    // At once; one that comes by time is spread over minutes.
+    once: ({ ownerUrl }) =>
+      administer(ownerUrl, async (client) => {
+        await client.query('checkpoint')
+      }),
   },
   {
     name: 'vacuum',
@@ -60,7 +61,7 @@ export const DISTURBANCES: readonly Disturbance[] = [
   },
 ]
 
-/** Does it over and over beside `work`; returns how many times. @throws where it fails */
+/** Does it beside `work`, and again some seconds after it has ended; returns how many times. @throws where it fails */
 export async function disturb<T>(
   disturbance: Disturbance,
   database: BenchDatabase,
@@ -72,6 +73,7 @@ export async function disturb<T>(
     while (!isOver) {
       await disturbance.once(database)
       times += 1
+      await pause(PAUSE_MS)
     }
   })()
   const [value] = await Promise.all([

@@ -1,0 +1,133 @@
+import { expect } from 'chai'
+import { costOf, grown, middleOf, type Spent } from '../../bench/cost.ts'
+import { areasOf, type Profile } from '../../bench/flame/areas.ts'
+import { functionsIn } from '../../bench/flame/postgres.ts'
+import { callOf, KINDS, kindsInOrder, SHARES } from '../../bench/mixed/mix.ts'
+import { costTableOf, type Line } from '../../bench/report.ts'
+
+const spent = (service_us: number): Spent => ({
+  service_us,
+  postgres_us: 200,
+  round_trips: 30,
+  statements: 50,
+  postgres_writes: 30,
+  other_writes: 100,
+  wal_bytes: 90_000,
+  allocated_bytes: 1_000_000,
+  peak_mib: 150,
+})
+
+describe('costs of a benchmark', () => {
+  it('are of each thing that was done: processor time of the calm rounds, all else of the middle one', () => {
+    const rounds = [9_000, 1_000, 1_200, 1_100, 5_000].map((us, place) =>
+      costOf('sale', place < 4 ? 10 : 20, spent(us)),
+    )
+    const cost = middleOf('sale', rounds)
+    expect(cost).to.include({
+      per: 'sale',
+      service_us: 110,
+      postgres_us: 20,
+      round_trips: 3,
+      wal_bytes: 9_000,
+      peak_mib: 150,
+    })
+    expect(cost?.spreads[0]).to.be.above(1)
+    expect(middleOf('sale', [])).to.equal(null)
+  })
+
+  it('are what was counted meanwhile', () => {
+    const { service_us: _, postgres_us: __, wal_bytes: ___, peak_mib: ____, ...counts } = spent(0)
+    const later = { ...counts, statements: counts.statements + 7 }
+    expect(grown(counts, later)).to.deep.equal({
+      round_trips: 0,
+      statements: 7,
+      postgres_writes: 0,
+      other_writes: 0,
+      allocated_bytes: 0,
+    })
+  })
+
+  it('are a table of the lines that are priced', () => {
+    const line: Line = {
+      name: 'sales-64',
+      value: 1,
+      unit: 'sales/s',
+      floor: null,
+      ratio: null,
+      target: null,
+      higher_is_better: true,
+      against: '',
+      spreads: [],
+    }
+    const cost = middleOf('sale', [costOf('sale', 10, spent(6_400))])
+    expect(costTableOf([line])).to.equal(null)
+    const [, row, ...others] = (costTableOf([line, { ...line, cost }]) ?? '').split('\n')
+    expect(row?.split(/ {2,}/)).to.deep.equal([
+      'sales-64',
+      'sale',
+      '640',
+      '20',
+      '3.00',
+      '5.00',
+      '3.00',
+      '10',
+      '9,000',
+      '100,000',
+      '150',
+      '0 %, 0 %',
+    ])
+    expect(others).to.deep.equal([])
+  })
+})
+
+describe('the flame summary', () => {
+  it('gives what has no file to its caller, and leaves out idle time', () => {
+    const node = (id: number, functionName: string, url: string, children: number[] = []) => ({
+      id,
+      callFrame: { functionName, url, lineNumber: 0, columnNumber: 0 },
+      children,
+    })
+    const profile: Profile = {
+      nodes: [
+        node(1, '(root)', '', [2, 3, 4]),
+        node(2, '(idle)', ''),
+        node(3, 'decide', 'commands/sale.ts', [5, 6]),
+        node(4, '(garbage collector)', ''),
+        node(5, 'parse', ''),
+        node(6, 'writev', ''),
+      ],
+      samples: [2, 3, 4, 5, 6],
+      timeDeltas: [900, 20, 10, 20, 50],
+    }
+    expect(areasOf(profile, ({ callFrame }) => callFrame.url)).to.deep.equal([
+      { name: 'system calls that write', share: 0.5 },
+      { name: 'decide', share: 0.4 },
+      { name: 'garbage collection', share: 0.1 },
+    ])
+  })
+
+  it("reads perf's report, the kernel as one", () => {
+    const report =
+      '    30.00%  postgres  [.] heap_insert\n\n     6.00%  [kernel.kallsyms]  [k] fsync\n 4.00%  [vdso] [k] clock\n'
+    expect(functionsIn(report)).to.deep.equal([
+      { name: 'heap_insert', share: 0.75 },
+      { name: 'the kernel', share: 0.25 },
+    ])
+  })
+})
+
+describe('the mix of calls', () => {
+  const order = kindsInOrder()
+
+  it('has each kind by its share, and sales in every stretch of ten', () => {
+    expect(order).to.have.length(100)
+    for (const kind of KINDS) expect(order.filter((each) => each === kind)).to.have.length(SHARES[kind])
+    for (let from = 0; from < 100; from += 10) expect(order.slice(from, from + 10)).to.include('sale')
+  })
+
+  it('uses each key once', () => {
+    const companies = [{ companyId: 1, token: 't', cookie: 'c' }]
+    const keys = [0, 1, 2].map((number) => callOf('sale', companies, number, 'run').headers['idempotency-key'])
+    expect(keys).to.deep.equal(['run-0', 'run-1', 'run-2'])
+  })
+})
