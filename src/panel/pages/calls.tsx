@@ -16,7 +16,7 @@ import { choice, line, moment, optionsOf, recordChoice } from '../forms/kinds.ts
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { type Column, List, listed, searched } from '../ui/list.tsx'
-import { Actions, ButtonLink, Card, Facts, type State, StateBadge, WithheldContent } from '../ui/parts.tsx'
+import { Card, Facts, type State, StateBadge, WithheldContent } from '../ui/parts.tsx'
 
 export const CALLS_PATH = '/integracoes/chamadas'
 
@@ -100,7 +100,7 @@ async function showCalls(visit: Visit): Promise<Page> {
       />
     </>
   )
-  return { title: 'Chamadas da API', body }
+  return { title: 'Chamadas da API', parent: { label: 'Integrações', to: '/integracoes' }, body }
 }
 
 async function showCall(visit: Visit): Promise<Page | null> {
@@ -112,9 +112,6 @@ async function showCall(visit: Visit): Promise<Page | null> {
   const keys = await listApiKeys(pool, companyId)
   const body = (
     <>
-      <Actions>
-        <ButtonLink to={CALLS_PATH}>Voltar às chamadas</ButtonLink>
-      </Actions>
       <Card title="Chamada">
         <Facts
           facts={[
@@ -143,7 +140,7 @@ async function showCall(visit: Visit): Promise<Page | null> {
       )}
     </>
   )
-  return { title: 'Chamada da API', body }
+  return { title: 'Chamada da API', parent: { label: 'Chamadas da API', to: CALLS_PATH }, body }
 }
 
 const Kept = ({ json, visit }: { readonly json: unknown; readonly visit: Visit }) => {

@@ -11,12 +11,12 @@ import { dateTime, day, personName } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, date, email, line, namedOptions, yesOrNo } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import { personFileActions } from '../person-file/links.tsx'
+import { personFileActions } from '../person-file/links.ts'
 import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
 import { Table } from '../ui/list.tsx'
-import { Actions, ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
+import { ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
 import { recordOf } from '../ui/record-pages.tsx'
 import { forgetAction, forgetPages } from './forget-person.tsx'
 import { endSessions, SessionsCard } from './sessions.tsx'
@@ -59,7 +59,7 @@ const STATES = {
 } as const
 
 const HOME = '/configuracoes'
-const USERS_PATH = `${HOME}/usuarios`
+export const USERS_PATH = `${HOME}/usuarios`
 const ONE = `${USERS_PATH}/:id`
 const at = { section: 'settings', access: 'owner' } as const
 
@@ -274,8 +274,5 @@ export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) 
         { head: 'Situação', cell: ({ status }) => <UserBadge status={status} /> },
       ]}
     />
-    <Actions>
-      <ButtonLink to={`${USERS_PATH}/novo`}>Convidar usuário</ButtonLink>
-    </Actions>
   </>
 )

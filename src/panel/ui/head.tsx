@@ -78,8 +78,12 @@ interface ActionPartProps {
   readonly isMain?: boolean
 }
 
-const ActionPart = ({ action: { label, to, parameters, values }, visit, isMain }: ActionPartProps) =>
-  values ? (
+const ActionPart = ({ action: { label, to, parameters, values, prints }, visit, isMain }: ActionPartProps) =>
+  prints ? (
+    <button type="button" class={isMain ? 'main' : undefined} data-print hidden>
+      {label}
+    </button>
+  ) : values ? (
     <ButtonForm visit={visit} to={to} label={label} values={values} isMain={isMain} />
   ) : (
     <ButtonLink to={to} parameters={parameters} isMain={isMain}>

@@ -7,7 +7,7 @@ import { link } from '../../link.ts'
 import type { Page, PanelRoute, Visit } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
 import { type Column, Pager, Table } from '../../ui/list.tsx'
-import { Actions, Alert, ButtonLink, Card, type State, StateBadge } from '../../ui/parts.tsx'
+import { Alert, Card, type State, StateBadge } from '../../ui/parts.tsx'
 import { subjectName, subjectPath } from '../../words/events.ts'
 
 const PATH = '/auditoria/pacote'
@@ -41,27 +41,16 @@ async function showPack(visit: Visit): Promise<Page> {
   const isWithheld = !session.isToldPersons && (await isClear(context.pool, session.companyId))
   const body = (
     <>
-      <Card title="Baixar">
+      <Card title="O que vem nele">
         <p>
           Um arquivo ZIP com tudo o que se precisa para conferir o livro sem este serviço: os eventos exatamente como
           foram gravados, o que foi assinado sobre eles, o verificador e um índice em palavras. O LEIA-ME.txt diz como
           conferir. Os dados pessoais vão lacrados.
         </p>
-        {isWithheld ? (
+        {isWithheld && (
           <Alert>
             Este livro ainda guarda dados pessoais em claro, que não são mostrados a você: peça que seja lacrado.
           </Alert>
-        ) : (
-          <Actions>
-            <ButtonLink to={PACK_DOWNLOAD} isMain>
-              Baixar pacote
-            </ButtonLink>
-            {session.isToldPersons && (
-              <ButtonLink to={PACK_DOWNLOAD} parameters={{ dados: 'abertos' }}>
-                Baixar com dados pessoais abertos
-              </ButtonLink>
-            )}
-          </Actions>
         )}
         <p class="hint">
           Fazer o pacote pode levar minutos; o andamento aparece abaixo. Fechar o download o interrompe.
@@ -70,7 +59,19 @@ async function showPack(visit: Visit): Promise<Page> {
       <Card title="Quem baixou">{await Downloads({ visit, found })}</Card>
     </>
   )
-  return { title: 'Pacote de auditoria', body }
+  return {
+    title: 'Pacote de auditoria',
+    parent: { label: 'Auditoria', to: '/auditoria' },
+    main: !isWithheld && { label: 'Baixar pacote', to: PACK_DOWNLOAD },
+    more: [
+      session.isToldPersons && {
+        label: 'Baixar com dados pessoais abertos',
+        to: PACK_DOWNLOAD,
+        parameters: { dados: 'abertos' },
+      },
+    ],
+    body,
+  }
 }
 
 /** Fetched anew every two seconds, where scripts run, as long as something is under way. */

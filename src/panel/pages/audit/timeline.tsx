@@ -13,7 +13,7 @@ import { Problem } from '#http/problems.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { sealStateOf } from '#proof/seal-state.ts'
-import { getRow, listKnownActors } from '#queries/events.ts'
+import { getRow } from '#queries/events.ts'
 import { type Change, changesBetween, fieldsChangedBy, saidBy } from '../../changes.ts'
 import { dateTimeSeconds } from '../../format.ts'
 import { type Fields, filledWith, filterProblems } from '../../forms/form.ts'
@@ -22,9 +22,9 @@ import { link } from '../../link.ts'
 import type { Page, PanelRoute, Visit } from '../../route.ts'
 import { Changes, Raw } from '../../ui/changes.tsx'
 import { FilterProblems, Filters } from '../../ui/form.tsx'
-import { namesOfActors, namesOfSubjects, recordQuery, shownEvent } from '../../ui/history.tsx'
+import { ActorName, actorOptions, namesOfActors, namesOfSubjects, recordQuery, shownEvent } from '../../ui/history.tsx'
 import { Table } from '../../ui/list.tsx'
-import { Actions, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
+import { Card, Facts } from '../../ui/parts.tsx'
 import { atMoment } from '../../visit.ts'
 import { EVENTS, eventName, KINDS, ORIGINS, subjectName, subjectPath } from '../../words/events.ts'
 import { Outsiders } from './outsiders.tsx'
@@ -33,8 +33,6 @@ import { LastCheck } from './table-check.tsx'
 
 const PATH = '/auditoria'
 const EVENTS_OF_A_PAGE = 50
-/** People and keys that one can choose from; others are found by their number in the address. */
-const ACTORS = 200
 /** Whoever does not wait any longer is not told apart: looking back has its own end. */
 const NEVER = new AbortController().signal
 
@@ -56,10 +54,7 @@ const Search = z
     tipo: z.enum(RECORD_KINDS).optional(),
     numero: RecordNumber.optional(),
     origem: z.enum(Object.keys(ORIGINS)).optional(),
-    quem: z
-      .string()
-      .regex(/^(system|(user|api_key)\/[1-9]\d{0,14})$/, 'não é ninguém')
-      .optional(),
+    quem: ActorName.optional(),
     de: CalendarDate.optional(),
     ate: CalendarDate.optional(),
     antes: z
@@ -95,7 +90,7 @@ const typesAbout = (kind: string): EventName[] =>
 async function showTimeline(visit: Visit): Promise<Page> {
   const asked = Object.fromEntries(Object.entries(visit.query).filter(([, value]) => value !== ''))
   const query = Search.safeParse(asked)
-  const filters = FILTERS(await actorOptions(visit))
+  const filters = FILTERS(await actorOptions(visit.readModel))
   const wrong = query.success
     ? filterProblems(filters, asked)
     : refuse('validation_failed', { ...describeIssues(query.error) })
@@ -126,16 +121,6 @@ async function showTimeline(visit: Visit): Promise<Page> {
       { label: 'Pacote de auditoria', to: `${PATH}/pacote` },
     ],
   }
-}
-
-/** Who may have done something: people, keys, and the service itself. */
-async function actorOptions({ readModel }: Visit): Promise<Option[]> {
-  const actors = await listKnownActors(readModel.pool, readModel.companyId, ACTORS)
-  const nameOf = await namesOfActors(
-    readModel,
-    actors.map((actor) => ({ actor })),
-  )
-  return [...actors.map((actor) => ({ value: actor, label: nameOf(actor) })), { value: 'system', label: 'O sistema' }]
 }
 
 async function events(visit: Visit, { antes, ...asked }: ReturnType<typeof Search.parse>) {
@@ -215,20 +200,6 @@ async function showEvent(visit: Visit): Promise<Page | null> {
   const record = subjectPath(event.subject)
   const body = (
     <>
-      <Actions>
-        <ButtonLink to={record}>{`${subjectName(event.subject)} agora`}</ButtonLink>
-        <ButtonLink to={record} parameters={{ em: revision }}>
-          Como ficou então
-        </ButtonLink>
-        {revision > 0 && (
-          <ButtonLink to={record} parameters={{ em: revision - 1 }}>
-            Como era antes
-          </ButtonLink>
-        )}
-        <ButtonLink to={PATH} parameters={recordQuery(event.subject)}>
-          Tudo deste registro
-        </ButtonLink>
-      </Actions>
       <Card title="O que aconteceu">
         <Facts
           facts={[
@@ -266,7 +237,17 @@ async function showEvent(visit: Visit): Promise<Page | null> {
       </Card>
     </>
   )
-  return { title: `Evento ${revision}`, body }
+  return {
+    title: `Alteração nº ${revision}`,
+    parent: { label: 'Auditoria', to: PATH },
+    main: { label: `${subjectName(event.subject)} agora`, to: record },
+    more: [
+      { label: 'Como ficou então', to: record, parameters: { em: revision } },
+      revision > 0 && { label: 'Como era antes', to: record, parameters: { em: revision - 1 } },
+      { label: 'Tudo deste registro', to: PATH, parameters: recordQuery(event.subject) },
+    ],
+    body,
+  }
 }
 
 export const timelinePages: readonly PanelRoute[] = [

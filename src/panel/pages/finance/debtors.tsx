@@ -31,7 +31,7 @@ interface NameProps {
 /** A deleted party has no page to go to. */
 const Name = ({ debtor: { id, name, is_deleted }, parties, nobody }: NameProps) => {
   if (id === null) return <>{nobody}</>
-  return is_deleted ? <>{personName(name)}</> : <a href={link(`${parties}/${id}`)}>{personName(name)}</a>
+  return is_deleted ? personName(name) : <a href={link(`${parties}/${id}`)}>{personName(name)}</a>
 }
 
 /** How many pages were turned; what makes no sense counts as none. */

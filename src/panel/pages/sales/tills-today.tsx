@@ -39,7 +39,10 @@ export async function TillsToday({ visit: { context, readModel } }: { readonly v
         rows={tills}
         empty="Ninguém entrou em um caixa ainda."
         columns={[
-          { head: 'Caixa', cell: ({ actor }) => names(actor) },
+          {
+            head: 'Caixa',
+            cell: ({ actor }) => <a href={link('/vendas', salesOfTill(actor, today))}>{names(actor)}</a>,
+          },
           { head: 'Último contato', cell: ({ contact }) => contact && dateTime(contact.last_used_at, timezone) },
           { head: 'Versão', cell: ({ contact }) => contact?.version, isExtra: true },
           { head: 'Vendas', cell: ({ day }) => decimal(String(day?.sold.count ?? 0)), isNumber: true },
@@ -51,6 +54,14 @@ export async function TillsToday({ visit: { context, readModel } }: { readonly v
     </Card>
   )
 }
+
+/** The sales that a till has sent of a day. */
+export const salesOfTill = (actor: string | null, day: string) => ({
+  actor: actor ?? 'system',
+  origin: 'pdv',
+  sold_from: day,
+  sold_to: day,
+})
 
 function tillsOf(
   contacts: readonly TillContact[],
