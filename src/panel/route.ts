@@ -66,8 +66,8 @@ export interface PanelContext extends AsOfCore {
   readonly log: LogError
 }
 
-/** Everybody who is logged in; whoever is told what the company owes; or whoever sees all of it: owners and auditors. */
-export type Access = 'everyone' | 'payables' | 'owner'
+/** Everybody who is logged in; whoever is told what the company owes; whoever checks its books; or whoever sees all of it: owners and auditors. */
+export type Access = 'everyone' | 'payables' | 'books' | 'owner'
 
 /** Whether somebody may go to an address below the panel, or send a form there. */
 export type Reach = (method: 'GET' | 'POST', path: string) => boolean

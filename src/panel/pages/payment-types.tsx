@@ -93,6 +93,7 @@ export const paymentTypePages: readonly PanelRoute[] = [
 export const PaymentTypeTable = ({ paymentTypes }: { readonly paymentTypes: readonly PaymentTypeObject[] }) => (
   <>
     <Table
+      isList
       caption="Formas de pagamento"
       rows={paymentTypes}
       empty="Nenhuma forma de pagamento ainda."

@@ -48,6 +48,7 @@ const StoreBadge = ({ enabled }: Pick<StoreObject, 'enabled'>) =>
 
 const StoreTable = ({ stores, seesAll }: { readonly stores: readonly StoreObject[]; readonly seesAll: boolean }) => (
   <Table
+    isList
     caption="Lojas"
     rows={stores}
     empty="Nenhuma loja ainda."

@@ -34,7 +34,7 @@ const ROLE_RIGHTS: Readonly<Record<Role, string>> = {
   clerk:
     'vende nos caixas e cuida de catálogo, clientes, fornecedores e contas a receber; não vê custos, margem, contas a pagar, integrações nem configurações.',
   accountant:
-    'vê vendas, recibos, catálogo com custos e contas, e baixa os arquivos; não altera nada e não entra nos caixas.',
+    'vê vendas, recibos, catálogo com custos e contas, baixa os arquivos e confere o livro, sem o conteúdo dos eventos; não altera nada e não entra nos caixas.',
   auditor: 'vê tudo até um dia, também o livro; não altera nada e não entra nos caixas.',
 }
 
@@ -264,6 +264,7 @@ export const userForgetting = forgetPages({
 export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) => (
   <>
     <Table
+      isList
       caption="Usuários"
       rows={users}
       empty="Nenhum usuário ainda."

@@ -175,12 +175,7 @@ export function List<R>(props: ListProps<R>) {
             {quick.length > 0 && (
               <Chips label="Filtros rápidos" chips={quick.map((one) => chipOf(one, path, here, filters))} />
             )}
-            {file && (
-              <a class="file" href={link(file, here)} download>
-                <Icon name="download" />
-                Planilha (CSV)
-              </a>
-            )}
+            {file && <FileLink to={file} parameters={here} />}
           </Toolbar>
         )}
         {summary}
@@ -200,6 +195,19 @@ export function List<R>(props: ListProps<R>) {
     </>
   )
 }
+
+interface FileLinkProps {
+  readonly to: string
+  readonly parameters: Visit['query']
+}
+
+/** The file of what is filtered. */
+export const FileLink = ({ to, parameters }: FileLinkProps) => (
+  <a class="file" href={link(to, parameters)} download>
+    <Icon name="download" />
+    Planilha (CSV)
+  </a>
+)
 
 function chipOf({ label, filters: set }: QuickFilter, to: string, query: Visit['query'], filters: Fields) {
   const isCurrent = Object.entries(set).every(([name, value]) => query[name] === value)

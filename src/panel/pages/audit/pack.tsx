@@ -1,7 +1,8 @@
 import { type Download, type DownloadKind, listDownloads } from '#audit/downloads.ts'
+import { RIGHTS } from '#domain/roles.ts'
 import { pathId } from '#http/paths.ts'
 import { isClear } from '../../audit-pack/begin.ts'
-import { PACK_DOWNLOAD } from '../../audit-pack/download.ts'
+import { mayOpenPack, PACK_DOWNLOAD } from '../../audit-pack/download.ts'
 import { dateTimeSeconds, decimal } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { Page, PanelRoute, Visit } from '../../route.ts'
@@ -38,7 +39,8 @@ async function showPack(visit: Visit): Promise<Page> {
   const { context, session, query } = visit
   const before = pathId(query.cursor ?? '')
   const found = await listDownloads(context.pool, session.companyId, { before, limit: SHOWN + 1 })
-  const isWithheld = !session.isToldPersons && (await isClear(context.pool, session.companyId))
+  const mayOpen = mayOpenPack(session)
+  const isWithheld = !mayOpen && (await isClear(context.pool, session.companyId))
   const body = (
     <>
       <Card title="O que vem nele">
@@ -56,7 +58,7 @@ async function showPack(visit: Visit): Promise<Page> {
           Fazer o pacote pode levar minutos; o andamento aparece abaixo. Fechar o download o interrompe.
         </p>
       </Card>
-      <Card title="Quem baixou">{await Downloads({ visit, found })}</Card>
+      {RIGHTS[session.role].seesAll && <Card title="Quem baixou">{await Downloads({ visit, found })}</Card>}
     </>
   )
   return {
@@ -64,7 +66,7 @@ async function showPack(visit: Visit): Promise<Page> {
     parent: { label: 'Auditoria', to: '/auditoria' },
     main: !isWithheld && { label: 'Baixar pacote', to: PACK_DOWNLOAD },
     more: [
-      session.isToldPersons && {
+      mayOpen && {
         label: 'Baixar com dados pessoais abertos',
         to: PACK_DOWNLOAD,
         parameters: { dados: 'abertos' },
@@ -114,4 +116,4 @@ const What = ({ download: { what, subject } }: { readonly download: Download }) 
     </>
   )
 
-export const packPage: PanelRoute = { path: PATH, section: 'audit', access: 'owner', show: showPack }
+export const packPage: PanelRoute = { path: PATH, section: 'audit', access: 'books', show: showPack }

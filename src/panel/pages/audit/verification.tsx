@@ -77,4 +77,4 @@ const Result = ({ verified: { verification, head }, from }: ResultProps) => {
   )
 }
 
-export const verifyForm: PanelRoute = { path: PATH, section: 'audit', access: 'owner', changes: false, submit: verify }
+export const verifyForm: PanelRoute = { path: PATH, section: 'audit', access: 'books', changes: false, submit: verify }

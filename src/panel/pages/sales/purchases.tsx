@@ -28,6 +28,7 @@ export async function PurchasesCard({ visit, id }: PurchasesProps) {
     <Card title="Compras" id="compras">
       <PurchaseStats bought={await sumPurchases(pool, companyId, id)} timezone={timezone} />
       <Table
+        isList
         caption="Compras"
         rows={recordsIn<SaleObject>(page)}
         empty="Nenhuma compra ainda."

@@ -84,7 +84,7 @@ function Listed<R extends RefusedSale>({ path, query, columns, found }: ListedPr
   const next = found.length > SHOWN ? String(rows.at(-1)?.id) : null
   return (
     <>
-      <Table caption="Vendas recusadas" columns={columns} rows={rows} empty="Nenhuma venda." />
+      <Table isList caption="Vendas recusadas" columns={columns} rows={rows} empty="Nenhuma venda." />
       <Pager path={path} query={query} next={next} />
     </>
   )

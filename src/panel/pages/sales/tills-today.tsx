@@ -35,6 +35,7 @@ export async function TillsToday({ visit: { context, readModel } }: { readonly v
     <Card title="Caixas hoje">
       {day.isPartial && <TooMany />}
       <Table
+        isList
         caption="Caixas hoje"
         rows={tills}
         empty="Ninguém entrou em um caixa ainda."

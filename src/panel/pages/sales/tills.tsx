@@ -74,6 +74,7 @@ const Waiting = ({ total, sales, timezone }: WaitingProps) => (
       </p>
     )}
     <Table
+      isList
       caption="Vendas recusadas à espera"
       columns={refusedColumns(timezone)}
       rows={sales}

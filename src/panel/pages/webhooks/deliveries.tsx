@@ -22,7 +22,7 @@ import { choice, integer, moment, optionsOf } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { Page, PanelRoute, Redirect, Submission, Visit } from '../../route.ts'
 import { buttonRoute, formPages } from '../../ui/form-pages.tsx'
-import { type Column, List, listed, searched, Table } from '../../ui/list.tsx'
+import { type Column, List, listed, type QuickFilter, searched, Table } from '../../ui/list.tsx'
 import { Card, Facts, type State, StateBadge, WithheldContent } from '../../ui/parts.tsx'
 import { isOpen, type ShownWebhook, WEBHOOK_EVENT_NAMES, WEBHOOKS_PATH, webhookOf, webhookPath } from './webhooks.tsx'
 
@@ -51,6 +51,11 @@ const FILTERS: Fields = {
     ),
   },
 }
+
+const QUICK: readonly QuickFilter[] = [
+  { label: 'Falharam', filters: { status: 'failed' } },
+  { label: 'Pendentes', filters: { status: 'pending' } },
+]
 
 const Search = z.object({
   status: z.enum(DELIVERY_STATUSES).optional(),
@@ -91,6 +96,7 @@ export async function DeliveryList({ visit, webhook }: { readonly visit: Visit; 
         caption="Entregas dos últimos 30 dias"
         columns={columnsOf(timezone)}
         empty="Nenhuma entrega."
+        quick={QUICK}
       />
     </>
   )

@@ -80,6 +80,7 @@ interface WebhookTableProps {
 
 export const WebhookTable = ({ webhooks, health, timezone }: WebhookTableProps) => (
   <Table
+    isList
     caption="Webhooks"
     rows={webhooks}
     empty="Nenhum webhook ainda."
