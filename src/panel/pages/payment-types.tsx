@@ -103,7 +103,7 @@ export const PaymentTypeTable = ({ paymentTypes }: { readonly paymentTypes: read
         { head: 'Taxa', cell: ({ fee_percentage }) => percentage(fee_percentage), isNumber: true },
         {
           head: 'Prazo',
-          cell: ({ kind, due_days }) => (kind === 'credit_account' ? `${due_days} dias` : '—'),
+          cell: ({ kind, due_days }) => (kind === 'credit_account' ? `${due_days} dias` : null),
           isNumber: true,
         },
         {

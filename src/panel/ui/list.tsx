@@ -6,10 +6,10 @@ import { isRefusal } from '#ledger/command.ts'
 import type { Page as ListPage } from '#queries/records.ts'
 import { type Fields, type Filled, filledWith, filterProblems } from '../forms/form.ts'
 import { link } from '../link.ts'
-import type { Visit } from '../route.ts'
+import type { PageAction, Visit } from '../route.ts'
 import { FilterProblems, Filters } from './form.tsx'
 import { Icon } from './icon.tsx'
-import { Chips, Toolbar } from './parts.tsx'
+import { Chips, Nothing, Toolbar } from './parts.tsx'
 
 export interface Column<R> {
   readonly head: string
@@ -154,16 +154,19 @@ interface ListProps<R> {
   readonly quick?: readonly QuickFilter[]
   /** The order without a choice, as `?ordem=` would name it. */
   readonly order?: string
+  /** What makes the first record, where there is none yet. */
+  readonly first?: PageAction | false
   /** Path of the file of what is filtered, below the panel. */
   readonly file?: string
 }
 
 /** A list with its filters and pager. htmx replaces the list while somebody types. */
 export function List<R>(props: ListProps<R>) {
-  const { visit, id = 'lista', filters, list, caption, columns, empty, quick = [], order, file } = props
+  const { visit, id = 'lista', filters, list, caption, columns, empty, quick = [], order, first, file } = props
   const { path, query, readModel } = visit
   const { filled, rows, next, summary } = list
   const { cursor: _, ...here } = query
+  const isFiltered = Object.keys(filters).some((name) => query[name]) || query.cursor !== undefined
   const kept = { em: readModel.moment?.asked, ordem: query.ordem, linhas: query.linhas }
   return (
     <>
@@ -179,15 +182,19 @@ export function List<R>(props: ListProps<R>) {
           </Toolbar>
         )}
         {summary}
-        <Table
-          caption={caption}
-          columns={columns}
-          rows={rows}
-          empty={empty}
-          isList
-          headOf={(column) => <SortHead column={column} path={path} query={here} order={query.ordem ?? order} />}
-          sortOf={(column) => directionOf(column, query.ordem ?? order)}
-        />
+        {first && !isFiltered && rows.length === 0 ? (
+          <Nothing title={empty} action={first} />
+        ) : (
+          <Table
+            caption={caption}
+            columns={columns}
+            rows={rows}
+            empty={empty}
+            isList
+            headOf={(column) => <SortHead column={column} path={path} query={here} order={query.ordem ?? order} />}
+            sortOf={(column) => directionOf(column, query.ordem ?? order)}
+          />
+        )}
         <Pager path={path} query={query} next={next}>
           <Sizes path={path} query={here} />
         </Pager>

@@ -102,6 +102,7 @@ async function showList<R extends { id: number }>(pages: RecordPages<R>, visit: 
   })
   const columns = typeof list.columns === 'function' ? list.columns(visit) : list.columns
   const isNow = !visit.readModel.moment
+  const create = isNow && { label: words.create, to: `${path}/novo` }
   const body = (
     <List
       visit={visit}
@@ -112,12 +113,13 @@ async function showList<R extends { id: number }>(pages: RecordPages<R>, visit: 
       empty={words.none}
       quick={list.quick?.(visit) ?? []}
       order={list.order}
+      first={create}
       file={`${path}.csv`}
     />
   )
   return {
     title: words.all,
-    main: isNow && { label: words.create, to: `${path}/novo` },
+    main: create,
     more: isNow ? (list.more ?? []) : [],
     body,
   }

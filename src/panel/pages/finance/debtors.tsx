@@ -18,10 +18,9 @@ const columnsOf = ({ parties, words }: OwedSide): Column<Debtor>[] => [
   { head: 'Contas', cell: ({ count }) => count, isNumber: true, isExtra: true },
   { head: AGE_NAMES.not_due, cell: ({ ages }) => moneyIfAny(ages.not_due), isNumber: true, isExtra: true },
   { head: AGE_NAMES.to_30, cell: ({ ages }) => moneyIfAny(ages.to_30), isNumber: true, isExtra: true },
-  { head: AGE_NAMES.to_60, cell: ({ ages }) => moneyIfAny(ages.to_60), isNumber: true, isExtra: true },
-  { head: AGE_NAMES.to_90, cell: ({ ages }) => moneyIfAny(ages.to_90), isNumber: true, isExtra: true },
-  { head: AGE_NAMES.older, cell: ({ ages }) => moneyIfAny(ages.older), isNumber: true, isExtra: true },
-  { head: 'Vencido', cell: ({ overdue }) => moneyIfAny(overdue), isNumber: true, isExtra: true },
+  { head: '31–60', cell: ({ ages }) => moneyIfAny(ages.to_60), isNumber: true, isExtra: true },
+  { head: '61–90', cell: ({ ages }) => moneyIfAny(ages.to_90), isNumber: true, isExtra: true },
+  { head: 'Mais de 90', cell: ({ ages }) => moneyIfAny(ages.older), isNumber: true, isExtra: true },
   { head: 'Total', cell: ({ amount }) => money(amount), isNumber: true },
 ]
 

@@ -46,7 +46,7 @@ export async function TillsToday({ visit: { context, readModel } }: { readonly v
           },
           { head: 'Último contato', cell: ({ contact }) => contact && dateTime(contact.last_used_at, timezone) },
           { head: 'Versão', cell: ({ contact }) => contact?.version, isExtra: true },
-          { head: 'Vendas', cell: ({ day }) => decimal(String(day?.sold.count ?? 0)), isNumber: true },
+          { head: 'Vendas', cell: ({ day }) => decimal(String(day?.sold.count ?? 0)), isNumber: true, isExtra: true },
           { head: 'Formas de pagamento', cell: ({ day }) => <Ways day={day} />, isExtra: true },
           { head: 'Recusadas', cell: ({ refused }) => <Refused count={refused} />, isNumber: true },
           { head: 'Total', cell: ({ day }) => money(day?.sold.amount ?? '0.00'), isNumber: true },
@@ -90,9 +90,7 @@ const Ways = ({ day }: { readonly day: TillDay | undefined }) =>
   ))
 
 const Refused = ({ count }: { readonly count: number }) =>
-  count === 0 ? (
-    '0'
-  ) : (
+  count === 0 ? null : (
     <a href={link('/caixas/recusadas')}>
       <Badge tone="bad">{count}</Badge>
     </a>
