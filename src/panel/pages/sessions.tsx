@@ -56,6 +56,7 @@ export async function SessionsCard({ visit, of, to, endAll }: SessionsProps) {
       aside={sessions.some(({ id }) => id !== own) && <ButtonForm visit={visit} to={to} label={endAll} isDangerous />}
     >
       <Table<OpenSession>
+        isList
         caption="Sessões abertas"
         rows={sessions}
         empty="Nenhuma sessão aberta."

@@ -82,6 +82,7 @@ export async function History({ visit, subject }: HistoryProps) {
   return (
     <Card title="Histórico">
       <Table
+        isList
         caption="Histórico"
         rows={events.map((event, at) => ({ ...event, changes: changes[at] ?? [] }))}
         empty="Nada aconteceu ainda."

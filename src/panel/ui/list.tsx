@@ -29,7 +29,7 @@ interface TableProps<R> {
   readonly rows: readonly R[]
   /** Shown instead of an empty table. */
   readonly empty: string
-  /** Rows are records: the link of the first column is all of the row's, and phones show them as cards. */
+  /** Rows are records: a link of the first column is all of the row's, and phones show them as cards. */
   readonly isList?: boolean
   /** Draws a head that the list can be sorted by. */
   readonly headOf?: (column: Column<R>) => ComponentChildren

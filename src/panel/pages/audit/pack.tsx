@@ -101,7 +101,7 @@ async function Downloads({ visit, found }: { readonly visit: Visit; readonly fou
   }
   return (
     <div id={LIST} {...(isRunning && follow)}>
-      <Table caption="Downloads" rows={rows} columns={columns} empty="Ninguém baixou nada ainda." />
+      <Table isList caption="Downloads" rows={rows} columns={columns} empty="Ninguém baixou nada ainda." />
       <Pager path={PATH} query={visit.query} next={next} />
     </div>
   )

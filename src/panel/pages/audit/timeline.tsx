@@ -193,7 +193,7 @@ interface RecordLinkProps {
 
 const RecordLink = ({ subject, name, visit }: RecordLinkProps) => {
   const to = subjectPath(subject)
-  return visit.reaches('GET', to) ? <a href={link(to)}>{name}</a> : name
+  return visit.reaches('GET', to) ? <a href={link(to)}>{name}</a> : subjectName(subject)
 }
 
 /** The record of an event as it was right before and right after it; null where that cannot be told now. */

@@ -191,6 +191,7 @@ async function deliveryPage(visit: Visit): Promise<Page | null> {
 const Attempts = ({ delivery, visit }: { readonly delivery: DeliveryObject; readonly visit: Visit }) => (
   <Card title="Tentativas">
     <Table
+      isList
       caption="Tentativas"
       rows={delivery.attempts}
       empty="Nenhuma ainda."
