@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { NARROW } from './widths.ts'
@@ -37,6 +37,27 @@ const SETTLE = `(() => {
   return document.fonts.ready.then(() => {})
 })()`
 
+/** Runs in the page: whether two pictures (base64) differ by more than a few points of paint. */
+const differ = (before: string, now: string): string => `(async () => {
+  const pixels = async (data) => {
+    const image = new Image()
+    image.src = 'data:image/webp;base64,' + data
+    await image.decode()
+    const context = new OffscreenCanvas(image.width, image.height).getContext('2d')
+    context.drawImage(image, 0, 0)
+    return context.getImageData(0, 0, image.width, image.height).data
+  }
+  const [before, now] = [await pixels('${before}'), await pixels('${now}')]
+  return before.length !== now.length || before.filter((value, at) => Math.abs(value - now[at]) > 32).length > 50
+})()`
+
+/** Writes a picture, unless the one that is there looks the same. */
+async function keep(page: Page, file: string, data: string): Promise<void> {
+  const before = await readFile(file, 'base64').catch(() => null)
+  if (before === null || (await page.evaluate<boolean>(differ(before, data))))
+    await writeFile(file, Buffer.from(data, 'base64'))
+}
+
 /** `npm run screenshots` keeps a picture of a page on a desk and on a phone, light and dark, as WebP; other runs keep none. */
 export async function portrait(page: Page, route: string): Promise<void> {
   if (!isAsked()) return
@@ -54,8 +75,7 @@ export async function portrait(page: Page, route: string): Promise<void> {
         quality: QUALITY,
         clip: { x: 0, y: 0, ...size, scale: SCALE },
       })
-      const file = `${DOCS}${FOLDER}/${nameOf(route)}-${size.width}-${colorScheme}.webp`
-      await writeFile(file, Buffer.from(data, 'base64'))
+      await keep(page, `${DOCS}${FOLDER}/${nameOf(route)}-${size.width}-${colorScheme}.webp`, data)
     }
   }
   await session.detach()
@@ -77,7 +97,7 @@ export async function writeGallery(routes: readonly string[]): Promise<void> {
   })
   const head = `# Every page of the panel
 
-On a desk (1280 px) and on a phone (360 px), light and dark, with what the tests put there. [The panel](panel.md) says what one does where. Made by \`npm run screenshots\`; of one page by \`npm run screenshots -- -g '/vendas \\['\`.
+On a desk (1280 px) and on a phone (360 px), light and dark, with what the tests put there. [The panel](panel.md) says what one does where. Made by \`npm run screenshots\`; of one page by \`npm run screenshots -- -g ': /vendas \\['\`.
 `
   await writeFile(`${DOCS}panel-gallery.md`, `${head}\n${parts.join('\n')}`)
 }
