@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '#postgres/postmaster.ts'
+import type { Counts } from './cost/counts.ts'
 
 export const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
@@ -13,6 +14,8 @@ export const ROOT = fileURLToPath(new URL('../', import.meta.url))
 export interface Child {
   readonly url: string
   readonly pid: number
+  /** What it has done so far. @throws where it does not count */
+  counts(): Promise<Counts>
   stop(): Promise<void>
 }
 
@@ -20,7 +23,10 @@ const READY_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 20_000
 const POLL_MS = 25
 
-/** Starts a compiled program that listens on PORT and waits until `ready` answers. */
+/** Counts what the program does that is loaded after it. */
+const PROBE = join(ROOT, 'dist/bench/cost/probe.js')
+
+/** Starts a compiled program that listens on PORT and waits until `ready` answers; one that has a database counts what it does. */
 export async function startChild(
   program: string,
   options: { env: Record<string, string>; nodeOptions: readonly string[]; ready: string; cwd: string },
@@ -29,13 +35,17 @@ export async function startChild(
   const { PATH = '', HOME = '' } = process.env
   // Of the database that it is started on, and of no other.
   const DATA_DIR = await mkdtemp(join(tmpdir(), 'tillbook-bench-'))
-  const child = spawn(process.execPath, [...options.nodeOptions, program], {
+  const { DATABASE_URL } = options.env
+  const counting = DATABASE_URL ? [`--import=${PROBE}`] : []
+  const COUNTED_PORT = DATABASE_URL ? new URL(DATABASE_URL).port : ''
+  const child = spawn(process.execPath, [...options.nodeOptions, ...counting, program], {
     cwd: options.cwd,
-    env: { PATH, HOME, NODE_ENV: 'production', DATA_DIR, ...options.env, PORT: String(port) },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH, HOME, NODE_ENV: 'production', DATA_DIR, COUNTED_PORT, ...options.env, PORT: String(port) },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   const output: string[] = []
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => keep(output, text))
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', (text) => keep(output, text))
   const url = `http://127.0.0.1:${port}`
   try {
     await untilReady(child, `${url}${options.ready}`)
@@ -45,7 +55,7 @@ export async function startChild(
   }
   const ended = once(child, 'exit')
   void ended.then(() => rm(DATA_DIR, { recursive: true, force: true }))
-  return { url, pid: child.pid as number, stop: () => stop(child) }
+  return { url, pid: child.pid as number, counts: () => countsOf(child), stop: () => stop(child) }
 }
 
 async function untilReady(child: ChildProcess, url: string): Promise<void> {
@@ -66,6 +76,13 @@ async function stop(child: ChildProcess): Promise<void> {
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
   await ended
   clearTimeout(timer)
+}
+
+async function countsOf(child: ChildProcess): Promise<Counts> {
+  if (!child.spawnargs.some((argument) => argument.endsWith(PROBE))) throw new Error('this program does not count')
+  child.send('counts')
+  const [counts] = (await once(child, 'message')) as [Counts]
+  return counts
 }
 
 const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null

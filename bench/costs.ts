@@ -4,7 +4,7 @@ import { growTree, ledgerLog } from '#proof/trees.ts'
 import { type Asked, type Caller, callsOf, send } from './calls.ts'
 import type { Child } from './child.ts'
 import { type Company, callerOf } from './companies.ts'
-import { administer } from './database.ts'
+import { administer, walOf } from './database.ts'
 import type { Cost, Measured, Time } from './model/model.ts'
 import { CALLED, type Kind, perKind } from './model/workload.ts'
 import { median } from './rounds.ts'
@@ -52,7 +52,7 @@ export async function runCalls(
     }
   }
   try {
-    const before = await walOf(stage)
+    const before = await walOfAll(stage)
     const began = performance.now()
     const { service_us, postgres_us } = await stage.meter.measure(() =>
       'connections' in pace
@@ -65,7 +65,7 @@ export async function runCalls(
       perSecond: calls / took_seconds,
       service_us: service_us / calls,
       postgres_us: postgres_us / calls,
-      walBytes: ((await walOf(stage)) - before) / calls,
+      walBytes: ((await walOfAll(stage)) - before) / calls,
     }
   } finally {
     await dispatcher.destroy()
@@ -90,15 +90,9 @@ async function callSteadily(call: () => Promise<void>, perSecond: number, count:
   await Promise.all(answers)
 }
 
-async function walOf({ homes }: Stage): Promise<number> {
-  const bytes = await Promise.all(
-    homes.map(({ database }) =>
-      administer(database.url, (client) =>
-        client.query<{ bytes: string }>(`select pg_current_wal_lsn() - '0/0'::pg_lsn as bytes`),
-      ),
-    ),
-  )
-  return bytes.reduce((sum, { rows }) => sum + Number(rows[0]?.bytes), 0)
+async function walOfAll({ homes }: Stage): Promise<number> {
+  const bytes = await Promise.all(homes.map(({ database }) => walOf(database.url)))
+  return bytes.reduce((sum, each) => sum + each, 0)
 }
 
 /** Of one home. */

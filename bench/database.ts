@@ -7,7 +7,7 @@ import { migrateAsOwner } from '#postgres/migrate.ts'
 import { withPool } from '#postgres/pool.ts'
 
 /** A database as the service reaches it, and as its owner does: the same where one role is given. */
-interface Addresses {
+export interface Addresses {
   readonly url: string
   readonly ownerUrl: string
 }
@@ -97,6 +97,29 @@ async function describe(url: string): Promise<string> {
     )
     return rows.map(({ name, setting }) => `${name} ${setting}`).join(', ')
   })
+}
+
+/** Postgres knows its tables, and the projector has compared them: companies that are all new are not what is measured. */
+export async function asAfterADay(database: Addresses): Promise<void> {
+  await vacuum(database)
+  await administer(database.ownerUrl, (client) =>
+    client.query(
+      `insert into ops.table_checks (company_id, checked_at, due_at)
+       select company_id, now(), now() + interval '1 day' from ops.ledgers`,
+    ),
+  )
+}
+
+export async function vacuum({ ownerUrl }: Addresses): Promise<void> {
+  await administer(ownerUrl, (client) => client.query('vacuum (analyze)'))
+}
+
+/** Bytes that a server has written to its log so far. */
+export async function walOf(url: string): Promise<number> {
+  const { rows } = await administer(url, (client) =>
+    client.query<{ bytes: string }>(`select pg_current_wal_insert_lsn() - '0/0'::pg_lsn as bytes`),
+  )
+  return Number(rows[0]?.bytes)
 }
 
 /** Work on a connection of its own. */

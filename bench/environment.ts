@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { MASTER_KEY } from '../test/support/master-key.ts'
 import { type Child, ROOT, startChild } from './child.ts'
-import { type BenchDatabase, startDatabase } from './database.ts'
+import { asAfterADay, type BenchDatabase, startDatabase } from './database.ts'
 import { installFloor } from './floor-a/install.ts'
 import { createShops, type Shop } from './shop.ts'
 
@@ -10,9 +10,15 @@ const compiled = createRequire(import.meta.url)('../tools/compiled.cjs') as {
   compile(programs: readonly string[]): void
 }
 
-const PROGRAMS = ['floor-a', 'floor-batch', 'floor-list', 'floor-products', 'rebuild-round', 'webhook-receiver'].map(
-  (name) => `bench/${name}.ts`,
-)
+const PROGRAMS = [
+  'cost/probe',
+  'floor-a',
+  'floor-batch',
+  'floor-list',
+  'floor-products',
+  'rebuild-round',
+  'webhook-receiver',
+].map((name) => `bench/${name}.ts`)
 
 /** Companies of the sales benchmarks; one more, for lists, comes after them. */
 export const COMPANIES = 64
@@ -67,6 +73,7 @@ async function prepare(profile: string | null, stops: (() => Promise<void>)[]): 
   const shops = await createShops(database.url, COMPANIES + 1)
   const listShop = shops.pop() as Shop
   await installFloor(database.url, shops)
+  await asAfterADay(database)
   const start = async (program: string, env: Record<string, string>, how: Starting = {}) => {
     const { nodeOptions = [], ready = '/health/live', cwd = ROOT } = how
     const child = await startChild(program, { env, nodeOptions, ready, cwd })

@@ -13,7 +13,7 @@ import { isSelected, type Options, readOptions } from './options.ts'
 import { benchProducts, PRODUCTS_BENCHMARK } from './products.ts'
 import { benchProof, PROOF_BENCHMARKS } from './proof.ts'
 import { benchRebuild, REBUILD_BENCHMARK } from './rebuild.ts'
-import { type Line, tableOf, toResult } from './report.ts'
+import { costTableOf, type Line, tableOf, toResult } from './report.ts'
 import { benchSales, SALES_BENCHMARKS } from './sales.ts'
 import { benchSalesList, SALES_LIST_BENCHMARKS } from './sales-list.ts'
 import { benchScale, SCALE_BENCHMARKS } from './scale.ts'
@@ -81,6 +81,8 @@ async function main(options: Options): Promise<void> {
     const books = new Books()
     for (const bench of BENCHMARKS) lines.push(...(await bench(environment, options, books)))
     console.log(`\n${tableOf(lines)}\n`)
+    const costs = costTableOf(lines)
+    if (costs) console.log(`${costs}\n`)
     if (options.json) await writeFile(options.json, `${JSON.stringify({ results: lines.map(toResult) }, null, 2)}\n`)
     await books.check(environment.database)
   })

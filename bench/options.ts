@@ -9,6 +9,8 @@ export interface Options {
   /** Length of one round. */
   readonly seconds: number
   readonly rounds: number
+  /** Without the floors: what it costs, in a third of the time. */
+  readonly alone: boolean
   /** Directory for a CPU profile of the service. */
   readonly profile: string | null
   /** Another checkout to compare with. */
@@ -20,7 +22,7 @@ export interface Options {
   readonly times: number
 }
 
-const USAGE = `npm run bench -- [--json FILE] [--only NAME] [--seconds N] [--rounds N] [--profile DIRECTORY] [--against DIRECTORY]
+const USAGE = `npm run bench -- [--json FILE] [--only NAME] [--seconds N] [--rounds N] [--alone] [--profile DIRECTORY] [--against DIRECTORY]
 of the simulated day: [--companies N] [--homes N] [--minutes N] [--times N]
 BENCH_DATABASE_URL names a Postgres to use, on which a database is created and dropped again; without it an embedded one is started.`
 
@@ -35,6 +37,7 @@ export function readOptions(args: string[]): Options {
         only: text,
         seconds: text,
         rounds: text,
+        alone: { type: 'boolean' },
         profile: text,
         against: text,
         companies: text,
@@ -48,6 +51,7 @@ export function readOptions(args: string[]): Options {
       only: values.only ?? null,
       seconds: positive(values.seconds, 2),
       rounds: positive(values.rounds, 7),
+      alone: values.alone ?? false,
       profile: values.profile ?? null,
       against: values.against ?? null,
       companies: positive(values.companies, 20_000),

@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Child } from './child.ts'
 import { administer } from './database.ts'
 
-/** Linux tells processor time in hundredths of a second, whatever its kernel counts in. */
+/** What Linux tells of whole machines, and of processes that have ended, is in hundredths of a second. */
 const TICK_US = 10_000
 
 /** Microseconds of processor time. */
@@ -20,13 +19,16 @@ export interface Meter {
 }
 
 /** Of processes and servers on this Linux; null where their processor time cannot be told. */
-export async function meterOf(services: readonly Child[], databaseUrls: readonly string[]): Promise<Meter | null> {
+export async function meterOf(
+  services: readonly { readonly pid: number }[],
+  databaseUrls: readonly string[],
+): Promise<Meter | null> {
   const postmasters = await Promise.all(databaseUrls.map(postmasterOf))
   if (postmasters.includes(null)) return null
   const servers = new Set(postmasters as number[])
   const now = (): ProcessorTime => ({
-    service_us: sum(services.map(({ pid }) => statOf(pid)?.own_us ?? 0)),
-    postgres_us: sum([...servers].map(ofServer)),
+    service_us: sum(services.map(({ pid }) => ofTree(pid, servers))),
+    postgres_us: sum([...servers].map((pid) => ofTree(pid))),
   })
   return {
     now,
@@ -63,14 +65,15 @@ async function postmasterOf(url: string): Promise<number | null> {
   })
 }
 
-/** The postmaster, its processes, and those that have ended. */
-function ofServer(postmaster: number): number {
-  const own = statOf(postmaster)
-  if (!own) throw new Error(`process ${postmaster} of Postgres is gone`)
+/** A process, those that it has started, but for `others`, and those of them that have ended. */
+function ofTree(pid: number, others: ReadonlySet<number> = new Set()): number {
+  const own = statOf(pid)
+  if (!own) throw new Error(`process ${pid} is gone`)
   const living = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
-    .map((pid) => statOf(Number(pid)))
-    .filter((stat) => stat?.parent === postmaster)
+    .filter((name) => !others.has(Number(name)))
+    .map((name) => statOf(Number(name)))
+    .filter((stat) => stat?.parent === pid)
   return own.own_us + own.ended_us + sum(living.map((stat) => stat?.own_us ?? 0))
 }
 
@@ -93,12 +96,23 @@ function statOf(pid: number): Stat | null {
     return {
       name: text.slice(text.indexOf('(') + 1, end),
       parent: field(4),
-      own_us: (field(14) + field(15)) * TICK_US,
+      own_us: runTimeOf(pid),
       ended_us: (field(16) + field(17)) * TICK_US,
     }
   } catch {
     return null
   }
+}
+
+/** Of all threads of a process that live, to the nanosecond. @throws where there is no such process */
+function runTimeOf(pid: number): number {
+  const threads = readdirSync(`/proc/${pid}/task`)
+  return sum(
+    threads.map((thread) => {
+      const [ran = ''] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ')
+      return Number(ran) / 1_000
+    }),
+  )
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, each) => total + each, 0)

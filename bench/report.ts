@@ -1,3 +1,4 @@
+import type { Cost, CostLine } from './cost.ts'
 import { type Figures, median, spread } from './rounds.ts'
 
 /** One line of the report; `floor` and `ratio` are null when the floor could not be measured here. */
@@ -9,10 +10,13 @@ export interface Result {
   readonly ratio: number | null
   readonly target: number | null
   readonly higher_is_better: boolean
+  /** Of each sale, page … of the value's side, where it is priced. */
+  readonly cost: Cost | null
 }
 
 /** A result with what only the table shows. */
-export interface Line extends Result {
+export interface Line extends Omit<Result, 'cost'> {
+  readonly cost?: CostLine | null
   /** What the floor is. */
   readonly against: string
   /** How far the rounds lie apart: of the value and of the floor. */
@@ -47,14 +51,18 @@ export function lowerIsBetter(
   sides: { value: string; floor: string },
   result: Pick<Result, 'name' | 'unit' | 'target'>,
 ): Line {
-  const ratio = median(figures.get(sides.value) ?? []) / median(figures.get(sides.floor) ?? [])
-  return { ...compare(figures, sides, result), ratio: round(ratio, 3), higher_is_better: false }
+  const floors = figures.get(sides.floor)
+  const ratio = floors ? round(median(figures.get(sides.value) ?? []) / median(floors), 3) : null
+  return { ...compare(figures, sides, result), ratio, higher_is_better: false }
 }
 
 /** Just the members that the JSON report promises. */
-export function toResult({ name, value, unit, floor, ratio, target, higher_is_better }: Line): Result {
-  return { name, value, unit, floor, ratio, target, higher_is_better }
+export function toResult({ name, value, unit, floor, ratio, target, higher_is_better, cost }: Line): Result {
+  const told = cost ? costOnly(cost) : null
+  return { name, value, unit, floor, ratio, target, higher_is_better, cost: told }
 }
+
+const costOnly = ({ spreads: _, ...cost }: CostLine): Cost => cost
 
 const COLUMNS = ['benchmark', 'value', 'unit', 'floor', 'ratio', 'target', '', 'floor is', 'rounds ±'] as const
 
@@ -69,19 +77,63 @@ export function tableOf(lines: readonly Line[]): string {
     line.target?.toFixed(2) ?? '–',
     verdict(line),
     line.against,
-    line.spreads.map((each) => `${Math.round(each * 50)} %`).join(', '),
+    told(line.spreads),
   ])
-  const widths = COLUMNS.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)))
-  const isNumber = (column: number) => [1, 3, 4, 5].includes(column)
-  const format = (row: readonly string[]) =>
-    row
-      .map((cell, column) => (isNumber(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0)))
-      .join('  ')
-      .trimEnd()
-  return [COLUMNS, ...rows].map(format).join('\n')
+  return aligned(COLUMNS, rows, [1, 3, 4, 5])
 }
 
-function verdict({ ratio, target, higher_is_better }: Result): string {
+const COST_COLUMNS = [
+  'cost of',
+  'each',
+  'service µs',
+  'Postgres µs',
+  'round trips',
+  'statements',
+  'writes',
+  'to others',
+  'WAL bytes',
+  'heap bytes',
+  'rounds ±',
+] as const
+
+/** What each sale, page … took: rows for the lines that are priced; null where there are none. */
+export function costTableOf(lines: readonly Line[]): string | null {
+  const rows = lines.flatMap(({ name, cost }) =>
+    cost
+      ? [
+          [
+            name,
+            cost.per,
+            ...[cost.service_us, cost.postgres_us].map(figure),
+            ...[cost.round_trips, cost.statements, cost.postgres_writes, cost.other_writes].map(few),
+            ...[cost.wal_bytes, cost.allocated_bytes].map(figure),
+            told(cost.spreads),
+          ],
+        ]
+      : [],
+  )
+  return rows.length === 0 ? null : aligned(COST_COLUMNS, rows, [2, 3, 4, 5, 6, 7, 8, 9])
+}
+
+function aligned(titles: readonly string[], rows: readonly (readonly string[])[], numbers: readonly number[]): string {
+  const widths = titles.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)))
+  const format = (row: readonly string[]) =>
+    row
+      .map((cell, column) => {
+        const width = widths[column] ?? 0
+        return numbers.includes(column) ? cell.padStart(width) : cell.padEnd(width)
+      })
+      .join('  ')
+      .trimEnd()
+  return [titles, ...rows].map(format).join('\n')
+}
+
+const told = (spreads: readonly number[]): string => spreads.map((each) => `${Math.round(each * 50)} %`).join(', ')
+
+/** Below ten, a figure without decimals tells too little. */
+const few = (value: number): string => (value < 10 ? value.toFixed(2) : figure(value))
+
+function verdict({ ratio, target, higher_is_better }: Line): string {
   if (ratio === null || target === null) return ''
   return (higher_is_better ? ratio >= target : ratio <= target) ? 'met' : 'MISSED'
 }

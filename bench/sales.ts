@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Books } from './books.ts'
 import type { Child } from './child.ts'
+import { type Costing, type CostLine, costingOf } from './cost.ts'
 import { administer } from './database.ts'
 import type { Environment } from './environment.ts'
 import { type FloorB, findPgbench, prepareFloorB } from './floor-b.ts'
 import { withIdleClients } from './idle.ts'
 import { generate } from './load.ts'
 import { isSelected, type Options } from './options.ts'
-import { type Meter, meterOf } from './processor.ts'
-import { compare, type Line, lowerIsBetter } from './report.ts'
-import { measureInTurns, median, type Side, WARM_UP_ROUNDS } from './rounds.ts'
+import { compare, type Line } from './report.ts'
+import { measureInTurns, type Side } from './rounds.ts'
 import { createSaleRequests } from './sale-requests.ts'
 import type { Shop } from './shop.ts'
 
@@ -29,7 +29,7 @@ type Case = (typeof CASES)[number]
 
 export const SALES_BENCHMARKS: readonly string[] = CASES.map(({ name }) => name)
 
-/** Processor time of a sale, service and Postgres together: holds on a busy machine too. */
+/** Processor time of a sale, service and Postgres together: holds on a busy machine too. Its cost line is the floor's. */
 const processorOf = ({ name }: Case) => `${name}-processor`
 
 /** POST /sales against a hand-written handler (floor A) and against pgbench with the same statements (floor B). */
@@ -42,79 +42,71 @@ export async function benchSales(environment: Environment, options: Options, boo
 }
 
 async function benchCase(each: Case, environment: Environment, options: Options, books: Books): Promise<Line[]> {
-  const { service, floorA } = environment
+  const { service, floorA, database } = environment
   const shops = environment.shops.slice(0, each.companies)
-  const costs = new Map<string, Cost[]>()
-  const side = async (name: string, child: Child, acknowledge: (sales: number) => void) => {
-    costs.set(name, [])
-    const meter = await meterOf([child], [environment.database.url])
-    return httpSide({ name, url: child.url, meter, costs: costs.get(name) as Cost[] }, each, shops, acknowledge)
-  }
+  const costing = await costingOf(service, database, 'sale')
+  const costingOfA = await costingOf(floorA, database, 'sale')
   const sides: Side[] = [
-    await side('service', service, (sales) => books.acknowledge('service', sales)),
-    await side('floor A', floorA, (sales) => books.acknowledge('floor', sales)),
+    httpSide('service', service, costing, each, shops, (sales) => books.acknowledge('service', sales)),
+    httpSide('floor A', floorA, costingOfA, each, shops, (sales) => books.acknowledge('floor', sales)),
   ]
-  const floorB = each.targetOfB === null ? null : await startFloorB(environment, shops)
+  const floorB = each.targetOfB === null || options.alone ? null : await startFloorB(environment, shops)
   if (floorB) sides.push(pgbenchSide(floorB, books))
   const figures = await measureInTurns(sides, options)
   await floorB?.stop()
-  const lines = [
-    compare(figures, { value: 'service', floor: 'floor A' }, { name: each.name, unit: UNIT, target: each.target }),
-  ]
+  const [cost, costOfA] = [costing.cost(), costingOfA.cost()]
+  const line = compare(
+    figures,
+    { value: 'service', floor: 'floor A' },
+    { name: each.name, unit: UNIT, target: each.target },
+  )
+  const lines: Line[] = [{ ...line, cost }]
   if (each.targetOfB !== null) {
     const result = { name: `${each.name}-pgbench`, unit: UNIT, target: each.targetOfB }
     lines.push(compare(figures, { value: 'service', floor: 'pgbench' }, result))
   }
-  lines.push(...processorLines(processorOf(each), costs))
+  if (cost && costOfA) lines.push(processorLine(processorOf(each), cost, costOfA))
   return lines
 }
 
-/** Microseconds of a sale in a round. */
-interface Cost {
-  readonly server: number
-  readonly postgres: number
-}
+const bothOf = ({ service_us, postgres_us }: CostLine): number => service_us + postgres_us
 
-/** The rounds after the warm-up, as those of the rates. */
-function processorLines(name: string, costs: ReadonlyMap<string, readonly Cost[]>): Line[] {
-  const measured = new Map([...costs].map(([side, rounds]) => [side, rounds.slice(WARM_UP_ROUNDS)]))
-  if ([...measured.values()].some((rounds) => rounds.length === 0)) return []
-  for (const [side, rounds] of measured) {
-    const told = (of: (cost: Cost) => number) => {
-      const values = rounds.map(of)
-      return `${Math.round(median(values))} µs (${Math.round(Math.min(...values))}–${Math.round(Math.max(...values))})`
-    }
-    console.log(`${name}: ${side} ${told(({ server }) => server)}, its Postgres ${told(({ postgres }) => postgres)}`)
+function processorLine(name: string, cost: CostLine, costOfA: CostLine): Line {
+  const [value, floor] = [bothOf(cost), bothOf(costOfA)]
+  return {
+    name,
+    value,
+    unit: 'µs a sale',
+    floor,
+    ratio: Math.round((1_000 * value) / floor) / 1_000,
+    target: null,
+    higher_is_better: false,
+    against: 'floor A',
+    spreads: [],
+    cost: costOfA,
   }
-  const sums = new Map([...measured].map(([side, rounds]) => [side, rounds.map((cost) => cost.server + cost.postgres)]))
-  const result = { name, unit: 'µs a sale', target: null }
-  return [lowerIsBetter(sums, { value: 'service', floor: 'floor A' }, result)]
-}
-
-interface Measured {
-  readonly name: string
-  readonly url: string
-  readonly meter: Meter | null
-  readonly costs: Cost[]
 }
 
 function httpSide(
-  { name, url, meter, costs }: Measured,
+  name: string,
+  { url }: Child,
+  costing: Costing,
   { idle }: Case,
   shops: readonly Shop[],
   acknowledge: (sales: number) => void,
 ): Side {
   const next = createSaleRequests(shops)
-  const send = (seconds: number) => generate({ url, connections: CONNECTIONS, seconds, status: 201, next })
   const load = async (seconds: number) => {
-    const measured = meter ? await meter.measure(() => send(seconds)) : null
-    const { answered, perSecond } = measured?.value ?? (await send(seconds))
+    const { answered, perSecond } = await costing.round(
+      () => generate({ url, connections: CONNECTIONS, seconds, status: 201, next }),
+      ({ answered }) => answered,
+    )
     acknowledge(answered)
-    if (measured) costs.push({ server: measured.service_us / answered, postgres: measured.postgres_us / answered })
     return perSecond
   }
   return {
     name,
+    isFloor: name !== 'service',
     measure: (seconds) => (idle ? withIdleClients(url, IDLE_CLIENTS, () => load(seconds)) : load(seconds)),
   }
 }
@@ -122,6 +114,7 @@ function httpSide(
 function pgbenchSide(floorB: FloorB, books: Books): Side {
   return {
     name: 'pgbench',
+    isFloor: true,
     async measure(seconds) {
       const { done, perSecond } = await floorB.run(CONNECTIONS, seconds)
       books.acknowledge('floor', done)

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Agent } from 'undici'
 import type { Books } from './books.ts'
 import type { Child } from './child.ts'
+import { type Costing, costingOf } from './cost.ts'
 import { administer } from './database.ts'
 import type { Environment } from './environment.ts'
 import { isSelected, type Options } from './options.ts'
@@ -75,6 +76,7 @@ async function benchThroughput({ environment, options, receiver, body }: Bench):
     }
     const client: Side = {
       name: 'undici',
+      isFloor: true,
       async measure(seconds) {
         const count = BACKLOG_PER_SECOND * seconds
         const began = performance.timeOrigin + performance.now()
@@ -100,14 +102,17 @@ async function benchLatency(bench: Bench): Promise<Line> {
   return withShop(environment, [url], async (shop) => {
     const client: Side = {
       name: 'undici',
+      isFloor: true,
       async measure(seconds) {
         const postedAt = await post(url, body, EVENTS_PER_SECOND * seconds, EVENTS_PER_SECOND)
         return p95(await untilTaken(receiver, EVENTS_PER_SECOND * seconds), postedAt)
       },
     }
-    const figures = await measureInTurns([sellingSide('service', bench, shop, EVENTS_PER_SECOND), client], options)
+    const costing = await costingOf(environment.service, environment.database, 'sale and delivery')
+    const selling = sellingSide('service', bench, shop, EVENTS_PER_SECOND, { costing })
+    const figures = await measureInTurns([selling, client], options)
     const line = lowerIsBetter(figures, { value: 'service', floor: 'undici' }, { name: LATENCY, ...P95 })
-    return { ...line, target: shareOf(LATENCY_TARGET_MS, line) }
+    return { ...line, target: shareOf(LATENCY_TARGET_MS, line), cost: costing.cost() }
   })
 }
 
@@ -117,9 +122,10 @@ async function benchDead(bench: Bench): Promise<Line> {
   const healthy = (count: number) => Array.from({ length: count }, (_, index) => `${receiver.url}/hooks/${index + 1}`)
   return withShop(environment, healthy(10), (sound) =>
     withShop(environment, [...healthy(9), `${receiver.url}/dead`], async (impaired) => {
+      const costing = await costingOf(environment.service, environment.database, 'delivery, sale and all')
       const sides = [
-        sellingSide('9 and a dead one', bench, impaired, EVENTS_PER_SECOND_OF_TEN, 9),
-        sellingSide('10 that answer', bench, sound, EVENTS_PER_SECOND_OF_TEN, 10),
+        sellingSide('9 and a dead one', bench, impaired, EVENTS_PER_SECOND_OF_TEN, { receivers: 9, costing }),
+        sellingSide('10 that answer', bench, sound, EVENTS_PER_SECOND_OF_TEN, { receivers: 10, isFloor: true }),
       ]
       const figures = await measureInTurns(sides, options)
       const line = lowerIsBetter(
@@ -127,25 +133,44 @@ async function benchDead(bench: Bench): Promise<Line> {
         { value: '9 and a dead one', floor: '10 that answer' },
         { name: DEAD, ...P95 },
       )
-      return { ...line, target: DEAD_TARGET }
+      return { ...line, target: DEAD_TARGET, cost: costing.cost() }
     }),
   )
 }
 
+interface Selling {
+  readonly receivers?: number
+  readonly costing?: Costing
+  readonly isFloor?: boolean
+}
+
 /** Sells at a steady rate and measures how long after the sale the `receivers` addresses that answer heard of it. */
-function sellingSide(name: string, bench: Bench, shop: WebhookShop, perSecond: number, receivers = 1): Side {
+function sellingSide(
+  name: string,
+  bench: Bench,
+  shop: WebhookShop,
+  perSecond: number,
+  { receivers = 1, costing, isFloor = false }: Selling = {},
+): Side {
   const { environment, books, receiver } = bench
   const next = createSaleRequests([shop])
   return {
     name,
+    isFloor,
     async measure(seconds) {
-      const answeredAt = await sendPaced({ url: environment.service.url, perSecond, seconds, status: 201, next })
-      books.acknowledge('service', answeredAt.size)
-      const soldAt = new Map([...answeredAt].map(([request, at]) => [saleOf(request), at]))
-      return p95(await untilTaken(receiver, soldAt.size * receivers), soldAt)
+      const sell = async () => {
+        const answeredAt = await sendPaced({ url: environment.service.url, perSecond, seconds, status: 201, next })
+        books.acknowledge('service', answeredAt.size)
+        const soldAt = new Map([...answeredAt].map(([request, at]) => [saleOf(request), at]))
+        return { soldAt, arrivals: await untilTaken(receiver, soldAt.size * receivers) }
+      }
+      const { soldAt, arrivals } = costing ? await costing.round(sell, told) : await sell()
+      return p95(arrivals, soldAt)
     },
   }
 }
+
+const told = ({ arrivals }: { readonly arrivals: readonly Arrival[] }): number => arrivals.length
 
 async function sampleBody(environment: Environment, receiver: Child, books: Books): Promise<string> {
   return withShop(environment, [`${receiver.url}/hooks/1`], async (shop) => {
