@@ -1,21 +1,15 @@
 import { addDays, CalendarDate } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
-import { MOST_OF_DAY, type TillDay, type TillsDay, tillsOfDay } from '#queries/sales/tills.ts'
+import { type TillDay, type TillsDay, tillsOfDay } from '#queries/sales/tills.ts'
 import { dateTime, day as dayText, decimal, money } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { Page, PageRoute, Visit } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
 import { Table } from '../../ui/list.tsx'
 import { Card, Chips, Facts, Nothing } from '../../ui/parts.tsx'
-import { salesOfTill } from './tills-today.tsx'
+import { salesOfTill, TooMany } from './tills-today.tsx'
 
 export const CLOSING = '/caixas/fechamento'
-
-export const TooMany = () => (
-  <p class="problem" role="note">
-    {`Há mais de ${decimal(String(MOST_OF_DAY))} vendas: elas não são somadas aqui.`}
-  </p>
-)
 
 /** The day that the address names, else the company's own; none that is still to come. */
 function dayAsked({ query, readModel: { today } }: Visit): string {

@@ -1,13 +1,12 @@
 import { listTillContacts, type TillContact } from '#access/sync-access.ts'
 import { countRefusedByUser } from '#queries/sales/offline-sales.ts'
-import { type TillDay, tillsOfDay } from '#queries/sales/tills.ts'
+import { MOST_OF_DAY, type TillDay, tillsOfDay } from '#queries/sales/tills.ts'
 import { dateTime, decimal, money } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { Visit } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
 import { Table } from '../../ui/list.tsx'
 import { Badge, Card } from '../../ui/parts.tsx'
-import { TooMany } from './tills-closing.tsx'
 
 /** Tills that are shown; a shop has fewer. */
 const SHOWN = 50
@@ -55,6 +54,12 @@ export async function TillsToday({ visit: { context, readModel } }: { readonly v
     </Card>
   )
 }
+
+export const TooMany = () => (
+  <p class="problem" role="note">
+    {`Há mais de ${decimal(String(MOST_OF_DAY))} vendas: elas não são somadas aqui.`}
+  </p>
+)
 
 /** The sales that a till has sent of a day. */
 export const salesOfTill = (actor: string | null, day: string) => ({
