@@ -11,6 +11,7 @@ import { benchEventStore, EVENT_STORE_BENCHMARKS } from './event-store.ts'
 import { STATEMENT_TIMES } from './flame/postgres.ts'
 import { startFlame } from './flame.ts'
 import { benchGrowth, GROWTH_BENCHMARKS } from './growth.ts'
+import { benchListWhileWritten, LIST_WHILE_WRITTEN_BENCHMARK } from './list-while-written.ts'
 import { benchMixed, MIXED_BENCHMARKS } from './mixed.ts'
 import { benchNeighbour, NEIGHBOUR_BENCHMARKS } from './neighbour.ts'
 import { isSelected, type Options, readOptions } from './options.ts'
@@ -36,6 +37,7 @@ const NAMES = [
   UPLOAD_BENCHMARK,
   BATCH_BENCHMARK,
   ...SALES_LIST_BENCHMARKS,
+  LIST_WHILE_WRITTEN_BENCHMARK,
   PRODUCTS_BENCHMARK,
   ...AS_OF_BENCHMARKS,
   REBUILD_BENCHMARK,
@@ -56,6 +58,7 @@ const BENCHMARKS = [
   benchUpload,
   benchBatch,
   benchSalesList,
+  benchListWhileWritten,
   benchProducts,
   benchAsOf,
   benchRebuild,

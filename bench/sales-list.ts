@@ -17,6 +17,7 @@ export const SALES_LIST_BENCHMARKS: readonly string[] = [AGAIN, FIRST]
 const SALES = 10_000
 const CONNECTIONS = 32
 const TARGET = 0.5
+const FIRST_TARGET = 0.2
 
 /**
  * GET /sales?limit=200 of a company with 10,000 sales, against Express answering the same bytes from memory: a page that was
@@ -54,7 +55,7 @@ export async function benchSalesList(environment: Environment, options: Options,
         cost: costings.again.cost(),
       },
       {
-        ...compare(figures, { value: 'first', floor: 'Express' }, { name: FIRST, unit, target: null }),
+        ...compare(figures, { value: 'first', floor: 'Express' }, { name: FIRST, unit, target: FIRST_TARGET }),
         cost: costings.first.cost(),
       },
     ]
@@ -78,7 +79,7 @@ export const listRequest = (key: string, parameters?: string): string =>
   `Connection: keep-alive\r\nAuthorization: Bearer ${key}\r\n\r\n`
 
 /** The same sales for another question each time: since a time before all of them. */
-function requestsForOtherPages(key: string): () => string {
+export function requestsForOtherPages(key: string): () => string {
   const before = Date.parse('2020-01-01T00:00:00Z')
   let count = 0
   return () => listRequest(key, `updated_since=${new Date(before + ++count).toISOString()}`)

@@ -13,7 +13,7 @@ export const UPLOAD_BENCHMARK = 'upload-1000'
 const SALES = 1_000
 /** Tills that upload at once, each of another company. */
 const TILLS = 2
-const TARGET = 3
+const TARGET = 8
 
 /**
  * POST /api/sync/sales with 1,000 offline sales of 3 items, against floor A, which takes one sale a request on many

@@ -7,6 +7,7 @@ import { companysTimeSql, TOLD_NAME } from '#projections/companies.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { PersonFields } from '#projections/people.ts'
 import type { Order } from './list-statement.ts'
+import { looking } from './looking.ts'
 import {
   type Found,
   getBy,
@@ -19,6 +20,7 @@ import {
   type Paging,
 } from './records.ts'
 import type { StoreAccess } from './stores.ts'
+import { type Sum, sum } from './sums.ts'
 
 interface OrderFilters {
   readonly status?: OrderStatus
@@ -38,6 +40,21 @@ export const orderListing: Listing<OrderFilters> = {
     external_id: (value) => `t.external_id = ${value}::text`,
     alarm: (value) => `t.has_open_alarm and ${value}::text = 'open'`,
   },
+}
+
+/** At most so many orders are added up, the newest; a count of one more says that there are more. */
+export const MOST_SUMMED = 10_000
+
+/** Counts and adds up what filters find. */
+export async function sumOrders(pool: Pool, companyId: number, filters: OrderFilters): Promise<Sum> {
+  const given = Object.entries(filters).filter(([, value]) => value !== undefined)
+  const wanted = given.map(([name], at) => ` and ${orderListing.filters[name as keyof OrderFilters](`$${at + 3}`, '')}`)
+  const text = `select ${sum('total_cents', 'true')} as found
+    from (select t.total_cents from orders t where t.company_id = $1${wanted.join('')}
+      order by t.id desc limit $2::bigint + 1) found`
+  const values = [companyId, MOST_SUMMED, ...given.map(([, value]) => value)]
+  const { rows } = await pool.query<{ found: Sum }>(looking({ text, values, looks: { orders: 'columns' } }))
+  return (rows[0] as { found: Sum }).found
 }
 
 /** An order with the link under which its buyer pays; null where it cannot be paid any more. */

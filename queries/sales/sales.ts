@@ -39,6 +39,10 @@ interface PeoplesFilters {
   readonly customer?: string
   /** One of the ways that it was paid in. */
   readonly payment_type_id?: number
+  /** Who recorded it: `user/3`, `api_key/7`, or `system` for nobody. */
+  readonly actor?: string
+  /** A product or service that it has a line of. */
+  readonly item?: number
   /** Only among the last `MOST_LOOKED` before this moment. */
   readonly among?: string
 }
@@ -57,6 +61,10 @@ const IS_OF_CUSTOMER = (name: string) =>
 
 /** At most so many sales are looked through, the last sold ones. */
 export const MOST_LOOKED = 50_000
+
+/** A line's member in the text of a sale, as it is stored and as Postgres prints it; inside of a string its quotes would be escaped. */
+const HAS_ITEM = (item: string) => `(strpos(t.doc::text, '"catalog_item_id":' || ${item}::bigint || ',') > 0
+  or strpos(t.doc::text, '"catalog_item_id": ' || ${item}::bigint || '}') > 0)`
 
 const earliestAmong = (before: string) => `(select m.sold_at from sales m
   where m.company_id = $1 and m.sold_at < ${before}::timestamptz order by m.sold_at desc offset ${MOST_LOOKED} limit 1)`
@@ -79,6 +87,8 @@ export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
     id: (value) => `t.id = ${value}::bigint`,
     customer: IS_OF_CUSTOMER,
     payment_type_id: (value) => `translate(t.payment_type_ids::text, '[]', ',,') like '%,' || ${value}::bigint || ',%'`,
+    actor: (value) => `t.actor is not distinct from nullif(${value}::text, 'system')`,
+    item: HAS_ITEM,
     among: (value) => `t.sold_at >= coalesce(${earliestAmong(value)}, '-infinity')`,
   },
 }
@@ -124,6 +134,9 @@ function latest({ timezone, sold_from, sold_to, status, customer, ...filters }: 
   }
 }
 
+/** No index finds these: they are looked for among the last sold. */
+const WALKED = ['payment_type_id', 'origin', 'actor', 'item'] as const
+
 /**
  * The same for people, by time of sale, or in another order that has an index. What has none is looked for among the last sold,
  * unless all are wanted, however long that takes.
@@ -136,7 +149,7 @@ export function listLatestSales(
   const { listing, conditions } = latest(filters)
   // Sales that lack a document have an index by number.
   const usual = filters.fiscal === undefined ? LAST_SOLD_FIRST : NEWEST_FIRST
-  const isWalked = filters.payment_type_id !== undefined || filters.origin !== undefined
+  const isWalked = WALKED.some((name) => filters[name] !== undefined)
   const among = isWalked && !isWhole ? (conditions.sold_before ?? 'infinity') : undefined
   return listInOrder(pool, listing, order ?? usual, companyId, { ...conditions, among, limit, cursor })
 }
@@ -173,7 +186,7 @@ export async function sumLatestSales(pool: Pool, companyId: number, filters: Lat
       limit (select $2::bigint + 1)
     ) looked`
   const values = [companyId, MOST_LOOKED, ...given.map(([, value]) => value)]
-  const looks = { sales: 'columns', customers: 'columns' } as const
+  const looks = { ...(conditions.item === undefined && { sales: 'columns' as const }), customers: 'columns' as const }
   const { rows } = await pool.query<SaleSums>(looking({ text, values, looks }))
   return rows[0] as SaleSums
 }

@@ -8,6 +8,8 @@ interface Rights {
   readonly changes: boolean
   /** Sees what is of the company as a whole: ledger, integrations, settings. Who may change too administers it. */
   readonly seesAll: boolean
+  /** Sees who did what when, verifies the ledger, and takes it away with persons sealed. */
+  readonly checksBooks: boolean
   /** Is told what items cost, and so what is earned with them. */
   readonly seesCosts: boolean
   /** Is told what the company owes. */
@@ -21,10 +23,18 @@ interface Rights {
 const SEES = { seesCosts: true, seesPayables: true }
 
 export const RIGHTS: Readonly<Record<Role, Rights>> = {
-  owner: { changes: true, seesAll: true, ...SEES, usesTills: true, isGuest: false },
-  clerk: { changes: true, seesAll: false, seesCosts: false, seesPayables: false, usesTills: true, isGuest: false },
-  accountant: { changes: false, seesAll: false, ...SEES, usesTills: false, isGuest: false },
-  auditor: { changes: false, seesAll: true, ...SEES, usesTills: false, isGuest: true },
+  owner: { changes: true, seesAll: true, checksBooks: true, ...SEES, usesTills: true, isGuest: false },
+  clerk: {
+    changes: true,
+    seesAll: false,
+    checksBooks: false,
+    seesCosts: false,
+    seesPayables: false,
+    usesTills: true,
+    isGuest: false,
+  },
+  accountant: { changes: false, seesAll: false, checksBooks: true, ...SEES, usesTills: false, isGuest: false },
+  auditor: { changes: false, seesAll: true, checksBooks: true, ...SEES, usesTills: false, isGuest: true },
 }
 
 /** Roles that log in at tills, as statements compare them. */

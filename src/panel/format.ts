@@ -32,15 +32,15 @@ export function day(date: string): string {
   return `${dayOfMonth}/${month}/${year}`
 }
 
-/** An instant with an offset, or in UTC, on the company's clock: `21/11/2026 08:17`. */
-export function dateTime(instant: string, timezone: string): string {
-  const local = inZone(new Date(instant).toISOString(), timezone)
-  return `${day(local.slice(0, 10))} ${local.slice(11, 16)}`
-}
+/** An instant with an offset, or in UTC, on the company's clock: `21/11/2026 08:17`, with a no-break space. */
+export const dateTime = (instant: string, timezone: string): string =>
+  dateTimeSeconds(instant, timezone).slice(0, -3).replace(' ', '\u00A0')
 
-/** The same to the second, as the ledger shows it. */
-export const dateTimeSeconds = (instant: string, timezone: string): string =>
-  `${dateTime(instant, timezone)}${inZone(new Date(instant).toISOString(), timezone).slice(16, 19)}`
+/** The same to the second, as the ledger and files show it, with a plain space. */
+export function dateTimeSeconds(instant: string, timezone: string): string {
+  const local = inZone(new Date(instant).toISOString(), timezone)
+  return `${day(local.slice(0, 10))} ${local.slice(11, 19)}`
+}
 
 /** The name of a person, or what stands for it once it is forgotten. */
 export const personName = (name: string | null): string => name ?? 'Pessoa esquecida'

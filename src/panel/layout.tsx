@@ -142,8 +142,8 @@ const Standing = ({ visit: { context } }: { readonly visit: Visit }) => {
 const TestBar = ({ visit: { session } }: { readonly visit: Visit }) =>
   session.isTest ? (
     <p class="past test-company" role="note">
-      <strong>Empresa de teste.</strong> Nada aqui é de verdade: nem vendas, nem dinheiro, nem documentos. Hoje, para
-      ela, é {session.today.split('-').reverse().join('/')}.
+      <strong>Empresa de teste.</strong> Nada aqui é de verdade. Hoje, para ela, é{' '}
+      {session.today.split('-').reverse().join('/')}.
     </p>
   ) : null
 

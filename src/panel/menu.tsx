@@ -48,7 +48,7 @@ const GROUPS: readonly MenuGroup[] = [
     title: 'Gestão',
     entries: [
       { section: 'integrations', label: 'Integrações', path: '/integracoes', icon: 'plug', access: 'owner' },
-      { section: 'audit', label: 'Auditoria', path: '/auditoria', icon: 'shield', access: 'owner' },
+      { section: 'audit', label: 'Auditoria', path: '/auditoria', icon: 'shield', access: 'books' },
       { section: 'settings', label: 'Configurações', path: '/configuracoes', icon: 'gear', access: 'owner' },
     ],
   },

@@ -9,6 +9,7 @@ export const changesRecords = (route: PanelRoute): boolean => route.changes ?? '
 const SEES: Readonly<Record<Access, (rights: (typeof RIGHTS)[Role]) => boolean>> = {
   everyone: () => true,
   payables: ({ seesPayables }) => seesPayables,
+  books: ({ checksBooks }) => checksBooks,
   owner: ({ seesAll }) => seesAll,
 }
 

@@ -66,8 +66,8 @@ export interface PanelContext extends AsOfCore {
   readonly log: LogError
 }
 
-/** Everybody who is logged in; whoever is told what the company owes; or whoever sees all of it: owners and auditors. */
-export type Access = 'everyone' | 'payables' | 'owner'
+/** Everybody who is logged in; whoever is told what the company owes; whoever checks its books; or whoever sees all of it: owners and auditors. */
+export type Access = 'everyone' | 'payables' | 'books' | 'owner'
 
 /** Whether somebody may go to an address below the panel, or send a form there. */
 export type Reach = (method: 'GET' | 'POST', path: string) => boolean
@@ -137,7 +137,7 @@ export interface Submission extends Visit {
   idempotency(): { readonly key: string; readonly requestHash: string }
 }
 
-/** A link, or with `values` a form of one button. Nothing for whoever may not go there. */
+/** A link, or with `values` a form of one button, or what prints. Nothing for whoever may not go there. */
 export interface PageAction {
   readonly label: string
   /** Below the panel. */
@@ -145,6 +145,8 @@ export interface PageAction {
   readonly parameters?: Readonly<Record<string, string | number | null | undefined>>
   /** It is sent at once, with these fields. */
   readonly values?: Readonly<Record<string, string>>
+  /** Prints the page, where scripts run. */
+  readonly prints?: true
 }
 
 export interface Page {

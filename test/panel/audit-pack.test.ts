@@ -54,13 +54,17 @@ describe('panel: the audit pack', () => {
       await panelUser(api, company, 'auditor'),
       await panelUser(api, company, 'auditor', { access_until: '2099-12-31', personal_data: true }),
     ]
-    for (const who of [owner, withheld, granted]) {
+    const accountant = await panelUser(api, company, 'accountant')
+    for (const who of [owner, withheld, granted, accountant]) {
       const all = [...(await pack(who)).values()].join('')
       expect(all).not.to.include('Maria').and.not.to.include('11987654321')
     }
     expect((await pack(granted, '?dados=abertos')).get('dados-abertos.jsonl')).to.include('"name":"Maria Retida"')
-    expect((await fetchPack(withheld, '?dados=abertos')).status).to.equal(403)
-    expect((await withheld.get(PATH)).html).not.to.include('dados=abertos')
+    for (const who of [withheld, accountant]) {
+      expect((await fetchPack(who, '?dados=abertos')).status).to.equal(403)
+      expect((await who.get(PATH)).html).not.to.include('dados=abertos')
+    }
+    expect(textIn((await accountant.get(PATH)).html)).not.to.include('Quem baixou')
     const clerk = await panelUser(api, company, 'clerk')
     expect([(await fetchPack(clerk)).status, (await clerk.get(PATH)).status]).to.deep.equal([403, 403])
   })
@@ -70,8 +74,10 @@ describe('panel: the audit pack', () => {
     await administer(ownerUrlOf(api.databaseUrl), (client) =>
       client.query('insert into ops.clear_ledgers (company_id) values ($1)', [company.id]),
     )
-    expect((await fetchPack(auditor)).status).to.equal(403)
-    expect(textIn((await auditor.get(PATH)).html)).to.include('dados pessoais em claro')
+    for (const who of [auditor, await panelUser(api, company, 'accountant')]) {
+      expect((await fetchPack(who)).status).to.equal(403)
+      expect(textIn((await who.get(PATH)).html)).to.include('dados pessoais em claro')
+    }
     expect((await fetchPack(owner)).status).to.equal(200)
   })
 

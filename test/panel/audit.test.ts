@@ -21,6 +21,20 @@ describe('panel: audit', () => {
     expect(text).to.include('Chave chave').and.to.include('API').and.to.include('O sistema')
   })
 
+  it('is a file of who did what when, without what it says, also for an accountant [PANEL-275]', async () => {
+    await customer('Maria')
+    const accountant = await panelUser(api, company, 'accountant')
+    for (const who of [owner, accountant]) {
+      const { html } = await who.get('/painel/auditoria.csv?evento=CustomerCreated')
+      const [heads, line, end] = html.split('\r\n')
+      expect(heads).to.include('Alteração nº;Quando;O quê;Registro;Por onde;Quem;Hash')
+      expect(line).to.match(/^\d+;[^;]+;Cliente criado;Cliente \d+;API;Chave chave;[0-9a-f]{64}$/)
+      expect(end).to.equal('')
+    }
+    expect((await owner.get('/painel/auditoria.csv')).html.split('\r\n')).to.have.lengthOf((await revision()) + 3)
+    expect((await owner.get('/painel/auditoria.csv?de=2026-02-30')).status).to.equal(422)
+  })
+
   it('pages backwards through the whole ledger without leaving anything out', async () => {
     for (let n = 0; n < 60; n++) await customer(`Cliente ${n}`)
     const seen: number[] = []

@@ -16,6 +16,8 @@ import { hiddenFields, type PanelReply, type PanelUser, panelUser } from '../sup
 const OWNERS_ONLY =
   /^\/(integracoes|configuracoes|auditoria|loja\/lojas|loja\/pedidos\/:id\/(devolver|pedir-devolucao|alarme-visto))(\/|$)|\/esquecer$/
 
+/** Who did what when, without what it says. */
+const BOOKS = /^\/auditoria(\.csv|\/pacote|\/conferir)?$/
 /** What the company owes, which clerks are not told. */
 const PAYABLES = /^\/contas-a-pagar(\.csv|\/|$)|^\/fornecedores\/:id\/liquidar$/
 
@@ -87,10 +89,10 @@ describe('every route of the panel', function () {
     return rows
   }
 
-  it('is for everybody, for whom the company tells what it owes, or for owners only [PANEL-1] [PANEL-200]', () => {
+  it('is for everybody, for whom the company tells what it owes, for whoever checks its books, or for owners only [PANEL-1] [PANEL-200]', () => {
     for (const { path, access } of PANEL_ROUTES)
       expect(access ?? 'everyone', path).to.equal(
-        OWNERS_ONLY.test(path) ? 'owner' : PAYABLES.test(path) ? 'payables' : 'everyone',
+        BOOKS.test(path) ? 'books' : OWNERS_ONLY.test(path) ? 'owner' : PAYABLES.test(path) ? 'payables' : 'everyone',
       )
   })
 
@@ -129,8 +131,13 @@ describe('every route of the panel', function () {
     expect([
       await statuses('/contas-a-pagar'),
       await statuses('/auditoria'),
+      await statuses('/auditoria/eventos/0'),
+      await statuses('/auditoria/como-era'),
       await statuses('/configuracoes'),
-    ]).to.deep.equal([200, 403, 403])
+    ]).to.deep.equal([200, 200, 403, 403, 403])
+    expect((await accountant.get('/painel/auditoria')).html).not.to.match(
+      /href="[^"]*(eventos|configuracoes|integracoes)/,
+    )
     const item = await addressOf(panel, '/catalogo/:id')
     expect((await accountant.post(`${item}/excluir`, await signed(accountant))).status).to.equal(403)
   })

@@ -80,6 +80,37 @@ describe('panel: sales', () => {
     expect(query.get('status')).to.equal('completed')
   })
 
+  it('finds what somebody recorded, and sales of an item, in the list, its sums, its file and as it was [PANEL-274]', async () => {
+    await company.post('/customers', { name: 'Maria da Silva', external_id: 'm' })
+    const note = `{"catalog_item_id":${counter.product},`
+    const line = { description: note, quantity: '1', unit_price: '20.00' }
+    const other = await counter.sell({ items: [line] })
+    const sold = await counter.sell({ customer_external_id: 'm' })
+    const till = await counter.record(counter.sale('a'))
+    const { rows } = await api.core.pool.query('select id, actor from sales where company_id = $1', [company.id])
+    const actors = new Map(rows.map(({ id, actor }) => [id, actor ?? 'system']))
+    const [key, person] = [actors.get(sold.id), actors.get(till.id)]
+    const revision = (await company.get('/me')).headers.get('x-ledger-revision')
+    const later = await counter.sell()
+    const found: Record<string, number[]> = {
+      [`?actor=${key}`]: [later.id, sold.id, other.id],
+      [`?actor=${person}&origin=pdv`]: [till.id],
+      '?actor=user/999999': [],
+      [`?item=${counter.product}`]: [later.id, till.id, sold.id],
+      [`?item=${counter.product}&actor=${key}&em=${revision}`]: [sold.id],
+      '?item=999999': [],
+    }
+    for (const [search, ids] of Object.entries(found))
+      expect((await numbers(search)).toSorted(), search).to.deep.equal(ids.toSorted())
+    const { html } = await user.get(`/painel/vendas?item=${counter.product}`)
+    expect(textIn(html)).to.include('3 vendas, R$ 50,00')
+    expect((await user.get(`/painel/vendas.csv?item=${counter.product}`)).html.split('\r\n')).to.have.lengthOf(5)
+    const auditor = await panelUser(api, company, 'auditor')
+    const withheld = await auditor.get(`/painel/vendas?item=${counter.product}`)
+    expect(textIn(withheld.html)).to.include('3 vendas, R$ 50,00')
+    expect((await user.get('/painel/vendas?actor=x&item=x')).html).to.include('não é ninguém')
+  })
+
   it('gives exactly what is filtered as a file, as spreadsheets here read it, also as it was [PANEL-143] [PANEL-144]', async () => {
     await company.post('/customers', { name: '=HYPERLINK("http://x")', external_id: 'm' })
     await counter.sell({ customer_external_id: 'm', sold_at: '2026-03-11T12:00:00Z', external_id: 'a;"b' })

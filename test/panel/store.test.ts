@@ -98,7 +98,7 @@ describe('panel: online store', () => {
   })
 
   describe('orders', () => {
-    it('are listed with the newest first, in pages and with filters [PANEL-26]', async () => {
+    it('are listed with the newest first, in pages, with filters and what they add up to [PANEL-26] [PANEL-276]', async () => {
       const ids: number[] = []
       for (let n = 0; n < 52; n++) ids.push(await placedOrder(company, alias))
       await paymentTold(company, ids[0] as number, 'approved')
@@ -108,6 +108,8 @@ describe('panel: online store', () => {
       const next = /href="([^"]+)" rel="next"/.exec((await owner.get(HOME)).html)?.[1]?.replaceAll('&amp;', '&') ?? ''
       expect(await numbers(next.slice(HOME.length))).to.deep.equal(ids.slice(0, 2).reverse())
       expect(await numbers('?status=paid')).to.deep.equal([ids[0]])
+      expect(await shown(HOME)).to.match(/52 pedidos, R\$ [\d.]+,\d\d /)
+      expect(await shown(`${HOME}?status=paid`)).to.include('1 pedido, R$ ')
       expect(await numbers('?store_alias=outra')).to.deep.equal([])
       expect((await owner.get(`${HOME}?status=nada&cursor=quebrado`)).status).to.equal(200)
     })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { FOREIGN_IDS } from '../support/api.ts'
-import { HOSTILE, hiddenFields, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
+import { HOSTILE, hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 const PATH = '/painel/fornecedores'
 
@@ -66,6 +66,17 @@ describe('panel: suppliers', () => {
     const { id } = (await other.post('/suppliers', { name: 'De outra' })).body.data
     for (const page of [`${PATH}/${id}`, `${PATH}/${id}/editar`, `${PATH}/${id}/excluir`])
       expect((await user.get(page)).status, page).to.equal(404)
+  })
+
+  it('leads to the first one where there is none, whoever may make it [PANEL-276]', async () => {
+    const next = async (who: Pick<typeof user, 'get'>, query = '') =>
+      /class="nothing"[\s\S]*?<\/div>/.exec((await who.get(PATH + query)).html)?.[0] ?? ''
+    expect(await next(user)).to.include(`${PATH}/novo`)
+    expect(await next(user, '?q=x')).to.equal('')
+    const accountant = await panelUser(api, company, 'accountant')
+    expect(await next(accountant))
+      .to.not.equal('')
+      .and.not.include('/novo')
   })
 
   it('takes filters from anywhere as they come', async () => {

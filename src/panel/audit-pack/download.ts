@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream/promises'
 import type { RequestHandler, Response } from 'express'
+import type { PanelSession } from '#access/sessions.ts'
 import { recordDownload } from '#audit/downloads.ts'
 import { auditPack } from '#audit/pack.ts'
 import type { PackWanted } from '#audit/pack-guide.ts'
@@ -21,15 +22,19 @@ const LONGEST_SENDING_MS = 2 * 3_600_000
 /** How long a standby may take to have the ledger up to the pack's head. */
 const PATIENCE_MS = 1_000
 
-/** Sends the audit pack of the company to whoever sees all of it (AUDIT-20), and notes who took it (AUDIT-26). */
+/** Whether somebody gets the personal data of a whole ledger in clear. */
+export const mayOpenPack = ({ role, isToldPersons }: Pick<PanelSession, 'role' | 'isToldPersons'>): boolean =>
+  RIGHTS[role].seesAll && isToldPersons
+
+/** Sends the audit pack of the company to whoever checks its books (AUDIT-20), and notes who took it (AUDIT-26). */
 export function packDownload(context: PanelContext): RequestHandler {
   const turns = createTurns(TURNS)
   return async (request, response) => {
     const { session } = (response.locals.place as Place).visit
     const isOpened = request.query.dados === 'abertos'
     const pool = context.poolOf(session.companyId)
-    const needsGrant = isOpened || (await isClear(context.pool, session.companyId))
-    if (!RIGHTS[session.role].seesAll || (needsGrant && !session.isToldPersons)) throw new Problem('owners_only')
+    const needsOpen = isOpened || (await isClear(context.pool, session.companyId))
+    if (!RIGHTS[session.role].checksBooks || (needsOpen && !mayOpenPack(session))) throw new Problem('owners_only')
     response.setHeader('Content-Type', 'application/zip')
     response.setHeader('Content-Disposition', `attachment; filename="auditoria-${session.companyId}.zip"`)
     if (request.method === 'HEAD') return void response.end()

@@ -54,6 +54,7 @@ export const KeyTable = ({ keys, visit }: { readonly keys: readonly ListedApiKey
   const isActive = (key: ListedApiKey) => keyStatus(key, visit.session.now) === 'active'
   return (
     <Table
+      isList
       caption="Chaves de API"
       rows={[...keys].sort((a, b) => Number(isActive(b)) - Number(isActive(a)))}
       empty="Nenhuma chave ainda."

@@ -15,8 +15,8 @@ import type { Fields } from '../forms/form.ts'
 import { choice, line, moment, optionsOf, recordChoice } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
-import { type Column, List, listed, searched } from '../ui/list.tsx'
-import { Actions, ButtonLink, Card, Facts, type State, StateBadge, WithheldContent } from '../ui/parts.tsx'
+import { type Column, List, listed, type QuickFilter, searched } from '../ui/list.tsx'
+import { Card, Facts, type State, StateBadge, WithheldContent } from '../ui/parts.tsx'
 
 export const CALLS_PATH = '/integracoes/chamadas'
 
@@ -31,16 +31,31 @@ const STATUS_CLASSES = [
 const filtersOf = (keys: readonly ListedApiKey[]): Fields => ({
   api_key_id: {
     label: 'Chave',
-    kind: recordChoice(keys.map(({ id, name }) => ({ value: String(id), label: name }))),
+    kind: recordChoice(
+      keys.map(({ id, name }) => ({ value: String(id), label: name })),
+      'Todas',
+    ),
     columns: 3,
   },
-  status: { label: 'Resultado', kind: choice(STATUS_CLASSES), columns: 3 },
-  method: { label: 'Método', kind: choice(optionsOf(CALL_METHODS, (method) => method)), columns: 2 },
+  status: { label: 'Resultado', kind: choice(STATUS_CLASSES, 'Todos'), columns: 3 },
+  method: {
+    label: 'Método',
+    kind: choice(
+      optionsOf(CALL_METHODS, (method) => method),
+      'Todos',
+    ),
+    columns: 2,
+  },
   path: { label: 'Caminho, como /sales', kind: line, columns: 4 },
   code: { label: 'Código do erro', kind: line, columns: 4 },
   since: { label: 'Desde', kind: moment, columns: 4 },
   until: { label: 'Antes de', kind: moment, columns: 4 },
 })
+
+const QUICK: readonly QuickFilter[] = [
+  { label: 'Recusadas', filters: { status: '4xx' } },
+  { label: 'Falhas do serviço', filters: { status: '5xx' } },
+]
 
 const Search = z.object({
   api_key_id: z.coerce.number().int().positive().optional(),
@@ -97,10 +112,11 @@ async function showCalls(visit: Visit): Promise<Page> {
         caption="Chamadas"
         columns={columnsOf(keys, timezone)}
         empty="Nenhuma chamada."
+        quick={QUICK}
       />
     </>
   )
-  return { title: 'Chamadas da API', body }
+  return { title: 'Chamadas da API', parent: { label: 'Integrações', to: '/integracoes' }, body }
 }
 
 async function showCall(visit: Visit): Promise<Page | null> {
@@ -112,9 +128,6 @@ async function showCall(visit: Visit): Promise<Page | null> {
   const keys = await listApiKeys(pool, companyId)
   const body = (
     <>
-      <Actions>
-        <ButtonLink to={CALLS_PATH}>Voltar às chamadas</ButtonLink>
-      </Actions>
       <Card title="Chamada">
         <Facts
           facts={[
@@ -143,7 +156,7 @@ async function showCall(visit: Visit): Promise<Page | null> {
       )}
     </>
   )
-  return { title: 'Chamada da API', body }
+  return { title: 'Chamada da API', parent: { label: 'Chamadas da API', to: CALLS_PATH }, body }
 }
 
 const Kept = ({ json, visit }: { readonly json: unknown; readonly visit: Visit }) => {

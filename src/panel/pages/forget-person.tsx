@@ -10,7 +10,6 @@ import { link } from '../link.ts'
 import { personFilePath } from '../person-file/download.ts'
 import type { PageAction, PanelRoute, Section, Visit } from '../route.ts'
 import { formPages } from '../ui/form-pages.tsx'
-import { ButtonLink } from '../ui/parts.tsx'
 import { subjectName } from '../words/events.ts'
 
 const GROUNDS: Readonly<Record<Exclude<ForgettingGround, 'restored_backup'>, string>> = {
@@ -44,12 +43,6 @@ const LABEL = 'Esquecer dados pessoais'
 /** Leads to the question, as long as there is something to forget. */
 export const forgetAction = (visit: Visit, record: PersonRecord, to: string): PageAction | null =>
   record.forgotten_at === null && !visit.readModel.moment ? { label: LABEL, to: `${to}/esquecer` } : null
-
-/** The same as a button. */
-export const ForgetLink = ({ visit, record, to }: { visit: Visit; record: PersonRecord; to: string }) => {
-  const action = forgetAction(visit, record, to)
-  return action && <ButtonLink to={action.to}>{action.label}</ButtonLink>
-}
 
 const fieldsOf = ({ canWait }: ForgetPages): Fields => ({
   ground: { label: 'Por quê', kind: choice(namedOptions(GROUNDS)), isRequired: true },

@@ -11,7 +11,7 @@ import { guessed, isWrong, type Mapping, messagesOf } from '../import/plan.ts'
 import { link } from '../link.ts'
 import type { FormRoute, Page, PageRoute, PanelRoute, Submission, Visit } from '../route.ts'
 import { Table } from '../ui/list.tsx'
-import { Actions, Alert, ButtonLink, Card, Nothing, Stat, Stats } from '../ui/parts.tsx'
+import { Alert, Card, Nothing, Stat, Stats } from '../ui/parts.tsx'
 
 /** Lines that are shown, and errors. */
 const [SHOWN_LINES, SHOWN_ERRORS] = [5, 50]
@@ -260,6 +260,8 @@ async function importFile(imported: Imported, submission: Submission): Promise<P
 const donePage = (imported: Imported, { created, updated, unchanged, errors }: Done): Page => ({
   title: 'Arquivo importado',
   parent: parentOf(imported),
+  main: { label: `Ver ${imported.words.all.toLowerCase()}`, to: imported.path },
+  more: [{ label: 'Importar outro arquivo', to: pathOf(imported) }],
   body: (
     <>
       <Stats>
@@ -270,12 +272,6 @@ const donePage = (imported: Imported, { created, updated, unchanged, errors }: D
       </Stats>
       <Errors errors={errors} />
       {errors.length > 0 && <p>Corrija estas linhas e importe o arquivo de novo: o que já entrou não se repete.</p>}
-      <Actions>
-        <ButtonLink to={imported.path} isMain>
-          {`Ver ${imported.words.all.toLowerCase()}`}
-        </ButtonLink>
-        <ButtonLink to={pathOf(imported)}>Importar outro arquivo</ButtonLink>
-      </Actions>
     </>
   ),
 })

@@ -5,7 +5,7 @@ import { dateTime, decimal, mebibytes } from '../format.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { recordsIn } from '../ui/list.tsx'
-import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { KeyTable } from './api-keys.tsx'
 import { CALLS_PATH } from './calls.tsx'
 import { isFailing, type ShownWebhook, WebhookTable, webhookPath } from './webhooks/webhooks.tsx'
@@ -57,23 +57,13 @@ async function showIntegrations(visit: Visit): Promise<Page> {
           {` ${newsOf(notice)}.`}
         </p>
       ))}
-      <Card title="Chaves de API">
+      <Card title="Chaves de API" aside={<ButtonLink to={`${PATH}/chaves/nova`}>Nova chave</ButtonLink>}>
         <KeyTable keys={keys} visit={visit} />
-        <Actions>
-          <ButtonLink to={`${PATH}/chaves/nova`} isMain>
-            Nova chave
-          </ButtonLink>
-        </Actions>
       </Card>
-      <Card title="Webhooks">
+      <Card title="Webhooks" aside={<ButtonLink to={`${PATH}/webhooks/novo`}>Novo webhook</ButtonLink>}>
         <WebhookTable webhooks={webhooks} health={health} timezone={visit.readModel.timezone} />
-        <Actions>
-          <ButtonLink to={`${PATH}/webhooks/novo`} isMain>
-            Novo webhook
-          </ButtonLink>
-        </Actions>
       </Card>
-      <Card title="Uso da API">
+      <Card title="Uso da API" aside={<a href="/docs">Documentação da API</a>}>
         <Facts
           facts={[
             ['Chamadas hoje', `${decimal(String(calls.day))} de ${decimal(String(perDay))}`],
@@ -81,16 +71,15 @@ async function showIntegrations(visit: Visit): Promise<Page> {
             ['Chamadas neste minuto', `${decimal(String(calls.minute))} de ${decimal(String(perMinute))}`],
           ]}
         />
-        <Actions>
-          <ButtonLink to={CALLS_PATH}>Ver as chamadas</ButtonLink>
-        </Actions>
-        <p>
-          <a href="/docs">Documentação da API</a> · <a href="/api/v1/openapi.json">Contrato OpenAPI</a>
-        </p>
       </Card>
     </>
   )
-  return { title: 'Integrações', body }
+  return {
+    title: 'Integrações',
+    main: webhooks.length + keys.length === 0 && { label: 'Nova chave', to: `${PATH}/chaves/nova` },
+    more: [{ label: 'Chamadas da API', to: CALLS_PATH }],
+    body,
+  }
 }
 
 export const integrationsPage: PanelRoute = {

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { type DisputeStatus, ORDER_STATUSES, type OrderStatus } from '#domain/orders.ts'
+import { isRefusal } from '#ledger/command.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
 import type { StoreObject } from '#projections/stores.ts'
-import { getOrder, orderListing, type ShownOrder } from '#queries/orders.ts'
+import { getOrder, MOST_SUMMED, orderListing, type ShownOrder, sumOrders } from '#queries/orders.ts'
 import { listInOrder, NEWEST_FIRST } from '#queries/records.ts'
-import { dateTime, dateTimeSeconds, money, personName } from '../format.ts'
+import { dateTime, dateTimeSeconds, decimal, money, personName } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, line, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'
@@ -85,6 +86,17 @@ const pageOf = ({ readModel }: Visit, asked: Readonly<Record<string, string>>, {
     listInOrder(readModel.pool, orderListing, NEWEST_FIRST, readModel.companyId, { ...search, limit }),
   )
 
+async function summaryOf({ readModel: { pool, companyId } }: Visit, asked: Readonly<Record<string, string>>) {
+  const { cursor: _, ...search } = Search.parse(asked)
+  const { count, amount } = await sumOrders(pool, companyId, search)
+  if (count > MOST_SUMMED) return <p class="sums">{`Mais de ${decimal(String(MOST_SUMMED))} pedidos`}</p>
+  return (
+    <p class="sums">
+      {count === 1 ? '1 pedido' : `${decimal(String(count))} pedidos`}, <strong>{money(amount)}</strong>
+    </p>
+  )
+}
+
 /** Its filters take any store: the file of an order list needs no names of theirs. */
 export const orderFile = listFile<OrderObject>({
   path: PATH,
@@ -108,7 +120,10 @@ export const orderFile = listFile<OrderObject>({
 export async function OrderList({ visit, stores }: { readonly visit: Visit; readonly stores: readonly StoreObject[] }) {
   const { timezone } = visit.readModel
   const filters = filtersOf(stores)
-  const orders = await listed<OrderObject>(visit, filters, (asked, wanted) => pageOf(visit, asked, wanted))
+  const orders = await listed<OrderObject>(visit, filters, async (asked, wanted) => {
+    const page = await pageOf(visit, asked, wanted)
+    return isRefusal(page) ? page : { ...page, summary: await summaryOf(visit, asked) }
+  })
   return (
     <List
       visit={visit}

@@ -10,7 +10,7 @@ import { link } from '../link.ts'
 import type { PanelRoute, Visit } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { recordsIn, Table } from '../ui/list.tsx'
-import { Actions, Badge, ButtonLink } from '../ui/parts.tsx'
+import { Badge } from '../ui/parts.tsx'
 
 const PAYMENT_KIND_NAMES: Readonly<Record<PaymentKind, string>> = {
   cash: 'Dinheiro',
@@ -25,7 +25,7 @@ const PAYMENT_KIND_NAMES: Readonly<Record<PaymentKind, string>> = {
 }
 
 const HOME = '/configuracoes'
-const PAYMENT_TYPES_PATH = `${HOME}/formas-de-pagamento`
+export const PAYMENT_TYPES_PATH = `${HOME}/formas-de-pagamento`
 const at = { section: 'settings', access: 'owner' } as const
 
 const FIELDS: Fields = {
@@ -93,6 +93,7 @@ export const paymentTypePages: readonly PanelRoute[] = [
 export const PaymentTypeTable = ({ paymentTypes }: { readonly paymentTypes: readonly PaymentTypeObject[] }) => (
   <>
     <Table
+      isList
       caption="Formas de pagamento"
       rows={paymentTypes}
       empty="Nenhuma forma de pagamento ainda."
@@ -102,7 +103,7 @@ export const PaymentTypeTable = ({ paymentTypes }: { readonly paymentTypes: read
         { head: 'Taxa', cell: ({ fee_percentage }) => percentage(fee_percentage), isNumber: true },
         {
           head: 'Prazo',
-          cell: ({ kind, due_days }) => (kind === 'credit_account' ? `${due_days} dias` : '—'),
+          cell: ({ kind, due_days }) => (kind === 'credit_account' ? `${due_days} dias` : null),
           isNumber: true,
         },
         {
@@ -112,8 +113,5 @@ export const PaymentTypeTable = ({ paymentTypes }: { readonly paymentTypes: read
         },
       ]}
     />
-    <Actions>
-      <ButtonLink to={`${PAYMENT_TYPES_PATH}/nova`}>Nova forma de pagamento</ButtonLink>
-    </Actions>
   </>
 )

@@ -31,13 +31,13 @@ import * as format from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, email, line, namedOptions, paragraph, phone, taxNumber, zip } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import { PersonFileLinks } from '../person-file/links.tsx'
+import { personFileActions } from '../person-file/links.ts'
 import type { PanelRoute, Visit } from '../route.ts'
 import { type Column, searched, type Wanted } from '../ui/list.tsx'
 import type { FileColumn } from '../ui/list-file.ts'
 import { type RecordPages, recordOf, recordPages } from '../ui/record-pages.tsx'
 import { PAYABLE, PartyOwed, RECEIVABLE } from './finance/owed.tsx'
-import { ForgetLink, forgetPages } from './forget-person.tsx'
+import { forgetAction, forgetPages } from './forget-person.tsx'
 import { PurchasesCard } from './sales/purchases.tsx'
 
 /** Of a customer or a supplier. */
@@ -197,12 +197,10 @@ const customerPages = recordPages<CustomerObject>({
   get: ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => format.personName(name),
   isOpen: isKept,
-  actions: (customer, visit) => (
-    <>
-      <PersonFileLinks person={{ kind: 'customer', id: customer.id }} visit={visit} />
-      <ForgetLink visit={visit} record={customer} to={`/clientes/${customer.id}`} />
-    </>
-  ),
+  head: (customer, visit) => ({
+    more: personFileActions({ kind: 'customer', id: customer.id }, visit),
+    dangers: [forgetAction(visit, customer, `/clientes/${customer.id}`)],
+  }),
   facts: (customer, visit) => personFacts(customer, visit),
   more: async ({ id }, visit) => (
     <>
@@ -245,12 +243,10 @@ const supplierPages = recordPages<SupplierObject>({
   get: ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => format.personName(name),
   isOpen: isKept,
-  actions: (supplier, visit) => (
-    <>
-      <PersonFileLinks person={{ kind: 'supplier', id: supplier.id }} visit={visit} />
-      <ForgetLink visit={visit} record={supplier} to={`/fornecedores/${supplier.id}`} />
-    </>
-  ),
+  head: (supplier, visit) => ({
+    more: personFileActions({ kind: 'supplier', id: supplier.id }, visit),
+    dangers: [forgetAction(visit, supplier, `/fornecedores/${supplier.id}`)],
+  }),
   facts: (supplier, visit) => personFacts(supplier, visit, ['Nome fantasia', supplier.trade_name]),
   more: ({ id }, visit) => PartyOwed({ visit, side: PAYABLE, id }),
   fields: () => personFields({ trade_name: { label: 'Nome fantasia', kind: line, columns: 4 } }),

@@ -4,7 +4,7 @@ import { textOf } from '../forms/form.ts'
 import type { Redirect, Submission, Visit } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
 import { Table } from '../ui/list.tsx'
-import { Actions, Badge, Card } from '../ui/parts.tsx'
+import { Badge, Card } from '../ui/parts.tsx'
 
 type Named = readonly (readonly [word: RegExp, name: string])[]
 
@@ -50,8 +50,13 @@ export async function SessionsCard({ visit, of, to, endAll }: SessionsProps) {
   const own = idOf(visit)
   const { timezone } = visit.readModel
   return (
-    <Card title="Sessões abertas" id="sessoes">
+    <Card
+      title="Sessões abertas"
+      id="sessoes"
+      aside={sessions.some(({ id }) => id !== own) && <ButtonForm visit={visit} to={to} label={endAll} isDangerous />}
+    >
       <Table<OpenSession>
+        isList
         caption="Sessões abertas"
         rows={sessions}
         empty="Nenhuma sessão aberta."
@@ -73,11 +78,6 @@ export async function SessionsCard({ visit, of, to, endAll }: SessionsProps) {
           },
         ]}
       />
-      {sessions.some(({ id }) => id !== own) && (
-        <Actions>
-          <ButtonForm visit={visit} to={to} label={endAll} isDangerous />
-        </Actions>
-      )}
     </Card>
   )
 }

@@ -10,9 +10,9 @@ import { choice, line, namedOptions, webAddress } from '../forms/kinds.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { recordsIn } from '../ui/list.tsx'
-import { Actions, ButtonLink, Card, Facts } from '../ui/parts.tsx'
-import { PaymentTypeTable, paymentTypesOf } from './payment-types.tsx'
-import { UserTable } from './users.tsx'
+import { ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { PAYMENT_TYPES_PATH, PaymentTypeTable, paymentTypesOf } from './payment-types.tsx'
+import { USERS_PATH, UserTable } from './users.tsx'
 
 const PLAN_NAMES = { basic: 'Básico', api: 'Com adicional de API' } as const
 
@@ -77,7 +77,7 @@ async function showSettings(visit: Visit): Promise<Page | null> {
   const users = recordsIn<UserObject>(page)
   const body = (
     <>
-      <Card title="Empresa">
+      <Card title="Empresa" aside={<ButtonLink to={`${PATH}/empresa`}>Editar</ButtonLink>}>
         <Facts
           facts={[
             ['Nome', company.name],
@@ -96,24 +96,21 @@ async function showSettings(visit: Visit): Promise<Page | null> {
             ['Plano', PLAN_NAMES[company.plan]],
           ]}
         />
-        <Actions>
-          <ButtonLink to={`${PATH}/empresa`}>Editar empresa</ButtonLink>
-        </Actions>
       </Card>
-      <Card title="Empresa de teste">
+      <Card title="Empresa de teste" aside={<ButtonLink to={`${PATH}/teste`}>Abrir</ButtonLink>}>
         <p>
           {company.test
             ? 'Esta é uma empresa de teste: o relógio dela pode ser adiantado, e ela, esvaziada.'
             : 'Uma empresa à parte, para experimentar integrações sem tocar em nada de verdade.'}
         </p>
-        <Actions>
-          <ButtonLink to={`${PATH}/teste`}>Empresa de teste</ButtonLink>
-        </Actions>
       </Card>
-      <Card title="Formas de pagamento">
+      <Card
+        title="Formas de pagamento"
+        aside={<ButtonLink to={`${PAYMENT_TYPES_PATH}/nova`}>Nova forma de pagamento</ButtonLink>}
+      >
         <PaymentTypeTable paymentTypes={paymentTypes} />
       </Card>
-      <Card title="Usuários">
+      <Card title="Usuários" aside={<ButtonLink to={`${USERS_PATH}/novo`}>Convidar usuário</ButtonLink>}>
         <UserTable users={users} />
       </Card>
     </>

@@ -20,7 +20,7 @@ import type { Page, PanelRoute, Visit } from '../route.ts'
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
 import { Table } from '../ui/list.tsx'
-import { Actions, Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { OrderList } from './orders.tsx'
 
 const HOME = '/loja'
@@ -34,13 +34,8 @@ async function showOverview(visit: Visit): Promise<Page> {
   const { seesAll } = RIGHTS[visit.session.role]
   const body = (
     <>
-      <Card title="Lojas">
+      <Card title="Lojas" aside={!moment && <ButtonLink to={`${PATH}/nova`}>Nova loja</ButtonLink>}>
         <StoreTable stores={stores} seesAll={seesAll} />
-        {!moment && (
-          <Actions>
-            <ButtonLink to={`${PATH}/nova`}>Nova loja</ButtonLink>
-          </Actions>
-        )}
       </Card>
       <Card title="Pedidos">{await OrderList({ visit, stores })}</Card>
     </>
@@ -53,6 +48,7 @@ const StoreBadge = ({ enabled }: Pick<StoreObject, 'enabled'>) =>
 
 const StoreTable = ({ stores, seesAll }: { readonly stores: readonly StoreObject[]; readonly seesAll: boolean }) => (
   <Table
+    isList
     caption="Lojas"
     rows={stores}
     empty="Nenhuma loja ainda."

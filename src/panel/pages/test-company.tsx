@@ -7,7 +7,7 @@ import { integer } from '../forms/kinds.ts'
 import type { PanelRoute, Visit } from '../route.ts'
 import { makeTwin } from '../test-twin.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
-import { Actions, ButtonLink, Facts } from '../ui/parts.tsx'
+import { ButtonLink, Facts } from '../ui/parts.tsx'
 
 const HOME = '/configuracoes'
 const PATH = `${HOME}/teste`
@@ -32,9 +32,9 @@ const Clock = ({ standing, timezone }: { readonly standing: TestStanding; readon
         ['Esvaziada em', standing.erased_at && dateTimeSeconds(standing.erased_at, timezone)],
       ]}
     />
-    <Actions>
+    <div class="actions">
       <ButtonLink to={`${PATH}/esvaziar`}>Esvaziar a empresa de teste</ButtonLink>
-    </Actions>
+    </div>
   </>
 )
 

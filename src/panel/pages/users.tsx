@@ -11,12 +11,12 @@ import { dateTime, day, personName } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, date, email, line, namedOptions, yesOrNo } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import { personFileActions } from '../person-file/links.tsx'
+import { personFileActions } from '../person-file/links.ts'
 import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
 import { Table } from '../ui/list.tsx'
-import { Actions, ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
+import { ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
 import { recordOf } from '../ui/record-pages.tsx'
 import { forgetAction, forgetPages } from './forget-person.tsx'
 import { endSessions, SessionsCard } from './sessions.tsx'
@@ -34,7 +34,7 @@ const ROLE_RIGHTS: Readonly<Record<Role, string>> = {
   clerk:
     'vende nos caixas e cuida de catálogo, clientes, fornecedores e contas a receber; não vê custos, margem, contas a pagar, integrações nem configurações.',
   accountant:
-    'vê vendas, recibos, catálogo com custos e contas, e baixa os arquivos; não altera nada e não entra nos caixas.',
+    'vê vendas, recibos, catálogo com custos e contas, baixa os arquivos e confere o livro, sem o conteúdo dos eventos; não altera nada e não entra nos caixas.',
   auditor: 'vê tudo até um dia, também o livro; não altera nada e não entra nos caixas.',
 }
 
@@ -59,7 +59,7 @@ const STATES = {
 } as const
 
 const HOME = '/configuracoes'
-const USERS_PATH = `${HOME}/usuarios`
+export const USERS_PATH = `${HOME}/usuarios`
 const ONE = `${USERS_PATH}/:id`
 const at = { section: 'settings', access: 'owner' } as const
 
@@ -264,6 +264,7 @@ export const userForgetting = forgetPages({
 export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) => (
   <>
     <Table
+      isList
       caption="Usuários"
       rows={users}
       empty="Nenhum usuário ainda."
@@ -274,8 +275,5 @@ export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) 
         { head: 'Situação', cell: ({ status }) => <UserBadge status={status} /> },
       ]}
     />
-    <Actions>
-      <ButtonLink to={`${USERS_PATH}/novo`}>Convidar usuário</ButtonLink>
-    </Actions>
   </>
 )

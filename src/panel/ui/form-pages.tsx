@@ -18,7 +18,7 @@ import {
 import type { Access, FormRoute, Page, PanelRoute, Redirect, Section, Submission, Visit } from '../route.ts'
 import { refusalMessage } from '../words/problems.ts'
 import { Form } from './form.tsx'
-import { Actions, Alert, ButtonLink } from './parts.tsx'
+import { Alert, ButtonLink } from './parts.tsx'
 
 /** What a path below the panel is about, and who may open it. */
 interface About<S> {
@@ -230,10 +230,10 @@ export const obstaclePage = (title: string, obstacle: string, back: string, inst
   body: (
     <>
       <Alert>{obstacle}</Alert>
-      <Actions>
+      <div class="actions">
         {instead}
         <ButtonLink to={back}>Voltar</ButtonLink>
-      </Actions>
+      </div>
     </>
   ),
 })

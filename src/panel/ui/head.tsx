@@ -4,8 +4,8 @@ import { ButtonForm } from './form.tsx'
 import { Icon } from './icon.tsx'
 import { ButtonLink } from './parts.tsx'
 
-/** More than these are in a menu. */
-const SHOWN = 2
+/** More than these are in a menu, of which there is none as long as nothing is dangerous. */
+const SHOWN = { besideMenu: 1, alone: 2 }
 
 /**
  * The head of a page: where it belongs, its title and state, and one main action. A few others stand beside it; more of them, and
@@ -16,7 +16,7 @@ export const Head = ({ page, visit }: { readonly page: Page; readonly visit: Vis
   const [main] = open([page.main], visit)
   const more = open(page.more, visit)
   const dangers = open(page.dangers, visit)
-  const isShort = more.length <= SHOWN
+  const isShort = more.length <= (dangers.length > 0 ? SHOWN.besideMenu : SHOWN.alone)
   const inMenu = isShort ? [] : more
   return (
     <div class="head">
@@ -78,8 +78,12 @@ interface ActionPartProps {
   readonly isMain?: boolean
 }
 
-const ActionPart = ({ action: { label, to, parameters, values }, visit, isMain }: ActionPartProps) =>
-  values ? (
+const ActionPart = ({ action: { label, to, parameters, values, prints }, visit, isMain }: ActionPartProps) =>
+  prints ? (
+    <button type="button" class={isMain ? 'main' : undefined} data-print hidden>
+      {label}
+    </button>
+  ) : values ? (
     <ButtonForm visit={visit} to={to} label={label} values={values} isMain={isMain} />
   ) : (
     <ButtonLink to={to} parameters={parameters} isMain={isMain}>

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { PanelSession } from '#access/sessions.ts'
 import { WITHHELD } from '#domain/personal-data.ts'
 import { RIGHTS } from '#domain/roles.ts'
@@ -6,10 +7,11 @@ import type { Envelope } from '#ledger/envelope.ts'
 import { withheldData } from '#ledger/personal-fields.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { readModel as readModelOfNow } from '#projections/index.ts'
-import { listActors, listHistory, listSubjectNames } from '#queries/events.ts'
+import { listActors, listHistory, listKnownActors, listSubjectNames } from '#queries/events.ts'
 import { withoutCosts } from '#queries/withheld.ts'
 import { changesOfEach } from '../changes.ts'
 import { dateTimeSeconds } from '../format.ts'
+import type { Option } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { ReadModel, Visit } from '../route.ts'
 import { eventName, ORIGINS, subjectName } from '../words/events.ts'
@@ -30,6 +32,22 @@ export async function namesOfActors(
   }
   return (actor) => (actor === null ? 'O sistema' : nameOf(actor))
 }
+
+/** People and keys that one can choose from; others are found by their number in the address. */
+const ACTORS = 200
+
+/** Who may have done something: people, keys, and the service itself. */
+export async function actorOptions(readModel: ReadModel): Promise<Option[]> {
+  const actors = await listKnownActors(readModel.pool, readModel.companyId, ACTORS)
+  const nameOf = await namesOfActors(
+    readModel,
+    actors.map((actor) => ({ actor })),
+  )
+  return [...actors.map((actor) => ({ value: actor, label: nameOf(actor) })), { value: 'system', label: 'O sistema' }]
+}
+
+/** One of them, as an address names it. */
+export const ActorName = z.string().regex(/^(system|(user|api_key)\/[1-9]\d{0,14})$/, 'não é ninguém')
 
 /** What records are called: by their own name where they have one, as `Venda 9` where not. */
 export async function namesOfSubjects(
@@ -64,6 +82,7 @@ export async function History({ visit, subject }: HistoryProps) {
   return (
     <Card title="Histórico">
       <Table
+        isList
         caption="Histórico"
         rows={events.map((event, at) => ({ ...event, changes: changes[at] ?? [] }))}
         empty="Nada aconteceu ainda."

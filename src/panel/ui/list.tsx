@@ -6,10 +6,10 @@ import { isRefusal } from '#ledger/command.ts'
 import type { Page as ListPage } from '#queries/records.ts'
 import { type Fields, type Filled, filledWith, filterProblems } from '../forms/form.ts'
 import { link } from '../link.ts'
-import type { Visit } from '../route.ts'
+import type { PageAction, Visit } from '../route.ts'
 import { FilterProblems, Filters } from './form.tsx'
 import { Icon } from './icon.tsx'
-import { Chips, Toolbar } from './parts.tsx'
+import { Chips, Nothing, Toolbar } from './parts.tsx'
 
 export interface Column<R> {
   readonly head: string
@@ -29,7 +29,7 @@ interface TableProps<R> {
   readonly rows: readonly R[]
   /** Shown instead of an empty table. */
   readonly empty: string
-  /** Rows are records: the link of the first column is all of the row's, and phones show them as cards. */
+  /** Rows are records: a link of the first column is all of the row's, and phones show them as cards. */
   readonly isList?: boolean
   /** Draws a head that the list can be sorted by. */
   readonly headOf?: (column: Column<R>) => ComponentChildren
@@ -154,16 +154,19 @@ interface ListProps<R> {
   readonly quick?: readonly QuickFilter[]
   /** The order without a choice, as `?ordem=` would name it. */
   readonly order?: string
+  /** What makes the first record, where there is none yet. */
+  readonly first?: PageAction | false
   /** Path of the file of what is filtered, below the panel. */
   readonly file?: string
 }
 
 /** A list with its filters and pager. htmx replaces the list while somebody types. */
 export function List<R>(props: ListProps<R>) {
-  const { visit, id = 'lista', filters, list, caption, columns, empty, quick = [], order, file } = props
+  const { visit, id = 'lista', filters, list, caption, columns, empty, quick = [], order, first, file } = props
   const { path, query, readModel } = visit
   const { filled, rows, next, summary } = list
   const { cursor: _, ...here } = query
+  const isFiltered = Object.keys(filters).some((name) => query[name]) || query.cursor !== undefined
   const kept = { em: readModel.moment?.asked, ordem: query.ordem, linhas: query.linhas }
   return (
     <>
@@ -175,24 +178,23 @@ export function List<R>(props: ListProps<R>) {
             {quick.length > 0 && (
               <Chips label="Filtros rápidos" chips={quick.map((one) => chipOf(one, path, here, filters))} />
             )}
-            {file && (
-              <a class="file" href={link(file, here)} download>
-                <Icon name="download" />
-                Planilha (CSV)
-              </a>
-            )}
+            {file && <FileLink to={file} parameters={here} />}
           </Toolbar>
         )}
         {summary}
-        <Table
-          caption={caption}
-          columns={columns}
-          rows={rows}
-          empty={empty}
-          isList
-          headOf={(column) => <SortHead column={column} path={path} query={here} order={query.ordem ?? order} />}
-          sortOf={(column) => directionOf(column, query.ordem ?? order)}
-        />
+        {first && !isFiltered && rows.length === 0 ? (
+          <Nothing title={empty} action={first} />
+        ) : (
+          <Table
+            caption={caption}
+            columns={columns}
+            rows={rows}
+            empty={empty}
+            isList
+            headOf={(column) => <SortHead column={column} path={path} query={here} order={query.ordem ?? order} />}
+            sortOf={(column) => directionOf(column, query.ordem ?? order)}
+          />
+        )}
         <Pager path={path} query={query} next={next}>
           <Sizes path={path} query={here} />
         </Pager>
@@ -200,6 +202,19 @@ export function List<R>(props: ListProps<R>) {
     </>
   )
 }
+
+interface FileLinkProps {
+  readonly to: string
+  readonly parameters: Visit['query']
+}
+
+/** The file of what is filtered. */
+export const FileLink = ({ to, parameters }: FileLinkProps) => (
+  <a class="file" href={link(to, parameters)} download>
+    <Icon name="download" />
+    Planilha (CSV)
+  </a>
+)
 
 function chipOf({ label, filters: set }: QuickFilter, to: string, query: Visit['query'], filters: Fields) {
   const isCurrent = Object.entries(set).every(([name, value]) => query[name] === value)

@@ -44,7 +44,7 @@ interface CardProps {
   readonly title: string
   readonly children: ComponentChildren
   readonly id?: string
-  /** At the right of its title: a link to all of what it shows a part of, chips of a period. */
+  /** At the right of its title: what can be done there, a link to all of what it shows a part of, chips of a period. */
   readonly aside?: ComponentChildren
 }
 
@@ -178,8 +178,6 @@ export const Steps = ({ title, steps }: { readonly title: string; readonly steps
     </Card>
   )
 }
-
-export const Actions = ({ children }: { readonly children: ComponentChildren }) => <div class="actions">{children}</div>
 
 interface ButtonLinkProps {
   readonly to: string

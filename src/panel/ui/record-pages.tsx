@@ -11,7 +11,7 @@ import { formPages, removalPages, runAndRedirect } from './form-pages.tsx'
 import { AsOfForm, History } from './history.tsx'
 import { type Column, List, listed, type QuickFilter, type Wanted } from './list.tsx'
 import { type FileColumn, listFile } from './list-file.ts'
-import { Actions, Card, type Fact, Facts } from './parts.tsx'
+import { Card, type Fact, Facts } from './parts.tsx'
 
 /** The pages of one kind of record: list with filters, one page each, forms to create and change, question before deleting. */
 export interface RecordPages<R extends { id: number }> {
@@ -46,7 +46,8 @@ export interface RecordPages<R extends { id: number }> {
   facts(record: R, visit: Visit): readonly Fact[]
   /** Shown below its facts. */
   more?(record: R, visit: Visit): ComponentChildren | Promise<ComponentChildren>
-  actions?(record: R, visit: Visit): ComponentChildren
+  /** Beside changing and deleting it. */
+  head?(record: R, visit: Visit): Pick<Page, 'main' | 'more' | 'dangers'>
   /** Whether it may be changed and deleted; always by default. */
   isOpen?(record: R): boolean
   fields(visit: Visit, record?: R): Fields | Promise<Fields>
@@ -101,6 +102,7 @@ async function showList<R extends { id: number }>(pages: RecordPages<R>, visit: 
   })
   const columns = typeof list.columns === 'function' ? list.columns(visit) : list.columns
   const isNow = !visit.readModel.moment
+  const create = isNow && { label: words.create, to: `${path}/novo` }
   const body = (
     <List
       visit={visit}
@@ -111,12 +113,13 @@ async function showList<R extends { id: number }>(pages: RecordPages<R>, visit: 
       empty={words.none}
       quick={list.quick?.(visit) ?? []}
       order={list.order}
+      first={create}
       file={`${path}.csv`}
     />
   )
   return {
     title: words.all,
-    main: isNow && { label: words.create, to: `${path}/novo` },
+    main: create,
     more: isNow ? (list.more ?? []) : [],
     body,
   }
@@ -130,7 +133,6 @@ async function showRecord<R extends { id: number }>(pages: RecordPages<R>, visit
   const canChange = !visit.readModel.moment && (pages.isOpen?.(record) ?? true)
   const body = (
     <>
-      <Actions>{!visit.readModel.moment && pages.actions?.(record, visit)}</Actions>
       <Card title="Dados">
         <Facts facts={pages.facts(record, visit)} />
       </Card>
@@ -140,11 +142,14 @@ async function showRecord<R extends { id: number }>(pages: RecordPages<R>, visit
     </>
   )
   const { update, remove } = pages
+  const { main, more = [], dangers = [] } = visit.readModel.moment ? {} : (pages.head?.(record, visit) ?? {})
+  const edit = canChange && !!update && { label: update.label, to: `${here}/editar` }
   return {
     title: pages.nameOf(record),
     parent: { label: pages.words.all, to: path },
-    more: [canChange && !!update && { label: update.label, to: `${here}/editar` }],
-    dangers: [canChange && !!remove && { label: remove.label, to: `${here}/excluir` }],
+    main: main || edit,
+    more: [!!main && edit, ...more],
+    dangers: [...dangers, canChange && !!remove && { label: remove.label, to: `${here}/excluir` }],
     body,
   }
 }

@@ -1,13 +1,14 @@
 import { type Download, type DownloadKind, listDownloads } from '#audit/downloads.ts'
+import { RIGHTS } from '#domain/roles.ts'
 import { pathId } from '#http/paths.ts'
 import { isClear } from '../../audit-pack/begin.ts'
-import { PACK_DOWNLOAD } from '../../audit-pack/download.ts'
+import { mayOpenPack, PACK_DOWNLOAD } from '../../audit-pack/download.ts'
 import { dateTimeSeconds, decimal } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { Page, PanelRoute, Visit } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
 import { type Column, Pager, Table } from '../../ui/list.tsx'
-import { Actions, Alert, ButtonLink, Card, type State, StateBadge } from '../../ui/parts.tsx'
+import { Alert, Card, type State, StateBadge } from '../../ui/parts.tsx'
 import { subjectName, subjectPath } from '../../words/events.ts'
 
 const PATH = '/auditoria/pacote'
@@ -38,39 +39,41 @@ async function showPack(visit: Visit): Promise<Page> {
   const { context, session, query } = visit
   const before = pathId(query.cursor ?? '')
   const found = await listDownloads(context.pool, session.companyId, { before, limit: SHOWN + 1 })
-  const isWithheld = !session.isToldPersons && (await isClear(context.pool, session.companyId))
+  const mayOpen = mayOpenPack(session)
+  const isWithheld = !mayOpen && (await isClear(context.pool, session.companyId))
   const body = (
     <>
-      <Card title="Baixar">
+      <Card title="O que vem nele">
         <p>
           Um arquivo ZIP com tudo o que se precisa para conferir o livro sem este serviço: os eventos exatamente como
           foram gravados, o que foi assinado sobre eles, o verificador e um índice em palavras. O LEIA-ME.txt diz como
           conferir. Os dados pessoais vão lacrados.
         </p>
-        {isWithheld ? (
+        {isWithheld && (
           <Alert>
             Este livro ainda guarda dados pessoais em claro, que não são mostrados a você: peça que seja lacrado.
           </Alert>
-        ) : (
-          <Actions>
-            <ButtonLink to={PACK_DOWNLOAD} isMain>
-              Baixar pacote
-            </ButtonLink>
-            {session.isToldPersons && (
-              <ButtonLink to={PACK_DOWNLOAD} parameters={{ dados: 'abertos' }}>
-                Baixar com dados pessoais abertos
-              </ButtonLink>
-            )}
-          </Actions>
         )}
         <p class="hint">
           Fazer o pacote pode levar minutos; o andamento aparece abaixo. Fechar o download o interrompe.
         </p>
       </Card>
-      <Card title="Quem baixou">{await Downloads({ visit, found })}</Card>
+      {RIGHTS[session.role].seesAll && <Card title="Quem baixou">{await Downloads({ visit, found })}</Card>}
     </>
   )
-  return { title: 'Pacote de auditoria', body }
+  return {
+    title: 'Pacote de auditoria',
+    parent: { label: 'Auditoria', to: '/auditoria' },
+    main: !isWithheld && { label: 'Baixar pacote', to: PACK_DOWNLOAD },
+    more: [
+      mayOpen && {
+        label: 'Baixar com dados pessoais abertos',
+        to: PACK_DOWNLOAD,
+        parameters: { dados: 'abertos' },
+      },
+    ],
+    body,
+  }
 }
 
 /** Fetched anew every two seconds, where scripts run, as long as something is under way. */
@@ -98,7 +101,7 @@ async function Downloads({ visit, found }: { readonly visit: Visit; readonly fou
   }
   return (
     <div id={LIST} {...(isRunning && follow)}>
-      <Table caption="Downloads" rows={rows} columns={columns} empty="Ninguém baixou nada ainda." />
+      <Table isList caption="Downloads" rows={rows} columns={columns} empty="Ninguém baixou nada ainda." />
       <Pager path={PATH} query={visit.query} next={next} />
     </div>
   )
@@ -113,4 +116,4 @@ const What = ({ download: { what, subject } }: { readonly download: Download }) 
     </>
   )
 
-export const packPage: PanelRoute = { path: PATH, section: 'audit', access: 'owner', show: showPack }
+export const packPage: PanelRoute = { path: PATH, section: 'audit', access: 'books', show: showPack }

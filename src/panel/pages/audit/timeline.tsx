@@ -5,26 +5,27 @@ import { openedEventAt, type TimelineFilters, timeline } from '#audit/timeline.t
 import { headOf } from '#audit/verify.ts'
 import { addDays, CalendarDate, startOfDay } from '#domain/instant.ts'
 import { RECORD_KINDS, type RecordKind } from '#domain/record-kinds.ts'
-import { refuse } from '#domain/refusal.ts'
+import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
 import { kindsOf } from '#events/define.ts'
 import { Problem } from '#http/problems.ts'
+import { isRefusal } from '#ledger/command.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { sealStateOf } from '#proof/seal-state.ts'
-import { getRow, listKnownActors } from '#queries/events.ts'
+import { getRow } from '#queries/events.ts'
 import { type Change, changesBetween, fieldsChangedBy, saidBy } from '../../changes.ts'
 import { dateTimeSeconds } from '../../format.ts'
 import { type Fields, filledWith, filterProblems } from '../../forms/form.ts'
 import { choice, date, integer, namedOptions, type Option } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { Page, PanelRoute, Visit } from '../../route.ts'
+import type { Page, PanelRoute, TableRoute, Visit } from '../../route.ts'
 import { Changes, Raw } from '../../ui/changes.tsx'
 import { FilterProblems, Filters } from '../../ui/form.tsx'
-import { namesOfActors, namesOfSubjects, recordQuery, shownEvent } from '../../ui/history.tsx'
-import { Table } from '../../ui/list.tsx'
-import { Actions, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
+import { ActorName, actorOptions, namesOfActors, namesOfSubjects, recordQuery, shownEvent } from '../../ui/history.tsx'
+import { FileLink, Table } from '../../ui/list.tsx'
+import { Card, Facts } from '../../ui/parts.tsx'
 import { atMoment } from '../../visit.ts'
 import { EVENTS, eventName, KINDS, ORIGINS, subjectName, subjectPath } from '../../words/events.ts'
 import { Outsiders } from './outsiders.tsx'
@@ -33,8 +34,6 @@ import { LastCheck } from './table-check.tsx'
 
 const PATH = '/auditoria'
 const EVENTS_OF_A_PAGE = 50
-/** People and keys that one can choose from; others are found by their number in the address. */
-const ACTORS = 200
 /** Whoever does not wait any longer is not told apart: looking back has its own end. */
 const NEVER = new AbortController().signal
 
@@ -56,10 +55,7 @@ const Search = z
     tipo: z.enum(RECORD_KINDS).optional(),
     numero: RecordNumber.optional(),
     origem: z.enum(Object.keys(ORIGINS)).optional(),
-    quem: z
-      .string()
-      .regex(/^(system|(user|api_key)\/[1-9]\d{0,14})$/, 'não é ninguém')
-      .optional(),
+    quem: ActorName.optional(),
     de: CalendarDate.optional(),
     ate: CalendarDate.optional(),
     antes: z
@@ -73,10 +69,7 @@ const Search = z
   })
 
 /** Days are the company's own. */
-function filtersOf(
-  { evento, tipo, numero, origem, quem, de, ate }: z.infer<typeof Search>,
-  timezone: string,
-): TimelineFilters {
+function filtersOf({ evento, tipo, numero, origem, quem, de, ate }: TimelineQuery, timezone: string): TimelineFilters {
   const isOfRecord = numero !== undefined
   return {
     types: evento ? [evento] : tipo && !isOfRecord ? typesAbout(tipo) : null,
@@ -91,15 +84,21 @@ function filtersOf(
 const typesAbout = (kind: string): EventName[] =>
   (Object.keys(EVENT_TYPES) as EventName[]).filter((name) => kindsOf(EVENT_TYPES[name]).includes(kind))
 
+type TimelineQuery = z.infer<typeof Search>
+
+/** What an address asks for, or what is wrong with it. */
+function searchOf(filters: Fields, asked: Visit['query']): TimelineQuery | Refusal {
+  const query = Search.safeParse(asked)
+  if (!query.success) return refuse('validation_failed', { ...describeIssues(query.error) })
+  return filterProblems(filters, asked) ?? query.data
+}
+
 /** The ledger as a time line, the newest first. */
 async function showTimeline(visit: Visit): Promise<Page> {
   const asked = Object.fromEntries(Object.entries(visit.query).filter(([, value]) => value !== ''))
-  const query = Search.safeParse(asked)
-  const filters = FILTERS(await actorOptions(visit))
-  const wrong = query.success
-    ? filterProblems(filters, asked)
-    : refuse('validation_failed', { ...describeIssues(query.error) })
-  const filled = filledWith(filters, asked, wrong ?? undefined)
+  const filters = FILTERS(await actorOptions(visit.readModel))
+  const query = searchOf(filters, asked)
+  const filled = filledWith(filters, asked, isRefusal(query) ? query : undefined)
   const check = await findTableCheck(visit.context.pool, visit.session.companyId)
   const seals = await sealStateOf(visit.context.pool, visit.session.companyId)
   const body = (
@@ -109,10 +108,13 @@ async function showTimeline(visit: Visit): Promise<Page> {
       <LastCheck check={check} timezone={visit.session.timezone} />
       <Filters path={PATH} fields={filters} filled={filled} target="livro" />
       <div id="livro">
-        {query.success && !wrong ? (
-          await events(visit, query.data)
-        ) : (
+        {isRefusal(query) ? (
           <FilterProblems fields={filters} filled={filled} />
+        ) : (
+          <>
+            <FileLink to={`${PATH}.csv`} parameters={asked} />
+            {await events(visit, query)}
+          </>
         )}
       </div>
     </>
@@ -128,17 +130,7 @@ async function showTimeline(visit: Visit): Promise<Page> {
   }
 }
 
-/** Who may have done something: people, keys, and the service itself. */
-async function actorOptions({ readModel }: Visit): Promise<Option[]> {
-  const actors = await listKnownActors(readModel.pool, readModel.companyId, ACTORS)
-  const nameOf = await namesOfActors(
-    readModel,
-    actors.map((actor) => ({ actor })),
-  )
-  return [...actors.map((actor) => ({ value: actor, label: nameOf(actor) })), { value: 'system', label: 'O sistema' }]
-}
-
-async function events(visit: Visit, { antes, ...asked }: ReturnType<typeof Search.parse>) {
+async function events(visit: Visit, { antes, ...asked }: TimelineQuery) {
   const { readModel, context } = visit
   const { revision } = await headOf(readModel.pool, readModel.companyId)
   const before = Math.min(antes === undefined ? revision + 1 : Number(antes), revision + 1)
@@ -150,15 +142,19 @@ async function events(visit: Visit, { antes, ...asked }: ReturnType<typeof Searc
   return (
     <>
       <Table
+        isList
         caption="Linha do tempo do livro"
         rows={found.events}
         empty="Nenhum acontecimento nesta parte do livro."
         columns={[
-          { head: 'Alteração nº', cell: (event) => <EventLink event={event} />, isNumber: true },
+          { head: 'Alteração nº', cell: (event) => <EventLink event={event} visit={visit} /> },
           { head: 'Quando', cell: (event) => dateTimeSeconds(event.recorded_at, readModel.timezone) },
           { head: 'O quê', cell: (event) => eventName(event.type) },
           { head: 'Campos', cell: (event) => fieldsChangedBy(event).join(', ') || '—', isExtra: true },
-          { head: 'Registro', cell: ({ subject }) => <a href={link(subjectPath(subject))}>{names(subject)}</a> },
+          {
+            head: 'Registro',
+            cell: ({ subject }) => <RecordLink subject={subject} name={names(subject)} visit={visit} />,
+          },
           { head: 'Por onde', cell: (event) => ORIGINS[event.origin], isExtra: true },
           { head: 'Quem', cell: (event) => actors(event.actor), isExtra: true },
         ]}
@@ -178,9 +174,27 @@ async function events(visit: Visit, { antes, ...asked }: ReturnType<typeof Searc
   )
 }
 
-const EventLink = ({ event }: { readonly event: Envelope }) => (
-  <a href={link(`${PATH}/eventos/${event.revision}`)}>{event.revision}</a>
-)
+interface EventLinkProps {
+  readonly event: Envelope
+  readonly visit: Visit
+}
+
+/** What an event says is not for everybody who sees that it happened. */
+const EventLink = ({ event: { revision }, visit }: EventLinkProps) => {
+  const to = `${PATH}/eventos/${revision}`
+  return visit.reaches('GET', to) ? <a href={link(to)}>{revision}</a> : revision
+}
+
+interface RecordLinkProps {
+  readonly subject: string
+  readonly name: string
+  readonly visit: Visit
+}
+
+const RecordLink = ({ subject, name, visit }: RecordLinkProps) => {
+  const to = subjectPath(subject)
+  return visit.reaches('GET', to) ? <a href={link(to)}>{name}</a> : subjectName(subject)
+}
 
 /** The record of an event as it was right before and right after it; null where that cannot be told now. */
 async function statesAround(visit: Visit, { subject, revision }: Envelope): Promise<Change[] | null> {
@@ -215,20 +229,6 @@ async function showEvent(visit: Visit): Promise<Page | null> {
   const record = subjectPath(event.subject)
   const body = (
     <>
-      <Actions>
-        <ButtonLink to={record}>{`${subjectName(event.subject)} agora`}</ButtonLink>
-        <ButtonLink to={record} parameters={{ em: revision }}>
-          Como ficou então
-        </ButtonLink>
-        {revision > 0 && (
-          <ButtonLink to={record} parameters={{ em: revision - 1 }}>
-            Como era antes
-          </ButtonLink>
-        )}
-        <ButtonLink to={PATH} parameters={recordQuery(event.subject)}>
-          Tudo deste registro
-        </ButtonLink>
-      </Actions>
       <Card title="O que aconteceu">
         <Facts
           facts={[
@@ -266,10 +266,58 @@ async function showEvent(visit: Visit): Promise<Page | null> {
       </Card>
     </>
   )
-  return { title: `Evento ${revision}`, body }
+  return {
+    title: `Alteração nº ${revision}`,
+    parent: { label: 'Auditoria', to: PATH },
+    main: { label: `${subjectName(event.subject)} agora`, to: record },
+    more: [
+      { label: 'Como ficou então', to: record, parameters: { em: revision } },
+      revision > 0 && { label: 'Como era antes', to: record, parameters: { em: revision - 1 } },
+      { label: 'Tudo deste registro', to: PATH, parameters: recordQuery(event.subject) },
+    ],
+    body,
+  }
+}
+
+/** Events of a file that are looked for at a time. */
+const OF_A_FILE = 500
+
+/** The time line as a file: who did what when, with the hash of each event and nothing of what it says (PANEL-275). */
+const timelineFile: TableRoute = {
+  path: `${PATH}.csv`,
+  section: 'audit',
+  access: 'books',
+  async table(visit) {
+    const { readModel, context } = visit
+    const query = searchOf(FILTERS([]), Object.fromEntries(Object.entries(visit.query).filter(([, value]) => value)))
+    if (isRefusal(query)) return query
+    const filters = filtersOf(query, readModel.timezone)
+    const corrections = await correctionsOf(readModel.pool, readModel.companyId)
+    const { revision } = await headOf(readModel.pool, readModel.companyId)
+    async function* rows() {
+      for (let before: number | null = revision + 1; before !== null; ) {
+        const found = await timeline(context.store, readModel.companyId, corrections, before, filters, OF_A_FILE)
+        const actors = await namesOfActors(readModel, found.events)
+        for (const { revision, recorded_at, type, subject, origin, actor, hash } of found.events)
+          yield [
+            revision,
+            dateTimeSeconds(recorded_at, readModel.timezone),
+            eventName(type),
+            subjectName(subject),
+            ORIGINS[origin],
+            actors(actor),
+            hash,
+          ]
+        before = found.before
+      }
+    }
+    const heads = ['Alteração nº', 'Quando', 'O quê', 'Registro', 'Por onde', 'Quem', 'Hash']
+    return { heads, rows: rows() }
+  },
 }
 
 export const timelinePages: readonly PanelRoute[] = [
-  { path: PATH, section: 'audit', access: 'owner', fromStandby: true, show: showTimeline },
+  { path: PATH, section: 'audit', access: 'books', fromStandby: true, show: showTimeline },
+  timelineFile,
   { path: `${PATH}/eventos/:revision`, section: 'audit', access: 'owner', show: showEvent },
 ]

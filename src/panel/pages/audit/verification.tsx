@@ -2,8 +2,7 @@ import type { Verified } from '#audit/verify.ts'
 import type { Fault } from '#audit/walk.ts'
 import { textOf } from '../../forms/form.ts'
 import type { Page, PanelRoute, Submission } from '../../route.ts'
-import { ButtonForm } from '../../ui/form.tsx'
-import { Actions, Badge, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
+import { Badge, Card, Facts } from '../../ui/parts.tsx'
 
 /** Why a ledger is not what was written. */
 export const FAULTS: Readonly<Record<Fault, string>> = {
@@ -30,57 +29,52 @@ async function verify(submission: Submission): Promise<Page> {
   const isGoingOn = /^\d{1,15}$/.test(after) && /^[0-9a-f]{64}$/.test(hash)
   const before = isGoingOn ? { revision: Number(after), hash } : null
   const verified = await context.verifier.verify(readModel.companyId, before)
+  const { valid, revision, hash: reached } = verified.verification
+  const goesOn = valid && revision < verified.head
   return {
     title: 'Conferência do livro',
-    body: <Result submission={submission} verified={verified} from={(before?.revision ?? -1) + 1} />,
+    parent: { label: 'Auditoria', to: '/auditoria' },
+    main: goesOn && { label: 'Continuar', to: PATH, values: { apos: String(revision), hash: reached } },
+    body: <Result verified={verified} from={(before?.revision ?? -1) + 1} />,
   }
 }
 
 interface ResultProps {
-  readonly submission: Submission
   readonly verified: Verified
   /** The first revision that was looked at. */
   readonly from: number
 }
 
-const Result = ({ submission, verified: { verification, head }, from }: ResultProps) => {
+const Result = ({ verified: { verification, head }, from }: ResultProps) => {
   const { valid, checked, revision, hash, first_error } = verification
   const isWhole = valid && revision >= head
   return (
-    <>
-      <Card title="Resultado">
-        <p>
-          {!valid && <Badge tone="bad">O livro foi alterado</Badge>}
-          {isWhole && <Badge tone="good">O livro está íntegro</Badge>}
-          {valid && !isWhole && <Badge tone="warn">Conferido em parte</Badge>}
-        </p>
-        <Facts
-          facts={[
-            ['Eventos conferidos', checked],
-            ['Da alteração nº', from],
-            ['Até a alteração nº', `${revision} de ${head}`],
-            ['Hash do último conferido', <code>{hash}</code>],
-            ...(first_error
-              ? ([
-                  ['Primeira falha na alteração nº', first_error.revision],
-                  ['Falha', FAULTS[first_error.reason]],
-                ] as const)
-              : []),
-          ]}
-        />
-        <p class="hint">
-          Que o fim do livro não foi cortado por quem tem acesso ao banco só um selo guardado fora do serviço prova:
-          veja o guia do auditor.
-        </p>
-      </Card>
-      <Actions>
-        {valid && !isWhole && (
-          <ButtonForm visit={submission} to={PATH} label="Continuar" values={{ apos: String(revision), hash }} />
-        )}
-        <ButtonLink to="/auditoria">Voltar à linha do tempo</ButtonLink>
-      </Actions>
-    </>
+    <Card title="Resultado">
+      <p>
+        {!valid && <Badge tone="bad">O livro foi alterado</Badge>}
+        {isWhole && <Badge tone="good">O livro está íntegro</Badge>}
+        {valid && !isWhole && <Badge tone="warn">Conferido em parte</Badge>}
+      </p>
+      <Facts
+        facts={[
+          ['Eventos conferidos', checked],
+          ['Da alteração nº', from],
+          ['Até a alteração nº', `${revision} de ${head}`],
+          ['Hash do último conferido', <code>{hash}</code>],
+          ...(first_error
+            ? ([
+                ['Primeira falha na alteração nº', first_error.revision],
+                ['Falha', FAULTS[first_error.reason]],
+              ] as const)
+            : []),
+        ]}
+      />
+      <p class="hint">
+        Que o fim do livro não foi cortado por quem tem acesso ao banco só um selo guardado fora do serviço prova: veja
+        o guia do auditor.
+      </p>
+    </Card>
   )
 }
 
-export const verifyForm: PanelRoute = { path: PATH, section: 'audit', access: 'owner', changes: false, submit: verify }
+export const verifyForm: PanelRoute = { path: PATH, section: 'audit', access: 'books', changes: false, submit: verify }

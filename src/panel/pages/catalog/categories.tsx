@@ -15,7 +15,6 @@ import { line, type Option } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { Visit } from '../../route.ts'
 import { recordsIn, searched } from '../../ui/list.tsx'
-import { ButtonLink } from '../../ui/parts.tsx'
 import { recordPages } from '../../ui/record-pages.tsx'
 
 const PATH = '/catalogo/categorias'
@@ -67,11 +66,7 @@ export const categoryPages = recordPages<CategoryObject>({
     ['Código externo', external_id],
     ['Cadastro', dateTime(created_at, readModel.timezone)],
   ],
-  actions: ({ id }) => (
-    <ButtonLink to="/catalogo" parameters={{ category_id: id }}>
-      Ver itens
-    </ButtonLink>
-  ),
+  head: ({ id }) => ({ main: { label: 'Ver itens', to: '/catalogo', parameters: { category_id: id } } }),
   fields: () => fields,
   create: { schema: CreateCategoryInput, command: createCategory },
   update: { label: 'Editar categoria', schema: CategoryChanges, command: updateCategory },

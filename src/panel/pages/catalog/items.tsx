@@ -148,6 +148,7 @@ export const catalogPages = recordPages<Item>({
   },
   get: ({ readModel }, id) => getItem(readModel.pool, readModel.companyId, id),
   nameOf: ({ name }) => name,
+  head: ({ id }) => ({ more: [{ label: 'Vendas deste item', to: '/vendas', parameters: { item: id } }] }),
   facts: (item, visit) => [
     ['Tipo', ITEM_TYPE_NAMES[item.type]],
     ['Preço de venda', money(item.price)],

@@ -35,7 +35,6 @@ import { link } from '../../link.ts'
 import type { PanelRoute, Visit } from '../../route.ts'
 import { type Column, type QuickFilter, searched, type Wanted } from '../../ui/list.tsx'
 import { amountCell, type FileColumn } from '../../ui/list-file.ts'
-import { ButtonLink } from '../../ui/parts.tsx'
 import { type RecordPages, recordPages } from '../../ui/record-pages.tsx'
 import {
   ACCOUNT_ORIGIN_NAMES,
@@ -178,12 +177,9 @@ function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
     nameOf: ({ description }) => description,
     facts: (account, visit) => factsOf(side, account, visit),
     isOpen: isPending,
-    actions: (account) =>
-      isPending(account) && (
-        <ButtonLink to={`${path}/${account.id}/liquidar`} isMain>
-          Liquidar
-        </ButtonLink>
-      ),
+    head: (account) => ({
+      main: isPending(account) && { label: 'Liquidar', to: `${path}/${account.id}/liquidar` },
+    }),
     fields: (visit, account) => fieldsOf(side, visit, account),
     create: side.create,
     update: { label: 'Editar', ...side.update },

@@ -9,16 +9,18 @@ import { AGE_NAMES, AgeStats, countOf, type OwedSide, PAYABLE, Partial, RECEIVAB
 
 const ROWS = 50
 
+/** Nothing is not worth a figure, in a table of many. */
+const moneyIfAny = (amount: string): string => (amount === '0.00' ? '—' : money(amount))
+
 const columnsOf = ({ parties, words }: OwedSide): Column<Debtor>[] => [
   { head: words.party, cell: (debtor) => <Name debtor={debtor} parties={parties} nobody={words.nobody} /> },
   { head: 'Desde', cell: ({ since }) => since && day(since) },
   { head: 'Contas', cell: ({ count }) => count, isNumber: true, isExtra: true },
-  { head: AGE_NAMES.not_due, cell: ({ ages }) => money(ages.not_due), isNumber: true, isExtra: true },
-  { head: AGE_NAMES.to_30, cell: ({ ages }) => money(ages.to_30), isNumber: true, isExtra: true },
-  { head: AGE_NAMES.to_60, cell: ({ ages }) => money(ages.to_60), isNumber: true, isExtra: true },
-  { head: AGE_NAMES.to_90, cell: ({ ages }) => money(ages.to_90), isNumber: true, isExtra: true },
-  { head: AGE_NAMES.older, cell: ({ ages }) => money(ages.older), isNumber: true, isExtra: true },
-  { head: 'Vencido', cell: ({ overdue }) => money(overdue), isNumber: true },
+  { head: AGE_NAMES.not_due, cell: ({ ages }) => moneyIfAny(ages.not_due), isNumber: true, isExtra: true },
+  { head: AGE_NAMES.to_30, cell: ({ ages }) => moneyIfAny(ages.to_30), isNumber: true, isExtra: true },
+  { head: '31–60', cell: ({ ages }) => moneyIfAny(ages.to_60), isNumber: true, isExtra: true },
+  { head: '61–90', cell: ({ ages }) => moneyIfAny(ages.to_90), isNumber: true, isExtra: true },
+  { head: 'Mais de 90', cell: ({ ages }) => moneyIfAny(ages.older), isNumber: true, isExtra: true },
   { head: 'Total', cell: ({ amount }) => money(amount), isNumber: true },
 ]
 
@@ -31,7 +33,7 @@ interface NameProps {
 /** A deleted party has no page to go to. */
 const Name = ({ debtor: { id, name, is_deleted }, parties, nobody }: NameProps) => {
   if (id === null) return <>{nobody}</>
-  return is_deleted ? <>{personName(name)}</> : <a href={link(`${parties}/${id}`)}>{personName(name)}</a>
+  return is_deleted ? personName(name) : <a href={link(`${parties}/${id}`)}>{personName(name)}</a>
 }
 
 /** How many pages were turned; what makes no sense counts as none. */
@@ -60,7 +62,7 @@ async function show(owedSide: OwedSide, visit: Visit): Promise<Page> {
         <AgeStats owed={total} />
         {found.isPartial && <Partial />}
       </Card>
-      <Table caption={words.all} rows={page} columns={columnsOf(owedSide)} empty="Nenhuma conta em aberto." />
+      <Table isList caption={words.all} rows={page} columns={columnsOf(owedSide)} empty="Nenhuma conta em aberto." />
       <Pager path={visit.path} query={visit.query} next={skip + ROWS < parties ? String(before + 1) : null} />
       <AsOfForm visit={visit} />
     </>

@@ -101,6 +101,7 @@ interface OpenAccountsProps {
 
 const OpenAccounts = ({ side: { accounts: path, words }, accounts, today }: OpenAccountsProps) => (
   <Table
+    isList
     caption={words.open}
     rows={accounts}
     empty={words.none}

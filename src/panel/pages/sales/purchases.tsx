@@ -28,6 +28,7 @@ export async function PurchasesCard({ visit, id }: PurchasesProps) {
     <Card title="Compras" id="compras">
       <PurchaseStats bought={await sumPurchases(pool, companyId, id)} timezone={timezone} />
       <Table
+        isList
         caption="Compras"
         rows={recordsIn<SaleObject>(page)}
         empty="Nenhuma compra ainda."
@@ -57,13 +58,19 @@ interface PurchaseStatsProps {
   readonly timezone: string
 }
 
-const PurchaseStats = ({ bought: { count, amount, last_sold_at }, timezone }: PurchaseStatsProps) =>
-  count > MOST_PURCHASES ? (
+const PurchaseStats = ({ bought: { count, amount, last_sold_at }, timezone }: PurchaseStatsProps) => {
+  const last = last_sold_at && dateTime(last_sold_at, timezone)
+  return count > MOST_PURCHASES ? (
     <p class="hint">{`Mais de ${decimal(String(MOST_PURCHASES))} compras.`}</p>
   ) : (
     <Stats>
       <Stat label="Comprou" value={money(amount)} hint="sem as vendas canceladas" />
       <Stat label="Compras" value={decimal(String(count))} />
-      <Stat label="Última" value={last_sold_at === null ? '—' : dateTime(last_sold_at, timezone)} />
+      {last === null ? (
+        <Stat label="Última" value="—" />
+      ) : (
+        <Stat label="Última" value={last.slice(0, 10)} hint={`às ${last.slice(11)}`} />
+      )}
     </Stats>
   )
+}

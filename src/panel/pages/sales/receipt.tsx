@@ -2,10 +2,9 @@ import QRCode, { type QRCodeSegment } from 'qrcode'
 import { digitsOf, HASH_FRAGMENT, RECEIPT_PAGE, type Receipt } from '#proof/receipt.ts'
 import { receiptOf } from '#proof/receipts.ts'
 import { dateTime } from '../../format.ts'
-import { link } from '../../link.ts'
 import { receiptFilePath } from '../../receipt-file.ts'
 import type { Page, PageRoute, Visit } from '../../route.ts'
-import { Actions, Alert, ButtonLink, Card, Facts } from '../../ui/parts.tsx'
+import { Alert, Card, Facts } from '../../ui/parts.tsx'
 import { Items, Payments, saleOf } from './sale.tsx'
 
 async function show(visit: Visit): Promise<Page | null> {
@@ -17,18 +16,6 @@ async function show(visit: Visit): Promise<Page | null> {
   const code = codeOf(receipt, context.publicUrl)
   const body = (
     <>
-      <Actions>
-        <button type="button" class="main" data-print hidden>
-          Imprimir
-        </button>
-        <a class="button" href={link(receiptFilePath(sale.id))} download>
-          Baixar o arquivo
-        </a>
-        <a class="button" href={`${RECEIPT_PAGE}#${fragmentOf(code)}`}>
-          Conferir
-        </a>
-        <ButtonLink to={`/vendas/${sale.id}`}>Voltar à venda</ButtonLink>
-      </Actions>
       <p class="brand">{session.companyName}</p>
       {sale.cancelled_at !== null && (
         <Alert>Venda cancelada em {dateTime(sale.cancelled_at, readModel.timezone)}.</Alert>
@@ -46,7 +33,13 @@ async function show(visit: Visit): Promise<Page | null> {
       <Code code={code} svg={await drawn(code)} receipt={receipt} publicUrl={context.publicUrl} />
     </>
   )
-  return { title: `Recibo da venda ${sale.id}`, body }
+  return {
+    title: `Recibo da venda ${sale.id}`,
+    parent: { label: `Venda ${sale.id}`, to: `/vendas/${sale.id}` },
+    main: { label: 'Imprimir', to: visit.path, prints: true },
+    more: [{ label: 'Baixar o arquivo', to: receiptFilePath(sale.id) }],
+    body,
+  }
 }
 
 export const receiptPage: PageRoute = { path: '/vendas/:id/recibo', section: 'sales', show }
@@ -97,7 +90,7 @@ interface CodeProps {
 }
 
 const Code = ({ code, svg, receipt, publicUrl }: CodeProps) => (
-  <Card title="Conferência">
+  <Card title="Conferência" aside={<a href={`${RECEIPT_PAGE}#${fragmentOf(code)}`}>Conferir</a>}>
     <p>
       {code.isWhole
         ? 'Aponte a câmera para o código: ele traz o recibo inteiro, que o seu aparelho confere sozinho.'

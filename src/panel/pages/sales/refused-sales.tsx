@@ -17,10 +17,11 @@ import type { Page, PanelRoute, Redirect, Submission, Visit } from '../../route.
 import { Form } from '../../ui/form.tsx'
 import { formRoute } from '../../ui/form-pages.tsx'
 import { type Column, Pager, Table } from '../../ui/list.tsx'
-import { Actions, Badge, ButtonLink, Card, type Fact, Facts, WithheldContent } from '../../ui/parts.tsx'
+import { Badge, ButtonLink, Card, type Fact, Facts, WithheldContent } from '../../ui/parts.tsx'
 import { asIsObstacle, PATH, recordingObstacle, refusedSaleOf, refusedTitle } from './refused-sale.ts'
 import { idsIn, reasonOf, reasonsIn, Uploaded } from './uploaded-sale.tsx'
 
+const TILLS = { label: 'Caixas', to: '/caixas' }
 const RESOLVED_PATH = `${PATH}/resolvidas`
 
 /** Of a page. One more is read, to know whether there is a next page. */
@@ -52,15 +53,11 @@ async function showOpen({ readModel, query }: Visit): Promise<Page> {
   const { total, sales } = await listRefusedSales(readModel.pool, readModel.companyId, { after, limit: SHOWN + 1 })
   const body = (
     <>
-      <Actions>
-        <ButtonLink to={RESOLVED_PATH}>Resolvidas</ButtonLink>
-        <ButtonLink to="/caixas">Voltar</ButtonLink>
-      </Actions>
       <p class="hint">À espera de alguém que as resolva: {total}. As mais antigas vêm primeiro.</p>
       <Listed path={PATH} query={query} columns={refusedColumns(readModel.timezone)} found={sales} />
     </>
   )
-  return { title: 'Vendas recusadas', body }
+  return { title: 'Vendas recusadas', parent: TILLS, more: [{ label: 'Resolvidas', to: RESOLVED_PATH }], body }
 }
 
 async function showResolved({ readModel, query }: Visit): Promise<Page> {
@@ -68,14 +65,11 @@ async function showResolved({ readModel, query }: Visit): Promise<Page> {
   const sales = await listResolvedSales(readModel.pool, readModel.companyId, { before, limit: SHOWN + 1 })
   const body = (
     <>
-      <Actions>
-        <ButtonLink to="/caixas">Voltar</ButtonLink>
-      </Actions>
       <p class="hint">Ficam aqui por 90 dias depois de resolvidas.</p>
       <Listed path={RESOLVED_PATH} query={query} columns={resolvedColumns(readModel.timezone)} found={sales} />
     </>
   )
-  return { title: 'Vendas recusadas resolvidas', body }
+  return { title: 'Vendas recusadas resolvidas', parent: { label: 'Vendas recusadas', to: PATH }, body }
 }
 
 interface ListedProps<R> {
@@ -90,7 +84,7 @@ function Listed<R extends RefusedSale>({ path, query, columns, found }: ListedPr
   const next = found.length > SHOWN ? String(rows.at(-1)?.id) : null
   return (
     <>
-      <Table caption="Vendas recusadas" columns={columns} rows={rows} empty="Nenhuma venda." />
+      <Table isList caption="Vendas recusadas" columns={columns} rows={rows} empty="Nenhuma venda." />
       <Pager path={path} query={query} next={next} />
     </>
   )
@@ -130,7 +124,7 @@ async function showOne(visit: Visit, filled?: Filled): Promise<Page | null> {
       )}
     </>
   )
-  return { title: refusedTitle(sale), body }
+  return { title: refusedTitle(sale), parent: { label: 'Vendas recusadas', to: PATH }, body }
 }
 
 /** Why it was refused, field by field, in words. */
@@ -171,10 +165,10 @@ const Recording = ({ sale }: { readonly sale: RefusedSaleDetails }) => (
       Uma venda que aconteceu pode ser registrada aqui: como está, ainda que os valores não fechem, ou corrigida. O
       caixa fica sabendo quando a enviar de novo.
     </p>
-    <Actions>
+    <div class="actions">
       {asIsObstacle(sale) === null && <ButtonLink to={`${PATH}/${sale.id}/registrar`}>Registrar como está</ButtonLink>}
       <ButtonLink to={`${PATH}/${sale.id}/corrigir`}>Corrigir e registrar</ButtonLink>
-    </Actions>
+    </div>
   </Card>
 )
 

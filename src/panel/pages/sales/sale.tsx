@@ -117,7 +117,7 @@ const ItemName = ({ item: { catalog_item_id, description }, live }: ItemNameProp
   catalog_item_id !== null && live?.has(catalog_item_id) ? (
     <a href={link(`/catalogo/${catalog_item_id}`)}>{description}</a>
   ) : (
-    <>{description}</>
+    description
   )
 
 export const Items = ({ sale, liveItems }: ItemsProps) => (

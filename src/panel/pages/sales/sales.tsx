@@ -2,18 +2,22 @@ import { z } from 'zod'
 import { addDays, CalendarDate } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { ExternalId } from '#domain/text.ts'
+import { pathId } from '#http/paths.ts'
 import { QueryId } from '#http/query-values.ts'
 import { isRefusal } from '#ledger/command.ts'
+import type { ItemObject } from '#projections/catalog.ts'
 import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
+import { getAnyItem } from '#queries/catalog/items.ts'
 import { type Order, reversed } from '#queries/list-statement.ts'
 import { listPaymentTypes } from '#queries/payment-types.ts'
 import { BY_ID, NEWEST_FIRST } from '#queries/records.ts'
 import { LAST_SOLD_FIRST, listLatestSales, MOST_LOOKED, type SaleSums, sumLatestSales } from '#queries/sales/sales.ts'
 import { dateTime, dateTimeSeconds, decimal, money, personName } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
-import { choice, date, integer, line, namedOptions, optionsOf } from '../../forms/kinds.ts'
+import { choice, date, integer, line, namedOptions, type Option, optionsOf } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { Page, PanelRoute, Visit } from '../../route.ts'
+import type { Page, PanelRoute, ReadModel, Visit } from '../../route.ts'
+import { ActorName, actorOptions } from '../../ui/history.tsx'
 import { type Column, List, listed, type QuickFilter, recordsIn, searched, type Wanted } from '../../ui/list.tsx'
 import { amountCell, listFile } from '../../ui/list-file.ts'
 import { type State, StateBadge } from '../../ui/parts.tsx'
@@ -36,7 +40,7 @@ const statuses = optionsOf(STATUSES, (status) => SALE_STATES[status][1])
 
 const FISCAL: Readonly<Record<(typeof FISCAL_STATES)[number], string>> = { missing: 'Falta', present: 'Em vigor' }
 
-const filtersOf = (types: readonly PaymentType[]): Fields => ({
+const filtersOf = (types: readonly PaymentType[], actors: readonly Option[], items: readonly Option[]): Fields => ({
   customer: { label: 'Cliente', kind: line, columns: 12 },
   sold_from: { label: 'De', kind: date, columns: 3 },
   sold_to: { label: 'Até', kind: date, columns: 3 },
@@ -49,14 +53,32 @@ const filtersOf = (types: readonly PaymentType[]): Fields => ({
     columns: 3,
   },
   status: { label: 'Situação', kind: choice(statuses, 'Todas'), columns: 3 },
+  actor: { label: 'Quem registrou', kind: choice(actors, 'Todos'), columns: 3 },
+  // Chosen on the product's own page.
+  ...(items.length > 0 && { item: { label: 'Produto ou serviço', kind: choice(items, 'Todos'), columns: 3 } }),
   id: { label: 'Número', kind: integer, columns: 3 },
   external_id: { label: 'Código externo', kind: line, columns: 3 },
   origin: { label: 'Origem', kind: choice(namedOptions(CHANNELS), 'Todas'), columns: 3 },
   fiscal: { label: 'Documento fiscal', kind: choice(namedOptions(FISCAL), 'Tanto faz'), columns: 3 },
 })
 
-const filters = async ({ readModel }: Visit): Promise<Fields> =>
-  filtersOf(recordsIn<PaymentType>(await listPaymentTypes(readModel.pool, readModel.companyId)))
+async function filters({ readModel, query }: Visit): Promise<Fields> {
+  const types = await listPaymentTypes(readModel.pool, readModel.companyId)
+  return filtersOf(
+    recordsIn<PaymentType>(types),
+    await actorOptions(readModel),
+    await itemOption(readModel, query.item),
+  )
+}
+
+/** The product or service that an address names. */
+async function itemOption({ pool, companyId }: ReadModel, asked = ''): Promise<Option[]> {
+  if (asked === '') return []
+  const id = pathId(asked)
+  const found = id === null ? null : await getAnyItem(pool, companyId, id)
+  const name = found?.record ? (JSON.parse(found.record) as ItemObject).name : `Produto ${asked}`
+  return [{ value: asked, label: name }]
+}
 
 /** The periods that are asked for most. */
 const periodsOf = (today: string): QuickFilter[] => {
@@ -78,6 +100,8 @@ const Search = z.object({
   origin: z.enum(['api', 'pdv', 'system']).optional(),
   fiscal: z.enum(FISCAL_STATES).optional(),
   payment_type_id: QueryId.optional(),
+  actor: ActorName.optional(),
+  item: QueryId.optional(),
   sold_from: CalendarDate.optional(),
   sold_to: CalendarDate.optional(),
   cursor: z.string().max(2_000).optional(),

@@ -1,20 +1,15 @@
 import { addDays, CalendarDate } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
-import { MOST_OF_DAY, type TillDay, type TillsDay, tillsOfDay } from '#queries/sales/tills.ts'
+import { type TillDay, type TillsDay, tillsOfDay } from '#queries/sales/tills.ts'
 import { dateTime, day as dayText, decimal, money } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { Page, PageRoute, Visit } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
 import { Table } from '../../ui/list.tsx'
 import { Card, Chips, Facts, Nothing } from '../../ui/parts.tsx'
+import { salesOfTill, TooMany } from './tills-today.tsx'
 
 export const CLOSING = '/caixas/fechamento'
-
-export const TooMany = () => (
-  <p class="problem" role="note">
-    {`Há mais de ${decimal(String(MOST_OF_DAY))} vendas: elas não são somadas aqui.`}
-  </p>
-)
 
 /** The day that the address names, else the company's own; none that is still to come. */
 function dayAsked({ query, readModel: { today } }: Visit): string {
@@ -31,13 +26,18 @@ async function show(visit: Visit): Promise<Page> {
   const body = (
     <>
       <Days day={day} today={today} />
-      {found.isPartial ? <TooMany /> : await Tills({ visit, found })}
+      {found.isPartial ? <TooMany /> : await Tills({ visit, day, found })}
       <p class="hint">
         {`Impresso em ${dateTime(session.now, timezone)}. A gaveta deve ter o dinheiro das vendas, sem o troco e sem o das vendas canceladas neste dia, mais o que havia nela na abertura, que o sistema não conhece.`}
       </p>
     </>
   )
-  return { title: `Fechamento de ${dayText(day)}`, parent: { label: 'Caixas', to: '/caixas' }, body }
+  return {
+    title: `Fechamento de ${dayText(day)}`,
+    parent: { label: 'Caixas', to: '/caixas' },
+    main: { label: 'Imprimir', to: visit.path, prints: true },
+    body,
+  }
 }
 
 const Days = ({ day, today }: { readonly day: string; readonly today: string }) => {
@@ -60,7 +60,13 @@ const Days = ({ day, today }: { readonly day: string; readonly today: string }) 
   )
 }
 
-async function Tills({ visit, found }: { readonly visit: Visit; readonly found: TillsDay }) {
+interface TillsProps {
+  readonly visit: Visit
+  readonly day: string
+  readonly found: TillsDay
+}
+
+async function Tills({ visit, day, found }: TillsProps) {
   const { tills, settled_in_cash } = found
   if (tills.length === 0 && settled_in_cash.count === 0)
     return <Nothing title="Nenhuma venda nos caixas neste dia">O que os caixas enviarem aparece aqui.</Nothing>
@@ -69,7 +75,7 @@ async function Tills({ visit, found }: { readonly visit: Visit; readonly found: 
   return (
     <>
       {tills.map((till) => (
-        <Till key={till.actor} till={till} name={names(till.actor)} />
+        <Till key={till.actor} till={till} day={day} name={names(till.actor)} />
       ))}
       <Card title="Todos os caixas">
         <Facts
@@ -86,7 +92,13 @@ async function Tills({ visit, found }: { readonly visit: Visit; readonly found: 
   )
 }
 
-const Till = ({ till, name }: { readonly till: TillDay; readonly name: string }) => (
+interface TillProps {
+  readonly till: TillDay
+  readonly day: string
+  readonly name: string
+}
+
+const Till = ({ till, day, name }: TillProps) => (
   <Card title={name}>
     <Table
       caption={`Vendas de ${name} por forma de pagamento`}
@@ -100,7 +112,12 @@ const Till = ({ till, name }: { readonly till: TillDay; readonly name: string })
     />
     <Facts
       facts={[
-        ['Vendas', `${decimal(String(till.sold.count))}, ${money(till.sold.amount)}`],
+        [
+          'Vendas',
+          <a key="sales" href={link('/vendas', salesOfTill(till.actor, day))}>
+            {`${decimal(String(till.sold.count))}, ${money(till.sold.amount)}`}
+          </a>,
+        ],
         ['Canceladas', `${decimal(String(till.cancelled.count))}, ${money(till.cancelled.amount)}`],
         ['Entrou em dinheiro', money(till.cash_in)],
         ['Saiu por cancelamentos', money(till.cash_back)],

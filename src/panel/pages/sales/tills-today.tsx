@@ -1,13 +1,12 @@
 import { listTillContacts, type TillContact } from '#access/sync-access.ts'
 import { countRefusedByUser } from '#queries/sales/offline-sales.ts'
-import { type TillDay, tillsOfDay } from '#queries/sales/tills.ts'
+import { MOST_OF_DAY, type TillDay, tillsOfDay } from '#queries/sales/tills.ts'
 import { dateTime, decimal, money } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { Visit } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
 import { Table } from '../../ui/list.tsx'
 import { Badge, Card } from '../../ui/parts.tsx'
-import { TooMany } from './tills-closing.tsx'
 
 /** Tills that are shown; a shop has fewer. */
 const SHOWN = 50
@@ -35,14 +34,18 @@ export async function TillsToday({ visit: { context, readModel } }: { readonly v
     <Card title="Caixas hoje">
       {day.isPartial && <TooMany />}
       <Table
+        isList
         caption="Caixas hoje"
         rows={tills}
         empty="Ninguém entrou em um caixa ainda."
         columns={[
-          { head: 'Caixa', cell: ({ actor }) => names(actor) },
+          {
+            head: 'Caixa',
+            cell: ({ actor }) => <a href={link('/vendas', salesOfTill(actor, today))}>{names(actor)}</a>,
+          },
           { head: 'Último contato', cell: ({ contact }) => contact && dateTime(contact.last_used_at, timezone) },
           { head: 'Versão', cell: ({ contact }) => contact?.version, isExtra: true },
-          { head: 'Vendas', cell: ({ day }) => decimal(String(day?.sold.count ?? 0)), isNumber: true },
+          { head: 'Vendas', cell: ({ day }) => decimal(String(day?.sold.count ?? 0)), isNumber: true, isExtra: true },
           { head: 'Formas de pagamento', cell: ({ day }) => <Ways day={day} />, isExtra: true },
           { head: 'Recusadas', cell: ({ refused }) => <Refused count={refused} />, isNumber: true },
           { head: 'Total', cell: ({ day }) => money(day?.sold.amount ?? '0.00'), isNumber: true },
@@ -51,6 +54,20 @@ export async function TillsToday({ visit: { context, readModel } }: { readonly v
     </Card>
   )
 }
+
+export const TooMany = () => (
+  <p class="problem" role="note">
+    {`Há mais de ${decimal(String(MOST_OF_DAY))} vendas: elas não são somadas aqui.`}
+  </p>
+)
+
+/** The sales that a till has sent of a day. */
+export const salesOfTill = (actor: string | null, day: string) => ({
+  actor: actor ?? 'system',
+  origin: 'pdv',
+  sold_from: day,
+  sold_to: day,
+})
 
 function tillsOf(
   contacts: readonly TillContact[],
@@ -78,9 +95,7 @@ const Ways = ({ day }: { readonly day: TillDay | undefined }) =>
   ))
 
 const Refused = ({ count }: { readonly count: number }) =>
-  count === 0 ? (
-    '0'
-  ) : (
+  count === 0 ? null : (
     <a href={link('/caixas/recusadas')}>
       <Badge tone="bad">{count}</Badge>
     </a>

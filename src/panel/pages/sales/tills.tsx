@@ -7,7 +7,7 @@ import type { Page, PanelRoute, Visit } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
 import { type Column, List, listed, Table, type Wanted } from '../../ui/list.tsx'
 import { amountCell, listFile } from '../../ui/list-file.ts'
-import { Actions, ButtonLink, Card } from '../../ui/parts.tsx'
+import { Card } from '../../ui/parts.tsx'
 import { refusedColumns } from './refused-sales.tsx'
 import { Warnings } from './sale.tsx'
 import { SALE_STATES, SaleBadge } from './sales.tsx'
@@ -55,7 +55,15 @@ interface WaitingProps {
 
 /** What nobody has resolved yet: money may have been taken for it. */
 const Waiting = ({ total, sales, timezone }: WaitingProps) => (
-  <Card title="Vendas recusadas">
+  <Card
+    title="Vendas recusadas"
+    aside={
+      <>
+        {total > sales.length && <a href={link('/caixas/recusadas')}>{`Ver todas (${total})`}</a>}
+        <a href={link('/caixas/recusadas/resolvidas')}>Resolvidas</a>
+      </>
+    }
+  >
     {total > 0 && (
       <p>
         {total === 1
@@ -66,15 +74,12 @@ const Waiting = ({ total, sales, timezone }: WaitingProps) => (
       </p>
     )}
     <Table
+      isList
       caption="Vendas recusadas à espera"
       columns={refusedColumns(timezone)}
       rows={sales}
       empty="Nenhuma venda recusada está à espera."
     />
-    <Actions>
-      {total > sales.length && <ButtonLink to="/caixas/recusadas">Ver todas ({total})</ButtonLink>}
-      <ButtonLink to="/caixas/recusadas/resolvidas">Resolvidas</ButtonLink>
-    </Actions>
   </Card>
 )
 

@@ -159,7 +159,9 @@ export const SalesParts = ({ period, sums, actors }: PartsProps) => (
         caption="Produtos que mais venderam"
         head="Produto"
         rows={sums.items}
-        name={(item) => <a href={link(`/catalogo/${item.key}`)}>{item.name ?? `Produto ${item.key}`}</a>}
+        name={({ key, name }) => (
+          <a href={link('/vendas', listOf(period, { item: key }))}>{name ?? `Produto ${key}`}</a>
+        )}
         count={['Quantidade', (item) => quantity(fromThousandths(item.quantity))]}
       />
     </Card>
@@ -190,7 +192,9 @@ export const SalesParts = ({ period, sums, actors }: PartsProps) => (
         caption="Vendas por vendedor(a)"
         head="Vendedor(a)"
         rows={sums.actors}
-        name={({ key }) => actors(key === '' ? null : key)}
+        name={({ key }) => (
+          <a href={link('/vendas', listOf(period, { actor: key || 'system' }))}>{actors(key === '' ? null : key)}</a>
+        )}
         count={['Vendas', ({ count }) => count]}
       />
     </Card>

@@ -21,11 +21,10 @@ import type { Fields } from '../../forms/form.ts'
 import { choice, integer, moment, optionsOf } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { Page, PanelRoute, Redirect, Submission, Visit } from '../../route.ts'
-import { ButtonForm } from '../../ui/form.tsx'
 import { buttonRoute, formPages } from '../../ui/form-pages.tsx'
-import { type Column, List, listed, searched, Table } from '../../ui/list.tsx'
-import { Actions, ButtonLink, Card, Facts, type State, StateBadge, WithheldContent } from '../../ui/parts.tsx'
-import { type ShownWebhook, WEBHOOK_EVENT_NAMES, WEBHOOKS_PATH, webhookOf, webhookPath } from './webhooks.tsx'
+import { type Column, List, listed, type QuickFilter, searched, Table } from '../../ui/list.tsx'
+import { Card, Facts, type State, StateBadge, WithheldContent } from '../../ui/parts.tsx'
+import { isOpen, type ShownWebhook, WEBHOOK_EVENT_NAMES, WEBHOOKS_PATH, webhookOf, webhookPath } from './webhooks.tsx'
 
 const STATES: Readonly<Record<DeliveryObject['status'], State>> = {
   pending: ['warn', 'Pendente'],
@@ -52,6 +51,11 @@ const FILTERS: Fields = {
     ),
   },
 }
+
+const QUICK: readonly QuickFilter[] = [
+  { label: 'Falharam', filters: { status: 'failed' } },
+  { label: 'Pendentes', filters: { status: 'pending' } },
+]
 
 const Search = z.object({
   status: z.enum(DELIVERY_STATUSES).optional(),
@@ -92,6 +96,7 @@ export async function DeliveryList({ visit, webhook }: { readonly visit: Visit; 
         caption="Entregas dos últimos 30 dias"
         columns={columnsOf(timezone)}
         empty="Nenhuma entrega."
+        quick={QUICK}
       />
     </>
   )
@@ -146,12 +151,6 @@ async function deliveryPage(visit: Visit): Promise<Page | null> {
   const here = webhookPath(webhook)
   const body = (
     <>
-      <Actions>
-        {webhook.status !== 'disabled' && webhook.status !== 'paused' && (
-          <ButtonForm visit={visit} to={`${here}/entregas/${id}/reenviar`} label="Reenviar" />
-        )}
-        <ButtonLink to={here}>Voltar ao webhook</ButtonLink>
-      </Actions>
       <Card title="Entrega">
         <Facts
           facts={[
@@ -181,12 +180,18 @@ async function deliveryPage(visit: Visit): Promise<Page | null> {
       </Card>
     </>
   )
-  return { title: 'Entrega de webhook', body }
+  return {
+    title: 'Entrega de webhook',
+    parent: { label: 'Webhook', to: here },
+    main: isOpen(webhook) && { label: 'Reenviar', to: `${here}/entregas/${id}/reenviar`, values: {} },
+    body,
+  }
 }
 
 const Attempts = ({ delivery, visit }: { readonly delivery: DeliveryObject; readonly visit: Visit }) => (
   <Card title="Tentativas">
     <Table
+      isList
       caption="Tentativas"
       rows={delivery.attempts}
       empty="Nenhuma ainda."

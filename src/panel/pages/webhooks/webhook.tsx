@@ -22,15 +22,15 @@ import { dateTime } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { choices, integer, line, optionsOf, recordChoice, webAddress } from '../../forms/kinds.ts'
 import type { Page, PanelRoute, Visit } from '../../route.ts'
-import { ButtonForm } from '../../ui/form.tsx'
 import { buttonRoute, formPages, removalPages, runAndRedirect } from '../../ui/form-pages.tsx'
 import { History } from '../../ui/history.tsx'
-import { Actions, ButtonLink, Card, Facts, Secret } from '../../ui/parts.tsx'
+import { ButtonLink, Card, Facts, Secret } from '../../ui/parts.tsx'
 import { keyStatus } from '../api-keys.tsx'
 import { DeliveryList } from './deliveries.tsx'
 import { HealthCard } from './health.tsx'
 import {
   isFailing,
+  isOpen,
   PAUSED_BECAUSE,
   type ShownWebhook,
   WEBHOOK_EVENT_NAMES,
@@ -53,7 +53,6 @@ async function webhookPage(visit: Visit): Promise<Page | null> {
   const time = (at: string | null) => at && dateTime(at, visit.readModel.timezone)
   const body = (
     <>
-      <WebhookActions visit={visit} webhook={webhook} />
       <Card title="Dados">
         <Facts
           facts={[
@@ -73,7 +72,7 @@ async function webhookPage(visit: Visit): Promise<Page | null> {
       {await History({ visit, subject: `webhook/${webhook.id}` })}
     </>
   )
-  return { title: 'Webhook', body }
+  return { title: 'Webhook', parent: { label: 'Integrações', to: HOME }, ...headOf(webhook), body }
 }
 
 const COMPANY = 'A empresa'
@@ -98,26 +97,24 @@ async function ownerFields(visit: Visit): Promise<Fields> {
 const eventNames = (events: readonly string[]): string =>
   events.map((event) => (event === '*' ? 'Todos os básicos' : WEBHOOK_EVENT_NAMES[event as WebhookEvent])).join(' · ')
 
-interface WebhookProps {
-  readonly visit: Visit
-  readonly webhook: ShownWebhook
-}
-
-const WebhookActions = ({ visit, webhook }: WebhookProps) => {
+/** What can be done with one, as it stands. */
+function headOf(webhook: ShownWebhook): Pick<Page, 'main' | 'more' | 'dangers'> {
   const here = webhookPath(webhook)
   const isOff = webhook.status === 'disabled'
-  const isOpen = !isOff && webhook.status !== 'paused'
-  return (
-    <Actions>
-      {isOpen && <ButtonForm visit={visit} to={`${here}/testar`} label="Enviar teste" />}
-      {isOpen && <ButtonLink to={`${here}/reenviar`}>Reenviar eventos</ButtonLink>}
-      <ButtonForm visit={visit} to={`${here}/${isOff ? 'ligar' : 'desligar'}`} label={isOff ? 'Ligar' : 'Desligar'} />
-      <ButtonLink to={`${here}/editar`}>Editar</ButtonLink>
-      <ButtonLink to={`${here}/passar`}>Passar adiante</ButtonLink>
-      <ButtonLink to={`${here}/trocar-segredo`}>Trocar segredo</ButtonLink>
-      <ButtonLink to={`${here}/excluir`}>Excluir</ButtonLink>
-    </Actions>
-  )
+  const test = { label: 'Enviar teste', to: `${here}/testar`, values: {} }
+  return {
+    main: isOff ? { label: 'Ligar', to: `${here}/ligar`, values: {} } : isOpen(webhook) && test,
+    more: [
+      { label: 'Editar', to: `${here}/editar` },
+      isOpen(webhook) && { label: 'Reenviar eventos', to: `${here}/reenviar` },
+      { label: 'Passar adiante', to: `${here}/passar` },
+      { label: 'Trocar segredo', to: `${here}/trocar-segredo` },
+    ],
+    dangers: [
+      !isOff && { label: 'Desligar', to: `${here}/desligar`, values: {} },
+      { label: 'Excluir', to: `${here}/excluir` },
+    ],
+  }
 }
 
 const ALL = '*'

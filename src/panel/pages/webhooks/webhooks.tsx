@@ -14,6 +14,10 @@ export const WEBHOOKS_PATH = '/integracoes/webhooks'
 /** A webhook endpoint as its pages show it. */
 export type ShownWebhook = WebhookObject & ReturnType<typeof webhookState>
 
+/** Whether anything is delivered there. */
+export const isOpen = ({ status }: Pick<ShownWebhook, 'status'>): boolean =>
+  status !== 'disabled' && status !== 'paused'
+
 /** Where a webhook has its page. */
 export const webhookPath = ({ id }: Pick<ShownWebhook, 'id'>): string => `${WEBHOOKS_PATH}/${id}`
 
@@ -76,6 +80,7 @@ interface WebhookTableProps {
 
 export const WebhookTable = ({ webhooks, health, timezone }: WebhookTableProps) => (
   <Table
+    isList
     caption="Webhooks"
     rows={webhooks}
     empty="Nenhum webhook ainda."
