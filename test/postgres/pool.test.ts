@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type pg from 'pg'
+import { binaryArray, type ElementType } from '#postgres/binary-array.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
@@ -48,6 +49,23 @@ describe('pool', () => {
     expect(await valueFrom('12.30::numeric')).to.equal('12.30')
     expect(await valueFrom(`'{"a": [1, null]}'::json`)).to.deep.equal({ a: [1, null] })
     expect(await valueFrom(`'{"a": [1, null]}'::jsonb`)).to.deep.equal({ a: [1, null] })
+  })
+
+  it('takes arrays in binary as they are', async () => {
+    const cases: [ElementType, unknown[]][] = [
+      ['bigint', [0, -1, 5, null, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, -4294967296]],
+      ['integer', [2147483647, -2147483648, null]],
+      ['boolean', [true, false, null]],
+      ['text', ['', 'a"b\\c', 'ação 🧾', 'NULL', '{,}', null, ' \n']],
+      ['json', ['{"a": "\\"x\\""}', null]],
+      ['bytea', [Buffer.from([0, 255]), Buffer.alloc(0), null]],
+      ['text', []],
+    ]
+    for (const [type, items] of cases) {
+      const { rows } = await pool.query(`select $1::${type}[] as value`, [binaryArray(type, items)])
+      const expected = type === 'json' ? items.map((item) => item && JSON.parse(item as string)) : items
+      expect(rows[0].value, type).to.deep.equal(expected)
+    }
   })
 
   it('runs in UTC with bounded waits, under its own name', async () => {
