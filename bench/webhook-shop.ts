@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { registerWebhook, switchOffWebhook } from '#commands/webhooks.ts'
 import { secretOf } from '#domain/webhook-secret.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -36,32 +37,56 @@ export async function closeWebhookShop(databaseUrl: string, { companyId, webhook
   })
 }
 
-/** Queues `count` deliveries for each address as events would have left them, and returns when they were announced. */
-export async function queueDeliveries(
+/** The revision of the last one; far above those of the ledger's own events. */
+let queued = 1_000_000_000
+
+/**
+ * Queues `count` deliveries for each address as events would have left them; nobody sees them before `work` announces them, which
+ * answers when that was, in milliseconds since 1970.
+ */
+export async function queueDeliveries<T>(
   databaseUrl: string,
   shop: WebhookShop,
-  body: string,
-  count: number,
-): Promise<number> {
+  { body, count }: { readonly body: string; readonly count: number },
+  work: (announce: () => Promise<number>) => Promise<T>,
+): Promise<T> {
   return administer(databaseUrl, async (client) => {
-    // Far above those of the ledger's own events.
-    await client.query('create sequence if not exists bench_revisions start 1000000000')
+    await client.query('begin')
     await client.query(
       `with message as (
          insert into ops.webhook_messages (company_id, id, revision, event, body, created_at)
-         select $1, gen_random_uuid(), nextval('bench_revisions'), 'sale.completed', $3, now() from generate_series(1, $4)
+         select $1, gen_random_uuid(), revision, 'sale.completed', $3, now() from generate_series($4::bigint, $5::bigint) as revision
          returning id, revision)
        insert into ops.webhook_deliveries (company_id, id, webhook_id, message_id, event, revision, sequence, replay, status,
          attempts, tries, next_attempt_at, created_at)
        select $1, gen_random_uuid(), address, message.id, 'sale.completed', revision, revision, false, 'pending', '[]', 0, now(), now()
        from message, unnest($2::bigint[]) as address`,
-      [shop.companyId, shop.webhookIds, body, count],
+      [shop.companyId, shop.webhookIds, body, queued + 1, queued + count],
     )
-    const at = performance.timeOrigin + performance.now()
-    await client.query(`select pg_notify('webhook_deliveries', '')`)
-    return at
+    queued += count
+    return work(async () => {
+      await client.query('commit')
+      const at = performance.timeOrigin + performance.now()
+      await client.query(`select pg_notify('webhook_deliveries', '')`)
+      return at
+    })
   })
 }
+
+/** Waits until nothing of a shop is under way any more: what has arrived is recorded somewhat later. */
+export async function untilRecorded(databaseUrl: string, { companyId }: Shop): Promise<void> {
+  await administer(databaseUrl, async (client) => {
+    const isPending = async () =>
+      (
+        await client.query(`select from ops.webhook_deliveries where company_id = $1 and status = 'pending' limit 1`, [
+          companyId,
+        ])
+      ).rowCount !== 0
+    while (await isPending()) await pause(POLL_MS)
+  })
+}
+
+const POLL_MS = 10
 
 async function withCore<T>(databaseUrl: string, work: (core: Core) => Promise<T>): Promise<T> {
   const core = await openCore({

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Agent } from 'undici'
 import type { Books } from './books.ts'
 import type { Child } from './child.ts'
+import { costingOf } from './cost.ts'
 import { administer } from './database.ts'
 import type { Environment } from './environment.ts'
 import { isSelected, type Options } from './options.ts'
@@ -9,7 +10,13 @@ import { sendPaced } from './paced.ts'
 import { compare, type Line, lowerIsBetter } from './report.ts'
 import { measureInTurns, type Side } from './rounds.ts'
 import { createSaleRequests } from './sale-requests.ts'
-import { closeWebhookShop, createWebhookShop, queueDeliveries, type WebhookShop } from './webhook-shop.ts'
+import {
+  closeWebhookShop,
+  createWebhookShop,
+  queueDeliveries,
+  untilRecorded,
+  type WebhookShop,
+} from './webhook-shop.ts'
 
 const THROUGHPUT = 'webhooks-throughput'
 const LATENCY = 'webhooks-latency'
@@ -17,15 +24,15 @@ const DEAD = 'webhooks-dead'
 
 export const WEBHOOK_BENCHMARKS: readonly string[] = [THROUGHPUT, LATENCY, DEAD]
 
-/** What the issue asks for: deliveries a second, milliseconds, and times the figure without a dead address. */
-const THROUGHPUT_TARGET = 1_000
-const LATENCY_TARGET_MS = 50
+/** What is asked for: of what the client alone posts, milliseconds, and times the figure without a dead address. */
+const THROUGHPUT_TARGET = 0.3
+const LATENCY_TARGET_MS = 10
 const DEAD_TARGET = 2
 
 const P95 = { unit: 'ms (p95)', target: null }
 
 /** Deliveries for each second that a round should take. */
-const BACKLOG_PER_SECOND = 1_000
+const BACKLOG_PER_SECOND = 2_000
 /** As many requests at a time as the service sends to one address. */
 const POSTERS = 32
 const EVENTS_PER_SECOND = 100
@@ -63,14 +70,24 @@ interface Bench {
 async function benchThroughput({ environment, options, receiver, body }: Bench): Promise<Line> {
   const url = `${receiver.url}/hooks/1`
   const { database } = environment
+  const costing = await costingOf(environment.service, database.url, 'delivery')
   return withShop(environment, [url], async (shop) => {
     const service: Side = {
       name: 'service',
       async measure(seconds) {
         const count = BACKLOG_PER_SECOND * seconds
-        const began = await queueDeliveries(database.url, shop, body, count)
-        const lastAt = lastOf(await untilTaken(receiver, count))
-        return (count * 1000) / (lastAt - began)
+        const deliver = async (announce: () => Promise<number>) => {
+          const began = await announce()
+          const lastAt = lastOf(await untilTaken(receiver, count))
+          await untilRecorded(database.url, shop)
+          return (count * 1000) / (lastAt - began)
+        }
+        return queueDeliveries(database.url, shop, { body, count }, (announce) =>
+          costing.round(
+            () => deliver(announce),
+            () => count,
+          ),
+        )
       },
     }
     const client: Side = {
@@ -87,9 +104,9 @@ async function benchThroughput({ environment, options, receiver, body }: Bench):
     const line = compare(
       figures,
       { value: 'service', floor: 'undici' },
-      { name: THROUGHPUT, unit: 'deliveries/s', target: null },
+      { name: THROUGHPUT, unit: 'deliveries/s', target: THROUGHPUT_TARGET },
     )
-    return { ...line, target: shareOf(THROUGHPUT_TARGET, line) }
+    return { ...line, cost: costing.cost() }
   })
 }
 
