@@ -10,6 +10,7 @@ import { customerListing, getCustomer, listPersonsByName } from '#queries/people
 import { getSale, getSaleTraces, listLatestSales } from '#queries/sales/sales.ts'
 import type { Core } from '#service/core.ts'
 import type { Books } from './books.ts'
+import { type CostLine, costOf, countOwn, type Gauge, gaugeOf, middleOf } from './cost.ts'
 import { administer, type BenchDatabase, withOwnDatabase } from './database.ts'
 import type { Environment } from './environment.ts'
 import { fill } from './history.ts'
@@ -43,11 +44,19 @@ export async function benchAsOf({ database }: Environment, options: Options, _bo
     const [shop] = await createShops(url, 1)
     if (!shop) throw new Error('there is no shop to look back at')
     await withCore(url, (core) => grow(core, { url, ownerUrl }, shop))
-    return withCore(url, (core) => lookBack(core, shop, options))
+    const gauge = await gaugeOf(countOwn(url), url)
+    return withCore(url, (core) => lookBack({ core, gauge, options }, shop))
   })
 }
 
-async function lookBack(core: Core, shop: Shop, options: Options): Promise<Line[]> {
+interface Looking {
+  readonly core: Core
+  readonly gauge: Gauge
+  readonly options: Options
+}
+
+async function lookBack(looking: Looking, shop: Shop): Promise<Line[]> {
+  const { core } = looking
   const { rows } = await core.pool.query<{ revision: number }>('select revision from ledgers where company_id = $1', [
     shop.companyId,
   ])
@@ -64,9 +73,9 @@ async function lookBack(core: Core, shop: Shop, options: Options): Promise<Line[
     ['customer', (past) => getCustomer(past.pool, shop.companyId, ids.customer)],
   ]
   return [
-    await slowest(core, shop, RECORD, week, record, options),
-    await slowest(core, shop, WEEK, week, PAGES, options),
-    await slowest(core, shop, FIRST_DAY, 1_000, PAGES, options),
+    await slowest(looking, shop, RECORD, week, record),
+    await slowest(looking, shop, WEEK, week, PAGES),
+    await slowest(looking, shop, FIRST_DAY, 1_000, PAGES),
   ]
 }
 
@@ -143,17 +152,16 @@ async function idAt(core: Core, { companyId }: Shop, table: string, revision: nu
 }
 
 async function slowest(
-  core: Core,
+  { core, gauge, options: { rounds } }: Looking,
   { companyId }: Shop,
   name: keyof typeof TARGETS,
   revision: number,
   pages: readonly Page[],
-  { rounds }: Options,
 ): Promise<Line> {
-  const figures: { name: string; times: number[] }[] = []
+  const figures: { name: string; times: number[]; cost: CostLine | null }[] = []
   for (const [page, show] of pages) {
     const times: number[] = []
-    for (let round = 0; round <= rounds; round++) {
+    const look = async () => {
       const start = performance.now()
       const done = await withCompanyAsOf(core, companyId, { revision }, async ({ pool, calendar }) => {
         return { shown: await show({ pool, companyId, ...calendar }) }
@@ -161,7 +169,12 @@ async function slowest(
       if (isRefusal(done)) throw new Error(JSON.stringify(done))
       times.push(performance.now() - start)
     }
-    figures.push({ name: page, times: times.slice(1) })
+    await look()
+    const { spent } = await gauge(async () => {
+      for (let round = 0; round < rounds; round++) await look()
+    })
+    const cost = spent && middleOf('page', [costOf('page', rounds, spent)])
+    figures.push({ name: page, times: times.slice(1), cost })
   }
   for (const { name: page, times } of figures) console.log(`${name}: ${page} ${Math.round(median(times))} ms`)
   const [worst] = figures.sort((a, b) => median(b.times) - median(a.times))
@@ -178,5 +191,6 @@ async function slowest(
     higher_is_better: false,
     against: 'what it may take',
     spreads: [spread(times)],
+    cost: worst?.cost ?? null,
   }
 }

@@ -1,4 +1,5 @@
 import type { Books } from './books.ts'
+import { type Costing, costingOf } from './cost.ts'
 import type { Environment } from './environment.ts'
 import { generate } from './load.ts'
 import { isSelected, type Options } from './options.ts'
@@ -16,19 +17,27 @@ export async function benchBatch(environment: Environment, options: Options, _bo
   if (!isSelected(options, BATCH_BENCHMARK)) return []
   const { service, shops, database } = environment
   const floor = await environment.start('dist/bench/floor-batch.js', { DATABASE_URL: database.url })
-  const sides = [batchSide('service', service.url, shops), batchSide('handler', floor.url, shops)]
+  const costing = await costingOf(service, database, 'customer')
+  const handler = await costingOf(floor, database, 'customer')
+  const sides = [batchSide('service', service.url, costing, shops), batchSide('handler', floor.url, handler, shops)]
   const figures = await measureInTurns(sides, options)
   const result = { name: BATCH_BENCHMARK, unit: 'customers/s', target: null }
-  return [compare(figures, { value: 'service', floor: 'handler' }, result)]
+  return [{ ...compare(figures, { value: 'service', floor: 'handler' }, result), cost: costing.cost() }]
 }
 
-function batchSide(name: string, url: string, shops: readonly Shop[]): Side {
+function batchSide(name: string, url: string, costing: Costing, shops: readonly Shop[]): Side {
   const next = createBatches(shops)
   return {
     name,
+    isFloor: name !== 'service',
     // A customer that was refused would make the answer a 207.
-    measure: async (seconds) =>
-      (await generate({ url, connections: CONNECTIONS, seconds, status: 200, next })).perSecond * CUSTOMERS,
+    async measure(seconds) {
+      const { perSecond } = await costing.round(
+        () => generate({ url, connections: CONNECTIONS, seconds, status: 200, next }),
+        ({ answered }) => answered * CUSTOMERS,
+      )
+      return perSecond * CUSTOMERS
+    },
   }
 }
 

@@ -7,7 +7,7 @@ import { migrateAsOwner } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 
 /** A database as the service reaches it, and as its owner does: the same where one role is given. */
-interface Addresses {
+export interface Addresses {
   readonly url: string
   readonly ownerUrl: string
 }
@@ -23,13 +23,13 @@ export interface BenchDatabase extends Addresses {
 const SETTINGS = { max_connections: '200' }
 
 /** An embedded server in a temporary directory, as durable as the service's own; or a new database on BENCH_DATABASE_URL. */
-export async function startDatabase(): Promise<BenchDatabase> {
+export async function startDatabase(settings: Record<string, string> = {}): Promise<BenchDatabase> {
   const own = process.env.BENCH_DATABASE_URL
   if (own) return createDatabase({ url: own, ownerUrl: own })
   const dataDir = await mkdtemp(join(tmpdir(), 'tillbook-bench-'))
   const remove = () => rm(dataDir, { recursive: true, force: true })
   try {
-    const server = await startEmbedded({ dataDir, settings: SETTINGS })
+    const server = await startEmbedded({ dataDir, settings: { ...SETTINGS, ...settings } })
     await prepare(server)
     return {
       url: server.url,
@@ -100,6 +100,21 @@ async function describe(url: string): Promise<string> {
     )
     return rows.map(({ name, setting }) => `${name} ${setting}`).join(', ')
   })
+}
+
+/** Postgres knows its tables, and the projector has compared them: companies that are all new are not what is measured. */
+export async function asAfterADay(database: Addresses): Promise<void> {
+  await vacuum(database)
+  await administer(database.ownerUrl, (client) =>
+    client.query(
+      `insert into ops.table_checks (company_id, checked_at, due_at)
+       select company_id, now(), now() + interval '1 day' from ops.ledgers`,
+    ),
+  )
+}
+
+export async function vacuum({ ownerUrl }: Addresses): Promise<void> {
+  await administer(ownerUrl, (client) => client.query('vacuum (analyze)'))
 }
 
 /** Bytes that a server has written to its log so far. */

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { MASTER_KEY } from '../test/support/master-key.ts'
 import { type Child, ROOT, startChild } from './child.ts'
-import { type BenchDatabase, startDatabase } from './database.ts'
+import { asAfterADay, type BenchDatabase, startDatabase } from './database.ts'
 import { installFloor } from './floor-a/install.ts'
 import { createShops, type Shop } from './shop.ts'
 
@@ -43,9 +43,16 @@ export const QUOTAS = {
   SYNC_QUOTA_PER_MINUTE: '1000000',
 }
 
+interface Watched {
+  /** Directory for a profile of the service. */
+  readonly profile: string | null
+  /** Of the embedded Postgres. */
+  readonly settings: Record<string, string>
+}
+
 /** Runs `work` in a complete environment and takes it down whatever happens; a signal ends it too. */
 export async function withEnvironment(
-  profile: string | null,
+  { profile, settings }: Watched,
   work: (environment: Environment) => Promise<void>,
 ): Promise<void> {
   const stops: (() => Promise<void>)[] = []
@@ -59,20 +66,21 @@ export async function withEnvironment(
   const interrupt = () => void stopAll().then(() => process.exit(130))
   process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
   try {
-    await work(await prepare(profile, stops))
+    await work(await prepare({ profile, settings }, stops))
   } finally {
     await stopAll()
     process.removeListener('SIGINT', interrupt).removeListener('SIGTERM', interrupt)
   }
 }
 
-async function prepare(profile: string | null, stops: (() => Promise<void>)[]): Promise<Environment> {
+async function prepare({ profile, settings }: Watched, stops: (() => Promise<void>)[]): Promise<Environment> {
   build()
-  const database = await startDatabase()
+  const database = await startDatabase(settings)
   stops.push(() => database.stop())
   const shops = await createShops(database.url, COMPANIES + 1)
   const listShop = shops.pop() as Shop
   await installFloor(database.url, shops)
+  await asAfterADay(database)
   const start = async (program: string, env: Record<string, string>, how: Starting = {}) => {
     const { nodeOptions = [], ready = '/health/live', cwd = ROOT } = how
     const child = await startChild(program, { env, nodeOptions, ready, cwd })

@@ -1,6 +1,7 @@
 import { encodeCursor } from '#queries/cursor.ts'
 import { saleListing } from '#queries/sales/sales.ts'
 import type { Books } from './books.ts'
+import { type Costing, costingOf } from './cost.ts'
 import { administer } from './database.ts'
 import type { Environment } from './environment.ts'
 import { generate, type Load } from './load.ts'
@@ -42,9 +43,10 @@ export async function benchGrowth(environment: Environment, options: Options, bo
     await client.query('vacuum (analyze) read.sales, ledger.events')
     await client.query('checkpoint')
   })
+  const costings = [await costingOf(service, database, 'sale'), await costingOf(service, database, 'page')] as const
   const { value: lines, peak_mib } = await watchMemory(service.url, async () => [
-    await compareTimes(SALES, companies, options, ({ shop }) => sellingLoad(service.url, shop, books)),
-    await compareTimes(PAGES, companies, options, (grown) => pagingLoad(service.url, grown)),
+    await compareTimes(SALES, companies, options, costings[0], ({ shop }) => sellingLoad(service.url, shop, books)),
+    await compareTimes(PAGES, companies, options, costings[1], (grown) => pagingLoad(service.url, grown)),
   ])
   return [...lines, memoryLine(peak_mib)]
 }
@@ -74,26 +76,28 @@ async function compareTimes(
   name: string,
   companies: readonly Grown[],
   options: Options,
+  costing: Costing,
   loadOf: (grown: Grown) => Loading,
 ): Promise<Line> {
-  const sides = companies.map((grown): Side => {
+  const [small, large] = companies as [Grown, Grown]
+  const sides = [large, small].map((grown): Side => {
     const { acknowledge, ...load } = loadOf(grown)
     return {
       name: grown.name,
+      isFloor: grown === small,
       async measure(seconds) {
-        const { answered, perSecond } = await generate({ ...load, connections: CONNECTIONS, seconds })
+        const send = () => generate({ ...load, connections: CONNECTIONS, seconds })
+        const { answered, perSecond } =
+          grown === large ? await costing.round(send, (sent) => sent.answered) : await send()
         acknowledge?.(answered)
         return 1_000_000 / perSecond
       },
     }
   })
-  const [small, large] = sides as [Side, Side]
   const figures = await measureInTurns(sides, options)
-  return lowerIsBetter(
-    figures,
-    { value: large.name, floor: small.name },
-    { name, unit: 'µs a request', target: TARGET },
-  )
+  const result = { name, unit: 'µs a request', target: TARGET }
+  const line = lowerIsBetter(figures, { value: large.name, floor: small.name }, result)
+  return { ...line, cost: costing.cost() }
 }
 
 const sellingLoad = (url: string, shop: Shop, books: Books): Loading => ({

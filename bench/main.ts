@@ -7,7 +7,10 @@ import { Books } from './books.ts'
 import { benchDay, DAY_BENCHMARKS } from './day.ts'
 import { benchDirectory, DIRECTORY_BENCHMARKS } from './directory.ts'
 import { withEnvironment } from './environment.ts'
+import { STATEMENT_TIMES } from './flame/postgres.ts'
+import { startFlame } from './flame.ts'
 import { benchGrowth, GROWTH_BENCHMARKS } from './growth.ts'
+import { benchMixed, MIXED_BENCHMARKS } from './mixed.ts'
 import { benchNeighbour, NEIGHBOUR_BENCHMARKS } from './neighbour.ts'
 import { isSelected, type Options, readOptions } from './options.ts'
 import { benchProducts, PRODUCTS_BENCHMARK } from './products.ts'
@@ -43,6 +46,7 @@ const NAMES = [
   ...DIRECTORY_BENCHMARKS,
   ...STREAM_BENCHMARKS,
   ...DAY_BENCHMARKS,
+  ...MIXED_BENCHMARKS,
 ]
 const BENCHMARKS = [
   benchSales,
@@ -61,6 +65,7 @@ const BENCHMARKS = [
   benchDirectory,
   benchStream,
   benchDay,
+  benchMixed,
 ]
 
 try {
@@ -76,14 +81,19 @@ async function main(options: Options): Promise<void> {
     throw new Error(`no benchmark is called ${options.only}; there are ${NAMES.join(', ')}`)
   }
   const lines: Line[] = []
-  await withEnvironment(options.profile, async (environment) => {
+  const flame = options.flame ? await startFlame(options.profile) : null
+  const watched = { profile: flame?.directory ?? options.profile, settings: flame ? STATEMENT_TIMES : {} }
+  await withEnvironment(watched, async (environment) => {
     console.log(`${environment.database.description}; ${availableParallelism()} cores, Node ${process.version}`)
+    const tellPostgres = await flame?.watch(environment.database)
     const books = new Books()
     for (const bench of BENCHMARKS) lines.push(...(await bench(environment, options, books)))
     console.log(`\n${tableOf(lines)}\n`)
     const costs = costTableOf(lines)
     if (costs) console.log(`${costs}\n`)
+    await tellPostgres?.()
     if (options.json) await writeFile(options.json, `${JSON.stringify({ results: lines.map(toResult) }, null, 2)}\n`)
     await books.check(environment.database)
   })
+  await flame?.tellService()
 }

@@ -11,6 +11,8 @@ export interface Options {
   readonly rounds: number
   /** Without the floors: what it costs, in a third of the time. */
   readonly alone: boolean
+  /** Tell where both processes spend their time. The costs are then somewhat higher. */
+  readonly flame: boolean
   /** Directory for a CPU profile of the service. */
   readonly profile: string | null
   /** Another checkout to compare with. */
@@ -22,7 +24,7 @@ export interface Options {
   readonly times: number
 }
 
-const USAGE = `npm run bench -- [--json FILE] [--only NAME] [--seconds N] [--rounds N] [--alone] [--profile DIRECTORY] [--against DIRECTORY]
+const USAGE = `npm run bench -- [--json FILE] [--only NAME] [--seconds N] [--rounds N] [--alone] [--flame] [--profile DIRECTORY] [--against DIRECTORY]
 of the simulated day: [--companies N] [--homes N] [--minutes N] [--times N]
 BENCH_DATABASE_URL names a Postgres to use, on which a database is created and dropped again; without it an embedded one is started.`
 
@@ -38,6 +40,7 @@ export function readOptions(args: string[]): Options {
         seconds: text,
         rounds: text,
         alone: { type: 'boolean' },
+        flame: { type: 'boolean' },
         profile: text,
         against: text,
         companies: text,
@@ -52,6 +55,7 @@ export function readOptions(args: string[]): Options {
       seconds: positive(values.seconds, 2),
       rounds: positive(values.rounds, 7),
       alone: values.alone ?? false,
+      flame: values.flame ?? false,
       profile: values.profile ?? null,
       against: values.against ?? null,
       companies: positive(values.companies, 20_000),

@@ -27,8 +27,8 @@ export async function meterOf(
   if (postmasters.includes(null)) return null
   const servers = new Set(postmasters as number[])
   const now = (): ProcessorTime => ({
-    service_us: sum(services.map(({ pid }) => statOf(pid)?.own_us ?? 0)),
-    postgres_us: sum([...servers].map(ofServer)),
+    service_us: sum(services.map(({ pid }) => ofTree(pid, servers))),
+    postgres_us: sum([...servers].map((pid) => ofTree(pid))),
   })
   return {
     now,
@@ -65,14 +65,15 @@ async function postmasterOf(url: string): Promise<number | null> {
   })
 }
 
-/** The postmaster, its processes, and those that have ended. */
-function ofServer(postmaster: number): number {
-  const own = statOf(postmaster)
-  if (!own) throw new Error(`process ${postmaster} of Postgres is gone`)
+/** A process, those that it has started, but for `others`, and those of them that have ended. */
+function ofTree(pid: number, others: ReadonlySet<number> = new Set()): number {
+  const own = statOf(pid)
+  if (!own) throw new Error(`process ${pid} is gone`)
   const living = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
-    .map((pid) => statOf(Number(pid)))
-    .filter((stat) => stat?.parent === postmaster)
+    .filter((name) => !others.has(Number(name)))
+    .map((name) => statOf(Number(name)))
+    .filter((stat) => stat?.parent === pid)
   return own.own_us + own.ended_us + sum(living.map((stat) => stat?.own_us ?? 0))
 }
 

@@ -1,4 +1,5 @@
 import type { Books } from './books.ts'
+import { type Costing, costingOf } from './cost.ts'
 import { administer } from './database.ts'
 import type { Environment } from './environment.ts'
 import { generate } from './load.ts'
@@ -28,11 +29,16 @@ export async function benchProducts(environment: Environment, options: Options, 
     DATABASE_URL: database.url,
     COMPANY: String(listShop.companyId),
   })
-  const sides = [downloadSide('service', service.url, token), downloadSide('handler', floor.url, token)]
+  const costing = await costingOf(service, database, 'download')
+  const handler = await costingOf(floor, database, 'download')
+  const sides = [
+    downloadSide('service', service.url, token, costing),
+    downloadSide('handler', floor.url, token, handler),
+  ]
   for (const { url } of [service, floor]) await checkDownload(url, token)
   const figures = await measureInTurns(sides, options)
   const result = { name: PRODUCTS_BENCHMARK, unit: 'downloads/s', target: TARGET }
-  return [compare(figures, { value: 'service', floor: 'handler' }, result)]
+  return [{ ...compare(figures, { value: 'service', floor: 'handler' }, result), cost: costing.cost() }]
 }
 
 // With the stock that all began with: the floor has sold nothing of it, whatever the service has.
@@ -47,14 +53,19 @@ async function checkDownload(url: string, token: string): Promise<void> {
   if (data?.length !== PRODUCTS) throw new Error(`${response.status}: ${data?.length} products, not ${PRODUCTS}`)
 }
 
-function downloadSide(name: string, url: string, token: string): Side {
+function downloadSide(name: string, url: string, token: string, costing: Costing): Side {
   const request =
     'GET /api/sync/products HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: keep-alive\r\n' +
     `Authorization: Bearer ${token}\r\n\r\n`
   return {
     name,
+    isFloor: name !== 'service',
     async measure(seconds) {
-      return (await generate({ url, connections: CONNECTIONS, seconds, status: 200, next: () => request })).perSecond
+      const { perSecond } = await costing.round(
+        () => generate({ url, connections: CONNECTIONS, seconds, status: 200, next: () => request }),
+        ({ answered }) => answered,
+      )
+      return perSecond
     },
   }
 }

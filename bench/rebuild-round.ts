@@ -1,4 +1,5 @@
 import type { Core } from '#service/core.ts'
+import { countOwn, gaugeOf, type Spent } from './cost.ts'
 import { readAll } from './history.ts'
 import { withCore } from './shop.ts'
 
@@ -20,6 +21,9 @@ export interface RoundFigures {
   readonly rebuild: number
   readonly reading: number
   readonly peak_mib: number
+  /** By the rebuild, of all its events. */
+  readonly spent: Spent | null
+  readonly events: number
 }
 
 const SAMPLE_MS = 100
@@ -28,14 +32,18 @@ const MEBIBYTE = 1_048_576
 const { databaseUrl, ends, first } = JSON.parse(process.env.ROUND ?? '') as RoundOrder
 const EVENTS = ends.reduce((sum, { revision }) => sum + revision + 1, 0)
 
+const gauge = await gaugeOf(countOwn(databaseUrl), databaseUrl)
+
 await withCore(databaseUrl, async (core) => {
   const early = first === 'reading' ? await readEverything(core) : null
-  const { rate, peak_mib } = await rebuildOnce(core)
-  const figures: RoundFigures = { rebuild: rate, reading: early ?? (await readEverything(core)), peak_mib }
+  const { value, spent } = await gauge(() => rebuildOnce(core))
+  const { rate, peak_mib, events } = value
+  const reading = early ?? (await readEverything(core))
+  const figures: RoundFigures = { rebuild: rate, reading, peak_mib, spent, events }
   console.log(JSON.stringify(figures))
 })
 
-async function rebuildOnce(core: Core): Promise<{ rate: number; peak_mib: number }> {
+async function rebuildOnce(core: Core): Promise<{ rate: number; peak_mib: number; events: number }> {
   let peak_mib = 0
   const timer = setInterval(() => {
     peak_mib = Math.max(peak_mib, Math.round(process.memoryUsage().rss / MEBIBYTE))
@@ -46,7 +54,7 @@ async function rebuildOnce(core: Core): Promise<{ rate: number; peak_mib: number
     const unequal = parity?.filter(({ equal }) => !equal) ?? []
     if (events < EVENTS || !parity || unequal.length > 0)
       throw new Error(`the rebuild made something else: ${JSON.stringify({ events, unequal })}`)
-    return { rate: (events * 1000) / (performance.now() - start), peak_mib }
+    return { rate: (events * 1000) / (performance.now() - start), peak_mib, events }
   } finally {
     clearInterval(timer)
   }

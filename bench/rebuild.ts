@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Books } from './books.ts'
 import { ROOT } from './child.ts'
+import { costOf, middleOf } from './cost.ts'
 import { withOwnDatabase } from './database.ts'
 import type { Environment } from './environment.ts'
 import { fill } from './history.ts'
@@ -29,7 +30,8 @@ export async function benchRebuild({ database }: Environment, options: Options, 
     ['reading', rounds.map(({ reading }) => reading)],
   ])
   const result = { name: REBUILD_BENCHMARK, unit: 'events/s', target: TARGET }
-  return [compare(figures, { value: 'rebuild', floor: 'reading' }, result)]
+  const costs = rounds.flatMap(({ spent, events }) => (spent ? [costOf('event', events, spent)] : []))
+  return [{ ...compare(figures, { value: 'rebuild', floor: 'reading' }, result), cost: middleOf('event', costs) }]
 }
 
 async function runRounds(databaseUrl: string, options: Options): Promise<RoundFigures[]> {

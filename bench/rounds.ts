@@ -3,6 +3,8 @@ import type { Options } from './options.ts'
 /** One of the things that are compared, measured for some seconds at a time. */
 export interface Side {
   readonly name: string
+  /** Left out where the service is measured alone. */
+  readonly isFloor?: boolean
   /** @returns the figure, per second. */
   measure(seconds: number): Promise<number>
 }
@@ -10,19 +12,18 @@ export interface Side {
 /** Figures of the sides, round by round. */
 export type Figures = ReadonlyMap<string, readonly number[]>
 
-/** The compiler of V8 needs some thousand requests until it is done. */
-export const WARM_UP_ROUNDS = 2
+/** The compiler of V8 needs some ten thousand requests until it is done. */
+export const WARM_UP_ROUNDS = 4
 
 /**
  * Measures the sides in turns, in several short rounds after a warm-up: whatever else the machine does meanwhile meets
- * all of them alike. Every other round goes backwards, so that none always follows the same one. The service comes first,
- * so that it can be measured alone.
+ * all of them alike. Every other round goes backwards, so that none always follows the same one.
  */
 export async function measureInTurns(
   all: readonly Side[],
   options: Pick<Options, 'rounds' | 'seconds' | 'alone'>,
 ): Promise<Figures> {
-  const sides = options.alone ? all.slice(0, 1) : all
+  const sides = options.alone ? all.filter(({ isFloor }) => !isFloor) : all
   const figures = new Map(sides.map((side) => [side.name, [] as number[]]))
   for (const side of sides) {
     for (let round = 0; round < WARM_UP_ROUNDS; round++) await side.measure(options.seconds)
@@ -41,6 +42,13 @@ export function median(values: readonly number[]): number {
   const [low, high] = [sorted[sorted.length % 2 === 0 ? middle - 1 : middle], sorted[middle]]
   if (low === undefined || high === undefined) throw new Error('no values have no median')
   return (low + high) / 2
+}
+
+export function lowerQuartile(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const value = sorted[Math.floor((sorted.length - 1) / 4)]
+  if (value === undefined) throw new Error('no values have no quartile')
+  return value
 }
 
 /** Distance between the largest and the smallest value, as a share of the median. */

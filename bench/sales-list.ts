@@ -2,6 +2,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Books } from './books.ts'
+import { type Costing, costingOf } from './cost.ts'
 import type { Environment } from './environment.ts'
 import { generate } from './load.ts'
 import { isSelected, type Options } from './options.ts'
@@ -23,7 +24,7 @@ const TARGET = 0.5
  */
 export async function benchSalesList(environment: Environment, options: Options, books: Books): Promise<Line[]> {
   if (!SALES_LIST_BENCHMARKS.some((name) => isSelected(options, name))) return []
-  const { service, listShop } = environment
+  const { service, listShop, database } = environment
   const next = createSaleRequests([listShop])
   const load = { url: service.url, connections: CONNECTIONS, seconds: 300, status: 201, next, requests: SALES }
   const { answered } = await generate(load)
@@ -33,19 +34,29 @@ export async function benchSalesList(environment: Environment, options: Options,
   await writeFile(file, bytes)
   try {
     const floor = await environment.start('dist/bench/floor-list.js', { BODY: file })
+    const costings = {
+      again: await costingOf(service, database, 'page'),
+      first: await costingOf(service, database, 'page'),
+    }
     const again = () => listRequest(listShop.key)
     const figures = await measureInTurns(
       [
-        listSide('again', service.url, again),
-        listSide('first', service.url, requestsForOtherPages(listShop.key)),
+        listSide('again', service.url, again, costings.again),
+        listSide('first', service.url, requestsForOtherPages(listShop.key), costings.first),
         listSide('Express', floor.url, again),
       ],
       options,
     )
     const unit = 'pages/s'
     return [
-      compare(figures, { value: 'again', floor: 'Express' }, { name: AGAIN, unit, target: TARGET }),
-      compare(figures, { value: 'first', floor: 'Express' }, { name: FIRST, unit, target: null }),
+      {
+        ...compare(figures, { value: 'again', floor: 'Express' }, { name: AGAIN, unit, target: TARGET }),
+        cost: costings.again.cost(),
+      },
+      {
+        ...compare(figures, { value: 'first', floor: 'Express' }, { name: FIRST, unit, target: null }),
+        cost: costings.first.cost(),
+      },
     ]
   } finally {
     await rm(file)
@@ -73,10 +84,14 @@ function requestsForOtherPages(key: string): () => string {
   return () => listRequest(key, `updated_since=${new Date(before + ++count).toISOString()}`)
 }
 
-function listSide(name: string, url: string, next: () => string): Side {
+function listSide(name: string, url: string, next: () => string, costing?: Costing): Side {
   return {
     name,
-    measure: async (seconds) =>
-      (await generate({ url, connections: CONNECTIONS, seconds, status: 200, next })).perSecond,
+    isFloor: !costing,
+    async measure(seconds) {
+      const load = () => generate({ url, connections: CONNECTIONS, seconds, status: 200, next })
+      const { perSecond } = costing ? await costing.round(load, ({ answered }) => answered) : await load()
+      return perSecond
+    },
   }
 }

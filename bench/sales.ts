@@ -44,8 +44,8 @@ export async function benchSales(environment: Environment, options: Options, boo
 async function benchCase(each: Case, environment: Environment, options: Options, books: Books): Promise<Line[]> {
   const { service, floorA, database } = environment
   const shops = environment.shops.slice(0, each.companies)
-  const costing = await costingOf(service, database.url, 'sale')
-  const costingOfA = await costingOf(floorA, database.url, 'sale')
+  const costing = await costingOf(service, database, 'sale')
+  const costingOfA = await costingOf(floorA, database, 'sale')
   const sides: Side[] = [
     httpSide('service', service, costing, each, shops, (sales) => books.acknowledge('service', sales)),
     httpSide('floor A', floorA, costingOfA, each, shops, (sales) => books.acknowledge('floor', sales)),
@@ -106,6 +106,7 @@ function httpSide(
   }
   return {
     name,
+    isFloor: name !== 'service',
     measure: (seconds) => (idle ? withIdleClients(url, IDLE_CLIENTS, () => load(seconds)) : load(seconds)),
   }
 }
@@ -113,6 +114,7 @@ function httpSide(
 function pgbenchSide(floorB: FloorB, books: Books): Side {
   return {
     name: 'pgbench',
+    isFloor: true,
     async measure(seconds) {
       const { done, perSecond } = await floorB.run(CONNECTIONS, seconds)
       books.acknowledge('floor', done)

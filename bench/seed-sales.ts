@@ -18,7 +18,12 @@ const HASH = 'e'.repeat(64)
  * Gives a company without sales `count` of them and returns their ids. The first is made by the service's own command; Postgres
  * repeats its event, hashed and chained as ever; then the tables are made anew.
  */
-export async function seedSales(core: Core, databaseUrl: string, shop: Shop, count: number): Promise<number[]> {
+export async function seedSales(
+  core: Core,
+  databaseUrl: string,
+  shop: Pick<Shop, 'companyId' | 'items' | 'cardId'>,
+  count: number,
+): Promise<number[]> {
   const { companyId } = shop
   const [first = 0] = await run(core, companyId, [invoke(registerSale, SaleInput.parse(saleBody(shop, 'semente')))])
   let event: Envelope | undefined

@@ -10,7 +10,7 @@ import type { Core } from '#service/core.ts'
 import { MASTER_KEY, masterKeys } from '../test/support/master-key.ts'
 import type { Child } from './child.ts'
 import { type Company, createCompanies } from './companies.ts'
-import { administer, type BenchDatabase, startDatabase } from './database.ts'
+import { asAfterADay, type BenchDatabase, startDatabase } from './database.ts'
 import { type Environment, QUOTAS } from './environment.ts'
 import { type Meter, meterOf } from './processor.ts'
 import { openBenchCore, withCore } from './shop.ts'
@@ -79,17 +79,6 @@ export async function withStage<T>(
   } finally {
     for (const database of databases.reverse()) await database.stop()
   }
-}
-
-/** Postgres knows its tables, and the projector has compared them: companies that are all new are not what is measured. */
-async function asAfterADay({ ownerUrl }: BenchDatabase): Promise<void> {
-  await administer(ownerUrl, async (client) => {
-    await client.query('vacuum (analyze)')
-    await client.query(
-      `insert into ops.table_checks (company_id, checked_at, due_at)
-       select company_id, now(), now() + interval '1 day' from ops.ledgers`,
-    )
-  })
 }
 
 const nameOf = (place: number): string => (place === 0 ? MAIN : `home-${place}`)

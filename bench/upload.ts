@@ -1,4 +1,5 @@
 import type { Books } from './books.ts'
+import { costingOf } from './cost.ts'
 import type { Environment } from './environment.ts'
 import { generate } from './load.ts'
 import { isSelected, type Options } from './options.ts'
@@ -20,7 +21,8 @@ const TARGET = 3
  */
 export async function benchUpload(environment: Environment, options: Options, books: Books): Promise<Line[]> {
   if (!isSelected(options, UPLOAD_BENCHMARK)) return []
-  const { service, floorA, shops } = environment
+  const { service, floorA, shops, database } = environment
+  const costing = await costingOf(service, database, 'sale')
   const nextUpload = createUploads(shops)
   const nextSale = createSaleRequests(shops)
   const sides: Side[] = [
@@ -28,7 +30,10 @@ export async function benchUpload(environment: Environment, options: Options, bo
       name: 'service',
       async measure(seconds) {
         const load = { url: service.url, connections: TILLS, seconds, status: 200, next: nextUpload }
-        const { answered, perSecond } = await generate(load)
+        const { answered, perSecond } = await costing.round(
+          () => generate(load),
+          ({ answered }) => answered * SALES,
+        )
         // A sale that was refused would be missing when the books are checked.
         books.acknowledgeUploaded(answered * SALES)
         return perSecond * SALES
@@ -36,6 +41,7 @@ export async function benchUpload(environment: Environment, options: Options, bo
     },
     {
       name: 'floor A',
+      isFloor: true,
       async measure(seconds) {
         const load = { url: floorA.url, connections: CONNECTIONS, seconds, status: 201, next: nextSale }
         const { answered, perSecond } = await generate(load)
@@ -46,7 +52,7 @@ export async function benchUpload(environment: Environment, options: Options, bo
   ]
   const figures = await measureInTurns(sides, options)
   const result = { name: UPLOAD_BENCHMARK, unit: 'sales/s', target: TARGET }
-  return [compare(figures, { value: 'service', floor: 'floor A' }, result)]
+  return [{ ...compare(figures, { value: 'service', floor: 'floor A' }, result), cost: costing.cost() }]
 }
 
 /** Uploads of different companies by turns, as they go over the wire. */

@@ -2,38 +2,51 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { registerWebhook, switchOffWebhook } from '#commands/webhooks.ts'
 import { secretOf } from '#domain/webhook-secret.ts'
-import { isRefusal } from '#ledger/command.ts'
-import { runAsSystem } from '#ledger/write/run.ts'
-import { type Core, openCore } from '#service/core.ts'
-import { masterKeys } from '../test/support/master-key.ts'
+import { invoke } from '#ledger/command.ts'
 import { administer } from './database.ts'
-import { createShops, type Shop } from './shop.ts'
+import { createShops, run, type Shop, withCore } from './shop.ts'
 
 /** A shop with addresses that every sale is told to. */
 export interface WebhookShop extends Shop {
   readonly webhookIds: readonly number[]
 }
 
-/** Creates a shop and registers the URLs. */
-export async function createWebhookShop(databaseUrl: string, urls: readonly string[]): Promise<WebhookShop> {
-  const [shop] = (await createShops(databaseUrl, 1)) as [Shop]
+/** Creates shops and registers the URLs of each. */
+export async function createWebhookShops(
+  databaseUrl: string,
+  urls: readonly (readonly string[])[],
+): Promise<WebhookShop[]> {
+  const shops = await createShops(databaseUrl, urls.length)
   return withCore(databaseUrl, async (core) => {
-    const webhookIds: number[] = []
-    for (const url of urls) {
-      const input = { url, events: ['*' as const], secret: secretOf(randomBytes(32)) }
-      const answer = await runAsSystem<{ id: number }>(core.writer, shop.companyId, registerWebhook, input)
-      if (isRefusal(answer)) throw new Error(`refused: ${JSON.stringify(answer)}`)
-      webhookIds.push(answer.id)
+    const created: WebhookShop[] = []
+    for (const [index, shop] of shops.entries()) {
+      const inputs = (urls[index] ?? []).map((url) => ({
+        url,
+        events: ['*' as const],
+        secret: secretOf(randomBytes(32)),
+      }))
+      const webhookIds = await run(
+        core,
+        shop.companyId,
+        inputs.map((input) => invoke(registerWebhook, input)),
+      )
+      created.push({ ...shop, webhookIds })
     }
-    return { ...shop, webhookIds }
+    return created
   })
 }
 
 /** Switches the addresses off, so that what waits for them does not burden the next benchmark. */
-export async function closeWebhookShop(databaseUrl: string, { companyId, webhookIds }: WebhookShop): Promise<void> {
+export async function closeWebhookShops(databaseUrl: string, shops: readonly WebhookShop[]): Promise<void> {
   await withCore(databaseUrl, async (core) => {
-    for (const id of webhookIds)
-      await runAsSystem(core.writer, companyId, switchOffWebhook, { id, reason: 'requested' })
+    for (const { companyId, webhookIds } of shops) {
+      const inputs = webhookIds.map((id) => ({ id, reason: 'requested' as const }))
+      await run(
+        core,
+        companyId,
+        inputs.map((input) => invoke(switchOffWebhook, input)),
+      )
+    }
   })
 }
 
@@ -87,18 +100,3 @@ export async function untilRecorded(databaseUrl: string, { companyId }: Shop): P
 }
 
 const POLL_MS = 10
-
-async function withCore<T>(databaseUrl: string, work: (core: Core) => Promise<T>): Promise<T> {
-  const core = await openCore({
-    masterKeys,
-    databaseUrl,
-    queryConnections: 2,
-    log: (message, error) => console.error(message, error),
-    onOutdated: () => {},
-  })
-  try {
-    return await work(core)
-  } finally {
-    await core.close()
-  }
-}

@@ -2,17 +2,18 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Agent } from 'undici'
 import type { Books } from './books.ts'
 import type { Child } from './child.ts'
-import { costingOf } from './cost.ts'
+import { type Costing, costingOf } from './cost.ts'
 import { administer } from './database.ts'
 import type { Environment } from './environment.ts'
+import { watchMemory } from './memory.ts'
 import { isSelected, type Options } from './options.ts'
 import { sendPaced } from './paced.ts'
 import { compare, type Line, lowerIsBetter } from './report.ts'
 import { measureInTurns, type Side } from './rounds.ts'
 import { createSaleRequests } from './sale-requests.ts'
 import {
-  closeWebhookShop,
-  createWebhookShop,
+  closeWebhookShops,
+  createWebhookShops,
   queueDeliveries,
   untilRecorded,
   type WebhookShop,
@@ -21,8 +22,18 @@ import {
 const THROUGHPUT = 'webhooks-throughput'
 const LATENCY = 'webhooks-latency'
 const DEAD = 'webhooks-dead'
+const HANGING = 'webhooks-hanging'
+const HANGING_MEMORY = 'webhooks-hanging-memory'
+const HANGING_SOCKETS = 'webhooks-hanging-sockets'
 
-export const WEBHOOK_BENCHMARKS: readonly string[] = [THROUGHPUT, LATENCY, DEAD]
+export const WEBHOOK_BENCHMARKS: readonly string[] = [
+  THROUGHPUT,
+  LATENCY,
+  DEAD,
+  HANGING,
+  HANGING_MEMORY,
+  HANGING_SOCKETS,
+]
 
 /** What is asked for: of what the client alone posts, milliseconds, and times the figure without a dead address. */
 const THROUGHPUT_TARGET = 0.3
@@ -38,6 +49,14 @@ const POSTERS = 32
 const EVENTS_PER_SECOND = 100
 /** With ten addresses each: 200 deliveries a second. */
 const EVENTS_PER_SECOND_OF_TEN = 20
+/** 1,000 addresses, each a server of its own, of which 100 never answer; 200 deliveries a second. */
+const SHOPS = 20
+const ANSWERING_OF_SHOP = 45
+const HANGING_OF_SHOP = 5
+const EVENTS_PER_SECOND_OF_SHOPS = 4
+/** MiB that the service may have meanwhile, and connections to receivers. */
+const MEMORY_TARGET_MIB = 200
+const SOCKETS_TARGET = 512
 
 /** What the receiver got: the sale, and when, in milliseconds since 1970. */
 type Arrival = readonly [sale: string, at: number]
@@ -55,6 +74,7 @@ export async function benchWebhooks(environment: Environment, options: Options, 
   ] as const) {
     if (isSelected(options, name)) lines.push(await measure(bench))
   }
+  if (isSelected(options, HANGING)) lines.push(...(await benchHanging(bench)))
   return lines
 }
 
@@ -70,7 +90,7 @@ interface Bench {
 async function benchThroughput({ environment, options, receiver, body }: Bench): Promise<Line> {
   const url = `${receiver.url}/hooks/1`
   const { database } = environment
-  const costing = await costingOf(environment.service, database.url, 'delivery')
+  const costing = await costingOf(environment.service, database, 'delivery')
   return withShop(environment, [url], async (shop) => {
     const service: Side = {
       name: 'service',
@@ -92,6 +112,7 @@ async function benchThroughput({ environment, options, receiver, body }: Bench):
     }
     const client: Side = {
       name: 'undici',
+      isFloor: true,
       async measure(seconds) {
         const count = BACKLOG_PER_SECOND * seconds
         const began = performance.timeOrigin + performance.now()
@@ -117,14 +138,17 @@ async function benchLatency(bench: Bench): Promise<Line> {
   return withShop(environment, [url], async (shop) => {
     const client: Side = {
       name: 'undici',
+      isFloor: true,
       async measure(seconds) {
         const postedAt = await post(url, body, EVENTS_PER_SECOND * seconds, EVENTS_PER_SECOND)
         return p95(await untilTaken(receiver, EVENTS_PER_SECOND * seconds), postedAt)
       },
     }
-    const figures = await measureInTurns([sellingSide('service', bench, shop, EVENTS_PER_SECOND), client], options)
+    const costing = await costingOf(environment.service, environment.database, 'sale and delivery')
+    const selling = sellingSide('service', bench, [shop], EVENTS_PER_SECOND, { costing })
+    const figures = await measureInTurns([selling, client], options)
     const line = lowerIsBetter(figures, { value: 'service', floor: 'undici' }, { name: LATENCY, ...P95 })
-    return { ...line, target: shareOf(LATENCY_TARGET_MS, line) }
+    return { ...line, target: shareOf(LATENCY_TARGET_MS, line), cost: costing.cost() }
   })
 }
 
@@ -133,10 +157,11 @@ async function benchDead(bench: Bench): Promise<Line> {
   const { environment, options, receiver } = bench
   const healthy = (count: number) => Array.from({ length: count }, (_, index) => `${receiver.url}/hooks/${index + 1}`)
   return withShop(environment, healthy(10), (sound) =>
-    withShop(environment, [...healthy(9), `${receiver.url}/dead`], async (impaired) => {
+    withShop(environment, [...healthy(9), `${receiver.url}/dead/1`], async (impaired) => {
+      const costing = await costingOf(environment.service, environment.database, 'delivery, sale and all')
       const sides = [
-        sellingSide('9 and a dead one', bench, impaired, EVENTS_PER_SECOND_OF_TEN, 9),
-        sellingSide('10 that answer', bench, sound, EVENTS_PER_SECOND_OF_TEN, 10),
+        sellingSide('9 and a dead one', bench, [impaired], EVENTS_PER_SECOND_OF_TEN, { receivers: 9, costing }),
+        sellingSide('10 that answer', bench, [sound], EVENTS_PER_SECOND_OF_TEN, { receivers: 10, isFloor: true }),
       ]
       const figures = await measureInTurns(sides, options)
       const line = lowerIsBetter(
@@ -144,25 +169,100 @@ async function benchDead(bench: Bench): Promise<Line> {
         { value: '9 and a dead one', floor: '10 that answer' },
         { name: DEAD, ...P95 },
       )
-      return { ...line, target: DEAD_TARGET }
+      return { ...line, target: DEAD_TARGET, cost: costing.cost() }
     }),
   )
 }
 
+/** 900 addresses that answer beside 100 that never do, against the 900 alone. */
+async function benchHanging(bench: Bench): Promise<Line[]> {
+  const { environment, options, receiver } = bench
+  const { port } = new URL(receiver.url)
+  // All of 127.0.0.0/8 is this machine.
+  const urls = (shop: number, path: string, count: number) =>
+    Array.from(
+      { length: count },
+      (_, index) => `http://127.${path === 'dead' ? 2 : 1}.${shop}.${index + 1}:${port}/${path}/${index}`,
+    )
+  const answering = (shop: number) => urls(shop, 'hooks', ANSWERING_OF_SHOP)
+  const all = (shop: number) => [...answering(shop), ...urls(shop, 'dead', HANGING_OF_SHOP)]
+  return withShops(
+    environment,
+    Array.from({ length: SHOPS }, (_, shop) => answering(shop)),
+    (sound) =>
+      withShops(
+        environment,
+        Array.from({ length: SHOPS }, (_, shop) => all(shop)),
+        async (impaired) => {
+          const [value, floor] = ['100 of 1,000 hang', '900 that answer']
+          const receivers = ANSWERING_OF_SHOP
+          const sides = [
+            sellingSide(value, bench, impaired, EVENTS_PER_SECOND_OF_SHOPS, { receivers }),
+            sellingSide(floor, bench, sound, EVENTS_PER_SECOND_OF_SHOPS, { receivers, isFloor: true }),
+          ]
+          const { value: figures, peak_mib } = await watchMemory(environment.service.url, () =>
+            measureInTurns(sides, options),
+          )
+          const line = lowerIsBetter(figures, { value, floor }, { name: HANGING, ...P95 })
+          return [
+            { ...line, target: DEAD_TARGET },
+            atMost(HANGING_MEMORY, peak_mib, 'MiB', MEMORY_TARGET_MIB),
+            atMost(HANGING_SOCKETS, await mostConnections(receiver), 'connections', SOCKETS_TARGET),
+          ]
+        },
+      ),
+  )
+}
+
+const atMost = (name: string, value: number, unit: string, most: number): Line => ({
+  name,
+  value,
+  unit,
+  floor: most,
+  ratio: Math.round((1_000 * value) / most) / 1_000,
+  target: 1,
+  higher_is_better: false,
+  against: 'what it may have',
+  spreads: [],
+})
+
+async function mostConnections(receiver: Child): Promise<number> {
+  return Number(await (await fetch(`${receiver.url}/connections`)).text())
+}
+
+interface Selling {
+  readonly receivers?: number
+  readonly costing?: Costing
+  readonly isFloor?: boolean
+}
+
 /** Sells at a steady rate and measures how long after the sale the `receivers` addresses that answer heard of it. */
-function sellingSide(name: string, bench: Bench, shop: WebhookShop, perSecond: number, receivers = 1): Side {
+function sellingSide(
+  name: string,
+  bench: Bench,
+  shops: readonly WebhookShop[],
+  perSecond: number,
+  { receivers = 1, costing, isFloor = false }: Selling = {},
+): Side {
   const { environment, books, receiver } = bench
-  const next = createSaleRequests([shop])
+  const next = createSaleRequests(shops)
   return {
     name,
+    isFloor,
     async measure(seconds) {
-      const answeredAt = await sendPaced({ url: environment.service.url, perSecond, seconds, status: 201, next })
-      books.acknowledge('service', answeredAt.size)
-      const soldAt = new Map([...answeredAt].map(([request, at]) => [saleOf(request), at]))
-      return p95(await untilTaken(receiver, soldAt.size * receivers), soldAt)
+      const sell = async () => {
+        const answeredAt = await sendPaced({ url: environment.service.url, perSecond, seconds, status: 201, next })
+        books.acknowledge('service', answeredAt.size)
+        const soldAt = new Map([...answeredAt].map(([request, at]) => [saleOf(request), at]))
+        return { soldAt, arrivals: await untilTaken(receiver, soldAt.size * receivers) }
+      }
+      const { soldAt, arrivals } = costing ? await costing.round(sell, told) : await sell()
+      return p95(arrivals, soldAt)
     },
   }
 }
+
+const told = ({ arrivals }: { readonly arrivals: readonly Arrival[] }): number => arrivals.length
 
 async function sampleBody(environment: Environment, receiver: Child, books: Books): Promise<string> {
   return withShop(environment, [`${receiver.url}/hooks/1`], async (shop) => {
@@ -182,16 +282,23 @@ async function sampleBody(environment: Environment, receiver: Child, books: Book
   })
 }
 
-async function withShop<T>(
-  { database }: Environment,
+const withShop = <T>(
+  environment: Environment,
   urls: readonly string[],
   work: (shop: WebhookShop) => Promise<T>,
+): Promise<T> => withShops(environment, [urls], ([shop]) => work(shop as WebhookShop))
+
+/** Shops with the addresses of each. */
+async function withShops<T>(
+  { database }: Environment,
+  urls: readonly (readonly string[])[],
+  work: (shops: readonly WebhookShop[]) => Promise<T>,
 ): Promise<T> {
-  const shop = await createWebhookShop(database.url, urls)
+  const shops = await createWebhookShops(database.url, urls)
   try {
-    return await work(shop)
+    return await work(shops)
   } finally {
-    await closeWebhookShop(database.url, shop)
+    await closeWebhookShops(database.url, shops)
   }
 }
 

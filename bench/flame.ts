@@ -1,0 +1,57 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { BenchDatabase } from './database.ts'
+import type { Share } from './flame/areas.ts'
+import { type PostgresFlame, watchPostgres } from './flame/postgres.ts'
+import { profiledAreas } from './flame/service.ts'
+
+const SHOWN = 14
+const SHOWN_CHARACTERS = 110
+
+/** Watches both processes while benchmarks run, and tells where their time went; the service's part when it has been stopped. */
+export interface Flame {
+  /** Where the service leaves its profile. */
+  readonly directory: string
+  watch(database: BenchDatabase): Promise<() => Promise<void>>
+  tellService(): Promise<void>
+}
+
+/** @param kept - a directory to leave the profiles in; without one they are removed */
+export async function startFlame(kept: string | null): Promise<Flame> {
+  const directory = kept ?? (await mkdtemp(join(tmpdir(), 'tillbook-profile-')))
+  return {
+    directory,
+    async watch(database) {
+      const watching = await watchPostgres(database)
+      return async () => tellPostgres(await watching.stop())
+    },
+    async tellService() {
+      const areas = await profiledAreas(directory)
+      tell('the service, of its time at work (JavaScript thread, start and warm-up included)', areas)
+      if (kept === null) await rm(directory, { recursive: true })
+    },
+  }
+}
+
+function tellPostgres({ waits, functions, statements }: PostgresFlame): void {
+  tell('Postgres, backends that had something to do, by the wall', waits)
+  if (functions) tell('Postgres, processor time of all its processes', functions)
+  else console.log('Postgres, processor time: not told, because perf is not installed or not allowed')
+  if (!statements) console.log('Postgres, statements: not told, because it has not loaded pg_stat_statements')
+  for (const { statement, calls, ms, wal_bytes } of statements ?? []) {
+    const figures = [
+      `${Math.round(ms)} ms`,
+      `${calls} ×`,
+      `${Math.round((1_000 * ms) / calls)} µs`,
+      `${Math.round(wal_bytes / calls)} B of WAL`,
+    ]
+    console.log(`  ${figures.join(', ')}: ${statement.slice(0, SHOWN_CHARACTERS)}`)
+  }
+}
+
+function tell(title: string, shares: readonly Share[]): void {
+  console.log(`\n${title}:`)
+  for (const { name, share } of shares.slice(0, SHOWN))
+    console.log(`${`${(100 * share).toFixed(1)} %`.padStart(8)}  ${name}`)
+}

@@ -1,0 +1,93 @@
+/** A CPU profile as `--cpu-prof` writes it, as far as it is read. */
+export interface Profile {
+  readonly nodes: readonly ProfileNode[]
+  /** Of each sample, the function that ran, and the microseconds since the sample before. */
+  readonly samples: readonly number[]
+  readonly timeDeltas: readonly number[]
+}
+
+export interface ProfileNode {
+  readonly id: number
+  readonly callFrame: {
+    readonly functionName: string
+    readonly url: string
+    readonly lineNumber: number
+    readonly columnNumber: number
+  }
+  readonly children?: readonly number[]
+}
+
+/** A share of the time that a process was at work. */
+export interface Share {
+  readonly name: string
+  readonly share: number
+}
+
+/** What the engine itself does, by the name that the profiler gives it. */
+const BY_NAME: readonly (readonly [RegExp, string])[] = [
+  [/^\(idle\)$/, 'idle'],
+  [/^\(garbage collector\)$/, 'garbage collection'],
+  [/^\(program\)$/, 'the engine itself'],
+  [/^(writev|write(Utf8String|Latin1String|AsciiString|Buffer))$/, 'system calls that write'],
+]
+
+/** By the source file; the first that fits. */
+const BY_SOURCE: readonly (readonly [RegExp, string])[] = [
+  [/node_modules\/pg/, 'Postgres driver'],
+  [/node_modules\/(express|router|path-to-regexp|body-parser|finalhandler|helmet|qs|accepts|type-is)\//, 'Express'],
+  [/node_modules\/zod\//, 'zod'],
+  [
+    /node:internal\/crypto|node_modules\/canonicalize|src\/ledger\/(envelope|sealed|personal-fields)|src\/master-key/,
+    'sealing and hashes',
+  ],
+  [/node:(_http|internal\/(http|url))|^(src\/(http|api|sync)\/)/, 'HTTP'],
+  [
+    /node:(net|events|buffer|stream|dns|internal\/(streams|stream_base|buffer|js_stream|timers|process))/,
+    'sockets, streams and turns',
+  ],
+  [/^commands\/|^src\/(domain|events|offline-sales)\/|src\/ledger\/(command|working-set|reading)/, 'decide'],
+  [/^projections\/|src\/ledger\/(projection|table|rebuild)/, 'projections'],
+  [/src\/ledger|src\/postgres/, 'write group'],
+  [/src\/(access|calls)\//, 'access and quotas'],
+  [/^queries\//, 'queries'],
+]
+
+/**
+ * Time at work by area, the largest share first. What has no file of its own, as `JSON.parse`, counts for whoever called it.
+ *
+ * @param sourceOf - the file in which a function was written, from the root of the project
+ */
+export function areasOf({ nodes, samples, timeDeltas }: Profile, sourceOf: (node: ProfileNode) => string): Share[] {
+  const byId = new Map(nodes.map((node) => [node.id, node]))
+  const areas = new Map<number, string>()
+  const visit = (node: ProfileNode, above: string) => {
+    const area = areaOf(node, sourceOf, above)
+    areas.set(node.id, area)
+    for (const child of node.children ?? []) visit(byId.get(child) as ProfileNode, area)
+  }
+  if (nodes[0]) visit(nodes[0], 'the engine itself')
+  const times = new Map<string, number>()
+  for (const [place, id] of samples.entries()) {
+    const area = areas.get(id) ?? 'the engine itself'
+    times.set(area, (times.get(area) ?? 0) + (timeDeltas[place] ?? 0))
+  }
+  times.delete('idle')
+  return sharesOf(times)
+}
+
+function areaOf(node: ProfileNode, sourceOf: (node: ProfileNode) => string, above: string): string {
+  const { functionName, url } = node.callFrame
+  const named = BY_NAME.find(([pattern]) => pattern.test(functionName))
+  if (url === '') return named?.[1] ?? above
+  const source = sourceOf(node)
+  return BY_SOURCE.find(([pattern]) => pattern.test(source))?.[1] ?? folderOf(source)
+}
+
+const folderOf = (source: string): string =>
+  source.startsWith('node:') ? 'Node' : source.split('/').slice(0, 2).join('/')
+
+/** Of their sum, the largest first. */
+export function sharesOf(figures: ReadonlyMap<string, number>): Share[] {
+  const sum = [...figures.values()].reduce((total, each) => total + each, 0)
+  return [...figures].map(([name, figure]) => ({ name, share: figure / sum })).sort((a, b) => b.share - a.share)
+}

@@ -1,0 +1,34 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { SourceMap, type SourceMapPayload } from 'node:module'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ROOT } from '../child.ts'
+import { areasOf, type Profile, type ProfileNode, type Share } from './areas.ts'
+
+/** Where the processes spent their time that left their profiles in a directory. */
+export async function profiledAreas(directory: string): Promise<Share[]> {
+  const files = (await readdir(directory)).filter((name) => name.endsWith('.cpuprofile'))
+  const profiles = await Promise.all(files.map((name) => readFile(join(directory, name), 'utf8')))
+  const [largest] = profiles.sort((a, b) => b.length - a.length)
+  return largest === undefined ? [] : areasOf(JSON.parse(largest) as Profile, createLocator())
+}
+
+/** Finds the source of what was compiled, by the maps beside it. */
+function createLocator(): (node: ProfileNode) => string {
+  const maps = new Map<string, SourceMap | null>()
+  return ({ callFrame: { url, lineNumber, columnNumber } }) => {
+    if (!url.startsWith('file:')) return url
+    const file = fileURLToPath(url)
+    if (!maps.has(file)) maps.set(file, mapOf(file))
+    const found = maps.get(file)?.findEntry(lineNumber, columnNumber)
+    const source = found && 'originalSource' in found ? resolve(dirname(file), found.originalSource) : file
+    return relative(ROOT, source)
+  }
+}
+
+function mapOf(file: string): SourceMap | null {
+  const map = `${file}.map`
+  if (!file.startsWith(join(ROOT, 'dist')) || !existsSync(map)) return null
+  return new SourceMap(JSON.parse(readFileSync(map, 'utf8')) as SourceMapPayload)
+}
