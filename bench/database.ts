@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { startEmbedded } from '#postgres/embedded.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
-import { createPool } from '#postgres/pool.ts'
+import { withPool } from '#postgres/pool.ts'
 
 /** A database as the service reaches it, and as its owner does: the same where one role is given. */
 export interface Addresses {
@@ -48,13 +48,10 @@ export async function startDatabase(settings: Record<string, string> = {}): Prom
 
 /** Migrated, and with privileges, so that the service need not know the owner. */
 async function prepare({ url, ownerUrl }: Addresses): Promise<void> {
-  const pool = createPool(url, { max: 1, application_name: 'bench' })
-  try {
+  await withPool(url, { max: 1, application_name: 'bench' }, async (pool) => {
     const owner = url === ownerUrl ? undefined : ownerUrl
     await migrateAsOwner({ pool, databaseUrl: url, ownerUrl: owner }, { log: () => {} })
-  } finally {
-    await pool.end()
-  }
+  })
 }
 
 /** Of this run. */

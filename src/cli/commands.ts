@@ -80,8 +80,9 @@ export const COMMANDS = {
     flags: {},
   },
   'home drain': {
-    summary: 'has no further companies made in a home, and tells how many are left; --undo takes that back',
-    flags: { name: required('NAME'), undo: toggle },
+    summary:
+      'has no further companies made in a home, and tells how many are left; --undo takes that back; --move moves them to the emptiest of the other homes, one after the other, as company move does; interrupted: run it again',
+    flags: { name: required('NAME'), undo: toggle, move: toggle, wait: optional('SECONDS') },
     positional: 'name',
   },
 

@@ -6,6 +6,7 @@ import { runAsSystem } from '#ledger/write/run.ts'
 import { livesHere } from '#postgres/in-move.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { Core } from '#service/core.ts'
+import { emptiestHome } from './homes.ts'
 import { accepted, type Context, checked, companyOf, given, Refused, type Verbs } from './verb.ts'
 
 interface Fields {
@@ -80,9 +81,8 @@ async function register({ pool }: Core, home: Core, input: Omit<RegisterCompanyI
 
 /** Where a new company is made: the emptiest home that takes new ones, unless one is named. @throws Refused */
 async function homeForNew(context: Context, named: string | undefined): Promise<string> {
+  if (named === undefined) return (context.config.HOMES && (await emptiestHome(context))) || MAIN
   const homes = context.config.HOMES ? await (await context.directory()).homes() : []
-  const [emptiest] = homes.filter(({ draining }) => !draining).sort((a, b) => a.companies - b.companies)
-  if (named === undefined) return emptiest?.name ?? MAIN
   const found = homes.find(({ name }) => name === named)
   if (!found && named !== MAIN) throw new Refused(refuse('not_found', { home: named }))
   if (found?.draining) throw new Refused(invalid('home', 'não recebe mais empresas'))

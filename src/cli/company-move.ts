@@ -5,6 +5,7 @@ import { invalid, refuse } from '#domain/refusal.ts'
 import { moveCompany, undoMove } from '#homes/move/move.ts'
 import type { Moving } from '#homes/move/moving.ts'
 import type { MovingHome } from '#homes/move/moving-home.ts'
+import { emptiestHome, homeNamed } from './homes.ts'
 import { type Context, checked, idOf, Refused, type Verbs } from './verb.ts'
 
 /** Does what takes a home's owner, and the database as whoever works on it sees it. */
@@ -48,30 +49,72 @@ const Wait = z.object({
     .refine((ms) => ms <= 3_600_000, WAIT),
 })
 
-export const verbs: Verbs<'company move'> = {
+interface How extends Pick<Moving, 'companyId' | 'answersMs' | 'keep'> {
+  /** Leaves the company where it is. */
+  readonly undo: boolean
+}
+
+async function move(context: Context, { undo, ...how }: How, [leaves, to]: readonly [string, string]): Promise<object> {
+  const { pool: main } = await context.core()
+  return withHome(context, leaves, (from) =>
+    withHome(context, to, async (target) => {
+      const tell = (line: string) => process.stderr.write(`${line}\n`)
+      const moving: Moving = { ...how, from, to: target, main, tell, newId: uuidv7 }
+      if (!undo) return moveCompany(moving)
+      await undoMove(moving)
+      return { company_id: how.companyId, home: leaves }
+    }),
+  )
+}
+
+/** A company of a home that is emptied; where a move of it was begun, the home that it goes to. */
+interface Leaving {
+  readonly company_id: number
+  readonly begun: string | null
+}
+
+/** Those that live there, and those whose move away has come to its switch and was not ended. */
+async function leavingFrom(context: Context, name: string): Promise<readonly Leaving[]> {
+  const { pool: main } = await context.core()
+  const { pool } = await context.core({ home: name })
+  const [lives, moves] = await Promise.all([
+    main.query<{ company_id: number }>('select company_id from ops.company_homes where home = $1', [name]),
+    pool.query<{ company_id: number; other_home: string }>(
+      `select company_id, other_home from ops.moves where direction = 'out'`,
+    ),
+  ])
+  const begun = new Map(moves.rows.map((row) => [row.company_id, row.other_home]))
+  const ids = new Set([...begun.keys(), ...lives.rows.map((row) => row.company_id)])
+  return [...ids].sort((a, b) => a - b).map((id) => ({ company_id: id, begun: begun.get(id) ?? null }))
+}
+
+/** Moves all that a home has, one company after the other, each to the emptiest of those that take new ones (HOME-10). @throws Refused */
+async function empty(context: Context, name: string, answersMs: number): Promise<void> {
+  for (const { company_id, begun } of await leavingFrom(context, name)) {
+    const to = begun ?? (await emptiestHome(context))
+    if (to === null) throw new Refused(invalid('move', 'nenhuma outra casa recebe empresas'))
+    process.stderr.write(`company ${company_id} to ${to}\n`)
+    await move(context, { companyId: company_id, answersMs, keep: false, undo: false }, [name, to])
+  }
+}
+
+export const verbs: Verbs<'company move' | 'home drain'> = {
   'company move': {
     async run(context, { company, to, undo, keep, wait = '60' }) {
       const companyId = idOf(company)
       const { answersMs } = checked(Wait, { answersMs: wait })
-      const leaves = await leftFor(context, companyId, to)
-      const { pool: main } = await context.core()
-      return withHome(context, leaves, (from) =>
-        withHome(context, to, async (target) => {
-          const moving: Moving = {
-            companyId,
-            from,
-            to: target,
-            main,
-            tell: (line) => process.stderr.write(`${line}\n`),
-            newId: uuidv7,
-            answersMs,
-            keep: keep !== undefined,
-          }
-          if (undo === undefined) return moveCompany(moving)
-          await undoMove(moving)
-          return { company_id: companyId, home: leaves }
-        }),
-      )
+      const how = { companyId, answersMs, keep: keep !== undefined, undo: undo !== undefined }
+      return move(context, how, [await leftFor(context, companyId, to), to])
+    },
+  },
+  'home drain': {
+    async run(context, { name, undo, move: moves, wait = '60' }) {
+      const { answersMs } = checked(Wait, { answersMs: wait })
+      if (undo !== undefined && moves !== undefined) throw new Refused(invalid('move', 'não combina com --undo'))
+      await homeNamed(context, name)
+      await (await context.directory()).drain(name, undo === undefined)
+      if (moves !== undefined) await empty(context, name, answersMs)
+      return homeNamed(context, name)
     },
   },
 }

@@ -1,7 +1,7 @@
 import { type Addresses, addressesOf, MAIN } from '#config/config.ts'
 import { identityOf } from '#homes/identity.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
-import { createPool } from '#postgres/pool.ts'
+import { withPool } from '#postgres/pool.ts'
 import { assertLeast, roleOf } from '#postgres/privileges.ts'
 import { openPostgres } from './connection.ts'
 import type { Verbs } from './verb.ts'
@@ -14,8 +14,7 @@ interface Prepared {
 }
 
 async function prepare({ databaseUrl, ownerUrl }: Addresses): Promise<Prepared> {
-  const pool = createPool(databaseUrl, { max: 1, application_name: 'tillbook command' })
-  try {
+  return withPool(databaseUrl, { max: 1, application_name: 'tillbook command' }, async (pool) => {
     await migrateAsOwner({ pool, databaseUrl, ownerUrl })
     let excess: readonly string[] = []
     const onExcess = (found: readonly string[]) => {
@@ -23,20 +22,15 @@ async function prepare({ databaseUrl, ownerUrl }: Addresses): Promise<Prepared> 
     }
     await assertLeast(pool, { onExcess })
     return { role: await roleOf(pool), excess: excess.join(', ') }
-  } finally {
-    await pool.end()
-  }
+  })
 }
 
 /** A database that was not added is left as it is: `home add` prepares it. */
 async function isAdded({ databaseUrl }: Addresses): Promise<boolean> {
-  const pool = createPool(databaseUrl, { max: 1, application_name: 'tillbook command' })
-  try {
+  return withPool(databaseUrl, { max: 1, application_name: 'tillbook command' }, async (pool) => {
     const identity = await identityOf(pool)
     return identity !== null && identity.name !== MAIN
-  } finally {
-    await pool.end()
-  }
+  })
 }
 
 export const verbs: Verbs<'database'> = {

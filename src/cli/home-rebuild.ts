@@ -5,7 +5,7 @@ import { homesIn } from '#homes/homes.ts'
 import { hooksOf } from '#homes/hooks.ts'
 import { sweepDirectory } from '#homes/sweep.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { createPool } from '#postgres/pool.ts'
+import { withPool } from '#postgres/pool.ts'
 import type { Core } from '#service/core.ts'
 import { rebuildHome } from '#service/rebuild-home.ts'
 import { openPostgres } from './connection.ts'
@@ -82,15 +82,12 @@ async function withGiver<T>(context: Context, name: string, work: (giver: Pool |
   if (name !== MAIN) return work((await context.core()).pool)
   const [other] = context.config.HOMES ?? []
   if (!other) return work(null)
-  const pool = createPool(other.url, { max: 1, application_name: 'tillbook command' })
-  try {
+  return withPool(other.url, { max: 1, application_name: 'tillbook command' }, async (pool) => {
     await pool.query('select from ops.installation').catch((cause: unknown) => {
       throw new Unavailable(`home ${other.name} cannot be reached, which knows whose companies are its own`, { cause })
     })
     return await work(pool)
-  } finally {
-    await pool.end()
-  }
+  })
 }
 
 type Over = Parameters<typeof sweepDirectory>[0]

@@ -10,14 +10,21 @@ import { sealingOf } from './ledger-seal.ts'
 import { type Context, Refused, type Verbs } from './verb.ts'
 
 /** A home of the directory by its name. @throws Refused */
-async function homeNamed(context: Context, name: string): Promise<HomeFigures> {
+export async function homeNamed(context: Context, name: string): Promise<HomeFigures> {
   const directory = await context.directory()
   const home = (await directory.homes()).find((each) => each.name === name)
   if (!home) throw new Refused(refuse('not_found', { home: name }))
   return home
 }
 
-export const verbs: Verbs<'home add' | 'home list' | 'home drain'> = {
+/** Of the homes that take new companies; null where none does. */
+export async function emptiestHome(context: Context): Promise<string | null> {
+  const homes = await (await context.directory()).homes()
+  const [emptiest] = homes.filter(({ draining }) => !draining).sort((a, b) => a.companies - b.companies)
+  return emptiest?.name ?? null
+}
+
+export const verbs: Verbs<'home add' | 'home list'> = {
   'home add': {
     async run(context, { name }) {
       const { config } = context
@@ -52,13 +59,6 @@ export const verbs: Verbs<'home add' | 'home list' | 'home drain'> = {
       return Promise.all(
         homes.map(async ({ name, ...figures }) => ({ name, ...figures, reachable: await isReachable(context, name) })),
       )
-    },
-  },
-  'home drain': {
-    async run(context, { name, undo }) {
-      await homeNamed(context, name)
-      await (await context.directory()).drain(name, undo === undefined)
-      return homeNamed(context, name)
     },
   },
 }

@@ -9,6 +9,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   company: () => import('./companies.ts'),
   'company move': () => import('./company-move.ts'),
   home: () => import('./homes.ts'),
+  'home drain': () => import('./company-move.ts'),
   'home rebuild': () => import('./home-rebuild.ts'),
   'payment-type': () => import('./payment-types.ts'),
   user: () => import('./users.ts'),

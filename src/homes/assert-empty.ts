@@ -1,14 +1,13 @@
 import { MAIN } from '#config/config.ts'
 import { UnfitPostgres } from '#lib/unfit-postgres.ts'
-import { createPool } from '#postgres/pool.ts'
+import { withPool } from '#postgres/pool.ts'
 
 /**
  * Only a Postgres with nothing in it is made a home again, or one that an interrupted run has begun to fill (HOME-95): a schema that is
  * not ours, or tables that are complete, are somebody's. @throws UnfitPostgres; nothing was changed
  */
 export async function assertEmpty(databaseUrl: string, name: string): Promise<void> {
-  const pool = createPool(databaseUrl, { max: 1, application_name: 'tillbook home' })
-  try {
+  await withPool(databaseUrl, { max: 1, application_name: 'tillbook home' }, async (pool) => {
     const { rows } = await pool.query<{ others: string | null; isPrepared: boolean }>(
       `select string_agg(distinct n.nspname || '.' || c.relname, ', ') filter (where n.nspname !~ '${OURS}') as others,
          to_regclass('ops.read_model') is not null as "isPrepared"
@@ -27,9 +26,7 @@ export async function assertEmpty(databaseUrl: string, name: string): Promise<vo
       throw new UnfitPostgres(
         `the database of home ${name} has ledgers and tables already: there is nothing to rebuild`,
       )
-  } finally {
-    await pool.end()
-  }
+  })
 }
 
 /** What a home is called until it is filled: no process takes it for the home before that, and waits for it. `main` is waited for. */

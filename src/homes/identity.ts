@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { createPool } from '#postgres/pool.ts'
+import { withPool } from '#postgres/pool.ts'
 
 /** Which home a database is, and of which installation. */
 export interface Identity {
@@ -24,14 +24,11 @@ export async function identityOf(pool: Pick<Pool, 'query'>): Promise<Identity | 
 
 /** Before anything of it is touched: a database that was not added must not be taken for a home. @throws NotThatHome */
 export async function assertHome(databaseUrl: string, { name, installation }: Partial<Identity>): Promise<void> {
-  const pool = createPool(databaseUrl, { max: 1, application_name: 'tillbook home' })
-  try {
+  await withPool(databaseUrl, { max: 1, application_name: 'tillbook home' }, async (pool) => {
     const found = await identityOf(pool)
     const isThat = found?.name === name && (installation === undefined || found?.installation === installation)
     if (!isThat) throw new NotThatHome(`the database that HOMES calls ${name} is not that home of this installation`)
-  } finally {
-    await pool.end()
-  }
+  })
 }
 
 export const notAdded = (name: string): NotThatHome =>

@@ -3,7 +3,7 @@ import { UnfitPostgres } from '#lib/unfit-postgres.ts'
 import { claimDatabase } from '#master-key/belonging.ts'
 import type { MasterKeys } from '#master-key/keys.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
-import { createPool } from '#postgres/pool.ts'
+import { withPool } from '#postgres/pool.ts'
 import { assertLeast } from '#postgres/privileges.ts'
 import { type Identity, identityOf } from './identity.ts'
 import { takeOverKeys } from './key-ring.ts'
@@ -24,8 +24,7 @@ interface Preparation {
  * which are the same everywhere. Repeatable. @throws UnfitPostgres for a database that is another's, or holds anything
  */
 export async function prepareHome({ name, giver, databaseUrl, ownerUrl, ...rest }: Preparation): Promise<void> {
-  const pool = createPool(databaseUrl, { max: 1, application_name: 'tillbook home' })
-  try {
+  await withPool(databaseUrl, { max: 1, application_name: 'tillbook home' }, async (pool) => {
     const given = (await identityOf(giver)) as Identity
     await assertFree(pool, name, given)
     await migrateAsOwner({ pool, databaseUrl, ownerUrl })
@@ -35,9 +34,7 @@ export async function prepareHome({ name, giver, databaseUrl, ownerUrl, ...rest 
     await takeOverKeys(giver, pool)
     // Last: whoever finds the name finds the rest.
     await pool.query('update ops.installation set id = $1, name = $2', [given.installation, name])
-  } finally {
-    await pool.end()
-  }
+  })
 }
 
 /** @throws UnfitPostgres */

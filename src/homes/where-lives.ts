@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { MAIN, type NamedUrl } from '#config/config.ts'
 import type { Lives, WhereLives } from '#ledger/follow/whereabouts.ts'
-import { createPool } from '#postgres/pool.ts'
+import { withPool } from '#postgres/pool.ts'
 import type { Directory } from './directory.ts'
 
 interface Asking {
@@ -83,14 +83,6 @@ async function ask(
 const UNDEFINED_TABLE = '42P01'
 
 async function askApart(url: string, companyIds: readonly number[], name: string): Promise<readonly Residence[]> {
-  const pool = createPool(url, {
-    max: 1,
-    connect_timeout_ms: CONNECT_TIMEOUT_MS,
-    application_name: 'tillbook homes',
-  })
-  try {
-    return await ask(pool, IN_HOME, companyIds, name)
-  } finally {
-    await pool.end()
-  }
+  const options = { max: 1, connect_timeout_ms: CONNECT_TIMEOUT_MS, application_name: 'tillbook homes' }
+  return withPool(url, options, (pool) => ask(pool, IN_HOME, companyIds, name))
 }

@@ -115,6 +115,16 @@ export function createPool(url: string, options: PoolOptions): pg.Pool {
   return pool
 }
 
+/** Does something on connections of its own, which end with it. */
+export async function withPool<T>(url: string, options: PoolOptions, work: (pool: pg.Pool) => Promise<T>): Promise<T> {
+  const pool = createPool(url, options)
+  try {
+    return await work(pool)
+  } finally {
+    await pool.end()
+  }
+}
+
 // biome-ignore lint/suspicious/noExplicitAny: the driver's own signature
 function parserOf(oid: number, format?: any): any {
   return (format !== 'binary' && PARSERS.get(oid)) || pg.types.getTypeParser(oid, format)

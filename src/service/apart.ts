@@ -10,7 +10,7 @@ import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
 import { type TablesVerification, type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
 import { UnfitPostgres } from '#lib/unfit-postgres.ts'
 import type { Vault } from '#lib/vault.ts'
-import { createPool, type PoolOptions } from '#postgres/pool.ts'
+import { type PoolOptions, withPool } from '#postgres/pool.ts'
 import { isDenied, ownerOfReadModel } from '#postgres/privileges.ts'
 
 /** The holder of the lock, and a snapshot to compare by, beside companies replayed side by side. */
@@ -19,19 +19,8 @@ const BUILD_CONNECTIONS = 2
 const OWNER_CONNECTIONS = 2
 
 /** Does what takes as long as it takes on connections of its own. */
-async function apart<T>(url: string, options: PoolOptions, work: (pool: Pool) => Promise<T>): Promise<T> {
-  const pool = createPool(url, {
-    pipeline: true,
-    statement_timeout_ms: 0,
-    idle_in_transaction_timeout_ms: 0,
-    ...options,
-  })
-  try {
-    return await work(pool)
-  } finally {
-    await pool.end()
-  }
-}
+const apart = <T>(url: string, options: PoolOptions, work: (pool: Pool) => Promise<T>): Promise<T> =>
+  withPool(url, { pipeline: true, statement_timeout_ms: 0, idle_in_transaction_timeout_ms: 0, ...options }, work)
 
 /** What tables are made of. */
 export interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store' | 'model' | 'keys'> {

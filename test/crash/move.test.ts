@@ -88,6 +88,27 @@ describe('a move that is killed', () => {
     }
   })
 
+  it('goes on where a home is emptied, and then the home is empty [HOME-10, HOME-56]', async () => {
+    const words = ['home', 'drain', 'main', '--move', '--wait', '0']
+    const { companies } = await done('home', 'drain', 'main')
+    const here = await api.company()
+    await onOwner(database.url, (client) =>
+      client.query(`insert into ops.company_homes (company_id, home) values ($1, 'main')`, [here.id]),
+    )
+    await killedAfter(env, 'company 1 to south', ...words)
+    expect(await done(...words)).to.include({ draining: true, companies: 0 })
+    expect(await done('home', 'drain', 'main', '--undo')).to.include({ draining: false, companies: 0 })
+    const south = (await done('home', 'list')).find(({ name }: { name: string }) => name === 'south')
+    expect(south.companies).to.equal(companies + 1)
+    const { code, stderr } = await tillbook(env, 'home', 'drain', 'south', '--undo', '--move')
+    expect(code).to.equal(1)
+    expect(stderr).to.include('--undo')
+    await done('home', 'drain', 'main')
+    const nowhere = await tillbook(env, 'home', 'drain', 'south', '--move', '--wait', '0')
+    expect(nowhere.code).to.equal(1)
+    expect(nowhere.stderr).to.include('nenhuma outra casa')
+  })
+
   async function onOwner<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
     const client = new pg.Client({ connectionString: ownerUrlOf(url) })
     await client.connect()

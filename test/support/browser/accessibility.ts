@@ -23,25 +23,30 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 /**
  * Fails unless the page, as it stands, is accessible by all that axe-core can tell, and cannot be moved sideways: wide in light
- * colours, and as far as looks go narrow in dark ones.
+ * colours, and as far as looks go narrow in dark ones. Elements that are `known` from another page are not looked at again.
  */
-export async function check(page: Page): Promise<void> {
+export async function check(page: Page, known: readonly string[] = []): Promise<void> {
   // Runs although the page's own policy forbids foreign scripts: the browser is told to, not the page.
   await page.evaluate(AXE)
   await atBothWidths(page, async (width) => {
     const isWide = width === WIDE.width
     await page.emulateMedia({ colorScheme: isWide ? 'light' : 'dark' })
     await expectNoSidewaysScrolling(page)
-    await expectNoViolations(page, isWide ? 'wide, in light colours' : 'narrow, in dark ones', {
+    await expectNoViolations(page, isWide ? 'wide, in light colours' : 'narrow, in dark ones', known, {
       runOnly: isWide ? TAGS : OF_LOOKS,
     })
   })
   await page.emulateMedia({ colorScheme: 'light' })
 }
 
-async function expectNoViolations(page: Page, where: string, options: RunOptions): Promise<void> {
+async function expectNoViolations(
+  page: Page,
+  where: string,
+  known: readonly string[],
+  options: RunOptions,
+): Promise<void> {
   const { violations } = await page.evaluate<AxeResults>(
-    `axe.run(document, ${JSON.stringify({ ...options, resultTypes: ['violations'] })})`,
+    `axe.run(${JSON.stringify({ exclude: known })}, ${JSON.stringify({ ...options, resultTypes: ['violations'] })})`,
   )
   if (violations.length > 0) throw new Error(`${page.url()} ${where}:\n${violations.map(told).join('\n')}`)
 }

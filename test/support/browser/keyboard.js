@@ -60,6 +60,18 @@
     return stop !== element
   }
 
+  /** Where the focus is, or null when it has left the part. */
+  function focused() {
+    const element = document.activeElement
+    if (!(element instanceof HTMLElement) || !root.contains(element) || element === root) return null
+    const number = listed.indexOf(element)
+    return { number, name: nameOf(element), shown: showsFocus(element), inSight: isInSight(element) }
+  }
+
+  /** Each stop that was left by a press, since they were asked for. @type {ReturnType<typeof focused>[]} */
+  let left = []
+  let hasBegun = false
+
   const keyboard = {
     /** The names of all that has to be reached; a group of radio buttons is one stop. The focus goes before the first. */
     start(/** @type {string} */ part) {
@@ -69,18 +81,28 @@
       root.tabIndex = -1
       root.focus()
       root.removeAttribute('tabindex')
+      left = []
+      hasBegun = false
       for (const element of listed) unfocused.set(element, looksOf(element))
       return listed.map(nameOf)
     },
 
-    /** Where the focus is, or null when it has left the part. */
-    focused() {
-      const element = document.activeElement
-      if (!(element instanceof HTMLElement) || !root.contains(element) || element === root) return null
-      const number = listed.indexOf(element)
-      return { number, name: nameOf(element), shown: showsFocus(element), inSight: isInSight(element) }
+    /** The stops of all presses since it was asked, in order. */
+    passed() {
+      const stops = [...left, focused()]
+      left = []
+      hasBegun = false
+      return stops
     },
   }
+
+  // Before a press moves the focus, it tells where the one before has brought it.
+  const told = (/** @type {KeyboardEvent} */ { key }) => {
+    if (key !== 'Tab') return
+    if (hasBegun) left.push(focused())
+    hasBegun = true
+  }
+  document.addEventListener('keydown', told, true)
 
   Object.assign(globalThis, { keyboard })
 })()

@@ -34,19 +34,23 @@ export async function tabThrough(page: Page, part = 'body'): Promise<string[]> {
   return stops.map(({ name }) => name)
 }
 
+/** Presses that are sent together: each is one step of the browser, and one answer for all of them saves most of the time. */
+const PRESSES_AT_ONCE = 12
+
 /** Ends where the focus leaves the page or comes round. The parts of a field are one stop, shown when one of them is. */
 async function walk(page: Page, mostPresses: number): Promise<Stop[]> {
   const stops: Stop[] = []
-  for (let presses = 0; presses < mostPresses; presses++) {
-    await page.keyboard.press('Tab')
-    const stop = await page.evaluate<Stop | null>('keyboard.focused()')
-    if (!stop) return stops
-    const last = stops.at(-1)
-    const isKnown = stop.number >= 0
-    if (last && isKnown && stop.number === last.number)
-      stops.splice(-1, 1, { ...last, shown: last.shown || stop.shown, inSight: last.inSight || stop.inSight })
-    else if (isKnown && stop.number === stops[0]?.number) return stops
-    else stops.push(stop)
+  for (let presses = 0; presses < mostPresses; presses += PRESSES_AT_ONCE) {
+    await Promise.all(Array.from({ length: PRESSES_AT_ONCE }, () => page.keyboard.press('Tab')))
+    for (const stop of await page.evaluate<(Stop | null)[]>('keyboard.passed()')) {
+      if (!stop) return stops
+      const last = stops.at(-1)
+      const isKnown = stop.number >= 0
+      if (last && isKnown && stop.number === last.number)
+        stops.splice(-1, 1, { ...last, shown: last.shown || stop.shown, inSight: last.inSight || stop.inSight })
+      else if (isKnown && stop.number === stops[0]?.number) return stops
+      else stops.push(stop)
+    }
   }
   throw new Error(`${page.url()} by keyboard: no end after ${mostPresses} presses, the last at ${stops.at(-1)?.name}`)
 }
