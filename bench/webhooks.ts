@@ -54,9 +54,9 @@ const SHOPS = 20
 const ANSWERING_OF_SHOP = 45
 const HANGING_OF_SHOP = 5
 const EVENTS_PER_SECOND_OF_SHOPS = 4
-/** MiB that the service may have meanwhile, and connections to receivers. */
+/** MiB that the service may have meanwhile, and connections to receivers: 512 that are kept, and as many attempts. */
 const MEMORY_TARGET_MIB = 200
-const SOCKETS_TARGET = 512
+const SOCKETS_TARGET = 1_024
 
 /** What the receiver got: the sale, and when, in milliseconds since 1970. */
 type Arrival = readonly [sale: string, at: number]
