@@ -11,10 +11,10 @@ const STOP_TIMEOUT_MS = 45_000
 const SAME_SIGNAL_MS = 1_000
 
 /**
- * Old objects are collected when they have grown by half. By default V8 lets them grow fourfold: to 290 MiB under a load of sales, of
- * which 60 are in use.
+ * Old objects are collected when they have grown by a third. By default V8 lets them grow fourfold: under a load of sales the process
+ * has 280 MiB instead of 180, and spends an eighth less time.
  */
-setFlagsFromString('--heap-growing-percent=50')
+setFlagsFromString('--heap-growing-percent=30')
 
 const config = settings()
 const logger = pino({
