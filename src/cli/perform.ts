@@ -1,3 +1,4 @@
+import { constants, setPriority } from 'node:os'
 import { WrongSetting } from '#config/config.ts'
 import { MoveRefused } from '#homes/move/move-refused.ts'
 import { messageOf } from '#http/problems.ts'
@@ -33,6 +34,7 @@ async function run(name: Name, verb: Verb, typed: Typed, json: boolean): Promise
   const context = createContext(process.env, json)
   try {
     const values = await withSecrets(COMMANDS[name].flags, typed, process.stdin)
+    if (verb.yields) setPriority(constants.priority.PRIORITY_LOW)
     // Those that are required are there: that was seen to when the words were understood.
     return await verb.run(context, values as Parameters<Verb['run']>[1])
   } finally {

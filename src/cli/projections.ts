@@ -43,6 +43,7 @@ async function verifyOne(core: Core, companyId: number): Promise<Told> {
 export const verbs: Verbs<'projections'> = {
   'projections verify': verifyVerb,
   'projections rebuild': {
+    yields: true,
     async run(context) {
       return inEachHome(await context.homes({ upgrades: true }), async (core) => {
         const { events, companies, parity } = await core.rebuild((count) => process.stderr.write(`${count} events\n`))

@@ -45,6 +45,8 @@ export interface Verb<N extends Name = Name> {
   show?(result: object): string
   /** Whether what was found makes the command end with 1. */
   isBad?(result: object): boolean
+  /** It leaves the processor to a service that wants it: its process has low priority. Alone it is as fast as any. */
+  readonly yields?: true
 }
 
 /** All verbs of a group, as `company`, or those named in full. */

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Part } from '#domain/personal-data.ts'
+import { randomBytesOf } from '#lib/random.ts'
 import type { Vault } from '#lib/vault.ts'
 import { type Key, plainId } from './sealed.ts'
 import { byPk, type Ref, table } from './table.ts'
@@ -95,7 +95,7 @@ export function createKeychain(vault: Vault, newId: () => string): Keychain {
       }
       if (row) return null
       const id = newId()
-      const secret = randomBytes(BYTES)
+      const secret = randomBytesOf(BYTES)
       const wrapped = vault.seal(secret, contextOf(id))
       const key = { company_id, subject, part, key_id: id, wrapped, created_at: now, destroyed_at: null }
       rows.add(personKeys, key)

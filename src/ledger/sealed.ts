@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, randomFillSync } from 'node:crypto'
+import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { randomBytesOf } from '#lib/random.ts'
 
 /** What is stored in place of a personal value. */
 export interface Sealed {
@@ -30,7 +31,7 @@ export const isSealed = (value: unknown): value is Sealed =>
 
 /** Seals a JSON value; it opens only at the place that it was sealed for. */
 export function sealValue(value: unknown, { id, secret }: Key, place: string): Sealed {
-  const nonce = nextNonce()
+  const nonce = randomBytesOf(NONCE_BYTES)
   const cipher = createCipheriv(ALGORITHM, secret, nonce)
   cipher.setAAD(Buffer.from(place))
   const ciphertext = cipher.update(JSON.stringify(value), 'utf8')
@@ -39,19 +40,6 @@ export function sealValue(value: unknown, { id, secret }: Key, place: string): S
   head[0] = VERSION
   head.write(plainId(id), KEY_ID_AT, 'hex')
   return { sealed: Buffer.concat([head, nonce, ciphertext, cipher.getAuthTag()]).toString('base64url') }
-}
-
-/** Random bytes are drawn many at a time: a draw costs as much as all the rest of sealing. Nobody else sees these. */
-const nonces = Buffer.alloc(512 * NONCE_BYTES)
-let used = nonces.length
-
-function nextNonce(): Buffer {
-  if (used === nonces.length) {
-    randomFillSync(nonces)
-    used = 0
-  }
-  used += NONCE_BYTES
-  return nonces.subarray(used - NONCE_BYTES, used)
 }
 
 /** A key's id as sealed values have it: hexadecimal digits only. */

@@ -52,9 +52,12 @@ export interface WorkingSet {
   changedOf<R>(table: Table<R>): readonly { readonly row: Readonly<R>; readonly isNew: boolean }[]
   /** Sends one upsert per changed table, rows in key order. */
   flush(tx: Transaction): Promise<unknown>[]
-  /** As `flush`, but copies rows that are new to their table: far cheaper for thousands of them, dearer for a few. */
+  /** As `flush`, but copies rows that are new to their table, where there are many: far cheaper for hundreds, dearer for a few. */
   flushInBulk(tx: BulkTransaction): Promise<unknown>[]
 }
+
+/** Fewer new rows of a table go with its upsert. */
+const COPIED_ROWS = 50
 
 const SEPARATOR = '\u0001'
 
@@ -148,11 +151,11 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
       return parts.flatMap((part) => upsert(tx, part))
     },
     flushInBulk(tx) {
-      const parts = [...states.values()].map(({ table, changed, added }) => ({
-        table,
-        values: valuesOf(table, [...changed.values()], vault),
-        lines: copyLines(table, [...added.values()]),
-      }))
+      const parts = [...states.values()].map(({ table, changed, added }) => {
+        const isCopied = added.size >= COPIED_ROWS && sealedColumns(table).length === 0
+        const [upserted, copied] = isCopied ? [changed, [...added.values()]] : [new Map([...changed, ...added]), []]
+        return { table, values: valuesOf(table, [...upserted.values()], vault), lines: copyLines(table, copied) }
+      })
       // First what a table may have already: one of those rows may give up a name that a new one has taken.
       return parts.flatMap((part) => [...upsert(tx, part), ...copy(tx, part)])
     },

@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
+import { randomBytesOf } from './random.ts'
 import { Unavailable } from './unavailable.ts'
 
 /**
@@ -65,11 +66,13 @@ export function createVault(keys: KeyRing): Vault {
   return {
     seal(plain, context) {
       const { id, cipherKey } = keys.current()
-      const nonce = randomBytes(NONCE_BYTES)
+      const nonce = randomBytesOf(NONCE_BYTES)
       const cipher = createCipheriv(ALGORITHM, cipherKey, nonce)
       cipher.setAAD(Buffer.from(context))
-      const ciphertext = [cipher.update(plain), cipher.final()]
-      return Buffer.concat([Buffer.of(VERSION), Buffer.from(id, 'hex'), nonce, ...ciphertext, cipher.getAuthTag()])
+      // Nothing is left for the end: the cipher has no blocks to fill.
+      const ciphertext = cipher.update(plain)
+      cipher.final()
+      return Buffer.concat([Buffer.of(VERSION), Buffer.from(id, 'hex'), nonce, ciphertext, cipher.getAuthTag()])
     },
     open(sealed, context) {
       const id = sealedBy(sealed)
@@ -78,7 +81,9 @@ export function createVault(keys: KeyRing): Vault {
       const decipher = createDecipheriv(ALGORITHM, key.cipherKey, sealed.subarray(NONCE_AT, CIPHERTEXT_AT))
       decipher.setAAD(Buffer.from(context))
       decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
-      return Buffer.concat([decipher.update(sealed.subarray(CIPHERTEXT_AT, -TAG_BYTES)), decipher.final()])
+      const plain = decipher.update(sealed.subarray(CIPHERTEXT_AT, -TAG_BYTES))
+      decipher.final()
+      return plain
     },
   }
 }

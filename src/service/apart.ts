@@ -38,7 +38,7 @@ export async function withRebuild<T>(
   work: (options: RebuildOptions) => Promise<T>,
 ): Promise<T> {
   const role = await ownerOfReadModel(rest.pool)
-  const sessions = { read_schemas: [NEXT_SCHEMA], role, application_name: 'tillbook rebuild' }
+  const sessions = { read_schemas: [NEXT_SCHEMA], role, keyLookupsOnly: true, application_name: 'tillbook rebuild' }
   return apart(databaseUrl, { max: BUILD_CONNECTIONS + parallel, ...sessions }, (buildPool) =>
     work({ ...rest, buildPool, parallel, onProgress }),
   )

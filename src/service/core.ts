@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { v7 as uuidv7 } from 'uuid'
 import { installationSecret } from '#access/installation-secret.ts'
 import type { AsOfBounds } from '#audit/as-of.ts'
 import type { ResealReport } from '#audit/reseal.ts'
@@ -22,6 +21,7 @@ import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import type { QueueLimits } from '#ledger/write/queue.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
+import { newId } from '#lib/ids.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
 import { createTurns, type TurnLimits } from '#lib/turns.ts'
 import { createVault, type Vault } from '#lib/vault.ts'
@@ -186,10 +186,10 @@ export const coreSettings = (config: Config) => ({
 })
 
 /**
- * Two groups under way keep Postgres busy while the next ones gather; more lanes only make the groups smaller. One upload or
- * batch after the other, of companies in turns: several at once would keep processor and disk from all others.
+ * Two groups under way keep Postgres busy while the next ones gather; more lanes only make the groups smaller. Two uploads or
+ * batches, of two companies, in turns: one is decided while Postgres writes the other; more would keep processor and disk from all others.
  */
-const WRITER_LIMITS: QueueLimits = { groupCommands: 32, lanes: 2, largeLanes: 1, waitingCommands: 5_000 }
+const WRITER_LIMITS: QueueLimits = { groupCommands: 32, lanes: 2, largeLanes: 2, waitingCommands: 5_000 }
 /** One for each lane, and one to resolve unknown outcomes. */
 const WRITER_CONNECTIONS = WRITER_LIMITS.lanes + WRITER_LIMITS.largeLanes + 1
 /** Reads that wait for a connection. */
@@ -312,7 +312,7 @@ function writingOf(
     keys,
     limits: WRITER_LIMITS,
     reactors: [keysEnd, outbox, switchOffNotices, wiping.reactor, testData],
-    newId: uuidv7,
+    newId,
     onCommitted: (moved: readonly Committed[]) => {
       if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()
       liveNotifier.notify(moved)

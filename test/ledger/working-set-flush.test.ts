@@ -21,6 +21,9 @@ import {
 /** As the writer does, and as a replay does. */
 const WAYS = ['flush', 'flushInBulk'] as const
 
+/** So many new rows that they are copied. */
+const CROWD = Array.from({ length: 50 }, (_, n) => person(100 + n, null))
+
 describe('working set, flushing', () => {
   const given = usePeople()
 
@@ -87,14 +90,16 @@ describe('working set, flushing', () => {
       set.of(1).put(people, person(3, 'ana'))
       set.of(1).add(people, person(4, 'first'))
       set.of(1).put(people, person(4, 'last'))
+      for (const each of CROWD) set.of(1).add(people, each)
       await Promise.all(set.flushInBulk(tx))
       expect(sent).to.deep.equal(['flush_people', 'copy people'])
     })
-    // What nobody has looked for may be there.
+    // What nobody has looked for may be there, and a few that are new are not worth a statement of their own.
     await transact(given.pool, async (tx, sent) => {
       const set = createWorkingSet()
       set.of(1).put(people, person(2, 'bea'))
       set.of(1).put(people, person(5, 'eva'))
+      set.of(1).add(people, person(6, 'fay'))
       await Promise.all(set.flushInBulk(tx))
       expect(sent).to.deep.equal(['flush_people'])
     })
@@ -104,6 +109,8 @@ describe('working set, flushing', () => {
       [3, 'ana'],
       [4, 'last'],
       [5, 'eva'],
+      [6, 'fay'],
+      ...CROWD.map(({ id }) => [id, null]),
     ])
   })
 
@@ -112,7 +119,7 @@ describe('working set, flushing', () => {
     const failures: unknown[] = []
     const failed = transact(given.pool, async (tx) => {
       const set = createWorkingSet()
-      set.of(1).add(people, person(1, 'other'))
+      for (const each of [person(1, 'other'), ...CROWD]) set.of(1).add(people, each)
       const sent = [...set.flushInBulk(tx), tx.query({ name: 'one', text: 'select 1' })]
       for (const outcome of await Promise.allSettled(sent)) {
         failures.push(outcome.status === 'rejected' && (outcome.reason as { code: string }).code)

@@ -7,7 +7,7 @@ import { createKeychain, type Keychain, type PersonKeys } from '../person-keys.t
 import type { Append, EventStore } from '../port.ts'
 import type { ReadModel } from '../projection.ts'
 import type { Reactor } from '../reactor.ts'
-import { assertCommitted, pipelined, type Transaction, transactionOn } from '../transaction.ts'
+import { assertCommitted, type BulkTransaction, pipelined, type Transaction, transactionOn } from '../transaction.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 import { type Reserve, reserveNames } from './reserve.ts'
 import {
@@ -78,7 +78,8 @@ export async function attempt(
   }
   onDecided(decided)
   if (options.reserve) await reserveNames(options.reserve, set)
-  await commit(options, client, tx, { set, keychain }, [...ledgers.values()])
+  const commands = group.reduce((sum, { invocations }) => sum + invocations.length, 0)
+  await commit(options, client, tx, { set, keychain, isLarge: commands >= LARGE_COMMANDS }, [...ledgers.values()])
   reportCommit(options, ledgers.values())
   return decided
 }
@@ -123,12 +124,22 @@ export async function finish(tx: Transaction, ledgers: readonly OpenLedger[]): P
   for (const { finishing } of ledgers) for (const step of finishing) await step(tx)
 }
 
+/** From so many commands on, as of a batch or an upload, most rows are new to their tables, and many. */
+const LARGE_COMMANDS = 100
+
+/** What a group has decided. */
+interface Outcome {
+  readonly set: WorkingSet
+  readonly keychain: Keychain
+  readonly isLarge: boolean
+}
+
 /** Last round trip. Nothing that can refuse comes after the append. */
 async function commit(
   { store, keys }: AttemptOptions,
   client: PoolClient,
-  tx: Transaction,
-  { set, keychain }: { readonly set: WorkingSet; readonly keychain: Keychain },
+  tx: BulkTransaction,
+  { set, keychain, isLarge }: Outcome,
   ledgers: readonly OpenLedger[],
 ): Promise<void> {
   const changed = ledgers.filter((ledger) => ledger.commands.length > 0)
@@ -145,7 +156,9 @@ async function commit(
     await pipelined(client, () => set.flush(tx))
     await finish(tx, ledgers)
   }
-  const flush = () => (finishes ? [] : set.flush(tx))
+  // Keys that were committed before are not new to their table any more.
+  const write = () => (together && isLarge ? set.flushInBulk(tx) : set.flush(tx))
+  const flush = () => (finishes ? [] : write())
   const rows = () => [...flush(), ...(changed.length > 0 ? [advance(tx, changed)] : [])]
   if (together) {
     return commitTogether(client, () => [...rows(), ...(appends.length > 0 ? [store.append(appends, tx)] : [])])
