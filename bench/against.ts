@@ -45,8 +45,7 @@ export async function benchAgainst({ database, start }: Environment, options: Op
       await administer(database.ownerUrl, (client) => client.query(`create database ${names[index]}`))
       const shops = await createShopsBy(directory, url, ownerUrl)
       const env = { DATABASE_URL: url, MASTER_KEY, LOG_LEVEL: 'warn', ...QUOTAS }
-      const nodeOptions = ['--enable-source-maps']
-      const service = await start('dist/src/main.js', env, { nodeOptions, ready: '/health/ready', cwd: directory })
+      const service = await start('dist/src/main.js', env, { ready: '/health/ready', cwd: directory })
       const meter = await meterOf([service], [url])
       if (!meter) throw new Error('the processor time of these processes cannot be told')
       const next = createSaleRequests(shops)

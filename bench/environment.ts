@@ -90,7 +90,7 @@ async function prepare({ profile, settings }: Watched, stops: (() => Promise<voi
   const env = { DATABASE_URL: database.url, MASTER_KEY, LOG_LEVEL: 'warn', WEBHOOK_ALLOW_PRIVATE: 'true', ...QUOTAS }
   const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : []
   const service = await start('dist/src/main.js', env, {
-    nodeOptions: ['--enable-source-maps', ...profiling],
+    nodeOptions: profiling,
     // It is alive before it is ready.
     ready: '/health/ready',
   })

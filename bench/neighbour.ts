@@ -73,7 +73,7 @@ export async function benchNeighbour(
 }
 
 const QUOTAS = { QUOTA_PER_MINUTE: '1000000', QUOTA_PER_DAY: '1000000000', SYNC_QUOTA_PER_MINUTE: '1000000' }
-const READY = { ready: '/health/ready', nodeOptions: ['--enable-source-maps'] }
+const READY = { ready: '/health/ready' }
 
 /** A session of the company's user, as the cookie of the panel. */
 async function logIn(url: string, { companyId }: Shop): Promise<string> {

@@ -66,7 +66,6 @@ export async function withStage<T>(
     }
     await Promise.all(databases.map(asAfterADay))
     const service = await start('dist/src/main.js', env, {
-      nodeOptions: ['--enable-source-maps'],
       ready: '/health/ready',
     })
     const meter = await meterOf(

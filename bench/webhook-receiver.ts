@@ -1,6 +1,9 @@
 import { createServer } from 'node:http'
 
-/** An integrator's server: /hooks/… answers 204 at once, /dead/… never; GET /taken tells what came since it was last asked. */
+/**
+ * An integrator's server: /hooks/… answers 204 at once, /dead/… never; GET /taken tells what came since it was last asked,
+ * GET /connections how many there were at most at a time.
+ */
 
 const { PORT = '0' } = process.env
 
@@ -17,6 +20,7 @@ const server = createServer((request, response) => {
     arrivals = []
     return
   }
+  if (path === '/connections') return void response.end(String(mostConnections))
   if (path === '/health/live') return void response.end('{}')
   if (path.startsWith('/dead')) return
   const at = performance.timeOrigin + performance.now()
@@ -27,7 +31,17 @@ const server = createServer((request, response) => {
     response.writeHead(204).end()
   })
 })
-server.listen(Number(PORT), '127.0.0.1')
+let connections = 0
+let mostConnections = 0
+server.on('connection', (socket) => {
+  connections += 1
+  mostConnections = Math.max(mostConnections, connections)
+  socket.once('close', () => {
+    connections -= 1
+  })
+})
+// All of 127.0.0.0/8, each address a server of its own to whoever calls.
+server.listen(Number(PORT), '0.0.0.0')
 
 process.once('SIGTERM', () => {
   server.close()

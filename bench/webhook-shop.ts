@@ -1,79 +1,102 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { registerWebhook, switchOffWebhook } from '#commands/webhooks.ts'
 import { secretOf } from '#domain/webhook-secret.ts'
-import { isRefusal } from '#ledger/command.ts'
-import { runAsSystem } from '#ledger/write/run.ts'
-import { type Core, openCore } from '#service/core.ts'
-import { masterKeys } from '../test/support/master-key.ts'
+import { invoke } from '#ledger/command.ts'
 import { administer } from './database.ts'
-import { createShops, type Shop } from './shop.ts'
+import { createShops, run, type Shop, withCore } from './shop.ts'
 
 /** A shop with addresses that every sale is told to. */
 export interface WebhookShop extends Shop {
   readonly webhookIds: readonly number[]
 }
 
-/** Creates a shop and registers the URLs. */
-export async function createWebhookShop(databaseUrl: string, urls: readonly string[]): Promise<WebhookShop> {
-  const [shop] = (await createShops(databaseUrl, 1)) as [Shop]
+/** Creates shops and registers the URLs of each. */
+export async function createWebhookShops(
+  databaseUrl: string,
+  urls: readonly (readonly string[])[],
+): Promise<WebhookShop[]> {
+  const shops = await createShops(databaseUrl, urls.length)
   return withCore(databaseUrl, async (core) => {
-    const webhookIds: number[] = []
-    for (const url of urls) {
-      const input = { url, events: ['*' as const], secret: secretOf(randomBytes(32)) }
-      const answer = await runAsSystem<{ id: number }>(core.writer, shop.companyId, registerWebhook, input)
-      if (isRefusal(answer)) throw new Error(`refused: ${JSON.stringify(answer)}`)
-      webhookIds.push(answer.id)
+    const created: WebhookShop[] = []
+    for (const [index, shop] of shops.entries()) {
+      const inputs = (urls[index] ?? []).map((url) => ({
+        url,
+        events: ['*' as const],
+        secret: secretOf(randomBytes(32)),
+      }))
+      const webhookIds = await run(
+        core,
+        shop.companyId,
+        inputs.map((input) => invoke(registerWebhook, input)),
+      )
+      created.push({ ...shop, webhookIds })
     }
-    return { ...shop, webhookIds }
+    return created
   })
 }
 
 /** Switches the addresses off, so that what waits for them does not burden the next benchmark. */
-export async function closeWebhookShop(databaseUrl: string, { companyId, webhookIds }: WebhookShop): Promise<void> {
+export async function closeWebhookShops(databaseUrl: string, shops: readonly WebhookShop[]): Promise<void> {
   await withCore(databaseUrl, async (core) => {
-    for (const id of webhookIds)
-      await runAsSystem(core.writer, companyId, switchOffWebhook, { id, reason: 'requested' })
+    for (const { companyId, webhookIds } of shops) {
+      const inputs = webhookIds.map((id) => ({ id, reason: 'requested' as const }))
+      await run(
+        core,
+        companyId,
+        inputs.map((input) => invoke(switchOffWebhook, input)),
+      )
+    }
   })
 }
 
-/** Queues `count` deliveries for each address as events would have left them, and returns when they were announced. */
-export async function queueDeliveries(
+/** The revision of the last one; far above those of the ledger's own events. */
+let queued = 1_000_000_000
+
+/**
+ * Queues `count` deliveries for each address as events would have left them; nobody sees them before `work` announces them, which
+ * answers when that was, in milliseconds since 1970.
+ */
+export async function queueDeliveries<T>(
   databaseUrl: string,
   shop: WebhookShop,
-  body: string,
-  count: number,
-): Promise<number> {
+  { body, count }: { readonly body: string; readonly count: number },
+  work: (announce: () => Promise<number>) => Promise<T>,
+): Promise<T> {
   return administer(databaseUrl, async (client) => {
-    // Far above those of the ledger's own events.
-    await client.query('create sequence if not exists bench_revisions start 1000000000')
+    await client.query('begin')
     await client.query(
       `with message as (
          insert into ops.webhook_messages (company_id, id, revision, event, body, created_at)
-         select $1, gen_random_uuid(), nextval('bench_revisions'), 'sale.completed', $3, now() from generate_series(1, $4)
+         select $1, gen_random_uuid(), revision, 'sale.completed', $3, now() from generate_series($4::bigint, $5::bigint) as revision
          returning id, revision)
        insert into ops.webhook_deliveries (company_id, id, webhook_id, message_id, event, revision, sequence, replay, status,
          attempts, tries, next_attempt_at, created_at)
        select $1, gen_random_uuid(), address, message.id, 'sale.completed', revision, revision, false, 'pending', '[]', 0, now(), now()
        from message, unnest($2::bigint[]) as address`,
-      [shop.companyId, shop.webhookIds, body, count],
+      [shop.companyId, shop.webhookIds, body, queued + 1, queued + count],
     )
-    const at = performance.timeOrigin + performance.now()
-    await client.query(`select pg_notify('webhook_deliveries', '')`)
-    return at
+    queued += count
+    return work(async () => {
+      await client.query('commit')
+      const at = performance.timeOrigin + performance.now()
+      await client.query(`select pg_notify('webhook_deliveries', '')`)
+      return at
+    })
   })
 }
 
-async function withCore<T>(databaseUrl: string, work: (core: Core) => Promise<T>): Promise<T> {
-  const core = await openCore({
-    masterKeys,
-    databaseUrl,
-    queryConnections: 2,
-    log: (message, error) => console.error(message, error),
-    onOutdated: () => {},
+/** Waits until nothing of a shop is under way any more: what has arrived is recorded somewhat later. */
+export async function untilRecorded(databaseUrl: string, { companyId }: Shop): Promise<void> {
+  await administer(databaseUrl, async (client) => {
+    const isPending = async () =>
+      (
+        await client.query(`select from ops.webhook_deliveries where company_id = $1 and status = 'pending' limit 1`, [
+          companyId,
+        ])
+      ).rowCount !== 0
+    while (await isPending()) await pause(POLL_MS)
   })
-  try {
-    return await work(core)
-  } finally {
-    await core.close()
-  }
 }
+
+const POLL_MS = 10

@@ -156,13 +156,18 @@ export async function getDelivery(pool: Pool, companyId: number, webhookId: numb
 }
 
 /** The body of a delivery, as it is signed; null when it is not kept any more. */
-export async function getMessage(pool: Pool, companyId: number, deliveryId: string): Promise<string | null> {
+export async function getMessage(
+  pool: Pool,
+  companyId: number,
+  webhookId: number,
+  deliveryId: string,
+): Promise<string | null> {
   const { rows } = await pool.query<{ body: string }>({
     name: 'get_webhook_message',
     text: `select m.body
            from webhook_deliveries d join webhook_messages m on m.company_id = d.company_id and m.id = d.message_id
-           where d.company_id = $1 and d.id = $2`,
-    values: [companyId, deliveryId],
+           where d.company_id = $1 and d.webhook_id = $2 and d.id = $3`,
+    values: [companyId, webhookId, deliveryId],
   })
   return rows[0]?.body ?? null
 }

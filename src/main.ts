@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8'
 import { pino } from 'pino'
 import { type Config, readConfig, WrongSetting } from '#config/config.ts'
 import { seedDemo } from '#demo/companies/seed.ts'
@@ -8,6 +9,12 @@ import { createService } from '#service/service.ts'
 const STOP_TIMEOUT_MS = 45_000
 /** Ctrl+C reaches the process from the terminal and again from npm; whoever insists later wants it to end at once. */
 const SAME_SIGNAL_MS = 1_000
+
+/**
+ * Old objects are collected when they have grown by a third. By default V8 lets them grow fourfold: under a load of sales the process
+ * has 280 MiB instead of 180, and spends an eighth less time.
+ */
+setFlagsFromString('--heap-growing-percent=30')
 
 const config = settings()
 const logger = pino({

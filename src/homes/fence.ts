@@ -4,7 +4,6 @@ import { GENESIS_HASH } from '#ledger/envelope.ts'
 import type { Move } from '#ledger/move.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { LIVE_CHANNEL, TOO_MANY } from '#live/notifier.ts'
-import { LONGEST_LEASE_MS } from '#webhooks/claims.ts'
 
 /**
  * How a company stands in a home while it moves (HOME-40): one column of its ledger's row, changed under the row's lock, so that every unit
@@ -94,7 +93,7 @@ export async function pause(pool: Pool, companyId: number, patience_ms = PATIENC
   await change(pool, companyId, 'pause')
   const since = await clock(pool)
   await until(patience_ms, async () => !(await isOverlapped(pool, since)))
-  await until(patience_ms, async () => !(await isClaimed(pool, companyId, since)))
+  await until(patience_ms, async () => !(await isClaimed(pool, companyId)))
 }
 
 async function until(patience_ms: number, isDone: () => Promise<boolean>): Promise<void> {
@@ -125,16 +124,14 @@ const OVERLAPPING = `
     and (backend_xid is not null and xact_start <= $1 or state = 'active' and query_start <= $1)
   limit 1`
 
-/** Whether somebody may have taken a delivery, notice or order before a moment, and not be done with it. */
-async function isClaimed(pool: Pool, companyId: number, since: string): Promise<boolean> {
-  const { rows } = await pool.query<{ is_claimed: boolean }>(CLAIMED, [companyId, since, LONGEST_LEASE_MS])
+/** Whether somebody may have taken a delivery, notice or order, and not be done with it. */
+async function isClaimed(pool: Pool, companyId: number): Promise<boolean> {
+  const { rows } = await pool.query<{ is_claimed: boolean }>(CLAIMED, [companyId])
   return rows[0]?.is_claimed ?? false
 }
 
-/** A delivery that is due so soon has been taken, or waits for another try: which of them is not told, and does not matter for so long. */
 const CLAIMED = `
   select exists (
-      select from ops.webhook_deliveries where status = 'pending' and company_id = $1 and next_attempt_at > clock_timestamp()
-        and next_attempt_at <= $2::timestamptz + make_interval(secs => $3::float8 / 1000))
+      select from ops.webhook_deliveries where status = 'pending' and company_id = $1 and leased_until > clock_timestamp())
     or exists (select from ops.notices where company_id = $1 and claimed_until > clock_timestamp())
     or exists (select from ops.payment_sweeps where company_id = $1 and claimed_until > clock_timestamp()) as is_claimed`

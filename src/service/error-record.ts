@@ -1,3 +1,5 @@
+import { inSource } from '#lib/source-frames.ts'
+
 /** Members of errors that say what went wrong, and never with whom: Postgres's `detail`, `where` and `hint` quote rows. */
 const TOLD = ['code', 'errno', 'syscall', 'severity', 'schema', 'table', 'column', 'constraint', 'dataType', 'routine']
 
@@ -48,4 +50,5 @@ const framesOf = ({ stack = '' }: Error): string =>
   stack
     .split('\n')
     .filter((line) => /^\s+at /.test(line))
+    .map(inSource)
     .join('\n')

@@ -6,18 +6,21 @@ import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
 import type { Room } from './in-flight.ts'
 import type { Sendable } from './sender.ts'
 
+/** Nobody is sending it. */
+const FREE = '(leased_until is null or leased_until <= statement_timestamp())'
+
 /**
  * A recursive part of statements, `endpoint(company_id, webhook_id, next_attempt_at)`: each endpoint that deliveries wait for,
- * with the earliest of them, but those of companies that move (HOME-44). It jumps from one endpoint to the next in webhook_deliveries_due, so that the length of a
- * backlog does not matter.
+ * with the earliest of them, but those of companies that move (HOME-44) and those under way, which are few. It jumps from one endpoint
+ * to the next in webhook_deliveries_due, so that the length of a backlog does not matter.
  */
 export const WAITING_ENDPOINTS = `waiting_endpoint as (
   (select company_id, webhook_id, next_attempt_at from webhook_deliveries
-   where status = 'pending' order by company_id, webhook_id, next_attempt_at limit 1)
+   where status = 'pending' and ${FREE} order by company_id, webhook_id, next_attempt_at limit 1)
   union all
   select next.* from waiting_endpoint a cross join lateral (
     select company_id, webhook_id, next_attempt_at from webhook_deliveries d
-    where d.status = 'pending' and (d.company_id, d.webhook_id) > (a.company_id, a.webhook_id)
+    where d.status = 'pending' and ${FREE} and (d.company_id, d.webhook_id) > (a.company_id, a.webhook_id)
     order by d.company_id, d.webhook_id, d.next_attempt_at limit 1) as next
 ), endpoint as (
   select * from waiting_endpoint where ${notInMove('company_id')}
@@ -43,7 +46,7 @@ export interface Claim extends Sendable {
   readonly message_id: string
   /** Attempts made before this one. */
   readonly tries: number
-  /** What `next_attempt_at` was set to; while it stands, nobody else has claimed the delivery or asked for it again. */
+  /** While it stands, nobody else has claimed the delivery or asked for it again. */
   readonly leased_until: string
   /** As the endpoint had it, to the microsecond: answers are about this generation of it. */
   readonly watched_since: string
@@ -58,17 +61,16 @@ export const endpointOf = ({ company_id, webhook_id }: Pick<Claim, 'company_id' 
 
 export interface Claimed {
   readonly claims: readonly Claim[]
+  /** Whether more may be due than was taken. */
+  readonly has_more: boolean
   /** Until the next delivery of any endpoint is due; null when none is waiting. */
   readonly next_due_ms: number | null
 }
 
-/**
- * Attempts under way at a time, by how an endpoint does. With 8, 16 and 32 a single endpoint got 400, 650 and 1,400 deliveries
- * a second, from one process on two cores that did much else.
- */
+/** Deliveries of an endpoint that a process has at a time, by how the endpoint does. */
 const PER_ENDPOINT = {
-  /** Its last answer was a success. */
-  sound: 32,
+  /** Its last answer was a success: 32 under way (lanes.ts), and as many that are next. */
+  sound: 64,
   /** Nothing is known of it yet. */
   unproven: 2,
   /** An attempt has been waiting for its answer for more than a moment. */
@@ -94,38 +96,65 @@ export async function takeDue(taking: Taking, { sound, strained, busy }: Room, l
     ...TAKE_DUE,
     values: [JSON.stringify(busy), sound, strained, lease_ms],
   })
-  const taken = rows.filter((row) => row.id !== null)
-  return { claims: taken.flatMap((row) => opened(row, taking) ?? []), next_due_ms: rows[0]?.next_due_ms ?? null }
+  const taken = rows.filter((row): row is Taken => row.id !== null)
+  const [{ next_due_ms, due_endpoints }] = rows as [Taken | Nothing]
+  return { claims: opened(taken, taking), has_more: hasMore(taken, due_endpoints), next_due_ms }
 }
 
-interface Nothing {
+/** Of what deliveries wait for, as it was found. */
+interface Waiting {
   readonly next_due_ms: number | null
+  /** Endpoints that something is due for. */
+  readonly due_endpoints: number
+}
+
+interface Nothing extends Waiting {
   readonly id: null
 }
 
-interface Taken extends Omit<Claim, 'secret' | 'next_secret'> {
-  readonly next_due_ms: number | null
+interface Taken extends Waiting, Omit<Claim, 'secret' | 'next_secret'> {
   readonly sealed: Buffer
+  /** How many of its endpoint could be taken. */
+  readonly claimable: number
 }
 
-/** Opening takes some microseconds, as signing does: nothing is kept opened. */
-function opened({ sealed, ...taken }: Taken, { vault, log }: Taking): Claim | null {
-  const context = contextOf(webhookSecrets.name, [taken.company_id, taken.webhook_id])
-  try {
-    return { ...taken, ...openJson<NonNullable<WebhookSecrets['secrets']>>(vault, sealed, context) }
-  } catch (error) {
-    log(`secrets of address ${taken.webhook_id} cannot be opened`, error)
-    return null
+/** An endpoint of which nothing was taken, or as much as could be, may have more. */
+function hasMore(taken: readonly Taken[], due_endpoints: number): boolean {
+  const counts = new Map<string, number>()
+  for (const each of taken) counts.set(endpointOf(each), (counts.get(endpointOf(each)) ?? 0) + 1)
+  return counts.size < due_endpoints || taken.some((each) => counts.get(endpointOf(each)) === each.claimable)
+}
+
+/** Secrets are opened once for all that was taken of an endpoint, and not kept opened. */
+function opened(taken: readonly Taken[], { vault, log }: Taking): Claim[] {
+  const secrets = new Map<string, NonNullable<WebhookSecrets['secrets']> | null>()
+  return taken.flatMap(({ sealed, claimable: _, due_endpoints: __, ...claim }) => {
+    const endpoint = endpointOf(claim)
+    if (!secrets.has(endpoint)) secrets.set(endpoint, openSecrets(claim, sealed))
+    const own = secrets.get(endpoint)
+    return own ? [{ ...claim, ...own }] : []
+  })
+
+  function openSecrets({ company_id, webhook_id }: Pick<Claim, 'company_id' | 'webhook_id'>, sealed: Buffer) {
+    try {
+      return openJson<NonNullable<WebhookSecrets['secrets']>>(
+        vault,
+        sealed,
+        contextOf(webhookSecrets.name, [company_id, webhook_id]),
+      )
+    } catch (error) {
+      log(`secrets of address ${webhook_id} cannot be opened`, error)
+      return null
+    }
   }
 }
 
 /**
  * $1 attempts under way by endpoint, $2 and $3 attempts that sound and strained endpoints may get, $4 length of a lease.
  *
- * - A claim pushes next_attempt_at ahead. If the process dies, the delivery is due again after that.
+ * - A claim is a lease. If the process dies, the delivery is due again when that ends.
  * - `share`: when many endpoints wait, each gets an equal part of what may start, at least one.
- * - Rows are looked up by all columns that any index of theirs has, so that each index finds them at once: while a table is
- *   young, Postgres takes them all for equally good, and one that begins with the company would read all of its rows.
+ * - What is picked is locked, and so it is where it was found.
  * - `picked` is materialized, because it locks as many rows again whenever it is evaluated again.
  * - A claim that is lost in a crash of Postgres does no harm, so the commit does not wait for the disk.
  */
@@ -153,27 +182,51 @@ with recursive clock as materialized (
 ), share as (
   select *, least(free, greatest(1, room / waiting)) as claimable from ranked where place <= room
 ), picked as materialized (
-  select s.company_id, one.id, s.webhook_id, one.message_id, s.url, s.watched_since, s.scopes, s.failing
+  select one.place, s.url, s.watched_since, s.scopes, s.failing, s.claimable
   from share s cross join clock cross join lateral (
-    select id, message_id from webhook_deliveries x
-    where x.status = 'pending' and x.company_id = s.company_id and x.webhook_id = s.webhook_id and x.next_attempt_at <= clock.now
+    select ctid as place from webhook_deliveries x
+    where x.status = 'pending' and ${FREE} and x.company_id = s.company_id and x.webhook_id = s.webhook_id and x.next_attempt_at <= clock.now
     order by x.next_attempt_at limit s.claimable for no key update skip locked) as one
 ), taken as (
-  update webhook_deliveries d set next_attempt_at = clock.now + make_interval(secs => $4::float8 / 1000)
+  update webhook_deliveries d set leased_until = clock.now + make_interval(secs => $4::float8 / 1000)
   from picked p cross join clock
-  where d.company_id = p.company_id and d.id = p.id and d.webhook_id = p.webhook_id and d.message_id = p.message_id
+  where d.ctid = p.place
   returning d.company_id, d.id, d.webhook_id, d.message_id, d.event, d.revision, d.sequence, d.tries,
-    d.next_attempt_at as leased_until, p.url, p.watched_since::text, p.scopes, p.failing
+    d.leased_until, p.url, p.watched_since::text, p.scopes, p.failing, p.claimable
 )
-select waiting.next_due_ms, t.*, s.secrets as sealed, s.switch_at, coalesce(m.body, test.body) as body
+select waiting.next_due_ms, waiting.due_endpoints, t.*, s.secrets as sealed, s.switch_at, coalesce(m.body, (
+    select body from webhook_messages test
+    where test.company_id = t.company_id and test.id = t.message_id and test.revision is null and t.revision is null)) as body
 from (
-  select extract(epoch from min(next_attempt_at) - clock.now)::float8 * 1000 as next_due_ms
+  select extract(epoch from min(next_attempt_at) - clock.now)::float8 * 1000 as next_due_ms, (select count(*)::int from due) as due_endpoints
   from clock left join endpoint on next_attempt_at > clock.now group by clock.now) as waiting
 left join (taken t
   join webhook_secrets s on s.company_id = t.company_id and s.webhook_id = t.webhook_id and s.secrets is not null
-  left join webhook_messages m on m.company_id = t.company_id and m.id = t.message_id and m.revision = t.revision
-  left join webhook_messages test on t.revision is null
-    and test.company_id = t.company_id and test.id = t.message_id and test.revision is null) on true`,
+  left join webhook_messages m on m.company_id = t.company_id and m.id = t.message_id and m.revision = t.revision) on true`,
+}
+
+/** Leaves deliveries to whoever takes them next. */
+export async function giveBack(pool: Pool, claims: readonly Claim[]): Promise<void> {
+  await pool.query({
+    ...GIVE_BACK,
+    values: [
+      claims.map(({ company_id }) => company_id),
+      claims.map(({ webhook_id }) => webhook_id),
+      claims.map(({ message_id }) => message_id),
+      claims.map(({ id }) => id),
+      claims.map(({ leased_until }) => leased_until),
+    ],
+  })
+}
+
+/** Found by the columns of all indexes: while a table is young, one that begins with the company looks as good as any. */
+const GIVE_BACK = {
+  name: 'give_deliveries_back',
+  text: `update webhook_deliveries d set leased_until = null
+         from (select * from unnest($1::bigint[], $2::bigint[], $3::uuid[], $4::uuid[], $5::timestamptz[])
+           as given(company_id, webhook_id, message_id, id, lease) limit cardinality($1)) as g
+         where d.company_id = g.company_id and d.webhook_id = g.webhook_id and d.message_id = g.message_id and d.id = g.id
+           and d.leased_until = g.lease`,
 }
 
 /** Deliveries that are still to be made, of all companies. */

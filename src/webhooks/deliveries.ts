@@ -86,7 +86,7 @@ export async function redeliver(operating: Operating, webhookId: number, id: str
   const { rows } = await operating.tx.query<{ record: object }>(
     {
       name: 'redeliver_delivery',
-      text: `update webhook_deliveries t set status = 'pending', tries = 0, next_attempt_at = $4
+      text: `update webhook_deliveries t set status = 'pending', tries = 0, next_attempt_at = $4, leased_until = null
              where t.company_id = $1 and t.webhook_id = $2 and t.id = $3 returning ${DELIVERY_JSON} as record`,
     },
     [operating.companyId, webhookId, id, operating.now],

@@ -1,11 +1,11 @@
-/** An attempt under way, or one whose result is not recorded yet. */
+/** A delivery that was taken: not sent yet, under way, or with a result that is not recorded yet. */
 export interface InFlight {
   /** As `endpointOf` calls it. */
   readonly endpoint: string
   /** The endpoint was failing when the attempt was claimed. */
   readonly failing: boolean
-  /** Milliseconds, of the clock that `room` is asked with. */
-  readonly startedAt: number
+  /** When it was sent: milliseconds, of the clock that `room` is asked with. */
+  startedAt: number | null
 }
 
 /** What may be claimed now. */
@@ -56,7 +56,7 @@ export class InFlightLimiter {
     for (const [endpoint, attempts] of this.#byEndpoint) {
       // Sets keep the order of insertion: the first is the oldest.
       const [oldest] = attempts as Set<InFlight> & [InFlight]
-      const slow = now - oldest.startedAt > SLOW_MS
+      const slow = oldest.startedAt !== null && now - oldest.startedAt > SLOW_MS
       busy[endpoint] = { attempts: attempts.size, slow }
       if (slow || oldest.failing) strained += attempts.size
     }

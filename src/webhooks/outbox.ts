@@ -74,7 +74,7 @@ const deliveries = table<WebhookDelivery>('webhook_deliveries', {
     next_attempt_at: 'timestamptz',
     created_at: 'timestamptz',
   },
-  keys: { pk: ['company_id', 'id'] },
+  keys: { pk: ['company_id', 'webhook_id', 'id'] },
 })
 
 const sequences = table<WebhookSequence>('webhook_sequences', {
@@ -158,8 +158,8 @@ const RETENTION_DAYS = 30
 export async function purgeDeliveries(pool: Pool): Promise<number> {
   const deliveries = await deleteInBatches(
     pool,
-    `delete from webhook_deliveries where (company_id, id) in (
-       select company_id, id from webhook_deliveries
+    `delete from webhook_deliveries where (company_id, webhook_id, id) in (
+       select company_id, webhook_id, id from webhook_deliveries
        where created_at < now() - make_interval(days => $1) and ${notInMove('company_id')}
          -- What has waited for so long is of an endpoint that is paused.
          and (status <> 'pending' or next_attempt_at < now() - make_interval(days => $1))

@@ -122,12 +122,13 @@ const RECORD_RESULTS = {
 with clock as materialized (
   select date_trunc('milliseconds', statement_timestamp()) as now, set_config('synchronous_commit', 'off', true)
 ), recorded as (
-  update webhook_deliveries d set (status, tries, next_attempt_at, attempts) = (
+  update webhook_deliveries d set (status, tries, next_attempt_at, leased_until, attempts) = (
     select case when ours then r.status else d.status end,
       case when ours then d.tries + 1 else d.tries end,
       case when ours then clock.now + make_interval(secs => r.retry_ms / 1000) else d.next_attempt_at end,
+      case when ours then null else d.leased_until end,
       ('[' || case when earlier = '' then '' else earlier || ',' end || r.attempt || ']')::json
-    from (select d.status = 'pending' and d.next_attempt_at = r.lease or d.status = 'cancelled' and r.status = 'delivered' as ours,
+    from (select d.status = 'pending' and d.leased_until = r.lease or d.status = 'cancelled' and r.status = 'delivered' as ours,
       case when json_array_length(d.attempts) < ${KEPT_ATTEMPTS} then substr(left(d.attempts::text, -1), 2)
         else (select string_agg(value::text, ',' order by place)
               from json_array_elements(d.attempts) with ordinality as kept(value, place) where place > 1) end as earlier) as found)
@@ -185,20 +186,26 @@ interface RecorderOptions<T> {
 
 /** A statement stays short, and one refused for an unknown reason does not hold up too many. */
 const BATCH = 256
+/** Batches begin this far apart: a statement costs Postgres as much as recording ten attempts. */
+const GATHER_MS = 5
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 5_000
 /** A last try to write what has happened, when the process is to end and Postgres does not answer. */
 const LAST_TRIES = 3
 
 /**
- * Writes items in batches: what came while one batch was being written makes the next one. Failures are repeated with
+ * Writes items in batches: what came while one batch was being written, or within 5 ms of its beginning, makes the next one. Failures are repeated with
  * growing pauses for as long as it takes: whoever adds items has to bound them.
  */
 export function createRecorder<T>({ record, onRecorded, onError }: RecorderOptions<T>): Recorder<T> {
   let waiting: T[] = []
   let failures = 0
   let ending = false
+  let beganAt = Number.NEGATIVE_INFINITY
   const batches = coalesce(async () => {
+    const early_ms = beganAt + GATHER_MS - performance.now()
+    if (early_ms > 0 && waiting.length < BATCH && !ending) await pause(early_ms)
+    beganAt = performance.now()
     const items = waiting.slice(0, BATCH)
     try {
       await record(items)

@@ -3,14 +3,11 @@ import type { Envelope } from '#ledger/envelope.ts'
 import type { Reactor } from '#ledger/reactor.ts'
 import type { Transaction } from '#ledger/transaction.ts'
 
-/** Longer than anybody has a delivery under way: what is due sooner need not be brought forward (src/webhooks/claims.ts). */
-const UNDER_WAY_SECONDS = 30
-
 /** What waits to be sent again is due by the company's own day: sooner by as much as its clock was moved (KIT-35). */
 const BRING_FORWARD = {
   name: 'bring_deliveries_forward',
   text: `update webhook_deliveries set next_attempt_at = greatest(clock_timestamp(), next_attempt_at - $2 * interval '1 millisecond')
-         where company_id = $1 and status = 'pending' and next_attempt_at > clock_timestamp() + interval '${UNDER_WAY_SECONDS} seconds'`,
+         where company_id = $1 and status = 'pending' and next_attempt_at > clock_timestamp()`,
 }
 
 /** Rows that one statement changes or deletes. */

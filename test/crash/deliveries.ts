@@ -52,10 +52,10 @@ async function toldRevisions({ pool }: Core, { companyId }: Shop): Promise<numbe
 async function allDelivered({ pool }: Core, { companyId, webhook }: Shop): Promise<void> {
   // Nobody has to wait for the end of the leases that the dead have left.
   const own = `company_id = $1 and webhook_id = $2 and status <> 'delivered'`
-  await pool.query(`update ops.webhook_deliveries set next_attempt_at = now() where ${own} and status = 'pending'`, [
-    companyId,
-    webhook,
-  ])
+  await pool.query(
+    `update ops.webhook_deliveries set next_attempt_at = now(), leased_until = null where ${own} and status = 'pending'`,
+    [companyId, webhook],
+  )
   await until(
     async () => {
       const open = await pool.query(`select from ops.webhook_deliveries where ${own} limit 1`, [companyId, webhook])

@@ -167,7 +167,7 @@ describe('two processes of each role on one database', function () {
     await doomed.kill()
     // Nobody has to wait for the end of the leases: the survivor's may end early too, which costs a repetition.
     await office.core.pool.query(
-      `update ops.webhook_deliveries set next_attempt_at = now() where status = 'pending' and company_id = $1`,
+      `update ops.webhook_deliveries set next_attempt_at = now(), leased_until = null where status = 'pending' and company_id = $1`,
       [company.id],
     )
     held.release()

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { createPool } from '#postgres/pool.ts'
-import { takeDue } from '#webhooks/claims.ts'
+import { giveBack, takeDue } from '#webhooks/claims.ts'
 import type { Room } from '#webhooks/in-flight.ts'
 import { useDatabase } from '../support/database.ts'
 import { vault } from '../support/master-key.ts'
@@ -32,7 +32,7 @@ describe('taking deliveries', () => {
     },
   })
   const take = async (room: Partial<Room> = {}) => (await takeDue(taking(), { ...ROOM, ...room }, LEASE_MS)).claims
-  const endpoint = async (health?: { success?: string; failing?: string }, deliveries = 50): Promise<TestEndpoint> => {
+  const endpoint = async (health?: { success?: string; failing?: string }, deliveries = 80): Promise<TestEndpoint> => {
     const added = await addEndpoint(pool, 'http://127.0.0.1/')
     if (health) {
       await pool.query(
@@ -78,7 +78,7 @@ describe('taking deliveries', () => {
     })
   })
 
-  it('goes by how an endpoint does: 32, two of an unknown one, four of a slow one, one of a failing one [HOOK-22]', async () => {
+  it('goes by how an endpoint does: 64, two of an unknown one, four of a slow one, one of a failing one [HOOK-22]', async () => {
     const [one, unknown, slow, broken] = [
       await endpoint(sound),
       await endpoint(),
@@ -86,21 +86,21 @@ describe('taking deliveries', () => {
       await endpoint(failing),
     ]
     const claims = await take({ busy: { [`1/${slow.id}`]: { attempts: 0, slow: true } } })
-    expect([one, unknown, slow, broken].map((each) => countOf(claims, each))).to.deep.equal([32, 2, 4, 1])
+    expect([one, unknown, slow, broken].map((each) => countOf(claims, each))).to.deep.equal([64, 2, 4, 1])
     expect(claims.filter((claim) => claim.failing).map(({ webhook_id }) => webhook_id)).to.deep.equal([broken.id])
   })
 
   it('counts what is under way', async () => {
     const [some, full] = [await endpoint(sound), await endpoint(failing)]
     const claims = await take({
-      busy: { [`1/${some.id}`]: { attempts: 30, slow: false }, [`1/${full.id}`]: { attempts: 1, slow: true } },
+      busy: { [`1/${some.id}`]: { attempts: 62, slow: false }, [`1/${full.id}`]: { attempts: 1, slow: true } },
     })
     expect([some, full].map((each) => countOf(claims, each))).to.deep.equal([2, 0])
   })
 
   it('forgets failures from before the endpoint was switched on again [HOOK-5]', async () => {
     const added = await endpoint({ success: '-2 hours', failing: '-1 hour' })
-    expect(countOf(await take(), added)).to.equal(32)
+    expect(countOf(await take(), added)).to.equal(64)
   })
 
   it('takes the oldest of an endpoint first', async () => {
@@ -135,12 +135,38 @@ describe('taking deliveries', () => {
     await endpoint(undefined, 1)
     expect(await take()).to.have.length(1)
     const later = await takeDue(taking(), ROOM, LEASE_MS)
-    expect(later.claims).to.deep.equal([])
-    expect(later.next_due_ms).to.be.within(LEASE_MS - 15_000, LEASE_MS)
+    expect(later).to.deep.equal({ claims: [], has_more: false, next_due_ms: null })
+    await pool.query(`update webhook_deliveries set next_attempt_at = now() + interval '1 minute', leased_until = null`)
+    expect((await takeDue(taking(), ROOM, LEASE_MS)).next_due_ms).to.be.within(45_000, 60_000)
     await pool.query(
       `update webhook_deliveries set next_attempt_at = now() - interval '1 second'; update read.webhooks set enabled = false`,
     )
-    expect(await takeDue(taking(), ROOM, LEASE_MS)).to.deep.equal({ claims: [], next_due_ms: null })
+    expect(await takeDue(taking(), ROOM, LEASE_MS)).to.deep.equal({ claims: [], has_more: false, next_due_ms: null })
+  })
+
+  it('takes again what was leased when the lease is over', async () => {
+    const [id] = await queue(pool, await endpoint(undefined, 0))
+    await take()
+    await pool.query(`update webhook_deliveries set leased_until = now() - interval '1 millisecond'`)
+    expect((await take()).map((claim) => claim.id)).to.deep.equal([id])
+  })
+
+  it('says whether more may be due than was taken', async () => {
+    const added = await endpoint(undefined, 2)
+    const more = async (room: Partial<Room> = {}) => (await takeDue(taking(), { ...ROOM, ...room }, LEASE_MS)).has_more
+    expect(await more({ busy: { [`1/${added.id}`]: { attempts: 1, slow: false } } })).to.equal(true)
+    expect(await more({ sound: 0 })).to.equal(true)
+    await queue(pool, await endpoint(sound, 0), 31)
+    expect(await more({ busy: { [`1/${added.id}`]: { attempts: 1, slow: false } } })).to.equal(true)
+    expect(await more()).to.equal(false)
+  })
+
+  it('leaves what it gives back to others, but not what somebody else has taken since', async () => {
+    await queue(pool, await endpoint(sound, 0), 2)
+    const [one, other] = await take()
+    expect(await take()).to.deep.equal([])
+    await giveBack(pool, [one!, { ...other!, leased_until: '2020-01-01T00:00:00Z' }])
+    expect((await take()).map(({ id }) => id)).to.deep.equal([one!.id])
   })
 
   it('gives a delivery to one of several processes only', async () => {

@@ -34,14 +34,14 @@ describe('a dispatcher that is killed', () => {
     child.kill('SIGKILL')
     await ended
     const { rows: taken } = await tests.pool.query<{ id: string }>(
-      `select id from webhook_deliveries where status = 'pending' and next_attempt_at > now()`,
+      `select id from webhook_deliveries where status = 'pending' and leased_until > now()`,
     )
     const before = receiver.received.map(({ headers }) => headers['x-service-delivery'])
     expect(before.length).to.be.below(300)
     expect(taken.length).to.be.above(0)
     receiver.answer = (_received, response) => response.writeHead(204).end()
     // As it will be when the leases of the dead process are over.
-    await tests.pool.query(`update webhook_deliveries set next_attempt_at = now() where status = 'pending'`)
+    await tests.pool.query(`update webhook_deliveries set leased_until = null where status = 'pending'`)
     tests.dispatcher()
     const remaining = `select 1 from webhook_deliveries where status <> 'delivered' limit 1`
     await until(async () => (await tests.pool.query(remaining)).rowCount === 0, { timeout_ms: 40_000 })

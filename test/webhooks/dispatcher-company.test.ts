@@ -48,7 +48,9 @@ describe('the dispatcher among others', () => {
     const dispatcher = tests.dispatcher()
     await until(() => receiver.received.length === 1)
     const again = '2100-01-01T00:00:00.000Z'
-    await tests.pool.query('update webhook_deliveries set tries = 0, next_attempt_at = $1', [again])
+    await tests.pool.query('update webhook_deliveries set tries = 0, next_attempt_at = $1, leased_until = null', [
+      again,
+    ])
     respond()
     const [delivery] = await tests.attempted(1)
     expect(delivery).to.include({ status: 'pending', tries: 0, next_attempt_at: again })

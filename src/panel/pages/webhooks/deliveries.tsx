@@ -144,7 +144,7 @@ async function deliveryPage(visit: Visit): Promise<Page | null> {
   if (webhook === null || id === null) return null
   const [{ record }, sent] = await Promise.all([
     getDelivery(pool, companyId, webhook.id, id),
-    getMessage(pool, companyId, id),
+    getMessage(pool, companyId, webhook.id, id),
   ])
   if (record === null) return null
   const delivery = JSON.parse(record) as DeliveryObject

@@ -1,0 +1,53 @@
+import { expect } from 'chai'
+import { Lanes, type Outcome } from '#webhooks/lanes.ts'
+
+describe('lanes of endpoints', () => {
+  /** Attempts that end when they are told to; what has begun, and what was given up, by number. */
+  const attempting = () => {
+    const lanes = new Lanes()
+    const ends = new Map<number, (outcome: Outcome) => void>()
+    const [begun, givenUp]: [number[], number[]] = [[], []]
+    const enter = (endpoint: string, number: number) =>
+      lanes.enter(endpoint, async (isGivenUp) => {
+        ;(isGivenUp ? givenUp : begun).push(number)
+        return isGivenUp ? null : new Promise((resolve) => ends.set(number, resolve))
+      })
+    const end = async (number: number, outcome: Outcome) => {
+      ends.get(number)?.(outcome)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    return { lanes, begun, givenUp, enter, end }
+  }
+  const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index)
+
+  it('make 32 attempts of an endpoint at a time, the others in their order, whatever other endpoints do [HOOK-22]', async () => {
+    const { begun, enter, end } = attempting()
+    for (const number of numbers(1, 40)) void enter('1/1', number)
+    void enter('1/2', 100)
+    expect(begun).to.deep.equal([...numbers(1, 32), 100])
+    await end(7, true)
+    expect(begun.slice(33)).to.deep.equal([33])
+  })
+
+  it('make one at a time after a failure, and as many as before after a success', async () => {
+    const { begun, enter, end } = attempting()
+    for (const number of numbers(1, 70)) void enter('1/1', number)
+    await end(1, false)
+    for (const number of numbers(2, 32)) await end(number, false)
+    expect(begun).to.deep.equal(numbers(1, 33))
+    await end(33, true)
+    expect(begun).to.deep.equal(numbers(1, 65))
+  })
+
+  it('give up what waits, and nothing that has begun', async () => {
+    const { lanes, begun, givenUp, enter, end } = attempting()
+    const entered = numbers(1, 34).map((number) => enter('1/1', number))
+    void enter('1/2', 100)
+    lanes.giveUp(['1/1', '1/9'])
+    expect(givenUp).to.deep.equal([33, 34])
+    await Promise.all(entered.slice(32))
+    for (const number of numbers(1, 32)) await end(number, true)
+    await Promise.all(entered)
+    expect(begun).to.deep.equal([...numbers(1, 32), 100])
+  })
+})
