@@ -160,6 +160,8 @@ describe('what runs by itself', () => {
       },
       cancelling: async () => {
         await forBoth('update read.webhooks set enabled = false where company_id = any($1)')
+        // What is under way is left to whoever sends it.
+        await forBoth('update ops.webhook_deliveries set leased_until = null where company_id = any($1)')
         await cancelWaiting(pool())
         return companiesOf(`select company_id from ops.webhook_deliveries where status = 'cancelled'`)
       },

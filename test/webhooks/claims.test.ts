@@ -137,7 +137,7 @@ describe('taking deliveries', () => {
     const later = await takeDue(taking(), ROOM, LEASE_MS)
     expect(later).to.deep.equal({ claims: [], has_more: false, next_due_ms: null })
     await pool.query(`update webhook_deliveries set next_attempt_at = now() + interval '1 minute', leased_until = null`)
-    expect((await takeDue(taking(), ROOM, LEASE_MS)).next_due_ms).to.be.within(45_000, 60_000)
+    expect((await takeDue(taking(), ROOM, LEASE_MS)).next_due_ms).to.be.within(45_000, 60_001)
     await pool.query(
       `update webhook_deliveries set next_attempt_at = now() - interval '1 second'; update read.webhooks set enabled = false`,
     )
