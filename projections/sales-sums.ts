@@ -12,6 +12,8 @@ export interface SummedSales {
   /** Sums are made of sales before this at first, null for none yet; then of all (`is_filled`). */
   filled_to: string | null
   is_filled: boolean
+  /** Begin of a day of UTC: wide sums are made of what was sold before, null for none yet. */
+  widened_to: string | null
 }
 
 /** What the sales of a company add up to that were made in a span of time. */
@@ -34,7 +36,16 @@ export interface SalesSum {
 
 /** `sale`: completed ones; so are those that the kinds after `cancelled` are of. */
 export const SUM_KINDS = ['sale', 'cancelled', 'origin', 'actor', 'item', 'payment'] as const
-export type SumKind = (typeof SUM_KINDS)[number]
+export type SumKind = (typeof SUM_KINDS)[number] | (typeof WIDE_SUMS)[number]['kind']
+
+/**
+ * Sums of items over wider spans, each made of the narrower ones: a shop sells each hour other items, but each month the same, so that
+ * a year has a hundredth of the rows. Spans of UTC, whose time zone nobody changes, that are over.
+ */
+export const WIDE_SUMS = [
+  { kind: 'item_day', of: 'item', minutes: 24 * 60 },
+  { kind: 'item_month', of: 'item_day', minutes: 30 * 24 * 60 },
+] as const
 
 /** First, because whoever empties a company waits here for whoever adds to its sums. */
 const summedSales = table<SummedSales>('summed_sales', {
@@ -45,6 +56,7 @@ const summedSales = table<SummedSales>('summed_sales', {
     span_minutes: 'integer',
     filled_to: 'timestamptz',
     is_filled: 'boolean',
+    widened_to: 'timestamptz',
   },
   keys: { pk: ['company_id'] },
 })
@@ -111,6 +123,15 @@ export const sumsOf = (sold: string, schema = ''): string => `
   ) as payments
   where status = 'completed' group by span, type`
 
+/** SQL of the wide sums of a kind, made of rows of the narrower one that a subquery has; spans that end after an instant are left out. */
+export const widened = ({ kind, minutes }: (typeof WIDE_SUMS)[number], narrow: string, endedBy: string): string => `
+  select '${kind}' as kind, ${spanOf('n.span', String(minutes))} as span, n.key, sum(n.sales)::bigint as sales, sum(n.cents)::bigint as cents,
+    sum(n.quantity)::bigint as quantity, 0::bigint as known_cents, 0::bigint as cost_cents
+  from (${narrow}) n
+  where ${spanOf('n.span', String(minutes))} + make_interval(mins => ${minutes}) <= ${endedBy} group by 2, n.key`
+
+const [DAYS, MONTHS] = WIDE_SUMS
+
 const FIGURES = ['sales', 'cents', 'quantity', 'known_cents', 'cost_cents'] as const
 
 /**
@@ -123,11 +144,14 @@ const differences = (schema: string): string => `
     select distinct ${spanOf('s.sold_at', 'at.span_minutes')} as span
     from at join ${schema}.sales s on s.company_id = $1 and (s.changed_at, s.revision) > (at.changed_at, at.revision)
   ),
-  made as (${sumsOf(
+  narrow as (${sumsOf(
     `select ${spanOf('s.sold_at', 'at.span_minutes')} as span, ${SOLD}
      from at join ${schema}.sales s on s.company_id = $1`,
     `${schema}.`,
   )}),
+  days as (${widened(DAYS, `select * from narrow where kind = '${DAYS.of}'`, '(select widened_to from at)')}),
+  months as (${widened(MONTHS, 'select * from days', '(select widened_to from at)')}),
+  made as (select * from narrow union all select * from days union all select * from months),
   differing as (
     select kind, span, key, kept.sales is null as is_missing, made.sales is null as is_unknown,
       array_remove(array[${FIGURES.map((name) => `case when kept.${name} <> made.${name} then '${name}' end`).join(', ')}], null) as fields
@@ -139,7 +163,8 @@ const differences = (schema: string): string => `
     case when is_missing or is_unknown then '{}' else fields end as fields
   from differing d
   where (is_missing or is_unknown or cardinality(fields) > 0)
-    and not exists (select from changed c where c.span = d.span)
+    and not exists (select from changed c where c.span >= d.span and c.span < d.span + make_interval(mins =>
+      case d.kind ${WIDE_SUMS.map(({ kind, minutes }) => `when '${kind}' then ${minutes}`).join(' ')} else 1 end))
     and (not is_missing or exists (select from at where is_filled or d.span < filled_to))
   limit $2`
 

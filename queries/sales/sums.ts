@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { spanOf, WIDE_SUMS } from '#projections/sales-sums.ts'
 
 /** A figure of some sales, in cents. */
 export interface SalesFigure {
@@ -47,12 +48,31 @@ export interface SalesPeriod {
 
 const TOP_ITEMS = 8
 
+const [DAY, MONTH] = WIDE_SUMS.map(({ minutes }) => String(minutes)) as [string, string]
+/** SQL of the first begin of a span that is not before an instant. */
+const endOf = (instant: string, minutes: string): string =>
+  `to_timestamp(ceil(extract(epoch from ${instant}) / (60 * ${minutes})) * (60 * ${minutes}))`
+
 /** Of one kind within the period: rows of a kind lie side by side. */
 const ofKind = (kind: string): string => `sales_sums
   where company_id = $1 and kind = '${kind}' and span >= ($2::timestamptz[])[1] and span < ($2::timestamptz[])[cardinality($2::timestamptz[])]`
 
 const byKey = (kind: string): string =>
   `select key, sum(sales) as count, sum(cents) as cents, sum(quantity) as quantity from ${ofKind(kind)} group by key`
+
+/** Where the period's days and months begin and end that have wide sums (WIDE_SUMS): days from d1 to d2, of which months from m1 to m2. */
+const WIDE_BOUNDS = `(select p.*, d.d1, d.d2, m.m1, greatest(m.m1, ${spanOf('d.d2', MONTH)}) as m2
+  from (select ($2::timestamptz[])[1] as lower, ($2::timestamptz[])[cardinality($2::timestamptz[])] as upper) p
+  cross join lateral (select ${endOf('p.lower', DAY)} as d1) c
+  cross join lateral (select c.d1, greatest(c.d1, ${spanOf(`least(p.upper, coalesce((select widened_to from a), to_timestamp(0)))`, DAY)}) as d2) d
+  cross join lateral (select least(d.d2, ${endOf('p.lower', MONTH)}) as m1) m) w`
+
+/** Sums of items, of the widest spans that there are. */
+const ITEMS = `select key, sum(sales) as count, sum(cents) as cents, sum(quantity) as quantity from ${WIDE_BOUNDS}
+  cross join lateral (values ('item', w.lower, least(w.d1, w.upper)), ('item', w.d2, w.upper), ('item_day', w.d1, w.m1),
+    ('item_day', w.m2, w.d2), ('item_month', w.m1, w.m2)) as r (kind, lower, upper)
+  join sales_sums s on s.company_id = $1 and s.kind = r.kind and s.span >= r.lower and s.span < r.upper
+  group by key`
 
 const listed = (kind: string, name: string, join = ''): string => `coalesce((
   select json_agg(json_build_object('key', g.key, 'name', ${name}, 'count', g.count, 'cents', g.cents) order by g.cents desc, g.key)
@@ -80,7 +100,7 @@ const SALES_SUMS = {
       ) as both_parts) as before,
       coalesce((select json_agg(json_build_object('key', g.key, 'name', i.doc -> 'name', 'count', g.count, 'cents', g.cents, 'quantity', g.quantity)
           order by g.cents desc, g.key)
-        from (select * from (${byKey('item')}) each where key <> '' order by cents desc, key limit ${TOP_ITEMS}) g
+        from (select * from (${ITEMS}) each where key <> '' order by cents desc, key limit ${TOP_ITEMS}) g
         left join catalog_items i on i.company_id = $1 and i.id = g.key::bigint), '[]') as items,
       ${listed('payment', "t.doc -> 'name'", 'left join payment_types t on t.company_id = $1 and t.id = g.key::bigint')} as payments,
       ${listed('origin', 'null::json')} as origins,

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { offsetMinutes } from '#domain/time-zone.ts'
-import { SOLD, SUM_KINDS, type SummedSales, spanOf, sumsOf } from '#projections/sales-sums.ts'
+import { SOLD, SUM_KINDS, type SummedSales, spanOf, sumsOf, WIDE_SUMS, widened } from '#projections/sales-sums.ts'
 
 /** Changed sales that one transaction takes up. */
 const PORTION = 2_000
@@ -76,7 +76,7 @@ async function growOn(client: PoolClient, companyId: number): Promise<'all' | 'm
   >({
     name: 'lock_summed_sales',
     text: `select c.timezone, transaction_timestamp() as now, exists (
-             select from json_array_elements(c.clock_corrections) as k where (k ->> 'revision')::bigint > s.revision) as went_back, s.changed_at, s.revision, s.span_minutes, s.filled_to, s.is_filled
+             select from json_array_elements(c.clock_corrections) as k where (k ->> 'revision')::bigint > s.revision) as went_back, s.changed_at, s.revision, s.span_minutes, s.filled_to, s.is_filled, s.widened_to
            from companies c left join lateral (
              select * from summed_sales where company_id = c.company_id for update) s on true
            where c.company_id = $1`,
@@ -91,7 +91,9 @@ async function growOn(client: PoolClient, companyId: number): Promise<'all' | 'm
     return 'more'
   }
   const at = row as At
-  return at.is_filled ? takeUp(client, companyId, at) : fill(client, companyId, at)
+  if (!at.is_filled) return fill(client, companyId, at)
+  const taken = await takeUp(client, companyId, at)
+  return (await widen(client, companyId, at.widened_to, row.now)) ? taken : 'more'
 }
 
 /** Days of a zone begin with a span: spans are as long as all offsets of a year allow, which are multiples of a quarter. */
@@ -107,10 +109,10 @@ function widthOf(timezone: string, now: string): number {
 async function begin(client: PoolClient, companyId: number, spanMinutes: number): Promise<void> {
   await client.query('delete from sales_sums where company_id = $1', [companyId])
   await client.query(
-    `insert into summed_sales (company_id, changed_at, revision, span_minutes, filled_to, is_filled)
-     select company_id, coalesce(last_recorded_at, to_timestamp(0)), revision, $2, null, false from ledgers where company_id = $1
+    `insert into summed_sales (company_id, changed_at, revision, span_minutes, filled_to, is_filled, widened_to)
+     select company_id, coalesce(last_recorded_at, to_timestamp(0)), revision, $2, null, false, null from ledgers where company_id = $1
      on conflict (company_id) do update set changed_at = excluded.changed_at, revision = excluded.revision,
-       span_minutes = excluded.span_minutes, filled_to = null, is_filled = false`,
+       span_minutes = excluded.span_minutes, filled_to = null, is_filled = false, widened_to = null`,
     [companyId, spanMinutes],
   )
 }
@@ -154,12 +156,72 @@ async function takeUp(client: PoolClient, companyId: number, at: At): Promise<'a
   const width = at.span_minutes * 60_000
   const spans = changed.spans.map((span) => [span, new Date(Date.parse(span) + width).toISOString()] as const)
   await makeAnew(client, companyId, { span_minutes: at.span_minutes, spans })
+  if (at.widened_to) await widenAnew(client, companyId, { spans: changed.spans, endedBy: at.widened_to })
   await client.query({
     name: 'note_summed_sales',
     text: 'update summed_sales set changed_at = $2, revision = $3 where company_id = $1',
     values: [companyId, changed.changed_at, changed.revision],
   })
   return changed.count < PORTION ? 'all' : 'more'
+}
+
+/** Days that one transaction makes wide sums of. */
+const WIDENED_DAYS = 30
+const DAY_MS = 86_400_000
+
+/** Makes the wide sums of days that have ended since; true where there are none left. */
+async function widen(client: PoolClient, companyId: number, done: string | null, now: string): Promise<boolean> {
+  const today = dayOf(now)
+  if (done !== null && Date.parse(done) >= today) return true
+  const { rows } = await client.query<{ span: string | null }>({
+    name: 'next_sums_to_widen',
+    text: `select min(span) as span from sales_sums where company_id = $1 and kind = 'item' and span >= coalesce($2::timestamptz, '-infinity')`,
+    values: [companyId, done],
+  })
+  const next = rows[0]?.span ?? null
+  const first = next === null ? today : Math.min(today, dayOf(next))
+  const end = Math.min(today, first + WIDENED_DAYS * DAY_MS)
+  // The month in which the last portion ended may have ended since.
+  const spans = done === null ? [] : [new Date(Date.parse(done) - DAY_MS).toISOString()]
+  for (let day = first; day < end; day += DAY_MS) spans.push(new Date(day).toISOString())
+  const endedBy = new Date(end).toISOString()
+  await widenAnew(client, companyId, { spans, endedBy })
+  await client.query({
+    name: 'note_widened_sums',
+    text: 'update summed_sales set widened_to = $2 where company_id = $1',
+    values: [companyId, endedBy],
+  })
+  return end === today
+}
+
+/** Begin of its day of UTC. */
+const dayOf = (instant: string): number => Math.floor(Date.parse(instant) / DAY_MS) * DAY_MS
+
+/** Begins of narrow spans, and the end of what wide sums are made of. */
+interface Widened {
+  readonly spans: readonly string[]
+  readonly endedBy: string
+}
+
+/** The wide spans in which these are, as far as they have ended, of all narrower ones in them. */
+async function widenAnew(client: PoolClient, companyId: number, { spans, endedBy }: Widened): Promise<void> {
+  for (const wide of WIDE_SUMS) {
+    const { kind, of, minutes } = wide
+    const given = `(select distinct ${spanOf('s', String(minutes))} as span from unnest($2::timestamptz[]) as s)`
+    await client.query({
+      name: `drop_${kind}_sums`,
+      text: `delete from sales_sums t using ${given} as g where t.company_id = $1 and t.kind = '${kind}' and t.span = g.span`,
+      values: [companyId, spans],
+    })
+    const narrow = `select t.* from ${given} as g join sales_sums t on t.company_id = $1 and t.kind = '${of}'
+      and t.span >= g.span and t.span < g.span + make_interval(mins => ${minutes})`
+    await client.query({
+      name: `make_${kind}_sums`,
+      text: `insert into sales_sums (company_id, kind, span, key, sales, cents, quantity, known_cents, cost_cents)
+             select $1, * from (${widened(wide, narrow, '$3::timestamptz')}) as made`,
+      values: [companyId, spans, endedBy],
+    })
+  }
 }
 
 interface Spans {

@@ -169,6 +169,36 @@ describe('sums of sales on the start page', () => {
     expect(await differences()).to.deep.equal([])
   })
 
+  it('of items are those of days and months wherever these have ended, and made anew with them [PANEL-121] [PANEL-122]', async () => {
+    const coffee = (sold_at: string, total: string) => sell(sold_at, total, { items: [line(10, '1.000', total)] })
+    const [from, to] = ['2026-01-10', '2026-06-20']
+    const edge = startOfDay(from, SAO_PAULO)
+    const early = await coffee(new Date(Date.parse(edge) - 1).toISOString(), '100.00')
+    for (let day = from; day <= to; day = addDays(day, 9)) {
+      await coffee(startOfDay(day, SAO_PAULO), '1.00')
+      await coffee(new Date(Date.parse(startOfDay(addDays(day, 1), SAO_PAULO)) - 1).toISOString(), '0.10')
+    }
+    const items = async () => (await byDay(to, 162)).items.map(({ cents, count }) => ({ cents, count }))
+    await grow()
+    const kinds = await shop.core.pool.query(`select kind, count(*) from sales_sums where kind like 'item%' group by 1`)
+    expect(new Set(kinds.rows.map(({ kind }) => kind))).to.deep.equal(new Set(['item', 'item_day', 'item_month']))
+    expect(await items()).to.deep.equal([{ cents: 18 * 110, count: 36 }])
+    const late = await coffee('2026-03-05T15:00:00.000Z', '5.00')
+    await grow()
+    expect(await items()).to.deep.equal([{ cents: 18 * 110 + 500, count: 37 }])
+    await cancel(late)
+    await cancel(early)
+    await grow()
+    expect(await items()).to.deep.equal([{ cents: 18 * 110, count: 36 }])
+    expect(await differences()).to.deep.equal([])
+    await shop.core.pool.query(
+      `update sales_sums set cents = cents + 1 where kind = 'item_month' and span < '2026-04-01'`,
+    )
+    const found = await differences()
+    expect(found.map(({ found, fields }) => [found, fields])).to.deep.include(['changed', ['cents']])
+    expect(found.every(({ key }) => key.kind === 'item_month')).to.equal(true)
+  })
+
   it('fall on days that are longer, shorter, or not there at all, where clocks are changed', async () => {
     // São Paulo had no midnight on 2018-11-04, and 2018-02-17 had 25 hours; Apia had no 2011-12-30.
     await sell('2018-11-04T02:59:59.999Z', '1.00')
@@ -204,12 +234,13 @@ describe('sums of sales on the start page', () => {
         const ids: number[] = []
         for (const { hours, ms, cents, grows } of sales) {
           const sold_at = new Date(Date.parse('2026-03-06T00:00:00.000Z') + hours * 3_600_000 + ms).toISOString()
-          ids.push(await sell(sold_at, fromCents(cents)))
+          const total = fromCents(cents)
+          ids.push(await sell(sold_at, total, { items: [line(10, '1.000', total)] }))
           if (grows) await grow()
         }
         for (const [place, { cancelled }] of sales.entries()) if (cancelled) await cancel(ids[place]!)
         await grow()
-        const { bars, is_complete } = await byDay('2026-03-12', 8, timezone)
+        const { bars, items, is_complete } = await byDay('2026-03-12', 8, timezone)
         const expected = bars.map((_, n) => {
           const day = addDays('2026-03-12', n - 7)
           const on = sales.filter(
@@ -223,6 +254,8 @@ describe('sums of sales on the start page', () => {
           return { count: on.length, cents: on.reduce((sum, { cents }) => sum + cents, 0) }
         })
         expect(bars.map(({ count, cents }) => ({ count, cents }))).to.deep.equal(expected)
+        const total = (figures: readonly { cents: number }[]) => figures.reduce((sum, { cents }) => sum + cents, 0)
+        expect(total(items)).to.equal(total(expected))
         expect(is_complete).to.equal(true)
         expect(await differences()).to.deep.equal([])
         await shop.core.pool.query('delete from sales_sums; delete from summed_sales')
