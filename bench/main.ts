@@ -22,6 +22,7 @@ import { costTableOf, type Line, tableOf, toResult } from './report.ts'
 import { benchSales, SALES_BENCHMARKS } from './sales.ts'
 import { benchSalesList, SALES_LIST_BENCHMARKS } from './sales-list.ts'
 import { benchScale, SCALE_BENCHMARKS } from './scale.ts'
+import { benchStartPage, START_PAGE_BENCHMARKS } from './start-page.ts'
 import { benchStream, STREAM_BENCHMARKS } from './stream.ts'
 import { benchUpload, UPLOAD_BENCHMARK } from './upload.ts'
 import { benchWebhooks, WEBHOOK_BENCHMARKS } from './webhooks.ts'
@@ -49,6 +50,7 @@ const NAMES = [
   ...SCALE_BENCHMARKS,
   ...DIRECTORY_BENCHMARKS,
   ...STREAM_BENCHMARKS,
+  ...START_PAGE_BENCHMARKS,
   ...DAY_BENCHMARKS,
   ...MIXED_BENCHMARKS,
 ]
@@ -70,6 +72,7 @@ const BENCHMARKS = [
   benchScale,
   benchDirectory,
   benchStream,
+  benchStartPage,
   benchDay,
   benchMixed,
 ]

@@ -80,6 +80,9 @@ describe('panel: start page', () => {
     expect(textIn(wrong.html))
       .to.include('não pode ser antes de 03/02/2026, o primeiro dia')
       .and.to.include('Vendas de hoje')
+    const past = (await user.get('/painel?em=3')).html
+    expect(textIn(past)).to.include('mostra sempre o que vale agora').and.to.include('Vendas de hoje')
+    expect(past).to.include('href="/painel/vendas?em=3"')
   })
 
   it('names products that are out of stock or nearly so [PANEL-19]', async () => {

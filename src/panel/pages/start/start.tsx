@@ -37,7 +37,7 @@ const [FIGURES, LAST] = ['agora', 'acontecimentos']
 async function showStart(visit: Visit): Promise<Page> {
   const { readModel, context, session, query } = visit
   const { pool, companyId } = readModel
-  const { parte, ...asked } = query
+  const { parte, em, ...asked } = query
   const chosen = periodOf(asked, readModel, session.companysTime)
   const wrong = 'field' in chosen ? chosen : null
   const period = 'field' in chosen ? (periodOf({}, readModel, session.companysTime) as Period) : chosen
@@ -63,6 +63,7 @@ async function showStart(visit: Visit): Promise<Page> {
   const body = (
     <Live visit={visit} since={recent.revision}>
       <Periods period={period} wrong={wrong} asked={asked} />
+      {em && <OnlyNow moment={em} />}
       <div
         id={FIGURES}
         hx-get={link('/', { ...asked, parte: FIGURES })}
@@ -117,6 +118,15 @@ async function sumsOf({ context, readModel: { pool, companyId } }: Visit, period
     return salesSums(pool, companyId, period)
   }
 }
+
+/** Sums have no past (decision 72): the lists have, and add up what they show. */
+const OnlyNow = ({ moment }: { readonly moment: string }) => (
+  <p class="problem" role="note">
+    O início mostra sempre o que vale agora. Como era naquele momento:{' '}
+    <a href={link('/vendas', { em: moment })}>vendas</a>, <a href={link('/catalogo', { em: moment })}>produtos</a>,{' '}
+    <a href={link('/clientes', { em: moment })}>clientes</a>.
+  </p>
+)
 
 interface PeriodsProps {
   readonly period: Period
