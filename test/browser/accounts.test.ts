@@ -1,9 +1,7 @@
 import { expect } from 'chai'
 import { check } from '../support/browser/accessibility.ts'
-import { screenshot } from '../support/browser/screenshot.ts'
 import { describeInBrowser, usePanel } from '../support/browser.ts'
-import { accountSamples } from './samples/accounts.ts'
-import { catalogPath, itemPath } from './samples/catalog.ts'
+import { itemPath } from './samples/catalog.ts'
 
 const RECEIVABLES = '/contas-a-receber'
 
@@ -63,14 +61,5 @@ describeInBrowser('accounts and the catalog in a browser', () => {
     await page.getByRole('button', { name: 'Alterar estoque' }).click()
     await page.getByText('Estoque insuficiente').waitFor()
     await check(page)
-  })
-
-  it('is shown', async () => {
-    const page = await panel.openAs(panel.clerk, `/painel${await catalogPath(panel)}`)
-    await screenshot(page, 'catalogo')
-    await page.goto(`/painel${await itemPath(panel)}`)
-    await screenshot(page, 'produto')
-    await page.goto(`/painel${await accountSamples[RECEIVABLES]?.(panel)}`)
-    await screenshot(page, 'contas-a-receber')
   })
 })

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { screenshot } from '../support/browser/screenshot.ts'
 import { describeInBrowser, usePanel } from '../support/browser.ts'
 
 describeInBrowser('coming and going, in a browser', () => {
@@ -10,7 +9,6 @@ describeInBrowser('coming and going, in a browser', () => {
 
   it('leads from a page through the login back to it, with the keyboard alone [PANEL-14]', async () => {
     const page = await panel.open('/painel/clientes')
-    await screenshot(page, 'entrar')
     for (const text of [panel.owner.email, panel.owner.password]) {
       await page.keyboard.press('Tab')
       await page.keyboard.type(text)

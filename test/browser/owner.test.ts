@@ -3,7 +3,6 @@ import type { Page } from 'playwright-core'
 import { v7 as uuidv7 } from 'uuid'
 import { startWebhooks } from '#webhooks/start.ts'
 import { check } from '../support/browser/accessibility.ts'
-import { screenshot } from '../support/browser/screenshot.ts'
 import { describeInBrowser, usePanel } from '../support/browser.ts'
 import { vault } from '../support/master-key.ts'
 import { until } from '../support/wait.ts'
@@ -58,7 +57,6 @@ describeInBrowser('an owner’s day, in a browser', () => {
     await follow(page, 'Integrações')
     await follow(page, 'Loja virtual')
     await page.getByText('Vendas: registrar e cancelar').waitFor()
-    await screenshot(page, 'chave')
   })
 
   it('sees a month at a glance', async () => {
@@ -76,7 +74,6 @@ describeInBrowser('an owner’s day, in a browser', () => {
     const page = await panel.openAs(panel.owner, '/painel')
     await page.getByText('Vencidas: 1').waitFor()
     await check(page)
-    await screenshot(page, 'inicio')
   })
 
   it('copies a secret by the button beside it', async () => {
@@ -120,14 +117,12 @@ describeInBrowser('an owner’s day, in a browser', () => {
     await page.getByRole('heading', { name: 'Maria de Ontem', level: 1 }).waitFor()
     await page.getByText('Como era em').first().waitFor()
     await check(page)
-    await screenshot(page, 'como-era')
     await follow(page, 'Voltar ao presente')
     await page.getByRole('heading', { name: 'Maria de Hoje', level: 1 }).waitFor()
   })
 
   it('verifies the ledger with one click', async () => {
     const page = await panel.openAs(panel.owner, '/painel/auditoria')
-    await screenshot(page, 'auditoria')
     await press(page, 'Conferir o livro')
     await page.getByText('O livro está íntegro').waitFor()
     await check(page)
@@ -175,7 +170,6 @@ describeInBrowser('an owner’s day, in a browser', () => {
       })
       await page.reload()
       await page.locator('#entregas tbody').getByText('Entregue').waitFor()
-      await screenshot(page, 'webhook')
       await page.locator('#entregas tbody a').first().click()
       await page.getByText('João da Entrega').waitFor()
       await press(page, 'Reenviar')
@@ -184,7 +178,6 @@ describeInBrowser('an owner’s day, in a browser', () => {
       const [first, again] = receiver.received.map(({ headers }) => headers['x-service-delivery'])
       expect(again).to.equal(first)
       await check(page)
-      await screenshot(page, 'entrega')
     })
   })
 })

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { check } from '../support/browser/accessibility.ts'
-import { screenshot } from '../support/browser/screenshot.ts'
 import { NARROW } from '../support/browser/widths.ts'
 import { describeInBrowser, usePanel } from '../support/browser.ts'
 import { offlineSaleOf, upload } from '../support/offline-sales.ts'
@@ -53,7 +52,6 @@ describeInBrowser('sales in a browser', () => {
     const page = await panel.openAs(panel.owner, '/painel/vendas')
     expect(await rowsOf(page)).to.have.length(6)
     await check(page)
-    await screenshot(page, 'vendas')
     await page.getByLabel('Cliente').fill('maria')
     await page.waitForURL(/customer=maria/)
     await page.locator('#lista tbody tr').nth(2).waitFor({ state: 'detached' })
@@ -97,7 +95,6 @@ describeInBrowser('sales in a browser', () => {
     await page.getByRole('link', { name: String(id), exact: true }).click()
     await page.getByRole('heading', { name: `Venda ${id}`, exact: true }).waitFor()
     await check(page)
-    await screenshot(page, 'venda', { wholePage: true })
     await page.getByText('Mais ações').click()
     await page.getByRole('link', { name: 'Cancelar venda' }).click()
     await page.getByLabel('Motivo').fill('Cliente desistiu')
@@ -139,7 +136,6 @@ describeInBrowser('sales in a browser', () => {
     ])
     const page = await panel.openAs(panel.clerk, '/painel/caixas')
     await check(page)
-    await screenshot(page, 'caixas', { wholePage: true })
     await page.getByLabel('Mostrar').selectOption('Só com avisos')
     await page.locator('#lista tbody tr').nth(2).waitFor({ state: 'detached' })
     expect(await rowsOf(page)).to.have.length(2)

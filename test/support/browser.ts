@@ -17,7 +17,6 @@ import { createTestUser, type TestUser } from './till.ts'
  *       it('shows a sale as soon as it is made', async () => {
  *         const page = await panel.openAs(panel.owner, '/painel/vendas')   // wide; { viewport: NARROW } for a phone
  *         await page.getByRole('link', { name: 'Venda 1' }).waitFor()
- *         await screenshot(page, 'vendas')                                 // kept by `npm run screenshots` only
  *       })
  *     })
  *

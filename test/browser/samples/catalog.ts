@@ -26,7 +26,7 @@ async function itemOf(panel: TestPanel, fields: object = {}): Promise<number> {
 }
 
 /** Stock of every kind: some, none, and none that is counted. */
-export async function catalogPath(panel: TestPanel): Promise<string> {
+async function catalogPath(panel: TestPanel): Promise<string> {
   for (const stock of ['1234.5', '0', null]) await itemOf(panel, { stock })
   return HOME
 }
