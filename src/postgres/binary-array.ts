@@ -20,11 +20,15 @@ const TWO_TO_32 = 0x1_0000_0000
  * there, which for arrays of JSON is most of what sending them costs. Numbers are safe integers, json is text.
  */
 export function binaryArray(type: ElementType, items: readonly unknown[]): Buffer {
-  let bytes = HEAD_BYTES
-  for (const item of items) bytes += LENGTH_BYTES + (item === null || item === undefined ? 0 : lengthOf(type, item))
+  let bytes = HEAD_BYTES + items.length * LENGTH_BYTES
+  let hasNull = 0
+  for (const item of items) {
+    if (item === null || item === undefined) hasNull = 1
+    else bytes += lengthOf(type, item)
+  }
   const array = Buffer.allocUnsafe(bytes)
   array.writeInt32BE(1, 0)
-  array.writeInt32BE(items.includes(null) || items.includes(undefined) ? 1 : 0, 4)
+  array.writeInt32BE(hasNull, 4)
   array.writeInt32BE(OIDS[type], 8)
   array.writeInt32BE(items.length, 12)
   array.writeInt32BE(1, 16)

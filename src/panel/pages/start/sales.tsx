@@ -154,66 +154,65 @@ interface PartsProps extends SalesProps {
 /** What was sold, how it was paid, and through whom. */
 export const SalesParts = ({ period, sums, actors }: PartsProps) => (
   <div class="cards">
-    <Card title="Produtos que mais venderam">
-      <Figures
-        caption="Produtos que mais venderam"
-        head="Produto"
-        rows={sums.items}
-        name={({ key, name }) => (
-          <a href={link('/vendas', listOf(period, { item: key }))}>{name ?? `Produto ${key}`}</a>
-        )}
-        count={['Quantidade', (item) => quantity(fromThousandths(item.quantity))]}
-      />
-    </Card>
-    <Card title="Formas de pagamento">
-      <Figures
-        caption="Formas de pagamento"
-        head="Forma"
-        rows={sums.payments}
-        name={({ key, name }) => (
-          <a href={link('/vendas', listOf(period, { payment_type_id: key }))}>{name ?? `Forma ${key}`}</a>
-        )}
-        count={['Pagamentos', ({ count }) => count]}
-      />
-    </Card>
-    <Card title="Por canal">
-      <Figures
-        caption="Vendas por canal"
-        head="Canal"
-        rows={sums.origins}
-        name={({ key }) => (
-          <a href={link('/vendas', listOf(period, { origin: key }))}>{ORIGINS[key as Origin] ?? key}</a>
-        )}
-        count={['Vendas', ({ count }) => count]}
-      />
-    </Card>
-    <Card title="Por vendedor(a)">
-      <Figures
-        caption="Vendas por vendedor(a)"
-        head="Vendedor(a)"
-        rows={sums.actors}
-        name={({ key }) => (
-          <a href={link('/vendas', listOf(period, { actor: key || 'system' }))}>{actors(key === '' ? null : key)}</a>
-        )}
-        count={['Vendas', ({ count }) => count]}
-      />
-    </Card>
+    <Figures
+      title="Produtos que mais venderam"
+      caption="Produtos que mais venderam"
+      head="Produto"
+      rows={sums.items}
+      name={({ key, name }) => name ?? `Produto ${key}`}
+      list={({ key }) => listOf(period, { item: key })}
+      count={['Quantidade', (item) => quantity(fromThousandths(item.quantity))]}
+    />
+    <Figures
+      title="Formas de pagamento"
+      caption="Formas de pagamento"
+      head="Forma"
+      rows={sums.payments}
+      name={({ key, name }) => name ?? `Forma ${key}`}
+      list={({ key }) => listOf(period, { payment_type_id: key })}
+      count={['Pagamentos', ({ count }) => count]}
+    />
+    <Figures
+      title="Por canal"
+      caption="Vendas por canal"
+      head="Canal"
+      rows={sums.origins}
+      name={({ key }) => ORIGINS[key as Origin] ?? key}
+      list={({ key }) => listOf(period, { origin: key })}
+      count={['Vendas', ({ count }) => count]}
+    />
+    <Figures
+      title="Por vendedor(a)"
+      caption="Vendas por vendedor(a)"
+      head="Vendedor(a)"
+      rows={sums.actors}
+      name={({ key }) => actors(key === '' ? null : key)}
+      list={({ key }) => listOf(period, { actor: key || 'system' })}
+      count={['Vendas', ({ count }) => count]}
+    />
   </div>
 )
 
 interface FiguresProps<F extends NamedFigure> {
+  readonly title: string
   readonly caption: string
   readonly head: string
   readonly rows: readonly F[]
-  readonly name: (row: F) => ComponentChildren
+  readonly name: (row: F) => string
+  /** Filters of the sales that are behind a row. */
+  readonly list: (row: F) => ReturnType<typeof listOf>
   readonly count: readonly [head: string, cell: (row: F) => ComponentChildren]
 }
 
-function Figures<F extends NamedFigure>({ caption, head, rows, name, count: [counted, cell] }: FiguresProps<F>) {
+function Figures<F extends NamedFigure>({ title, caption, head, rows, name, list, count }: FiguresProps<F>) {
   const columns = [
-    { head, cell: name },
-    { head: counted, cell, isNumber: true },
+    { head, cell: (row: F) => <a href={link('/vendas', list(row))}>{name(row)}</a> },
+    { head: count[0], cell: count[1], isNumber: true },
     { head: 'Total', cell: ({ cents }: F) => reais(cents), isNumber: true },
   ] as const
-  return <Table caption={caption} rows={rows} empty="Nada foi vendido neste período." columns={columns} />
+  return (
+    <Card title={title}>
+      <Table caption={caption} rows={rows} empty="Nada foi vendido neste período." columns={columns} />
+    </Card>
+  )
 }

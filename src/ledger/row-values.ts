@@ -1,0 +1,54 @@
+import { contextOf, openJson, sealJson } from '#lib/sealed-json.ts'
+import type { Vault } from '#lib/vault.ts'
+import { binaryArray } from '#postgres/binary-array.ts'
+import { type AnyTable, type ColumnType, elementOf, type KeyValue } from './table.ts'
+
+/** A row by its columns, opened. */
+export type Row = Record<string, unknown>
+
+/** Rows in key order, as one array a column; null when there are none. */
+export function valuesOf(table: AnyTable, unsorted: Row[], vault: Vault | null): Buffer[] | null {
+  if (unsorted.length === 0) return null
+  const rows = unsorted.sort((a, b) => compareRows(table, a, b))
+  const columns = Object.entries(table.columns) as [string, ColumnType][]
+  return columns.map(([column, type]) =>
+    binaryArray(
+      elementOf(type),
+      rows.map((row) => {
+        const value = row[column]
+        if (value === null) return null
+        if (type === 'sealed') return sealJson(vaultFor(table, vault), value, sealContextOf(table, row))
+        return type === 'json' ? JSON.stringify(value) : value
+      }),
+    ),
+  )
+}
+
+export const sealedColumns = (table: AnyTable): string[] =>
+  Object.keys(table.columns).filter((column) => table.columns[column] === 'sealed')
+
+/** A row as it was loaded, with what is sealed in it opened. */
+export function opened(table: AnyTable, sealed: readonly string[], row: Row, vault: Vault | null): Row {
+  const context = sealContextOf(table, row)
+  const open = (bytes: unknown) => bytes && openJson(vaultFor(table, vault), bytes as Buffer, context)
+  return { ...row, ...Object.fromEntries(sealed.map((column) => [column, open(row[column])])) }
+}
+
+function vaultFor(table: AnyTable, vault: Vault | null): Vault {
+  if (!vault) throw new Error(`table ${table.name} has sealed columns, which need a vault`)
+  return vault
+}
+
+const sealContextOf = (table: AnyTable, row: Row): string =>
+  contextOf(
+    table.name,
+    table.keys.pk.map((column) => row[column as string] as KeyValue),
+  )
+
+function compareRows(table: AnyTable, a: Row, b: Row): number {
+  for (const column of table.keys.pk as readonly string[]) {
+    const [left, right] = [a[column] as KeyValue, b[column] as KeyValue]
+    if (left !== right) return left < right ? -1 : 1
+  }
+  return 0
+}
