@@ -83,11 +83,11 @@ async function prepare({ profile, settings }: Watched, stops: (() => Promise<voi
   await asAfterADay(database)
   const start = async (program: string, env: Record<string, string>, how: Starting = {}) => {
     const { nodeOptions = [], ready = '/health/live', cwd = ROOT } = how
-    const child = await startChild(program, { env, nodeOptions, ready, cwd })
+    const child = await startChild(program, { env: { MASTER_KEY, ...env }, nodeOptions, ready, cwd })
     stops.push(() => child.stop())
     return child
   }
-  const env = { DATABASE_URL: database.url, MASTER_KEY, LOG_LEVEL: 'warn', WEBHOOK_ALLOW_PRIVATE: 'true', ...QUOTAS }
+  const env = { DATABASE_URL: database.url, LOG_LEVEL: 'warn', WEBHOOK_ALLOW_PRIVATE: 'true', ...QUOTAS }
   const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : []
   const service = await start('dist/src/main.js', env, {
     nodeOptions: profiling,

@@ -96,13 +96,20 @@ async function main(options: Options): Promise<void> {
     console.log(`${environment.database.description}; ${availableParallelism()} cores, Node ${process.version}`)
     const tellPostgres = await flame?.watch(environment.database)
     const books = new Books()
-    for (const bench of BENCHMARKS) lines.push(...(await bench(environment, options, books)))
-    console.log(`\n${tableOf(lines)}\n`)
-    const costs = costTableOf(lines)
-    if (costs) console.log(`${costs}\n`)
+    try {
+      for (const bench of BENCHMARKS) lines.push(...(await bench(environment, options, books)))
+    } finally {
+      print(lines)
+    }
     await tellPostgres?.()
     if (options.json) await writeFile(options.json, `${JSON.stringify({ results: lines.map(toResult) }, null, 2)}\n`)
     await books.check(environment.database)
   })
   await flame?.tellService()
+}
+
+function print(lines: readonly Line[]): void {
+  console.log(`\n${tableOf(lines)}\n`)
+  const costs = costTableOf(lines)
+  if (costs) console.log(`${costs}\n`)
 }

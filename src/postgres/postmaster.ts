@@ -1,4 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { open, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -190,18 +191,26 @@ async function removeStaleLock(directory: string): Promise<void> {
     await rm(join(directory, 'postmaster.pid'), { force: true })
 }
 
-/** `preferred` if it is free on the loopback interface, else any free port. */
+/** Systems give higher ones to connections as they are made, so that a server which goes down might find its own taken when it comes back. */
+const PORTS = { from: 20_000, to: 32_768 }
+const PORT_TRIES = 50
+
+/** `preferred` if it is free on the loopback interface, else any free port that stays free of connections. */
 export async function freePort(preferred: number | null): Promise<number> {
-  const listen = (port: number) =>
-    new Promise<number>((done, fail) => {
-      const server = createServer()
-      server.once('error', fail)
-      server.listen(port, '127.0.0.1', () => {
-        const address = server.address()
-        server.close(() => done(typeof address === 'object' && address ? address.port : port))
-      })
-    })
-  return preferred === null ? listen(0) : listen(preferred).catch(() => listen(0))
+  if (preferred !== null && (await isFree(preferred))) return preferred
+  for (let tries = 0; tries < PORT_TRIES; tries++) {
+    const port = randomInt(PORTS.from, PORTS.to)
+    if (await isFree(port)) return port
+  }
+  throw new Error(`Of ${PORT_TRIES} ports from ${PORTS.from} to ${PORTS.to} none is free.`)
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
 }
 
 async function readLock(directory: string): Promise<Postmaster | null> {

@@ -104,8 +104,9 @@ describe('embedded Postgres', function () {
     await server.stop()
   })
 
-  it('moves to another port when its own is taken', async () => {
+  it('has a port that systems give to no connection, and moves to another one when it is taken', async () => {
     const port = Number(await readFile(join(dataDir, 'postgres-port'), 'utf8'))
+    expect(port).to.be.within(20_000, 32_767)
     const squatter = createServer().listen(port, '127.0.0.1')
     await once(squatter, 'listening')
     const server = await startEmbedded({ dataDir, settings })
