@@ -1,10 +1,10 @@
-import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { configOf } from '#config/config.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { moveCompany, undoMove } from '#homes/move/move.ts'
 import type { Moving } from '#homes/move/moving.ts'
 import type { MovingHome } from '#homes/move/moving-home.ts'
+import { newId } from '#lib/ids.ts'
 import { emptiestHome, homeNamed } from './homes.ts'
 import { type Context, checked, idOf, Refused, type Verbs } from './verb.ts'
 
@@ -59,7 +59,7 @@ async function move(context: Context, { undo, ...how }: How, [leaves, to]: reado
   return withHome(context, leaves, (from) =>
     withHome(context, to, async (target) => {
       const tell = (line: string) => process.stderr.write(`${line}\n`)
-      const moving: Moving = { ...how, from, to: target, main, tell, newId: uuidv7 }
+      const moving: Moving = { ...how, from, to: target, main, tell, newId }
       if (!undo) return moveCompany(moving)
       await undoMove(moving)
       return { company_id: how.companyId, home: leaves }

@@ -1,8 +1,8 @@
-import { v7 as uuidv7 } from 'uuid'
 import { type Addresses, addressesOf, type Config, configOf, MAIN, readConfig } from '#config/config.ts'
 import type { Directory } from '#homes/directory.ts'
 import { homesIn } from '#homes/homes.ts'
 import type { DirectoryHooks } from '#homes/hooks.ts'
+import { newId } from '#lib/ids.ts'
 import { masterKeysOf } from '#master-key/keys.ts'
 import type { Core, CoreOptions } from '#service/core.ts'
 import type { Context, NamedHome } from './verb.ts'
@@ -92,7 +92,7 @@ export async function openPostgres(config: Config): Promise<OpenPostgres> {
   const stop = async () => embedded?.stop()
   const databaseUrl = embedded?.url ?? config.DATABASE_URL ?? ''
   try {
-    await assertFit(databaseUrl, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId: uuidv7 })
+    await assertFit(databaseUrl, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId })
   } catch (error) {
     await stop()
     throw error

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
-import { v7 as uuidv7 } from 'uuid'
 import { invalid } from '#domain/refusal.ts'
 import { ownStreams } from '#ledger/follow/whereabouts.ts'
 import { type EventStore, type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
 import { CopyDiffers, copyLedgers } from '#ledger/stores/copy.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
+import { newId } from '#lib/ids.ts'
 import { installationIdOf } from '#proof/installation.ts'
 import { claimStore } from '#proof/store-claim.ts'
 import { type NamedHome, Refused, type Verbs } from './verb.ts'
@@ -53,7 +53,7 @@ function ledgersOf(homes: readonly NamedHome[]): Pick<EventStore, 'streams' | 'r
 
 /** The target is this installation's from now on: its database takes no other (OPS-83). */
 export const claim = async (target: OutsideStore, pool: Pool): Promise<void> =>
-  claimStore({ newId: uuidv7, now: () => new Date().toISOString() }, target, await installationIdOf(pool))
+  claimStore({ newId, now: () => new Date().toISOString() }, target, await installationIdOf(pool))
 
 /** How far it is, for whoever waits. */
 export const tellStream = (stream: string, events: number): void => {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { v7 as uuidv7 } from 'uuid'
 import { RestoreInput } from '#commands/companies.ts'
 import { configOf, MAIN } from '#config/config.ts'
 import { invalid } from '#domain/refusal.ts'
+import { newId } from '#lib/ids.ts'
 import { installationIdOf } from '#proof/installation.ts'
 import { WrongSealKey } from '#proof/key-ring.ts'
 import { CannotRestore, restore } from '#proof/restore.ts'
@@ -33,7 +33,7 @@ export const verbs: Verbs<'restored'> = {
         // Homes are of one installation, copies of them too: that of `main` is recorded first.
         const isFurther = flags.home !== undefined && flags.home !== MAIN
         const copyId = isFurther ? await installationIdOf((await context.core()).pool) : randomUUID()
-        return accepted(await restore({ ...place, newId: uuidv7, newInstallationId: () => copyId }, said))
+        return accepted(await restore({ ...place, newId, newInstallationId: () => copyId }, said))
       } catch (error) {
         if (error instanceof SealAltered || error instanceof WrongSealKey)
           throw new Refused(invalid('seal-key', error.message))

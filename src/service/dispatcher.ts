@@ -1,7 +1,7 @@
-import { v7 as uuidv7 } from 'uuid'
 import { switchOffWebhook } from '#commands/webhooks.ts'
 import { readSchemasOf } from '#ledger/rebuild/version.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
+import { newId } from '#lib/ids.ts'
 import { createMailer } from '#mail/mailer.ts'
 import { startNotices } from '#mail/notices.ts'
 import { startSweep } from '#payments/sweep.ts'
@@ -25,7 +25,7 @@ export function startDispatcher({ config, core, databaseUrl, provider, metrics, 
     allowPrivate: config.WEBHOOK_ALLOW_PRIVATE,
     clock: Date.now,
     random: Math.random,
-    newId: uuidv7,
+    newId,
     onRecorded: metrics.onAttempts,
     log,
   })

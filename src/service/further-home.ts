@@ -1,10 +1,10 @@
 import type { Router } from 'express'
-import { v7 as uuidv7 } from 'uuid'
 import type { Addresses } from '#config/config.ts'
 import { accessIn } from '#homes/access.ts'
 import type { Directory } from '#homes/directory.ts'
 import { assertHome, identityOf, notAdded } from '#homes/identity.ts'
 import { takeOverKeys } from '#homes/key-ring.ts'
+import { newId } from '#lib/ids.ts'
 import { retry } from '#lib/retry.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import { assertFit } from '#postgres/requirements.ts'
@@ -51,7 +51,7 @@ export function createFurtherHome(name: string, addresses: Addresses, options: H
   async function open({ main, directory, provider, interfaces }: Founding): Promise<void> {
     if (!(await directory.homes()).some((home) => home.name === name)) throw notAdded(name)
     await assertHome(addresses.databaseUrl, { ...(await identityOf(main.pool)), name })
-    await assertFit(addresses.databaseUrl, { undurable: options.config.ALLOW_UNDURABLE_POSTGRES, newId: uuidv7 })
+    await assertFit(addresses.databaseUrl, { undurable: options.config.ALLOW_UNDURABLE_POSTGRES, newId })
     const home = createHome(options)
     try {
       const { core } = await home.open(addresses, provider)

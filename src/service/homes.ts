@@ -1,5 +1,4 @@
 import type { RequestHandler, Router } from 'express'
-import { v7 as uuidv7 } from 'uuid'
 import { type Addresses, addressesOf, configOf, MAIN, type NamedUrl } from '#config/config.ts'
 import { accessIn, accessOverHomes } from '#homes/access.ts'
 import { type Directory, openDirectory } from '#homes/directory.ts'
@@ -8,6 +7,7 @@ import { hooksOf } from '#homes/hooks.ts'
 import { watchMoves } from '#homes/move/watch.ts'
 import type { Persons } from '#homes/persons.ts'
 import { sweepOnSchedule } from '#homes/sweep.ts'
+import { newId } from '#lib/ids.ts'
 import type { Repetition } from '#lib/repeat.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { masterKeysOf } from '#master-key/keys.ts'
@@ -56,7 +56,7 @@ function oneHome(options: HomesOptions): ServedHomes {
       return shared
     },
     serve() {
-      common = openCommon(options.config, options.metrics, uuidv7)
+      common = openCommon(options.config, options.metrics, newId)
       main.succeed()
       return main.serve(common)
     },
@@ -158,7 +158,7 @@ function openServed(
   { config, metrics, log }: HomesOptions,
   { directory, homes }: Pick<Persons, 'directory'> & { readonly homes: Homes<Core> },
 ): { readonly common: Common; readonly access: Access } {
-  const common = openCommon(config, metrics, uuidv7)
+  const common = openCommon(config, metrics, newId)
   const access = accessOverHomes({
     directory,
     homes,

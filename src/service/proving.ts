@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
-import { v7 as uuidv7 } from 'uuid'
 import { assertResealed } from '#audit/reseal.ts'
 import { createVerifier } from '#audit/verify.ts'
 import type { EventStore } from '#ledger/port.ts'
+import { newId } from '#lib/ids.ts'
 import { OtherVersion } from '#lib/other-version.ts'
 import type { Sealing } from '#proof/checkpoints.ts'
 import type { Outsider } from '#proof/outsiders/outsider.ts'
@@ -51,7 +51,7 @@ export function placeOf({ pool, store }: Omit<Ledgers, 'standing'>, options: Pla
   const now = () => new Date().toISOString()
   const onPutAside = (folder: string) =>
     log('DATA_DIR was of another installation, and is of a new one now', { former_seals: folder })
-  return dataDir === undefined ? null : { pool, store, eventStoreUrl, dataDir, newId: uuidv7, now, onPutAside }
+  return dataDir === undefined ? null : { pool, store, eventStoreUrl, dataDir, newId, now, onPutAside }
 }
 
 /** @throws OtherVersion where the store holds other ledgers than those of the tables. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
-import { v7 as uuidv7 } from 'uuid'
 import type { Addresses, Config } from '#config/config.ts'
 import { type Listening, listen } from '#http/server.ts'
+import { newId } from '#lib/ids.ts'
 import { createMetrics, type Metrics } from '#metrics/metrics.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
 import { withTestsAt } from '#payments/store-account.ts'
@@ -36,7 +36,7 @@ async function openPostgres({ config, logger, log, closing, onFailure }: Opening
     closing.push(embedded.stop)
     ;({ url: databaseUrl, ownerUrl } = embedded)
   }
-  await assertFit(databaseUrl, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId: uuidv7 })
+  await assertFit(databaseUrl, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId })
   return { databaseUrl, ownerUrl }
 }
 
@@ -102,7 +102,7 @@ function openProvider({ PAYMENT_PROVIDER_URL, PAYMENT_SANDBOX_URL }: Config, clo
 const appSettings = ({ TRUST_PROXY, METRICS_TOKEN, TLS_CERT_FILE, TLS_KEY_FILE }: Config, metrics: Metrics) => ({
   tls: TLS_CERT_FILE && TLS_KEY_FILE ? { certFile: TLS_CERT_FILE, keyFile: TLS_KEY_FILE } : null,
   trustProxy: TRUST_PROXY,
-  newId: uuidv7,
+  newId,
   onAnswered: metrics.onAnswered,
   figures: { metrics, token: METRICS_TOKEN ?? null },
 })
