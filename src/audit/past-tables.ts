@@ -12,6 +12,7 @@ import {
 } from '#ledger/table.ts'
 import { transactionOn } from '#ledger/transaction.ts'
 import { Unavailable } from '#lib/unavailable.ts'
+import { columnAt, columnOf, type RowBytes } from '#postgres/row-bytes.ts'
 import type { Look, Looking } from '#queries/looking.ts'
 import { type BaseRow, type Changed, coursesOf, type Ledger, type Row, remake } from './past-rows.ts'
 
@@ -147,15 +148,25 @@ async function ask(looker: Looker, { looks = {}, ...query }: Partial<Looking> & 
   }
   ledger.signal.throwIfAborted()
   const answer = await client.query(query)
-  const ids = answer.rows.flatMap(({ key_id }: { key_id?: unknown }) => (typeof key_id === 'number' ? [key_id] : []))
   let isOther = false
   for (const one of named) {
     if (looks[one.table.name] !== 'answered' || !isByColumns(one, 'answered')) continue
-    if (!(await remakeRows(looker, one, ids))) continue
+    if (!(await remakeRows(looker, one, idsIn(answer)))) continue
     await show(looker, one, true)
     isOther = true
   }
   return isOther ? client.query(query) : answer
+}
+
+/** Ids of what a statement has answered: of rows, or of the bytes of rows. */
+function idsIn({ fields, rows }: QueryResult): number[] {
+  const position = fields.findIndex(({ name }) => name === 'key_id')
+  if (position < 0) return []
+  return rows.flatMap((row: RowBytes | { key_id: number | null }) => {
+    if ('key_id' in row) return row.key_id ?? []
+    const id = columnAt(row, position)
+    return id ? columnOf.bigint(id) : []
+  })
 }
 
 /** Whether a statement may look at rows of a busy table whose `doc` has changed since. */

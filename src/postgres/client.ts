@@ -1,6 +1,7 @@
-import pg from 'pg'
+import type pg from 'pg'
 import type { Host } from './hosts.ts'
 import { READ_ONLY } from './outage.ts'
+import { ByteClient } from './row-bytes.ts'
 import { type Servers, serversOf, type Use } from './servers.ts'
 
 type Connected = ((error: Error) => void) | ((error: null, client: pg.Client) => void)
@@ -14,7 +15,7 @@ export interface Connecting {
 /** @throws Error for a URL that cannot be read, without the URL */
 export function connectingTo(url: string): Connecting {
   const servers = serversOf(url)
-  if (!servers) return { connectionString: url, Client: pg.Client }
+  if (!servers) return { connectionString: url, Client: ByteClient }
   return { connectionString: servers.urlOf(NOWHERE), Client: clientOf(servers) }
 }
 
@@ -55,7 +56,7 @@ function breakOff(client: pg.Client, why: Error): void {
 
 /** Connects to whichever server of the URL is the right one at that time, and ends when it is not any more (OPS-112, OPS-113). */
 function clientOf(servers: Servers): Connecting['Client'] {
-  return class extends pg.Client {
+  return class extends ByteClient {
     override connect(): Promise<pg.Client>
     override connect(callback: Connected): void
     override connect(callback?: Connected): Promise<pg.Client> | undefined {

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Response } from 'express'
 import { JSON_TYPE } from '#http/answer.ts'
+import { bytesOf, type Text } from '#lib/bytes.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
 import { createTurns } from '#lib/turns.ts'
@@ -18,7 +19,7 @@ const LONGEST_SENDING_MS = 5 * 60_000
 const LIMITS: MemoryLimits = { allBytes: 256 * 1_048_576, companyBytes: 64 * 1_048_576 }
 
 /** Takes the next piece of an answer; false when there is nobody left to send it to. */
-export type Write = (text: string) => boolean
+export type Write = (...texts: readonly Text[]) => boolean
 
 /** Sends answers that may be large. */
 export interface Outgoing {
@@ -49,8 +50,8 @@ export function createOutgoing(limits: MemoryLimits = LIMITS): Outgoing {
       const held = budget.open(companyId)
       try {
         held.add(bodyBytesOf(response))
-        const write: Write = (text) => {
-          const chunk = Buffer.from(text)
+        const write: Write = (...texts) => {
+          const chunk = bytesOf(...texts)
           held.add(chunk.length)
           chunks.push(chunk)
           return !response.closed

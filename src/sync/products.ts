@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { Id } from '#domain/text.ts'
 import { QueryInstant } from '#http/query-values.ts'
+import type { Text } from '#lib/bytes.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { checkProducts, readProducts } from '#queries/catalog/products-for-till.ts'
 import { parse } from './answer.ts'
@@ -61,10 +62,10 @@ export function productRoutes({ poolOf, outgoing }: Options): SyncRoute[] {
 }
 
 /** Puts commas between the pieces of a list. */
-function separated(write: Write): Write {
+function separated(write: Write): (records: Text) => boolean {
   let comma = ''
   return (records) => {
-    const goesOn = write(comma + records)
+    const goesOn = write(comma, records)
     comma = ','
     return goesOn
   }

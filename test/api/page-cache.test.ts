@@ -1,19 +1,48 @@
 import { expect } from 'chai'
-import { createPageCache, type PageMoment } from '#api/page-cache.ts'
+import { createPageCache, type PageCache, type PageMoment } from '#api/page-cache.ts'
 import { representationOf } from '#http/representation.ts'
 
 const MOMENT: PageMoment = { revision: 7, tables: 16_700, today: '2026-03-10' }
 const KIB = 1_024
 const page = (size_bytes: number) => representationOf(Buffer.alloc(size_bytes, 'x'))
 
+/** Pages of requests that all were made before. */
+function cacheOf(capacity_bytes: number): PageCache {
+  const cache = createPageCache(capacity_bytes)
+  return {
+    ...cache,
+    keep(key, moment, body) {
+      cache.keep(key, moment, page(0))
+      cache.keep(key, moment, body)
+    },
+  }
+}
+
 describe('page cache', () => {
   it('gives a page back, the very bytes, as often as it is asked for', () => {
-    const cache = createPageCache(1_000 * KIB)
+    const cache = cacheOf(1_000 * KIB)
     const body = { ...page(20 * KIB), br: Buffer.from('br'), gzip: Buffer.from('gzip') }
     cache.keep('1 /sales', MOMENT, body)
     expect(cache.find('1 /sales', MOMENT)).to.deep.equal(body)
     expect(cache.find('1 /sales', { ...MOMENT })).to.deep.equal(body)
     expect(cache.find('2 /sales', MOMENT)).to.equal(null)
+  })
+
+  it('keeps nothing that is asked for once: who reads a whole history drives out nobody else’s pages', () => {
+    const cache = createPageCache(1_000 * KIB)
+    cache.keep('1 /sales', MOMENT, page(10))
+    expect(cache.find('1 /sales', MOMENT)).to.equal(null)
+    cache.keep('1 /sales', { ...MOMENT, revision: 8 }, page(20))
+    expect(cache.find('1 /sales', { ...MOMENT, revision: 8 })?.identity.length).to.equal(20)
+  })
+
+  it('remembers what was asked for once for a while only', () => {
+    const cache = createPageCache(1_000 * KIB)
+    for (let n = 0; n < 20_000; n++) cache.keep(`1 /sales?cursor=${n}`, MOMENT, page(1))
+    cache.keep('1 /sales?cursor=0', MOMENT, page(1))
+    expect(cache.find('1 /sales?cursor=0', MOMENT)).to.equal(null)
+    cache.keep('1 /sales?cursor=19999', MOMENT, page(1))
+    expect(cache.find('1 /sales?cursor=19999', MOMENT)).not.to.equal(null)
   })
 
   const changes: [string, Partial<PageMoment>][] = [
@@ -24,14 +53,14 @@ describe('page cache', () => {
   ]
   for (const [what, change] of changes) {
     it(`does not give it when ${what}`, () => {
-      const cache = createPageCache(1_000 * KIB)
+      const cache = cacheOf(1_000 * KIB)
       cache.keep('1 /sales', MOMENT, page(10))
       expect(cache.find('1 /sales', { ...MOMENT, ...change })).to.equal(null)
     })
   }
 
   it('replaces a page by that of another moment', () => {
-    const cache = createPageCache(1_000 * KIB)
+    const cache = cacheOf(1_000 * KIB)
     const later = { ...MOMENT, revision: 8 }
     cache.keep('1 /sales', MOMENT, page(10))
     cache.keep('1 /sales', later, page(20))
@@ -40,14 +69,14 @@ describe('page cache', () => {
   })
 
   it('does not replace it by that of a standby that was behind [HOME-102]', () => {
-    const cache = createPageCache(1_000 * KIB)
+    const cache = cacheOf(1_000 * KIB)
     cache.keep('1 /sales', MOMENT, page(10))
     cache.keep('1 /sales', { ...MOMENT, revision: MOMENT.revision - 1 }, page(20))
     expect(cache.find('1 /sales', MOMENT)?.identity.length).to.equal(10)
   })
 
   it('lets go of what was not asked for longest when there is no more room', () => {
-    const cache = createPageCache(100 * KIB)
+    const cache = cacheOf(100 * KIB)
     for (const key of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i']) cache.keep(key, MOMENT, page(10 * KIB))
     cache.find('a', MOMENT)
     cache.keep('j', MOMENT, page(10 * KIB))
@@ -56,7 +85,7 @@ describe('page cache', () => {
   })
 
   it('keeps a small page alone, and not the block of memory that it was cut from', () => {
-    const cache = createPageCache(10 * KIB)
+    const cache = cacheOf(10 * KIB)
     const body = Buffer.from('{}')
     expect(body.buffer.byteLength).to.be.above(body.length)
     cache.keep('1 /sales', MOMENT, representationOf(body))
@@ -66,24 +95,24 @@ describe('page cache', () => {
   })
 
   it('counts what a page takes beside its bytes, however small they are', () => {
-    const cache = createPageCache(10 * KIB)
+    const cache = cacheOf(10 * KIB)
     for (let n = 0; n < 40; n++) cache.keep(String(n), MOMENT, page(2))
     const held = Array.from({ length: 40 }, (_, n) => cache.find(String(n), MOMENT)).filter((found) => found !== null)
     expect(held.length).to.be.within(1, 20)
   })
 
   it('counts what a page takes compressed, too', () => {
-    const cache = createPageCache(10 * KIB)
+    const cache = cacheOf(10 * KIB)
     cache.keep('a', MOMENT, page(500))
     cache.keep('a', MOMENT, { ...page(500), gzip: Buffer.alloc(KIB) })
     expect(cache.find('a', MOMENT)?.gzip).to.equal(undefined)
   })
 
   it('takes no page that would fill an eighth of it, and none at all without room', () => {
-    const cache = createPageCache(80 * KIB)
+    const cache = cacheOf(80 * KIB)
     cache.keep('large', MOMENT, page(11 * KIB))
     expect(cache.find('large', MOMENT)).to.equal(null)
-    const none = createPageCache(0)
+    const none = cacheOf(0)
     none.keep('any', MOMENT, page(1))
     expect(none.find('any', MOMENT)).to.equal(null)
   })

@@ -98,7 +98,7 @@ describe('a test company', () => {
     expect(before).to.have.property('refused', 'validation_failed')
     expect(JSON.stringify(before)).to.include('foi esvaziada na revisão')
     const after = await readAsOf(api.core, tester.id, { revision: revision + 1 }, '/customers')
-    expect(JSON.parse((after as ReadAnswer).body).data).to.deep.equal([])
+    expect(JSON.parse(String((after as ReadAnswer).body)).data).to.deep.equal([])
     const again = await tester.post('/customers', person, { 'idempotency-key': 'k' })
     expect(again.headers.get('idempotent-replayed')).to.equal(null)
     expect(again.body.data.id).to.equal(first.id + 1)

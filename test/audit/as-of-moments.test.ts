@@ -25,7 +25,7 @@ describe('as of', () => {
 
     const nameAt = async (at: Moment): Promise<string> => {
       const answer = await readAsOf(api.core, company.id, at, `/api/v1/customers/${customer}`)
-      return isRefusal(answer) ? answer.refused : JSON.parse(answer.body).data.name
+      return isRefusal(answer) ? answer.refused : JSON.parse(String(answer.body)).data.name
     }
     const eventOf = (type: string): Json => events.find((event) => event.type === type)
     const fieldsOf = (answer: object): string[] =>

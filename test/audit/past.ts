@@ -42,5 +42,5 @@ export function usePast(): Past {
 /** The body of what must be an answer. */
 export function bodyOf(answer: ReadAnswer | Refusal): string {
   if (isRefusal(answer)) throw new Error(JSON.stringify(answer))
-  return answer.body
+  return String(answer.body)
 }

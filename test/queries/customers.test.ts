@@ -5,7 +5,7 @@ import { getCustomer, listCustomers, listDeletedCustomers, type PersonFilters } 
 import { useDatabase } from '../support/database.ts'
 import { customerCreated } from '../support/facts.ts'
 import { COMPANY_ID } from '../support/given.ts'
-import { idsOf, OTHER_COMPANY_ID, openShop, recordsOf, type Shop } from '../support/shop.ts'
+import { dataOf, idsOf, OTHER_COMPANY_ID, openShop, recordsOf, type Shop } from '../support/shop.ts'
 
 describe('queries on customers', () => {
   const database = useDatabase()
@@ -67,7 +67,8 @@ describe('queries on customers', () => {
   it('gets one customer as it is listed', async () => {
     const page = await listCustomers(shop.core.pool, COMPANY_ID, { limit: 1 })
     const found = await getCustomer(shop.core.pool, COMPANY_ID, 1)
-    expect(page).to.include({ data: found.record, revision: found.revision })
+    expect(page).to.include({ revision: found.revision })
+    expect(dataOf(page)).to.equal(found.record)
   })
 
   it('gets neither missing nor deleted customers, nor those of another company', async () => {

@@ -6,7 +6,7 @@ import { getSale, getSaleByExternalId, listSales, type SaleFilters } from '#quer
 import { useDatabase } from '../support/database.ts'
 import { customerCreated, paymentTypeCreated, saleCompleted } from '../support/facts.ts'
 import { COMPANY_ID } from '../support/given.ts'
-import { idsOf, OTHER_COMPANY_ID, openShop, type Shop } from '../support/shop.ts'
+import { dataOf, idsOf, OTHER_COMPANY_ID, openShop, type Shop } from '../support/shop.ts'
 
 const TIMEZONE = 'America/Sao_Paulo'
 const customer = { id: 4, external_id: null, name: 'Ana' }
@@ -69,7 +69,8 @@ describe('queries on sales', () => {
     const listed = await listSales(shop.core.pool, COMPANY_ID, { limit: 1, timezone: TIMEZONE, status: 'cancelled' })
     const byId = await getSale(shop.core.pool, COMPANY_ID, 3)
     const byExternalId = await getSaleByExternalId(shop.core.pool, COMPANY_ID, 'c')
-    expect(listed).to.include({ data: byId.record, revision: byId.revision })
+    expect(listed).to.include({ revision: byId.revision })
+    expect(dataOf(listed)).to.equal(byId.record)
     expect(byExternalId).to.deep.equal(byId)
   })
 

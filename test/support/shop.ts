@@ -4,6 +4,7 @@ import type { NewEvent } from '#ledger/envelope.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { runCommand } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
+import { type Text, textOf } from '#lib/bytes.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { companyRegistered } from './facts.ts'
 import { COMPANY_ID } from './given.ts'
@@ -54,10 +55,13 @@ export async function openShop(url: string): Promise<Shop> {
   return shop
 }
 
-/** The records of a page, parsed. */
-export function recordsOf(page: object): Record<string, unknown>[] {
+/** The records of a page, as they are told. */
+export function dataOf(page: object): string {
   expect(page).to.have.property('data')
-  return JSON.parse(`[${(page as { data: string }).data}]`)
+  return textOf((page as { data: Text }).data)
 }
+
+/** The records of a page, parsed. */
+export const recordsOf = (page: object): Record<string, unknown>[] => JSON.parse(`[${dataOf(page)}]`)
 
 export const idsOf = (page: object): unknown[] => recordsOf(page).map((record) => record.id)

@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { textOf } from '#lib/bytes.ts'
 import type { Page as ListPage } from '#queries/records.ts'
 import { type Fields, type Filled, filledWith, filterProblems } from '../forms/form.ts'
 import { link } from '../link.ts'
@@ -81,7 +82,7 @@ export function Table<R>({ caption, columns, rows, empty, isList, headOf, sortOf
 
 /** The records of a page of a list. Only cursors and filters are ever refused, so that a refused page may count as empty. */
 export const recordsIn = <R,>(page: Pick<ListPage, 'data'> | Refusal): R[] =>
-  isRefusal(page) ? [] : (JSON.parse(`[${page.data}]`) as R[])
+  isRefusal(page) ? [] : (JSON.parse(`[${textOf(page.data)}]`) as R[])
 
 /** The page of a list that an address names, with its filters as they were typed. */
 export interface Listed<R> {

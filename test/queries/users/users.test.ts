@@ -4,6 +4,7 @@ import { isRefusal } from '#ledger/command.ts'
 import { getUser, listUsers } from '#queries/users.ts'
 import { startApi, type TestApi, type TestCompany } from '../../support/api.ts'
 import { useDatabase } from '../../support/database.ts'
+import { dataOf } from '../../support/shop.ts'
 import { createTestUser, type TestUser } from '../../support/till.ts'
 
 describe('users', () => {
@@ -28,7 +29,7 @@ describe('users', () => {
   async function list(limit: number, cursor?: string) {
     const page = await listUsers(api.core.pool, company.id, { limit, ...(cursor !== undefined && { cursor }) })
     if (isRefusal(page)) throw new Error(page.refused)
-    return { ...page, users: JSON.parse(`[${page.data}]`) }
+    return { ...page, users: JSON.parse(`[${dataOf(page)}]`) }
   }
 
   it('are listed by id, also inactive ones, with times on the company’s clock, and no other company’s', async () => {

@@ -1,0 +1,104 @@
+import { EventEmitter } from 'node:events'
+import { expect } from 'chai'
+import type pg from 'pg'
+import { createPool } from '#postgres/pool.ts'
+import { asRowBytes, ByteClient, columnAt, columnOf, type RowBytes } from '#postgres/row-bytes.ts'
+import { useDatabase } from '../support/database.ts'
+
+/** Of several pieces of what a socket gives at a time. */
+const LONG = 'ação 🧾 '.repeat(20_000)
+const VALUES: Readonly<Record<keyof typeof columnOf, readonly string[]>> = {
+  bigint: ["'0'", "'-1'", "'9007199254740991'", "'-9007199254740991'"],
+  oid: ["'0'", "'4294967295'"],
+  boolean: ["'true'", "'false'"],
+  text: ["''", "'ação 🧾'", `'${LONG}'`],
+  timestamptz: [
+    "'2026-11-21T09:30:00.123999-03:00'",
+    "'1999-12-31T23:59:59.9995Z'",
+    "'0001-01-01Z'",
+    "'9999-12-31T23:59:59.999999Z'",
+  ],
+  date: ["'2026-02-28'", "'2000-01-01'", "'1900-03-01'"],
+  uuid: ["'0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b'"],
+}
+
+describe('rows as bytes', () => {
+  const database = useDatabase()
+  let pool: pg.Pool
+
+  before(() => {
+    pool = createPool(database.url, { max: 1, pipeline: true })
+  })
+  after(() => pool.end())
+
+  for (const [type, values] of Object.entries(VALUES) as [keyof typeof columnOf, string[]][]) {
+    it(`give of ${type} what a pool gives of the same column`, async () => {
+      const text = `select null::text, ${values.map((value, position) => `${value}::${type} as c${position}`).join(', ')}`
+      const [bytes, expected] = await Promise.all([
+        pool.query<RowBytes>(asRowBytes({ text, name: `bytes_of_${type}` })),
+        pool.query({ text, rowMode: 'array' }),
+      ])
+      const [row] = bytes.rows as [RowBytes]
+      expect(columnAt(row, 0)).to.equal(null)
+      const read = values.map((_value, position) => columnOf[type](columnAt(row, position + 1) as Buffer))
+      expect([null, ...read]).to.deep.equal(expected.rows[0])
+    })
+  }
+
+  it('refuse an integer that a number cannot hold exactly', async () => {
+    const { rows } = await pool.query<RowBytes>(asRowBytes({ text: "select '9007199254740992'::bigint" }))
+    expect(() => columnOf.bigint(columnAt(rows[0] as RowBytes, 0) as Buffer)).to.throw(RangeError)
+  })
+
+  it('do not change with what is read after them, nor how it is read', async () => {
+    const text = `select repeat('ã', 1 + n % 700) from generate_series(1, 500) n`
+    const [bytes, empty, others, failed] = await Promise.all([
+      pool.query<RowBytes>(asRowBytes({ text, name: 'many_rows' })),
+      pool.query('select from generate_series(1, 3)'),
+      pool.query<{ repeat: string }>(text),
+      pool.query(asRowBytes({ text: 'select 1 / 0' })).catch((error) => error),
+    ])
+    expect(bytes.rows.map((row) => String(columnAt(row, 0)))).to.deep.equal(others.rows.map(({ repeat }) => repeat))
+    expect(empty.rows).to.deep.equal([{}, {}, {}])
+    expect(failed).to.have.property('code', '22012')
+  })
+
+  it('are the same in whatever pieces the server’s answer comes', async () => {
+    const answer = await recorded(async () => {
+      await pool.query(asRowBytes({ text: `select n, repeat('ã', n) from generate_series(0, 9) n`, name: 'pieces' }))
+      await pool.query('select 1 as one where false; select 2 as two')
+    })
+    const whole = messagesOf([answer])
+    expect(whole.filter(({ name }) => name === 'dataRow')).to.have.length(11)
+    for (const size of [1, 2, 3, 5, 7, 64, answer.length - 1]) {
+      const pieces: Buffer[] = []
+      for (let at = 0; at < answer.length; at += size) pieces.push(answer.subarray(at, at + size))
+      expect(messagesOf(pieces), `pieces of ${size} bytes`).to.deep.equal(whole)
+    }
+  })
+
+  /** What the server sends while something is done. */
+  async function recorded(work: () => Promise<void>): Promise<Buffer> {
+    const client = await pool.connect()
+    const { stream } = (client as unknown as { connection: { stream: EventEmitter } }).connection
+    const chunks: Buffer[] = []
+    const keep = (chunk: Buffer) => chunks.push(chunk)
+    stream.on('data', keep)
+    client.release()
+    await work()
+    stream.off('data', keep)
+    return Buffer.concat(chunks)
+  }
+
+  function messagesOf(pieces: readonly Buffer[]): { name: string }[] {
+    const { connection } = new ByteClient() as unknown as {
+      connection: EventEmitter & { attachListeners(stream: EventEmitter): void }
+    }
+    const messages: { name: string }[] = []
+    connection.emit = (_event, message) => messages.push(message) > 0
+    const stream = new EventEmitter()
+    connection.attachListeners(stream)
+    for (const piece of pieces) stream.emit('data', piece)
+    return messages
+  }
+})
