@@ -64,9 +64,11 @@ const keptByNobody: RequestHandler = (_request, response, next) => {
   next()
 }
 
+const EXACT = { caseSensitive: true, strict: true }
+
 /** API v1: every call is secured, admitted and counted before its path is even looked at. */
 export function apiV1(options: ApiOptions): Router {
-  const router = express.Router({ caseSensitive: true, strict: true })
+  const router = express.Router(EXACT)
   const limitAnonymous = limitAnonymousBy(options.addresses)
   router.use(keptByNobody)
   router.use(requireHttps(limitAnonymous))
@@ -78,15 +80,26 @@ export function apiV1(options: ApiOptions): Router {
     jsonBodyUpTo(MAX_BODY_BYTES, roomOfCompany(options.bodies)),
     chargeRead(options.gate.charge, (response) => callerOf(response).companyId, MAX_BODY_BYTES),
   ]
+  const areas = new Map<string, Router>()
   for (const [path, routes] of routesByPath()) {
-    const one = router.route(path).all(routed(`/api/v1${path}`))
+    const area = areas.get(areaOf(path)) ?? express.Router(EXACT)
+    areas.set(areaOf(path), area)
+    const one = area.route(path).all(routed(`/api/v1${path}`))
     for (const route of routes) one[route.method](requireScope(route.scope), ...readBody, handlerOf(route, options))
     const Allow = routes.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : method.toUpperCase())).join(', ')
     one.all((_request, _response, next) => next(new Problem('method_not_allowed', undefined, { Allow })))
   }
+  router.use((request, response, next) => {
+    const area = areas.get(areaOf(request.path))
+    if (area) area(request, response, next)
+    else next()
+  })
   router.use((_request, _response, next) => next(problemOfReason('route_not_found')))
   return router
 }
+
+/** A path's first part. A call tries the patterns of that only: the one of a sale would be the 59th of all. */
+const areaOf = (path: string): string => path.split('/', 2)[1] ?? ''
 
 /** Fixed paths before those with an id in the same place: `/customers/batch` is never the customer with the id `batch`. */
 function routesByPath(): [path: string, routes: Route[]][] {
