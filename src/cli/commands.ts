@@ -327,7 +327,11 @@ export const COMMANDS = {
     flags: { company: optional('ID') },
     positional: 'company',
   },
-  'projections rebuild': { summary: 'makes all tables of the read model anew from the ledgers', flags: {} },
+  'projections rebuild': {
+    summary:
+      'makes all tables of the read model anew from the ledgers; it works a quarter of the time, so that nobody who is served waits for it, or with --at-once all of it',
+    flags: { 'at-once': toggle },
+  },
 
   'provider-sandbox': {
     summary: 'runs a payment provider to try online orders with: approve, refund, repeat and forge with curl',

@@ -83,7 +83,7 @@ const asOfVerb: Verb<'ledger as-of'> = {
     const moment = checked(AsOfFlags, { at }).at
     const { core, companyId } = await companyOf(context, company)
     const { body } = accepted(await readAsOf(core, companyId, moment, get))
-    return JSON.parse(body) as object
+    return JSON.parse(String(body)) as object
   },
   show: (answer) => JSON.stringify(answer, null, 2),
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { checkTables } from '#audit/table-checks.ts'
 import type { RowDifference } from '#ledger/rebuild/verify-tables.ts'
 import { livesHere } from '#postgres/in-move.ts'
@@ -40,13 +41,19 @@ async function verifyOne(core: Core, companyId: number): Promise<Told> {
   return { company_id: companyId, revision, equal: differences.length === 0, differences }
 }
 
+/** Of what it takes of Postgres and of the processor the service needs most. */
+const RESTS = 3
+const GENTLE = { parallel: 1, pace: (spent_ms: number) => delay(spent_ms * RESTS) }
+
 export const verbs: Verbs<'projections'> = {
   'projections verify': verifyVerb,
   'projections rebuild': {
     yields: true,
-    async run(context) {
+    async run(context, { 'at-once': isAtOnce }) {
+      const pace = isAtOnce ? {} : GENTLE
+      const onProgress = (count: number) => process.stderr.write(`${count} events\n`)
       return inEachHome(await context.homes({ upgrades: true }), async (core) => {
-        const { events, companies, parity } = await core.rebuild((count) => process.stderr.write(`${count} events\n`))
+        const { events, companies, parity } = await core.rebuild({ onProgress, ...pace })
         return { version: readModel.version, events, companies, parity }
       })
     },

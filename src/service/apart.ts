@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { v7 as uuidv7 } from 'uuid'
 import { type Resealing, type ResealReport, resealLedgers } from '#audit/reseal.ts'
 import { createCipher } from '#audit/reseal-cipher.ts'
 import { createPersonKeys } from '#ledger/person-keys.ts'
@@ -8,6 +7,7 @@ import type { ReadModel } from '#ledger/projection.ts'
 import { PARALLEL, type RebuildOptions } from '#ledger/rebuild/build.ts'
 import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
 import { type TablesVerification, type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
+import { newId } from '#lib/ids.ts'
 import { UnfitPostgres } from '#lib/unfit-postgres.ts'
 import type { Vault } from '#lib/vault.ts'
 import { type PoolOptions, withPool } from '#postgres/pool.ts'
@@ -27,6 +27,7 @@ export interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store' | 'mod
   readonly databaseUrl: string
   readonly parallel?: number | undefined
   readonly onProgress?: ((events: number) => void) | undefined
+  readonly pace?: RebuildOptions['pace']
 }
 
 /**
@@ -54,7 +55,7 @@ interface ResealingAll extends ResealingApart {
 
 export async function resealApart(pool: Pool, { model, vault, ...resealing }: ResealingAll): Promise<ResealReport> {
   const { store, now } = resealing
-  const cipher = createCipher({ pool, store, model, keys: createPersonKeys(pool, vault), newId: uuidv7, now })
+  const cipher = createCipher({ pool, store, model, keys: createPersonKeys(pool, vault), newId, now })
   return resealLedgers({ ...resealing, pool, cipher })
 }
 

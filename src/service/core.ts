@@ -107,7 +107,7 @@ export interface Core {
   /** Makes the ledger of a new company, whose id is one that no other has. @throws Unavailable */
   found(companyId: number): Promise<void>
   /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
-  rebuild(onProgress?: (events: number) => void): Promise<RebuildReport>
+  rebuild(building?: Pick<RebuildOptions, 'onProgress' | 'parallel' | 'pace'>): Promise<RebuildReport>
   /** Compares a company's rows in all tables of the read model with those that its ledger makes, as of one revision. */
   verifyTables(companyId: number, options?: Pick<VerifyTablesOptions, 'pace' | 'yields'>): Promise<TablesVerification>
   /** Writes ledgers of 0.1 anew, with data about people sealed, and switches to them. */
@@ -289,7 +289,7 @@ function worksOn(options: CoreOptions, { vault, ...rebuilding }: Rebuilding & Pi
       await options.register?.(companyId)
       await ensureLedger(pool, companyId)
     },
-    rebuild: (onProgress) => withRebuild({ ...rebuilding, onProgress }, (work) => rebuild(work)),
+    rebuild: (building = {}) => withRebuild({ ...rebuilding, ...building }, (work) => rebuild(work)),
     verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
     reseal: (resealing) => asOwner(options, (owner) => resealApart(owner, { ...resealing, store, model, vault })),
     asOwner: (work) => asOwner(options, work),

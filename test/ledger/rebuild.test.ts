@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
+import type { RebuildOptions } from '#ledger/rebuild/build.ts'
 import { rebuild } from '#ledger/rebuild/rebuild.ts'
 import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -20,8 +21,8 @@ describe('rebuild', () => {
   })
   afterEach(() => given.close())
 
-  const build = (model: ReadModel, store: EventStore = given.harness.store) =>
-    rebuild({ pool: given.pool, buildPool: given.buildPool, store, keys: keysIn(given.pool), model })
+  const build = (model: ReadModel, store = given.harness.store, more: Pick<RebuildOptions, 'pace'> = {}) =>
+    rebuild({ pool: given.pool, buildPool: given.buildPool, store, keys: keysIn(given.pool), model, ...more })
   const again = () => build(counterModel)
 
   /** The store, of which `meanwhile` hears once, when some events of a ledger were read. */
@@ -214,6 +215,19 @@ describe('rebuild', () => {
     expect(seen.length).to.be.above(4)
     const [last] = (await again()).parity ?? []
     expect(last).to.include({ equal: true })
+  })
+
+  it('pauses between portions where it is paced, but never while writers wait [OPS-115]', async () => {
+    await given.fill()
+    let written = 0
+    const pace = async (spent_ms: number) => {
+      expect(spent_ms).to.be.above(0)
+      await given.fill(2, 2_000 + 2 * written++)
+    }
+    const { parity } = await build(counterModel, given.harness.store, { pace })
+    expect(parity?.map(({ equal }) => equal)).to.deep.equal([true])
+    // Two companies, the indexes, and what was written meanwhile.
+    expect(written).to.be.above(3)
   })
 
   it('waits for whoever reads long before the switch, without holding others up, and says for whom [OPS-36]', async () => {

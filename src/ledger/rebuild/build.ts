@@ -11,6 +11,8 @@ export interface RebuildOptions extends Reading {
   readonly buildPool: Pool
   /** Companies replayed side by side; a connection of `buildPool` each, beside two others. 2 by default. */
   readonly parallel?: number | undefined
+  /** Called between portions with the milliseconds that the last one took, but not while writers wait; makes it wait. */
+  readonly pace?: ((spent_ms: number) => Promise<void>) | undefined
   /** Told now and then how many events have been applied so far. */
   readonly onProgress?: (events: number) => void
   /** Told what it waits for, in words for the operator; on standard error by default. */
@@ -71,9 +73,19 @@ export async function createTables(client: PoolClient, model: ReadModel, also: r
  * Only queries need them: to build them from full tables costs less than to keep them while these are filled. Those of one
  * table one after the other, because Postgres makes up their names, and would give the same one to two at once.
  */
-export function createIndexes(buildPool: Pool, model: ReadModel, parallel: number): Promise<void> {
+export function createIndexes({
+  buildPool,
+  model,
+  parallel = PARALLEL,
+  pace = async () => {},
+}: Pick<RebuildOptions, 'buildPool' | 'model' | 'parallel' | 'pace'>): Promise<void> {
   const statements = tablesOf(model).map((table) => indexDdl(table, NEXT_SCHEMA).join('\n'))
-  return sideBySide(statements, (text) => buildPool.query(text), parallel)
+  const create = async (text: string) => {
+    const startedAt = performance.now()
+    await buildPool.query(text)
+    await pace(performance.now() - startedAt)
+  }
+  return sideBySide(statements, create, parallel)
 }
 
 const tablesOf = ({ projections }: ReadModel): AnyTable[] => projections.flatMap(({ tables }) => [...tables])

@@ -35,7 +35,7 @@ export async function fill(options: FillOptions, holder: PoolClient): Promise<Re
   }
   const work = { events: 0 }
   await sideBySide(companies, (companyId) => fillCompany(options, work, companyId), parallel)
-  await createIndexes(buildPool, model, parallel)
+  await createIndexes(options)
   await switchSchemas({
     holder,
     buildPool,

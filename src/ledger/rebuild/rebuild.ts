@@ -72,8 +72,8 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
     if (companyId !== null) await ensureLedger(pool, companyId)
   }
   const work: Work = { ...options, built: new Map(), events: 0 }
-  await replayAll(work)
-  await createIndexes(options.buildPool, model, parallelOf(options))
+  await replayAll(work, work.pace)
+  await createIndexes(options)
   const parity = await switchSchemas({
     holder,
     buildPool: options.buildPool,
@@ -81,17 +81,15 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
     tell,
     before,
     async keepUp() {
-      for (let pass = 0; pass < PASSES; pass++) if ((await replayAll(work)) <= NEARLY_DONE) break
+      for (let pass = 0; pass < PASSES; pass++) if ((await replayAll(work, work.pace)) <= NEARLY_DONE) break
     },
     // What came since the last pass, while the writers wait.
     async finish() {
-      await replayAll(work)
+      await replayAll(work, undefined)
     },
   })
   return { events: work.events, companies: work.built.size, parity }
 }
-
-const parallelOf = ({ parallel = PARALLEL }: RebuildOptions): number => parallel
 
 /** A rebuild under way. */
 interface Work extends RebuildOptions {
@@ -101,18 +99,18 @@ interface Work extends RebuildOptions {
 }
 
 /** Applies what each ledger holds beyond what was applied, some companies side by side. Returns the number of events. */
-async function replayAll(work: Work): Promise<number> {
+async function replayAll(work: Work, pace: RebuildOptions['pace']): Promise<number> {
   // The longest ones first, so that none of them is left alone at the end.
   const { rows } = await work.pool.query<{ company_id: number; revision: number }>(
     'select company_id, revision from ops.ledgers order by revision desc, company_id',
   )
   const before = work.events
-  await sideBySide(rows, (row) => replayCompany(work, row.company_id, row.revision), parallelOf(work))
+  await sideBySide(rows, (row) => replayCompany(work, row.company_id, row.revision, pace), work.parallel ?? PARALLEL)
   return work.events - before
 }
 
 /** Up to where the live tables have come: what lies beyond has not been reacted to, and is its writer's or catch-up's to apply. */
-async function replayCompany(work: Work, companyId: number, upTo: number): Promise<void> {
+async function replayCompany(work: Work, companyId: number, upTo: number, pace: RebuildOptions['pace']): Promise<void> {
   const { buildPool, model, built } = work
   const from = (built.get(companyId) ?? -1) + 1
   if (upTo < from) return
@@ -120,6 +118,7 @@ async function replayCompany(work: Work, companyId: number, upTo: number): Promi
   const applied = await inTransaction(buildPool, (tx) =>
     replay(tx, model, companyId, events, upTo, {
       onApplied: progressOf(work, work.onProgress),
+      pace,
       ...(from > 0 && { erasesAfter: from - 1 }),
     }),
   )

@@ -7,6 +7,8 @@ import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 
 interface ReplayOptions {
   readonly onApplied?: (events: number) => void
+  /** Called with the milliseconds since it was called before, whenever rows are written; makes it wait. */
+  readonly pace?: ((spent_ms: number) => Promise<void>) | undefined
   /** By default nothing is read before it became unreadable. */
   readonly erasesAfter?: number
 }
@@ -31,13 +33,19 @@ export async function replay(
   companyId: number,
   events: AsyncIterable<Envelope>,
   upToRevision: number,
-  { onApplied = () => {}, erasesAfter = Number.POSITIVE_INFINITY }: ReplayOptions = {},
+  { onApplied = () => {}, pace, erasesAfter = Number.POSITIVE_INFINITY }: ReplayOptions = {},
 ): Promise<number> {
   let applied = 0
   let erasing: ((tx: Transaction) => Promise<void>)[] = []
   let weight = 0
   let kept = createWorkingSet()
   let writing: Promise<unknown> = Promise.resolve()
+  let resumedAt = performance.now()
+  const rest = async () => {
+    await writing
+    await pace?.(performance.now() - resumedAt)
+    resumedAt = performance.now()
+  }
   const write = async () => {
     await writing
     writing = Promise.all(kept.flushInBulk(tx))
@@ -61,10 +69,12 @@ export async function replay(
     applied += batch.length
     onApplied(batch.length)
     weight += batch.reduce((sum, event) => sum + weightOf(event), 0)
-    if (weight >= KEPT_WEIGHT) await write()
+    if (weight < KEPT_WEIGHT) continue
+    await write()
+    if (pace) await rest()
   }
   await write()
-  await writing
+  await rest()
   return applied
 }
 
