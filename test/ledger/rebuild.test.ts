@@ -174,7 +174,8 @@ describe('rebuild', () => {
     expect(indexes).to.have.length(1)
   })
 
-  it('has all its indexes when it is rebuilt', async () => {
+  it('has all its indexes when it is rebuilt, and statistics, so that queries are not planned as for empty tables', async () => {
+    await given.fill()
     const [{ tables, ...projection }] = counterModel.projections as [ReadModel['projections'][number]]
     const indexed = { ...projection, tables: tables.map((table) => ({ ...table, indexes: ['(company_id, value)'] })) }
     await build({ ...newer, projections: [indexed] })
@@ -185,6 +186,10 @@ describe('rebuild', () => {
       'btree (company_id, value)',
       'btree (company_id, id)',
     ])
+    const { rows: statistics } = await given.harness.pool.query(
+      `select attname as column from pg_stats where schemaname = 'read' and tablename = 'counters' and attname = 'value'`,
+    )
+    expect(statistics).to.have.length(1)
   })
 
   it('is rebuilt while the service reads and writes, which neither fails nor loses anything [LEDGER-11]', async () => {

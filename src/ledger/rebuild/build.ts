@@ -70,22 +70,24 @@ export async function createTables(client: PoolClient, model: ReadModel, also: r
 }
 
 /**
- * Only queries need them: to build them from full tables costs less than to keep them while these are filled. Those of one
- * table one after the other, because Postgres makes up their names, and would give the same one to two at once.
+ * Indexes and statistics: only queries need them. To build an index from a full table costs less than to keep it while that is
+ * filled, and without statistics the first queries would be planned as for an empty table. Indexes of one table one after the
+ * other, because Postgres makes up their names, and would give the same one to two at once.
  */
-export function createIndexes({
+export function prepareForQueries({
   buildPool,
   model,
   parallel = PARALLEL,
   pace = async () => {},
 }: Pick<RebuildOptions, 'buildPool' | 'model' | 'parallel' | 'pace'>): Promise<void> {
-  const statements = tablesOf(model).map((table) => indexDdl(table, NEXT_SCHEMA).join('\n'))
-  const create = async (text: string) => {
-    const startedAt = performance.now()
-    await buildPool.query(text)
-    await pace(performance.now() - startedAt)
+  const prepare = async (table: AnyTable) => {
+    for (const statement of [...indexDdl(table, NEXT_SCHEMA), `analyze ${NEXT_SCHEMA}.${table.name}`]) {
+      const startedAt = performance.now()
+      await buildPool.query(statement)
+      await pace(performance.now() - startedAt)
+    }
   }
-  return sideBySide(statements, create, parallel)
+  return sideBySide(tablesOf(model), prepare, parallel)
 }
 
 const tablesOf = ({ projections }: ReadModel): AnyTable[] => projections.flatMap(({ tables }) => [...tables])

@@ -4,9 +4,9 @@ import { type Ids, idsAfter } from '../ledgers.ts'
 import { readNewest } from '../reading.ts'
 import { type BulkTransaction, inTransaction } from '../transaction.ts'
 import {
-  createIndexes,
   createTables,
   PARALLEL,
+  prepareForQueries,
   progressOf,
   type RebuildOptions,
   type RebuildReport,
@@ -35,7 +35,7 @@ export async function fill(options: FillOptions, holder: PoolClient): Promise<Re
   }
   const work = { events: 0 }
   await sideBySide(companies, (companyId) => fillCompany(options, work, companyId), parallel)
-  await createIndexes(options)
+  await prepareForQueries(options)
   await switchSchemas({
     holder,
     buildPool,

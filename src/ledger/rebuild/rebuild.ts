@@ -4,9 +4,9 @@ import { ensureLedger } from '../ledgers.ts'
 import { readNewest } from '../reading.ts'
 import { inTransaction } from '../transaction.ts'
 import {
-  createIndexes,
   createTables,
   PARALLEL,
+  prepareForQueries,
   progressOf,
   type RebuildOptions,
   type RebuildReport,
@@ -73,7 +73,7 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
   }
   const work: Work = { ...options, built: new Map(), events: 0 }
   await replayAll(work, work.pace)
-  await createIndexes(options)
+  await prepareForQueries(options)
   const parity = await switchSchemas({
     holder,
     buildPool: options.buildPool,
