@@ -45,7 +45,8 @@ export const DISTURBANCES: readonly Disturbance[] = [
   },
   {
     name: 'dump',
-    // As pg_dump reads: it refuses servers that are newer than itself, and the embedded one has none.
+    // As pg_dump reads and compresses at the lowest priority, the way operators are told to; pg_dump itself refuses servers that
+    // are newer than it is, and the embedded one has none.
     async once({ ownerUrl }) {
       const tables = await administer(ownerUrl, async (client) => {
         const { rows } = await client.query<{ name: string }>(
@@ -56,7 +57,8 @@ export const DISTURBANCES: readonly Disturbance[] = [
       })
       const copies = tables.map((name) => `copy ${name} to stdout`)
       const script = ['begin isolation level repeatable read, read only', ...copies, 'commit'].join(';\n')
-      await done('psql', [ownerUrl, '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-c', script], {})
+      const dump = 'set -o pipefail; psql "$0" --quiet --set ON_ERROR_STOP=1 --command "$1" | gzip > /dev/null'
+      await done('nice', ['-n', '19', 'bash', '-c', dump, ownerUrl, script], {})
     },
   },
 ]

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { inTransaction, type Transaction } from '#ledger/transaction.ts'
+import { pipelined, type Transaction, transactionOn } from '#ledger/transaction.ts'
 import type { Text } from '#lib/bytes.ts'
 import { asRowBytes, type RowBytes } from '#postgres/row-bytes.ts'
 import {
@@ -72,10 +72,13 @@ export function readProducts(
       return found && { syncTimestamp: found.time, total: found.total, deleted: null }
     }
     const changed: Pass = { order: BY_CHANGE, start: 'since', bounds: [lastSync], values: [] }
-    const found = await takePass(tx, companyId, changed, take)
+    // Nearly always little or nothing, and asked for all the time: one round trip finds it.
+    const [found, categories, deleted] = await Promise.all([
+      takePass(tx, companyId, changed, take),
+      changedCategories(tx, companyId, lastSync),
+      deletedSince(tx, companyId, lastSync),
+    ])
     if (!found) return null
-    const categories = await changedCategories(tx, companyId, lastSync)
-    const { time } = found
     let { total } = found
     if (categories.length > 0) {
       const renamed: Pass = { order: BY_ID, start: 'first', bounds: [], values: [categories, lastSync] }
@@ -83,7 +86,7 @@ export function readProducts(
       if (!more) return null
       total += more.total
     }
-    return { syncTimestamp: time, total, deleted: await deletedSince(tx, companyId, lastSync) }
+    return { syncTimestamp: found.time, total, deleted }
   })
 }
 
@@ -136,10 +139,12 @@ async function changedCategories(tx: Transaction, companyId: number, lastSync: s
 
 /** An item that became a service is gone for tills too. One that has never been a product is nothing to them. */
 async function deletedSince(tx: Transaction, companyId: number, lastSync: string): Promise<string> {
-  const erased = await tx.query<{ ids: string | null }>(ERASED_SINCE, [companyId, lastSync])
-  if (erased.rows[0]?.ids) return erased.rows[0].ids
-  const { rows } = await tx.query<{ ids: string }>(DELETED_SINCE, [companyId, lastSync])
-  return rows[0]?.ids ?? ''
+  const [erased, deleted] = await Promise.all(
+    [ERASED_SINCE, DELETED_SINCE].map((statement) =>
+      tx.query<{ ids: string | null }>(statement, [companyId, lastSync]),
+    ),
+  )
+  return erased?.rows[0]?.ids || deleted?.rows[0]?.ids || ''
 }
 
 const DELETED_SINCE = {
@@ -225,16 +230,22 @@ const FIND_CONFLICTS = {
  * sorted again for each chunk, and 50,000 take half a minute instead of half a second.
  */
 const BEGIN = `
-  set transaction isolation level repeatable read, read only;
+  begin isolation level repeatable read, read only;
   set local enable_sort = off; set local enable_seqscan = off; set local enable_bitmapscan = off;
   set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off`
 
-/** Reads in several statements what was true when the first one began. */
-function inSnapshot<T>(pool: Pool, read: (tx: Transaction) => Promise<T>): Promise<T> {
-  return inTransaction(pool, async (tx, client) => {
-    await client.query(BEGIN)
-    return read(tx)
-  })
+/** Reads in several statements what was true when the first one began. What `read` asks for at once goes with the beginning. */
+async function inSnapshot<T>(pool: Pool, read: (tx: Transaction) => Promise<T>): Promise<T> {
+  const client = await pool.connect()
+  try {
+    const [, value] = await pipelined(client, () => [client.query(BEGIN), read(transactionOn(client))])
+    await client.query('commit')
+    client.release()
+    return value
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
 }
 
 /** Takes JSON texts of records, joined by commas; false when no more are wanted. */
