@@ -59,7 +59,7 @@ const present = (record: unknown, timezone: string): CallObject => {
 const callListing: Listing<CallFilters> = {
   resource: 'requests',
   from: 'calls t',
-  record: `${CALL_JSON}::text`,
+  record: CALL_JSON,
   filters: {
     api_key_id: (id) => `t.api_key_id = ${id}::bigint`,
     method: (method) => `t.method = ${method}`,

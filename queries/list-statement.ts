@@ -20,7 +20,7 @@ export interface Source {
   /** Of cursors and prepared statements. */
   readonly resource: string
   readonly from: string
-  /** SQL of a record's JSON text; where it depends on the company's day, with the placeholder of that date. */
+  /** SQL of a record, as json or its text; where it depends on the company's day, with the placeholder of that date. */
   readonly record: string | ((today: string) => string)
   /** SQL of what all listed records have in common. */
   readonly where?: string
@@ -44,13 +44,13 @@ export const tableOf = ({ from }: Source): string => from.slice(0, from.indexOf(
 export const isDaily = ({ record }: Source): boolean => typeof record === 'function'
 export const TODAY = '$3::date'
 
-/** SQL of a record's JSON text. */
+/** SQL of a record, as json or its text. */
 export const recordOf = ({ record }: Source): string => (typeof record === 'function' ? record(TODAY) : record)
 
 /** Where a page begins: at the first record, at a lower bound (inclusive), or after the last key of the page before. */
 export type Start = 'first' | 'since' | 'after'
 
-/** The first row of a list statement's answer: where the ledger is. */
+/** Where the ledger is: the one row of a list statement's answer without a record. */
 export interface LedgerRow {
   readonly revision: number
   readonly last_recorded_at: string
@@ -107,7 +107,10 @@ export function listStatement(
  * The ledger's position in a row, then the records, a row each, all of one snapshot. A record more than the limit is looked
  * for, to know whether there are more.
  *
- * - Rows, because a page that Postgres puts together to one text costs half as much again: it is copied several times.
+ * - Rows, because a page that Postgres puts together to one text costs half as much again: it is copied several times. A `doc`
+ *   is taken as it is: as `text` it would be copied as well.
+ * - Both are in the order of the index, with nulls where they are by default, so that the ledger's row, which has no key, is merged
+ *   with the records and nothing is sorted.
  * - The limit is a subquery, so that the planner does not know it and takes a page for a small part of the list: where it
  *   believes that the list is hardly longer than the page (of a table that has just grown it knows little), it would sort
  *   the whole list rather than walk an index in order. The pool's session sees to the rest (src/postgres/pool.ts).
@@ -133,9 +136,8 @@ function textOf(
   const noKeys = order.columns.map(
     (column) => `null::${column.type}${collationOf(column)} as ${keyColumn(column.name)}`,
   )
-  // The ledger's row has no key, and so comes first.
-  const inOrder = order.columns.map(({ name }) => `${keyColumn(name)}${directionOf(order)} nulls first`)
-  return `select l.revision, l.last_recorded_at, c.timezone, c.zone_changed, c.tableoid as tables, c.erased_at, null::text as record, ${noKeys.join(', ')}
+  const inOrder = order.columns.map(({ name }) => `${keyColumn(name)}${directionOf(order)}`)
+  return `select l.revision, l.last_recorded_at, c.timezone, c.zone_changed, c.tableoid as tables, c.erased_at, null as record, ${noKeys.join(', ')}
     from ledgers l
     join companies c on c.company_id = l.company_id
     where l.company_id = $1
@@ -146,11 +148,12 @@ function textOf(
     order by ${inOrder.join(', ')}`
 }
 
-export function readRows(rows: readonly RowBytes[], companyId: number): [LedgerRow, RowBytes[]] {
-  const [first, ...records] = rows
-  if (!first) throw new Error(`company ${companyId} is not registered`)
-  const column = (position: number) => columnAt(first, position) as Buffer
-  const erasedAt = columnAt(first, 5)
+/** The ledger's row, where Postgres has nulls in this order, and those of the records. */
+export function readRows(rows: readonly RowBytes[], { descending }: Order, companyId: number): [LedgerRow, RowBytes[]] {
+  const row = rows.at(descending ? 0 : -1)
+  if (!row) throw new Error(`company ${companyId} is not registered`)
+  const column = (position: number) => columnAt(row, position) as Buffer
+  const erasedAt = columnAt(row, 5)
   const ledger = {
     revision: columnOf.bigint(column(0)),
     last_recorded_at: columnOf.timestamptz(column(1)),
@@ -159,7 +162,7 @@ export function readRows(rows: readonly RowBytes[], companyId: number): [LedgerR
     tables: columnOf.oid(column(4)),
     erased_at: erasedAt && columnOf.timestamptz(erasedAt),
   }
-  return [ledger, records]
+  return [ledger, descending ? rows.slice(1) : rows.slice(0, -1)]
 }
 
 const collationOf = ({ collation }: Order['columns'][number]): string => (collation ? ` collate "${collation}"` : '')

@@ -33,7 +33,7 @@ interface OrderFilters {
 export const orderListing: Listing<OrderFilters> = {
   resource: 'orders',
   from: 'orders t',
-  record: 't.doc::text',
+  record: 't.doc',
   filters: {
     status: (value) => `t.status = ${value}::text`,
     store_alias: (value) => `t.store_alias = ${value}::text`,
@@ -209,7 +209,7 @@ const notificationListing: Listing<{ order: number }> = {
   resource: 'order_notifications',
   from: 'payment_notifications t',
   record: `json_build_object('id', t.id, 'received_at', t.received_at, 'payload', t.payload, 'response', t.response,
-    'http_status', t.http_status, 'duration_ms', t.duration_ms, 'outcome', t.outcome)::text`,
+    'http_status', t.http_status, 'duration_ms', t.duration_ms, 'outcome', t.outcome)`,
   filters: { order: (id) => `t.order_id = ${id}::bigint` },
   present: presentNotification,
 }

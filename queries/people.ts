@@ -44,7 +44,7 @@ const conditionsOf = <Q extends PersonFilters>(query: Q) => ({
 const personListing = (table: 'customers' | 'suppliers'): Listing<PersonConditions> => ({
   resource: table,
   from: `${table} t`,
-  record: 't.doc::text',
+  record: 't.doc',
   where: 't.deleted_at is null',
   filters: {
     q: hasWords,

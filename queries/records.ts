@@ -114,7 +114,7 @@ export async function listDeleted(
   const source: Source = {
     resource: `${table}_deleted`,
     from: `${table} t`,
-    record: `json_build_object('id', t.id, 'external_id', t.external_id, 'deleted_at', t.deleted_at)::text`,
+    record: `json_build_object('id', t.id, 'external_id', t.external_id, 'deleted_at', t.deleted_at)`,
     where: 't.deleted_at is not null',
     present: (record, timezone) => {
       const entry = record as { deleted_at: string }
@@ -176,7 +176,7 @@ async function fetchPage(
       looks: looksOf(source, order, conditions, present),
     }),
   )
-  const [ledger, found] = readRows(rows, companyId)
+  const [ledger, found] = readRows(rows, order, companyId)
   // Whatever was there before is gone without a trace in the tables (KIT-38).
   if (since !== undefined && !source.outlastsReset && ledger.erased_at !== null && since < ledger.erased_at)
     return refuse('test_data_erased', { erased_at: inZone(ledger.erased_at, ledger.timezone) })
@@ -269,7 +269,7 @@ export async function getBy(
   const statement = looking({
     name: `get_${resource}_by_${column}`,
     text: `select l.revision, c.timezone, c.zone_changed,
-                  (select ${recordOf(source)} from ${from} where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}${live}) as record
+                  (select (${recordOf(source)})::text from ${from} where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}${live}) as record
            from ledgers l
            join companies c on c.company_id = l.company_id
            where l.company_id = $1`,

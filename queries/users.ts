@@ -8,7 +8,7 @@ import { BY_ID, type Found, getBy, type Listing, listInOrder, type Page, type Pa
 const userListing: Listing<object> = {
   resource: 'users',
   from: 'users t',
-  record: 't.doc::text',
+  record: 't.doc',
   filters: {},
   present(record, timezone) {
     const { company_id: _, created_at, updated_at, ...user } = record as UserObject

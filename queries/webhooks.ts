@@ -35,7 +35,7 @@ const webhookListing: Listing<object> = {
   record: `json_build_object('doc', t.doc, 'enabled', t.enabled, 'watched_since', t.watched_since, 'api_key_id', t.api_key_id,
              'plan', c.plan, 'now', clock_timestamp(), 'key', json_build_object('revoked_at', k.revoked_at, 'expires_at', k.expires_at), 'health',
              json_build_object('last_success_at', h.last_success_at, 'failing_since', h.failing_since,
-                               'no_response_since', h.no_response_since))::text`,
+                               'no_response_since', h.no_response_since))`,
   where: 't.deleted_at is null',
   filters: {},
   present(record, timezone) {
@@ -116,7 +116,7 @@ interface DeliveryFilters {
 const deliveryListing: Listing<DeliveryFilters & { webhook: number }> = {
   resource: 'webhook_deliveries',
   from: 'webhook_deliveries t',
-  record: `${DELIVERY_JSON}::text`,
+  record: DELIVERY_JSON,
   filters: {
     webhook: (id) => `t.webhook_id = ${id}::bigint`,
     status: (status) => `t.status = ${status}`,

@@ -24,7 +24,7 @@ export interface CategoryFilters {
 const categoryListing: Listing<CategoryFilters> = {
   resource: 'categories',
   from: 'categories t',
-  record: 't.doc::text',
+  record: 't.doc',
   where: 't.deleted_at is null',
   filters: {
     name: (value) => `t.sort_key like ${value}::text`,

@@ -115,7 +115,7 @@ async function takePass(
   for (let total = 0; ; start = 'after') {
     const statement = asRowBytes(listStatement(products, order, OF_CATEGORIES, present, start))
     const { rows } = await tx.query<RowBytes>(statement, [companyId, CHUNK_PRODUCTS, ...values, ...bounds])
-    const [ledger, found] = readRows(rows, companyId)
+    const [ledger, found] = readRows(rows, order, companyId)
     const listed = found.slice(0, CHUNK_PRODUCTS)
     if (listed.length > 0 && !take(recordsIn(listed))) return null
     total += listed.length

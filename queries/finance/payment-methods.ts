@@ -9,7 +9,7 @@ const METHODS = PAYMENT_METHODS.map((code, position) => `(${position + 1}, '${co
 const paymentMethodListing: Listing<object> = {
   resource: 'payment_methods',
   from: `(select $1::bigint as company_id, m.* from (values ${METHODS.join(', ')}) m (id, code, name)) t`,
-  record: `json_build_object('code', t.code, 'name', t.name)::text`,
+  record: `json_build_object('code', t.code, 'name', t.name)`,
   filters: {},
 }
 

@@ -17,7 +17,7 @@ const uploads: Listing<object> = {
   resource: 'uploads',
   from: 'offline_sales t',
   record: `json_build_object('offline_id', t.offline_id, 'recorded_at', t.recorded_at, 'actor', t.actor,
-    'warnings', t.warnings, 'sale', (select s.doc from sales s where s.company_id = t.company_id and s.id = t.sale_id))::text`,
+    'warnings', t.warnings, 'sale', (select s.doc from sales s where s.company_id = t.company_id and s.id = t.sale_id))`,
   filters: {},
   present: (record, timezone) => {
     const entry = record as UploadedSale

@@ -76,7 +76,7 @@ const earliestAmong = (before: string) => `(select m.sold_at from sales m
 export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
   resource: 'sales',
   from: 'sales t',
-  record: 't.doc::text',
+  record: 't.doc',
   lookedUp: ['customers'],
   filters: {
     status: (value) => `t.status = ${value}::text`,

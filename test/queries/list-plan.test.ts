@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { listStatement, type Order, type Start } from '#queries/list-statement.ts'
 import { customerListing } from '#queries/people.ts'
-import { BY_CHANGE, BY_ID } from '#queries/records.ts'
+import { BY_CHANGE, BY_ID, NEWEST_FIRST } from '#queries/records.ts'
 import { useDatabase } from '../support/database.ts'
 import { customerCreated } from '../support/facts.ts'
 import { COMPANY_ID } from '../support/given.ts'
@@ -57,6 +57,12 @@ describe('how a page is found', () => {
     it(`walks an index in the order of the list: ${name}, of a table that Postgres knows nothing of`, async () => {
       const [, page = ''] = (await planOf(order, start, bounds)).split('->  Limit')
       expect(page).to.include(`Index Scan using ${index}`).and.not.include('Sort')
+    })
+  }
+
+  for (const order of [BY_ID, NEWEST_FIRST, BY_CHANGE]) {
+    it(`merges the ledger’s row with the records, which are not sorted again: in the order ${order.name}`, async () => {
+      expect(await planOf(order, 'first', [])).to.match(/^Merge Append/)
     })
   }
 })
