@@ -4,7 +4,7 @@ import { CalendarDate, Instant, instantsInZone, inZone } from '#domain/instant.t
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { searchKey } from '#domain/text.ts'
 import type { Text } from '#lib/bytes.ts'
-import { asRowBytes, type RowBytes } from '#postgres/row-bytes.ts'
+import { asRowBytes, type RowBytes, release } from '#postgres/row-bytes.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
 import {
   type Conditions,
@@ -34,6 +34,8 @@ export interface Page {
   readonly revision: number
   /** Identifies the tables of the read model that it comes from, if any; a rebuild makes new ones. */
   readonly tables?: number
+  /** Gives the memory of `data` back, once it has been copied. Whoever calls it not leaves that to the garbage collector. */
+  readonly release?: () => void
 }
 
 /** Instants are UTC, as `Instant` gives them. */
@@ -191,6 +193,7 @@ async function fetchPage(
     synced_at: inZone(ledger.last_recorded_at, ledger.timezone),
     revision: ledger.revision,
     tables: ledger.tables,
+    release: () => release(rows),
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { pipelined, type Transaction, transactionOn } from '#ledger/transaction.ts'
 import type { Text } from '#lib/bytes.ts'
-import { asRowBytes, type RowBytes } from '#postgres/row-bytes.ts'
+import { asRowBytes, type RowBytes, release } from '#postgres/row-bytes.ts'
 import {
   type Conditions,
   keyIn,
@@ -120,8 +120,9 @@ async function takePass(
     if (listed.length > 0 && !take(recordsIn(listed))) return null
     total += listed.length
     const last = found.length > CHUNK_PRODUCTS ? listed.at(-1) : undefined
+    if (last) bounds = keyIn(order, last)
+    release(rows)
     if (!last) return { time: ledger.last_recorded_at, total }
-    bounds = keyIn(order, last)
   }
 }
 
@@ -248,5 +249,5 @@ async function inSnapshot<T>(pool: Pool, read: (tx: Transaction) => Promise<T>):
   }
 }
 
-/** Takes JSON texts of records, joined by commas; false when no more are wanted. */
+/** Copies JSON texts of records, joined by commas; false when no more are wanted. */
 type TakeRecords = (records: Text) => boolean

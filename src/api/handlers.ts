@@ -121,16 +121,26 @@ async function answerRead(
   // That there is nothing is told as of now: the answer shows no revision of its own.
   const answer = found ?? (mayLag && demand.isOlder ? await read(now) : null)
   if (!answer) throw new Problem('not_found')
-  const { body, revision, tables } = answer
-  if (revision !== undefined) response.setHeader('X-Ledger-Revision', revision)
-  const sent = await sendRepresentation(
-    response,
-    representationOf(typeof body === 'string' ? Buffer.from(body) : body),
-    context.compress,
-  )
-  // As of the moment at which it was read, which may be later than the one that was asked for.
-  if (page && revision !== undefined && tables !== undefined)
-    context.pages.keep(page.key, { ...page.moment, revision, tables }, sent)
+  const { body, revision, tables, release } = answer
+  try {
+    if (revision !== undefined) response.setHeader('X-Ledger-Revision', revision)
+    const sent = await sendRepresentation(
+      response,
+      representationOf(typeof body === 'string' ? Buffer.from(body) : body),
+      context.compress,
+    )
+    // As of the moment at which it was read, which may be later than the one that was asked for.
+    if (page && revision !== undefined && tables !== undefined)
+      context.pages.keep(page.key, { ...page.moment, revision, tables }, sent)
+  } finally {
+    if (release) onceClosed(response, release)
+  }
+}
+
+/** Calls `work` when the socket wants nothing more of what was given to it. */
+function onceClosed(response: Response, work: () => void): void {
+  if (response.closed) work()
+  else response.once('close', work)
 }
 
 /** How long a standby is waited for by callers who say how new an answer must be, in milliseconds. */

@@ -77,7 +77,12 @@ export function createPageCache(capacity_bytes: number): PageCache {
       if (size_bytes > capacity_bytes * LARGEST_SHARE || isOlder(moment, pages.get(key)?.moment)) return
       if (!pages.has(key) && !isReadAgain(key)) return
       drop(key)
-      const kept = { etag, identity: alone(identity), ...(br && { br: alone(br) }), ...(gzip && { gzip: alone(gzip) }) }
+      const kept = {
+        etag,
+        identity: copied(identity),
+        ...(br && { br: copied(br) }),
+        ...(gzip && { gzip: copied(gzip) }),
+      }
       pages.set(key, { moment, page: kept, size_bytes })
       held_bytes += size_bytes
       for (const oldest of pages.keys()) {
@@ -94,9 +99,8 @@ const isSame = (a: PageMoment, b: PageMoment): boolean =>
 /** A standby's page does not drive out one that is newer. */
 const isOlder = (a: PageMoment, b: PageMoment | undefined): boolean => b?.tables === a.tables && a.revision < b.revision
 
-/** A small buffer is cut from a block of Node's (8 KiB, since Node 24 64), which lives as long as any of its pieces. */
-function alone(body: Buffer): Buffer {
-  if (body.buffer.byteLength === body.length) return body
+/** In memory of its own: that of an answer is used again, and a small buffer is cut from a block of Node's, which lives as long as any of its pieces. */
+function copied(body: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(body.length)
   body.copy(copy)
   return copy

@@ -41,6 +41,8 @@ export function single(record: string, warnings: readonly Warning[] = []): strin
 export interface ReadAnswer {
   /** JSON text. */
   readonly body: string | Buffer
+  /** Gives the body's memory back. To be called once it is sent and kept; whoever does not leaves that to the garbage collector. */
+  readonly release?: () => void
   readonly revision?: number
   /** Identifies the read model's tables, where the answer may be kept. */
   readonly tables?: number

@@ -1,5 +1,7 @@
+import { Socket, type SocketConstructorOpts } from 'node:net'
 import pg, { type CustomTypesConfig } from 'pg'
 import { Parser } from 'pg-protocol/dist/parser.js'
+import { blocks } from '#lib/blocks.ts'
 
 /** What the driver's own types leave out. */
 interface Message {
@@ -24,12 +26,21 @@ const COUNT_BYTES = 2
 const NULL_LENGTH = -1
 const NOTHING = Buffer.alloc(0)
 
+/** The first rows of an answer, and the others: most answers have few. */
+const FIRST_BLOCK_BYTES = 8_192
+const BLOCK_BYTES = 65_536
+
+/** Blocks with rows, by their memory, until these are released. */
+const lent = new WeakMap<ArrayBufferLike, Buffer<ArrayBuffer>>()
+
 /**
- * The driver's parser decodes all values as UTF-8. Here the rows of a statement that asks for binary ones stay as they are: parts
- * of what was read from the socket, which nobody writes to again.
+ * The driver's parser decodes all values as UTF-8. Here the rows of a statement that asks for binary ones stay as they are, copied
+ * into blocks of their answer: what is read from the socket is written over by what is read next.
  */
 class MessageReader extends (Parser as unknown as MessageParser) {
   #isBinary = false
+  #block = NOTHING
+  #used = 0
   /** A message that began in one piece of what was read and goes on in the next: its head, and then room for all of it. */
   #begun = NOTHING
   #filled = 0
@@ -65,15 +76,29 @@ class MessageReader extends (Parser as unknown as MessageParser) {
 
   override handlePacket(offset: number, code: number, length: number, bytes: Buffer): Message {
     if (this.#isBinary && code === DATA_ROW)
-      return { name: 'dataRow', length, fields: [bytes.subarray(offset, offset + length - LENGTH_BYTES)] } as Message
+      return { name: 'dataRow', length, fields: [this.#kept(bytes, offset, offset + length - LENGTH_BYTES)] } as Message
     const message = super.handlePacket(offset, code, length, bytes)
     if (message.name === 'rowDescription') {
       const { fields } = message as RowDescription
       this.#isBinary = fields[0]?.format === 'binary'
+      this.#block = NOTHING
+      this.#used = 0
       // Else the driver would copy what it is given.
       for (const field of fields) field.format = 'text'
     }
     return message
+  }
+
+  #kept(bytes: Buffer, start: number, end: number): Buffer {
+    const length = end - start
+    if (this.#used + length > this.#block.length) {
+      this.#block = blocks.take(Math.max(length, this.#block === NOTHING ? FIRST_BLOCK_BYTES : BLOCK_BYTES))
+      this.#used = 0
+      lent.set(this.#block.buffer, this.#block)
+    }
+    bytes.copy(this.#block, this.#used, start, end)
+    this.#used += length
+    return this.#block.subarray(this.#used - length, this.#used)
   }
 }
 
@@ -81,20 +106,38 @@ class MessageReader extends (Parser as unknown as MessageParser) {
 const endOf = (bytes: Buffer, at: number): number =>
   bytes.length < at + HEAD_BYTES ? Number.POSITIVE_INFINITY : at + CODE_BYTES + bytes.readUInt32BE(at + CODE_BYTES)
 
-/** A connection that can hand over rows as bytes. */
+/** Of what is read from a socket at a time. */
+const READ_BYTES = 65_536
+
+/** A connection that can hand over rows as bytes, and reads into the same memory again and again. */
 export class ByteClient extends pg.Client {
   constructor(config?: pg.ClientConfig) {
-    super(config)
-    const connection = this.connection as unknown as Connection
-    connection.attachListeners = (stream) => {
-      const reader = new MessageReader()
-      stream.on('data', (chunk: Buffer) =>
-        reader.read(chunk, (message) =>
-          connection.emit(message.name === 'error' ? 'errorMessage' : message.name, message),
-        ),
+    const reader = new MessageReader()
+    const read = (bytes: Buffer) =>
+      reader.read(bytes, (message) =>
+        connection.emit(message.name === 'error' ? 'errorMessage' : message.name, message),
       )
-    }
+    // The driver wraps a socket that is to be encrypted in another one, which reads it in its own way.
+    super({
+      ...config,
+      stream: (({ ssl }: pg.ClientConfig) => (ssl ? new Socket() : readingSocket(read))) as () => Socket,
+    })
+    const connection = this.connection as unknown as Connection
+    connection.attachListeners = (stream) => stream.on('data', read)
   }
+}
+
+/** A socket that calls `read` instead of telling of its data. */
+function readingSocket(read: (bytes: Buffer) => void): Socket {
+  const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
+  const onread = {
+    buffer,
+    callback(length: number): true {
+      read(buffer.subarray(0, length))
+      return true
+    },
+  }
+  return new Socket({ onread } as SocketConstructorOpts)
 }
 
 /** A row as Postgres sends it, columns in binary. */
@@ -114,6 +157,14 @@ export const asRowBytes = <S extends { readonly text: string }>(statement: S) =>
   rowMode: 'array' as const,
   types: AS_IT_IS,
 })
+
+/** Gives the memory of an answer back, once what is wanted of its rows has been copied; there are none any more afterwards. */
+export function release(rows: RowBytes[]): void {
+  for (const [{ buffer }] of rows.splice(0)) {
+    const block = lent.get(buffer)
+    if (block && lent.delete(buffer)) blocks.giveBack(block)
+  }
+}
 
 /** A column by its position; null where there is no value. */
 export function columnAt([row]: RowBytes, position: number): Buffer | null {

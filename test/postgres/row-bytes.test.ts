@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
 import { expect } from 'chai'
-import type pg from 'pg'
+import pg from 'pg'
 import { createPool } from '#postgres/pool.ts'
-import { asRowBytes, ByteClient, columnAt, columnOf, type RowBytes } from '#postgres/row-bytes.ts'
+import { asRowBytes, ByteClient, columnAt, columnOf, type RowBytes, release } from '#postgres/row-bytes.ts'
 import { useDatabase } from '../support/database.ts'
 
 /** Of several pieces of what a socket gives at a time. */
@@ -63,10 +63,26 @@ describe('rows as bytes', () => {
     expect(failed).to.have.property('code', '22012')
   })
 
+  it('are in memory that is used again once they are released, which they are once', async () => {
+    const read = async (text: string) => (await pool.query<RowBytes>(asRowBytes({ text }))).rows
+    const first = await read(`select repeat('a', 100_000)`)
+    const memory = first[0]?.[0].buffer
+    release(first)
+    expect(first).to.deep.equal([])
+    const second = await read(`select repeat('b', 100_000) from generate_series(1, 2)`)
+    expect(second.map(([row]) => row.buffer)).to.include(memory)
+    release(first)
+    const third = await read(`select repeat('c', 100_000)`)
+    expect(third[0]?.[0].buffer).not.to.equal(memory)
+    expect(second.map((row) => String(columnAt(row, 0)))).to.deep.equal(
+      ['b', 'b'].map((letter) => letter.repeat(100_000)),
+    )
+  })
+
   it('are the same in whatever pieces the server’s answer comes', async () => {
-    const answer = await recorded(async () => {
-      await pool.query(asRowBytes({ text: `select n, repeat('ã', n) from generate_series(0, 9) n`, name: 'pieces' }))
-      await pool.query('select 1 as one where false; select 2 as two')
+    const answer = await recorded(async (client) => {
+      await client.query(asRowBytes({ text: `select n, repeat('ã', n) from generate_series(0, 9) n`, name: 'pieces' }))
+      await client.query('select 1 as one where false; select 2 as two')
     })
     const whole = messagesOf([answer])
     expect(whole.filter(({ name }) => name === 'dataRow')).to.have.length(11)
@@ -77,16 +93,17 @@ describe('rows as bytes', () => {
     }
   })
 
-  /** What the server sends while something is done. */
-  async function recorded(work: () => Promise<void>): Promise<Buffer> {
-    const client = await pool.connect()
-    const { stream } = (client as unknown as { connection: { stream: EventEmitter } }).connection
+  /** What the server sends to a client of the driver's, which cannot read all of it. */
+  async function recorded(work: (client: pg.Client) => Promise<void>): Promise<Buffer> {
+    const client = new pg.Client({ connectionString: database.url })
+    await client.connect()
     const chunks: Buffer[] = []
-    const keep = (chunk: Buffer) => chunks.push(chunk)
-    stream.on('data', keep)
-    client.release()
-    await work()
-    stream.off('data', keep)
+    client.connection.stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+    try {
+      await work(client)
+    } finally {
+      await client.end()
+    }
     return Buffer.concat(chunks)
   }
 

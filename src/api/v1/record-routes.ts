@@ -11,7 +11,7 @@ import { type Params, pathId, withId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { asInteger, QueryInstant } from '#http/query-values.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
-import { bytesOf } from '#lib/bytes.ts'
+import { bytesInBlock } from '#lib/bytes.ts'
 import type { Found, Page } from '#queries/records.ts'
 import { batchResultOf, deletedPage, pageOf, singleOf, warnedOf } from '../contract/envelopes.ts'
 import { batch, type ReadAnswer, type ReadContext, type Route, read, single, write } from '../route.ts'
@@ -125,8 +125,9 @@ export function answerPage(found: Page | Refusal, limit: number): ReadAnswer {
   if (isRefusal(found)) throw new Problem(found.refused, found.details)
   const { data, has_more, next, synced_at, revision, tables } = found
   const meta = { has_more, next_cursor: next, limit, synced_at }
-  const body = bytesOf('{"data":[', data, `],"meta":${JSON.stringify(meta)}}`)
-  return { body, revision, tables }
+  const { bytes: body, release } = bytesInBlock('{"data":[', data, `],"meta":${JSON.stringify(meta)}}`)
+  found.release?.()
+  return { body, release, revision, tables }
 }
 
 interface GetDescription<K> extends Description {
