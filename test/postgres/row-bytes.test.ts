@@ -4,6 +4,7 @@ import pg from 'pg'
 import { createPool } from '#postgres/pool.ts'
 import { asRowBytes, ByteClient, columnAt, columnOf, type RowBytes, release } from '#postgres/row-bytes.ts'
 import { useDatabase } from '../support/database.ts'
+import { startEncryptingProxy } from '../support/encrypting-proxy.ts'
 
 /** Of several pieces of what a socket gives at a time. */
 const LONG = 'ação 🧾 '.repeat(20_000)
@@ -77,6 +78,21 @@ describe('rows as bytes', () => {
     expect(second.map((row) => String(columnAt(row, 0)))).to.deep.equal(
       ['b', 'b'].map((letter) => letter.repeat(100_000)),
     )
+  })
+
+  it('are the same over an encrypted connection', async () => {
+    const proxy = await startEncryptingProxy(database.url)
+    const encrypted = createPool(proxy.url, { max: 1, pipeline: true })
+    try {
+      const statement = asRowBytes({ text: `select repeat('ã', 70_000) from generate_series(1, 3)` })
+      const [ours, plain] = await Promise.all([encrypted, pool].map((each) => each.query<RowBytes>(statement)))
+      expect(ours?.rows).to.have.length(3)
+      expect(ours?.rows).to.deep.equal(plain?.rows)
+      expect(proxy.encrypted()).to.equal(1)
+    } finally {
+      await encrypted.end()
+      await proxy.close()
+    }
   })
 
   it('are the same in whatever pieces the server’s answer comes', async () => {
