@@ -34,7 +34,7 @@ export interface Page {
   readonly revision: number
   /** Identifies the tables of the read model that it comes from, if any; a rebuild makes new ones. */
   readonly tables?: number
-  /** Gives the memory of `data` back, once it has been copied. Whoever calls it not leaves that to the garbage collector. */
+  /** Gives the memory of `data` back, once it has been copied; whoever does not call it leaves that to the garbage collector. */
   readonly release?: () => void
 }
 

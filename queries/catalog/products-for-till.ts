@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { pipelined, type Transaction, transactionOn } from '#ledger/transaction.ts'
+import { inReading, type Statement, type Transaction } from '#ledger/transaction.ts'
 import type { Text } from '#lib/bytes.ts'
 import { asRowBytes, type RowBytes, release } from '#postgres/row-bytes.ts'
 import {
@@ -140,12 +140,10 @@ async function changedCategories(tx: Transaction, companyId: number, lastSync: s
 
 /** An item that became a service is gone for tills too. One that has never been a product is nothing to them. */
 async function deletedSince(tx: Transaction, companyId: number, lastSync: string): Promise<string> {
-  const [erased, deleted] = await Promise.all(
-    [ERASED_SINCE, DELETED_SINCE].map((statement) =>
-      tx.query<{ ids: string | null }>(statement, [companyId, lastSync]),
-    ),
-  )
-  return erased?.rows[0]?.ids || deleted?.rows[0]?.ids || ''
+  const idsOf = async (statement: Statement) =>
+    (await tx.query<{ ids: string | null }>(statement, [companyId, lastSync])).rows[0]?.ids
+  const [erased, deleted] = await Promise.all([idsOf(ERASED_SINCE), idsOf(DELETED_SINCE)])
+  return erased || deleted || ''
 }
 
 const DELETED_SINCE = {
@@ -235,19 +233,8 @@ const BEGIN = `
   set local enable_sort = off; set local enable_seqscan = off; set local enable_bitmapscan = off;
   set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off`
 
-/** Reads in several statements what was true when the first one began. What `read` asks for at once goes with the beginning. */
-async function inSnapshot<T>(pool: Pool, read: (tx: Transaction) => Promise<T>): Promise<T> {
-  const client = await pool.connect()
-  try {
-    const [, value] = await pipelined(client, () => [client.query(BEGIN), read(transactionOn(client))])
-    await client.query('commit')
-    client.release()
-    return value
-  } catch (error) {
-    client.release(true)
-    throw error
-  }
-}
+/** Reads in several statements what was true when the first one began. */
+const inSnapshot = <T>(pool: Pool, read: (tx: Transaction) => Promise<T>): Promise<T> => inReading(pool, BEGIN, read)
 
 /** Copies JSON texts of records, joined by commas; false when no more are wanted. */
 type TakeRecords = (records: Text) => boolean

@@ -99,7 +99,7 @@ const isSame = (a: PageMoment, b: PageMoment): boolean =>
 /** A standby's page does not drive out one that is newer. */
 const isOlder = (a: PageMoment, b: PageMoment | undefined): boolean => b?.tables === a.tables && a.revision < b.revision
 
-/** In memory of its own: that of an answer is used again, and a small buffer is cut from a block of Node's, which lives as long as any of its pieces. */
+/** In memory of its own: an answer's is used again, and a small buffer is cut from one of Node's, which lives as long as any piece. */
 function copied(body: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(body.length)
   body.copy(copy)

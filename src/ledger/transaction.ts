@@ -57,14 +57,26 @@ export function assertCommitted(result: QueryResult): void {
 }
 
 /** Runs `work` in a transaction of its own; on any failure the connection is destroyed, because its state is unknown. */
-export async function inTransaction<T>(
+export const inTransaction = <T>(
   pool: Pool,
   work: (tx: BulkTransaction, client: PoolClient) => Promise<T>,
-): Promise<T> {
+): Promise<T> =>
+  committed(pool, async (client) => {
+    await client.query('begin')
+    return work(transactionOn(client), client)
+  })
+
+/** The same for reading, where `begin` says what kind of transaction it is: what `read` asks for at once goes with the beginning. */
+export const inReading = <T>(pool: Pool, begin: string, read: (tx: Transaction) => Promise<T>): Promise<T> =>
+  committed(pool, async (client) => {
+    const [, value] = await pipelined(client, () => [client.query(begin), read(transactionOn(client))])
+    return value
+  })
+
+async function committed<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect()
   try {
-    await client.query('begin')
-    const value = await work(transactionOn(client), client)
+    const value = await work(client)
     assertCommitted(await client.query('commit'))
     client.release()
     return value

@@ -35,7 +35,8 @@ const lent = new WeakMap<ArrayBufferLike, Buffer<ArrayBuffer>>()
 
 /**
  * The driver's parser decodes all values as UTF-8. Here the rows of a statement that asks for binary ones stay as they are, copied
- * into blocks of their answer: what is read from the socket is written over by what is read next.
+ * into blocks of their answer: what is read from the socket is written over by what is read next. So is a message's beginning, which
+ * the driver's parser would leave there until the rest comes.
  */
 class MessageReader extends (Parser as unknown as MessageParser) {
   #isBinary = false

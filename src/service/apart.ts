@@ -23,11 +23,9 @@ const apart = <T>(url: string, options: PoolOptions, work: (pool: Pool) => Promi
   withPool(url, { pipeline: true, statement_timeout_ms: 0, idle_in_transaction_timeout_ms: 0, ...options }, work)
 
 /** What tables are made of. */
-export interface Rebuilding extends Pick<RebuildOptions, 'pool' | 'store' | 'model' | 'keys'> {
+export interface Rebuilding
+  extends Pick<RebuildOptions, 'pool' | 'store' | 'model' | 'keys' | 'parallel' | 'pace' | 'onProgress'> {
   readonly databaseUrl: string
-  readonly parallel?: number | undefined
-  readonly onProgress?: ((events: number) => void) | undefined
-  readonly pace?: RebuildOptions['pace']
 }
 
 /**

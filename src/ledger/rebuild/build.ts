@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import type { ReadModel } from '../projection.ts'
 import type { Reading } from '../reading.ts'
 import { type AnyTable, indexDdl, tableDdl } from '../table.ts'
+import { type Pace, paced } from './replay.ts'
 import { NEXT_SCHEMA, type TableParity } from './switch-schemas.ts'
 
 export interface RebuildOptions extends Reading {
@@ -11,8 +12,8 @@ export interface RebuildOptions extends Reading {
   readonly buildPool: Pool
   /** Companies replayed side by side; a connection of `buildPool` each, beside two others. 2 by default. */
   readonly parallel?: number | undefined
-  /** Called between portions with the milliseconds that the last one took, but not while writers wait; makes it wait. */
-  readonly pace?: ((spent_ms: number) => Promise<void>) | undefined
+  /** Not kept while writers wait. */
+  readonly pace?: Pace | undefined
   /** Told now and then how many events have been applied so far. */
   readonly onProgress?: (events: number) => void
   /** Told what it waits for, in words for the operator; on standard error by default. */
@@ -78,14 +79,11 @@ export function prepareForQueries({
   buildPool,
   model,
   parallel = PARALLEL,
-  pace = async () => {},
+  pace,
 }: Pick<RebuildOptions, 'buildPool' | 'model' | 'parallel' | 'pace'>): Promise<void> {
   const prepare = async (table: AnyTable) => {
-    for (const statement of [...indexDdl(table, NEXT_SCHEMA), `analyze ${NEXT_SCHEMA}.${table.name}`]) {
-      const startedAt = performance.now()
-      await buildPool.query(statement)
-      await pace(performance.now() - startedAt)
-    }
+    for (const statement of [...indexDdl(table, NEXT_SCHEMA), `analyze ${NEXT_SCHEMA}.${table.name}`])
+      await paced(pace, () => buildPool.query(statement))
   }
   return sideBySide(tablesOf(model), prepare, parallel)
 }

@@ -13,7 +13,7 @@ import {
   sideBySide,
 } from './build.ts'
 import { fill } from './fill.ts'
-import { replay } from './replay.ts'
+import { type Pace, replay } from './replay.ts'
 import { dropLeftovers, switchSchemas } from './switch-schemas.ts'
 import { fits, versionOfTables } from './version.ts'
 
@@ -99,7 +99,7 @@ interface Work extends RebuildOptions {
 }
 
 /** Applies what each ledger holds beyond what was applied, some companies side by side. Returns the number of events. */
-async function replayAll(work: Work, pace: RebuildOptions['pace']): Promise<number> {
+async function replayAll(work: Work, pace: Pace | undefined): Promise<number> {
   // The longest ones first, so that none of them is left alone at the end.
   const { rows } = await work.pool.query<{ company_id: number; revision: number }>(
     'select company_id, revision from ops.ledgers order by revision desc, company_id',
@@ -110,7 +110,7 @@ async function replayAll(work: Work, pace: RebuildOptions['pace']): Promise<numb
 }
 
 /** Up to where the live tables have come: what lies beyond has not been reacted to, and is its writer's or catch-up's to apply. */
-async function replayCompany(work: Work, companyId: number, upTo: number, pace: RebuildOptions['pace']): Promise<void> {
+async function replayCompany(work: Work, companyId: number, upTo: number, pace: Pace | undefined): Promise<void> {
   const { buildPool, model, built } = work
   const from = (built.get(companyId) ?? -1) + 1
   if (upTo < from) return

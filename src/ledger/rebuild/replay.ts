@@ -5,10 +5,20 @@ import { erasuresOf, project, type ReadModel, refsOf } from '../projection.ts'
 import type { BulkTransaction, Transaction } from '../transaction.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 
+/** Called between portions of work with the milliseconds that the last one took; makes it wait, or rejects to end it. */
+export type Pace = (spent_ms: number) => Promise<void>
+
+/** Does a portion of work at a pace. */
+export async function paced(pace: Pace | undefined, portion: () => Promise<unknown>): Promise<void> {
+  const startedAt = performance.now()
+  await portion()
+  await pace?.(performance.now() - startedAt)
+}
+
 interface ReplayOptions {
   readonly onApplied?: (events: number) => void
-  /** Called with the milliseconds since it was called before, whenever rows are written; makes it wait. */
-  readonly pace?: ((spent_ms: number) => Promise<void>) | undefined
+  /** Portions end where rows are written. */
+  readonly pace?: Pace | undefined
   /** By default nothing is read before it became unreadable. */
   readonly erasesAfter?: number
 }

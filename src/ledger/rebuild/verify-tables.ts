@@ -5,13 +5,12 @@ import { type Reading, readNewest } from '../reading.ts'
 import { type AnyTable, type ColumnType, tableDdl } from '../table.ts'
 import { transactionOn } from '../transaction.ts'
 import { REBUILD_LOCK } from './rebuild.ts'
-import { replay } from './replay.ts'
+import { type Pace, paced, replay } from './replay.ts'
 
 export interface VerifyTablesOptions extends Reading {
   /** Lends one connection, without a statement time-out, which is not used again. */
   readonly pool: Pool
-  /** Called between portions with the milliseconds that the last one took; makes it wait, or rejects to end it. */
-  readonly pace?: (spent_ms: number) => Promise<void>
+  readonly pace?: Pace
   /** Whether it leaves it to another process that verifies tables already. */
   readonly yields?: boolean
 }
@@ -77,7 +76,7 @@ async function verifyOn(
   options: VerifyTablesOptions,
   companyId: number,
 ): Promise<TablesVerification> {
-  const { model, pace = async () => {} } = options
+  const { model, pace } = options
   const tables = model.projections.flatMap((projection) => [...projection.tables])
   await client.query([SETTINGS, ...tables.map((table) => tableDdl(table, 'pg_temp'))].join('\n'))
   const work: Work = { client, options, companyId, done: -1, began: null }
@@ -87,7 +86,7 @@ async function verifyOn(
     if (head.version !== model.version) return { kind: 'other_version' }
     if (passes > 0 && head.revision - work.done <= NEARLY_DONE) break
     // What came meanwhile is applied without pauses: a company that never rests would not be caught up with.
-    await replayTo(work, head.revision, passes === 0 ? pace : async () => {})
+    await replayTo(work, head.revision, passes === 0 ? pace : undefined)
   }
   await client.query(`analyze ${tables.map(({ name }) => `pg_temp.${name}`).join(', ')}`)
   // Nobody may put other tables in the place of those that are read.
@@ -115,15 +114,14 @@ async function headOf(client: PoolClient, companyId: number): Promise<{ revision
 }
 
 /** Each portion is a transaction: a long one would keep Postgres from clearing up. Young tables are looked up by key. */
-async function replayTo(work: Work, head: number, pace: (spent_ms: number) => Promise<void>): Promise<void> {
-  while (work.done < head) {
-    const startedAt = performance.now()
-    await work.client.query(`begin; set local enable_seqscan = off; set local enable_hashjoin = off;
-      set local enable_mergejoin = off; set local plan_cache_mode = force_generic_plan;`)
-    await apply(work, Math.min(head, work.done + PORTION_EVENTS))
-    await work.client.query('commit')
-    await pace(performance.now() - startedAt)
-  }
+async function replayTo(work: Work, head: number, pace: Pace | undefined): Promise<void> {
+  while (work.done < head)
+    await paced(pace, async () => {
+      await work.client.query(`begin; set local enable_seqscan = off; set local enable_hashjoin = off;
+        set local enable_mergejoin = off; set local plan_cache_mode = force_generic_plan;`)
+      await apply(work, Math.min(head, work.done + PORTION_EVENTS))
+      await work.client.query('commit')
+    })
 }
 
 async function apply(work: Work, upTo: number): Promise<void> {
