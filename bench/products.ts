@@ -44,7 +44,7 @@ export async function benchProducts(environment: Environment, options: Options, 
 // With the stock that all began with: the floor has sold nothing of it, whatever the service has.
 const COPY_TO_FLOOR = `
   insert into floor.catalog_items (company_id, id, external_id, name, price, stock, stock_updated_at, revision, changed_at)
-  select company_id, id, external_id, doc->>'name', (doc->>'price')::numeric, $2::numeric, changed_at, revision, changed_at
+  select company_id, id, external_id, name, price, $2::numeric, changed_at, revision, changed_at
   from read.catalog_items where company_id = $1`
 
 async function checkDownload(url: string, token: string): Promise<void> {

@@ -82,6 +82,7 @@ export type ItemObject = { id: number } & ItemFields & {
   }
 
 interface ItemColumns {
+  name: string
   /** Names of items need not be unique. */
   sort_key: string
   /** Of name, SKU, barcode and external id. */
@@ -93,6 +94,10 @@ interface ItemColumns {
   type: ItemFields['type']
   /** Whether it is a product or has been one: tills may have it. */
   was_product: boolean
+  price: string
+  /** When more of it changed than its stock (UTC). */
+  updated_at: string
+  stock: string | null
 }
 
 export type ItemRow = RecordRow<ItemObject> & ItemColumns
@@ -102,6 +107,7 @@ export const catalogItems = table<ItemRow>('catalog_items', {
     company_id: 'bigint',
     id: 'bigint',
     external_id: 'text',
+    name: 'text',
     sort_key: 'text',
     search: 'text',
     sku: 'text',
@@ -109,15 +115,18 @@ export const catalogItems = table<ItemRow>('catalog_items', {
     category_id: 'bigint',
     type: 'text',
     was_product: 'boolean',
+    price: 'numeric',
+    updated_at: 'timestamptz',
     deleted_at: 'timestamptz',
     // Last what each sale changes: the log of Postgres has a row's new version from the first to the last difference.
     doc: 'json',
+    stock: 'numeric',
     ...changedColumns,
   },
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], barcode: ['company_id', 'barcode'] },
   indexes: [BY_CHANGE, BY_DELETION],
   fillfactor: 70,
-  past: { id: 'id', isBusy: true },
+  past: { id: 'id', busy: ['doc', 'stock'] },
 })
 
 export const itemById = (id: number) => byPk(catalogItems, id)
@@ -136,7 +145,8 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemObject, ItemColumns>
       created_at: at,
       updated_at: at,
     }),
-  columnsOf: ({ name, sku, barcode, external_id, category_id, type }, before) => ({
+  columnsOf: ({ name, sku, barcode, external_id, category_id, type, price, updated_at, stock }, before) => ({
+    name,
     sort_key: sortKey(name),
     search: searchText(name, sku, barcode, external_id),
     sku,
@@ -144,6 +154,9 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemObject, ItemColumns>
     category_id,
     type,
     was_product: type === 'product' || (before?.was_product ?? false),
+    price,
+    updated_at: new Date(updated_at).toISOString(),
+    stock,
   }),
   freed: { barcode: null },
 })
@@ -153,16 +166,13 @@ function setStock(
   rows: Changes,
   event: EventOf<never>,
   id: number,
-  stock: (before: string | null) => string | null,
+  stockAfter: (before: string | null) => string | null,
 ): void {
   if (!rows.wants(itemById(id))) return
   const before = existing(rows, itemById(id))
-  const doc = {
-    ...before.doc,
-    stock: stock(before.doc.stock),
-    stock_updated_at: inZone(event.recorded_at, timezoneOf(rows)),
-  }
-  rows.put(catalogItems, { ...before, ...stamp(event), doc })
+  const stock = stockAfter(before.doc.stock)
+  const doc = { ...before.doc, stock, stock_updated_at: inZone(event.recorded_at, timezoneOf(rows)) }
+  rows.put(catalogItems, { ...before, ...stamp(event), stock, doc })
 }
 
 const plus = (before: string | null, quantity: string, sign: 1 | -1): string | null =>

@@ -5,7 +5,7 @@ import type { QueryConfig } from 'pg'
  * past only so much is made of what was then (decision 37).
  */
 export type Look =
-  /** Of any row, but neither its `doc` nor its `revision` and `changed_at`. */
+  /** Of any row, but neither its busy columns (`Past`) nor its `revision` and `changed_at`. */
   | 'columns'
   /** The same, and all there is of the rows that it answers, each with its id as `key_id`. */
   | 'answered'

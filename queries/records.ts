@@ -197,6 +197,9 @@ async function fetchPage(
   }
 }
 
+/** Columns that are busy somewhere (`Past`). */
+const BUSY = /\b(doc|stock)\b/
+
 /** A page shows all of its own records only, unless which ones these are depends on more than columns. */
 function looksOf(
   source: Source,
@@ -207,8 +210,8 @@ function looksOf(
   const lookedUp = (source.lookedUp ?? []).map((table) => [table, 'columns'] as const)
   const names = order.columns.map(({ name }) => name)
   const isByColumns = names.includes('id') && !names.includes('changed_at')
-  const asksDocs = present.some((name) => conditions[name]?.('', '').includes('doc'))
-  const own = isByColumns && !asksDocs ? [[tableOf(source), 'answered'] as const] : []
+  const asksBusy = present.some((name) => BUSY.test(conditions[name]?.('', '') ?? ''))
+  const own = isByColumns && !asksBusy ? [[tableOf(source), 'answered'] as const] : []
   return Object.fromEntries([...lookedUp, ...own])
 }
 

@@ -92,9 +92,6 @@ export type ItemState = 'active' | 'inactive'
 
 const { q, type, category_id } = itemListing.filters
 
-/** Decimals have three places; inside of a JSON string a quote would have a backslash before it. Reading 50,000 items' JSON takes 0.3 s. */
-const IS_OUT = `(strpos(t.doc::text, '"stock":"0.000"') > 0 or strpos(t.doc::text, '"stock":"-') > 0)`
-
 const searchListing: Listing<Omit<ItemSearch, 'q'> & { readonly q?: readonly string[] | undefined }> = {
   ...itemListing,
   resource: 'catalog_search',
@@ -102,7 +99,7 @@ const searchListing: Listing<Omit<ItemSearch, 'q'> & { readonly q?: readonly str
     q,
     type,
     category_id,
-    out_of_stock: (value) => `${value}::boolean and ${IS_OUT}`,
+    out_of_stock: (value) => `${value}::boolean and t.stock <= 0`,
   },
 }
 
@@ -161,7 +158,7 @@ export const getAnyItem = (pool: Pool, companyId: number, id: number): Promise<F
 export async function itemsWithStock(pool: Pool, companyId: number, ids: readonly number[]): Promise<Set<number>> {
   const { rows } = await pool.query<{ id: number }>({
     name: 'items_with_stock',
-    text: `select id from catalog_items where company_id = $1 and id = any($2::bigint[]) and doc->>'stock' is not null`,
+    text: `select id from catalog_items where company_id = $1 and id = any($2::bigint[]) and stock is not null`,
     values: [companyId, ids],
   })
   return new Set(rows.map(({ id }) => id))
@@ -207,13 +204,13 @@ const LOW_STOCK = 5
 const SHORT_ITEMS = {
   name: 'panel_low_stock',
   text: `with short as materialized (
-      select t.id, t.sort_key collate "C" as sort_key, t.doc, (t.doc->>'stock')::numeric as stock
+      select t.id, t.name, t.sort_key collate "C" as sort_key, t.doc, t.stock
       from catalog_items t
-      where t.company_id = $1 and t.type = 'product' and t.deleted_at is null and (t.doc->>'stock')::numeric <= $2::numeric
+      where t.company_id = $1 and t.type = 'product' and t.deleted_at is null and t.stock <= $2::numeric
     )
     select count(*) filter (where stock <= 0) as out, count(*) filter (where stock > 0) as low,
            coalesce((
-             select json_agg(json_build_object('id', id, 'name', doc->'name', 'unit', doc->'unit', 'stock', doc->'stock')
+             select json_agg(json_build_object('id', id, 'name', name, 'unit', doc->'unit', 'stock', stock::text)
                              order by stock, sort_key, id)
              from (select * from short order by stock, sort_key, id limit $3) as shortest), '[]') as items
     from short`,

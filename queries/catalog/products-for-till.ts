@@ -17,23 +17,21 @@ import { BY_CHANGE, BY_ID } from '../records.ts'
 /** SQL of a moment as the sync interface shows it: UTC with milliseconds. */
 const utc = (moment: string): string => `to_char((${moment}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
-/** Members of an item's object, parsed once, and its category; `t` is the item. */
-const ITEM_DETAILS = `
-  left join lateral json_to_record(t.doc) as d(name json, price text, stock text, updated_at timestamptz) on true
-  left join categories g on g.company_id = t.company_id and g.id = t.category_id and g.deleted_at is null`
+/** The category of an item `t`. */
+const CATEGORY = 'left join categories g on g.company_id = t.company_id and g.id = t.category_id and g.deleted_at is null'
 
 /**
  * SQL of a product's JSON text (SYNC-10). Decimals are copied as they are kept, so that the numbers are
  * exact. An untracked item has stock 0, and `tracks_stock` says that it means nothing.
  */
 const PRODUCT_RECORD = `'{"id":' || t.id
-  || ',"name":' || d.name::text
+  || ',"name":' || to_json(t.name)::text
   || ',"barcode":' || coalesce(to_json(t.barcode)::text, '""')
-  || ',"price":' || d.price
-  || ',"stock":' || coalesce(d.stock, '0.000')
-  || ',"tracks_stock":' || (d.stock is not null)::text
+  || ',"price":' || t.price
+  || ',"stock":' || coalesce(t.stock, '0.000')
+  || ',"tracks_stock":' || (t.stock is not null)::text
   || ',"category_name":' || coalesce((g.doc -> 'name')::text, '""')
-  || ',"updated_at":"' || ${utc('d.updated_at')} || '"}'`
+  || ',"updated_at":"' || ${utc('t.updated_at')} || '"}'`
 
 const IS_PRODUCT = `t.deleted_at is null and t.type = 'product'`
 
@@ -42,7 +40,7 @@ const CHUNK_PRODUCTS = 1_000
 
 const products: Source = {
   resource: 'sync_products',
-  from: `catalog_items t ${ITEM_DETAILS}`,
+  from: `catalog_items t ${CATEGORY}`,
   record: PRODUCT_RECORD,
   where: IS_PRODUCT,
 }
@@ -208,17 +206,17 @@ const FIND_CONFLICTS = {
   name: 'find_sync_conflicts',
   text: `select string_agg('{"id":' || known.id || ',"reason":"' || reason
              || '","client_updated_at":"' || ${utc('known.updated_at')}
-             || '","server_updated_at":' || coalesce('"' || ${utc('coalesce(t.deleted_at, d.updated_at)')} || '"', 'null')
+             || '","server_updated_at":' || coalesce('"' || ${utc('coalesce(t.deleted_at, t.updated_at)')} || '"', 'null')
              || ',"product":' || case when reason = 'updated' then ${PRODUCT_RECORD} else 'null' end || '}',
            ',' order by known.position) as conflicts
          from unnest($2::bigint[], $3::timestamptz[]) with ordinality as known(id, updated_at, position)
          left join catalog_items t on t.company_id = $1 and t.id = known.id
-         ${ITEM_DETAILS}
+         ${CATEGORY}
          cross join lateral (
            select case
              when t.id is null then 'unknown'
              when t.deleted_at is not null or t.type <> 'product' then 'deleted'
-             when d.updated_at > known.updated_at then 'updated'
+             when t.updated_at > known.updated_at then 'updated'
            end as reason
          ) as judged
          where reason is not null`,

@@ -48,7 +48,7 @@ const PARTS = 1
 
 /** $3: only what was before this revision, null: what the row lists itself too. */
 const PARTS_OF_ITEM = `
-  select json_build_object('revision', i.revision, 'stock', i.doc->>'stock', 'revisions', (
+  select json_build_object('revision', i.revision, 'stock', i.stock::text, 'revisions', (
       select json_agg(r.value order by r.value) from (
         select value::bigint from json_array_elements_text(coalesce(i.past_revisions, '[]')) union all select i.revision) r)
     ) as own,

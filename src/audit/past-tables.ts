@@ -38,7 +38,7 @@ interface PastTable {
   readonly mentioned: RegExp
   /** Whether there are any of these. */
   isRemade: boolean
-  /** All that have changed since are there, or those of which more than `doc` has; else those that were asked for. */
+  /** All that have changed since are there, or those of which more than the busy columns has; else those that were asked for. */
   has: 'asked' | 'columns' | 'all'
   /** Ids that were asked for. */
   readonly asked: Set<number>
@@ -114,7 +114,7 @@ function pastTableOf(table: AnyTable): PastTable {
     remade: {
       name: `past_${name}`,
       global: false,
-      columns: past?.isBusy ? { ...kept, columns_revision: 'bigint' } : kept,
+      columns: past?.busy ? { ...kept, columns_revision: 'bigint' } : kept,
       keys: { pk: table.keys.pk },
       indexes: [],
     },
@@ -169,9 +169,9 @@ function idsIn({ fields, rows }: QueryResult): number[] {
   })
 }
 
-/** Whether a statement may look at rows of a busy table whose `doc` has changed since. */
+/** Whether a statement may look at rows whose busy columns have changed since. */
 const isByColumns = ({ table, has }: PastTable, look: Look | undefined): boolean =>
-  table.past?.isBusy === true && has !== 'all' && (look === 'columns' || look === 'answered')
+  table.past?.busy !== undefined && has !== 'all' && (look === 'columns' || look === 'answered')
 
 /** Makes what a statement looks at of a table, before it is asked. */
 async function prepare(looker: Looker, one: PastTable, look: Look | undefined): Promise<void> {
@@ -246,13 +246,13 @@ function changedSince(
 /**
  * Gives a table its name: the rows that are now what they were then, and those that were made again. Both without conditions
  * of their own, so that Postgres takes them for parts of one table and walks the indexes of both in the order of a list. By
- * columns a row is also what it was where no more than its `doc` has changed since.
+ * columns a row is also what it was where no more than its busy columns have changed since.
  */
 async function show({ client, ledger }: Looker, one: PastTable, byColumns: boolean): Promise<void> {
   const { table, columns, idColumn, remade, asked, isRemade } = one
   const { companyId, revision, until } = ledger
   const names = columns.join(', ')
-  const all = table.past?.isBusy ? `${names}, columns_revision` : names
+  const all = table.past?.busy ? `${names}, columns_revision` : names
   const live = `select ${all} from ${READ_SCHEMA}.${table.name}`
   // The time says nothing new, but lists go by an index of it that may leave out most of what came afterwards.
   const inTime =

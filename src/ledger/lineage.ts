@@ -9,7 +9,7 @@ export interface RowPast {
   revision: number
   /** Of events that changed the row, ascending. */
   revisions: readonly number[]
-  /** The row after the last of them; null where its table is not busy. */
+  /** The row after the last of them; null where its table has no busy columns. */
   state: object | null
 }
 
@@ -43,12 +43,12 @@ export function trace(table: AnyTable, row: Row, before: Row | null): RowPast | 
   if (!before) {
     after.first_revision = revision
     after.past_revisions = null
-    if (past.isBusy) after.columns_revision = revision
+    if (past.busy) after.columns_revision = revision
     return null
   }
   const former = before as Traced
   after.first_revision = former.first_revision
-  if (past.isBusy && !hasSameColumns(table, row, before)) after.columns_revision = revision
+  if (past.busy && !hasSameColumns(table, past.busy, row, before)) after.columns_revision = revision
   if (former.revision === revision) return null
   // The list goes over to the new row: nobody looks at the former one's any more.
   const revisions = former.past_revisions ?? []
@@ -58,9 +58,9 @@ export function trace(table: AnyTable, row: Row, before: Row | null): RowPast | 
   return isFull ? pastOf(table, past, former, revisions) : null
 }
 
-function pastOf(table: AnyTable, { id, isBusy }: Past, row: Traced, revisions: readonly number[]): RowPast {
+function pastOf(table: AnyTable, { id, busy }: Past, row: Traced, revisions: readonly number[]): RowPast {
   const { company_id, revision } = row
-  const state = isBusy ? stateOf(table, row) : null
+  const state = busy ? stateOf(table, row) : null
   return { company_id, of_table: table.name, row_id: row[id] as number, revision, revisions, state }
 }
 
@@ -74,16 +74,16 @@ function stateOf({ columns }: AnyTable, row: Row): Row {
 /** Columns by which rows are found. */
 const comparable = new WeakMap<AnyTable, readonly string[]>()
 
-function comparableOf(table: AnyTable): readonly string[] {
+function comparableOf(table: AnyTable, busy: readonly string[]): readonly string[] {
   const known = comparable.get(table)
   if (known) return known
-  const apart = ['doc', 'revision', 'changed_at']
+  const apart = [...busy, 'revision', 'changed_at']
   const found = Object.keys(table.columns).filter((column) => !apart.includes(column) && !isLineage(column))
   comparable.set(table, found)
   return found
 }
 
-function hasSameColumns(table: AnyTable, row: Row, before: Row): boolean {
-  for (const column of comparableOf(table)) if (row[column] !== before[column]) return false
+function hasSameColumns(table: AnyTable, busy: readonly string[], row: Row, before: Row): boolean {
+  for (const column of comparableOf(table, busy)) if (row[column] !== before[column]) return false
   return true
 }

@@ -8,6 +8,7 @@ import type { Statement } from './transaction.ts'
 export type ColumnType =
   | 'bigint'
   | 'integer'
+  | 'numeric'
   | 'text'
   | 'boolean'
   | 'timestamptz'
@@ -51,10 +52,10 @@ export interface Past<C extends string = string> {
   /** Rows are only added. */
   readonly isFixed?: true
   /**
-   * Rows change so often, and mostly in their `doc` alone, that a state of each is kept now and then, and that lists look at
-   * the past of what they show only. Not where rows say something about persons.
+   * Columns that change so often, and mostly alone, that a state of each row is kept now and then, and that lists look at the past
+   * of what they show only. Not where rows say something about persons.
    */
-  readonly isBusy?: true
+  readonly busy?: readonly C[]
 }
 
 /** What a working set keeps in each row that can be looked back at. The table's own columns come first. */
@@ -63,7 +64,7 @@ export interface Lineage {
   first_revision: number
   /** Those that changed it before `revision`, ascending, as far as they are not in `row_pasts`; null where there are none. */
   past_revisions: number[] | null
-  /** The last one that changed more of it than `doc`; of busy tables only. */
+  /** The last one that changed more of it than its busy columns; of tables that have some. */
   columns_revision?: number
 }
 
@@ -79,7 +80,7 @@ export const isLineage = (column: string): boolean => column in LINEAGE
 function lineageOf(past: Past | undefined): Record<string, ColumnType> {
   if (!past || past.isFixed) return {}
   const { columns_revision, ...all } = LINEAGE
-  return past.isBusy ? { ...all, columns_revision } : all
+  return past.busy ? { ...all, columns_revision } : all
 }
 
 /** A row wanted by one of its keys, without the company, which the holder of the rows adds. */
@@ -135,7 +136,7 @@ export const indexDdl = (table: AnyTable, schema: string): string[] =>
 /** What the values of a column are sent as: the statement casts texts. */
 export function elementOf(type: ColumnType): ElementType {
   if (type === 'sealed') return 'bytea'
-  return type === 'timestamptz' || type === 'date' || type === 'uuid' ? 'text' : type
+  return type === 'numeric' || type === 'timestamptz' || type === 'date' || type === 'uuid' ? 'text' : type
 }
 
 /** A parameter with values of a column. */

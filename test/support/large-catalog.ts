@@ -6,10 +6,10 @@ import type { Pool } from 'pg'
  */
 export async function copyItem(pool: Pool, companyId: number, itemId: number, copies: number): Promise<void> {
   await pool.query(
-    `insert into read.catalog_items (company_id, id, external_id, sort_key, search, type, revision, changed_at, doc)
-     select company_id, id + n, null, sort_key || ' ' || n, search, type, revision, changed_at,
+    `insert into read.catalog_items (company_id, id, name, sort_key, search, type, price, updated_at, stock, revision, changed_at, doc)
+     select company_id, id + n, name || ' ' || n, sort_key || ' ' || n, search, type, price, updated_at, stock, revision, changed_at,
             replace(replace(doc::text, '{"id":' || id || ',', '{"id":' || id + n || ','),
-                    '"name":"' || (doc->>'name') || '"', '"name":"' || (doc->>'name') || ' ' || n || '"')::json
+                    '"name":"' || name || '"', '"name":"' || name || ' ' || n || '"')::json
      from read.catalog_items, generate_series(1, $3::int) as n
      where company_id = $1 and id = $2`,
     [companyId, itemId, copies],
