@@ -1,3 +1,4 @@
+import { type Part, partOf } from '#lib/bytes.ts'
 import { columnAt, columnOf, type RowBytes } from '#postgres/row-bytes.ts'
 
 type KeyType = 'bigint' | 'timestamptz' | 'date' | 'uuid' | 'text'
@@ -69,15 +70,19 @@ const keyColumn = (name: string): string => `key_${name}`
 
 /** The key of a row's record, in an order. */
 export const keyIn = ({ columns }: Order, row: RowBytes): (string | number)[] =>
-  columns.map(({ type }, position) => columnOf[type](columnAt(row, KEY + position) as Buffer))
+  columns.map(({ type }, position) => columnOf[type](columnAt(row, KEY + position) as Part))
 
-export const recordIn = (row: RowBytes): Buffer => columnAt(row, RECORD) as Buffer
+export const recordIn = (row: RowBytes): Part => columnAt(row, RECORD) as Part
 
-const COMMA = Buffer.from(',')
+const COMMA = partOf(',')
 
 /** The records of rows, and commas between them. */
-export const recordsIn = (rows: readonly RowBytes[]): Buffer[] =>
-  rows.flatMap((row, position) => (position === 0 ? [recordIn(row)] : [COMMA, recordIn(row)]))
+export function recordsIn(rows: readonly RowBytes[]): Part[] {
+  const parts: Part[] = []
+  for (const row of rows) parts.push(recordIn(row), COMMA)
+  parts.pop()
+  return parts
+}
 
 const statements = new Map<string, { name: string; text: string }>()
 
@@ -152,7 +157,7 @@ function textOf(
 export function readRows(rows: readonly RowBytes[], { descending }: Order, companyId: number): [LedgerRow, RowBytes[]] {
   const row = rows.at(descending ? 0 : -1)
   if (!row) throw new Error(`company ${companyId} is not registered`)
-  const column = (position: number) => columnAt(row, position) as Buffer
+  const column = (position: number) => columnAt(row, position) as Part
   const erasedAt = columnAt(row, 5)
   const ledger = {
     revision: columnOf.bigint(column(0)),

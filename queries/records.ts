@@ -4,7 +4,7 @@ import { CalendarDate, Instant, instantsInZone, inZone } from '#domain/instant.t
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { searchKey } from '#domain/text.ts'
 import type { Text } from '#lib/bytes.ts'
-import { asRowBytes, type RowBytes, release } from '#postgres/row-bytes.ts'
+import { asRowBytes, columnOf, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
 import {
   type Conditions,
@@ -165,7 +165,7 @@ async function fetchPage(
   const present = Object.keys(conditions).filter((name) => values[name] !== undefined)
   const start: Start = cursor !== undefined ? 'after' : since !== undefined ? 'since' : 'first'
   const bounds = start === 'since' ? [since] : after
-  const { rows } = await pool.query<RowBytes>(
+  const answer = await pool.query<RowsTogether>(
     looking({
       ...asRowBytes(listStatement(source, order, conditions, present, start)),
       values: [
@@ -178,6 +178,7 @@ async function fetchPage(
       looks: looksOf(source, order, conditions, present),
     }),
   )
+  const rows = rowsIn(answer)
   const [ledger, found] = readRows(rows, order, companyId)
   // Whatever was there before is gone without a trace in the tables (KIT-38).
   if (since !== undefined && !source.outlastsReset && ledger.erased_at !== null && since < ledger.erased_at)
@@ -187,7 +188,7 @@ async function fetchPage(
   return {
     data: isPassedOn(source, ledger)
       ? recordsIn(listed)
-      : listed.map((row) => shown(source, recordIn(row).toString(), ledger)).join(','),
+      : listed.map((row) => shown(source, columnOf.text(recordIn(row)), ledger)).join(','),
     has_more: last !== undefined,
     next: last ? encodeCursor(scope, keyIn(order, last)) : null,
     synced_at: inZone(ledger.last_recorded_at, ledger.timezone),

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { inReading, type Statement, type Transaction } from '#ledger/transaction.ts'
 import type { Text } from '#lib/bytes.ts'
-import { asRowBytes, type RowBytes, release } from '#postgres/row-bytes.ts'
+import { asRowBytes, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
 import {
   type Conditions,
   keyIn,
@@ -18,7 +18,8 @@ import { BY_CHANGE, BY_ID } from '../records.ts'
 const utc = (moment: string): string => `to_char((${moment}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 /** The category of an item `t`. */
-const CATEGORY = 'left join categories g on g.company_id = t.company_id and g.id = t.category_id and g.deleted_at is null'
+const CATEGORY =
+  'left join categories g on g.company_id = t.company_id and g.id = t.category_id and g.deleted_at is null'
 
 /**
  * SQL of a product's JSON text (SYNC-10). Decimals are copied as they are kept, so that the numbers are
@@ -112,7 +113,8 @@ async function takePass(
   let [start, bounds] = [first, from]
   for (let total = 0; ; start = 'after') {
     const statement = asRowBytes(listStatement(products, order, OF_CATEGORIES, present, start))
-    const { rows } = await tx.query<RowBytes>(statement, [companyId, CHUNK_PRODUCTS, ...values, ...bounds])
+    const answer = await tx.query<RowsTogether>(statement, [companyId, CHUNK_PRODUCTS, ...values, ...bounds])
+    const rows = rowsIn(answer)
     const [ledger, found] = readRows(rows, order, companyId)
     const listed = found.slice(0, CHUNK_PRODUCTS)
     if (listed.length > 0 && !take(recordsIn(listed))) return null

@@ -12,7 +12,7 @@ import {
 } from '#ledger/table.ts'
 import { transactionOn } from '#ledger/transaction.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { columnAt, columnOf, type RowBytes } from '#postgres/row-bytes.ts'
+import { columnAt, columnOf, type RowsTogether } from '#postgres/row-bytes.ts'
 import type { Look, Looking } from '#queries/looking.ts'
 import { type BaseRow, type Changed, coursesOf, type Ledger, type Row, remake } from './past-rows.ts'
 
@@ -162,10 +162,12 @@ async function ask(looker: Looker, { looks = {}, ...query }: Partial<Looking> & 
 function idsIn({ fields, rows }: QueryResult): number[] {
   const position = fields.findIndex(({ name }) => name === 'key_id')
   if (position < 0) return []
-  return rows.flatMap((row: RowBytes | { key_id: number | null }) => {
+  return rows.flatMap((row: RowsTogether | { key_id: number | null }) => {
     if ('key_id' in row) return row.key_id ?? []
-    const id = columnAt(row, position)
-    return id ? columnOf.bigint(id) : []
+    return row[0].flatMap((bytes) => {
+      const id = columnAt(bytes, position)
+      return id ? columnOf.bigint(id) : []
+    })
   })
 }
 

@@ -2,6 +2,7 @@ import { Socket, type SocketConstructorOpts } from 'node:net'
 import pg, { type CustomTypesConfig } from 'pg'
 import { Parser } from 'pg-protocol/dist/parser.js'
 import { blocks } from '#lib/blocks.ts'
+import type { Part } from '#lib/bytes.ts'
 
 /** What the driver's own types leave out. */
 interface Message {
@@ -26,20 +27,25 @@ const COUNT_BYTES = 2
 const NULL_LENGTH = -1
 const NOTHING = Buffer.alloc(0)
 
+/** A row as Postgres sends it, columns in binary: a part of a block that is its answer's alone. */
+export type RowBytes = Part<Buffer<ArrayBuffer>>
+
 /** The first rows of an answer, and the others: most answers have few. */
 const FIRST_BLOCK_BYTES = 8_192
 const BLOCK_BYTES = 65_536
 
-/** Blocks with rows, by their memory, until these are released. */
-const lent = new WeakMap<ArrayBufferLike, Buffer<ArrayBuffer>>()
+/** Blocks with rows, until these are released. */
+const lent = new WeakSet<Buffer>()
 
 /**
- * The driver's parser decodes all values as UTF-8. Here the rows of a statement that asks for binary ones stay as they are, copied
- * into blocks of their answer: what is read from the socket is written over by what is read next. So is a message's beginning, which
- * the driver's parser would leave there until the rest comes.
+ * The driver's parser decodes all values as UTF-8, and tells of each row. Here the rows of a statement that asks for binary ones stay
+ * as they are, copied into blocks of their answer, and are told of together: what is read from the socket is written over by what is
+ * read next. So is a message's beginning, which the driver's parser would leave there until the rest comes.
  */
 class MessageReader extends (Parser as unknown as MessageParser) {
   #isBinary = false
+  /** Of the answer, as far as they were not told of. */
+  #rows: RowBytes[] = []
   #block = NOTHING
   #used = 0
   /** A message that began in one piece of what was read and goes on in the next: its head, and then room for all of it. */
@@ -69,15 +75,20 @@ class MessageReader extends (Parser as unknown as MessageParser) {
   #readWhole(bytes: Buffer, from: number, onMessage: (message: Message) => void): number {
     let at = from
     for (let end = endOf(bytes, at); end <= bytes.length; end = endOf(bytes, at)) {
-      onMessage(this.handlePacket(at + HEAD_BYTES, bytes[at] as number, end - at - CODE_BYTES, bytes))
+      const code = bytes[at] as number
+      if (this.#isBinary && code === DATA_ROW) {
+        end = endOfRows(bytes, at)
+        this.#keepRows(bytes, at, end)
+      } else {
+        this.#tellRows(onMessage)
+        onMessage(this.handlePacket(at + HEAD_BYTES, code, end - at - CODE_BYTES, bytes))
+      }
       at = end
     }
     return at
   }
 
   override handlePacket(offset: number, code: number, length: number, bytes: Buffer): Message {
-    if (this.#isBinary && code === DATA_ROW)
-      return { name: 'dataRow', length, fields: [this.#kept(bytes, offset, offset + length - LENGTH_BYTES)] } as Message
     const message = super.handlePacket(offset, code, length, bytes)
     if (message.name === 'rowDescription') {
       const { fields } = message as RowDescription
@@ -90,22 +101,38 @@ class MessageReader extends (Parser as unknown as MessageParser) {
     return message
   }
 
-  #kept(bytes: Buffer, start: number, end: number): Buffer {
+  #keepRows(bytes: Buffer, start: number, end: number): void {
     const length = end - start
     if (this.#used + length > this.#block.length) {
       this.#block = blocks.take(Math.max(length, this.#block === NOTHING ? FIRST_BLOCK_BYTES : BLOCK_BYTES))
       this.#used = 0
-      lent.set(this.#block.buffer, this.#block)
+      lent.add(this.#block)
     }
     bytes.copy(this.#block, this.#used, start, end)
-    this.#used += length
-    return this.#block.subarray(this.#used - length, this.#used)
+    const used = this.#used + length
+    for (let at = this.#used; at < used; at = endOf(this.#block, at))
+      this.#rows.push({ bytes: this.#block, start: at + HEAD_BYTES, end: endOf(this.#block, at) })
+    this.#used = used
+  }
+
+  /** As one row for the driver, whose only column are they all. */
+  #tellRows(onMessage: (message: Message) => void): void {
+    if (this.#rows.length === 0) return
+    onMessage({ name: 'dataRow', length: 0, fields: [this.#rows] } as Message)
+    this.#rows = []
   }
 }
 
 /** Of the message that begins there; nobody knows it without the head. */
 const endOf = (bytes: Buffer, at: number): number =>
   bytes.length < at + HEAD_BYTES ? Number.POSITIVE_INFINITY : at + CODE_BYTES + bytes.readUInt32BE(at + CODE_BYTES)
+
+/** Of all whole rows from one on. */
+function endOfRows(bytes: Buffer, start: number): number {
+  let at = start
+  for (let end = endOf(bytes, at); end <= bytes.length && bytes[at] === DATA_ROW; end = endOf(bytes, at)) at = end
+  return at
+}
 
 /** Of what is read from a socket at a time. */
 const READ_BYTES = 65_536
@@ -141,13 +168,13 @@ function readingSocket(read: (bytes: Buffer) => void): Socket {
   return new Socket({ onread } as SocketConstructorOpts)
 }
 
-/** A row as Postgres sends it, columns in binary. */
-export type RowBytes = readonly [row: Buffer]
+/** Rows of an answer that came together. */
+export type RowsTogether = readonly [rows: RowBytes[]]
 
-const AS_IT_IS: CustomTypesConfig = { getTypeParser: () => (row: Buffer) => row }
+const AS_THEY_ARE: CustomTypesConfig = { getTypeParser: () => (rows: RowBytes[]) => rows }
 
 /**
- * The statement, whose answer has RowBytes for rows: of what is only passed on, as the records of a page, nothing is decoded and
+ * The statement, whose answer has RowBytes (`rowsIn`): of what is only passed on, as the records of a page, nothing is decoded and
  * encoded again, and of hundreds of rows only the columns that somebody asks for are looked at.
  */
 export const asRowBytes = <S extends { readonly text: string }>(statement: S) => ({
@@ -156,23 +183,25 @@ export const asRowBytes = <S extends { readonly text: string }>(statement: S) =>
   queryMode: 'extended' as const,
   binary: true,
   rowMode: 'array' as const,
-  types: AS_IT_IS,
+  types: AS_THEY_ARE,
 })
+
+/** All rows of an answer. */
+export const rowsIn = ({ rows }: { readonly rows: readonly RowsTogether[] }): RowBytes[] =>
+  rows.length === 1 && rows[0] ? rows[0][0] : rows.flatMap(([together]) => together)
 
 /** Gives the memory of an answer back, once what is wanted of its rows has been copied; there are none any more afterwards. */
 export function release(rows: RowBytes[]): void {
-  for (const [{ buffer }] of rows.splice(0)) {
-    const block = lent.get(buffer)
-    if (block && lent.delete(buffer)) blocks.giveBack(block)
-  }
+  for (const { bytes } of rows.splice(0)) if (lent.delete(bytes)) blocks.giveBack(bytes)
 }
 
 /** A column by its position; null where there is no value. */
-export function columnAt([row]: RowBytes, position: number): Buffer | null {
-  let at = COUNT_BYTES
-  for (let column = 0; column < position; column++) at += LENGTH_BYTES + Math.max(0, row.readInt32BE(at))
-  const length = row.readInt32BE(at)
-  return length === NULL_LENGTH ? null : row.subarray(at + LENGTH_BYTES, at + LENGTH_BYTES + length)
+export function columnAt({ bytes, start: row }: RowBytes, position: number): Part | null {
+  let at = row + COUNT_BYTES
+  for (let column = 0; column < position; column++) at += LENGTH_BYTES + Math.max(0, bytes.readInt32BE(at))
+  const length = bytes.readInt32BE(at)
+  const start = at + LENGTH_BYTES
+  return length === NULL_LENGTH ? null : { bytes, start, end: start + length }
 }
 
 const EPOCH_MS = Date.UTC(2000, 0, 1)
@@ -181,20 +210,22 @@ const MICROSECONDS = 1_000n
 
 /** Readers of columns by type, which give what a pool gives of the same column as text. */
 export const columnOf = {
-  bigint(bytes: Buffer): number {
-    const value = Number(bytes.readBigInt64BE())
+  bigint({ bytes, start }: Part): number {
+    const value = Number(bytes.readBigInt64BE(start))
     if (!Number.isSafeInteger(value)) throw new RangeError(`${value} is beyond the integers that can be told apart`)
     return value
   },
-  oid: (bytes: Buffer): number => bytes.readUInt32BE(),
-  boolean: (bytes: Buffer): boolean => bytes[0] === 1,
-  text: (bytes: Buffer): string => bytes.toString(),
+  oid: ({ bytes, start }: Part): number => bytes.readUInt32BE(start),
+  boolean: ({ bytes, start }: Part): boolean => bytes[start] === 1,
+  text: ({ bytes, start, end }: Part): string => bytes.toString('utf8', start, end),
   /** UTC, cut off to milliseconds. */
-  timestamptz(bytes: Buffer): string {
-    const time = bytes.readBigInt64BE()
+  timestamptz({ bytes, start }: Part): string {
+    const time = bytes.readBigInt64BE(start)
     const [rest, milliseconds] = [time % MICROSECONDS, time / MICROSECONDS]
     return new Date(EPOCH_MS + Number(rest < 0n ? milliseconds - 1n : milliseconds)).toISOString()
   },
-  date: (bytes: Buffer): string => new Date(EPOCH_MS + DAY_MS * bytes.readInt32BE()).toISOString().slice(0, 10),
-  uuid: (bytes: Buffer): string => bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'),
+  date: ({ bytes, start }: Part): string =>
+    new Date(EPOCH_MS + DAY_MS * bytes.readInt32BE(start)).toISOString().slice(0, 10),
+  uuid: ({ bytes, start, end }: Part): string =>
+    bytes.toString('hex', start, end).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'),
 }

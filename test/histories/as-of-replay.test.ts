@@ -9,6 +9,7 @@ import type { RecordKind } from '#domain/record-kinds.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import type { Origin } from '#ledger/envelope.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
+import { type Text, textOf } from '#lib/bytes.ts'
 import { getItem, getItemByExternalId, listItems, searchItems } from '#queries/catalog/items.ts'
 import { getRow, listActors } from '#queries/events.ts'
 import {
@@ -213,14 +214,14 @@ for (const { name, store, runs } of STORES)
             const expected = new Map<string, string>()
             await withReplayedPast(core, companyId, revision, async ({ pool, calendar }) => {
               for (const [question, ask] of asked)
-                expected.set(question, textOf(await ask({ pool, companyId, known, ...calendar })))
+                expected.set(question, toldOf(await ask({ pool, companyId, known, ...calendar })))
             })
             // Each in a past of its own, in which nothing was looked at before; and all in one.
             const groups = [...asked.map((one) => [one]), rotated(asked, place)]
             for (const group of groups) {
               await withCompanyAsOf(core, companyId, { revision }, async ({ pool, calendar }) => {
                 for (const [question, ask] of group) {
-                  const answer = textOf(await ask({ pool, companyId, known, ...calendar }))
+                  const answer = toldOf(await ask({ pool, companyId, known, ...calendar }))
                   expect(answer, `${question} at ${revision} of ${head}`).to.equal(expected.get(question))
                 }
                 return null
@@ -254,4 +255,9 @@ const rotated = <T>(items: readonly T[], by: number): T[] => {
   return [...items.slice(at), ...items.slice(0, at)]
 }
 
-const textOf = (answer: unknown): string => JSON.stringify(answer) ?? 'undefined'
+/** Wherever in memory the bytes of its records are. */
+const toldOf = (answer: unknown): string =>
+  JSON.stringify(answer, (_name, value) => (isText(value) ? textOf(value) : value)) ?? 'undefined'
+
+const isText = (value: unknown): value is Text =>
+  Array.isArray(value) && value.length > 0 && value.every((part) => Buffer.isBuffer(part?.bytes))

@@ -1,8 +1,18 @@
 import { EventEmitter } from 'node:events'
 import { expect } from 'chai'
 import pg from 'pg'
+import type { Part } from '#lib/bytes.ts'
 import { createPool } from '#postgres/pool.ts'
-import { asRowBytes, ByteClient, columnAt, columnOf, type RowBytes, release } from '#postgres/row-bytes.ts'
+import {
+  asRowBytes,
+  ByteClient,
+  columnAt,
+  columnOf,
+  type RowBytes,
+  type RowsTogether,
+  release,
+  rowsIn,
+} from '#postgres/row-bytes.ts'
 import { useDatabase } from '../support/database.ts'
 import { startEncryptingProxy } from '../support/encrypting-proxy.ts'
 
@@ -32,52 +42,52 @@ describe('rows as bytes', () => {
   })
   after(() => pool.end())
 
+  const read = async (text: string) => rowsIn(await pool.query<RowsTogether>(asRowBytes({ text })))
+  const textsIn = (rows: readonly RowBytes[]) => rows.map((row) => columnOf.text(columnAt(row, 0) as Part))
+
   for (const [type, values] of Object.entries(VALUES) as [keyof typeof columnOf, string[]][]) {
     it(`give of ${type} what a pool gives of the same column`, async () => {
       const text = `select null::text, ${values.map((value, position) => `${value}::${type} as c${position}`).join(', ')}`
       const [bytes, expected] = await Promise.all([
-        pool.query<RowBytes>(asRowBytes({ text, name: `bytes_of_${type}` })),
+        pool.query<RowsTogether>(asRowBytes({ text, name: `bytes_of_${type}` })),
         pool.query({ text, rowMode: 'array' }),
       ])
-      const [row] = bytes.rows as [RowBytes]
+      const [row] = rowsIn(bytes) as [RowBytes]
       expect(columnAt(row, 0)).to.equal(null)
-      const read = values.map((_value, position) => columnOf[type](columnAt(row, position + 1) as Buffer))
+      const read = values.map((_value, position) => columnOf[type](columnAt(row, position + 1) as Part))
       expect([null, ...read]).to.deep.equal(expected.rows[0])
     })
   }
 
   it('refuse an integer that a number cannot hold exactly', async () => {
-    const { rows } = await pool.query<RowBytes>(asRowBytes({ text: "select '9007199254740992'::bigint" }))
-    expect(() => columnOf.bigint(columnAt(rows[0] as RowBytes, 0) as Buffer)).to.throw(RangeError)
+    const [row] = await read("select '9007199254740992'::bigint")
+    expect(() => columnOf.bigint(columnAt(row as RowBytes, 0) as Part)).to.throw(RangeError)
   })
 
   it('do not change with what is read after them, nor how it is read', async () => {
     const text = `select repeat('ã', 1 + n % 700) from generate_series(1, 500) n`
     const [bytes, empty, others, failed] = await Promise.all([
-      pool.query<RowBytes>(asRowBytes({ text, name: 'many_rows' })),
+      pool.query<RowsTogether>(asRowBytes({ text, name: 'many_rows' })),
       pool.query('select from generate_series(1, 3)'),
       pool.query<{ repeat: string }>(text),
       pool.query(asRowBytes({ text: 'select 1 / 0' })).catch((error) => error),
     ])
-    expect(bytes.rows.map((row) => String(columnAt(row, 0)))).to.deep.equal(others.rows.map(({ repeat }) => repeat))
+    expect(textsIn(rowsIn(bytes))).to.deep.equal(others.rows.map(({ repeat }) => repeat))
     expect(empty.rows).to.deep.equal([{}, {}, {}])
     expect(failed).to.have.property('code', '22012')
   })
 
   it('are in memory that is used again once they are released, which they are once', async () => {
-    const read = async (text: string) => (await pool.query<RowBytes>(asRowBytes({ text }))).rows
     const first = await read(`select repeat('a', 100_000)`)
-    const memory = first[0]?.[0].buffer
+    const memory = first[0]?.bytes.buffer
     release(first)
     expect(first).to.deep.equal([])
     const second = await read(`select repeat('b', 100_000) from generate_series(1, 2)`)
-    expect(second.map(([row]) => row.buffer)).to.include(memory)
+    expect(second.map(({ bytes }) => bytes.buffer)).to.include(memory)
     release(first)
     const third = await read(`select repeat('c', 100_000)`)
-    expect(third[0]?.[0].buffer).not.to.equal(memory)
-    expect(second.map((row) => String(columnAt(row, 0)))).to.deep.equal(
-      ['b', 'b'].map((letter) => letter.repeat(100_000)),
-    )
+    expect(third[0]?.bytes.buffer).not.to.equal(memory)
+    expect(textsIn(second)).to.deep.equal(['b', 'b'].map((letter) => letter.repeat(100_000)))
   })
 
   it('are the same over an encrypted connection', async () => {
@@ -85,9 +95,10 @@ describe('rows as bytes', () => {
     const encrypted = createPool(proxy.url, { max: 1, pipeline: true })
     try {
       const statement = asRowBytes({ text: `select repeat('ã', 70_000) from generate_series(1, 3)` })
-      const [ours, plain] = await Promise.all([encrypted, pool].map((each) => each.query<RowBytes>(statement)))
-      expect(ours?.rows).to.have.length(3)
-      expect(ours?.rows).to.deep.equal(plain?.rows)
+      const [ours, plain] = await Promise.all([encrypted, pool].map((each) => each.query<RowsTogether>(statement)))
+      const texts = [ours, plain].map((answer) => answer && textsIn(rowsIn(answer)))
+      expect(texts[0]).to.have.length(3)
+      expect(texts[0]).to.deep.equal(texts[1])
       expect(proxy.encrypted()).to.equal(1)
     } finally {
       await encrypted.end()
@@ -101,7 +112,8 @@ describe('rows as bytes', () => {
       await client.query('select 1 as one where false; select 2 as two')
     })
     const whole = messagesOf([answer])
-    expect(whole.filter(({ name }) => name === 'dataRow')).to.have.length(11)
+    expect(whole.filter(({ name }) => name === 'dataRow')).to.have.length(2)
+    expect(whole.flatMap(({ rows }) => rows ?? [])).to.have.length(10)
     for (const size of [1, 2, 3, 5, 7, 64, answer.length - 1]) {
       const pieces: Buffer[] = []
       for (let at = 0; at < answer.length; at += size) pieces.push(answer.subarray(at, at + size))
@@ -123,15 +135,23 @@ describe('rows as bytes', () => {
     return Buffer.concat(chunks)
   }
 
-  function messagesOf(pieces: readonly Buffer[]): { name: string }[] {
+  /** Of rows as bytes the bytes, wherever they are kept. */
+  function messagesOf(pieces: readonly Buffer[]): { name: string; rows?: string[] }[] {
     const { connection } = new ByteClient() as unknown as {
       connection: EventEmitter & { attachListeners(stream: EventEmitter): void }
     }
-    const messages: { name: string }[] = []
-    connection.emit = (_event, message) => messages.push(message) > 0
+    const messages: { name: string; rows?: string[] }[] = []
+    connection.emit = (_event, message) => {
+      const [rows] = message.fields ?? []
+      const isBytes = message.name === 'dataRow' && Array.isArray(rows)
+      messages.push(isBytes ? { name: 'dataRow', rows: rows.map(hexOf) } : message)
+      return true
+    }
     const stream = new EventEmitter()
     connection.attachListeners(stream)
     for (const piece of pieces) stream.emit('data', piece)
     return messages
   }
+
+  const hexOf = ({ bytes, start, end }: RowBytes): string => bytes.toString('hex', start, end)
 })
