@@ -55,15 +55,12 @@ async function fillLedgers(databaseUrl: string): Promise<RoundOrder['ends']> {
   })
 }
 
-/** As `npm run tillbook` has it: of what a replay makes, most lives for longer than half of that room takes to fill. */
-const YOUNG = '--max-semi-space-size=32'
-
 /** Each in a new process: one that has just written all those events would have the compiler's ideas, and the garbage, of a writer. */
 async function runRound(order: RoundOrder, profile: string | null): Promise<RoundFigures> {
   const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : []
   const { PATH = '', HOME = '' } = process.env
   const env = { PATH, HOME, NODE_ENV: 'production', ROUND: JSON.stringify(order) }
-  const program = [YOUNG, ...profiling, 'dist/bench/rebuild-round.js']
+  const program = [...profiling, 'dist/bench/rebuild-round.js']
   const { stdout } = await execute(process.execPath, program, { cwd: ROOT, env })
   return JSON.parse(stdout) as RoundFigures
 }

@@ -1,7 +1,7 @@
-import { setFlagsFromString } from 'node:v8'
 import { pino } from 'pino'
 import { type Config, readConfig, WrongSetting } from '#config/config.ts'
 import { seedDemo } from '#demo/companies/seed.ts'
+import { collectEarly } from '#lib/heap.ts'
 import { errorRecord } from '#service/error-record.ts'
 import { createService } from '#service/service.ts'
 
@@ -10,11 +10,7 @@ const STOP_TIMEOUT_MS = 45_000
 /** Ctrl+C reaches the process from the terminal and again from npm; whoever insists later wants it to end at once. */
 const SAME_SIGNAL_MS = 1_000
 
-/**
- * Old objects are collected when they have grown by so much. By default V8 lets them grow fourfold: under a load of sales the process
- * has 300 MiB then instead of 190, and is no faster.
- */
-setFlagsFromString('--heap-growing-percent=60')
+collectEarly()
 
 const config = settings()
 const logger = pino({
