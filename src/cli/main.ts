@@ -1,7 +1,5 @@
-import { collectEarly } from '#lib/heap.ts'
 import { understand, usageFor, WrongUsage } from './arguments.ts'
 
-collectEarly()
 process.exitCode = await main(process.argv.slice(2))
 
 /** Runs a command line. Returns the exit code: 0 done, 1 refused or failed, 2 not understood. */

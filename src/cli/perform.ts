@@ -3,6 +3,7 @@ import { WrongSetting } from '#config/config.ts'
 import { MoveRefused } from '#homes/move/move-refused.ts'
 import { messageOf } from '#http/problems.ts'
 import { Ended, OutOfReach } from '#integrator/service.ts'
+import { collectEarly } from '#lib/heap.ts'
 import { OtherVersion } from '#lib/other-version.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { UnfitPostgres } from '#lib/unfit-postgres.ts'
@@ -31,6 +32,7 @@ export async function perform(name: Name, values: Typed, json: boolean): Promise
 }
 
 async function run(name: Name, verb: Verb, typed: Typed, json: boolean): Promise<object | undefined> {
+  collectEarly()
   const context = createContext(process.env, json)
   try {
     const values = await withSecrets(COMMANDS[name].flags, typed, process.stdin)
