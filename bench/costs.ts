@@ -111,6 +111,8 @@ export async function measureCosts(
   const [{ database }] = stage.homes as [StagedHome]
   // Before anything has been done: afterwards Postgres tidies up for a while.
   const quiet = await idle(stage)
+  // While ledgers are those of new companies: both grow with them.
+  const background = await priceBackground(stage)
   const all = new Map<string, Round[]>()
   const sizes: Sizes[] = []
   let sales = 0
@@ -137,7 +139,6 @@ export async function measureCosts(
     service_us: Math.round(middle(name, (round) => round.service_us)),
     postgres_us: Math.round(middle(name, (round) => round.postgres_us)),
   })
-  const background = await priceBackground(stage)
   const grown = (figure: (size: Sizes) => number) =>
     Math.round(sizes.reduce((sum, size, place) => sum + (place % 2 === 0 ? -1 : 1) * figure(size), 0) / sales)
   return {
@@ -180,7 +181,7 @@ async function priceBackground(stage: Priced): Promise<Record<'growth' | 'check'
   return withCore(database.url, async (core) => {
     const growAll = () => each(stage.untold, ({ companyId }) => growTree(core.pool, ledgerLog(core.store, companyId)))
     const checkAll = () => each(stage.untold, ({ companyId }) => core.verifyTables(companyId))
-    await growAll()
+    await Promise.all([growAll(), checkAll()])
     // A sale of each: as many calls as there are companies.
     const perSecond = stage.untold.length
     await runCalls(stage, stage.untold, { kind: 'sale', seconds: 1, pace: { perSecond } })
