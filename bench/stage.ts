@@ -1,6 +1,6 @@
 import { createSessions } from '#access/sessions.ts'
 import { createTokens } from '#access/sync-access.ts'
-import { MAIN } from '#config/config.ts'
+import { MAIN } from '#config/databases.ts'
 import { accessOverHomes } from '#homes/access.ts'
 import { openDirectory } from '#homes/directory.ts'
 import { homesIn } from '#homes/homes.ts'

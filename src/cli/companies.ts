@@ -1,5 +1,5 @@
 import { RegisterCompanyInput, registerCompany, UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
-import { MAIN } from '#config/config.ts'
+import { MAIN } from '#config/databases.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { inTransaction } from '#ledger/transaction.ts'
 import { runAsSystem } from '#ledger/write/run.ts'

@@ -1,4 +1,5 @@
-import { type Addresses, addressesOf, type Config, configOf, MAIN, readConfig } from '#config/config.ts'
+import { type Addresses, addressesOf, type Config, configOf, readConfig } from '#config/config.ts'
+import { MAIN } from '#config/databases.ts'
 import type { Directory } from '#homes/directory.ts'
 import { homesIn } from '#homes/homes.ts'
 import type { DirectoryHooks } from '#homes/hooks.ts'

@@ -1,4 +1,5 @@
-import { type Addresses, addressesOf, MAIN } from '#config/config.ts'
+import { type Addresses, addressesOf } from '#config/config.ts'
+import { MAIN } from '#config/databases.ts'
 import { identityOf } from '#homes/identity.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
 import { withPool } from '#postgres/pool.ts'

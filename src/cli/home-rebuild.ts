@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
-import { type Addresses, addressesOf, configOf, MAIN } from '#config/config.ts'
+import { type Addresses, addressesOf, configOf } from '#config/config.ts'
+import { MAIN } from '#config/databases.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { homesIn } from '#homes/homes.ts'
 import { hooksOf } from '#homes/hooks.ts'

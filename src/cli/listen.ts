@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { webAddress } from '#config/config.ts'
+import { webAddress } from '#config/values.ts'
 import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { type Listening, listen, type Tried } from '#integrator/listen.ts'

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { RestoreInput } from '#commands/companies.ts'
-import { configOf, MAIN } from '#config/config.ts'
+import { configOf } from '#config/config.ts'
+import { MAIN } from '#config/databases.ts'
 import { invalid } from '#domain/refusal.ts'
 import { newId } from '#lib/ids.ts'
 import { installationIdOf } from '#proof/installation.ts'

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { type Config, webAddress } from '#config/config.ts'
+import type { Config } from '#config/config.ts'
+import { webAddress } from '#config/values.ts'
 import { demoCompany } from '#demo/companies/access.ts'
 import { createLine } from '#demo/till/line.ts'
 import { openQueue } from '#demo/till/sale.ts'

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { webAddress } from '#config/config.ts'
+import { webAddress } from '#config/values.ts'
 import { createService } from '#integrator/service.ts'
 import { TRIGGERED_EVENTS, trigger } from '#integrator/trigger.ts'
 import { checked, type Verbs } from './verb.ts'

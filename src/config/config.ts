@@ -1,169 +1,29 @@
-import { accessSync, constants } from 'node:fs'
-import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
-import { secretOf } from '#master-key/keys.ts'
-import { leadsToPrimary } from '#postgres/hosts.ts'
+import { databaseUrl, MAIN, type NamedUrl, namedUrls, readUrls } from './databases.ts'
+import {
+  ascendingSeconds,
+  decimal,
+  eventStoreUrl,
+  flag,
+  integer,
+  masterKey,
+  masterKeys,
+  outsiderUrl,
+  pemFile,
+  ROLES,
+  roles,
+  secondsList,
+  smtpUrl,
+  trustedProxies,
+  webAddress,
+  witnesses,
+} from './values.ts'
 
 /** A setting that cannot be understood; the message is for whoever starts the service. */
 export class WrongSetting extends Error {
   override readonly name = 'WrongSetting'
 }
-
-const integer = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d+$/)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max)
-    .describe(`a whole number from ${min} to ${max}`)
-
-const pemFile = z
-  .string()
-  .refine((file) => isReadable(file))
-  .describe('a PEM file that this process can read')
-
-function isReadable(file: string): boolean {
-  try {
-    accessSync(file, constants.R_OK)
-    return true
-  } catch {
-    return false
-  }
-}
-
-const flag = z
-  .enum(['true', 'false', '1', '0'])
-  .transform((value) => value === 'true' || value === '1')
-  .describe('true or false')
-
-/** A base URL, without slashes at its end. */
-export const webAddress = z
-  .url({ protocol: /^https?$/ })
-  .transform((url) => url.replace(/\/+$/, ''))
-  .describe('an http or https URL')
-
-/** Of whoever vouches for checkpoints: it is shown and logged, so that nothing secret may be in it. */
-const outsiderUrl = webAddress
-  .refine((url) => {
-    const { username, password, search, hash } = new URL(url)
-    return `${username}${password}${search}${hash}` === ''
-  })
-  .describe('an http or https URL without user, password, query or fragment')
-
-const MAX_WITNESSES = 16
-const WITNESS = /^(\S+) +([^\s+]{1,200}\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44})$/
-
-const witnesses = z
-  .string()
-  .transform((text, context) =>
-    text.split(',').map((each) => {
-      const [, url = '', vkey = ''] = WITNESS.exec(each.trim()) ?? []
-      const parsed = outsiderUrl.safeParse(url)
-      if (parsed.success) return { url: parsed.data, vkey }
-      context.addIssue('this is no witness')
-      return z.NEVER
-    }),
-  )
-  .refine((list) => list.length <= MAX_WITNESSES)
-  .describe(
-    `1 to ${MAX_WITNESSES} witnesses with commas, each its URL, a space and its verifier key (C2SP vkey, Ed25519)`,
-  )
-
-const databaseUrl = z
-  .string()
-  .regex(/^postgres(ql)?:\/\//)
-  .refine(isOfPrimary)
-  .describe(
-    'a URL like postgres://user:password@host:5432/database, several hosts with commas, target_session_attrs read-write or primary',
-  )
-
-/** Whatever is written there must not reach a standby. */
-function isOfPrimary(url: string): boolean {
-  try {
-    return leadsToPrimary(url)
-  } catch {
-    return false
-  }
-}
-
-/** The home of `DATABASE_URL`. */
-export const MAIN = 'main'
-
-/** A home besides `main`, and where it is. */
-export interface NamedUrl {
-  readonly name: string
-  readonly url: string
-}
-
-/** A URL may name several hosts, with commas too: a name and what a URL begins with are what follows another home. */
-const NEXT_NAME = /,\s*(?=[^,=]*=postgres)/
-const NAMED_URL = /^([a-z][a-z0-9-]{0,30})=(postgres(?:ql)?:\/\/.+)$/s
-
-const namedUrls = z
-  .string()
-  .transform((text, context): readonly NamedUrl[] =>
-    text.split(NEXT_NAME).map((each) => {
-      const [, name = '', url = ''] = NAMED_URL.exec(each.trim()) ?? []
-      if (name !== '' && name !== MAIN) return { name, url }
-      context.addIssue('this is no home')
-      return z.NEVER
-    }),
-  )
-  .refine((all) => isDistinct(all.map(({ name }) => name)) && isDistinct(all.map(({ url }) => url)))
-  .refine((all) => all.every(({ url }) => isOfPrimary(url)))
-  .describe(
-    'homes with commas, like "north=postgres://…,south=postgres://…", each name (a-z, 0-9, hyphens; not main) and each URL once',
-  )
-
-/** The standbys of each home, by its name. */
-export type ReadUrls = Readonly<Record<string, readonly string[]>>
-
-const NEXT_READ_URL = /,\s*(?=(?:[^,=]*=)?postgres)/
-const READ_URL = /^(?:([a-z][a-z0-9-]{0,30})=)?(postgres(?:ql)?:\/\/.+)$/s
-/** What is known of a server holds for no other: a URL with several hosts would be any of them. */
-const ONE_HOST = /^postgres(?:ql)?:\/\/[^,/?|]+(?:[/?][^|]*)?$/s
-
-const readUrls = z
-  .string()
-  .transform((text, context): ReadUrls => {
-    const homes: Record<string, readonly string[]> = {}
-    for (const each of text.split(NEXT_READ_URL)) {
-      const [, name = MAIN, list = ''] = READ_URL.exec(each.trim()) ?? []
-      const urls = list.split('|').map((url) => url.trim())
-      if (!urls.every((url) => ONE_HOST.test(url)) || Object.hasOwn(homes, name))
-        context.addIssue('these are no standbys')
-      homes[name] = urls
-    }
-    return homes
-  })
-  .refine((homes) => isDistinct(Object.values(homes).flat()))
-  .describe(
-    'standbys by home, like "main=postgres://…|postgres://…,south=postgres://…" or one URL alone for main, each home and each URL once, one host in each URL',
-  )
-
-const isDistinct = (all: readonly string[]): boolean => new Set(all).size === all.length
-
-const decimal = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d+(\.\d+)?$/)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max)
-    .describe(`a number from ${min} to ${max}`)
-
-/** More retries than any schedule needs, and a week for each. */
-const MAX_RETRIES = 15
-const LONGEST_RETRY_SECONDS = 604_800
-
-const secondsList = z
-  .string()
-  .regex(/^\d+(\.\d+)?( *, *\d+(\.\d+)?)*$/)
-  .transform((text) => text.split(',').map(Number))
-  .refine((list) => list.length <= MAX_RETRIES && list.every((seconds) => seconds <= LONGEST_RETRY_SECONDS))
-  .describe(
-    `1 to ${MAX_RETRIES} numbers of seconds with commas, like "60,300,1800", each up to ${LONGEST_RETRY_SECONDS}`,
-  )
 
 const MINUTE = 60
 const HOUR = 60 * MINUTE
@@ -175,66 +35,6 @@ export const SWEEP_SECONDS: readonly number[] = [
   ...[1, 3, 6, 12].map((hours) => hours * HOUR),
   ...[1, 2, 3, 4, 5, 6, 7].map((days) => days * DAY),
 ]
-
-/** Longest that an order is asked about. */
-const LONGEST_SWEEP_SECONDS = 30 * 86_400
-const MAX_SWEEPS = 50
-
-const ascendingSeconds = z
-  .string()
-  .regex(/^\d{1,7}( *, *\d{1,7})*$/)
-  .transform((text) => text.split(',').map(Number))
-  .refine((list) => list.length <= MAX_SWEEPS && list.every((at, n) => at >= (list[n - 1] ?? 0)))
-  .refine((list) => list.every((at) => at <= LONGEST_SWEEP_SECONDS))
-  .describe(`1 to ${MAX_SWEEPS} ascending numbers of seconds with commas, like "60,300,86400"`)
-
-/** What a process may do; any number of processes may share each of them on one database (src/service). */
-const ROLES = ['api', 'projector', 'dispatcher'] as const
-export type Role = (typeof ROLES)[number]
-
-const roles = z
-  .string()
-  .transform((text) => text.split(',').map((name) => name.trim()))
-  .pipe(z.array(z.enum(ROLES)))
-  .transform((names): readonly Role[] => ROLES.filter((role) => names.includes(role)))
-  .describe(`one or more of ${ROLES.join(', ')}, with commas`)
-
-const smtpUrl = z
-  .url({ protocol: /^smtps?$/ })
-  .describe('a URL like smtp://user:password@mail.example:587, or smtps:// for TLS from the beginning')
-
-const eventStoreUrl = z
-  .string()
-  .regex(/^(esdb|kurrentdb|kurrent)(\+discover)?:\/\//)
-  .describe('a URL like esdb://host:2113?tls=false')
-
-const NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
-
-/** Express's own setting: addresses and networks of proxies, or how many proxies stand in a row before the service. */
-const trustedProxies = z
-  .string()
-  .transform((text): string | number | boolean => {
-    if (/^\d+$/.test(text)) return Number(text)
-    return text === 'true' || (text !== 'false' && text)
-  })
-  .refine((trusted) => typeof trusted !== 'string' || trusted.split(',').every((part) => isNetwork(part.trim())))
-  .describe('true, false, a number of proxies, or addresses and networks with commas, like "loopback, 10.0.0.0/8"')
-
-const ONE_KEY = '32 random bytes, as base64 or hexadecimal'
-
-function toSecret(text: string, context: z.core.$RefinementCtx): Buffer {
-  const secret = secretOf(text.trim())
-  if (secret) return secret
-  context.addIssue('this is no key')
-  return z.NEVER
-}
-
-const masterKey = z.string().transform(toSecret).describe(ONE_KEY)
-
-const masterKeys = z
-  .string()
-  .transform((text, context) => text.split(',').map((part) => toSecret(part, context)))
-  .describe(`one or more keys with commas, each ${ONE_KEY}`)
 
 /** The payment provider, and the one to try things with (`tillbook provider-sandbox`), whose money is none. */
 const PROVIDER_URL = 'https://api.mercadopago.com'
@@ -429,14 +229,6 @@ function expectation(name: string): string {
   const schema = settings.shape[name as keyof typeof settings.shape]
   const inner = schema instanceof z.ZodDefault || schema instanceof z.ZodOptional ? schema.unwrap() : schema
   return (inner as z.ZodType).description ?? 'a text'
-}
-
-function isNetwork(text: string): boolean {
-  if (NETWORKS.includes(text)) return true
-  const [address = '', bits, ...rest] = text.split('/')
-  const version = isIP(address)
-  if (version === 0 || rest.length > 0) return false
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
 }
 
 /** Where a home's Postgres is. */

@@ -5,7 +5,7 @@ import { INVITATION_TOKENS, PANEL_TOKENS, TILL_TOKENS } from '#access/opaque-tok
 import { createPasswordLinks, type PasswordLinks } from '#access/password-links.ts'
 import { createSessions, type Sessions } from '#access/sessions.ts'
 import { createTokens, type Tokens } from '#access/sync-access.ts'
-import { MAIN } from '#config/config.ts'
+import { MAIN } from '#config/databases.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Moved } from '#lib/moved.ts'
 import type { Mailer } from '#mail/mailer.ts'

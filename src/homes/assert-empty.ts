@@ -1,4 +1,4 @@
-import { MAIN } from '#config/config.ts'
+import { MAIN } from '#config/databases.ts'
 import { UnfitPostgres } from '#lib/unfit-postgres.ts'
 import { withPool } from '#postgres/pool.ts'
 

@@ -1,4 +1,4 @@
-import { MAIN } from '#config/config.ts'
+import { MAIN } from '#config/databases.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 
 /** The homes of a process, as far as `T` of each; those that are away come when they can be reached. */

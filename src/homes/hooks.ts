@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { NamedUrl } from '#config/config.ts'
+import type { NamedUrl } from '#config/databases.ts'
 import type { WhereLives } from '#ledger/follow/whereabouts.ts'
 import type { Reserve } from '#ledger/write/reserve.ts'
 import type { FormerEmails } from '#wiping/reactor.ts'

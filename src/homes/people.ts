@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { hashPassword } from '#access/passwords.ts'
 import { type Membership, membershipsIn, type People } from '#access/people.ts'
-import { MAIN } from '#config/config.ts'
+import { MAIN } from '#config/databases.ts'
 import { decidePassword, findPerson, type Persons, wipeFormer } from './persons.ts'
 
 type Database = { readonly pool: Pool }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { accountOf } from '#access/login-limits.ts'
-import { MAIN } from '#config/config.ts'
+import { MAIN } from '#config/databases.ts'
 import { type Repetition, repeat } from '#lib/repeat.ts'
 import type { EntryKind } from './entries.ts'
 import { type HeldEntry, KINDS, pageOf, whichLive } from './held-entries.ts'

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { MAIN, type NamedUrl } from '#config/config.ts'
+import { MAIN, type NamedUrl } from '#config/databases.ts'
 import type { Lives, WhereLives } from '#ledger/follow/whereabouts.ts'
 import { withPool } from '#postgres/pool.ts'
 import type { Directory } from './directory.ts'

@@ -1,4 +1,4 @@
-import { MAIN } from '#config/config.ts'
+import { MAIN } from '#config/databases.ts'
 import type { TreeHead } from './merkle.ts'
 import { bytesOf } from './note.ts'
 

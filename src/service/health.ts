@@ -1,5 +1,5 @@
 import express, { type Router } from 'express'
-import type { Role } from '#config/config.ts'
+import type { Role } from '#config/values.ts'
 import { sendJson } from '#http/answer.ts'
 import type { Trouble } from '#proof/standing.ts'
 import type { Core } from './core.ts'

@@ -1,5 +1,6 @@
 import type { RequestHandler, Router } from 'express'
-import { type Addresses, addressesOf, configOf, MAIN, type NamedUrl } from '#config/config.ts'
+import { type Addresses, addressesOf, configOf } from '#config/config.ts'
+import { MAIN, type NamedUrl } from '#config/databases.ts'
 import { accessIn, accessOverHomes } from '#homes/access.ts'
 import { type Directory, openDirectory } from '#homes/directory.ts'
 import { type Homes, homesIn } from '#homes/homes.ts'

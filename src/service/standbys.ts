@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
-import { type Config, MAIN } from '#config/config.ts'
+import type { Config } from '#config/config.ts'
+import { MAIN } from '#config/databases.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { createReads, type ReadFrom, type ReadsOf, readsOfPrimary } from '#ledger/standby/reads.ts'

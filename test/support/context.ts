@@ -1,5 +1,6 @@
 import type { Context } from '#cli/verb.ts'
-import { type Config, MAIN, readConfig } from '#config/config.ts'
+import { type Config, readConfig } from '#config/config.ts'
+import { MAIN } from '#config/databases.ts'
 import type { Core } from '#service/core.ts'
 
 /** What verbs work with, on one home that is open already. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { RequestHandler, Router } from 'express'
-import { MAIN } from '#config/config.ts'
+import { MAIN } from '#config/databases.ts'
 import { accessOverHomes } from '#homes/access.ts'
 import { type Directory, openDirectory } from '#homes/directory.ts'
 import { type Homes, homesIn } from '#homes/homes.ts'

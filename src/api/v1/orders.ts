@@ -6,36 +6,32 @@ import { OrderInput, placeOrder } from '#commands/orders/place-order.ts'
 import { RefundInput } from '#commands/orders/refunds.ts'
 import { ForgetInput, forgetPerson } from '#commands/people/forget-person.ts'
 import { ONLINE_METHODS } from '#domain/online-payment.ts'
-import { DISPUTE_STATUSES, NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/orders.ts'
+import { NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/orders.ts'
 import { ExternalId, text } from '#domain/text.ts'
-import { ORDER_ALARMS } from '#events/orders.ts'
 import { pathId, withId } from '#http/paths.ts'
 import { cancelWithProvider } from '#payments/cancel-order.ts'
 import { PayInput } from '#payments/pay-input.ts'
 import { payOrder } from '#payments/pay-order.ts'
 import { type PaymentOptionsObject, paymentOptions } from '#payments/payment-options.ts'
 import { refundOrder } from '#payments/refund-order.ts'
-import type { PaymentObject } from '#projections/order-payments.ts'
-import { REFUND_STATUSES, type RefundObject } from '#projections/order-refunds.ts'
 import {
   getOrder,
   getOrderByExternalId,
   listNotifications,
   listOrders,
   type NotificationObject,
-  type ShownOrder,
 } from '#queries/orders.ts'
 import { pageOf, singleOf } from '../contract/envelopes.ts'
-import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
+import { Amount, RecordId, Timestamp } from '../contract/formats.ts'
 import { action, type Route, read, repeatableAction, single, write } from '../route.ts'
+import { customerExample, Order } from './order-shape.ts'
 import { answerPage, getByExternalRoute, getRoute, listRoute, pageQuery } from './record-routes.ts'
-import { lineExamples, lineShape } from './sales.ts'
 
 /** An order as a request sends it. */
 const orderExample = {
   store_alias: 'minha-loja',
   external_id: 'LOJA-2001',
-  customer: { name: 'Maria da Silva', email: 'maria@exemplo.com.br', document: '52998224725' },
+  customer: customerExample,
   items: [
     { catalog_item_id: 9, quantity: '2' },
     { description: 'Embalagem para presente', quantity: '1', unit_price: '3.50' },
@@ -49,201 +45,6 @@ const payExample = {
   payer: { email: 'maria@exemplo.com.br' },
   expires_in_minutes: 60,
 }
-
-const paymentExample = {
-  attempt_id: '5f0c9a62-8b1e-5c3a-9f43-2b8f5d1c7e90',
-  method: 'card',
-  provider_payment_id: '1325908722',
-  provider_status: 'approved',
-  provider_status_detail: 'accredited',
-  status: 'paid',
-  status_detail: 'Pagamento aprovado.',
-  payment_method_id: 'visa',
-  amount: '50.00',
-  refunded: '20.00',
-  dispute: null,
-  commission_percentage: '5.00',
-  expires_at: null,
-  pix: null,
-  boleto: null,
-  card: { last_four: '6351', brand: 'visa', installments: 2 },
-  live_mode: true,
-  provider_updated_at: '2026-11-21T09:02:11.004-03:00',
-  refusal: null,
-  started_at: '2026-11-21T08:20:01.007-03:00',
-  updated_at: '2026-11-21T08:21:40.512-03:00',
-}
-
-/** The same order as answers show it, paid. */
-const shownOrderExample = {
-  id: 57,
-  external_id: 'LOJA-2001',
-  store_alias: 'minha-loja',
-  provider_reference: 'order-57-019aa6c3-7d2e-7b1a-9c54-3f0e8d6a1b42',
-  status: 'paid',
-  customer: { id: null, external_id: null, ...orderExample.customer },
-  items: lineExamples,
-  subtotal: '41.30',
-  delivery_fee: '8.70',
-  total: '50.00',
-  payment: paymentExample,
-  payments: [paymentExample],
-  commission: { percentage: '5.00', amount: '2.50', store_amount: '47.50', refunded: '1.00', reversed_at: null },
-  refunded_total: '20.00',
-  partially_refunded: true,
-  dispute: null,
-  refunds: [
-    {
-      refund_id: 'b0a6a0c4-6a2e-5f0e-9d5b-8d7f3c1e2a90',
-      provider_payment_id: '1325908722',
-      provider_refund_id: '1325910023',
-      amount: '20.00',
-      status: 'completed',
-      refusal: null,
-      restock: [{ catalog_item_id: 9, quantity: '1.000' }],
-      requested_at: '2026-11-21T09:02:10.480-03:00',
-      completed_at: '2026-11-21T09:02:11.131-03:00',
-    },
-  ],
-  alarms: [],
-  released_at: '2026-11-21T08:21:40.512-03:00',
-  delivered_at: null,
-  refunded_at: null,
-  cancelled_at: null,
-  cancel_reason: null,
-  forgotten_at: null,
-  created_at: '2026-11-21T08:17:15.123-03:00',
-  updated_at: '2026-11-21T08:21:40.512-03:00',
-  payment_url: null,
-}
-
-const OrderCustomer = z
-  .strictObject({
-    id: RecordId.nullable(),
-    external_id: NullableText,
-    name: NullableText,
-    email: NullableText,
-    document: NullableText,
-  })
-  .meta({ id: 'OrderCustomer' })
-
-const OrderItem = z.strictObject(lineShape).meta({ id: 'OrderItem' })
-
-const Dispute = z.strictObject({ status: z.enum(DISPUTE_STATUSES), since: Timestamp }).meta({ id: 'Dispute' })
-
-const Pix = z
-  .strictObject({
-    qr_code: z.string(),
-    qr_code_base64: NullableText,
-    ticket_url: NullableText,
-    expires_at: Timestamp.nullable(),
-  })
-  .meta({ id: 'Pix' })
-
-const Boleto = z
-  .strictObject({
-    barcode: z.string(),
-    digitable_line: NullableText,
-    ticket_url: NullableText,
-    due_on: z.iso.date().nullable(),
-  })
-  .meta({ id: 'Boleto' })
-
-const OrderCard = z
-  .strictObject({ last_four: NullableText, brand: z.string(), installments: z.int().positive().nullable() })
-  .meta({ id: 'OrderCard' })
-
-const OrderPayment = z
-  .strictObject({
-    attempt_id: z.uuid().nullable(),
-    method: z.enum(ONLINE_METHODS).nullable(),
-    provider_payment_id: NullableText,
-    provider_status: NullableText,
-    provider_status_detail: NullableText,
-    status: z.enum(ORDER_STATUSES),
-    status_detail: NullableText,
-    payment_method_id: NullableText,
-    amount: Amount,
-    refunded: Amount,
-    dispute: Dispute.nullable(),
-    commission_percentage: Amount,
-    expires_at: Timestamp.nullable(),
-    pix: Pix.nullable(),
-    boleto: Boleto.nullable(),
-    card: OrderCard.nullable(),
-    live_mode: z.boolean().nullable(),
-    provider_updated_at: Timestamp.nullable(),
-    refusal: NullableText,
-    started_at: Timestamp,
-    updated_at: Timestamp,
-  })
-  .meta({ id: 'OrderPayment' }) satisfies z.ZodType<PaymentObject>
-
-const Commission = z
-  .strictObject({
-    percentage: Amount,
-    amount: Amount,
-    store_amount: Amount,
-    refunded: Amount,
-    reversed_at: Timestamp.nullable(),
-  })
-  .meta({ id: 'Commission' })
-
-const Refund = z
-  .strictObject({
-    refund_id: z.uuid(),
-    provider_payment_id: z.string(),
-    provider_refund_id: NullableText,
-    amount: Amount,
-    status: z.enum(REFUND_STATUSES),
-    refusal: NullableText,
-    restock: z.array(z.strictObject({ catalog_item_id: RecordId, quantity: ThreeDecimals })),
-    requested_at: Timestamp,
-    completed_at: Timestamp.nullable(),
-  })
-  .meta({ id: 'Refund' }) satisfies z.ZodType<RefundObject>
-
-const OrderAlarm = z
-  .strictObject({
-    code: z.enum(ORDER_ALARMS),
-    provider_payment_id: z.string(),
-    raised_at: Timestamp,
-    acknowledged_at: Timestamp.nullable(),
-    acknowledged_by: NullableText,
-  })
-  .meta({ id: 'OrderAlarm' })
-
-const Order = z
-  .strictObject({
-    id: RecordId,
-    external_id: NullableText,
-    store_alias: z.string(),
-    provider_reference: z.string(),
-    status: z.enum(ORDER_STATUSES),
-    customer: OrderCustomer,
-    items: z.array(OrderItem),
-    subtotal: Amount,
-    delivery_fee: Amount,
-    total: Amount,
-    payment: OrderPayment.nullable(),
-    payments: z.array(OrderPayment),
-    commission: Commission.nullable(),
-    refunded_total: Amount,
-    partially_refunded: z.boolean(),
-    dispute: Dispute.nullable(),
-    refunds: z.array(Refund),
-    alarms: z.array(OrderAlarm),
-    released_at: Timestamp.nullable(),
-    delivered_at: Timestamp.nullable(),
-    refunded_at: Timestamp.nullable(),
-    cancelled_at: Timestamp.nullable(),
-    cancel_reason: NullableText,
-    forgotten_at: Timestamp.nullable(),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    payment_url: NullableText,
-  })
-  .meta({ id: 'Order', examples: [shownOrderExample] }) satisfies z.ZodType<ShownOrder>
 
 const InstallmentOption = z
   .strictObject({ installments: z.int().positive(), installment_amount: Amount, total_amount: Amount })

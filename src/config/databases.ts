@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { leadsToPrimary } from '#postgres/hosts.ts'
+
+// Settings that tell where databases are.
+
+export const databaseUrl = z
+  .string()
+  .regex(/^postgres(ql)?:\/\//)
+  .refine(isOfPrimary)
+  .describe(
+    'a URL like postgres://user:password@host:5432/database, several hosts with commas, target_session_attrs read-write or primary',
+  )
+
+/** Whatever is written there must not reach a standby. */
+function isOfPrimary(url: string): boolean {
+  try {
+    return leadsToPrimary(url)
+  } catch {
+    return false
+  }
+}
+
+/** The home of `DATABASE_URL`. */
+export const MAIN = 'main'
+
+/** A home besides `main`, and where it is. */
+export interface NamedUrl {
+  readonly name: string
+  readonly url: string
+}
+
+/** A URL may name several hosts, with commas too: a name and what a URL begins with are what follows another home. */
+const NEXT_NAME = /,\s*(?=[^,=]*=postgres)/
+const NAMED_URL = /^([a-z][a-z0-9-]{0,30})=(postgres(?:ql)?:\/\/.+)$/s
+
+export const namedUrls = z
+  .string()
+  .transform((text, context): readonly NamedUrl[] =>
+    text.split(NEXT_NAME).map((each) => {
+      const [, name = '', url = ''] = NAMED_URL.exec(each.trim()) ?? []
+      if (name !== '' && name !== MAIN) return { name, url }
+      context.addIssue('this is no home')
+      return z.NEVER
+    }),
+  )
+  .refine((all) => isDistinct(all.map(({ name }) => name)) && isDistinct(all.map(({ url }) => url)))
+  .refine((all) => all.every(({ url }) => isOfPrimary(url)))
+  .describe(
+    'homes with commas, like "north=postgres://…,south=postgres://…", each name (a-z, 0-9, hyphens; not main) and each URL once',
+  )
+
+/** The standbys of each home, by its name. */
+export type ReadUrls = Readonly<Record<string, readonly string[]>>
+
+const NEXT_READ_URL = /,\s*(?=(?:[^,=]*=)?postgres)/
+const READ_URL = /^(?:([a-z][a-z0-9-]{0,30})=)?(postgres(?:ql)?:\/\/.+)$/s
+/** What is known of a server holds for no other: a URL with several hosts would be any of them. */
+const ONE_HOST = /^postgres(?:ql)?:\/\/[^,/?|]+(?:[/?][^|]*)?$/s
+
+export const readUrls = z
+  .string()
+  .transform((text, context): ReadUrls => {
+    const homes: Record<string, readonly string[]> = {}
+    for (const each of text.split(NEXT_READ_URL)) {
+      const [, name = MAIN, list = ''] = READ_URL.exec(each.trim()) ?? []
+      const urls = list.split('|').map((url) => url.trim())
+      if (!urls.every((url) => ONE_HOST.test(url)) || Object.hasOwn(homes, name))
+        context.addIssue('these are no standbys')
+      homes[name] = urls
+    }
+    return homes
+  })
+  .refine((homes) => isDistinct(Object.values(homes).flat()))
+  .describe(
+    'standbys by home, like "main=postgres://…|postgres://…,south=postgres://…" or one URL alone for main, each home and each URL once, one host in each URL',
+  )
+
+const isDistinct = (all: readonly string[]): boolean => new Set(all).size === all.length

@@ -1,0 +1,155 @@
+import { accessSync, constants } from 'node:fs'
+import { isIP } from 'node:net'
+import { z } from 'zod'
+import { secretOf } from '#master-key/keys.ts'
+
+// What a setting can be; its description says what was expected where it is something else.
+
+export const integer = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max)
+    .describe(`a whole number from ${min} to ${max}`)
+
+export const pemFile = z
+  .string()
+  .refine((file) => isReadable(file))
+  .describe('a PEM file that this process can read')
+
+function isReadable(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+export const flag = z
+  .enum(['true', 'false', '1', '0'])
+  .transform((value) => value === 'true' || value === '1')
+  .describe('true or false')
+
+/** A base URL, without slashes at its end. */
+export const webAddress = z
+  .url({ protocol: /^https?$/ })
+  .transform((url) => url.replace(/\/+$/, ''))
+  .describe('an http or https URL')
+
+/** Of whoever vouches for checkpoints: it is shown and logged, so that nothing secret may be in it. */
+export const outsiderUrl = webAddress
+  .refine((url) => {
+    const { username, password, search, hash } = new URL(url)
+    return `${username}${password}${search}${hash}` === ''
+  })
+  .describe('an http or https URL without user, password, query or fragment')
+
+const MAX_WITNESSES = 16
+const WITNESS = /^(\S+) +([^\s+]{1,200}\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44})$/
+
+export const witnesses = z
+  .string()
+  .transform((text, context) =>
+    text.split(',').map((each) => {
+      const [, url = '', vkey = ''] = WITNESS.exec(each.trim()) ?? []
+      const parsed = outsiderUrl.safeParse(url)
+      if (parsed.success) return { url: parsed.data, vkey }
+      context.addIssue('this is no witness')
+      return z.NEVER
+    }),
+  )
+  .refine((list) => list.length <= MAX_WITNESSES)
+  .describe(
+    `1 to ${MAX_WITNESSES} witnesses with commas, each its URL, a space and its verifier key (C2SP vkey, Ed25519)`,
+  )
+
+export const decimal = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+(\.\d+)?$/)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max)
+    .describe(`a number from ${min} to ${max}`)
+
+/** More retries than any schedule needs, and a week for each. */
+const MAX_RETRIES = 15
+const LONGEST_RETRY_SECONDS = 604_800
+
+export const secondsList = z
+  .string()
+  .regex(/^\d+(\.\d+)?( *, *\d+(\.\d+)?)*$/)
+  .transform((text) => text.split(',').map(Number))
+  .refine((list) => list.length <= MAX_RETRIES && list.every((seconds) => seconds <= LONGEST_RETRY_SECONDS))
+  .describe(
+    `1 to ${MAX_RETRIES} numbers of seconds with commas, like "60,300,1800", each up to ${LONGEST_RETRY_SECONDS}`,
+  )
+
+/** Longest that an order is asked about. */
+const LONGEST_SWEEP_SECONDS = 30 * 86_400
+const MAX_SWEEPS = 50
+
+export const ascendingSeconds = z
+  .string()
+  .regex(/^\d{1,7}( *, *\d{1,7})*$/)
+  .transform((text) => text.split(',').map(Number))
+  .refine((list) => list.length <= MAX_SWEEPS && list.every((at, n) => at >= (list[n - 1] ?? 0)))
+  .refine((list) => list.every((at) => at <= LONGEST_SWEEP_SECONDS))
+  .describe(`1 to ${MAX_SWEEPS} ascending numbers of seconds with commas, like "60,300,86400"`)
+
+/** What a process may do; any number of processes may share each of them on one database (src/service). */
+export const ROLES = ['api', 'projector', 'dispatcher'] as const
+export type Role = (typeof ROLES)[number]
+
+export const roles = z
+  .string()
+  .transform((text) => text.split(',').map((name) => name.trim()))
+  .pipe(z.array(z.enum(ROLES)))
+  .transform((names): readonly Role[] => ROLES.filter((role) => names.includes(role)))
+  .describe(`one or more of ${ROLES.join(', ')}, with commas`)
+
+export const smtpUrl = z
+  .url({ protocol: /^smtps?$/ })
+  .describe('a URL like smtp://user:password@mail.example:587, or smtps:// for TLS from the beginning')
+
+export const eventStoreUrl = z
+  .string()
+  .regex(/^(esdb|kurrentdb|kurrent)(\+discover)?:\/\//)
+  .describe('a URL like esdb://host:2113?tls=false')
+
+const NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
+
+function isNetwork(text: string): boolean {
+  if (NETWORKS.includes(text)) return true
+  const [address = '', bits, ...rest] = text.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+}
+
+/** Express's own setting: addresses and networks of proxies, or how many proxies stand in a row before the service. */
+export const trustedProxies = z
+  .string()
+  .transform((text): string | number | boolean => {
+    if (/^\d+$/.test(text)) return Number(text)
+    return text === 'true' || (text !== 'false' && text)
+  })
+  .refine((trusted) => typeof trusted !== 'string' || trusted.split(',').every((part) => isNetwork(part.trim())))
+  .describe('true, false, a number of proxies, or addresses and networks with commas, like "loopback, 10.0.0.0/8"')
+
+const ONE_KEY = '32 random bytes, as base64 or hexadecimal'
+
+function toSecret(text: string, context: z.core.$RefinementCtx): Buffer {
+  const secret = secretOf(text.trim())
+  if (secret) return secret
+  context.addIssue('this is no key')
+  return z.NEVER
+}
+
+export const masterKey = z.string().transform(toSecret).describe(ONE_KEY)
+
+export const masterKeys = z
+  .string()
+  .transform((text, context) => text.split(',').map((part) => toSecret(part, context)))
+  .describe(`one or more keys with commas, each ${ONE_KEY}`)
