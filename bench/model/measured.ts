@@ -2,122 +2,122 @@ import type { Measured } from './model.ts'
 
 /** As `npm run bench -- --only scale-costs` printed it. */
 export const MEASURED: Measured = {
-  of: '2026-11-23, Postgres 18.4 (fsync on) and Node 20.20 on two cores that had ten times as much to do',
+  of: '2026-11-23, Postgres 18.4 (fsync on) and Node 20.20 on two cores of their own',
   costs: {
     sale: {
       alone: {
-        service_us: 4147,
-        postgres_us: 2291,
+        service_us: 2091,
+        postgres_us: 2092,
       },
       crowded: {
-        service_us: 2125,
-        postgres_us: 628,
+        service_us: 597,
+        postgres_us: 436,
       },
       crowd: 32,
-      alone_ms: 32.7,
+      alone_ms: 4.3,
     },
     upload: {
       alone: {
-        service_us: 6248,
-        postgres_us: 3812,
+        service_us: 3532,
+        postgres_us: 3297,
       },
       crowded: {
-        service_us: 4866,
-        postgres_us: 2548,
+        service_us: 2100,
+        postgres_us: 1780,
       },
       crowd: 32,
-      alone_ms: 49.7,
+      alone_ms: 6.9,
     },
     opening: {
       alone: {
-        service_us: 3128,
-        postgres_us: 1549,
+        service_us: 1843,
+        postgres_us: 1369,
       },
       crowded: {
-        service_us: 3960,
-        postgres_us: 2149,
+        service_us: 989,
+        postgres_us: 1131,
       },
       crowd: 32,
-      alone_ms: 17.4,
+      alone_ms: 3.7,
     },
     poll: {
       alone: {
-        service_us: 1347,
-        postgres_us: 1445,
+        service_us: 757,
+        postgres_us: 785,
       },
       crowded: {
-        service_us: 684,
-        postgres_us: 388,
+        service_us: 331,
+        postgres_us: 380,
       },
       crowd: 32,
-      alone_ms: 12.6,
+      alone_ms: 1.6,
     },
     page: {
       alone: {
-        service_us: 3000,
-        postgres_us: 1139,
+        service_us: 4002,
+        postgres_us: 2331,
       },
       crowded: {
-        service_us: 2405,
-        postgres_us: 625,
+        service_us: 3211,
+        postgres_us: 2122,
       },
       crowd: 32,
-      alone_ms: 15.4,
+      alone_ms: 6.3,
     },
     report: {
       alone: {
-        service_us: 3450,
-        postgres_us: 1855,
+        service_us: 1995,
+        postgres_us: 1638,
       },
       crowded: {
-        service_us: 846,
-        postgres_us: 454,
+        service_us: 856,
+        postgres_us: 1036,
       },
       crowd: 32,
-      alone_ms: 25.2,
+      alone_ms: 4.6,
     },
     delivery: {
       alone: {
-        service_us: 4260,
-        postgres_us: 4857,
+        service_us: 1952,
+        postgres_us: 2776,
       },
       crowded: {
-        service_us: 562,
-        postgres_us: 695,
+        service_us: 697,
+        postgres_us: 600,
       },
       crowd: 32,
-      alone_ms: 95.8,
+      alone_ms: 7.6,
     },
     growth: {
       alone: {
-        service_us: 3319,
-        postgres_us: 1250,
+        service_us: 2658,
+        postgres_us: 705,
       },
       crowded: {
-        service_us: 3319,
-        postgres_us: 1250,
+        service_us: 2658,
+        postgres_us: 705,
       },
       crowd: 1,
-      alone_ms: 56.9,
+      alone_ms: 3.3,
     },
     check: {
       alone: {
-        service_us: 35488,
-        postgres_us: 101875,
+        service_us: 15604,
+        postgres_us: 84580,
       },
       crowded: {
-        service_us: 35488,
-        postgres_us: 101875,
+        service_us: 15604,
+        postgres_us: 84580,
       },
       crowd: 1,
-      alone_ms: 808.6,
+      alone_ms: 83.2,
     },
   },
   idle: {
-    service_us: 13333,
-    postgres_us: 3333,
+    service_us: 14423,
+    postgres_us: 5862,
   },
-  bytesASale: 3447,
-  passingBytesASale: 1244,
-  walBytesASale: 7964,
+  bytesASale: 3756,
+  passingBytesASale: 1423,
+  walBytesASale: 7833,
 }
