@@ -15,7 +15,10 @@ export interface PageMoment {
 export interface PageCache {
   /** `key` names the company and the whole request. Null when the page is not held, or as of another moment. */
   find(key: string, moment: PageMoment): Representation | null
-  /** From the second time on that it is read from the tables: most pages are asked for once, as those of a whole history. */
+  /**
+   * From the second time on that it is read from the tables, unless as much was read in between as there is room: most pages are
+   * asked for once, and those of a whole history would be let go of before anybody asks for them again.
+   */
   keep(key: string, moment: PageMoment, page: Representation): void
 }
 
@@ -31,7 +34,7 @@ const LARGEST_SHARE = 1 / 8
 /** What a page takes beside its bytes and its key, roughly. */
 const OVERHEAD_BYTES = 512
 
-/** Requests that were answered from the tables lately, of all companies. */
+/** Requests that were answered from the tables lately, of all companies, at most. */
 const REMEMBERED = 10_000
 
 /**
@@ -42,17 +45,26 @@ export function createPageCache(capacity_bytes: number): PageCache {
   /** In the order of their last use. */
   const pages = new Map<string, Kept>()
   let held_bytes = 0
-  /** Digests of requests: addresses may be long. */
-  const seen = new Set<string>()
+  /** Sizes of pages that were read once, by digests of requests: addresses may be long. */
+  const seen = new Map<string, number>()
+  let seen_bytes = 0
 
-  /** Whether it was read before, which is remembered from now on. */
-  function isReadAgain(key: string): boolean {
+  function forget(digest: string): boolean {
+    seen_bytes -= seen.get(digest) ?? 0
+    return seen.delete(digest)
+  }
+
+  /** Whether it was read before; that it is now, is remembered. */
+  function isReadAgain(key: string, size_bytes: number): boolean {
     const digest = hash('sha256', key, 'base64')
-    const isAgain = seen.delete(digest)
-    seen.add(digest)
-    const [oldest] = seen
-    if (oldest !== undefined && seen.size > REMEMBERED) seen.delete(oldest)
-    return isAgain
+    if (forget(digest)) return true
+    seen.set(digest, size_bytes)
+    seen_bytes += size_bytes
+    for (const oldest of seen.keys()) {
+      if (seen.size <= REMEMBERED && seen_bytes <= capacity_bytes) break
+      forget(oldest)
+    }
+    return false
   }
 
   function drop(key: string): void {
@@ -75,7 +87,7 @@ export function createPageCache(capacity_bytes: number): PageCache {
         2 * key.length + OVERHEAD_BYTES,
       )
       if (size_bytes > capacity_bytes * LARGEST_SHARE || isOlder(moment, pages.get(key)?.moment)) return
-      if (!pages.has(key) && !isReadAgain(key)) return
+      if (!pages.has(key) && !isReadAgain(key, size_bytes)) return
       drop(key)
       const kept = {
         etag,

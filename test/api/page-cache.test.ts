@@ -45,6 +45,19 @@ describe('page cache', () => {
     expect(cache.find('1 /sales?cursor=19999', MOMENT)).not.to.equal(null)
   })
 
+  it('keeps nothing that comes again after more pages than there is room for: it would be gone before the third time', () => {
+    const cache = createPageCache(1_000 * KIB)
+    const readAll = (count: number) => {
+      for (let n = 0; n < count; n++) cache.keep(`1 /sales?cursor=${n}`, MOMENT, page(100 * KIB))
+    }
+    readAll(12)
+    readAll(12)
+    expect(cache.find('1 /sales?cursor=11', MOMENT)).to.equal(null)
+    readAll(8)
+    readAll(8)
+    expect(cache.find('1 /sales?cursor=7', MOMENT)).not.to.equal(null)
+  })
+
   const changes: [string, Partial<PageMoment>][] = [
     ['the ledger has moved', { revision: 8 }],
     ['the ledger was not there yet', { revision: 6 }],
