@@ -6,13 +6,16 @@ import { type MasterKeys, WrongMasterKey } from './keys.ts'
 import { SEALED_COLUMNS } from './sealed-columns.ts'
 
 /** Two at once would each make a new key. */
-const ROTATION_LOCK = 8_314_159_271
+export const ROTATION_LOCK = 8_314_159_271
+/** A command that was just killed has it for another moment. */
+const LOCK_PATIENCE_MS = 2_000
 /** Rows that are locked and sealed anew at a time: some milliseconds. */
 const BATCH_ROWS = 500
 /** For how long writes are waited for that may have sealed by the former key; whoever takes longer is refused instead. */
 const PATIENCE_MS = 10_000
 const LOOK_AGAIN_MS = 20
 const FOREIGN_KEY_VIOLATION = '23503'
+const LOCK_NOT_AVAILABLE = '55P03'
 
 export interface Rotation {
   /** Id of the key that seals from now on. */
@@ -58,21 +61,22 @@ export async function rotateMasterKey(pools: readonly Pool[], keys: MasterKeys):
 async function lockedClient(pool: Pool): Promise<PoolClient> {
   const client = await pool.connect()
   try {
-    const { rows } = await client.query<{ moves: boolean; locked: boolean }>(LOCK, [ROTATION_LOCK])
+    await client.query(`set lock_timeout = ${LOCK_PATIENCE_MS}`)
+    await client.query('select pg_advisory_lock($1)', [ROTATION_LOCK])
+    await client.query('reset lock_timeout')
+    const { rows } = await client.query<{ moves: boolean }>(MOVES)
     if (rows[0]?.moves)
       throw new WrongMasterKey('A company is moving to another home: change the master key when it has arrived.')
-    if (!rows[0]?.locked) throw new WrongMasterKey('The master key is being changed by another command already.')
     return client
   } catch (error) {
     client.release(true)
-    throw error
+    if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error
+    throw new WrongMasterKey('The master key is being changed by another command already.')
   }
 }
 
 /** Of a company that moves some secrets are here and some there (HOME-47). */
-const LOCK = `
-  select pg_try_advisory_lock($1) as locked,
-    exists (select from ops.ledgers where move in ('paused', 'leaving', 'arriving')) as moves`
+const MOVES = `select exists (select from ops.ledgers where move in ('paused', 'leaving', 'arriving')) as moves`
 
 /** A new key, known to each database before anybody can seal by it. */
 async function introduce(clients: readonly PoolClient[], keys: MasterKeys): Promise<void> {

@@ -8,9 +8,10 @@ import type { Pool, PoolClient } from 'pg'
 import { createVault } from '#lib/vault.ts'
 import { claimDatabase } from '#master-key/belonging.ts'
 import { givenKeys, keysInFile, type MasterKeys, WrongMasterKey } from '#master-key/keys.ts'
-import { rotateMasterKey } from '#master-key/rotation.ts'
+import { ROTATION_LOCK, rotateMasterKey } from '#master-key/rotation.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
+import { untilBlocked } from '../support/lock-waits.ts'
 import { MASTER_KEY, masterKeys, openedRows } from '../support/master-key.ts'
 import { programOf, TEST_SETTINGS } from '../support/program.ts'
 import { until } from '../support/wait.ts'
@@ -98,6 +99,19 @@ describe('another master key', () => {
     await stand('left')
     expect(await rotateMasterKey([pool], keysInFile(path))).to.include({ resealed: PERSON_KEYS + OTHERS })
     await pool.query('delete from ops.ledgers where company_id = 7')
+  })
+
+  it('is changed by one command at a time, which waits for one that is just ending [OPS-73]', async () => {
+    const other = await pool.connect()
+    await other.query('select pg_advisory_lock($1)', [ROTATION_LOCK])
+    const refused = await rotateMasterKey([pool], keysInFile(path)).catch((error: Error) => error)
+    expect(refused).to.be.instanceOf(WrongMasterKey)
+    expect((refused as Error).message).to.include('by another command')
+    expect(keysInFile(path).all()).to.have.length(1)
+    const rotation = rotateMasterKey([pool], keysInFile(path))
+    await untilBlocked(pool)
+    other.release(true)
+    expect(await rotation).to.include({ resealed: PERSON_KEYS + OTHERS })
   })
 
   it('comes into its place also when it is interrupted at every step, and called again [OPS-73]', async () => {
