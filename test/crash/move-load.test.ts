@@ -133,13 +133,17 @@ describe('a company that moves while it sells', () => {
       const ask = (home: TestApi) =>
         send(`${home.url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
       for (let refused = 0; ; refused += 1) {
-        const home = await find()
+        let home = await find()
         let reply = await ask(home)
         // A front believes a home that has just been left once (HOME-7).
-        if (method === 'GET' && reply.status === 503 && (await find()) !== home) reply = await ask(await find())
+        if (method === 'GET' && reply.status === 503 && (await find()) !== home) {
+          home = await find()
+          reply = await ask(home)
+        }
         if (reply.status < 500) return reply
         // Where a company arrives it is opened just after the directory was told: a read may come in between, once (HOME-55).
-        if (reply.status !== 503 || (method === 'GET' && refused > 0)) errors.push(`${method} ${path}: ${reply.text}`)
+        const isOpening = home === homes.south && refused === 0
+        if (reply.status !== 503 || (method === 'GET' && !isOpening)) errors.push(`${method} ${path}: ${reply.text}`)
         await delay(20)
       }
     }
