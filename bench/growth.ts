@@ -22,7 +22,7 @@ const PAGES = 'growth-late-pages'
 const MEMORY = 'growth-memory'
 export const GROWTH_BENCHMARKS: readonly string[] = [SALES, PAGES, MEMORY]
 
-/** What the issue asks for: times the figure of the small company, and MiB of the service. */
+/** Times the figure of the small company, and MiB of the service. */
 const TARGET = 1.25
 const MEMORY_TARGET_MIB = 200
 

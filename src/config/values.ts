@@ -5,13 +5,16 @@ import { secretOf } from '#master-key/keys.ts'
 
 // What a setting can be; its description says what was expected where it is something else.
 
-export const integer = (min: number, max: number) =>
+const numberAs = (format: RegExp, what: string) => (min: number, max: number) =>
   z
     .string()
-    .regex(/^\d+$/)
+    .regex(format)
     .transform(Number)
     .refine((value) => value >= min && value <= max)
-    .describe(`a whole number from ${min} to ${max}`)
+    .describe(`${what} from ${min} to ${max}`)
+
+export const integer = numberAs(/^\d+$/, 'a whole number')
+export const decimal = numberAs(/^\d+(\.\d+)?$/, 'a number')
 
 export const pemFile = z
   .string()
@@ -64,14 +67,6 @@ export const witnesses = z
   .describe(
     `1 to ${MAX_WITNESSES} witnesses with commas, each its URL, a space and its verifier key (C2SP vkey, Ed25519)`,
   )
-
-export const decimal = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d+(\.\d+)?$/)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max)
-    .describe(`a number from ${min} to ${max}`)
 
 /** More retries than any schedule needs, and a week for each. */
 const MAX_RETRIES = 15

@@ -110,9 +110,11 @@ class MessageReader extends (Parser as unknown as MessageParser) {
     }
     bytes.copy(this.#block, this.#used, start, end)
     const used = this.#used + length
-    for (let at = this.#used; at < used; at = endOf(this.#block, at))
-      this.#rows.push({ bytes: this.#block, start: at + HEAD_BYTES, end: endOf(this.#block, at) })
-    this.#used = used
+    while (this.#used < used) {
+      const end = endOf(this.#block, this.#used)
+      this.#rows.push({ bytes: this.#block, start: this.#used + HEAD_BYTES, end })
+      this.#used = end
+    }
   }
 
   /** As one row for the driver, whose only column are they all. */
