@@ -1,14 +1,14 @@
 import type { Pool } from 'pg'
 
-/** A record that has one of the keys that were asked for. */
+/** A record that matches one of the requested keys. */
 export interface Match {
   readonly id: number
   readonly is_deleted: boolean
-  /** By field: as the read model compares them. */
+  /** Normalised key by field, as the read model compares it. */
   readonly keys: Readonly<Record<string, string | null>>
 }
 
-/** Values by field, as the read model compares them. */
+/** Normalised values by field. */
 export type Asked = Readonly<Record<string, readonly string[]>>
 
 const ITEMS = `
@@ -19,7 +19,7 @@ const ITEMS = `
     or (deleted_at is null and (barcode = any($3::text[]) or sku = any($4::text[]))))
   order by id`
 
-/** Items by external id, and those in use by barcode and SKU. */
+/** Items by external id, and active items by barcode and SKU. */
 export async function matchingItems(pool: Pool, companyId: number, asked: Asked): Promise<Match[]> {
   const { external_id = [], barcode = [], sku = [] } = asked
   const { rows } = await pool.query<Match>(ITEMS, [companyId, external_id, barcode, sku])
@@ -34,7 +34,7 @@ const persons = (table: 'customers' | 'suppliers'): string => `
     or (deleted_at is null and (document = any($3::text[]) or name_key = any($4::text[]))))
   order by id`
 
-/** Persons by external id, and those in lists by document and name. */
+/** Persons by external id, and live persons by document and name. */
 export const matchingPersons =
   (table: 'customers' | 'suppliers') =>
   async (pool: Pool, companyId: number, asked: Asked): Promise<Match[]> => {
@@ -43,7 +43,7 @@ export const matchingPersons =
     return rows
   }
 
-/** Ids of a company's categories by name, as the read model compares names. */
+/** Category ids by normalised name. */
 export async function categoriesByName(pool: Pool, companyId: number): Promise<ReadonlyMap<string, number>> {
   const { rows } = await pool.query<{ id: number; name_key: string }>(
     'select id, name_key from categories where company_id = $1 and deleted_at is null',
