@@ -15,7 +15,7 @@ import type { Homes } from './homes.ts'
 import { peopleOverHomes } from './people.ts'
 import { type Persons, registerLoginOf } from './persons.ts'
 
-/** How people get in, whichever homes their companies live in. */
+/** Logins, sessions, tokens and invitations over all shards. */
 export interface Access {
   readonly login: Login
   readonly sessions: Sessions
@@ -24,7 +24,7 @@ export interface Access {
   readonly passwordLinks: PasswordLinks
 }
 
-/** What a home has of it. */
+/** The parts of one shard. */
 interface HomeAccess extends Pick<Access, 'sessions' | 'tokens' | 'invitations'> {
   readonly writer: Writer
 }
@@ -33,11 +33,14 @@ interface AccessOptions extends Persons {
   readonly homes: Homes<{ readonly pool: Pool; readonly writer: Writer }>
   readonly mailer: Mailer | null
   readonly publicUrl: string
-  /** How long tokens of tills live; null for as long as nobody logs out. */
+  /** Lifetime of till tokens; null if they end only by logout. */
   readonly tokenDays: number | null
 }
 
-/** The same interfaces as of one home (HOME-25). What is known nowhere is looked for in `main`, as there (HOME-4). */
+/**
+ * The interfaces of a single shard, over all shards (HOME-25). A key that no shard knows is looked up in the default
+ * shard (HOME-4).
+ */
 export function accessOverHomes(options: AccessOptions): Access {
   const { homes, mailer, publicUrl, log } = options
   const people = peopleOverHomes(options)
@@ -52,7 +55,7 @@ export function accessOverHomes(options: AccessOptions): Access {
       writer: home.writer,
       sessions: createSessions(
         home.pool,
-        (error) => log('the use of a session could not be noted', error),
+        (error) => log('sharding: last use of a session was not recorded', error),
         registerLoginOf(options, home, 'session'),
       ),
       tokens: createTokens(home.pool, options.tokenDays, registerLoginOf(options, home, 'sync_token')),
@@ -78,17 +81,17 @@ export function accessOverHomes(options: AccessOptions): Access {
   }
 }
 
-/** Where something is done. */
+/** Routes a call to the shard of its company. */
 interface Routes {
   ofCompany<T>(companyId: number, work: (home: HomeAccess) => Promise<T>): Promise<T>
-  /** Null: a token that can be none of its kind. */
+  /** A null hash is a token of the wrong format. */
   ofKey<T>(kind: EntryKind, hash: Buffer | null, work: (home: HomeAccess) => Promise<T>): Promise<T>
-  /** What has ended is swept as well: nobody waits for the directory, or fails with it. */
+  /** The sweep removes ended entries too: a failure here is not reported to the caller. */
   release(kind: EntryKind, key: Buffer): Promise<void>
 }
 
 function createRoutes({ directory, log }: AccessOptions, at: (home: string) => HomeAccess): Routes {
-  /** A home that says that the company has moved has done nothing, and is believed once. */
+  /** A shard that answers WrongShardError has changed nothing, so the call may be repeated once. */
   async function following<T>(find: () => Promise<string | null>, work: (home: HomeAccess) => Promise<T>): Promise<T> {
     try {
       return await work(at((await find()) ?? MAIN))
@@ -107,7 +110,7 @@ function createRoutes({ directory, log }: AccessOptions, at: (home: string) => H
         const places = await directory.find(kind, key)
         await directory.release(places.map(({ companyId }) => ({ kind, key, companyId })))
       } catch (error) {
-        log('what has ended is in the directory still', error)
+        log('sharding: ended entry was not removed from the directory', error)
       }
     },
   }
@@ -156,8 +159,8 @@ function invitationsOver({ ofCompany, ofKey }: Routes, at: (home: string) => Hom
 }
 
 /**
- * The same for the interfaces of one home, which show what is there: whose company lives elsewhere by now is `Moved`, not somebody
- * whose data are looked for in the wrong place (HOME-29).
+ * The interfaces of one shard. For a company that has migrated they throw WrongShardError, so that nothing is looked up
+ * in the wrong place (HOME-29).
  */
 export function accessIn(home: string, access: Access, directory: Pick<Directory, 'homeOf' | 'find'>): Access {
   async function here<T extends { readonly companyId: number }>(session: T | null): Promise<T | null> {
