@@ -25,7 +25,7 @@ async function open(
   return { to: '/', issued }
 }
 
-/** One person may belong to several companies: which of them the panel shows. */
+/** Companies of a person who belongs to several, to switch between them. */
 export const companyPages: readonly PanelRoute[] = formPages({
   path: '/empresas',
   changes: false,

@@ -13,7 +13,7 @@ import type { FormRoute, Page, PageRoute, PanelRoute, Submission, Visit } from '
 import { Table } from '../ui/list.tsx'
 import { Alert, Card, Nothing, Stat, Stats } from '../ui/parts.tsx'
 
-/** Lines that are shown, and errors. */
+/** Displayed lines and errors. */
 const [SHOWN_LINES, SHOWN_ERRORS] = [5, 50]
 
 const pathOf = ({ path }: Imported): string => `${path}/importar`

@@ -59,7 +59,7 @@ const PersonSearch = z.object({
   cursor: z.string().optional(),
 })
 
-/** Columns of both lists; what a supplier has beside a customer stands after the name. */
+/** Columns of both lists; a supplier's extra column follows the name. */
 const personColumns = <P extends Person>(path: string, ...afterName: Column<P>[]): Column<P>[] => [
   {
     head: 'Nome',
@@ -103,7 +103,7 @@ const countOf =
     )
   }
 
-/** Columns of both files; what a supplier has beside a customer stands after the name. */
+/** Columns of both files; a supplier's extra column follows the name. */
 const personFile =
   <P extends Person>(...afterName: FileColumn<P>[]) =>
   ({ readModel }: Visit): FileColumn<P>[] => [
@@ -119,7 +119,7 @@ const personFile =
     ['Cadastro', ({ created_at }) => format.dateTimeSeconds(created_at, readModel.timezone)],
   ]
 
-/** Fields of both forms; what a supplier has beside a customer stands after the name. */
+/** Fields of both forms; a supplier's extra field follows the name. */
 export const personFields = (afterName: Fields = {}): Fields => ({
   name: { label: 'Nome', kind: line, isRequired: true, columns: 8 },
   ...afterName,
@@ -169,7 +169,7 @@ function addressText(address: Person['address']): string | null {
     .join(' · ')
 }
 
-/** Whether it may change: nobody does who is forgotten, or waits for it. */
+/** Erased persons, and those queued for erasure, cannot be changed. */
 const isKept = ({ forgotten_at, forgetting_due_on }: Person): boolean =>
   forgotten_at === null && forgetting_due_on === null
 

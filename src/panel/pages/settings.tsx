@@ -27,7 +27,7 @@ const PATH = '/configuracoes'
 const USERS = 200
 const at = { section: 'settings', access: 'owner' } as const
 
-/** Brazil's own zones first: nobody else's are likely. */
+/** Brazilian zones first. */
 const ZONES = [
   ...new Set([
     'America/Sao_Paulo',
@@ -39,7 +39,7 @@ const ZONES = [
   ]),
 ]
 
-/** With the zone that the company has, whatever it is. */
+/** Includes the company's present zone. */
 const fieldsFor = (timezone: string): Fields => ({
   name: { label: 'Nome', kind: line, isRequired: true },
   cnpj: { label: 'CNPJ', kind: line, isRequired: true, hint: 'Como 12.345.678/0001-95.' },
@@ -59,7 +59,7 @@ const fieldsFor = (timezone: string): Fields => ({
   logo_url: { label: 'Endereço do logotipo', kind: webAddress, hint: 'Os caixas o mostram.' },
 })
 
-/** The plan is the operator's to change. */
+/** The plan belongs to the operator. */
 const CompanyForm = z.strictObject(companyShape).omit({ plan: true })
 
 async function companyOf({ readModel }: Visit): Promise<CompanyObject | null> {
@@ -118,7 +118,7 @@ async function showSettings(visit: Visit): Promise<Page | null> {
   return { title: 'Configurações', body }
 }
 
-/** The company's own data, its ways to pay and its people. */
+/** Company data, payment types and users. */
 export const settingsPages: readonly PanelRoute[] = [
   { ...at, path: PATH, show: showSettings },
   ...formPages({

@@ -65,7 +65,7 @@ const StoreTable = ({ stores, seesAll }: { readonly stores: readonly StoreObject
 )
 
 const commission = { label: 'Comissão (%)', kind: percent, isRequired: true } as const
-/** Typed in once and never shown again, like passwords; no browser offers a password of its own here. */
+/** Write-only, and excluded from the browser's password manager. */
 const secrets: Fields = {
   access_token: {
     label: 'Token de acesso do provedor',
@@ -93,7 +93,7 @@ const NEW: Fields = {
 
 const CHANGES: Fields = { commission_percentage: commission, ...secrets }
 
-/** An empty field of a secret leaves the secret as it is. */
+/** An empty secret field keeps the secret. */
 const saying = <T,>(schema: z.ZodType<T>) =>
   z.preprocess(
     (input) => Object.fromEntries(Object.entries(input as object).filter(([, value]) => value !== null)),

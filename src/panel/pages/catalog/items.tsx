@@ -77,7 +77,7 @@ export const itemFields = async (visit: Visit, item?: Item): Promise<Fields> => 
 
 const ORDERS: Readonly<Record<string, Order>> = ITEM_ORDERS
 
-/** Deactivated items have no page: they are brought back where they are listed. */
+/** Deactivated items have no page: the list offers to reactivate them. */
 const columnsFor = (visit: Visit): Column<Item>[] => {
   const isInactive = visit.query.state === 'inactive'
   const name = ({ id, name }: Item) => (isInactive ? name : <a href={link(`${PATH}/${id}`)}>{name}</a>)
@@ -94,7 +94,7 @@ const columnsFor = (visit: Visit): Column<Item>[] => {
   ]
 }
 
-/** Brings a deactivated item back (PANEL-146). */
+/** Reactivates an item (PANEL-146). */
 export const itemReactivation = buttonRoute<Item>({
   path: `${PATH}/:id/reativar`,
   section: 'catalog',

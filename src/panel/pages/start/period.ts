@@ -3,9 +3,9 @@ import type { SalesPeriod } from '#queries/sales/sums.ts'
 import { day } from '../../format.ts'
 
 const HOUR_MS = 3_600_000
-/** More of them would be too narrow on a phone. */
+/** More bars would be too narrow on a phone. */
 const MAX_DAY_BARS = 62
-/** Days that are added up at most. */
+/** Bound of a period, in days. */
 const MAX_DAYS = 366
 
 export const PERIODS = [
@@ -17,21 +17,21 @@ export const PERIODS = [
 ] as const
 type Name = (typeof PERIODS)[number][0] | 'intervalo'
 
-/** What the start page shows: days of the company, both inclusive. */
+/** Period of the start page: days of the company, both inclusive. */
 export interface Period extends SalesPeriod {
   readonly name: Name
-  /** As it follows `Vendas `: `de hoje`. */
+  /** Follows `Vendas `: `de hoje`. */
   readonly words: string
   readonly from: string
   readonly to: string
   readonly bar: 'hora' | 'dia' | 'mês'
-  /** Of each bar: its place on the axis, and its days, both inclusive. */
+  /** Label and days of each bar, both inclusive. */
   readonly bars: readonly { readonly label: string; readonly from: string; readonly to: string }[]
-  /** What it is compared with: `que na mesma hora de …`. */
+  /** Words of the comparison. */
   readonly than: string
 }
 
-/** The words that are wrong with a range, by its field. */
+/** Messages by field of an invalid range. */
 export interface WrongRange {
   readonly field: 'de' | 'ate'
   readonly message: string
@@ -39,7 +39,7 @@ export interface WrongRange {
 
 type Asked = Readonly<Record<string, string>>
 
-/** The period that `?periodo=` names, at a moment (UTC); that of today where it names none (PANEL-120). */
+/** The period of `?periodo=` at a moment (UTC); today by default (PANEL-120). */
 export function periodOf(asked: Asked, calendar: Calendar, now: string): Period | WrongRange {
   const { today } = calendar
   const month = `${today.slice(0, 8)}01`
@@ -89,7 +89,7 @@ function rangeOf({ de = '', ate = '' }: Asked, calendar: Calendar, now: string):
 
 type Wanted = Pick<Period, 'name' | 'words' | 'from' | 'to' | 'than'>
 
-/** `compared`: so many days before, or from that day on. What is not over yet is compared up to the same hour. */
+/** `compared`: days back, or the first day of the comparison. A running period is compared up to the same hour. */
 function made(wanted: Wanted, compared: number | string, { timezone, today }: Calendar, now: string): Period {
   const { from, to } = wanted
   const days = (Date.parse(to) - Date.parse(from)) / (24 * HOUR_MS)
