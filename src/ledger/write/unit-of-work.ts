@@ -34,6 +34,8 @@ export interface Guard {
 export interface Request {
   readonly companyId: number
   readonly invocations: readonly Invocation[]
+  /** Commands that take as much work, where that is more than there are. */
+  readonly weight?: number | undefined
   readonly origin: Origin
   readonly actor: string | null
   readonly requestId: string | null
