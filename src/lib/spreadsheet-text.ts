@@ -11,3 +11,20 @@ export const neutralizeFormulas = (text: string): string => text.replace(FORMULA
 
 /** The text as it was before `neutralizeFormulas`, for files of ours that come back. */
 export const restoreFormulas = (text: string): string => text.replace(NEUTRALIZED, '')
+
+const BYTE_ORDER_MARK = '\uFEFF'
+
+/** What a spreadsheet may take for a delimiter, or for the end of a cell. */
+const NEEDS_QUOTES = /[,;\t\r\n"]/
+
+/** As it is in Brazil; in quotes some programs would take it for a text. */
+const DECIMAL = /^-?\d+,\d+$/
+
+const csvCell = (text: string): string =>
+  NEEDS_QUOTES.test(text) && !DECIMAL.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+
+/** A row of a CSV file, as spreadsheets read it in Brazil. Cells are taken as they are: texts of others are to be neutralized before. */
+export const csvRow = (cells: readonly string[]): string => `${cells.map(csvCell).join(';')}\r\n`
+
+/** The first row, with the mark by which spreadsheets know UTF-8. */
+export const csvHeads = (heads: readonly string[]): string => `${BYTE_ORDER_MARK}${csvRow(heads)}`

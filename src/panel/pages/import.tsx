@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { stringify } from 'csv-stringify/sync'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { statusOf } from '#http/problems.ts'
 import { dropFile, type KeptFile, keepFile, keptFile } from '#imports/kept-file.ts'
 import { MAX_LINES, readSheet, type Sheet } from '#imports/sheet.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { createSlices } from '#lib/slices.ts'
+import { csvRow } from '#lib/spreadsheet-text.ts'
 import { createTurns } from '#lib/turns.ts'
 import { type Fields, textOf } from '../forms/form.ts'
 import { type Done, type Plan, planImport, runImport } from '../import/import.ts'
@@ -77,7 +77,7 @@ async function uploadPage(imported: Imported, visit: Visit, refusal?: Refusal): 
 function exampleOf({ example }: Imported, fields: Fields): string {
   const named = Object.entries(example).filter(([name]) => Object.hasOwn(fields, name))
   const heads = named.map(([name]) => fields[name]?.label ?? name)
-  return stringify([heads, named.map(([, value]) => value)], { delimiter: ';' })
+  return csvRow(heads) + csvRow(named.map(([, value]) => value))
 }
 
 /** Columns as the page has them, or as their heads say. */
