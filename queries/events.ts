@@ -8,6 +8,7 @@ import type { EventStore, Search, SearchPage } from '#ledger/port.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { type Reading, search, searchNewest, searchOpened } from '#ledger/reading.ts'
 import type { AnyRef } from '#ledger/table.ts'
+import { ownValue } from '#lib/own-value.ts'
 import { RECORD_ROWS, readModel } from '#projections/index.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import { looking } from './looking.ts'
@@ -102,7 +103,7 @@ export async function listHistory(
 async function hasEver(pool: Pool, companyId: number, subject: string): Promise<boolean> {
   const { type, id } = parseSubject(subject)
   if (type === 'company') return id === companyId
-  const refs = readModel.views[type]?.refs(id) ?? []
+  const refs = ownValue(readModel.views, type)?.refs(id) ?? []
   for (const ref of refs) {
     if (derived.has(ref.table) && !shared.has(ref.table) && (await isThere(pool, companyId, ref))) return true
   }

@@ -203,7 +203,7 @@ export interface FormRoute extends Common {
 /** What a file has in a cell: a text, a number, or a decimal of any size as a text. */
 export type Cell = string | number | null | undefined | { readonly decimal: string }
 
-interface TableOf {
+export interface TableOf {
   readonly heads: readonly string[]
   readonly rows: AsyncIterable<readonly Cell[]>
 }

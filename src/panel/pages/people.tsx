@@ -15,6 +15,7 @@ import {
 } from '#commands/people/suppliers.ts'
 import { text } from '#domain/text.ts'
 import type { PERSON_TYPES } from '#events/persons.ts'
+import { ownValue } from '#lib/own-value.ts'
 import type { CustomerObject, SupplierObject } from '#projections/people.ts'
 import { type Order, reversed } from '#queries/list-statement.ts'
 import {
@@ -86,7 +87,11 @@ const pageOf =
   (listing: PersonListing) =>
   ({ readModel }: Visit, asked: Asked, { limit, order = '' }: Wanted) =>
     searched(PersonSearch, asked, (search) =>
-      listPersonsByName(readModel.pool, listing, readModel.companyId, { ...search, limit, order: ORDERS[order] }),
+      listPersonsByName(readModel.pool, listing, readModel.companyId, {
+        ...search,
+        limit,
+        order: ownValue(ORDERS, order),
+      }),
     )
 
 const countOf =

@@ -5,6 +5,7 @@ import { RIGHTS } from '#domain/roles.ts'
 import { text } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 import { QueryId } from '#http/query-values.ts'
+import { ownValue } from '#lib/own-value.ts'
 import { countItems, getAnyItem, getItem, ITEM_ORDERS, searchItems } from '#queries/catalog/items.ts'
 import type { Order } from '#queries/list-statement.ts'
 import { dateTime, dateTimeSeconds, decimal, money } from '../../format.ts'
@@ -114,7 +115,7 @@ export const catalogPages = recordPages<Item>({
     order: 'nome',
     page: ({ readModel }, asked, { limit, order = '' }) =>
       searched(Search, asked, (search) =>
-        searchItems(readModel.pool, readModel.companyId, { ...search, limit, order: ORDERS[order] }),
+        searchItems(readModel.pool, readModel.companyId, { ...search, limit, order: ownValue(ORDERS, order) }),
       ),
     summary: async ({ readModel }, asked) => {
       const { cursor: _, ...search } = Search.parse(asked)

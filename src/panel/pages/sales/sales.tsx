@@ -5,6 +5,7 @@ import { ExternalId } from '#domain/text.ts'
 import { pathId } from '#http/paths.ts'
 import { QueryId } from '#http/query-values.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { ownValue } from '#lib/own-value.ts'
 import type { ItemObject } from '#projections/catalog.ts'
 import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
 import { getAnyItem } from '#queries/catalog/items.ts'
@@ -133,7 +134,7 @@ type Asked = Readonly<Record<string, string>>
 const page = ({ readModel }: Visit, asked: Asked, { limit, order = '', isWhole }: Wanted) =>
   searched(Search, asked, (search) => {
     const { pool, companyId, timezone } = readModel
-    return listLatestSales(pool, companyId, { ...search, timezone, limit, order: ORDERS[order], isWhole })
+    return listLatestSales(pool, companyId, { ...search, timezone, limit, order: ownValue(ORDERS, order), isWhole })
   })
 
 async function sumsOf({ readModel }: Visit, asked: Asked): Promise<SaleSums> {

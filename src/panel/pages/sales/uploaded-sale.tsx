@@ -1,4 +1,5 @@
 import { Instant } from '#domain/instant.ts'
+import { ownValue } from '#lib/own-value.ts'
 import type { NamesForTill, RefusedSale } from '#queries/sales/offline-sales.ts'
 import * as format from '../../format.ts'
 import { money } from '../../format.ts'
@@ -6,7 +7,7 @@ import { Table } from '../../ui/list.tsx'
 import { Facts } from '../../ui/parts.tsx'
 import { SALE_STATES } from './sales.tsx'
 
-/** Displayed lines of a refused sale; the text as sent has all of them. */
+/** Lines of a refused sale that are shown; the text that was sent has all of them. */
 const SHOWN = 100
 
 export type Members = Readonly<Record<string, unknown>>
@@ -17,7 +18,7 @@ interface UploadedProps {
   readonly timezone: string
 }
 
-/** An upload of any shape: valid parts are formatted, the rest is shown as sent. */
+/** A sale as a till has sent it, which may be anything: what makes sense is shown as such, all else as it is. */
 export const Uploaded = ({ payload, names, timezone }: UploadedProps) => {
   const sale = membersOf(payload)
   return (
@@ -62,7 +63,7 @@ export const Uploaded = ({ payload, names, timezone }: UploadedProps) => {
   )
 }
 
-/** Ids of products and payment types in an upload, as far as they are valid. */
+/** Ids of products and ways to pay that a sale names, as far as they can be ids. */
 export function idsIn(payload: unknown): { products: number[]; paymentTypes: number[] } {
   const sale = membersOf(payload)
   const ids = (list: unknown, name: string) => [
@@ -83,7 +84,7 @@ const linesOf = (list: unknown): Members[] => (Array.isArray(list) ? list.slice(
 const numbered = (list: unknown): (Members & { readonly line: number })[] =>
   linesOf(list).map((line, at) => ({ ...line, line: at + 1 }))
 
-/** Null if absent; nested values are visible in the text as sent. */
+/** Null for what is not there; what is no simple value can be read in the text that was sent. */
 function text(value: unknown): string | null {
   if (value === null || value === undefined) return null
   return typeof value === 'object' ? '(não é um valor simples)' : String(value)
@@ -95,7 +96,7 @@ export const isPlainNumber = (value: unknown): value is number =>
 const numberText = (value: unknown): string | null =>
   isPlainNumber(value) ? format.quantity(String(value)) : text(value)
 
-/** With the decimals as sent, which may be what is wrong. */
+/** With the decimals that were sent, for they may be what is wrong. */
 function amountText(value: unknown): string | null {
   if (!isPlainNumber(value)) return text(value)
   const [whole, decimals = ''] = String(value).split('.')
@@ -120,7 +121,7 @@ function nameOf(id: unknown, names: ReadonlyMap<number, string>): string | null 
   return name ?? (id === undefined || id === null ? null : `${text(id)} (não encontrado)`)
 }
 
-/** Fields of an uploaded sale in the words of a shop. */
+/** Fields of an uploaded sale, in words of a shop. */
 const FIELDS: Readonly<Record<string, string>> = {
   body: 'Venda',
   offline_id: 'Identificação no caixa',
@@ -133,7 +134,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   payments: 'Pagamentos',
 }
 
-/** Repeated parts of a sale and their fields. */
+/** The parts that a sale has several of, and their fields. */
 const PARTS: Readonly<Record<string, { readonly name: string; readonly fields: Readonly<Record<string, string>> }>> = {
   items: {
     name: 'Item',
@@ -145,28 +146,25 @@ const PARTS: Readonly<Record<string, { readonly name: string; readonly fields: R
   },
 }
 
-const known = <T,>(words: Readonly<Record<string, T>>, name: string): T | undefined =>
-  Object.hasOwn(words, name) ? words[name] : undefined
-
-/** `items[0].price` becomes `Item 1, preço`; unknown fields keep their names. */
+/** `items[0].price` becomes `Item 1, preço`; what no till should send keeps its name. */
 function uploadedField(path: string): string {
   const [, list = '', position, , field] = /^(\w+)\[(\d{1,6})\](\.(.+))?$/.exec(path) ?? []
-  const part = known(PARTS, list)
-  if (!part) return known(FIELDS, path) ?? path
+  const part = ownValue(PARTS, list)
+  if (!part) return ownValue(FIELDS, path) ?? path
   const name = `${part.name} ${Number(position) + 1}`
-  return field === undefined ? name : `${name}, ${known(part.fields, field) ?? field}`
+  return field === undefined ? name : `${name}, ${ownValue(part.fields, field) ?? field}`
 }
 
-/** Amounts in messages for tills, such as `20.00`, outside other numbers and quotes. */
+/** What a message for tills says of amounts, as people write them: `20.00`, but no part of another number, nor what is quoted. */
 const AMOUNT = /(?<![\d.,"])\d+\.\d{2}(?!\.?\d|")/g
 
-/** Faults of an uploaded sale, a sentence per field. */
+/** What is wrong with an uploaded sale, one sentence a field. */
 export const reasonsIn = (errors: RefusedSale['errors']): string[] =>
   Object.entries(errors).map(
     ([path, messages]) => `${uploadedField(path)}: ${messages.join('; ').replace(AMOUNT, (amount) => money(amount))}`,
   )
 
-/** The first fault, and how many follow. */
+/** The first of them, and how many more there are. */
 export function reasonOf({ errors, message }: Pick<RefusedSale, 'errors' | 'message'>): string {
   const [first = message, ...more] = reasonsIn(errors)
   return more.length === 0 ? first : `${first} (e mais ${more.length})`
