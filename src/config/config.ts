@@ -11,6 +11,7 @@ import {
   masterKeys,
   outsiderUrl,
   pemFile,
+  percentage,
   ROLES,
   roles,
   secondsList,
@@ -111,6 +112,8 @@ const settings = z.object({
   PAYMENT_PROVIDER_URL: webAddress.optional(),
   /** Base URL of the provider that stores of test companies pay at; by default that of all others. */
   PAYMENT_SANDBOX_URL: webAddress.optional(),
+  /** Percent that the service keeps of what a store is paid, in stores that owners open; the command line says it for each store. */
+  STORE_COMMISSION_PERCENT: percentage.default('5.00'),
   /** The key that all secrets in the database are sealed with; by default in DATA_DIR, made on the first start. */
   MASTER_KEY: masterKey.optional(),
   /** Others that still open, while MASTER_KEY is being changed. */
