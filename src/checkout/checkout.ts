@@ -9,7 +9,7 @@ import { bodyProblem, holdBody, roomOfStrangers, type StrangersBodies } from '#h
 import { routed } from '#http/middleware/observe.ts'
 import { interfaceProblems, type LogError } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
-import { Problem } from '#http/problems.ts'
+import { Problem, statusOf } from '#http/problems.ts'
 import type { LiveUpdates } from '#live/updates.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import { paymentOptions } from '#payments/payment-options.ts'
@@ -173,11 +173,16 @@ async function pay(desk: Desk, request: Request, response: Response): Promise<vo
     return answer(desk, request, response, { found, problem: 'Informe um e-mail válido.', status: 422 })
   const { companyId, order } = found
   const refused = await desk.payByPix({ companyId, order, email, requestId: response.locals.requestId as string })
-  if (refused?.refused !== 'payment_refused') return back()
-  const problem = 'O provedor de pagamento não aceitou gerar o código. Nada foi cobrado: fale com a loja.'
+  if (!refused) return back()
   const now = (await findBuyersOrder(desk.pool, order.store_alias, order.id)) ?? found
-  await answer(desk, request, response, { found: now, problem, status: 422 })
+  // Paid, cancelled or waiting by now: the page says so itself.
+  if (!mayAskForPix(stateOf(now.order, now.now))) return back()
+  const problem = refused.refused === 'payment_refused' ? NOT_TAKEN : NOT_MADE
+  await answer(desk, request, response, { found: now, problem, status: statusOf(refused.refused) })
 }
+
+const NOT_TAKEN = 'O provedor de pagamento não aceitou gerar o código. Nada foi cobrado: fale com a loja.'
+const NOT_MADE = 'Não foi possível gerar o código Pix. Nada foi cobrado: tente de novo ou fale com a loja.'
 
 const parseForm = express.urlencoded({ extended: false, limit: FORM_BYTES, parameterLimit: FORM_FIELDS })
 

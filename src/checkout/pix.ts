@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { ownKey } from '#ledger/write/idempotency.ts'
 import { asSystem } from '#ledger/write/run.ts'
 import { type Payments, payOrder } from '#payments/pay-order.ts'
 import { isOpen } from '#projections/order-payments.ts'
@@ -30,7 +31,7 @@ export function createPayByPix(payments: Payments): PayByPix {
 
   async function pay({ companyId, order, email, requestId }: Wanted): Promise<Refusal | null> {
     const over = order.payments.filter((payment) => !isOpen(payment)).length
-    const key = `pagar:${order.provider_reference}:${over}`
+    const key = ownKey(`pagar:${order.provider_reference}:${over}`)
     const answer = await payOrder(payments, {
       acting: asSystem(companyId, requestId),
       // The e-mail address is not part of the hash: there is one attempt.

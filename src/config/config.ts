@@ -11,6 +11,7 @@ import {
   masterKeys,
   outsiderUrl,
   pemFile,
+  percentage,
   ROLES,
   roles,
   secondsList,
@@ -115,6 +116,8 @@ const settings = z.object({
   /** Base URL of the provider for stores of test companies; PAYMENT_PROVIDER_URL by default. */
   PAYMENT_SANDBOX_URL: webAddress.optional(),
   /** Master key that seals all secrets in the database; by default in DATA_DIR, created on the first start. */
+  /** Commission in percent of stores that owners open; the command line sets it per store. */
+  STORE_COMMISSION_PERCENT: percentage.default('5.00'),
   MASTER_KEY: masterKey.optional(),
   /** Former master keys that still open values during a rotation. */
   MASTER_KEY_FORMER: masterKeys.optional(),

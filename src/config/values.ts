@@ -1,6 +1,7 @@
 import { accessSync, constants } from 'node:fs'
 import { isIP } from 'node:net'
 import { z } from 'zod'
+import { normalizePercentage, Percentage } from '#domain/percentage.ts'
 import { secretOf } from '#master-key/keys.ts'
 
 // Formats of settings; a description says what is expected.
@@ -15,6 +16,11 @@ const numberAs = (format: RegExp, what: string) => (min: number, max: number) =>
 
 export const integer = numberAs(/^\d+$/, 'a whole number')
 export const decimal = numberAs(/^\d+(\.\d+)?$/, 'a number')
+
+/** Kept as records keep it, with two decimals. */
+export const percentage = Percentage.transform(normalizePercentage).describe(
+  'a percentage from 0 to 100 with up to two decimals, like 5 or 2.50',
+)
 
 export const pemFile = z
   .string()

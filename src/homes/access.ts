@@ -3,7 +3,13 @@ import { createInvitations, type Invitations } from '#access/invitations.ts'
 import { createLogin, type Login } from '#access/login.ts'
 import { INVITATION_TOKENS, PANEL_TOKENS, TILL_TOKENS } from '#access/opaque-token.ts'
 import { createPasswordLinks, type PasswordLinks } from '#access/password-links.ts'
-import { createSessions, type Sessions } from '#access/sessions.ts'
+import {
+  createSessions,
+  type IssuedSession,
+  type NextHolder,
+  type PanelSession,
+  type Sessions,
+} from '#access/sessions.ts'
 import { createTokens, type Tokens } from '#access/sync-access.ts'
 import { MAIN } from '#config/databases.ts'
 import type { Writer } from '#ledger/write/writer.ts'
@@ -117,12 +123,23 @@ function createRoutes({ directory, log }: AccessOptions, at: (home: string) => H
 }
 
 const sessionsOver = ({ ofCompany, ofKey, release }: Routes): Sessions => ({
-  issue: (holder, userAgent) => ofCompany(holder.companyId, ({ sessions }) => sessions.issue(holder, userAgent)),
+  issue: (holder, userAgent, until) =>
+    ofCompany(holder.companyId, ({ sessions }) => sessions.issue(holder, userAgent, until)),
+  async exchange(session, next) {
+    const issued = await ofCompany(next.companyId, (to) =>
+      ofCompany(session.companyId, (from) =>
+        from === to ? to.sessions.exchange(session, next) : exchangeAcross(from.sessions, to.sessions, session, next),
+      ),
+    )
+    await release('session', session.sessionHash)
+    return issued
+  },
   find: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.find(token)),
   isLive: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.isLive(token)),
   async revoke(session) {
-    await ofKey('session', session.sessionHash, ({ sessions }) => sessions.revoke(session))
+    const wasLive = await ofKey('session', session.sessionHash, ({ sessions }) => sessions.revoke(session))
     await release('session', session.sessionHash)
+    return wasLive
   },
   list: (of) => ofCompany(of.companyId, ({ sessions }) => sessions.list(of)),
   async end(of, ending) {
@@ -131,6 +148,23 @@ const sessionsOver = ({ ofCompany, ofKey, release }: Routes): Sessions => ({
     return ended
   },
 })
+
+/**
+ * From one home to another. The directory takes the new session only while `main` has the person's generation of the old one, and forgets
+ * it with the next password. Its token is handed out if the old one was alive until then; otherwise nobody ever has it.
+ */
+async function exchangeAcross(
+  from: Sessions,
+  to: Sessions,
+  session: PanelSession,
+  next: NextHolder,
+): Promise<IssuedSession | null> {
+  const { personGeneration, userAgent, expiresAt } = session
+  const issued = await to.issue({ ...next, personGeneration }, userAgent, expiresAt)
+  if (await from.revoke(session)) return issued
+  await to.revoke({ sessionHash: PANEL_TOKENS.hashOf(issued.token) as Buffer })
+  return null
+}
 
 const tokensOver = ({ ofCompany, ofKey, release }: Routes): Tokens => ({
   issue: (holder) => ofCompany(holder.companyId, ({ tokens }) => tokens.issue(holder)),

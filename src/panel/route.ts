@@ -54,6 +54,8 @@ export interface PanelContext extends AsOfCore {
   readonly allowPrivateTargets: boolean
   /** For how many years after its authorization a fiscal document needs a person. */
   readonly retentionYears: number
+  /** Percent, of stores that owners open: with two decimals. */
+  readonly storeCommission: string
   readonly publicUrl: string
   /** Where this installation keeps what it has signed. */
   readonly sealDirectory: string

@@ -140,6 +140,7 @@ function commonOf(config: Config, metrics: InterfaceFigures, newId: () => string
     newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
     allowPrivateTargets: config.WEBHOOK_ALLOW_PRIVATE,
     retentionYears: config.RETENTION_YEARS,
+    storeCommission: config.STORE_COMMISSION_PERCENT,
   }
 }
 

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
+import type { Login } from '#access/login.ts'
 import { createAddressLimit } from '#access/minute-limit.ts'
 import type { Gate } from '#access/quota.ts'
 import type { Tokens } from '#access/sync-access.ts'
@@ -119,6 +120,8 @@ export interface TestApiOptions {
   readonly provider?: PaymentProvider
   /** A writer around the real one, for what happens when it fails. */
   readonly wrapWriter?: (writer: Writer) => Writer
+  /** A login around the real one, for what happens between its steps. */
+  readonly wrapLogin?: (login: Login) => Login
   /** Hears of what went wrong; the console by default. */
   readonly log?: (message: string, error: unknown) => void
   /** Notifications of an address a minute; out of the way by default. */
@@ -214,6 +217,7 @@ const insteadOf =
     notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
     checkoutLimit: createAddressLimit({ perMinute: options.checkoutsPerMinute ?? 1_000_000 }),
     ...(options.wrapWriter && { writer: options.wrapWriter(opened.writer) }),
+    ...(options.wrapLogin && { panel: { ...opened.panel, login: options.wrapLogin(opened.panel.login) } }),
   })
 
 /** Those that are asked for, or the one that follows all databases of the run (TEST_STANDBY_DELAY_MS). */

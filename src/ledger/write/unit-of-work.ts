@@ -26,7 +26,7 @@ import { answerRefs, findReplay, type Idempotency, storeAnswer } from './idempot
 /** What has still to hold when a request is decided, as that the key it came with was not revoked while it waited. */
 export interface Guard {
   readonly needs: readonly AnyRef[]
-  /** `now` is the ledger's: UTC. */
+  /** `now` is the clock of Postgres, whatever a ledger is ahead of it: UTC. */
   holds(rows: Rows, now: string): boolean
 }
 
@@ -131,7 +131,7 @@ export async function decideRequest(request: Request, ledger: OpenLedger, decidi
   const rows = deciding.set.of(request.companyId)
   const fromRevision = ledger.revision + 1
   if (ledger.closed) return { answer: ledger.closed, eventIds: [], fromRevision, privateRows: [] }
-  if (request.guard?.holds(rows, ledger.lastRecordedAt) === false)
+  if (request.guard?.holds(rows, ledger.now) === false)
     return { answer: refuse('invalid_token'), eventIds: [], fromRevision, privateRows: [] }
   const replay = findReplay(rows, request.idempotency, ledger)
   if (replay) return { answer: replay, eventIds: [], fromRevision, privateRows: [] }
