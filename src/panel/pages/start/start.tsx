@@ -103,7 +103,7 @@ async function showStart(visit: Visit): Promise<Page> {
       </div>
     </Live>
   )
-  return { title: 'Início', body }
+  return { title: 'Início', body, ...(wrong && { status: 422 }) }
 }
 
 /** Sums are grown on the primary first, and read there; where it is away, as far as a standby has them (PANEL-121). */
