@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { PANEL_LIMITS } from '#access/panel-quota.ts'
 import { databaseUrl, MAIN, type NamedUrl, namedUrls, readUrls } from './databases.ts'
 import {
   ascendingSeconds,
@@ -91,6 +92,10 @@ const settings = z.object({
   AS_OF_SECONDS: decimal(0.1, 600).default(10),
   /** Calls a minute of a token of the sync interface. */
   SYNC_QUOTA_PER_MINUTE: integer(1, 1_000_000).default(600),
+  /** Calls of the panel a minute: of a session, of a user, of all users of a company. */
+  PANEL_QUOTA_PER_SESSION: integer(1, 1_000_000).default(PANEL_LIMITS.ofSession),
+  PANEL_QUOTA_PER_USER: integer(1, 1_000_000).default(PANEL_LIMITS.ofUser),
+  PANEL_QUOTA_PER_COMPANY: integer(1, 1_000_000).default(PANEL_LIMITS.ofCompany),
   /** Days until such a token expires; by default it lives until its user logs out. */
   SYNC_TOKEN_DAYS: integer(1, 3_650).optional(),
   /** Where callers reach the service; by default this machine and PORT. */

@@ -2,8 +2,9 @@ import type { Pool } from 'pg'
 import { createInvitations, type Invitations } from '#access/invitations.ts'
 import { createLogin, type Login } from '#access/login.ts'
 import { INVITATION_TOKENS, PANEL_TOKENS, TILL_TOKENS } from '#access/opaque-token.ts'
+import type { PanelLimits } from '#access/panel-quota.ts'
 import { createPasswordLinks, type PasswordLinks } from '#access/password-links.ts'
-import { createSessions, type Sessions } from '#access/sessions.ts'
+import { type AdmittedSession, createSessions, type Sessions } from '#access/sessions.ts'
 import { createTokens, type Tokens } from '#access/sync-access.ts'
 import { MAIN } from '#config/databases.ts'
 import type { Writer } from '#ledger/write/writer.ts'
@@ -35,6 +36,7 @@ interface AccessOptions extends Persons {
   readonly publicUrl: string
   /** How long tokens of tills live; null for as long as nobody logs out. */
   readonly tokenDays: number | null
+  readonly panelLimits: PanelLimits
 }
 
 /** The same interfaces as of one home (HOME-25). What is known nowhere is looked for in `main`, as there (HOME-4). */
@@ -50,11 +52,10 @@ export function accessOverHomes(options: AccessOptions): Access {
     if (known) return known
     const access = {
       writer: home.writer,
-      sessions: createSessions(
-        home.pool,
-        (error) => log('the use of a session could not be noted', error),
-        registerLoginOf(options, home, 'session'),
-      ),
+      sessions: createSessions(home.pool, (error) => log('the use of a session could not be noted', error), {
+        register: registerLoginOf(options, home, 'session'),
+        limits: options.panelLimits,
+      }),
       tokens: createTokens(home.pool, options.tokenDays, registerLoginOf(options, home, 'sync_token')),
       invitations: createInvitations({ ...home, login, people, mailer, publicUrl }),
     }
@@ -116,6 +117,7 @@ function createRoutes({ directory, log }: AccessOptions, at: (home: string) => H
 const sessionsOver = ({ ofCompany, ofKey, release }: Routes): Sessions => ({
   issue: (holder, userAgent) => ofCompany(holder.companyId, ({ sessions }) => sessions.issue(holder, userAgent)),
   find: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.find(token)),
+  admit: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.admit(token)),
   isLive: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.isLive(token)),
   async revoke(session) {
     await ofKey('session', session.sessionHash, ({ sessions }) => sessions.revoke(session))
@@ -170,9 +172,14 @@ export function accessIn(home: string, access: Access, directory: Pick<Directory
     if (place && place.home !== home) throw new Moved(place.companyId)
     return access.sessions.isLive(token)
   }
+  async function admit(token: string): Promise<AdmittedSession | null> {
+    const admitted = await access.sessions.admit(token)
+    if (admitted) await here(admitted.session)
+    return admitted
+  }
   return {
     ...access,
-    sessions: { ...access.sessions, isLive, find: async (token) => here(await access.sessions.find(token)) },
+    sessions: { ...access.sessions, isLive, admit, find: async (token) => here(await access.sessions.find(token)) },
     tokens: {
       ...access.tokens,
       find: async (token, tillVersion) => here(await access.tokens.find(token, tillVersion)),
