@@ -1,12 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
-import { type AccessTerms, isLetIn, isToldPersons, type Role } from '#domain/roles.ts'
-import { assertHere, assertTakesWrites, type Move } from '#ledger/move.ts'
+import { isLetIn, isToldPersons, type Role } from '#domain/roles.ts'
+import { assertHere, assertTakesWrites } from '#ledger/move.ts'
 import { notInMove, takesWrites } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
-import { companysTimeSql } from '#projections/companies.ts'
 import type { NewKey } from './api-keys.ts'
+import { type FoundSession, findSession, IDLE_HOURS } from './find-session.ts'
 import type { Invitations } from './invitations.ts'
 import type { Login } from './login.ts'
 import { CLOCK, revokedSurplus, PANEL_TOKENS as TOKENS } from './opaque-token.ts'
@@ -18,11 +18,11 @@ import {
   type OpenSession,
   type SessionsOf,
 } from './open-sessions.ts'
+import { createPanelGate, PANEL_LIMITS, type PanelLimits } from './panel-quota.ts'
 import type { PasswordLinks } from './password-links.ts'
 import type { Holder, RegisterLogin } from './people.ts'
 
-/** A session ends when nobody has used it for so long, and after so many days at the latest. */
-const IDLE_HOURS = 12
+/** A session ends after so many days at the latest. */
 const LONGEST_DAYS = 7
 
 /** A user's sessions beyond these: the longest unused ones are revoked. */
@@ -73,6 +73,12 @@ export interface IssuedSession {
   readonly expiresAt: string
 }
 
+/** A call of the panel by a live session; `retryAfter` in seconds where it is one too many, else null (PANEL-302). */
+export interface AdmittedSession {
+  readonly session: PanelSession
+  readonly retryAfter: number | null
+}
+
 /** Sessions of the panel. They are kept in Postgres as hashes, so that an end counts at once in every process. */
 export interface Sessions {
   /** It ends after 7 days, or at `until` if that is sooner. @throws Unavailable while the company moves (HOME-46) */
@@ -84,6 +90,8 @@ export interface Sessions {
   exchange(session: PanelSession, next: NextHolder): Promise<IssuedSession | null>
   /** Whose session this is, and notes that it is used; null when there is none, or it has ended. @throws Moved */
   find(token: string): Promise<PanelSession | null>
+  /** As `find`, and counts a call of the panel in the same statement. @throws Moved, Unavailable */
+  admit(token: string): Promise<AdmittedSession | null>
   /** Whether there is a session still. Asking is no use: a page that nobody looks at keeps none alive. */
   isLive(token: string): Promise<boolean>
   /** Whether it was alive until now. */
@@ -107,18 +115,19 @@ export interface PanelAccess {
   newKey(isTest: boolean): NewKey
 }
 
-/** What a find selects beside the members of a session that are made from them. */
-interface Found extends Omit<PanelSession, 'sessionHash' | 'csrfToken' | 'today' | 'isToldPersons'> {
-  readonly isSeenLate: boolean
-  readonly terms: AccessTerms
-  readonly move: Move | null
+interface SessionOptions {
+  /** Makes a session known by its hash before it is handed out. */
+  readonly register?: RegisterLogin
+  readonly limits?: PanelLimits
 }
 
-/**
- * `onError` hears when the last use of a session could not be noted; nobody waits for that. `register` makes a session known by its
- * hash before it is handed out.
- */
-export function createSessions(pool: Pool, onError: (error: unknown) => void, register?: RegisterLogin): Sessions {
+/** `onError` hears when the last use of a session could not be noted; nobody waits for that. */
+export function createSessions(
+  pool: Pool,
+  onError: (error: unknown) => void,
+  { register, limits = PANEL_LIMITS }: SessionOptions = {},
+): Sessions {
+  const gate = createPanelGate(pool, limits)
   /** Those whose use is being noted, by hash: requests of one page come together. */
   const noting = new Set<string>()
 
@@ -135,13 +144,16 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void, re
     }
   }
 
-  /** Null also from the day on after the last one that the user is let in, which comes to pages that are open as well. */
-  async function look(sessionHash: Buffer): Promise<(Found & Calendar) | null> {
-    const { rows } = await pool.query<Found>({ ...FIND, values: [sessionHash, IDLE_HOURS] })
-    const [found] = rows
-    if (found) assertHere(found.companyId, found.move)
-    if (!found || !isLetIn(found.terms, dateInZone(found.now, found.timezone))) return null
-    return { ...found, today: dateInZone(found.companysTime, found.timezone) }
+  async function look(sessionHash: Buffer): Promise<LiveSession | null> {
+    const { rows } = await pool.query<FoundSession>({ ...FIND, values: [sessionHash, IDLE_HOURS] })
+    return rows[0] ? liveOf(rows[0]) : null
+  }
+
+  /** The session of a token as it was found; notes its use. */
+  function used(token: string, sessionHash: Buffer, live: LiveSession): PanelSession {
+    const { isSeenLate, terms, move: _, ...found } = live
+    if (isSeenLate) void note(sessionHash)
+    return { sessionHash, csrfToken: csrfTokenOf(token), ...found, isToldPersons: isToldPersons(terms) }
   }
 
   /** Null where nothing was stored, though the company takes writes. */
@@ -170,13 +182,15 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void, re
     exchange: ({ sessionHash, personGeneration }, next) =>
       store({ ...next, personGeneration }, EXCHANGE, [sessionHash, IDLE_HOURS]),
     async find(token) {
-      const sessionHash = TOKENS.hashOf(token)
-      if (!sessionHash) return null
-      const session = await look(sessionHash)
-      if (!session) return null
-      const { isSeenLate, terms, move: _, ...found } = session
-      if (isSeenLate) void note(sessionHash)
-      return { sessionHash, csrfToken: csrfTokenOf(token), ...found, isToldPersons: isToldPersons(terms) }
+      const hash = TOKENS.hashOf(token)
+      const live = hash && (await look(hash))
+      return live ? used(token, hash, live) : null
+    },
+    async admit(token) {
+      const hash = TOKENS.hashOf(token)
+      const call = hash && (await gate.admit(hash))
+      const live = call && liveOf(call.found)
+      return live ? { session: used(token, hash as Buffer, live), retryAfter: call.retryAfter } : null
     },
     async isLive(token) {
       const sessionHash = TOKENS.hashOf(token)
@@ -189,6 +203,15 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void, re
     list: (of) => listOpenSessions(pool, of, IDLE_HOURS),
     end: (of, ending) => endOpenSessions(pool, of, ending),
   }
+}
+
+type LiveSession = FoundSession & Calendar
+
+/** Null from the day on after the last one that the user is let in, which comes to pages that are open as well. @throws Moved */
+function liveOf(found: FoundSession): LiveSession | null {
+  assertHere(found.companyId, found.move)
+  if (!isLetIn(found.terms, dateInZone(found.now, found.timezone))) return null
+  return { ...found, today: dateInZone(found.companysTime, found.timezone) }
 }
 
 /** Made from the session's token, which nobody else has: a page of another site cannot know it. */
@@ -223,17 +246,7 @@ const EXCHANGE = {
          ${INSERT} select $1, $2, $3, $4, person_generation, now, now, expires_at, user_agent from asking returning expires_at`,
 }
 
-const FIND = {
-  name: 'find_session',
-  text: `with ${CLOCK}
-         select s.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email, u.doc->>'role' as role, u.doc as terms, u.generation, p.generation as "personGeneration",
-                s.company_id as "companyId", s.expires_at as "expiresAt", s.user_agent as "userAgent", c.doc->>'name' as "companyName", c.plan, c.timezone, c.is_test as "isTest", clock.now, ${companysTimeSql('clock.now')} as "companysTime",
-                s.last_seen_at < clock.now - interval '1 minute' as "isSeenLate", l.move
-         from clock
-         ${liveSession('s.hash = $1', '$2')}
-         join companies c on c.company_id = s.company_id
-         join ops.ledgers l on l.company_id = s.company_id`,
-}
+const FIND = { name: 'find_session', text: `with ${CLOCK} ${findSession('$1', '$2')}` }
 
 /** At most once a minute, whoever else notes it. */
 const NOTE = {

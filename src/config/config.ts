@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { PANEL_LIMITS } from '#access/panel-quota.ts'
 import { databaseUrl, MAIN, type NamedUrl, namedUrls, readUrls } from './databases.ts'
 import {
   ascendingSeconds,
@@ -95,6 +96,10 @@ const settings = z.object({
   AS_OF_SECONDS: decimal(0.1, 600).default(10),
   /** Requests per minute and till token. */
   SYNC_QUOTA_PER_MINUTE: integer(1, 1_000_000).default(600),
+  /** Requests to the panel per minute: of a session, of a user, of all users of a company. */
+  PANEL_QUOTA_PER_SESSION: integer(1, 1_000_000).default(PANEL_LIMITS.ofSession),
+  PANEL_QUOTA_PER_USER: integer(1, 1_000_000).default(PANEL_LIMITS.ofUser),
+  PANEL_QUOTA_PER_COMPANY: integer(1, 1_000_000).default(PANEL_LIMITS.ofCompany),
   /** Days until a till token expires; by default only logout ends it. */
   SYNC_TOKEN_DAYS: integer(1, 3_650).optional(),
   /** Public base URL; by default this machine and PORT. */
@@ -115,9 +120,9 @@ const settings = z.object({
   PAYMENT_PROVIDER_URL: webAddress.optional(),
   /** Base URL of the provider for stores of test companies; PAYMENT_PROVIDER_URL by default. */
   PAYMENT_SANDBOX_URL: webAddress.optional(),
-  /** Master key that seals all secrets in the database; by default in DATA_DIR, created on the first start. */
   /** Commission in percent of stores that owners open; the command line sets it per store. */
   STORE_COMMISSION_PERCENT: percentage.default('5.00'),
+  /** Master key that seals all secrets in the database; by default in DATA_DIR, created on the first start. */
   MASTER_KEY: masterKey.optional(),
   /** Former master keys that still open values during a rotation. */
   MASTER_KEY_FORMER: masterKeys.optional(),

@@ -2,8 +2,10 @@ import type { Pool } from 'pg'
 import { createInvitations, type Invitations } from '#access/invitations.ts'
 import { createLogin, type Login } from '#access/login.ts'
 import { INVITATION_TOKENS, PANEL_TOKENS, TILL_TOKENS } from '#access/opaque-token.ts'
+import type { PanelLimits } from '#access/panel-quota.ts'
 import { createPasswordLinks, type PasswordLinks } from '#access/password-links.ts'
 import {
+  type AdmittedSession,
   createSessions,
   type IssuedSession,
   type NextHolder,
@@ -41,6 +43,7 @@ interface AccessOptions extends Persons {
   readonly publicUrl: string
   /** Lifetime of till tokens; null if they end only by logout. */
   readonly tokenDays: number | null
+  readonly panelLimits: PanelLimits
 }
 
 /**
@@ -59,11 +62,10 @@ export function accessOverHomes(options: AccessOptions): Access {
     if (known) return known
     const access = {
       writer: home.writer,
-      sessions: createSessions(
-        home.pool,
-        (error) => log('sharding: last use of a session was not recorded', error),
-        registerLoginOf(options, home, 'session'),
-      ),
+      sessions: createSessions(home.pool, (error) => log('sharding: last use of a session was not recorded', error), {
+        register: registerLoginOf(options, home, 'session'),
+        limits: options.panelLimits,
+      }),
       tokens: createTokens(home.pool, options.tokenDays, registerLoginOf(options, home, 'sync_token')),
       invitations: createInvitations({ ...home, login, people, mailer, publicUrl }),
     }
@@ -135,6 +137,7 @@ const sessionsOver = ({ ofCompany, ofKey, release }: Routes): Sessions => ({
     return issued
   },
   find: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.find(token)),
+  admit: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.admit(token)),
   isLive: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.isLive(token)),
   async revoke(session) {
     const wasLive = await ofKey('session', session.sessionHash, ({ sessions }) => sessions.revoke(session))
@@ -207,9 +210,14 @@ export function accessIn(home: string, access: Access, directory: Pick<Directory
     if (place && place.home !== home) throw new Moved(place.companyId)
     return access.sessions.isLive(token)
   }
+  async function admit(token: string): Promise<AdmittedSession | null> {
+    const admitted = await access.sessions.admit(token)
+    if (admitted) await here(admitted.session)
+    return admitted
+  }
   return {
     ...access,
-    sessions: { ...access.sessions, isLive, find: async (token) => here(await access.sessions.find(token)) },
+    sessions: { ...access.sessions, isLive, admit, find: async (token) => here(await access.sessions.find(token)) },
     tokens: {
       ...access.tokens,
       find: async (token, tillVersion) => here(await access.tokens.find(token, tillVersion)),

@@ -32,13 +32,14 @@ import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { Turns } from '#lib/turns.ts'
 import type { MasterKeys } from '#master-key/keys.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
-import { openCommon, openInterfaces } from '#service/api.ts'
+import { openCommon, openInterfaces, panelLimitsOf } from '#service/api.ts'
 import { createApp, type InterfaceOptions, interfaceRouter } from '#service/app.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { healthOf } from '#service/health.ts'
 import { expectDocumentedCall } from './contract.ts'
 import { openTwoHomes, SOUTH, SPREAD, southOf, type TwoHomes } from './homes.ts'
 import { masterKeys } from './master-key.ts'
+import { NO_PANEL_QUOTA } from './program.ts'
 import { noProvider } from './provider.ts'
 import { sealsOf } from './seals.ts'
 import { onDatabase } from './server.ts'
@@ -262,6 +263,7 @@ export async function serve(
     QUOTA_PER_DAY: String(options.perDay ?? 1_000_000),
     QUOTA_BYTES_PER_DAY: String(options.bytesPerDay ?? 1_000_000_000_000),
     SYNC_QUOTA_PER_MINUTE: '1000000',
+    ...NO_PANEL_QUOTA,
     ...options.settings,
   })
   const common = openCommon(config, NOT_COUNTED, uuidv7)
@@ -269,6 +271,7 @@ export async function serve(
     mailer: common.mailer,
     tokenDays: config.SYNC_TOKEN_DAYS ?? null,
     publicUrl: PUBLIC_URL,
+    panelLimits: panelLimitsOf(config),
   })
   const served = [{ name: MAIN, core, url: databaseUrl }]
   if (homes) served.push({ name: SOUTH, core: homes.cores.at(SOUTH), url: southOf(databaseUrl) })

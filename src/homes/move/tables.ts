@@ -95,6 +95,7 @@ export const LEFT: Readonly<Record<string, string>> = {
   'ops.homes': 'the directory, in main only',
   'ops.company_homes': 'the directory, in main only',
   'ops.directory_entries': 'the directory, in main only',
+  'ops.panel_calls': 'counts of the last minute: where the company arrives they begin anew',
   'ops.imports': 'files of the hour: whoever was about to import one uploads it again',
   'ops.persons': 'a person belongs to no company; main decides, and rows of the company’s users are copied in the end',
   'ops.password_links': 'of an address, which belongs to no company: main has them',

@@ -103,7 +103,7 @@ async function showStart(visit: Visit): Promise<Page> {
       </div>
     </Live>
   )
-  return { title: 'Início', body }
+  return { title: 'Início', body, ...(wrong && { status: 422 }) }
 }
 
 /**
