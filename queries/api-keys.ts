@@ -59,17 +59,39 @@ export interface ListedApiKey extends ApiKeyObject {
   readonly last_used_at: string | null
 }
 
-/** All keys of a company, oldest first, including revoked and expired ones. */
-export async function listApiKeys(pool: Pool, companyId: number): Promise<ListedApiKey[]> {
-  const { rows } = await pool.query<{ doc: ApiKeyObject; last_used_at: string | null }>({
+const LISTED_KEY = `k.id, k.doc, u.last_used_at
+  from api_keys k left join api_key_uses u on u.company_id = k.company_id and u.api_key_id = k.id
+  where k.company_id = $1`
+
+interface ListedKeyRow {
+  readonly doc: ApiKeyObject
+  readonly last_used_at: string | null
+}
+
+const listedKey = ({ doc, last_used_at }: ListedKeyRow): ListedApiKey => ({ ...doc, last_used_at })
+
+/** Keys of a company, oldest first, revoked and expired ones included: all, or `limit` of them, those in use before the newest others. */
+export async function listApiKeys(pool: Pool, companyId: number, limit: number | null = null): Promise<ListedApiKey[]> {
+  const { rows } = await pool.query<ListedKeyRow>({
     name: 'list_api_keys',
-    text: `select k.doc, u.last_used_at
-           from api_keys k left join api_key_uses u on u.company_id = k.company_id and u.api_key_id = k.id
-           where k.company_id = $1
-           order by k.id`,
-    values: [companyId],
+    text: `select doc, last_used_at from (
+             select ${LISTED_KEY}
+             order by k.revoked_at is null and (k.expires_at is null or k.expires_at > now()) desc, k.id desc
+             limit $2) listed
+           order by id`,
+    values: [companyId, limit],
   })
-  return rows.map(({ doc, last_used_at }) => ({ ...doc, last_used_at }))
+  return rows.map(listedKey)
+}
+
+/** One of them. */
+export async function getApiKey(pool: Pool, companyId: number, id: number): Promise<ListedApiKey | null> {
+  const { rows } = await pool.query<ListedKeyRow>({
+    name: 'get_api_key',
+    text: `select ${LISTED_KEY} and k.id = $2`,
+    values: [companyId, id],
+  })
+  return rows[0] ? listedKey(rows[0]) : null
 }
 
 interface CountedCalls {

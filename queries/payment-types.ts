@@ -1,16 +1,28 @@
 import type { Pool } from 'pg'
+import { type Found, getBy } from './records.ts'
 
-/** All payment types of a company by id, including those that the API refuses (TYPE-1). They are few: no pages. */
-export async function listPaymentTypes(pool: Pool, companyId: number): Promise<{ data: string; revision: number }> {
+/**
+ * Payment types of a company by id, also those that the API refuses (TYPE-1): the first `limit`, or all of them. There are few: no pages.
+ */
+export async function listPaymentTypes(
+  pool: Pool,
+  companyId: number,
+  limit: number | null = null,
+): Promise<{ data: string; revision: number }> {
   const { rows } = await pool.query<{ data: string; revision: number }>({
     name: 'list_payment_types',
     text: `select l.revision,
-                  coalesce((select string_agg(t.doc::text, ',' order by t.id) from payment_types t where t.company_id = $1), '') as data
+                  coalesce((select string_agg(t.doc::text, ',' order by t.id) from (
+                    select id, doc from payment_types where company_id = $1 order by id limit $2) t), '') as data
            from ledgers l
            where l.company_id = $1`,
-    values: [companyId],
+    values: [companyId, limit],
   })
   const [found] = rows
   if (!found) throw new Error(`company ${companyId} has no ledger`)
   return found
 }
+
+/** One of them. */
+export const getPaymentType = (pool: Pool, companyId: number, id: number): Promise<Found> =>
+  getBy(pool, { resource: 'payment_types', from: 'payment_types t', record: 't.doc' }, companyId, 'id', id)

@@ -3,16 +3,21 @@ import { assertHere, type Move } from '#ledger/move.ts'
 import { contextOf, openJson } from '#lib/sealed-json.ts'
 import type { Vault } from '#lib/vault.ts'
 import { type StoreObject, type StoreSecrets, storeSecrets } from '#projections/stores.ts'
+import { getBy, type Found as RecordFound } from './records.ts'
 
-/** The online stores of a company, oldest first. They are few: no pages. */
-export async function listStores(pool: Pool, companyId: number): Promise<StoreObject[]> {
+/** The online stores of a company, oldest first: the first `limit`, or all of them. There are few: no pages. */
+export async function listStores(pool: Pool, companyId: number, limit: number | null = null): Promise<StoreObject[]> {
   const { rows } = await pool.query<{ doc: StoreObject }>({
     name: 'list_stores',
-    text: 'select doc from stores where company_id = $1 order by id',
-    values: [companyId],
+    text: 'select doc from stores where company_id = $1 order by id limit $2',
+    values: [companyId, limit],
   })
   return rows.map(({ doc }) => doc)
 }
+
+/** One of them. */
+export const getStore = (pool: Pool, companyId: number, id: number): Promise<RecordFound> =>
+  getBy(pool, { resource: 'stores', from: 'stores t', record: 't.doc' }, companyId, 'id', id)
 
 /** Credentials of a store at the payment provider. Contains secrets: never logged, answered or put in an event. */
 export interface StoreAccess {

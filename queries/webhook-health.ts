@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { groupBy } from '#lib/group-by.ts'
 import { type Found, localTime } from './records.ts'
 
 /** A failed attempt. */
@@ -112,9 +113,7 @@ const READ_HEALTH = {
 /** Health of a company's endpoints by id, or of one if `webhookId` is given. */
 async function readHealth(pool: Pool, companyId: number, webhookId: number | null): Promise<Map<number, HealthRow[]>> {
   const { rows } = await pool.query<HealthRow>({ ...READ_HEALTH, values: [companyId, webhookId] })
-  const byId = new Map<number, HealthRow[]>()
-  for (const row of rows) byId.set(row.webhook_id, [...(byId.get(row.webhook_id) ?? []), row])
-  return byId
+  return groupBy(rows, ({ webhook_id }) => webhook_id)
 }
 
 function healthOf(webhook_id: number, rows: readonly HealthRow[]): HealthObject {

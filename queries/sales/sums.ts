@@ -31,6 +31,7 @@ export interface SalesSums {
   readonly before: SalesFigure
   /** Best-selling items with quantities in thousandths. */
   readonly items: readonly (NamedFigure & { readonly quantity: number })[]
+  /** These the ones that brought most, too: fifty of each. */
   readonly payments: readonly NamedFigure[]
   readonly origins: readonly NamedFigure[]
   readonly actors: readonly NamedFigure[]
@@ -47,6 +48,8 @@ export interface SalesPeriod {
 }
 
 const TOP_ITEMS = 8
+/** Ways to pay, origins and actors that are told. */
+const MOST_NAMED = 50
 
 const [DAY, MONTH] = WIDE_SUMS.map(({ minutes }) => String(minutes)) as [string, string]
 /** SQL of the first span start at or after an instant. */
@@ -85,7 +88,7 @@ const ITEMS = `select key, sum(sales) as count, sum(cents) as cents, sum(quantit
 
 const listed = (kind: string, name: string, join = ''): string => `coalesce((
   select json_agg(json_build_object('key', g.key, 'name', ${name}, 'count', g.count, 'cents', g.cents) order by g.cents desc, g.key)
-  from (${byKey(kind)}) g ${join}), '[]')`
+  from (select * from (${byKey(kind)}) each order by cents desc, key limit ${MOST_NAMED}) g ${join}), '[]')`
 
 /** The comparison period may end inside a span: the sales of its last span are read one by one. */
 const WIDTH = '(60 * (select span_minutes from a))'

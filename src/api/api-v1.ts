@@ -9,6 +9,7 @@ import { routed } from '#http/middleware/observe.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { placeOf } from '#http/paths.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
+import { groupBy } from '#lib/group-by.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { Turns } from '#lib/turns.ts'
 import { authenticate, callerOf, requireScope } from './authenticate.ts'
@@ -106,7 +107,6 @@ const areaOf = (path: string): string => path.split('/', 2)[1] ?? ''
 
 /** Fixed paths before those with an id in the same place: `/customers/batch` is never the customer with the id `batch`. */
 function routesByPath(): [path: string, routes: Route[]][] {
-  const routes = new Map<string, Route[]>()
-  for (const route of V1_ROUTES) routes.set(route.path, [...(routes.get(route.path) ?? []), route])
+  const routes = groupBy(V1_ROUTES, ({ path }) => path)
   return [...routes].sort(([a], [b]) => (placeOf(a) < placeOf(b) ? -1 : 1))
 }

@@ -5,6 +5,7 @@ import { type Handler, READ_SCHEMA } from '#ledger/projection.ts'
 import { pickNewest, type Reading } from '#ledger/reading.ts'
 import type { AnyRef, AnyTable } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
+import { groupBy } from '#lib/group-by.ts'
 
 export type Row = Record<string, unknown>
 
@@ -44,8 +45,7 @@ export async function coursesOf(
     text: ROW_PASTS,
     values: [companyId, table.name, rows.map(({ id }) => id), revision],
   })
-  const kept = new Map<number, RowPast[]>()
-  for (const part of found.rows) kept.set(part.row_id, [...(kept.get(part.row_id) ?? []), part])
+  const kept = groupBy(found.rows, ({ row_id }) => row_id)
   return rows.map(({ id, revision: last, past_revisions }) => {
     const parts = kept.get(id) ?? []
     const base = parts.findLast((part) => part.state !== null)

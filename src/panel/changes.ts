@@ -73,12 +73,12 @@ export function fieldsChangedBy({ data }: Pick<Envelope, 'data'>): string[] {
  * before said of it.
  */
 export function changesOfEach(events: readonly Pick<Envelope, 'data'>[], timezone: string): Change[][] {
-  let known: Json = {}
+  const known: Record<string, unknown> = {}
   return events.map(({ data }) => {
     const { id: _, changes, ...said } = data as Json
     const after: Json = { ...said, ...(isObject(changes) ? changes : {}) }
     const before = Object.fromEntries(Object.keys(after).map((name) => [name, known[name]]))
-    known = { ...known, ...after }
+    Object.assign(known, after)
     return changesBetween(before, after, timezone)
   })
 }

@@ -7,6 +7,7 @@ import { interfaceProblems } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { type Params, placeOf } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
+import { groupBy } from '#lib/group-by.ts'
 import type { Turns } from '#lib/turns.ts'
 import { countWaiting, type Waiting } from '#queries/waiting.ts'
 import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
@@ -134,8 +135,7 @@ function countedApart({ panelLimits }: PanelContext): (request: Request) => Minu
 }
 
 function routesByPath(): [path: string, routes: PanelRoute[]][] {
-  const routes = new Map<string, PanelRoute[]>()
-  for (const route of PANEL_ROUTES) routes.set(route.path, [...(routes.get(route.path) ?? []), route])
+  const routes = groupBy(PANEL_ROUTES, ({ path }) => path)
   return [...routes].sort(([a], [b]) => (placeOf(a) < placeOf(b) ? -1 : 1))
 }
 

@@ -37,6 +37,9 @@ export async function makeTwin(submission: Submission): Promise<Refusal | null> 
   return isRefusal(joined) && joined.refused !== 'duplicate_resource' ? joined : null
 }
 
+/** Ways to pay that a twin begins with; a shop has fewer. */
+const MOST_COPIED = 200
+
 /** The twin's settings and ways to pay, as those of its company are now. */
 async function fill({ context, session }: Submission, twinId: number, company: CompanyObject): Promise<void> {
   const run = async <I>(command: Command<I>, input: I) => {
@@ -52,7 +55,7 @@ async function fill({ context, session }: Submission, twinId: number, company: C
     name: `${company.name.slice(0, NAME)} (teste)`,
     test: true,
   })
-  const { data } = await listPaymentTypes(context.poolOf(session.companyId), session.companyId)
+  const { data } = await listPaymentTypes(context.poolOf(session.companyId), session.companyId, MOST_COPIED)
   for (const { name, kind, fee_percentage, due_days } of JSON.parse(`[${data}]`) as PaymentTypeObject[])
     await run<CreatePaymentTypeInput>(createPaymentType, { name, kind, fee_percentage, due_days })
 }

@@ -50,4 +50,40 @@ describe('a table from a spreadsheet', () => {
     expect(await refused(`Nome\n${'A\n'.repeat(MAX_LINES + 1)}`)).to.include('5.000 linhas')
     expect(await refused(`${';'.repeat(60)}\n1`)).to.include('60 colunas')
   })
+
+  /** Files that take time, or memory, wherever they are read whole. */
+  const HOSTILE: Readonly<Record<string, readonly [content: string | Buffer, refusal: string]>> = {
+    '600 KB of delimiters and line ends': [';\n'.repeat(300_000), 'não tem linhas'],
+    '900 KB of line ends': ['\n'.repeat(900_000), 'não tem linhas'],
+    '1 MB of quotes': ['"'.repeat(1_000_000), 'aspas'],
+    '1 MB of doubled quotes': ['""""'.repeat(250_000), 'aspas'],
+    'rows of doubled quotes': ['""""\n'.repeat(200_000), '5.000 linhas'],
+    'a cell of 1 MB': [`Nome\n${'x'.repeat(1_000_000)}`, 'mais de 5.000 caracteres (linha 2)'],
+    'a head of 1 MB': [`${'('.repeat(1_000_000)}\nx`, 'mais de 5.000 caracteres (linha 1)'],
+    '100,000 columns': [`Nome;SKU\n${';'.repeat(100_000)}`, '60 colunas (linha 2)'],
+    '2 MB of accents as Windows saves them': [Buffer.alloc(2_000_000, 0xe9), 'mais de 5.000 caracteres'],
+    'a row of 70 KB': [`Nome\n${`${'x'.repeat(4_500)};`.repeat(16)}`, 'mais de 65.536 caracteres (linha 2)'],
+  }
+
+  for (const [what, [content, refusal]] of Object.entries(HOSTILE))
+    it(`with ${what} is refused, in slices and no further than the limit [PANEL-321]`, async () => {
+      const spent_ms = () => process.cpuUsage().user / 1_000
+      let [last, longest_ms] = [spent_ms(), 0]
+      const noting = async () => {
+        longest_ms = Math.max(longest_ms, spent_ms() - last)
+        last = spent_ms()
+      }
+      const sheet = await readSheet(bytesOf(content), noting)
+      await noting()
+      expect(isRefusal(sheet) ? JSON.stringify(sheet.details?.fields) : 'read').to.include(refusal)
+      // Computing time, because the machine may be busy. Read whole, most of them take seconds.
+      expect(longest_ms).to.be.below(250)
+    })
+
+  it('pauses as often as its length asks for [PANEL-321]', async () => {
+    let pauses = 0
+    const counting = async () => void pauses++
+    await readSheet(bytesOf(`Nome\n${'Café\n'.repeat(4_000)}${'\n'.repeat(1_000_000)}`), counting)
+    expect(pauses).to.be.within(100, 300)
+  })
 })

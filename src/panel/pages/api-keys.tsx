@@ -3,7 +3,7 @@ import { CreateApiKeyInput, createApiKey, revokeApiKey } from '#commands/api-key
 import { SCOPES, type Scope } from '#domain/scopes.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'
+import { getApiKey, type ListedApiKey } from '#queries/api-keys.ts'
 import { dateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choices, line, moment, optionsOf } from '../forms/kinds.ts'
@@ -48,7 +48,10 @@ const FIELDS: Fields = {
 /** Form of a new key; the service generates its secret part. */
 const KeyForm = CreateApiKeyInput.pick({ name: true, expires_at: true, scopes: true })
 
-/** Keys of a company, active ones first. */
+/** Keys that a page has: those in use, at most five, and the newest others. */
+export const MOST_KEYS = 100
+
+/** Keys of a company, those in use first. */
 export const KeyTable = ({ keys, visit }: { readonly keys: readonly ListedApiKey[]; readonly visit: Visit }) => {
   const { timezone } = visit.readModel
   const isActive = (key: ListedApiKey) => keyStatus(key, visit.session.now) === 'active'
@@ -99,7 +102,7 @@ const createdPage = (key: string | null): Page => ({
 
 async function keyOf({ params, readModel }: Visit): Promise<ListedApiKey | null> {
   const id = pathId(params.id)
-  return (await listApiKeys(readModel.pool, readModel.companyId)).find((one) => one.id === id) ?? null
+  return id === null ? null : getApiKey(readModel.pool, readModel.companyId, id)
 }
 
 async function keyPage(visit: Visit): Promise<Page | null> {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Instant } from '#domain/instant.ts'
-import { type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'
+import { getApiKey, type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'
 import {
   CALL_METHODS,
   type CallObject,
@@ -17,6 +17,7 @@ import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { type Column, List, listed, type QuickFilter, searched } from '../ui/list.tsx'
 import { Card, Facts, type State, StateBadge, WithheldContent } from '../ui/parts.tsx'
+import { MOST_KEYS } from './api-keys.tsx'
 
 export const CALLS_PATH = '/integracoes/chamadas'
 
@@ -93,7 +94,7 @@ const columnsOf = (keys: readonly ListedApiKey[], timezone: string): Column<Call
 
 async function showCalls(visit: Visit): Promise<Page> {
   const { pool, companyId, timezone } = visit.readModel
-  const keys = await listApiKeys(pool, companyId)
+  const keys = await listApiKeys(pool, companyId, MOST_KEYS)
   const filters = filtersOf(keys)
   await visit.context.calls.flush()
   const calls = await listed<CallObject>(visit, filters, (asked) =>
@@ -125,7 +126,7 @@ async function showCall(visit: Visit): Promise<Page | null> {
   const { record } = id === undefined ? { record: null } : await getCall(pool, companyId, id)
   if (record === null) return null
   const call = JSON.parse(record) as WholeCall
-  const keys = await listApiKeys(pool, companyId)
+  const key = await getApiKey(pool, companyId, call.api_key_id)
   const body = (
     <>
       <Card title="Chamada">
@@ -135,7 +136,7 @@ async function showCall(visit: Visit): Promise<Page | null> {
             ['Quando', dateTimeSeconds(call.at, timezone)],
             ['Resultado', <StateBadge state={stateOf(call)} />],
             ['Demorou', `${decimal(String(call.duration_ms))} ms`],
-            ['Chave', nameOfKey(keys, call.api_key_id)],
+            ['Chave', key?.name ?? `Chave ${call.api_key_id}`],
             ['Repetida', call.replayed ? 'Sim: a resposta guardada foi enviada de novo' : 'Não'],
             ['Identificação (X-Request-Id)', <code>{call.request_id}</code>],
           ]}

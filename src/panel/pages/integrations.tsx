@@ -6,7 +6,7 @@ import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { recordsIn } from '../ui/list.tsx'
 import { ButtonLink, Card, Facts } from '../ui/parts.tsx'
-import { KeyTable } from './api-keys.tsx'
+import { KeyTable, MOST_KEYS } from './api-keys.tsx'
 import { CALLS_PATH } from './calls.tsx'
 import { isFailing, type ShownWebhook, WebhookTable, webhookPath } from './webhooks/webhooks.tsx'
 
@@ -27,7 +27,7 @@ const WEBHOOKS = 200
 async function showIntegrations(visit: Visit): Promise<Page> {
   const { pool, companyId } = visit.readModel
   const [keys, calls, page, notices, health] = await Promise.all([
-    listApiKeys(pool, companyId),
+    listApiKeys(pool, companyId, MOST_KEYS),
     getCalls(pool, companyId),
     listWebhooks(pool, companyId, { limit: WEBHOOKS }),
     listNotices(pool, companyId),

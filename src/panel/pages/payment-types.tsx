@@ -1,8 +1,7 @@
 import { CreatePaymentTypeInput, createPaymentType, updatePaymentType } from '#commands/payment-types.ts'
 import type { PaymentKind } from '#events/companies.ts'
-import { pathId } from '#http/paths.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
-import { listPaymentTypes } from '#queries/payment-types.ts'
+import { getPaymentType, listPaymentTypes } from '#queries/payment-types.ts'
 import { percentage } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choice, integer, line, namedOptions, percent } from '../forms/kinds.ts'
@@ -11,6 +10,7 @@ import type { PanelRoute, Visit } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { recordsIn, Table } from '../ui/list.tsx'
 import { Badge } from '../ui/parts.tsx'
+import { recordOf } from '../ui/record-pages.tsx'
 
 const PAYMENT_KIND_NAMES: Readonly<Record<PaymentKind, string>> = {
   cash: 'Dinheiro',
@@ -50,15 +50,16 @@ const FIELDS: Fields = {
   },
 }
 
-/** All payment types, in order. */
-export async function paymentTypesOf({ readModel }: Visit): Promise<PaymentTypeObject[]> {
-  return recordsIn(await listPaymentTypes(readModel.pool, readModel.companyId))
+/** A page, and what chooses one, has the first of them; a shop has fewer. */
+const MOST_SHOWN = 200
+
+/** Ways to pay, in order. */
+export async function paymentTypesOf({ readModel }: Pick<Visit, 'readModel'>): Promise<PaymentTypeObject[]> {
+  return recordsIn(await listPaymentTypes(readModel.pool, readModel.companyId, MOST_SHOWN))
 }
 
-async function paymentTypeOf(visit: Visit): Promise<PaymentTypeObject | null> {
-  const id = pathId(visit.params.id)
-  return (await paymentTypesOf(visit)).find((one) => one.id === id) ?? null
-}
+const paymentTypeOf = (visit: Visit): Promise<PaymentTypeObject | null> =>
+  recordOf(visit, ({ readModel: { pool, companyId } }, id) => getPaymentType(pool, companyId, id))
 
 /** Payment types: create, and change for later payments. */
 export const paymentTypePages: readonly PanelRoute[] = [
@@ -113,5 +114,6 @@ export const PaymentTypeTable = ({ paymentTypes }: { readonly paymentTypes: read
         },
       ]}
     />
+    {paymentTypes.length === MOST_SHOWN && <p class="hint">{`São mostradas as primeiras ${MOST_SHOWN}.`}</p>}
   </>
 )

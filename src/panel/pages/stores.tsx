@@ -8,10 +8,9 @@ import {
   updateStore,
 } from '#commands/stores.ts'
 import { RIGHTS } from '#domain/roles.ts'
-import { pathId } from '#http/paths.ts'
 import { COUNTED_DAYS, countUnkept } from '#payments/notification-log.ts'
 import type { StoreObject } from '#projections/stores.ts'
-import { listStores } from '#queries/stores.ts'
+import { getStore, listStores } from '#queries/stores.ts'
 import { dateTime, decimal, percentage } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { line, password, yesOrNo } from '../forms/kinds.ts'
@@ -21,6 +20,7 @@ import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
 import { Table } from '../ui/list.tsx'
 import { Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { recordOf } from '../ui/record-pages.tsx'
 import { OrderList } from './orders.tsx'
 
 const HOME = '/loja'
@@ -28,9 +28,12 @@ const PATH = `${HOME}/lojas`
 const ONE = `${PATH}/:id`
 const at = { section: 'store', access: 'owner' } as const
 
+/** The first of them; a company has fewer. */
+const MOST_SHOWN = 200
+
 async function showOverview(visit: Visit): Promise<Page> {
   const { pool, companyId, moment } = visit.readModel
-  const stores = await listStores(pool, companyId)
+  const stores = await listStores(pool, companyId, MOST_SHOWN)
   const { seesAll } = RIGHTS[visit.session.role]
   const body = (
     <>
@@ -96,10 +99,8 @@ const saying = <T,>(schema: z.ZodType<T>) =>
     schema,
   )
 
-async function storeOf({ params, readModel }: Visit): Promise<StoreObject | null> {
-  const id = pathId(params.id)
-  return (await listStores(readModel.pool, readModel.companyId)).find((store) => store.id === id) ?? null
-}
+const storeOf = (visit: Visit): Promise<StoreObject | null> =>
+  recordOf(visit, ({ readModel: { pool, companyId } }, id) => getStore(pool, companyId, id))
 
 async function showStore(visit: Visit): Promise<Page | null> {
   const store = await storeOf(visit)

@@ -7,7 +7,6 @@ import { text } from '#domain/text.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { resolveRefusedSale } from '#offline-sales/refused-sales.ts'
-import { listPaymentTypes } from '#queries/payment-types.ts'
 import { findNamesForTill, type RefusedSaleDetails } from '#queries/sales/offline-sales.ts'
 import { type Field, type Fields, filledFrom, textOf } from '../../forms/form.ts'
 import {
@@ -23,7 +22,7 @@ import {
 } from '../../forms/kinds.ts'
 import type { PanelRoute, Redirect, Submission, Visit } from '../../route.ts'
 import { formPages } from '../../ui/form-pages.tsx'
-import { recordsIn } from '../../ui/list.tsx'
+import { paymentTypesOf } from '../payment-types.tsx'
 import { asIsObstacle, PATH, recordingObstacle, refusedSaleOf, refusedTitle } from './refused-sale.ts'
 import { idsIn, isPlainNumber, type Members, membersOf } from './uploaded-sale.tsx'
 
@@ -137,13 +136,9 @@ function positionsOf({ payload, errors }: RefusedSaleDetails, list: 'items' | 'p
   return count === 0 ? [0] : all.slice(0, list === 'items' ? LINES : 50).sort((a, b) => a - b)
 }
 
-async function fieldsOf(refused: RefusedSaleDetails, { readModel: { pool, companyId } }: Visit): Promise<Fields> {
-  const { products } = await findNamesForTill(pool, companyId, idsIn(refused.payload))
-  const { data } = await listPaymentTypes(pool, companyId)
-  const types = recordsIn<{ id: number; name: string }>({ data }).map(({ id, name }) => ({
-    value: String(id),
-    label: name,
-  }))
+async function fieldsOf(refused: RefusedSaleDetails, { readModel }: Visit): Promise<Fields> {
+  const { products } = await findNamesForTill(readModel.pool, readModel.companyId, idsIn(refused.payload))
+  const types = (await paymentTypesOf({ readModel })).map(({ id, name }) => ({ value: String(id), label: name }))
   const fields: Record<string, Field> = {
     offline_id: { label: 'Identificação no caixa', kind: line, columns: 6 },
     created_at: { label: 'Data da venda', kind: moment, columns: 3 },

@@ -10,7 +10,6 @@ import type { ItemObject } from '#projections/catalog.ts'
 import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
 import { getAnyItem } from '#queries/catalog/items.ts'
 import { type Order, reversed } from '#queries/list-statement.ts'
-import { listPaymentTypes } from '#queries/payment-types.ts'
 import { BY_ID, NEWEST_FIRST } from '#queries/records.ts'
 import { LAST_SOLD_FIRST, listLatestSales, MOST_LOOKED, type SaleSums, sumLatestSales } from '#queries/sales/sales.ts'
 import { dateTime, dateTimeSeconds, decimal, money, personName } from '../../format.ts'
@@ -19,10 +18,11 @@ import { choice, date, integer, line, namedOptions, type Option, optionsOf } fro
 import { link } from '../../link.ts'
 import type { Page, PanelRoute, ReadModel, Visit } from '../../route.ts'
 import { ActorName, actorOptions } from '../../ui/history.tsx'
-import { type Column, List, listed, type QuickFilter, recordsIn, searched, type Wanted } from '../../ui/list.tsx'
+import { type Column, List, listed, type QuickFilter, searched, type Wanted } from '../../ui/list.tsx'
 import { amountCell, listFile } from '../../ui/list-file.ts'
 import { type State, StateBadge } from '../../ui/parts.tsx'
 import { CHANNELS } from '../../words/events.ts'
+import { paymentTypesOf } from '../payment-types.tsx'
 
 interface PaymentType {
   readonly id: number
@@ -64,9 +64,8 @@ const filtersOf = (types: readonly PaymentType[], actors: readonly Option[], ite
 })
 
 async function filters({ readModel, query }: Visit): Promise<Fields> {
-  const types = await listPaymentTypes(readModel.pool, readModel.companyId)
   return filtersOf(
-    recordsIn<PaymentType>(types),
+    await paymentTypesOf({ readModel }),
     await actorOptions(readModel),
     await itemOption(readModel, query.item),
   )

@@ -79,7 +79,7 @@ function tillsOf(
   )
   const dayOf = new Map(days.map((day) => [day.actor, day] as const))
   const actors = new Set<string | null>([...contactOf.keys(), ...dayOf.keys()])
-  return [...actors].map((actor) => ({
+  return [...actors].slice(0, 2 * SHOWN).map((actor) => ({
     actor,
     contact: contactOf.get(actor ?? ''),
     day: dayOf.get(actor),

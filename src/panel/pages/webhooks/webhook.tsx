@@ -15,7 +15,7 @@ import {
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { BASIC_WEBHOOK_EVENTS, WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'
+import { getApiKey, type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'
 import { getHealth, type HealthObject } from '#queries/webhook-health.ts'
 import { urlProblem } from '#webhooks/target.ts'
 import { dateTime } from '../../format.ts'
@@ -25,7 +25,7 @@ import type { Page, PanelRoute, Visit } from '../../route.ts'
 import { buttonRoute, formPages, removalPages, runAndRedirect } from '../../ui/form-pages.tsx'
 import { History } from '../../ui/history.tsx'
 import { ButtonLink, Card, Facts, Secret } from '../../ui/parts.tsx'
-import { keyStatus } from '../api-keys.tsx'
+import { keyStatus, MOST_KEYS } from '../api-keys.tsx'
 import { DeliveryList } from './deliveries.tsx'
 import { HealthCard } from './health.tsx'
 import {
@@ -59,7 +59,7 @@ async function webhookPage(visit: Visit): Promise<Page | null> {
             ['Endereço', webhook.url],
             ['Situação', <WebhookBadge status={webhook.status} isFailing={isFailing(health)} />],
             ['Pausado porque', webhook.pause_reason && PAUSED_BECAUSE[webhook.pause_reason]],
-            ['Pertence a', ownerName(webhook, await listApiKeys(pool, companyId))],
+            ['Pertence a', await ownerName(webhook, visit)],
             ['Descrição', webhook.description],
             ['Avisos', eventNames(webhook.events)],
             ['Último sucesso', time(webhook.last_success_at) ?? 'Nunca'],
@@ -78,8 +78,8 @@ async function webhookPage(visit: Visit): Promise<Page | null> {
 const COMPANY = 'A empresa'
 
 /** The owner: the company, or a key whose scopes limit the events. */
-function ownerName({ api_key_id }: ShownWebhook, keys: readonly ListedApiKey[]): string {
-  const key = keys.find(({ id }) => id === api_key_id)
+async function ownerName({ api_key_id }: ShownWebhook, { readModel: { pool, companyId } }: Visit): Promise<string> {
+  const key = api_key_id === null ? null : await getApiKey(pool, companyId, api_key_id)
   return key ? `Chave ${keyName(key)}` : COMPANY
 }
 
@@ -88,7 +88,7 @@ const keyName = ({ name, prefix }: ListedApiKey): string => `${name} (${prefix}�
 /** Keys to which an endpoint can be handed over; empty for the company. */
 async function ownerFields(visit: Visit): Promise<Fields> {
   const { readModel, session } = visit
-  const keys = await listApiKeys(readModel.pool, readModel.companyId)
+  const keys = await listApiKeys(readModel.pool, readModel.companyId, MOST_KEYS)
   const active = keys.filter((key) => keyStatus(key, session.now) === 'active')
   const options = active.map((key) => ({ value: String(key.id), label: `Chave ${keyName(key)}` }))
   return { api_key_id: { label: 'Pertence a', kind: recordChoice(options, COMPANY), columns: 12 } }
