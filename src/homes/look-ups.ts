@@ -1,4 +1,4 @@
-import { coalesce } from '#lib/repeat.ts'
+import { coalesce } from '#background/repeat.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 
 /** What was found under a key; `account` is of whom it ends with (directory.ts). */

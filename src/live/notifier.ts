@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import { coalesce } from '#lib/repeat.ts'
+import { coalesce } from '#background/repeat.ts'
 
 /** Channel on which processes tell each other what was committed; its name stays, so that releases understand each other. */
 export const LIVE_CHANNEL = 'ledger_news'

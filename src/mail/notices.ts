@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
-import { repeat } from '#lib/repeat.ts'
+import { repeat } from '#background/repeat.ts'
+import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { notInMove } from '#postgres/in-move.ts'
 import { TOLD_NAME } from '#projections/companies.ts'
 import { type EndpointNotice, endpointLetter } from './endpoint-letters.ts'
@@ -35,7 +36,7 @@ const EVERY_MS = 2_000
  * the work. After the last retry a notice is given up; the panel still shows it.
  */
 export function startNotices({ pool, mailer, publicUrl, log, warn, retrySeconds = RETRY_SECONDS }: NoticeOptions) {
-  let stopped = false
+  const companies = createRoundRobin()
 
   async function email(mailer: Mailer, notice: DueNotice): Promise<void> {
     const { company_id, id, users } = notice
@@ -54,9 +55,9 @@ export function startNotices({ pool, mailer, publicUrl, log, warn, retrySeconds 
     }
   }
 
-  async function emailDue(): Promise<void> {
-    while (!stopped) {
-      const notice = await takeDue(pool, retrySeconds)
+  async function emailDue(stopping: AbortSignal): Promise<void> {
+    while (!stopping.aborted) {
+      const notice = await takeDue(pool, retrySeconds, companies)
       if (!notice) return
       await (mailer ? email(mailer, notice) : logOnly(notice))
     }
@@ -73,16 +74,16 @@ export function startNotices({ pool, mailer, publicUrl, log, warn, retrySeconds 
   return {
     /** Resolves when the message under way has been sent or has failed. */
     async stop() {
-      stopped = true
       await repetition.stop()
       mailer?.close()
     },
   }
 }
 
-/** Takes one notice that is due; when the process dies over it, it is due again at its next time. */
-async function takeDue(pool: Pool, retrySeconds: readonly number[]): Promise<DueNotice | null> {
-  const { rows } = await pool.query<DueNotice>({ ...TAKE_NOTICE, values: [retrySeconds] })
+/** Takes one notice that is due, of each company in turn; when the process dies over it, it is due again at its next time. */
+async function takeDue(pool: Pool, retrySeconds: readonly number[], companies: RoundRobin): Promise<DueNotice | null> {
+  const { rows } = await pool.query<DueNotice>({ ...TAKE_NOTICE, values: [retrySeconds, companies.after] })
+  companies.served(rows.map(({ company_id }) => company_id))
   return rows[0] ?? null
 }
 
@@ -96,7 +97,7 @@ const TAKE_NOTICE = {
   text: `
 with due as (
   select company_id, id from notices where next_email_at <= clock_timestamp() and ${notInMove('company_id')}
-  order by next_email_at limit 1 for update skip locked
+  order by ${roundRobinOrder('company_id', '$2')}, next_email_at limit 1 for update skip locked
 ), taken as (
   update notices n set email_tries = email_tries + 1, claimed_until = clock_timestamp() + make_interval(secs => ${CLAIM_SECONDS}),
     next_email_at = clock_timestamp() + make_interval(secs => ($1::float8[])[email_tries + 1])

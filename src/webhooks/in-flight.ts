@@ -13,8 +13,15 @@ export interface Room {
   /** Attempts for endpoints that answer, and for those that fail or are slow. */
   readonly sound: number
   readonly strained: number
-  /** Of each endpoint with attempts under way: how many, and whether it is slow. */
-  readonly busy: Readonly<Record<string, { readonly attempts: number; readonly slow: boolean }>>
+  /** By endpoint: its attempts under way. */
+  readonly busy: Readonly<Record<string, Busy>>
+}
+
+interface Busy {
+  readonly attempts: number
+  readonly slow: boolean
+  /** Slow, or failing: it takes the room of strained endpoints. */
+  readonly strained: boolean
 }
 
 /** An endpoint whose oldest attempt has been under way for longer is slow until that one ends. */
@@ -24,6 +31,9 @@ const SOUND_ATTEMPTS = 256
 const STRAINED_ATTEMPTS = 64
 /** More than both together, because an endpoint can become slow with many attempts under way. */
 const ATTEMPTS = 512
+
+/** Attempts of a company: all, and those of its strained endpoints. Half, so that others find room when all of its endpoints turn slow. */
+export const OF_COMPANY = { attempts: ATTEMPTS / 2, strained: STRAINED_ATTEMPTS / 2 }
 
 /**
  * Bulkheads: counts attempts under way by endpoint, and leaves endpoints that fail or do not answer a part of their own, so
@@ -51,14 +61,15 @@ export class InFlightLimiter {
   }
 
   room(now: number): Room {
-    const busy: Record<string, { attempts: number; slow: boolean }> = {}
+    const busy: Record<string, Busy> = {}
     let strained = 0
     for (const [endpoint, attempts] of this.#byEndpoint) {
       // Sets keep the order of insertion: the first is the oldest.
       const [oldest] = attempts as Set<InFlight> & [InFlight]
       const slow = oldest.startedAt !== null && now - oldest.startedAt > SLOW_MS
-      busy[endpoint] = { attempts: attempts.size, slow }
-      if (slow || oldest.failing) strained += attempts.size
+      const isStrained = slow || oldest.failing
+      busy[endpoint] = { attempts: attempts.size, slow, strained: isStrained }
+      if (isStrained) strained += attempts.size
     }
     const free = ATTEMPTS - this.#count
     const forSound = clamp(SOUND_ATTEMPTS - (this.#count - strained), free)
