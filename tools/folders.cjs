@@ -8,6 +8,7 @@ exports.FOLDERS = [
     'values and pure rules: money, quantities, instants, tax numbers, scopes, refusals, what becomes of an order and who gets its money',
   ],
   ['src/lib', 'tools without a business: turns and room shared by key, memory budget, slices, retry, repeat, files'],
+  ['src/background', 'mechanisms of work that runs by itself: loops, companies in turn, retention'],
   [
     'src/postgres',
     'embedded server and its supervision, hosts of a URL and which of them takes writes, pool, listener, purging, migrations of the schemas `ops` and `ledger`',

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
+import { coalesce } from '#background/repeat.ts'
 import { Moved } from '#lib/moved.ts'
-import { coalesce } from '#lib/repeat.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { CHARGE_BYTES, COUNT_CALLS, type CountedCompany, type FoundKey } from './quota-statements.ts'
 

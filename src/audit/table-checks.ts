@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
+import { type Repetition, repeat } from '#background/repeat.ts'
 import type { RowDifference, TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
-import { type Repetition, repeat } from '#lib/repeat.ts'
 import { notInMove } from '#postgres/in-move.ts'
 
 /** What compares a company's tables with its ledger (src/service/core.ts). */
@@ -97,13 +97,11 @@ const BEHIND_MS = 1_000
  */
 export function checkTablesOnSchedule(core: TablesCore, options: ScheduleOptions): Repetition {
   const { isBehind, onDifferent, onError, rest_ms = (spent) => spent * RESTS } = options
-  const stopping = new AbortController()
-  const { signal } = stopping
-  const pace = async (spent_ms: number): Promise<void> => {
-    await delay(rest_ms(spent_ms), undefined, { signal })
-    while (isBehind()) await delay(BEHIND_MS, undefined, { signal })
-  }
-  const round = async (): Promise<void> => {
+  const round = async (signal: AbortSignal): Promise<void> => {
+    const pace = async (spent_ms: number): Promise<void> => {
+      await delay(rest_ms(spent_ms), undefined, { signal })
+      while (isBehind()) await delay(BEHIND_MS, undefined, { signal })
+    }
     await core.pool.query(NOTE_NEW)
     for (;;) {
       if (signal.aborted || isBehind()) return
@@ -121,14 +119,7 @@ export function checkTablesOnSchedule(core: TablesCore, options: ScheduleOptions
       }
     }
   }
-  const rounds = repeat(round, ROUND_MS, onError)
-  return {
-    now: rounds.now,
-    stop() {
-      stopping.abort()
-      return rounds.stop()
-    },
-  }
+  return repeat(round, ROUND_MS, onError)
 }
 
 async function nextDue(pool: Pool): Promise<number | null> {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import { coalesce } from '#lib/repeat.ts'
+import { coalesce } from '#background/repeat.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
 import { takesWrites } from '#postgres/in-move.ts'
 import { BOUNDS, type Bounds } from './bounds.ts'

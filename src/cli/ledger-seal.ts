@@ -86,7 +86,6 @@ async function sealInstallation(sealing: Sealing): Promise<SignedCheckpoint | nu
   const made = await round(sealing, {
     onSealed: () => {},
     onError: (error) => errors.push(error),
-    isStopped: () => false,
   })
   if (errors.length > 0) throw errors[0]
   return made

@@ -1,4 +1,4 @@
-import { coalesce } from '#lib/repeat.ts'
+import { coalesce } from '#background/repeat.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 
 /** Result of a look-up; `account` names the login that ends it (directory.ts). */

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { accountOf } from '#access/login-limits.ts'
+import { type Repetition, repeat } from '#background/repeat.ts'
 import { MAIN } from '#config/databases.ts'
-import { type Repetition, repeat } from '#lib/repeat.ts'
 import type { EntryKind } from './entries.ts'
 import { type HeldEntry, KINDS, pageOf, whichLive } from './held-entries.ts'
 import type { Homes } from './homes.ts'
@@ -27,24 +27,13 @@ const EVERY_MS = 600_000
 
 /** Sweeps repeatedly, step by step, until stopped. Several processes may sweep. */
 export function sweepOnSchedule(over: Sweeping, onError: (error: unknown) => void): Repetition {
-  const stopping = new AbortController()
-  const sweeping = repeat(
-    async () => {
-      for await (const _step of sweepSteps(over)) {
-        if (stopping.signal.aborted) return
-        await pause(STEP_PAUSE_MS, undefined, { signal: stopping.signal }).catch(() => {})
-      }
+  return repeat(
+    async (signal) => {
+      for await (const _step of sweepSteps(over)) await pause(STEP_PAUSE_MS, undefined, { signal })
     },
     EVERY_MS,
     onError,
   )
-  return {
-    now: sweeping.now,
-    stop() {
-      stopping.abort()
-      return sweeping.stop()
-    },
-  }
 }
 
 /**
@@ -69,12 +58,25 @@ async function* sweepSteps(over: Sweeping): AsyncGenerator<Swept> {
   for (const { name, home } of over.homes.present()) {
     if (Object.values(await home.health()).every((state) => state === 'up')) level.push(name)
   }
+  const swept = new Set(level)
+  const failures: unknown[] = []
   for (const name of level) {
-    yield* addCompanies(over, name)
-    if (name !== MAIN) for await (const _page of comparePersons(over, name)) yield { added: 0, removed: 0 }
-    for (const kind of KINDS) yield* addEntries(over, name, kind)
+    try {
+      yield* addAllOf(over, name)
+    } catch (error) {
+      // The other homes are swept; what the directory has of this one stays.
+      failures.push(error)
+      swept.delete(name)
+    }
   }
-  yield* removeOrphans(over, new Set(level))
+  yield* removeOrphans(over, swept)
+  if (failures.length > 0) throw failures[0]
+}
+
+async function* addAllOf(over: Sweeping, name: string): AsyncGenerator<Swept> {
+  yield* addCompanies(over, name)
+  if (name !== MAIN) for await (const _page of comparePersons(over, name)) yield { added: 0, removed: 0 }
+  for (const kind of KINDS) yield* addEntries(over, name, kind)
 }
 
 async function* addCompanies({ directory, homes }: Sweeping, home: string): AsyncGenerator<Swept> {

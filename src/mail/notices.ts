@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
-import { repeat } from '#lib/repeat.ts'
+import { repeat } from '#background/repeat.ts'
+import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { notInMove } from '#postgres/in-move.ts'
 import { TOLD_NAME } from '#projections/companies.ts'
 import { type EndpointNotice, endpointLetter } from './endpoint-letters.ts'
@@ -35,7 +36,7 @@ const EVERY_MS = 2_000
  * retry the panel alone shows the notification.
  */
 export function startNotices({ pool, mailer, publicUrl, log, warn, retrySeconds = RETRY_SECONDS }: NoticeOptions) {
-  let stopped = false
+  const companies = createRoundRobin()
 
   async function email(mailer: Mailer, notice: DueNotice): Promise<void> {
     const { company_id, id, users } = notice
@@ -55,9 +56,9 @@ export function startNotices({ pool, mailer, publicUrl, log, warn, retrySeconds 
     }
   }
 
-  async function emailDue(): Promise<void> {
-    while (!stopped) {
-      const notice = await takeDue(pool, retrySeconds)
+  async function emailDue(stopping: AbortSignal): Promise<void> {
+    while (!stopping.aborted) {
+      const notice = await takeDue(pool, retrySeconds, companies)
       if (!notice) return
       await (mailer ? email(mailer, notice) : logOnly(notice))
     }
@@ -74,16 +75,16 @@ export function startNotices({ pool, mailer, publicUrl, log, warn, retrySeconds 
   return {
     /** Resolves when the message under way was sent or has failed. */
     async stop() {
-      stopped = true
       await repetition.stop()
       mailer?.close()
     },
   }
 }
 
-/** Leases a due notification; if the process dies, it is due again at the next retry. */
-async function takeDue(pool: Pool, retrySeconds: readonly number[]): Promise<DueNotice | null> {
-  const { rows } = await pool.query<DueNotice>({ ...TAKE_NOTICE, values: [retrySeconds] })
+/** Leases a due notification, round-robin by company; if the process dies, it is due again at the next retry. */
+async function takeDue(pool: Pool, retrySeconds: readonly number[], companies: RoundRobin): Promise<DueNotice | null> {
+  const { rows } = await pool.query<DueNotice>({ ...TAKE_NOTICE, values: [retrySeconds, companies.after] })
+  companies.served(rows.map(({ company_id }) => company_id))
   return rows[0] ?? null
 }
 
@@ -97,7 +98,7 @@ const TAKE_NOTICE = {
   text: `
 with due as (
   select company_id, id from notices where next_email_at <= clock_timestamp() and ${notInMove('company_id')}
-  order by next_email_at limit 1 for update skip locked
+  order by ${roundRobinOrder('company_id', '$2')}, next_email_at limit 1 for update skip locked
 ), taken as (
   update notices n set email_tries = email_tries + 1, claimed_until = clock_timestamp() + make_interval(secs => ${CLAIM_SECONDS}),
     next_email_at = clock_timestamp() + make_interval(secs => ($1::float8[])[email_tries + 1])

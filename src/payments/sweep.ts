@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { refusePayment } from '#commands/orders/payment-attempts.ts'
 import { isPending } from '#domain/orders.ts'
 import { asSystem, runAsSystem } from '#ledger/write/run.ts'
@@ -34,7 +35,11 @@ function everyMs(schedule: readonly number[]): number {
 }
 
 /** Orders leased at a time, all of them looked at side by side: a few of the provider client's places. */
-const BATCH = 8
+const BATCH = 6
+/** The same of orders whose time to pay is over, so that a backlog of the schedule does not delay them. */
+const EXPIRED_BATCH = 2
+/** After so many failing accounts a run ends: then it is the provider that is away, and the next run goes on behind them. */
+const MOST_FAILING_ACCOUNTS = 64
 
 export interface SweepOptions {
   readonly pool: Pool
@@ -56,13 +61,11 @@ interface Sweep {
  * and finds what no notification told: payments whose creation was never answered, too. Any number of processes share it.
  */
 export function startSweep(given: SweepOptions, every_ms = everyMs(given.schedule)): Sweep {
-  const options = { ...given, log: outagesRarely(given.log) }
+  const run = createSweep(given, outagesRarely)
   const stopping = new AbortController()
   let running: Promise<unknown> = Promise.resolve()
   const turn = async () => {
-    await sweepOnce(options, stopping.signal).catch((error: unknown) =>
-      options.log('the sweep over payments failed', error),
-    )
+    await run(stopping.signal).catch((error: unknown) => given.log('the sweep over payments failed', error))
     timer.refresh()
   }
   const timer = setTimeout(() => {
@@ -78,7 +81,7 @@ export function startSweep(given: SweepOptions, every_ms = everyMs(given.schedul
   }
 }
 
-/** An outage is met again at every turn, and told every 15 minutes. */
+/** An outage is met again at every turn, and told every 15 minutes: that of the sandbox apart from that of the provider. */
 const OUTAGE_TOLD_MS = 900_000
 
 function outagesRarely(log: SweepOptions['log']): SweepOptions['log'] {
@@ -91,18 +94,50 @@ function outagesRarely(log: SweepOptions['log']): SweepOptions['log'] {
   }
 }
 
-/** Deals with everything that is due now. Returns how many payments were applied. Ends early when the provider or the database is down. */
-export async function sweepOnce(options: SweepOptions, stopping: AbortSignal): Promise<number> {
-  let applied = 0
-  while (!stopping.aborted) {
-    const due = await claimSweeps(options.pool, options.schedule, BATCH)
-    const claims = due.length > 0 ? due : await claimExpired(options.pool, options.schedule, BATCH)
-    if (claims.length === 0) break
-    const results = await Promise.all(claims.map((claim) => deal(options, claim)))
-    for (const result of results) applied += result ?? 0
-    if (results.includes(null)) break
+/**
+ * Runs that deal with everything that is due. Orders of test companies have a lane of their own: the sandbox that they ask may be away
+ * while the provider answers.
+ */
+export function createSweep(
+  options: SweepOptions,
+  logOf = (log: SweepOptions['log']) => log,
+): (stopping: AbortSignal) => Promise<number> {
+  const lanes = [false, true].map((isTest) => createLane({ ...options, log: logOf(options.log) }, isTest))
+  return async (stopping) => {
+    const applied = await Promise.all(lanes.map((run) => run(stopping)))
+    return applied.reduce((sum, count) => sum + count)
   }
-  return applied
+}
+
+/** One run over everything that is due now. Returns how many payments were applied. */
+export const sweepOnce = (options: SweepOptions, stopping: AbortSignal): Promise<number> =>
+  createSweep(options)(stopping)
+
+/**
+ * A run over the due orders of live or of test companies. Companies take turns. A store whose account cannot be asked is left out for the
+ * rest of the run, because each of its orders would wait for the same time-out; all other stores go on.
+ */
+function createLane(options: SweepOptions, isTest: boolean): (stopping: AbortSignal) => Promise<number> {
+  const [scheduled, expired] = [createRoundRobin(), createRoundRobin()]
+  const { pool, schedule } = options
+  return async (stopping) => {
+    const failing = new Set<string>()
+    let applied = 0
+    while (!stopping.aborted && failing.size < MOST_FAILING_ACCOUNTS) {
+      const share = { isTest, failing: [...failing] }
+      const claims = [
+        ...(await claimSweeps(pool, schedule, { ...share, limit: BATCH, companies: scheduled })),
+        ...(await claimExpired(pool, schedule, { ...share, limit: EXPIRED_BATCH, companies: expired })),
+      ]
+      if (claims.length === 0) break
+      const results = await Promise.all(claims.map((claim) => deal(options, claim)))
+      for (const [position, result] of results.entries()) {
+        if (result === null) failing.add((claims[position] as SweepClaim).storeAlias)
+        else applied += result
+      }
+    }
+    return applied
+  }
 }
 
 /** Looks at one order. Null when it could not: it stays due. */
@@ -213,6 +248,17 @@ const LEASE = `(select clock_timestamp() + make_interval(secs => ${LEASE_SECONDS
 /** After the last moment of the schedule, for what was down when it came. */
 const GRACE_SECONDS = 86_400
 
+/** A subquery rather than a join, so that orders are found by their time and not by company. */
+const isOfTest = (companyId: string): string =>
+  `(select is_test from companies own where own.company_id = ${companyId})`
+
+/** Parts of statements: as many of the rows of `waiting` as are taken, the oldest of each company first, companies in turn. */
+const dueInTurn = (column: string, limit: string, after: string): string => `ranked as (
+      select *, row_number() over (partition by company_id order by ${column}) as place from waiting
+    ), due as (
+      select * from ranked where place <= ${limit} order by place, ${roundRobinOrder('company_id', after)} limit ${limit}
+    )`
+
 /**
  * Leases orders that a moment of the schedule has come for since their latest attempt to pay. Moments that were missed
  * become one. Of several processes the upsert lets one win; it is in the order of the key, so that none waits for another in a
@@ -221,7 +267,7 @@ const GRACE_SECONDS = 86_400
 const CLAIM = {
   name: 'claim_payment_sweeps',
   text: `
-    with due as (
+    with waiting as materialized (
       select o.company_id, o.id, o.attempted_at, m.passes
       from orders o
       cross join lateral (
@@ -232,9 +278,9 @@ const CLAIM = {
       where o.attempted_at > now() - make_interval(secs => $2)
         and m.passes > coalesce(w.passes, 0)
         and (w.leased_until is null or w.leased_until < now()) and ${notInMove('o.company_id')}
+        and o.store_alias not in (select unnest($5::text[])) and ${isOfTest('o.company_id')} = $4
       order by o.attempted_at
-      limit $3
-    ), claimed as (
+    ), ${dueInTurn('attempted_at', '$3', '$6')}, claimed as (
       insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, leased_until, claimed_until)
       select company_id, id, attempted_at, passes, lease.ends, lease.ends
       from due cross join ${LEASE} order by company_id, id
@@ -257,27 +303,25 @@ const CLAIM = {
 const CLAIM_EXPIRED = {
   name: 'claim_expired_orders',
   text: `
-    with due as (
-      select o.company_id, o.id, o.attempted_at, o.expires_at
+    with expired as materialized (
+      select o.company_id, o.id, o.attempted_at, o.expires_at, o.store_alias
       from orders o
-      left join payment_sweeps w on w.company_id = o.company_id and w.order_id = o.id
-      where o.expires_at > now() - make_interval(secs => $1) and o.expires_at <= now()
-        and (w.leased_until is null or w.leased_until < now()) and ${notInMove('o.company_id')}
+      where o.expires_at > now() - make_interval(secs => $1) and o.expires_at <= now() and ${isOfTest('o.company_id')} = $3
       order by o.expires_at
-      limit $2
     ), sooner as (
-      select o.company_id, o.id, o.attempted_at, o.expires_at
+      select o.company_id, o.id, o.attempted_at, o.expires_at, o.store_alias
       from companies c
       join orders o on o.company_id = c.company_id and o.expires_at > now() and o.expires_at <= ${companysTimeSql('now()')}
+      where c.clock_ahead_ms > 0 and c.is_test = $3
+    ), waiting as (
+      select o.* from (select * from expired union all select * from sooner) o
       left join payment_sweeps w on w.company_id = o.company_id and w.order_id = o.id
-      where c.clock_ahead_ms > 0
-        and (w.leased_until is null or w.leased_until < now()) and ${notInMove('o.company_id')}
-      order by o.expires_at
-      limit $2
-    ), claimed as (
+      where (w.leased_until is null or w.leased_until < now()) and ${notInMove('o.company_id')}
+        and o.store_alias not in (select unnest($4::text[]))
+    ), ${dueInTurn('expires_at', '$2', '$5')}, claimed as (
       insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, leased_until, claimed_until)
       select company_id, id, attempted_at, 0, lease.ends, lease.ends
-      from (select * from due union all select * from sooner) as one cross join ${LEASE} order by company_id, id
+      from due cross join ${LEASE} order by company_id, id
       on conflict (company_id, order_id) do update
         set leased_until = excluded.leased_until, claimed_until = excluded.claimed_until, claimed_passes = w.passes
         where w.leased_until is null or w.leased_until < clock_timestamp()
@@ -286,16 +330,37 @@ const CLAIM_EXPIRED = {
     ${CLAIMED}`,
 }
 
+interface ClaimShare {
+  readonly limit: number
+  readonly companies: RoundRobin
+  /** Whose orders: those of test companies, or of all others. */
+  readonly isTest: boolean
+  /** Aliases of stores that are left out. */
+  readonly failing: readonly string[]
+}
+
+const windowOf = (schedule: readonly number[]): number => (schedule.at(-1) ?? 0) + GRACE_SECONDS
+
 /** `schedule`: seconds after the attempt, ascending. */
-export async function claimSweeps(pool: Pool, schedule: readonly number[], limit: number): Promise<SweepClaim[]> {
-  const window = (schedule.at(-1) ?? 0) + GRACE_SECONDS
-  const { rows } = await pool.query<SweepClaim>({ ...CLAIM, values: [schedule, window, limit] })
+export async function claimSweeps(
+  pool: Pool,
+  schedule: readonly number[],
+  { limit, companies, isTest, failing }: ClaimShare,
+): Promise<SweepClaim[]> {
+  const values = [schedule, windowOf(schedule), limit, isTest, failing, companies.after]
+  const { rows } = await pool.query<SweepClaim>({ ...CLAIM, values })
+  companies.served(rows.map(({ companyId }) => companyId))
   return rows.map((claim) => ({ ...claim, isExpired: false }))
 }
 
-async function claimExpired(pool: Pool, schedule: readonly number[], limit: number): Promise<SweepClaim[]> {
-  const window = (schedule.at(-1) ?? 0) + GRACE_SECONDS
-  const { rows } = await pool.query<SweepClaim>({ ...CLAIM_EXPIRED, values: [window, limit] })
+async function claimExpired(
+  pool: Pool,
+  schedule: readonly number[],
+  { limit, companies, isTest, failing }: ClaimShare,
+): Promise<SweepClaim[]> {
+  const values = [windowOf(schedule), limit, isTest, failing, companies.after]
+  const { rows } = await pool.query<SweepClaim>({ ...CLAIM_EXPIRED, values })
+  companies.served(rows.map(({ companyId }) => companyId))
   return rows.map((claim) => ({ ...claim, isExpired: true }))
 }
 

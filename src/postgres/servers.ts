@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Repetition, repeat } from '#lib/repeat.ts'
+import { type Repetition, repeat } from '#background/repeat.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { choose, type History, type Sight, unfitness } from './choice.ts'
 import { type Host, type Hosts, isWritable, nameOfHost, parseHosts } from './hosts.ts'

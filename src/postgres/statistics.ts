@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { type Repetition, repeat } from '#lib/repeat.ts'
+import { type Repetition, repeat } from '#background/repeat.ts'
 
 const EVERY_MS = 5_000
 

@@ -1,17 +1,17 @@
 import type { Pool } from 'pg'
+import { type Repetition, repeat } from '#background/repeat.ts'
+import { workInTurn } from '#background/round-robin.ts'
 import { forgetDue } from '#commands/people/forget-person.ts'
 import { PERSON_KINDS, type PersonKind } from '#domain/personal-data.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { repeat } from '#lib/repeat.ts'
 import { notInMove } from '#postgres/in-move.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 
 interface Due {
   readonly due_on: string
-  readonly company_id: number
   readonly subject: string
 }
 
@@ -23,53 +23,62 @@ export interface ForgettingDue {
   readonly onError: (error: unknown) => void
 }
 
-const PAGE = 100
+/** Persons of a company who are read at a time, and of these forgotten before other companies have their turn. */
+const [PAGE, SLICE] = [500, 25]
 
-/** Somewhere it is tomorrow already; the command looks at the company's own day. */
+/** The company's own day, and one more: the command decides. Test companies have a clock that may be ahead. */
+const DAY = `case when c.clock_ahead_ms > 0 then (${companysTimeSql('now()')})::date else current_date end + 1`
+
+/** Companies with persons whose day may have come. */
+const COMPANIES_DUE = {
+  name: 'companies_with_forgettings_due',
+  text: `select distinct f.company_id from forgettings f join companies c on c.company_id = f.company_id
+         where ((f.due_on is not null and f.due_on <= current_date + 1) or c.clock_ahead_ms > 0 and f.due_on <= ${DAY})
+           and ${notInMove('f.company_id')}
+         order by f.company_id`,
+}
+
 const DUE = {
   name: 'forgettings_due',
-  text: `select due_on, company_id, subject from forgettings
-         where due_on is not null and due_on <= current_date + 1 and ${notInMove('company_id')}
-           and (due_on, company_id, subject) > ($1, $2, $3)
-         order by due_on, company_id, subject limit ${PAGE}`,
+  text: `select f.due_on, f.subject from companies c join forgettings f on f.company_id = c.company_id
+         where c.company_id = $1 and f.due_on <= ${DAY} and (f.due_on, f.subject) > ($2, $3)
+         order by f.due_on, f.subject limit ${PAGE}`,
 }
 
-/** Of test companies whose clock was moved it is later still. */
-const SOONER = {
-  name: 'forgettings_due_sooner',
-  text: `select f.due_on, f.company_id, f.subject from companies c join forgettings f on f.company_id = c.company_id
-         where c.clock_ahead_ms > 0 and ${notInMove('f.company_id')}
-           and f.due_on > current_date + 1 and f.due_on <= (${companysTimeSql('now()')})::date + 1
-           and (f.due_on, f.company_id, f.subject) > ($1, $2, $3)
-         order by f.due_on, f.company_id, f.subject limit ${PAGE}`,
-}
-
-/** Those whose day has come, the earliest first. Some wait longer, for accounts without a date, and must not stand in the way. */
-async function* dueOnes(pool: Pool, statement: typeof DUE): AsyncGenerator<Due> {
-  let last: Due = { due_on: '0001-01-01', company_id: 0, subject: '' }
-  for (;;) {
-    const { rows } = await pool.query<Due>({ ...statement, values: [last.due_on, last.company_id, last.subject] })
+async function* dueOf(pool: Pool, companyId: number): AsyncGenerator<Due, undefined> {
+  for (let last: Due | undefined = { due_on: '0001-01-01', subject: '' }; last; ) {
+    const { rows }: { rows: Due[] } = await pool.query<Due>({ ...DUE, values: [companyId, last.due_on, last.subject] })
     yield* rows
-    const end = rows.at(-1)
-    if (!end || rows.length < PAGE) return
-    last = end
+    last = rows.length < PAGE ? undefined : rows.at(-1)
   }
 }
 
-/** Forgets whoever is due; what fails for one is tried again next time and keeps nobody else waiting. Any number of processes may do it at once. */
-export async function forgetWhoIsDue({ pool, writer, retentionYears, onError }: ForgettingDue): Promise<void> {
-  for (const statement of [DUE, SOONER]) for await (const due of dueOnes(pool, statement)) await forget(due)
+/**
+ * Forgets whoever is due, some of each company in turn, the earliest first. What fails for one is tried again next time; some wait longer,
+ * for accounts without a date. Any number of processes may do it at once.
+ */
+export async function forgetWhoIsDue(
+  { pool, writer, retentionYears, onError }: ForgettingDue,
+  stopping?: AbortSignal,
+): Promise<void> {
+  const { rows } = await pool.query<{ company_id: number }>(COMPANIES_DUE)
+  const waiting = new Map(rows.map(({ company_id }) => [company_id, dueOf(pool, company_id)]))
+  const slice = async (companyId: number): Promise<'more' | 'done'> => {
+    const persons = waiting.get(companyId) as AsyncGenerator<Due>
+    for (let count = 0; count < SLICE; count++) {
+      const { done, value: due } = await persons.next()
+      if (done) return 'done'
+      await forget(companyId, due).catch(onError)
+    }
+    return 'more'
+  }
+  await workInTurn(waiting.keys(), slice, { onError, ...(stopping && { stopping }) })
 
-  async function forget({ company_id, subject }: Due): Promise<void> {
+  async function forget(companyId: number, { subject }: Due): Promise<void> {
     const { type, id } = parseSubject(subject)
     if (!isPersonKind(type)) return
-    try {
-      const input = { kind: type, id, retention_years: retentionYears }
-      const answer = await runAsSystem(writer, company_id, forgetDue, input)
-      if (answer && isRefusal(answer)) throw new Error(`${subject} of company ${company_id}: ${answer.refused}`)
-    } catch (error) {
-      onError(error)
-    }
+    const answer = await runAsSystem(writer, companyId, forgetDue, { kind: type, id, retention_years: retentionYears })
+    if (answer && isRefusal(answer)) throw new Error(`${subject} of company ${companyId}: ${answer.refused}`)
   }
 }
 
@@ -78,5 +87,5 @@ const isPersonKind = (kind: string): kind is PersonKind => (PERSON_KINDS as read
 const HOUR_MS = 3_600_000
 
 /** Does it now, and every hour: days begin at other times in other zones. */
-export const forgetOnTheDay = (due: ForgettingDue): { stop(): Promise<void> } =>
-  repeat(() => forgetWhoIsDue(due), HOUR_MS, due.onError)
+export const forgetOnTheDay = (due: ForgettingDue): Repetition =>
+  repeat((stopping) => forgetWhoIsDue(due, stopping), HOUR_MS, due.onError)

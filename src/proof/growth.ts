@@ -1,9 +1,12 @@
 import type { Pool } from 'pg'
+import { type Repetition, repeat } from '#background/repeat.ts'
+import { type InTurnOptions, workInTurn } from '#background/round-robin.ts'
 import type { EventStore } from '#ledger/port.ts'
-import { type Repetition, repeat } from '#lib/repeat.ts'
 import { growTree, ledgerLog } from './trees.ts'
 
 const EVERY_MS = 60_000
+/** Batches of events that a tree takes up before the trees of other companies have their turn. */
+const SLICE_BATCHES = 16
 
 /** What trees are grown with. */
 export interface Growing {
@@ -11,26 +14,32 @@ export interface Growing {
   readonly store: EventStore
 }
 
+interface Behind {
+  readonly company_id: number
+  /** Events of the ledger. */
+  readonly events: number
+}
+
 /** Grows the trees of ledgers that have moved, so that nobody who asks for a proof waits for more than a minute's events. */
-export async function growTrees({ pool, store }: Growing, isStopped: () => boolean): Promise<void> {
-  const { rows } = await pool.query<{ company_id: number }>(
-    `select company_id from ops.ledgers left join ops.trees on log = company_id
+export async function growTrees({ pool, store }: Growing, options: InTurnOptions): Promise<void> {
+  const { rows } = await pool.query<Behind>(
+    `select company_id, revision + 1 as events from ops.ledgers left join ops.trees on log = company_id
      where move is null and revision + 1 > coalesce(size, 0) order by company_id`,
   )
-  for (const { company_id } of rows) {
-    if (isStopped()) return
-    await growTree(pool, ledgerLog(store, company_id), isStopped)
+  const eventsOf = new Map(rows.map(({ company_id, events }) => [company_id, events]))
+  const sizeOf = new Map<number, number>()
+  const slice = async (companyId: number): Promise<'more' | 'done'> => {
+    let batches = 0
+    const isEnough = () => options.stopping?.aborted || ++batches >= SLICE_BATCHES
+    const { size } = await growTree(pool, ledgerLog(store, companyId), isEnough)
+    // A tree that does not grow ends before a revision that is missing.
+    const hasGrown = size > (sizeOf.get(companyId) ?? -1)
+    sizeOf.set(companyId, size)
+    return hasGrown && size < (eventsOf.get(companyId) as number) ? 'more' : 'done'
   }
+  await workInTurn(eventsOf.keys(), slice, options)
 }
 
 /** Every minute, beginning now. */
-export function growTreesOnSchedule(growing: Growing, onError: (error: unknown) => void): Pick<Repetition, 'stop'> {
-  let stopped = false
-  const repetition = repeat(() => growTrees(growing, () => stopped), EVERY_MS, onError)
-  return {
-    stop() {
-      stopped = true
-      return repetition.stop()
-    },
-  }
-}
+export const growTreesOnSchedule = (growing: Growing, onError: (error: unknown) => void): Repetition =>
+  repeat((stopping) => growTrees(growing, { stopping, onError }), EVERY_MS, onError)

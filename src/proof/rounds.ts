@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { NotWhole } from '#audit/verify.ts'
+import { repeat } from '#background/repeat.ts'
 import { companiesInMove } from '#ledger/move.ts'
-import { repeat } from '#lib/repeat.ts'
 import { makeCheckpoint, type Sealing } from './checkpoints.ts'
 import { addEntries, makeInstallationCheckpoint, newestInstallationCheckpoint } from './installation-log.ts'
 import type { SignedCheckpoint } from './kept-checkpoints.ts'
@@ -12,7 +12,7 @@ import { SealAltered } from './seals-kept.ts'
 export interface RoundOptions {
   readonly onSealed: (checkpoint: SignedCheckpoint) => void
   readonly onError: (error: unknown) => void
-  readonly isStopped: () => boolean
+  readonly stopping?: AbortSignal
 }
 
 /** One at a time, in whatever process. */
@@ -38,22 +38,24 @@ export async function round(sealing: Sealing, options: RoundOptions): Promise<Si
   }
 }
 
-async function sealAll(sealing: Sealing, { onSealed, onError, isStopped }: RoundOptions) {
+async function sealAll(sealing: Sealing, { onSealed, onError, stopping }: RoundOptions) {
   await sealing.assertMaySeal()
   await openKeyRing(sealing)
   const made = new Map<number, SignedCheckpoint>()
   const moving = await companiesInMove(sealing.pool)
   for (const companyId of await knownCompanies(sealing, sealing.directory)) {
-    if (isStopped()) return null
+    if (stopping?.aborted) return null
     if (moving.has(companyId)) continue
     try {
-      const checkpoint = await noted(sealing, companyId, () => makeCheckpoint(sealing, companyId, isStopped))
+      const checkpoint = await noted(sealing, companyId, () =>
+        makeCheckpoint(sealing, companyId, () => stopping?.aborted ?? false),
+      )
       if (checkpoint) made.set(companyId, checkpoint)
     } catch (error) {
       onError(error)
     }
   }
-  if (isStopped()) return null
+  if (stopping?.aborted) return null
   await addEntries(sealing, made)
   const checkpoint = await makeInstallationCheckpoint(sealing)
   await sealing.pool.query(
@@ -92,23 +94,16 @@ const HOUR_MS = 3_600_000
 export function sealOnSchedule(
   sealing: Sealing,
   everyHours: number | undefined,
-  options: Omit<RoundOptions, 'isStopped'>,
+  options: Omit<RoundOptions, 'stopping'>,
 ): { stop(): Promise<void> } {
   if (everyHours === undefined) return { stop: async () => {} }
-  let stopped = false
   const every_ms = everyHours * HOUR_MS
-  const work = async () => {
+  const work = async (stopping: AbortSignal) => {
     const newest = await newestInstallationCheckpoint(sealing.pool)
     const since_ms = Date.parse(sealing.now()) - Date.parse(newest?.made_at ?? '1970-01-01T00:00:00Z')
-    if (since_ms < 0 || since_ms >= every_ms / 2) await round(sealing, { ...options, isStopped: () => stopped })
+    if (since_ms < 0 || since_ms >= every_ms / 2) await round(sealing, { ...options, stopping })
   }
-  const repetition = repeat(work, every_ms, options.onError)
-  return {
-    stop() {
-      stopped = true
-      return repetition.stop()
-    },
-  }
+  return repeat(work, every_ms, options.onError)
 }
 
 /** How sealing goes, for metrics. Ages in seconds, null where there was none yet. */

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import { type InTurnOptions, workInTurn } from '#background/round-robin.ts'
 import { offsetMinutes } from '#domain/time-zone.ts'
 import { SOLD, SUM_KINDS, type SummedSales, spanOf, sumsOf, WIDE_SUMS, widened } from '#projections/sales-sums.ts'
 
@@ -20,18 +21,25 @@ export async function growSalesSums(
   companyId: number,
   isEnough: () => boolean = () => false,
 ): Promise<boolean> {
-  for (let failures = 0; ; ) {
-    const grown = await growOnce(pool, companyId).catch((error: unknown) => {
-      if ((error as { code?: unknown }).code !== SERIALIZATION_FAILURE || ++failures === ATTEMPTS) throw error
-      return 'more' as const
-    })
-    if (grown === 'all') return true
+  for (;;) {
+    if ((await growPortion(pool, companyId)) === 'done') return true
     if (isEnough()) return false
   }
 }
 
-/** Brings the sums of all companies to where their tables are, one after the other. What is wrong with one does not keep the others. */
-export async function growAllSalesSums(pool: Pool): Promise<void> {
+/** One transaction, begun again where another process came first. */
+async function growPortion(pool: Pool, companyId: number): Promise<'more' | 'done'> {
+  for (let failures = 0; ; ) {
+    try {
+      return await growOnce(pool, companyId)
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== SERIALIZATION_FAILURE || ++failures === ATTEMPTS) throw error
+    }
+  }
+}
+
+/** Brings the sums of all companies to where their tables are: a portion of each in turn, so that none waits for the whole of another's. */
+export async function growAllSalesSums(pool: Pool, options: InTurnOptions): Promise<void> {
   const { rows } = await pool.query<{ company_id: number }>({
     name: 'companies_to_sum',
     text: `select l.company_id from ledgers l left join summed_sales a on a.company_id = l.company_id
@@ -40,17 +48,15 @@ export async function growAllSalesSums(pool: Pool): Promise<void> {
              from sales s where s.company_id = l.company_id order by s.changed_at desc, s.revision desc limit 1), false)
            order by l.company_id`,
   })
-  const failures: unknown[] = []
-  for (const { company_id } of rows)
-    await growSalesSums(pool, company_id).catch((error: unknown) => failures.push(error))
-  if (failures.length > 0) throw failures[0]
+  const companyIds = rows.map(({ company_id }) => company_id)
+  await workInTurn(companyIds, (companyId) => growPortion(pool, companyId), options)
 }
 
 /** Sales of some spans are few of a company's; of arrays the planner knows too little to see it, and would read all sales. */
 const BEGIN = `begin isolation level repeatable read;
   set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off`
 
-async function growOnce(pool: Pool, companyId: number): Promise<'all' | 'more'> {
+async function growOnce(pool: Pool, companyId: number): Promise<'more' | 'done'> {
   const client = await pool.connect()
   let isBroken = true
   try {
@@ -70,7 +76,7 @@ async function growOnce(pool: Pool, companyId: number): Promise<'all' | 'more'> 
   }
 }
 
-async function growOn(client: PoolClient, companyId: number): Promise<'all' | 'more'> {
+async function growOn(client: PoolClient, companyId: number): Promise<'more' | 'done'> {
   const { rows } = await client.query<
     { [M in keyof At]: At[M] | null } & { timezone: string; went_back: boolean; now: string }
   >({
@@ -83,7 +89,7 @@ async function growOn(client: PoolClient, companyId: number): Promise<'all' | 'm
     values: [companyId],
   })
   const [row] = rows
-  if (!row) return 'all'
+  if (!row) return 'done'
   const span_minutes = widthOf(row.timezone, row.now)
   // Where times have gone back, what has changed since is not found by them.
   if (row.revision === null || row.span_minutes !== span_minutes || row.went_back) {
@@ -139,7 +145,7 @@ async function fill(client: PoolClient, companyId: number, { filled_to, span_min
 }
 
 /** Sales that have changed since, in the order of the ledger, and with them all that are in the same spans. */
-async function takeUp(client: PoolClient, companyId: number, at: At): Promise<'all' | 'more'> {
+async function takeUp(client: PoolClient, companyId: number, at: At): Promise<'more' | 'done'> {
   const { rows } = await client.query<Pick<At, 'changed_at' | 'revision'> & { spans: string[]; count: number }>({
     name: 'changed_sales_to_sum',
     text: `with changed as (
@@ -152,7 +158,7 @@ async function takeUp(client: PoolClient, companyId: number, at: At): Promise<'a
     values: [companyId, at.changed_at, at.revision, at.span_minutes],
   })
   const changed = rows[0]
-  if (!changed || changed.count === 0) return 'all'
+  if (!changed || changed.count === 0) return 'done'
   const width = at.span_minutes * 60_000
   const spans = changed.spans.map((span) => [span, new Date(Date.parse(span) + width).toISOString()] as const)
   await makeAnew(client, companyId, { span_minutes: at.span_minutes, spans })
@@ -162,7 +168,7 @@ async function takeUp(client: PoolClient, companyId: number, at: At): Promise<'a
     text: 'update summed_sales set changed_at = $2, revision = $3 where company_id = $1',
     values: [companyId, changed.changed_at, changed.revision],
   })
-  return changed.count < PORTION ? 'all' : 'more'
+  return changed.count < PORTION ? 'done' : 'more'
 }
 
 /** Days that one transaction makes wide sums of. */

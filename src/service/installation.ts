@@ -1,4 +1,4 @@
-import { repeat } from '#lib/repeat.ts'
+import { repeat } from '#background/repeat.ts'
 import { type PaymentProvider, ProviderMisconfigured } from '#payments/provider-port.ts'
 import { messageOf, type Trouble } from '#proof/standing.ts'
 import type { Running, Shared } from './role.ts'

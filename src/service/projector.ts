@@ -4,11 +4,11 @@ import { purgeSessions } from '#access/sessions.ts'
 import { purgeTokens } from '#access/sync-access.ts'
 import { purgeDownloads } from '#audit/downloads.ts'
 import { checkTablesOnSchedule, tableCheckFigures } from '#audit/table-checks.ts'
+import { repeat } from '#background/repeat.ts'
 import { purgeCalls } from '#calls/purge.ts'
 import { purgeImports } from '#imports/kept-file.ts'
 import { purgeFormer } from '#ledger/rebuild/version.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
-import { repeat } from '#lib/repeat.ts'
 import { purgeNotificationHours, purgeNotifications } from '#payments/notification-log.ts'
 import { purgeSweeps } from '#payments/sweep.ts'
 import { schedulePurge } from '#postgres/purge.ts'
@@ -51,7 +51,8 @@ const SUMS_EVERY_MS = 15 * 60_000
  * grows the sums of sales and the trees of ledgers, seals these on schedule, forgets persons on the day, wipes what was written late of them, and
  * compares the tables of each company with its ledger.
  */
-export function startProjector({ config, core, forgottenList, metrics, logger, log }: Shared): Running {
+export function startProjector(shared: Shared): Running {
+  const { config, core, metrics, log } = shared
   const follower = core.follow()
   if (follower)
     metrics.gauge('tillbook_projection_companies_behind', 'Companies whose rows stay behind their events', follower.lag)
@@ -64,33 +65,47 @@ export function startProjector({ config, core, forgottenList, metrics, logger, l
     PURGES.map((purge) => () => purge(core.pool)),
     (error) => log('what is no longer needed could not be purged', error),
   )
-  const statistics = keepStatistics(core.pool, (error) => log('tables that have grown could not be analyzed', error))
-  const sealing = startSealing({ config, core, metrics, logger, log })
-  const trees = growTreesOnSchedule(core, (error) => log('trees of ledgers could not be grown', error))
-  const sums = repeat(
-    () => growAllSalesSums(core.pool),
-    SUMS_EVERY_MS,
-    (error) => log('sums of sales could not be grown', error),
-  )
-  const checks = checkTablesOnSchedule(core, {
-    isBehind: () => (follower?.lag() ?? 0) > 0,
-    onDifferent: (company_id, revision, differences) =>
-      logger.error({ company_id, revision, differences }, 'tables differ from what the ledger says'),
-    onError: (error) => log('tables could not be compared with a ledger', error),
-  })
-  const forgetting = forgetOnTheDay({
-    ...core,
-    retentionYears: config.RETENTION_YEARS,
-    onError: (error) => log('who was to be forgotten today could not be', error),
-  })
-  const wiping = repeat(
-    async () => {
-      await forgottenList.sync()
-      await wipeLateWrites(core.pool)
+  const roles = [
+    keepStatistics(core.pool, (error) => log('tables that have grown could not be analyzed', error)),
+    startSealing(shared),
+    growTreesOnSchedule(core, (error) => log('trees of ledgers could not be grown', error)),
+    growSumsOnSchedule(shared),
+    startTableChecks(shared, () => (follower?.lag() ?? 0) > 0),
+    forgetOnTheDay({
+      ...core,
+      retentionYears: config.RETENTION_YEARS,
+      onError: (error) => log('who was to be forgotten today could not be', error),
+    }),
+    wipeOnSchedule(shared),
+  ]
+  return {
+    async stop() {
+      purge.stop()
+      await Promise.all([follower?.stop(), ...roles.map((role) => role.stop())])
+    },
+  }
+}
+
+function growSumsOnSchedule({ core, log }: Shared): Running {
+  const onError = (error: unknown) => log('sums of sales could not be grown', error)
+  return repeat((stopping) => growAllSalesSums(core.pool, { stopping, onError }), SUMS_EVERY_MS, onError)
+}
+
+function wipeOnSchedule({ core, forgottenList, log }: Shared): Running {
+  const onError = (error: unknown) =>
+    log('what was written late of persons who are forgotten could not be wiped', error)
+  return repeat(
+    async (stopping) => {
+      await forgottenList.sync().catch(onError)
+      await wipeLateWrites(core.pool, { stopping, onError })
     },
     LATE_WRITES_EVERY_MS,
-    (error) => log('what was written late of persons who are forgotten could not be wiped', error),
+    onError,
   )
+}
+
+/** Comparisons of tables with ledgers, and what is known of them. */
+function startTableChecks({ core, metrics, logger, log }: Shared, isBehind: () => boolean): Running {
   metrics.gauge(
     'tillbook_tables_unequal_companies',
     'Companies whose tables differed from a replay of their ledger when they were last compared',
@@ -101,21 +116,12 @@ export function startProjector({ config, core, forgottenList, metrics, logger, l
     'For how long the longest awaited comparison of tables with a ledger has been due',
     async () => (await tableCheckFigures(core.pool)).overdue_seconds,
   )
-  return {
-    async stop() {
-      purge.stop()
-      await Promise.all([
-        follower?.stop(),
-        statistics.stop(),
-        sealing.stop(),
-        trees.stop(),
-        sums.stop(),
-        checks.stop(),
-        forgetting.stop(),
-        wiping.stop(),
-      ])
-    },
-  }
+  return checkTablesOnSchedule(core, {
+    isBehind,
+    onDifferent: (company_id, revision, differences) =>
+      logger.error({ company_id, revision, differences }, 'tables differ from what the ledger says'),
+    onError: (error) => log('tables could not be compared with a ledger', error),
+  })
 }
 
 /** Rounds of checkpoints on schedule, and what is known of them. */

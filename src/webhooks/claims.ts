@@ -3,7 +3,7 @@ import { contextOf, openJson } from '#lib/sealed-json.ts'
 import type { Vault } from '#lib/vault.ts'
 import { livesHere, notInMove } from '#postgres/in-move.ts'
 import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
-import type { Room } from './in-flight.ts'
+import { OF_COMPANY, type Room } from './in-flight.ts'
 import type { Sendable } from './sender.ts'
 
 /** No process holds its lease. */
@@ -88,13 +88,13 @@ export interface Taking {
 }
 
 /**
- * Leases due deliveries, oldest first within an endpoint, evenly over endpoints. Processes skip each other's locks and
- * leases. A delivery that this process cannot sign waits for its lease to end.
+ * Leases due deliveries: companies share the slots, the endpoints of a company its part; oldest first within an endpoint.
+ * Processes skip each other's locks and leases. A delivery that this process cannot sign waits for its lease to end.
  */
 export async function takeDue(taking: Taking, { sound, strained, busy }: Room, lease_ms: number): Promise<Claimed> {
   const { rows } = await taking.pool.query<Taken | Nothing>({
     ...TAKE_DUE,
-    values: [JSON.stringify(busy), sound, strained, lease_ms],
+    values: [JSON.stringify(busy), sound, strained, lease_ms, OF_COMPANY.attempts, OF_COMPANY.strained],
   })
   const taken = rows.filter((row): row is Taken => row.id !== null)
   const [{ next_due_ms, due_endpoints }] = rows as [Taken | Nothing]
@@ -150,10 +150,12 @@ function opened(taken: readonly Taken[], { vault, log }: Taking): Claim[] {
 }
 
 /**
- * $1 attempts under way by endpoint, $2 and $3 free slots for sound and strained endpoints, $4 length of a lease.
+ * $1 attempts under way by endpoint, $2 and $3 free slots for sound and strained endpoints, $4 length of a lease, $5 and $6
+ * bounds of a company's attempts, and of those of its strained endpoints.
  *
  * - If the process dies, the delivery is due again when the lease ends.
- * - `share`: with many endpoints each gets an equal part of the slots, at least one.
+ * - `ranked`: the company with the fewest attempts under way first; within a company the endpoint that has waited longest.
+ * - `wanted`: each company gets an equal part of the slots, and each of its endpoints a part of that, at least one.
  * - A locked row is a current row.
  * - `picked` is materialized: each evaluation would lock as many rows again.
  * - The commit does not wait for the disk: a lease lost in a crash of Postgres does no harm.
@@ -175,12 +177,26 @@ with recursive clock as materialized (
     select coalesce(h.failing_since >= w.watched_since, false) as failing,
       coalesce(($1::jsonb -> (a.company_id || '/' || a.webhook_id) -> 'slow')::bool, false) as slow) as state
   where a.next_attempt_at <= clock.now
+), held as materialized (
+  select split_part(key, '/', 1)::bigint as company_id, sum((value ->> 'attempts')::int)::int as attempts,
+    coalesce(sum((value ->> 'attempts')::int) filter (where (value ->> 'strained')::bool), 0)::int as strained
+  from jsonb_each($1::jsonb) group by 1
+), waiting as (
+  select d.*, case when d.strained then $3::int else $2::int end as room,
+    case when d.strained then coalesce(h.strained, 0) else coalesce(h.attempts - h.strained, 0) end as under_way,
+    least($5::int - coalesce(h.attempts, 0), case when d.strained then $6::int - coalesce(h.strained, 0) else $5::int end) as company_room,
+    row_number() over own as own_place, count(*) over (partition by d.strained, d.company_id) as own
+  from due d left join held h on h.company_id = d.company_id
+  where free > 0 window own as (partition by d.strained, d.company_id order by next_attempt_at, webhook_id)
 ), ranked as (
-  select *, case when strained then $3::int else $2::int end as room,
-    row_number() over same as place, count(*) over (partition by strained) as waiting
-  from due where free > 0 window same as (partition by strained order by next_attempt_at, company_id, webhook_id)
+  select *, row_number() over (partition by strained order by under_way + own_place, next_attempt_at, company_id, webhook_id) as place,
+    least(free, greatest(1, floor(room / sum(1.0 / own) over (partition by strained) / own)))::int as wanted
+  from waiting
 ), share as (
-  select *, least(free, greatest(1, room / waiting)) as claimable from ranked where place <= room
+  select * from (
+    select *, least(wanted, room - sum(wanted) over (partition by strained order by place) + wanted,
+      company_room - sum(wanted) over (partition by strained, company_id order by place) + wanted)::int as claimable from ranked) as each
+  where claimable > 0
 ), picked as materialized (
   select one.place, s.url, s.watched_since, s.scopes, s.failing, s.claimable
   from share s cross join clock cross join lateral (

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { repeat } from '#lib/repeat.ts'
+import { repeat } from '#background/repeat.ts'
 import { LONGEST_LEASE_MS, takeDue } from './claims.ts'
 import { createSending, type SendingOptions } from './sending.ts'
 

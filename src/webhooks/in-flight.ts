@@ -13,8 +13,15 @@ export interface Room {
   /** Slots for endpoints that answer, and for those that fail or are slow. */
   readonly sound: number
   readonly strained: number
-  /** Deliveries under way by endpoint, and whether the endpoint is slow. */
-  readonly busy: Readonly<Record<string, { readonly attempts: number; readonly slow: boolean }>>
+  /** Attempts under way by endpoint. */
+  readonly busy: Readonly<Record<string, Busy>>
+}
+
+interface Busy {
+  readonly attempts: number
+  readonly slow: boolean
+  /** Slow or failing: it uses the slots of strained endpoints. */
+  readonly strained: boolean
 }
 
 /** Age of the oldest attempt from which an endpoint counts as slow, until it ends. */
@@ -24,6 +31,9 @@ const SOUND_ATTEMPTS = 256
 const STRAINED_ATTEMPTS = 64
 /** More than both together: an endpoint may become slow with many attempts under way. */
 const ATTEMPTS = 512
+
+/** Attempts of a company: all, and those of its strained endpoints. Half, so that others find room when all of its endpoints turn slow. */
+export const OF_COMPANY = { attempts: ATTEMPTS / 2, strained: STRAINED_ATTEMPTS / 2 }
 
 /**
  * Bulkheads: counts attempts by endpoint and gives failing and slow endpoints slots of their own, so that they cannot
@@ -51,14 +61,15 @@ export class InFlightLimiter {
   }
 
   room(now: number): Room {
-    const busy: Record<string, { attempts: number; slow: boolean }> = {}
+    const busy: Record<string, Busy> = {}
     let strained = 0
     for (const [endpoint, attempts] of this.#byEndpoint) {
       // Sets keep insertion order: the first is the oldest.
       const [oldest] = attempts as Set<InFlight> & [InFlight]
       const slow = oldest.startedAt !== null && now - oldest.startedAt > SLOW_MS
-      busy[endpoint] = { attempts: attempts.size, slow }
-      if (slow || oldest.failing) strained += attempts.size
+      const isStrained = slow || oldest.failing
+      busy[endpoint] = { attempts: attempts.size, slow, strained: isStrained }
+      if (isStrained) strained += attempts.size
     }
     const free = ATTEMPTS - this.#count
     const forSound = clamp(SOUND_ATTEMPTS - (this.#count - strained), free)

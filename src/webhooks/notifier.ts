@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { coalesce } from '#lib/repeat.ts'
+import { coalesce } from '#background/repeat.ts'
 
 /** Postgres channel of the dispatchers. */
 export const DELIVERIES_CHANNEL = 'webhook_deliveries'

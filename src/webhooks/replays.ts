@@ -1,8 +1,9 @@
 import type { Pool } from 'pg'
+import { type Repetition, repeat } from '#background/repeat.ts'
+import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Operating, operate } from '#ledger/write/operation.ts'
-import { type Repetition, repeat } from '#lib/repeat.ts'
 import { notInMove } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { presentReplay, REPLAY_JSON } from '#queries/webhooks.ts'
@@ -112,23 +113,45 @@ interface Running {
 /** Pause of a replay while too many deliveries are pending. */
 const WAIT_SECONDS = 1
 
+/** After a step that failed, the replay is looked at again after this; the other replays go on. */
+const FAILED_WAIT_SECONDS = 60
+
+interface StepOptions {
+  readonly limits?: ReplayLimits
+  /** Where the last step was, so that companies take turns, however many replays each of them runs. */
+  readonly companies?: RoundRobin
+  /** Hears of a step that failed and was put off; by default the failure is thrown. */
+  readonly onError?: (error: unknown) => void
+}
+
+const rethrow = (error: unknown): never => {
+  throw error
+}
+
 /**
- * Runs a step of the replay that has waited longest. A step is one transaction under the ledger's lock: a crash neither
- * loses nor repeats it. Returns whether deliveries were queued; null if no replay is due.
+ * Runs a step of the next company's replay that has waited longest. A step is one transaction under the ledger's lock: a
+ * crash neither loses nor repeats it. Returns whether deliveries were queued; null if no replay is due.
  */
 export async function stepReplay(
   pool: Pool,
   newId: () => string,
-  limits: ReplayLimits = REPLAY_LIMITS,
+  { limits = REPLAY_LIMITS, companies = createRoundRobin(), onError = rethrow }: StepOptions = {},
 ): Promise<boolean | null> {
-  const { rows } = await pool.query<Due>(NEXT_DUE)
+  const { rows } = await pool.query<Due>({ ...NEXT_DUE, values: [companies.after] })
   const [due] = rows
   if (!due) return null
   const { company_id: companyId, webhook_id: id } = due
-  const answer = await operate(pool, { companyId, idempotency: undefined }, async (operating) =>
-    JSON.stringify(await step(operating, id, newId, limits)),
-  )
-  return !isRefusal(answer) && (JSON.parse(answer.body) as number) > 0
+  companies.served([companyId])
+  try {
+    const answer = await operate(pool, { companyId, idempotency: undefined }, async (operating) =>
+      JSON.stringify(await step(operating, id, newId, limits)),
+    )
+    return !isRefusal(answer) && (JSON.parse(answer.body) as number) > 0
+  } catch (error) {
+    await pool.query({ ...WAIT, values: [companyId, id, null, FAILED_WAIT_SECONDS] })
+    onError(error)
+    return false
+  }
 }
 
 /** Returns the number of queued deliveries. */
@@ -168,7 +191,7 @@ async function step(operating: Operating, id: number, newId: () => string, limit
 const NEXT_DUE = {
   name: 'next_due_webhook_replay',
   text: `select company_id, webhook_id from webhook_replays where next_step_at <= clock_timestamp() and ${notInMove('company_id')}
-         order by next_step_at limit 1`,
+         order by ${roundRobinOrder('company_id', '$1')}, next_step_at limit 1`,
 }
 
 /** Counts pending deliveries up to the bound only. */
@@ -229,25 +252,19 @@ interface ReplaysOptions {
 
 /** Runs replays while it runs; any number of processes may do so on one database. */
 export function writeReplays({ pool, newId, onQueued, poll_ms, log }: ReplaysOptions): Repetition {
-  let isStopping = false
-  const steps = repeat(
-    async () => {
-      while (!isStopping) {
-        const made = await stepReplay(pool, newId)
+  const companies = createRoundRobin()
+  const onError = (error: unknown) => log('webhooks: replay step failed', error)
+  return repeat(
+    async (stopping) => {
+      while (!stopping.aborted) {
+        const made = await stepReplay(pool, newId, { companies, onError })
         if (made === null) return
         if (made) onQueued()
       }
     },
     poll_ms,
-    (error) => log('webhooks: replay step failed', error),
+    onError,
   )
-  return {
-    now: steps.now,
-    stop() {
-      isStopping = true
-      return steps.stop()
-    },
-  }
 }
 
 /** As long as deliveries, for deleted endpoints too. */

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import { coalesce } from '#lib/repeat.ts'
+import { coalesce } from '#background/repeat.ts'
 import { DURATION_BOUNDS_MS } from '#queries/webhook-health.ts'
 import { type Claim, endpointOf } from './claims.ts'
 import type { Attempt } from './sender.ts'

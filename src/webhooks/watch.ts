@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
-import { type Repetition, repeat } from '#lib/repeat.ts'
+import { type Repetition, repeat } from '#background/repeat.ts'
+import { createRoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { notInMove } from '#postgres/in-move.ts'
 import { type Claim, endpointOf, OPEN_ENDPOINTS, WAITING_ENDPOINTS } from './claims.ts'
 import { noteOutages } from './outages.ts'
@@ -34,21 +35,34 @@ const GONE_ENDPOINTS = 1_000
  */
 export function watchEndpoints({ pool, switchOff, switchOffHours, log }: WatchOptions): Watch {
   const gone = new Map<string, Claim>()
+  const companies = createRoundRobin()
+
+  /** A failure, as of a company that takes no writes, is told and tried again; the endpoints behind it are dealt with. */
+  async function tryToSwitchOff(...[companyId, id, reason]: Parameters<SwitchOff>): Promise<boolean> {
+    try {
+      await switchOff(companyId, id, reason)
+      return true
+    } catch (error) {
+      log('switching off an endpoint failed', error)
+      return false
+    }
+  }
 
   async function switchOffGone(): Promise<void> {
     for (const [endpoint, claim] of gone) {
-      if (await isCurrent(pool, claim)) await switchOff(claim.company_id, claim.webhook_id, 'gone')
-      // Kept after a failure, for the next round.
-      if (gone.get(endpoint) === claim) gone.delete(endpoint)
+      const { company_id, webhook_id } = claim
+      const isOver = !(await isCurrent(pool, claim)) || (await tryToSwitchOff(company_id, webhook_id, 'gone'))
+      if (isOver && gone.get(endpoint) === claim) gone.delete(endpoint)
     }
   }
 
   async function switchOffSilent(): Promise<void> {
     const { rows } = await pool.query<{ company_id: number; id: number }>({
       ...FIND_SILENT,
-      values: [switchOffHours, ENDPOINTS],
+      values: [switchOffHours, ENDPOINTS, companies.after],
     })
-    for (const { company_id, id } of rows) await switchOff(company_id, id, 'no_response')
+    companies.served(rows.map(({ company_id }) => company_id))
+    for (const { company_id, id } of rows) await tryToSwitchOff(company_id, id, 'no_response')
   }
 
   const part = (name: string, work: () => Promise<unknown>): Repetition =>
@@ -96,7 +110,7 @@ select w.company_id, w.id
 from webhook_health h join ${OPEN_ENDPOINTS} w on w.company_id = h.company_id and w.id = h.webhook_id
 where h.no_response_since >= w.watched_since and ${notInMove('h.company_id')}
   and h.no_response_since <= statement_timestamp() - make_interval(secs => $1::float8 * 3600)
-order by h.no_response_since limit $2`,
+order by ${roundRobinOrder('w.company_id', '$3')}, h.no_response_since limit $2`,
 }
 
 const CANCEL_WAITING = {

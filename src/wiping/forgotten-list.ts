@@ -3,9 +3,9 @@ import { mkdir, open, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Pool } from 'pg'
 import { z } from 'zod'
+import { coalesce } from '#background/repeat.ts'
 import { PARTS } from '#domain/personal-data.ts'
 import { syncFolder } from '#lib/files.ts'
-import { coalesce } from '#lib/repeat.ts'
 
 /** A key that was destroyed, as a line of the file says it. */
 const ForgottenKey = z.strictObject({

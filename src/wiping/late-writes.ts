@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { type InTurnOptions, workInTurn } from '#background/round-robin.ts'
 import type { Part } from '#domain/personal-data.ts'
 import { staysHere } from '#ledger/move.ts'
 import { inTransaction } from '#ledger/transaction.ts'
@@ -11,13 +12,31 @@ const UNDER_WAY_MINUTES = 25
 /** How often it is looked for, so that each person is looked for twice at least. */
 export const LATE_WRITES_EVERY_MS = 600_000
 
+/** Persons of one transaction, which looks at everything that the company keeps for a while. */
+const SLICE = 500
+
 /** Wipes once more who was forgotten lately, for what others have written meanwhile from what they had in memory (PRIV-37). */
-export async function wipeLateWrites(pool: Pool): Promise<void> {
+export async function wipeLateWrites(pool: Pool, options: InTurnOptions): Promise<void> {
   const { rows } = await pool.query<Lately>({ ...FIND_LATELY, values: [UNDER_WAY_MINUTES] })
-  for (const { company_id, parts, subjects } of rows)
+  const waiting = new Map<number, Lately[]>()
+  for (const { company_id } of rows) waiting.set(company_id, [])
+  for (const lately of rows) waiting.get(lately.company_id)?.push(...slicesOf(lately))
+  const slice = async (companyId: number): Promise<'more' | 'done'> => {
+    const slices = waiting.get(companyId) as Lately[]
+    const { parts, subjects } = slices.shift() as Lately
     await inTransaction(pool, async (tx) => {
-      if (await staysHere(tx, company_id)) await wipePerson(tx, company_id, { subjects, parts })
+      if (await staysHere(tx, companyId)) await wipePerson(tx, companyId, { subjects, parts })
     })
+    return slices.length > 0 ? 'more' : 'done'
+  }
+  await workInTurn(waiting.keys(), slice, options)
+}
+
+function slicesOf(lately: Lately): Lately[] {
+  const slices: Lately[] = []
+  for (let from = 0; from < lately.subjects.length; from += SLICE)
+    slices.push({ ...lately, subjects: lately.subjects.slice(from, from + SLICE) })
+  return slices
 }
 
 interface Lately {

@@ -26,22 +26,37 @@ interface Forgetting {
 export const forgetRestored = (forgetting: Forgetting, signal: AbortSignal): Promise<void> =>
   retry(signal, () => forgetOnce(forgetting), forgetting.onError)
 
-async function forgetOnce({ pool, writer, list, retentionYears, onForgotten }: Forgetting): Promise<'done'> {
-  for (const { companyId, subject, parts } of await findRestored(pool, await list.read())) {
-    const { type, id } = parseSubject(subject)
-    const answer = await runAsSystem(writer, companyId, forgetPerson, {
-      kind: type as 'customer',
-      id,
-      ground: 'restored_backup',
-      // Of whom only a part was forgotten, the law needs the rest.
-      queue: !parts.includes('identity'),
-      retention_years: retentionYears,
-    })
-    if (isRefusal(answer)) throw new Error(`${subject} of company ${companyId} cannot be forgotten: ${answer.refused}`)
-    onForgotten(companyId, subject)
+/** What fails for one person does not keep the others, of whichever company, from being forgotten. */
+async function forgetOnce(forgetting: Forgetting): Promise<'done'> {
+  const { pool, list, onForgotten } = forgetting
+  const failures: unknown[] = []
+  for (const restored of await findRestored(pool, await list.read())) {
+    try {
+      await forgetAgain(forgetting, restored)
+      onForgotten(restored.companyId, restored.subject)
+    } catch (error) {
+      failures.push(error)
+    }
   }
+  if (failures.length > 0) throw failures[0]
   await list.sync()
   return 'done'
+}
+
+async function forgetAgain(
+  { writer, retentionYears }: Forgetting,
+  { companyId, subject, parts }: Restored,
+): Promise<void> {
+  const { type, id } = parseSubject(subject)
+  const answer = await runAsSystem(writer, companyId, forgetPerson, {
+    kind: type as 'customer',
+    id,
+    ground: 'restored_backup',
+    // Of whom only a part was forgotten, the law needs the rest.
+    queue: !parts.includes('identity'),
+    retention_years: retentionYears,
+  })
+  if (isRefusal(answer)) throw new Error(`${subject} of company ${companyId} cannot be forgotten: ${answer.refused}`)
 }
 
 interface Restored {

@@ -52,7 +52,6 @@ describe('the guide for auditors', () => {
     await round(sealing, {
       onSealed: () => {},
       onError: (error: unknown) => failed.push(error),
-      isStopped: () => false,
     })
     expect(failed).to.deep.equal([])
     const ring = await (await fetch(`${api.url}/proof/keys`)).text()

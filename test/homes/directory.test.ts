@@ -10,6 +10,7 @@ import { sweepDirectory } from '#homes/sweep.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import type { Core } from '#service/core.ts'
+import { whileBroken } from '../support/broken-company.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { openTwoHomes, type TwoHomes } from './two-homes.ts'
@@ -187,6 +188,19 @@ describe('the directory of two homes', () => {
     expect(left).to.include(kept.hash.toString('hex')).and.not.to.include(revoked.hash.toString('hex'))
     expect(await listed('session')).to.deep.equal([])
     expect(await listed('sync_token')).to.have.length(1)
+  })
+
+  it('takes in what one home has though that of another cannot be [OPS-143]', async () => {
+    const [before, aliases] = [await listed('email'), await listed('store_alias')]
+    await all.main.pool.query('delete from ops.directory_entries where kind = any($1)', [['email', 'store_alias']])
+    const fault = { table: 'ops.directory_entries', companyId: north.id }
+    const error = await whileBroken(mainDatabase.url, fault, () => failureOf(sweepDirectory(all.persons)))
+    expect(String(error)).to.include('refused by the test')
+    const ofSouth = (entries: typeof before) => entries.filter(({ company_id }) => company_id === south.id)
+    expect(ofSouth(before)).not.to.deep.equal([])
+    expect(ofSouth(await listed('email'))).to.deep.equal(ofSouth(before))
+    await sweepDirectory(all.persons)
+    expect([await listed('email'), await listed('store_alias')]).to.deep.equal([before, aliases])
   })
 
   it('believes the home that a company has left, where the directory is of before [HOME-28]', async () => {

@@ -6,6 +6,7 @@ import { purgeSessions } from '#access/sessions.ts'
 import { purgeTokens } from '#access/sync-access.ts'
 import { purgeDownloads } from '#audit/downloads.ts'
 import { checkTablesOnSchedule, tableCheckFigures } from '#audit/table-checks.ts'
+import { createRoundRobin } from '#background/round-robin.ts'
 import { close, leave, open, pause } from '#homes/fence.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
 import { startNotices } from '#mail/notices.ts'
@@ -63,11 +64,12 @@ const BY_THEMSELVES: Readonly<
 }
 const BEGINS = /(?<!\.)\b(?:repeat|setInterval|retry|schedulePurge)\(|\btimer\.refresh\(/
 const ASKS = /notInMove\(|companiesInMove\(|move is null/
+const fail = (error: unknown) => expect.fail(String(error))
 const SRC = new URL('../../src/', import.meta.url)
 
 describe('what runs by itself', () => {
   const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.tsx?$/.test(name) && !/^(?:cli|lib|http)\//.test(name))
+    .filter((name) => /\.tsx?$/.test(name) && !/^(?:background|cli|lib|http)\//.test(name))
     .map((name) => [name, readFileSync(new URL(name, SRC), 'utf8')] as const)
 
   it('is known, and asks which companies move wherever it finds work of companies [HOME-44]', () => {
@@ -138,7 +140,7 @@ describe('what runs by itself', () => {
     /** What each has done, by company. */
     const loops: Readonly<Record<string, () => Promise<readonly number[]>>> = {
       deliveries: async () => {
-        const taking = { pool: pool(), vault, log: (_: string, error: unknown) => expect.fail(String(error)) }
+        const taking = { pool: pool(), vault, log: (_: string, error: unknown) => fail(error) }
         const { claims } = await takeDue(taking, { sound: 256, strained: 64, busy: {} }, LONGEST_LEASE_MS)
         return claims.map(({ company_id }) => company_id)
       },
@@ -152,7 +154,7 @@ describe('what runs by itself', () => {
           pool: pool(),
           switchOff: async (companyId) => off.push(companyId),
           switchOffHours: 0,
-          log: (message) => expect.fail(message),
+          log: fail,
         })
         await until(() => off.includes(other.id))
         await watch.stop()
@@ -173,7 +175,7 @@ describe('what runs by itself', () => {
         return closed()
       },
       'trees of ledgers': async () => {
-        await growTrees(api.core, () => false)
+        await growTrees(api.core, { onError: fail })
         return companiesOf('select log as company_id from ops.trees')
       },
       'comparisons of tables': async () => {
@@ -199,7 +201,7 @@ describe('what runs by itself', () => {
         )
         const asked = `select company_id from ops.webhook_messages where event = 'customer.created' and body not like '%Ana%'`
         expect(await companiesOf(asked)).to.deep.equal([])
-        await wipeLateWrites(pool())
+        await wipeLateWrites(pool(), { onError: fail })
         return companiesOf(asked)
       },
     }
@@ -241,10 +243,13 @@ describe('what runs by itself', () => {
       expect(await knownCompanies(api.core, null))
         .to.include(other.id)
         .and.not.include(company.id)
-      expect((await claimSweeps(pool(), [0], 8)).length).to.equal(0)
+      expect((await claimSweeps(pool(), [0], share)).length).to.equal(0)
     })
   })
 })
+
+/** Of the work that is due. */
+const share = { limit: 8, companies: createRoundRobin(), isTest: false, failing: [] }
 
 type Purge = (pool: Pool) => Promise<unknown>
 

@@ -12,7 +12,10 @@ import { type Residence, residenceOf, switchTo } from '#homes/move/switch.ts'
 import { settleAbandoned } from '#homes/move/watch.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { send, type TestCompany } from '../support/api.ts'
+import { whileBroken } from '../support/broken-company.ts'
 import { rowsOf, tracesOf, useTwoHomes } from '../support/moving.ts'
+
+const fail = (error: unknown) => expect.fail(String(error))
 
 describe('a company that moves', () => {
   const homes = useTwoHomes()
@@ -91,18 +94,32 @@ describe('a company that moves', () => {
     const main = { pool, name: 'main' }
     await close(pool, company.id)
     const moving = homes.moving(company.id)
-    await alone(moving, async () => expect(await settleAbandoned(main, pool)).to.deep.equal([]))
-    expect(await settleAbandoned(main, pool)).to.deep.equal([company.id])
+    await alone(moving, async () => expect(await settleAbandoned(main, pool, fail)).to.deep.equal([]))
+    expect(await settleAbandoned(main, pool, fail)).to.deep.equal([company.id])
     expect(await switchTo(pool, company.id, known, 'south')).to.equal(false)
     expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal([])
+  })
+
+  it('is opened again though another one cannot be [OPS-143]', async () => {
+    const [first, other] = [(await shop()).company, (await shop()).company]
+    const { pool } = homes.main.core
+    for (const { id } of [first, other]) await close(pool, id)
+    const errors: unknown[] = []
+    const opened = await whileBroken(homes.main.databaseUrl, { table: 'ops.ledgers', companyId: first.id }, () =>
+      settleAbandoned({ pool, name: 'main' }, pool, (error) => errors.push(error)),
+    )
+    expect([opened, errors.length]).to.deep.equal([[other.id], 1])
+    expect(await settleAbandoned({ pool, name: 'main' }, pool, fail)).to.deep.equal([first.id])
   })
 
   it('is opened where it lives now, if its command has ended right after the switch [HOME-56]', async () => {
     const { company, cash } = await shop()
     await failing(interrupted(company.id, 'switched'), 'switched')
     const { pool } = homes.main.core
-    expect(await settleAbandoned({ pool: homes.south.core.pool, name: 'south' }, pool)).to.deep.equal([company.id])
-    expect(await settleAbandoned({ pool, name: 'main' }, pool)).to.deep.equal([])
+    expect(await settleAbandoned({ pool: homes.south.core.pool, name: 'south' }, pool, fail)).to.deep.equal([
+      company.id,
+    ])
+    expect(await settleAbandoned({ pool, name: 'main' }, pool, fail)).to.deep.equal([])
     expect((await inSouth(company, 'POST', '/sales', sale(cash))).status).to.equal(201)
     await moveCompany(homes.moving(company.id))
     expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal(['left'])

@@ -84,8 +84,11 @@ export interface OnlineShop {
   readonly company: TestCompany
   readonly alias: string
   /** An order over 46.30 with an attempt to pay it. */
-  order(alias?: string): Promise<OrderObject>
-  store(options?: { secret?: string | null; sandbox?: boolean; token?: string | null }): Promise<string>
+  order(alias?: string, of?: TestCompany): Promise<OrderObject>
+  store(
+    options?: { secret?: string | null; sandbox?: boolean; token?: string | null },
+    of?: TestCompany,
+  ): Promise<string>
   orderNow(id: number): Promise<OrderObject>
   revision(): Promise<number>
   /** Everything that is in the log of orders, oldest first. */
@@ -99,13 +102,16 @@ export async function openShop(databaseUrl: string, options: TestApiOptions, ids
   const api = await startApi(databaseUrl, options)
   const company = await api.company({ idsFrom })
   let stores = 0
-  const store: OnlineShop['store'] = async ({ secret = null, sandbox = true, token = 'TEST-token' } = {}) => {
-    const alias = `loja-${company.id}-${++stores}`
+  const store: OnlineShop['store'] = async (
+    { secret = null, sandbox = true, token = 'TEST-token' } = {},
+    of = company,
+  ) => {
+    const alias = `loja-${of.id}-${++stores}`
     const secrets = {
       ...(token === null ? {} : { access_token: token }),
       ...(secret === null ? {} : { notification_secret: secret }),
     }
-    await company.run(createStore, { alias, commission_percentage: '5', sandbox, ...secrets })
+    await of.run(createStore, { alias, commission_percentage: '5', sandbox, ...secrets })
     return alias
   }
   const alias = await store()
@@ -115,11 +121,11 @@ export async function openShop(databaseUrl: string, options: TestApiOptions, ids
     company,
     alias,
     store,
-    async order(store_alias = alias) {
+    async order(store_alias = alias, of = company) {
       const items = [{ description: 'Cesta', quantity: '1', unit_price: '46.30' }]
-      const { id } = await company.run(placeOrder, { store_alias, customer: { name: 'Maria' }, items })
+      const { id } = await of.run(placeOrder, { store_alias, customer: { name: 'Maria' }, items })
       const attempt = { id, attempt_id: uuidv7(), idempotency_key: null, payment_method_id: 'pix' }
-      return company.run(startPayment, attempt)
+      return of.run(startPayment, attempt)
     },
     async orderNow(id) {
       const { rows } = await pool.query<{ doc: OrderObject }>('select doc from read.orders where id = $1', [id])

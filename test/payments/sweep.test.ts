@@ -4,10 +4,11 @@ import { cancelOrder } from '#commands/orders/cancel-order.ts'
 import { startPayment } from '#commands/orders/payment-attempts.ts'
 import { SWEEP_SECONDS } from '#config/config.ts'
 import { open, pause } from '#homes/fence.ts'
-import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
-import { purgeSweeps, type SweepOptions, startSweep, sweepOnce } from '#payments/sweep.ts'
+import { type PaymentProvider, ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
+import { createSweep, purgeSweeps, type SweepOptions, startSweep, sweepOnce } from '#payments/sweep.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { type OnlineShop, openShop, paymentOf, stubProvider } from '../payment-notifications/shop.ts'
+import type { TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 
@@ -251,6 +252,105 @@ describe('the sweep over payments', () => {
     expect(logged).to.have.length(2)
     await endLeases()
     expect(await sweep()).to.equal(0)
+  })
+
+  describe('of several companies', () => {
+    /** A company with a store, and some orders of it. */
+    async function shopWith(count: number, of: TestCompany): Promise<OrderObject[]> {
+      const alias = await shop.store({ token: `TEST-${of.id}` }, of)
+      const orders: OrderObject[] = []
+      while (orders.length < count) orders.push(await shop.order(alias, of))
+      return orders
+    }
+    const orderOf = async (of: TestCompany, id: number) => {
+      const { rows } = await shop.api.core.pool.query<{ doc: OrderObject }>(
+        'select doc from read.orders where company_id = $1 and id = $2',
+        [of.id, id],
+      )
+      return rows[0]?.doc
+    }
+    /** Every answer for the stores of a company is what `answer` makes of it. */
+    const withAnswersFor = (ids: readonly number[], answer: () => Promise<never>): PaymentProvider => ({
+      ...provider,
+      findPayments: (account, reference) =>
+        ids.some((id) => account.accessToken.endsWith(`-${id}`)) ? answer() : provider.findPayments(account, reference),
+    })
+    const down = () => Promise.reject(new ProviderUnavailable('down'))
+
+    beforeEach(() => shop.api.core.pool.query('update read.orders set attempted_at = null, expires_at = null'))
+
+    it('finds the lost notification of one in the run in which the account of another fails for all its orders [PAY-71]', async () => {
+      const [failing, other] = [await shop.api.company(), await shop.api.company()]
+      await shopWith(40, failing)
+      const [lost] = (await shopWith(1, other)) as [OrderObject]
+      provider.payments.set('30', paymentOf(lost, { id: '30' }))
+      expect(await sweep({ provider: withAnswersFor([failing.id], down) })).to.equal(1)
+      expect(await orderOf(other, lost.id)).to.include({ status: 'paid' })
+    })
+
+    it('asks no more of an account in the run in which it fails [PAY-71]', async () => {
+      await shopWith(20, await shop.api.company())
+      provider.before = () => Promise.reject(new ProviderUnavailable('down'))
+      expect(await sweep()).to.equal(0)
+      expect(provider.asked.length).to.be.within(1, 8)
+    })
+
+    it('does not wait for the sandbox of test companies, which may hang [PAY-72]', async () => {
+      const [test, live] = [await shop.api.company({ test: true }), await shop.api.company()]
+      await shopWith(10, test)
+      const [lost] = (await shopWith(1, live)) as [OrderObject]
+      provider.payments.set('31', paymentOf(lost, { id: '31' }))
+      let answer = () => {}
+      const hanging = new Promise<never>((_, reject) => {
+        answer = () => reject(new ProviderUnavailable('down'))
+      })
+      const sweeping = sweep({ provider: withAnswersFor([test.id], () => hanging) })
+      await until(async () => (await orderOf(live, lost.id))?.status === 'paid', { what: 'the live order' })
+      answer()
+      expect(await sweeping).to.equal(1)
+    })
+
+    it('asks about one order of each before it asks about a second one of any [PAY-73]', async () => {
+      const companies: TestCompany[] = []
+      for (let n = 0; n < 10; n++) companies.push(await shop.api.company())
+      const byReference = new Map<string, number>()
+      for (const of of companies)
+        for (const { provider_reference } of await shopWith(3, of)) byReference.set(provider_reference, of.id)
+      await sweep()
+      const asked = provider.asked.map((reference) => byReference.get(reference))
+      expect(asked).to.have.length(30)
+      // Two batches: all ten, and the next two.
+      expect(new Set(asked.slice(0, 12)).size).to.equal(10)
+    })
+
+    it('ends what has expired beside a backlog of the schedule, not after it [PAY-73]', async () => {
+      const of = await shop.api.company()
+      await shopWith(30, of)
+      const [late] = (await shopWith(1, of)) as [OrderObject]
+      await shop.api.core.pool.query(
+        `update read.orders set attempted_at = now() - interval '60 days', expires_at = now() - interval '1 s' where company_id = $1 and id = $2`,
+        [of.id, late.id],
+      )
+      await sweep()
+      expect(provider.asked.indexOf(late.provider_reference)).to.be.within(0, 7)
+    })
+
+    it('goes on behind the accounts that failed when a run ends because too many do [PAY-73]', async () => {
+      const of = await shop.api.company()
+      for (let n = 0; n < 70; n++) await shop.order(await shop.store({}, of), of)
+      const last = await shop.api.company()
+      const [lost] = (await shopWith(1, last)) as [OrderObject]
+      provider.payments.set('32', paymentOf(lost, { id: '32' }))
+      const failingOf = (id: number): PaymentProvider => ({
+        ...provider,
+        findPayments: (account, reference) =>
+          account.accessToken.endsWith(`-${id}`) ? provider.findPayments(account, reference) : down(),
+      })
+      const run = createSweep({ ...options, provider: failingOf(last.id) })
+      expect(await run(never)).to.equal(1)
+      expect(await orderOf(last, lost.id)).to.include({ status: 'paid' })
+      expect(logged.length).to.be.within(64, 72)
+    })
   })
 
   it('takes its turns by itself, until it is told to stop', async () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { Pool, QueryConfig } from 'pg'
 import { purgeTokens } from '#access/sync-access.ts'
+import { createRoundRobin } from '#background/round-robin.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
 import { purgeNotificationHours, purgeNotifications } from '#payments/notification-log.ts'
 import { claimSweeps, purgeSweeps } from '#payments/sweep.ts'
@@ -9,6 +10,8 @@ import { purgeDeliveries } from '#webhooks/outbox.ts'
 import { purgeReplays } from '#webhooks/replays.ts'
 import { startApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+
+const share = { limit: 8, companies: createRoundRobin(), isTest: false, failing: [] }
 
 /** What runs now and then over everything that is kept, by the column that its rows are found by. */
 const RECURRING: Record<string, readonly [column: string, run: (pool: Pool) => Promise<unknown>]> = {
@@ -19,7 +22,7 @@ const RECURRING: Record<string, readonly [column: string, run: (pool: Pool) => P
   'purge of hours of notifications': ['hour', purgeNotificationHours],
   'purge of replays': ['finished_at', purgeReplays],
   'purge of sweeps': ['attempted_at', purgeSweeps],
-  'claim of sweeps': ['attempted_at', (pool) => claimSweeps(pool, [60, 300], 8)],
+  'claim of sweeps': ['attempted_at', (pool) => claimSweeps(pool, [60, 300], share)],
 }
 
 describe('what runs again and again', () => {

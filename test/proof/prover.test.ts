@@ -15,6 +15,8 @@ import { tamperBy } from '../support/tamper.ts'
 
 const EVENTS = 300
 
+const growing = { onError: (error: unknown) => expect.fail(String(error)) }
+
 describe('proofs for callers', () => {
   const database = useDatabase()
   let pool: Pool
@@ -136,12 +138,12 @@ describe('proofs for callers', () => {
   })
 
   it('find trees that were grown in the background [PROOF-4]', async () => {
-    await growTrees({ pool, store }, () => true)
+    await growTrees({ pool, store }, { ...growing, stopping: AbortSignal.abort() })
     expect((await headOfTree(pool, companyId)).size).to.equal(0)
-    await growTrees({ pool, store }, () => false)
+    await growTrees({ pool, store }, growing)
     expect(await headOfTree(pool, companyId)).to.deep.equal(head(EVENTS))
     await notePosition(pool, companyId, { revision: 9_999, hash: '' })
-    await growTrees({ pool, store }, () => false)
+    await growTrees({ pool, store }, growing)
     expect((await headOfTree(pool, companyId)).size).to.equal(EVENTS)
   })
 })

@@ -93,14 +93,9 @@ describe('sealing', () => {
     await pool.query('delete from ops.ledgers where company_id = $1', [companyId])
   }
 
-  async function roundOf(options: { isStopped?: () => boolean } = {}) {
+  async function roundOf() {
     const errors: unknown[] = []
-    const made = await round(sealing, {
-      onSealed: () => {},
-      onError: (error) => errors.push(error),
-      isStopped: () => false,
-      ...options,
-    })
+    const made = await round(sealing, { onSealed: () => {}, onError: (error) => errors.push(error) })
     return { made, errors }
   }
 

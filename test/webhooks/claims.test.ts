@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { createPool } from '#postgres/pool.ts'
-import { giveBack, takeDue } from '#webhooks/claims.ts'
+import { type Claim, giveBack, takeDue } from '#webhooks/claims.ts'
 import type { Room } from '#webhooks/in-flight.ts'
 import { useDatabase } from '../support/database.ts'
 import { vault } from '../support/master-key.ts'
@@ -32,13 +32,17 @@ describe('taking deliveries', () => {
     },
   })
   const take = async (room: Partial<Room> = {}) => (await takeDue(taking(), { ...ROOM, ...room }, LEASE_MS)).claims
-  const endpoint = async (health?: { success?: string; failing?: string }, deliveries = 80): Promise<TestEndpoint> => {
-    const added = await addEndpoint(pool, 'http://127.0.0.1/')
+  const endpoint = async (
+    health?: { success?: string; failing?: string },
+    deliveries = 80,
+    companyId = 1,
+  ): Promise<TestEndpoint> => {
+    const added = await addEndpoint(pool, 'http://127.0.0.1/', companyId)
     if (health) {
       await pool.query(
         `insert into webhook_health (company_id, webhook_id, last_success_at, failing_since)
-         values (1, $1, now() + $2::interval, now() + $3::interval)`,
-        [added.id, health.success, health.failing],
+         values ($4, $1, now() + $2::interval, now() + $3::interval)`,
+        [added.id, health.success, health.failing, companyId],
       )
     }
     await queue(pool, added, deliveries)
@@ -47,8 +51,8 @@ describe('taking deliveries', () => {
   const sound = { success: '-1 hour' }
   /** After the endpoint was registered, a moment ago. */
   const failing = { success: '-1 hour', failing: '1 minute' }
-  const countOf = (claims: readonly { webhook_id: number }[], { id }: TestEndpoint) =>
-    claims.filter(({ webhook_id }) => webhook_id === id).length
+  const countOf = (claims: readonly Pick<Claim, 'company_id' | 'webhook_id'>[], { companyId, id }: TestEndpoint) =>
+    claims.filter(({ company_id, webhook_id }) => company_id === companyId && webhook_id === id).length
 
   it('gives all that an attempt needs', async () => {
     const added = await endpoint(undefined, 0)
@@ -85,7 +89,7 @@ describe('taking deliveries', () => {
       await endpoint(sound),
       await endpoint(failing),
     ]
-    const claims = await take({ busy: { [`1/${slow.id}`]: { attempts: 0, slow: true } } })
+    const claims = await take({ busy: { [`1/${slow.id}`]: { attempts: 0, slow: true, strained: true } } })
     expect([one, unknown, slow, broken].map((each) => countOf(claims, each))).to.deep.equal([64, 2, 4, 1])
     expect(claims.filter((claim) => claim.failing).map(({ webhook_id }) => webhook_id)).to.deep.equal([broken.id])
   })
@@ -93,7 +97,10 @@ describe('taking deliveries', () => {
   it('counts what is under way', async () => {
     const [some, full] = [await endpoint(sound), await endpoint(failing)]
     const claims = await take({
-      busy: { [`1/${some.id}`]: { attempts: 62, slow: false }, [`1/${full.id}`]: { attempts: 1, slow: true } },
+      busy: {
+        [`1/${some.id}`]: { attempts: 62, slow: false, strained: false },
+        [`1/${full.id}`]: { attempts: 1, slow: true, strained: true },
+      },
     })
     expect([some, full].map((each) => countOf(claims, each))).to.deep.equal([2, 0])
   })
@@ -109,7 +116,7 @@ describe('taking deliveries', () => {
       `update webhook_deliveries set next_attempt_at = now() - interval '1 hour' where sequence = (select max(sequence) from webhook_deliveries)`,
     )
     const { rows } = await pool.query<{ id: string }>('select id from webhook_deliveries order by next_attempt_at, id')
-    const [first] = await take({ busy: { [`1/${added.id}`]: { attempts: 1, slow: false } } })
+    const [first] = await take({ busy: { [`1/${added.id}`]: { attempts: 1, slow: false, strained: false } } })
     expect(first!.id).to.equal(rows[0]!.id)
   })
 
@@ -154,10 +161,10 @@ describe('taking deliveries', () => {
   it('says whether more may be due than was taken', async () => {
     const added = await endpoint(undefined, 2)
     const more = async (room: Partial<Room> = {}) => (await takeDue(taking(), { ...ROOM, ...room }, LEASE_MS)).has_more
-    expect(await more({ busy: { [`1/${added.id}`]: { attempts: 1, slow: false } } })).to.equal(true)
+    expect(await more({ busy: { [`1/${added.id}`]: { attempts: 1, slow: false, strained: false } } })).to.equal(true)
     expect(await more({ sound: 0 })).to.equal(true)
     await queue(pool, await endpoint(sound, 0), 31)
-    expect(await more({ busy: { [`1/${added.id}`]: { attempts: 1, slow: false } } })).to.equal(true)
+    expect(await more({ busy: { [`1/${added.id}`]: { attempts: 1, slow: false, strained: false } } })).to.equal(true)
     expect(await more()).to.equal(false)
   })
 
@@ -177,10 +184,51 @@ describe('taking deliveries', () => {
     expect(ids.length).to.be.at.least(64)
   })
 
+  describe('of several companies', () => {
+    const busy = (endpoints: readonly TestEndpoint[], attempts: number, slow = false) =>
+      Object.fromEntries(
+        endpoints.map(({ companyId, id }) => [`${companyId}/${id}`, { attempts, slow, strained: slow }]),
+      )
+    async function endpoints(count: number, deliveries: number, health = sound): Promise<TestEndpoint[]> {
+      const all: TestEndpoint[] = []
+      while (all.length < count) all.push(await endpoint(health, deliveries))
+      return all
+    }
+
+    it('shares the room by company, then by endpoint [OPS-144]', async () => {
+      const many = await endpoints(9, 20)
+      const other = await endpoint(sound, 20, 2)
+      const claims = await take({ sound: 20 })
+      expect(countOf(claims, other)).to.equal(10)
+      expect(many.map((each) => countOf(claims, each))).to.deep.equal(Array(9).fill(1))
+    })
+
+    it('gives a place that is free to the company with the fewest attempts under way, not to the oldest delivery [OPS-144]', async () => {
+      const many = await endpoints(8, 20)
+      const other = await endpoint(sound, 1, 2)
+      const claims = await take({ sound: 1, busy: busy(many, 30) })
+      expect(claims.map(({ company_id }) => company_id)).to.deep.equal([other.companyId])
+    })
+
+    it('leaves room for the strained endpoints of others when those of one wait for long [OPS-144]', async () => {
+      const many = await endpoints(17, 5)
+      const broken = await endpoint(failing, 1, 2)
+      const claims = await take({ strained: 64 - 17 * 2, busy: busy(many, 2, true) })
+      expect([claims.length, countOf(claims, broken)]).to.deep.equal([1, 1])
+    })
+
+    it('gives one company no more than half of all that may be under way [OPS-144]', async () => {
+      const many = await endpoints(8, 40)
+      const other = await endpoint(sound, 20, 2)
+      const claims = await take({ busy: busy(many, 31) })
+      expect([claims.length, countOf(claims, other)]).to.deep.equal([256 - 8 * 31 + 20, 20])
+    })
+  })
+
   it('passes over an endpoint whose turn it is not, however much waits for it', async () => {
     const waiting = await endpoint(failing, 2_000)
     const one = await endpoint(sound, 3)
-    const claims = await take({ busy: { [`1/${waiting.id}`]: { attempts: 1, slow: true } } })
+    const claims = await take({ busy: { [`1/${waiting.id}`]: { attempts: 1, slow: true, strained: true } } })
     expect(claims).to.have.length(3)
     expect(countOf(claims, one)).to.equal(3)
   })

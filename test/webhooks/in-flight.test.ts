@@ -18,14 +18,17 @@ describe('the limiter of attempts in flight', () => {
     const [one, other] = [attempt(7), attempt(7)]
     for (const each of [one, other, attempt(8)]) limiter.take(each)
     expect(limiter.room(0).busy).to.deep.equal({
-      '1/7': { attempts: 2, slow: false },
-      '1/8': { attempts: 1, slow: false },
+      '1/7': { attempts: 2, slow: false, strained: false },
+      '1/8': { attempts: 1, slow: false, strained: false },
     })
     limiter.release(one)
     limiter.release(one)
     expect(limiter.room(0)).to.deep.include({
       sound: 254,
-      busy: { '1/7': { attempts: 1, slow: false }, '1/8': { attempts: 1, slow: false } },
+      busy: {
+        '1/7': { attempts: 1, slow: false, strained: false },
+        '1/8': { attempts: 1, slow: false, strained: false },
+      },
     })
     limiter.release(other)
     expect(limiter.room(0).busy).to.have.keys('1/8')
@@ -44,7 +47,7 @@ describe('the limiter of attempts in flight', () => {
     expect(limiter.room(1_000)).to.include({ sound: 224, strained: 64 })
     const later = limiter.room(1_001)
     expect(later).to.include({ sound: 256, strained: 32 })
-    expect(later.busy['1/7']).to.deep.equal({ attempts: 32, slow: true })
+    expect(later.busy['1/7']).to.deep.equal({ attempts: 32, slow: true, strained: true })
   })
 
   it('is bounded altogether, however many endpoints turn slow', () => {

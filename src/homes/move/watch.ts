@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
-import { type Repetition, repeat } from '#lib/repeat.ts'
+import { type Repetition, repeat } from '#background/repeat.ts'
+import { workInTurn } from '#background/round-robin.ts'
 import { leave, open } from '../fence.ts'
 import type { Homes } from '../homes.ts'
 import { LOCK } from './alone.ts'
@@ -7,26 +8,32 @@ import { residenceOf, retractSwitch } from './switch.ts'
 
 /**
  * Cleans up after an interrupted migration, whose lock is free (HOME-56). First rules out a late switch; then opens the
- * company where the directory places it and marks it as left elsewhere. Returns the opened companies.
+ * company where the directory places it and marks it as left elsewhere. Returns the opened companies. A failure of one company is
+ * retried in the next round.
  */
 export async function settleAbandoned(
   { pool, name }: { readonly pool: Pool; readonly name: string },
   main: Pool,
+  onError: (error: unknown) => void,
 ): Promise<number[]> {
   const { rows } = await pool.query<{ company_id: number; is_arriving: boolean }>(
     `select company_id, move = 'arriving' as is_arriving from ops.ledgers
      where move is not null and move <> 'left' order by company_id`,
   )
   const opened: number[] = []
-  for (const { company_id, is_arriving } of rows) {
-    await unlessMoved(pool, company_id, async () => {
-      const known = await (is_arriving ? residenceOf : retractSwitch)(main, company_id)
+  const arriving = new Map(rows.map(({ company_id, is_arriving }) => [company_id, is_arriving]))
+  const settle = async (companyId: number) => {
+    const isArriving = arriving.get(companyId)
+    await unlessMoved(pool, companyId, async () => {
+      const known = await (isArriving ? residenceOf : retractSwitch)(main, companyId)
       if (known?.home === name) {
-        await open(pool, company_id)
-        opened.push(company_id)
-      } else if (known && !is_arriving) await leave(pool, company_id)
+        await open(pool, companyId)
+        opened.push(companyId)
+      } else if (known && !isArriving) await leave(pool, companyId)
     })
+    return 'done' as const
   }
+  await workInTurn(arriving.keys(), settle, { onError })
   return opened
 }
 
@@ -72,15 +79,17 @@ interface Watching {
 export function watchMoves({ homes, warn, onError }: Watching): Repetition {
   let looks = 0
   const look = async () => {
-    for (const { name, home } of homes.present()) {
-      const opened = await settleAbandoned({ pool: home.pool, name }, homes.main.pool)
-      for (const company_id of opened)
-        warn('migration: interrupted; the company is open again', { company_id, home: name })
-      if (looks % TOLD_EVERY_LOOKS > 0) continue
-      for (const held of await heldByMoves(home.pool))
-        warn('migration: retains the write-ahead log until it is finished or undone', { home: name, ...held })
-    }
+    // What fails in one home does not keep the others from being looked after.
+    for (const { name, home } of homes.present()) await lookAt(name, home.pool).catch(onError)
     looks += 1
+  }
+  const lookAt = async (name: string, pool: Pool) => {
+    const opened = await settleAbandoned({ pool, name }, homes.main.pool, onError)
+    for (const company_id of opened)
+      warn('migration: interrupted; the company is open again', { company_id, home: name })
+    if (looks % TOLD_EVERY_LOOKS > 0) return
+    for (const held of await heldByMoves(pool))
+      warn('migration: retains the write-ahead log until it is finished or undone', { home: name, ...held })
   }
   return repeat(look, LOOKS_EVERY_MS, onError)
 }

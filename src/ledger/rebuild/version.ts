@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
+import { type Repetition, repeat } from '#background/repeat.ts'
 import { OtherVersion } from '#lib/other-version.ts'
-import { type Repetition, repeat } from '#lib/repeat.ts'
 import { BRING_UP } from '#postgres/migrate.ts'
 import { READ_SCHEMA, type ReadModel } from '../projection.ts'
 

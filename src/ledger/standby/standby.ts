@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { coalesce } from '#lib/repeat.ts'
+import { coalesce } from '#background/repeat.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
 import type { Turns } from '#lib/turns.ts'
 import { Unavailable } from '#lib/unavailable.ts'

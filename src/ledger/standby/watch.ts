@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { repeat } from '#lib/repeat.ts'
+import { repeat } from '#background/repeat.ts'
 import type { ReadModel } from '../projection.ts'
 import { lagOf, type Written } from './lag.ts'
 import type { Looked, Standby, StandbyState } from './standby.ts'

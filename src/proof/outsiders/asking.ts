@@ -1,4 +1,4 @@
-import { repeat } from '#lib/repeat.ts'
+import { repeat } from '#background/repeat.ts'
 import { installationOriginOf } from '../checkpoint.ts'
 import type { Sealing } from '../checkpoints.ts'
 import { type Line, readCheckpoint, type SignedCheckpoint } from '../kept-checkpoints.ts'
@@ -40,11 +40,9 @@ export function askOutsiders(
   outsiders: readonly Outsider[],
   { onToken, onError, every_ms = EVERY_MS }: AskingOptions,
 ): Asking {
-  const stopping = new AbortController()
-  const { signal } = stopping
   const repetitions = outsiders.map((outsider) =>
     repeat(
-      async () => {
+      async (signal) => {
         while (!signal.aborted && (await askOnce(sealing, outsider, { signal, onToken, onError })));
       },
       every_ms,
@@ -56,7 +54,6 @@ export function askOutsiders(
       for (const each of repetitions) each.now()
     },
     async stop() {
-      stopping.abort()
       await Promise.all(repetitions.map((each) => each.stop()))
     },
   }

@@ -53,7 +53,7 @@ export const auditCases: Cases = {
   getCheckpoint: { 200: () => ({ query: { fresh: 'true' } }), not_found: asStranger },
   getCheckpointPlace: {
     async 200({ api }) {
-      await round(api.core.sealing as Sealing, { onSealed: () => {}, onError: fail, isStopped: () => false })
+      await round(api.core.sealing as Sealing, { onSealed: () => {}, onError: fail })
       return {}
     },
     not_found: asStranger,

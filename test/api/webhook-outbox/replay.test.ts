@@ -1,7 +1,10 @@
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
+import { createRoundRobin } from '#background/round-robin.ts'
+import { createCustomer } from '#commands/people/customers.ts'
 import { REPLAY_LIMITS, type ReplayLimits, stepReplay, writeReplays } from '#webhooks/replays.ts'
 import { expectInvalid, expectProblem } from '../../support/answers.ts'
+import { whileBroken } from '../../support/broken-company.ts'
 import { until } from '../../support/wait.ts'
 import { useOutbox } from './outbox.ts'
 
@@ -13,7 +16,7 @@ describe('webhook outbox: replay', () => {
   const start = (webhook: number, body: object = {}) => asRegistrar('POST', `/webhooks/${webhook}/replay`, body)
   const state = async (webhook: number) => (await asRegistrar('GET', `/webhooks/${webhook}/replay`)).body.data
   const step = (limits: Partial<ReplayLimits> = {}) =>
-    stepReplay(api.core.pool, uuidv7, { ...REPLAY_LIMITS, ...limits })
+    stepReplay(api.core.pool, uuidv7, { limits: { ...REPLAY_LIMITS, ...limits } })
   const revision = async () => Number((await company.get('/me')).headers.get('x-ledger-revision'))
   /** What waits for an address has been delivered. */
   const delivered = (webhook: number) =>
@@ -205,6 +208,51 @@ describe('webhook outbox: replay', () => {
     await passTime()
     expect(await step()).to.equal(true)
     expect(await state(webhook)).to.include({ status: 'finished', deliveries: 1 })
+  })
+
+  describe('of several companies', () => {
+    const pool = () => api.core.pool
+    /** A company with some endpoints, each with a replay that is due, the oldest first. */
+    async function replaying(endpoints: number): Promise<number> {
+      const { id, post, run } = await api.company()
+      for (let n = 0; n < endpoints; n++) {
+        const webhook = (await post('/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })).body.data.id
+        await run(createCustomer, { name: `Ana ${n}` })
+        await pool().query(
+          `insert into webhook_replays (company_id, webhook_id, after_revision, until_revision, last_revision, status, requested_at, next_step_at)
+           select $1, $2, -1, revision, -1, 'running', now(), now() from ops.ledgers where company_id = $1`,
+          [id, webhook],
+        )
+      }
+      return id
+    }
+    const finished = async (id: number): Promise<number> =>
+      (await pool().query(`select from webhook_replays where company_id = $1 and status = 'finished'`, [id]))
+        .rowCount as number
+
+    it('takes a step of each company in turn, however many replays one of them runs [OPS-142]', async () => {
+      const [many, one] = [await replaying(5), await replaying(1)]
+      const companies = createRoundRobin()
+      for (let n = 0; n < 2; n++) await stepReplay(pool(), uuidv7, { companies })
+      expect([await finished(many), await finished(one)]).to.deep.equal([1, 1])
+    })
+
+    it('puts off a step that fails, and goes on with those of other companies [OPS-143]', async () => {
+      const [broken, sound] = [await replaying(1), await replaying(1)]
+      const errors: unknown[] = []
+      const log = (_message: string, error: unknown) => errors.push(error)
+      await whileBroken(api.databaseUrl, { table: 'ops.webhook_deliveries', companyId: broken }, async () => {
+        const replays = writeReplays({ pool: pool(), newId: uuidv7, onQueued: () => {}, poll_ms: 60_000, log })
+        await until(async () => (await finished(sound)) === 1)
+        await replays.stop()
+      })
+      expect(errors).to.have.length(1)
+      const { rows } = await pool().query(
+        'select next_step_at > now() as is_put_off from webhook_replays where company_id = $1',
+        [broken],
+      )
+      expect(rows).to.deep.equal([{ is_put_off: true }])
+    })
   })
 
   it('is written by dispatchers, who hear of it, and holds no query connection meanwhile [HOOK-41]', async () => {

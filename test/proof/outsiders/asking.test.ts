@@ -97,7 +97,7 @@ describe('asking outsiders', () => {
   /** Another company, and so another entry and checkpoint of the installation log. */
   async function seal(): Promise<SignedCheckpoint> {
     companyId = await writeLedger(pool, 2)
-    const options = { onSealed: () => {}, isStopped: () => false }
+    const options = { onSealed: () => {} }
     const made = await round(sealing, {
       ...options,
       onError: (error) => {

@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
-import { coalesce, type Repetition, repeat } from '#lib/repeat.ts'
+import { coalesce, type Repetition, repeat } from '#background/repeat.ts'
 
 /** Work that ends when it is told to. */
 function steps() {
@@ -83,5 +83,36 @@ describe('repeat', () => {
     end()
     await stopping
     expect(runs()).to.equal(2)
+  })
+
+  it('aborts the signal of the run under way on stop, waits for its end, and reports no abort', async () => {
+    const errors: unknown[] = []
+    let ended = false
+    const repetition = repeat(
+      async (signal) => {
+        try {
+          await delay(60_000, undefined, { signal })
+        } finally {
+          ended = true
+        }
+      },
+      60_000,
+      (error) => errors.push(error),
+    )
+    await nextTurn()
+    await repetition.stop()
+    expect([ended, errors]).to.deep.equal([true, []])
+  })
+
+  it('reports an abort that is not of its own signal', async () => {
+    const errors: unknown[] = []
+    const repetition = repeat(
+      () => delay(1, undefined, { signal: AbortSignal.abort() }),
+      60_000,
+      (error) => errors.push(error),
+    )
+    await nextTurn()
+    await repetition.stop()
+    expect(errors).to.have.length(1)
   })
 })

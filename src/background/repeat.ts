@@ -33,34 +33,41 @@ export function coalesce(work: () => Promise<unknown>): OnDemand {
   }
 }
 
+const isAbort = (error: unknown, { aborted }: AbortSignal): boolean =>
+  aborted && (error as { name?: unknown } | null)?.name === 'AbortError'
+
 export interface Repetition {
   /** Runs at once; during a run, once more after it. */
   now(): void
+  /** Aborts the signal of the run under way, and resolves when that has ended. */
   stop(): Promise<void>
 }
 
 /**
  * Runs `work` now, then again `every_ms` after each run has ended, failed or not. A function is asked for the pause
- * each time.
+ * each time. The signal aborts on `stop`; an error caused by the abort is ignored.
  */
 export function repeat(
-  work: () => Promise<unknown>,
+  work: (stopping: AbortSignal) => Promise<unknown>,
   every_ms: number | (() => number),
   onError: (error: unknown) => void,
 ): Repetition {
-  let stopped = false
+  const stopping = new AbortController()
+  const { signal } = stopping
   let timer: NodeJS.Timeout | undefined
   const rounds = coalesce(async () => {
     clearTimeout(timer)
-    if (stopped) return
-    await work().catch(onError)
-    if (!stopped) timer = setTimeout(rounds.ask, typeof every_ms === 'number' ? every_ms : every_ms())
+    if (signal.aborted) return
+    await work(signal).catch((error: unknown) => {
+      if (!isAbort(error, signal)) onError(error)
+    })
+    if (!signal.aborted) timer = setTimeout(rounds.ask, typeof every_ms === 'number' ? every_ms : every_ms())
   })
   rounds.ask()
   return {
     now: rounds.ask,
     stop() {
-      stopped = true
+      stopping.abort()
       clearTimeout(timer)
       return rounds.idle()
     },

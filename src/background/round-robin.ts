@@ -1,0 +1,56 @@
+/** Position of a round robin over companies. It lives as long as its loop, so that a run that ends early goes on where it was. */
+export interface RoundRobin {
+  /** Id of the company that was served last; 0 before the first. */
+  readonly after: number
+  served(companyIds: readonly number[]): void
+}
+
+export function createRoundRobin(): RoundRobin {
+  let after = 0
+  return {
+    get after() {
+      return after
+    },
+    served(companyIds) {
+      const behind = companyIds.filter((id) => id <= after)
+      const last = Math.max(...(behind.length > 0 ? behind : companyIds))
+      if (Number.isFinite(last)) after = last
+    },
+  }
+}
+
+/** ORDER BY terms: companies by id, beginning after the position of a round robin, which is a parameter of the statement. */
+export const roundRobinOrder = (companyId: string, after: string): string =>
+  `${companyId} <= ${after}::bigint, ${companyId}`
+
+export interface InTurnOptions {
+  readonly stopping?: AbortSignal
+  /** A failure ends the company's work in this run; the other companies go on. */
+  readonly onError: (error: unknown, companyId: number) => void
+  /** Slices of a company in one run: beyond it the run ends, and the next one finds the companies that have work by then. */
+  readonly slices?: number
+}
+
+/**
+ * Works for each company in turn, one bounded slice at a time: a company with much to do delays the others by its slices only, and
+ * one that fails delays none.
+ */
+export async function workInTurn(
+  companyIds: Iterable<number>,
+  slice: (companyId: number) => Promise<'more' | 'done'>,
+  { stopping, onError, slices = 1_000 }: InTurnOptions,
+): Promise<void> {
+  let waiting = [...companyIds]
+  for (let round = 0; round < slices && waiting.length > 0; round++) {
+    const more: number[] = []
+    for (const companyId of waiting) {
+      if (stopping?.aborted) return
+      try {
+        if ((await slice(companyId)) === 'more') more.push(companyId)
+      } catch (error) {
+        onError(error, companyId)
+      }
+    }
+    waiting = more
+  }
+}

@@ -1,0 +1,180 @@
+import { expect } from 'chai'
+import { createCustomer } from '#commands/people/customers.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import { startNotices } from '#mail/notices.ts'
+import { forgetWhoIsDue } from '#privacy/due.ts'
+import { growTrees } from '#proof/growth.ts'
+import { growAllSalesSums } from '#sales-sums/grow.ts'
+import type { Claim } from '#webhooks/claims.ts'
+import { watchEndpoints } from '#webhooks/watch.ts'
+import { wipeLateWrites } from '#wiping/late-writes.ts'
+import { forgetRestored } from '#wiping/restored.ts'
+import type { TestCompany } from '../support/api.ts'
+import { whileBroken } from '../support/broken-company.ts'
+import { useApi } from '../support/use-api.ts'
+import { until } from '../support/wait.ts'
+
+describe('background work for all companies', () => {
+  const api = useApi({ log: () => {} })
+  const pool = () => api.core.pool
+  /** Registered first, and so the first in every order by id. */
+  let first: TestCompany
+  let other: TestCompany
+
+  beforeEach(async () => {
+    first = await api.company()
+    other = await api.company()
+  })
+
+  /** Of the two, in the order of a statement. */
+  async function companiesOf(text: string): Promise<number[]> {
+    const { rows } = await pool().query<{ company_id: number }>(text)
+    return rows.map(({ company_id }) => company_id).filter((id) => id === first.id || id === other.id)
+  }
+  /** A writer that records nothing of a company, and tells which companies it was asked about. */
+  const refusing = (companyId: number, asked: number[] = []): Writer => ({
+    ...api.core.writer,
+    async run(request) {
+      asked.push(request.companyId)
+      if (request.companyId === companyId) throw new Error('nothing is recorded')
+      return api.core.writer.run(request)
+    },
+  })
+  const due = (companyId: number, count: number) =>
+    pool().query(
+      `insert into read.forgettings select $1, 'customer/' || n, current_date - 1, 'request', 'pedido' from generate_series(1, $2) n`,
+      [companyId, count],
+    )
+
+  it('e-mails the notice of one company among the first, however many another one has [OPS-142]', async () => {
+    const notices = (id: number, count: number, age: string) =>
+      pool().query(
+        `insert into ops.notices (company_id, id, kind, data, created_at, email_tries, next_email_at)
+         select $1, gen_random_uuid(), 'webhook_switched_off', '{"webhook_id":1,"url":"http://x","reason":"gone"}', now(), 0, now() - $3::interval
+         from generate_series(1, $2)`,
+        [id, count, age],
+      )
+    await notices(first.id, 20, '1 hour')
+    await notices(other.id, 1, '0 s')
+    const told: number[] = []
+    const warn = (_message: string, details: object) => told.push((details as { company_id: number }).company_id)
+    const running = startNotices({ pool: pool(), mailer: null, publicUrl: '', log: () => {}, warn })
+    await until(() => told.length === 21)
+    await running.stop()
+    expect(told.indexOf(other.id)).to.be.at.most(1)
+  })
+
+  it('forgets persons of each company in turn on their day [OPS-142]', async () => {
+    await due(first.id, 60)
+    await due(other.id, 1)
+    const asked: number[] = []
+    await forgetWhoIsDue({ pool: pool(), writer: refusing(first.id, asked), retentionYears: 5, onError: () => {} })
+    expect(asked.filter((id) => id === first.id)).to.have.length(60)
+    expect(asked.indexOf(other.id)).to.be.at.most(25)
+  })
+
+  it('grows the trees of the others when that of one cannot be [OPS-143]', async () => {
+    const errors: unknown[] = []
+    await whileBroken(api.databaseUrl, { table: 'ops.trees', column: 'log', companyId: first.id }, () =>
+      growTrees(api.core, { onError: (error) => errors.push(error) }),
+    )
+    expect(await companiesOf('select log as company_id from ops.trees')).to.deep.equal([other.id])
+    expect(errors).to.have.length(1)
+  })
+
+  it('grows the sums of the others when those of one cannot be [OPS-143]', async () => {
+    for (const company of [first, other]) {
+      const payments = [{ payment_type_id: await company.paymentType('cash'), amount: '5.00' }]
+      const items = [{ description: 'Café', quantity: '1', unit_price: '5.00' }]
+      expect((await company.post('/sales', { items, payments })).status).to.equal(201)
+    }
+    const errors: unknown[] = []
+    await whileBroken(api.databaseUrl, { table: 'read.summed_sales', companyId: first.id }, () =>
+      growAllSalesSums(pool(), { onError: (error) => errors.push(error) }),
+    )
+    expect(await companiesOf('select distinct company_id from read.sales_sums')).to.deep.equal([other.id])
+    expect(errors).to.have.length(1)
+  })
+
+  it('wipes what was written late of persons of the others when that of one cannot be [OPS-143]', async () => {
+    for (const company of [first, other]) {
+      await company.post('/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })
+      await company.run(createCustomer, { name: 'Zuleica' })
+    }
+    await pool().query(
+      'update ops.person_keys set wrapped = null, destroyed_at = now() where company_id = any($1::bigint[])',
+      [[first.id, other.id]],
+    )
+    const errors: unknown[] = []
+    await whileBroken(api.databaseUrl, { table: 'ops.webhook_messages', companyId: first.id }, () =>
+      wipeLateWrites(pool(), { onError: (error) => errors.push(error) }),
+    )
+    expect(await companiesOf(`select company_id from ops.webhook_messages where body like '%Zuleica%'`)).to.deep.equal([
+      first.id,
+    ])
+    expect(errors).to.have.length(1)
+  })
+
+  it('forgets again whom a backup has brought back to the others when nothing is recorded of one [OPS-143]', async () => {
+    const at = new Date(Date.now() + 60_000).toISOString()
+    const listed = await Promise.all(
+      [first, other].map(async (company) => {
+        const { id } = (await company.post('/customers', { name: 'Ana' })).body.data
+        return { company_id: company.id, subject: `customer/${id}`, part: 'identity' as const, key: '', at }
+      }),
+    )
+    const stopping = new AbortController()
+    const forgotten: number[] = []
+    const errors: unknown[] = []
+    await forgetRestored(
+      {
+        pool: pool(),
+        writer: refusing(first.id),
+        list: { read: async () => listed, sync: async () => {}, note: () => {}, idle: async () => {} },
+        retentionYears: 5,
+        onForgotten: (companyId) => forgotten.push(companyId),
+        onError(error) {
+          errors.push(error)
+          stopping.abort()
+        },
+      },
+      stopping.signal,
+    )
+    expect([forgotten, errors.length]).to.deep.equal([[other.id], 1])
+  })
+
+  it('switches endpoints of the others off when that of one cannot be [OPS-143]', async () => {
+    const endpoints = await Promise.all(
+      [first, other].map(async ({ id: company_id, post }) => {
+        const { id } = (await post('/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })).body.data
+        return { company_id, webhook_id: id as number }
+      }),
+    )
+    const { rows } = await pool().query<{ company_id: number; watched_since: string }>(
+      'select company_id, watched_since::text from webhooks where company_id = any($1::bigint[])',
+      [[first.id, other.id]],
+    )
+    const off: string[] = []
+    const watch = watchEndpoints({
+      pool: pool(),
+      switchOff: async (companyId, _id, reason) => {
+        if (companyId === first.id) throw new Error('nothing is recorded')
+        off.push(`${companyId} ${reason}`)
+      },
+      switchOffHours: 0,
+      log: () => {},
+    })
+    for (const endpoint of endpoints) {
+      const { watched_since } = rows.find(({ company_id }) => company_id === endpoint.company_id) as (typeof rows)[0]
+      watch.gone({ ...endpoint, watched_since } as Claim)
+    }
+    await pool().query(
+      `insert into ops.webhook_health (company_id, webhook_id, no_response_since)
+       select company_id, id, now() from read.webhooks where company_id = any($1::bigint[])`,
+      [[first.id, other.id]],
+    )
+    await until(() => off.length >= 2)
+    await watch.stop()
+    expect(off).to.include.members([`${other.id} gone`, `${other.id} no_response`])
+  })
+})

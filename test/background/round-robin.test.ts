@@ -1,0 +1,68 @@
+import { expect } from 'chai'
+import { createRoundRobin, workInTurn } from '#background/round-robin.ts'
+
+describe('round robin over companies', () => {
+  const fail = (error: unknown) => expect.fail(String(error))
+
+  it('gives each company one slice before any gets its second', async () => {
+    const left = new Map([
+      [1, 3],
+      [2, 1],
+      [3, 2],
+    ])
+    const worked: number[] = []
+    const slice = async (id: number) => {
+      worked.push(id)
+      left.set(id, (left.get(id) as number) - 1)
+      return left.get(id) === 0 ? 'done' : 'more'
+    }
+    await workInTurn(left.keys(), slice, { onError: fail })
+    expect(worked).to.deep.equal([1, 2, 3, 1, 3, 1])
+  })
+
+  it('goes on with the others when one fails, and says which', async () => {
+    const worked: number[] = []
+    const failed: number[] = []
+    const slice = async (id: number) => {
+      worked.push(id)
+      if (id === 1) throw new Error('broken')
+      return worked.filter((each) => each === id).length < 2 ? 'more' : 'done'
+    }
+    await workInTurn([1, 2], slice, { onError: (_error, id) => failed.push(id) })
+    expect([worked, failed]).to.deep.equal([[1, 2, 2], [1]])
+  })
+
+  it('ends a run after so many slices of a company that never ends', async () => {
+    let slices = 0
+    const slice = async () => {
+      slices += 1
+      return 'more' as const
+    }
+    await workInTurn([1], slice, { onError: fail, slices: 4 })
+    expect(slices).to.equal(4)
+  })
+
+  it('begins nothing more once it is stopped', async () => {
+    const worked: number[] = []
+    const stopping = new AbortController()
+    const slice = async (id: number) => {
+      worked.push(id)
+      stopping.abort()
+      return 'more' as const
+    }
+    await workInTurn([1, 2], slice, { onError: fail, stopping: stopping.signal })
+    expect(worked).to.deep.equal([1])
+  })
+
+  for (const [what, stood, served, after] of [
+    ['the last of those that were served', 0, [2, 5], 5],
+    ['the last before the circle closed', 6, [7, 9, 2], 2],
+    ['where it was, after an empty batch', 6, [], 6],
+  ] as const)
+    it(`stands after ${what}`, () => {
+      const companies = createRoundRobin()
+      companies.served([stood])
+      companies.served(served)
+      expect(companies.after).to.equal(after)
+    })
+})
