@@ -35,12 +35,19 @@ export interface Environment {
   start(program: string, env: Record<string, string>, how?: Starting): Promise<Child>
 }
 
+export const PANEL_QUOTAS = {
+  PANEL_QUOTA_PER_SESSION: '1000000',
+  PANEL_QUOTA_PER_USER: '1000000',
+  PANEL_QUOTA_PER_COMPANY: '1000000',
+}
+
 /** No call is refused, and still every call is counted. */
 export const QUOTAS = {
   QUOTA_PER_MINUTE: '1000000',
   QUOTA_PER_DAY: '1000000000',
   QUOTA_BYTES_PER_DAY: '1000000000000000',
   SYNC_QUOTA_PER_MINUTE: '1000000',
+  ...PANEL_QUOTAS,
 }
 
 interface Watched {

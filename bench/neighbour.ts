@@ -1,7 +1,7 @@
 import { createSessions } from '#access/sessions.ts'
 import type { Books } from './books.ts'
 import { administer, withOwnDatabase } from './database.ts'
-import type { Environment } from './environment.ts'
+import { type Environment, PANEL_QUOTAS } from './environment.ts'
 import { isSelected, type Options } from './options.ts'
 import type { Line } from './report.ts'
 import { saleBody } from './sale-requests.ts'
@@ -72,7 +72,12 @@ export async function benchNeighbour(
   })
 }
 
-const QUOTAS = { QUOTA_PER_MINUTE: '1000000', QUOTA_PER_DAY: '1000000000', SYNC_QUOTA_PER_MINUTE: '1000000' }
+const QUOTAS = {
+  QUOTA_PER_MINUTE: '1000000',
+  QUOTA_PER_DAY: '1000000000',
+  SYNC_QUOTA_PER_MINUTE: '1000000',
+  ...PANEL_QUOTAS,
+}
 const READY = { ready: '/health/ready' }
 
 /** A session of the company's user, as the cookie of the panel. */

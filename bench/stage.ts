@@ -1,3 +1,4 @@
+import { PANEL_LIMITS } from '#access/panel-quota.ts'
 import { createSessions } from '#access/sessions.ts'
 import { createTokens } from '#access/sync-access.ts'
 import { MAIN } from '#config/databases.ts'
@@ -105,7 +106,15 @@ async function settle(
       await directory.addHome(name)
       await open(name, databaseUrl)
     }
-    const access = accessOverHomes({ directory, homes, log, mailer: null, publicUrl: 'http://bench', tokenDays: null })
+    const access = accessOverHomes({
+      directory,
+      homes,
+      log,
+      mailer: null,
+      publicUrl: 'http://bench',
+      tokenDays: null,
+      panelLimits: PANEL_LIMITS,
+    })
     const settled: Company[][] = []
     for (const [home, { name }] of named.entries()) {
       const register = (companyId: number) => directory.register(companyId, name)

@@ -119,6 +119,8 @@ export const ChangePasswordInput = z.strictObject({
   password_hash: z.string(),
   /** Of users who change their own: the hash that their old password was found to fit. It must still be the one in force. */
   verified_hash: z.string().optional(),
+  /** Of links that replace a forgotten password: the person's generation when the link was sent. A later password ends the link. */
+  latest_generation: z.int().optional(),
 })
 export type ChangePasswordInput = z.infer<typeof ChangePasswordInput>
 
@@ -129,7 +131,7 @@ export const changePassword = command<ChangePasswordInput>({
     const user = rows.get(userById(id))
     return user?.doc.email ? [personByEmail(user.doc.email)] : []
   },
-  decide(rows, { id, password_hash, verified_hash }) {
+  decide(rows, { id, password_hash, verified_hash, latest_generation }) {
     const user = rows.get(userById(id))
     // Whoever has not accepted an invitation is nobody whose password this company could change.
     if (user?.doc.status !== 'active' && user?.doc.status !== 'inactive') return refuse('not_found')
@@ -139,6 +141,7 @@ export const changePassword = command<ChangePasswordInput>({
     const person = rows.get(personByEmail(email))
     if (verified_hash !== undefined && person?.password_hash !== verified_hash)
       return invalid('current_password', 'está incorreta')
+    if (latest_generation !== undefined && (person?.generation ?? 0) > latest_generation) return refuse('not_found')
     const row: Person = { email, password_hash, generation: (person?.generation ?? 0) + 1 }
     const changed = event('UserPasswordChanged', { id })
     return accept('updated', changed.subject, [changed], [{ table: persons, row }])

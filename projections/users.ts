@@ -49,21 +49,52 @@ export const users = table<UserRow>('users', {
 
 export const userById = (id: number) => byPk(users, id)
 
-/** Whose token or session a request came with. */
-interface Caller {
+/** A session of the panel or a token of a till: `ops`. Only guards read them here. */
+interface Credential {
+  hash: Buffer
+  expires_at: string | null
+  revoked_at: string | null
+}
+
+const credentials = (name: string) =>
+  table<Credential>(name, {
+    global: true,
+    columns: { hash: 'bytea', expires_at: 'timestamptz', revoked_at: 'timestamptz' },
+    keys: { pk: ['hash'] },
+  })
+
+export const panelSessions = credentials('sessions')
+export const tillTokens = credentials('sync_tokens')
+
+/** The user of the token or session that a request came with. */
+type Caller = {
   readonly userId: number
   readonly generation: number
   readonly email: string
   readonly personGeneration: number
-}
+} & ({ readonly sessionHash: Buffer } | { readonly tokenHash: Buffer })
 
-/** That a user's tokens and sessions of a generation have not ended, in this company or by a new password in another (KEY-21). */
-export const liveUser = ({ userId, generation, email, personGeneration }: Caller): Guard => ({
-  needs: [userById(userId), personByEmail(email)],
-  holds: (rows) =>
-    rows.get(userById(userId))?.generation === generation &&
-    rows.get(personByEmail(email))?.generation === personGeneration,
-})
+/**
+ * The token or session of a request has not ended: neither itself, nor by the user being shut out or a new password, be it in another
+ * company (KEY-21).
+ */
+export function liveUser(caller: Caller): Guard {
+  const { userId, generation, email, personGeneration } = caller
+  const credential =
+    'sessionHash' in caller ? byPk(panelSessions, caller.sessionHash) : byPk(tillTokens, caller.tokenHash)
+  return {
+    needs: [userById(userId), personByEmail(email), credential],
+    holds(rows, now) {
+      const found = rows.get(credential)
+      return (
+        found?.revoked_at === null &&
+        (found.expires_at === null || Date.parse(found.expires_at) > Date.parse(now)) &&
+        rows.get(userById(userId))?.generation === generation &&
+        rows.get(personByEmail(email))?.generation === personGeneration
+      )
+    },
+  }
+}
 
 export const userByEmail = (email: string) => byKey(users, 'email', email)
 

@@ -24,7 +24,7 @@ const GET_ME = {
          where c.company_id = $1`,
 }
 
-/** Who calls: the company, its key, what it may do and how often (KEY-2). */
+/** The authenticated company and key: scopes, plan and quotas (KEY-2). */
 export async function getMe(
   pool: Pool,
   companyId: number,
@@ -54,12 +54,12 @@ export async function getMe(
   }
 }
 
-/** A key with its last use, to the minute; null when it was never used. */
+/** A key with its last use, rounded to the minute; null if it was never used. */
 export interface ListedApiKey extends ApiKeyObject {
   readonly last_used_at: string | null
 }
 
-/** All keys of a company, oldest first, revoked and expired ones included. */
+/** All keys of a company, oldest first, including revoked and expired ones. */
 export async function listApiKeys(pool: Pool, companyId: number): Promise<ListedApiKey[]> {
   const { rows } = await pool.query<{ doc: ApiKeyObject; last_used_at: string | null }>({
     name: 'list_api_keys',
@@ -75,11 +75,11 @@ export async function listApiKeys(pool: Pool, companyId: number): Promise<Listed
 interface CountedCalls {
   readonly minute: number
   readonly day: number
-  /** Of bodies, on the day under way. */
+  /** Body bytes of the current day. */
   readonly bytes: number
 }
 
-/** How much of its quota a company has used in the minute and the day under way. */
+/** Usage of the company's quota in the current minute and day. */
 export async function getCalls(pool: Pool, companyId: number): Promise<CountedCalls> {
   const { rows } = await pool.query<CountedCalls>({
     name: 'get_calls',
@@ -100,7 +100,7 @@ const IS_LIVE_KEY = {
            and ${livesHere('k.company_id')}`,
 }
 
-/** Whether a key that was admitted would be admitted still, and here. */
+/** Whether an authenticated key is still valid on this shard. */
 export async function isLiveKey(pool: Pool, companyId: number, keyId: number): Promise<boolean> {
   const { rowCount } = await pool.query({ ...IS_LIVE_KEY, values: [companyId, keyId] })
   return rowCount === 1

@@ -6,30 +6,30 @@ import { type Found, type Listing, listInOrder, localTime, type Page, type Pagin
 
 export const CALL_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
-/** A call to the API as its company is shown it (KIT-50). */
+/** A request to the API as its company sees it (KIT-50). */
 export interface CallObject {
   /** X-Request-Id. */
   request_id: string
   at: string
   api_key_id: number
   method: string
-  /** Below /api/v1; values that may be of persons or secret are withheld, in the query too. */
+  /** Below /api/v1. Personal and secret values are masked, in the query string too. */
   path: string
   query: string | null
-  /** Null where the caller left before the answer. */
+  /** Null if the client disconnected before the answer. */
   status: number | null
   code: string | null
   duration_ms: number
   replayed: boolean
 }
 
-/** The same with what was kept of a refused one. */
+/** With the stored details of a failed request. */
 export interface WholeCall extends CallObject {
   body: unknown
   details: Readonly<Record<string, unknown>> | null
 }
 
-/** Codes of errors, and paths, as they are looked for. */
+/** Error codes and paths as filters. */
 export const ErrorCode = z.string().regex(/^[a-z_]{1,100}$/, 'deve ser um código de erro, como not_found')
 export const CallPath = z.string().regex(/^\/[\x21-\x7e]{0,300}$/, 'deve ser um caminho abaixo de /api/v1, como /sales')
 
@@ -40,7 +40,7 @@ export interface CallFilters {
   /** A status, or a class of them: `422`, `4xx`. */
   readonly status?: string
   readonly code?: string
-  /** Of this path, and of all below it. */
+  /** This path and all paths below it. */
   readonly path?: string
   /** Inclusive. */
   readonly since?: string
@@ -73,14 +73,14 @@ const callListing: Listing<CallFilters> = {
   present,
 }
 
-/** Ids follow time. */
+/** Ids are ordered by time. */
 const NEWEST_FIRST: Order = { name: 'newest', columns: [{ name: 'id', type: 'uuid' }], descending: true }
 
-/** A company's calls of 7 days, the newest first. */
+/** The company's requests of the last 7 days, newest first. */
 export const listCalls = (pool: Pool, companyId: number, query: Paging & CallFilters): Promise<Page | Refusal> =>
   listInOrder(pool, callListing, NEWEST_FIRST, companyId, query)
 
-/** A call of the company, with what was kept of it. */
+/** A request of the company with its stored details. */
 export async function getCall(pool: Pool, companyId: number, id: string): Promise<Found> {
   const { rows } = await pool.query<{ revision: number; timezone: string; record: object | null }>({
     name: 'get_call',

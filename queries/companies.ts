@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 
-/** JSON text of what a till needs to know of its company (SYNC-9): company, payment types, user. */
+/** JSON text of a till's configuration (SYNC-9): company, payment types, user. */
 export async function getConfig(pool: Pool, companyId: number, userId: number): Promise<string> {
   const { rows } = await pool.query<{ config: string }>({ ...TILL_CONFIG, values: [companyId, userId] })
   const [found] = rows
@@ -27,12 +27,12 @@ const TILL_CONFIG = {
          where c.company_id = $1`,
 }
 
-/** What a company that begins has come to. */
+/** Progress of a new company's setup. */
 export interface FirstSteps {
   readonly has_data: boolean
   readonly has_payment_type: boolean
   readonly has_item: boolean
-  /** A key, or a sale from a till. */
+  /** An API key or a sale from a till exists. */
   readonly has_seller: boolean
   readonly has_sale: boolean
 }

@@ -1,26 +1,26 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 
-/** What a cursor belongs to. One of another list, or of the same list with other filters, would skip records silently. */
+/** Scope of a cursor. A cursor of another list, or of other filters, would skip records silently. */
 export interface CursorScope {
   readonly resource: string
-  /** Everything that decides which records are listed; absent and undefined filters are the same. */
+  /** Everything that selects the listed records; absent and undefined filters are equal. */
   readonly filters: object
 }
 
-/** Raised when the meaning of a key changes; cursors of another version are refused like broken ones. */
+/** Raised when the meaning of a key changes; cursors of other versions are refused. */
 const VERSION = 1
 const DIGEST_BYTES = 12
 
 const content = z.strictObject({ v: z.literal(VERSION), r: z.string(), f: z.string(), k: z.unknown() })
 
-/** An opaque text for where the next page begins: after the record with this key. */
+/** An opaque text of the key after which the next page begins. */
 export function encodeCursor(scope: CursorScope, key: readonly (string | number)[]): string {
   const text = JSON.stringify({ v: VERSION, r: scope.resource, f: digest(scope), k: key })
   return Buffer.from(text).toString('base64url')
 }
 
-/** The key in a cursor, or null when it is broken or belongs to another list. */
+/** The key in a cursor; null for a damaged cursor or one of another list. */
 export function decodeCursor<K extends readonly (string | number)[]>(
   scope: CursorScope,
   key: z.ZodType<K>,
@@ -29,7 +29,7 @@ export function decodeCursor<K extends readonly (string | number)[]>(
   const parsed = content.safeParse(parseJson(Buffer.from(cursor, 'base64url').toString()))
   if (!parsed.success) return null
   const found = key.safeParse(parsed.data.k)
-  // Covers resource, digest and stray characters at once: only what was handed out is taken back.
+  // Re-encoding covers resource, digest and stray characters at once.
   return found.success && encodeCursor(scope, found.data) === cursor ? found.data : null
 }
 

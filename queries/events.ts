@@ -8,24 +8,25 @@ import type { EventStore, Search, SearchPage } from '#ledger/port.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { type Reading, search, searchNewest, searchOpened } from '#ledger/reading.ts'
 import type { AnyRef } from '#ledger/table.ts'
+import { ownValue } from '#lib/own-value.ts'
 import { RECORD_ROWS, readModel } from '#projections/index.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import { looking } from './looking.ts'
 import type { Page, Paging } from './records.ts'
 
 interface EventFilters {
-  /** Revision that the first event comes after. */
+  /** Exclusive lower bound. */
   readonly after?: number | undefined
   readonly types?: readonly string[] | undefined
   readonly subject?: string | undefined
 }
 
-/** What a cursor holds: the last revision that was looked at. */
+/** A cursor holds the last revision that was read. */
 const Key = z.tuple([z.int().nonnegative()])
 
 /**
- * A page of the ledger itself: envelopes as they were hashed, in order, up to the read model's revision. A page may be short
- * though there are more, where a filter would make it look too far.
+ * A page of stored envelopes in order, up to the read model's revision. With a filter a page may be short although
+ * there are more: the scan is bounded.
  */
 export function listEvents(
   { pool, store }: { readonly pool: Pool; readonly store: EventStore },
@@ -35,10 +36,10 @@ export function listEvents(
   return findEvents(pool, companyId, filters, (wanted) => search(store, streamOf(companyId), wanted))
 }
 
-/** The ledgers of companies, with the tables that are made of them. */
+/** Ledgers with the read models derived from them. */
 type Ledgers = Omit<Reading, 'model'> & { readonly pool: Pool }
 
-/** The same, with what each event says in clear, as far as `mayRead` the kinds of persons that it tells of (LEDGER-43). */
+/** The same with opened personal fields, of the kinds of persons that `mayRead` allows (LEDGER-43). */
 export function listOpenedEvents(
   { pool, ...ledgers }: Ledgers,
   companyId: number,
@@ -77,14 +78,13 @@ async function findEvents(
   }
 }
 
-/** Tables that only projections write: the row of a deleted record stays, and shows that it was there. */
+/** Tables that only projections write: the row of a deleted record stays and proves that it existed. */
 const derived = new Set(readModel.projections.flatMap(({ tables }) => tables))
 /** Rows that belong to every record. */
 const shared = new Set(readModel.base.map(({ table }) => table))
 
 /**
- * The events of one record in their newest versions, opened as far as `mayRead`, oldest first, deleted or not; null when the
- * company never had it.
+ * The events of one record, upcast, opened as `mayRead` allows, oldest first; null if the company never had the record.
  */
 export async function listHistory(
   { pool, ...ledgers }: Ledgers,
@@ -103,7 +103,7 @@ export async function listHistory(
 async function hasEver(pool: Pool, companyId: number, subject: string): Promise<boolean> {
   const { type, id } = parseSubject(subject)
   if (type === 'company') return id === companyId
-  const refs = readModel.views[type]?.refs(id) ?? []
+  const refs = ownValue(readModel.views, type)?.refs(id) ?? []
   for (const ref of refs) {
     if (derived.has(ref.table) && !shared.has(ref.table) && (await isThere(pool, companyId, ref))) return true
   }
@@ -125,13 +125,13 @@ async function isThere(pool: Pool, companyId: number, { table, by, values }: Any
   return rows.length > 0
 }
 
-/** What happened, where, and by whom; `recorded_at` on the company's clock. */
+/** An event in brief; `recorded_at` on the company's clock. */
 type RecentEvent = Pick<Envelope, 'revision' | 'type' | 'subject' | 'recorded_at' | 'origin' | 'actor'>
 
 export interface RecentEvents {
   /** Newest first. */
   readonly events: readonly RecentEvent[]
-  /** Of the ledger, as far as the read model has come. */
+  /** Revision of the read model. */
   readonly revision: number
 }
 
@@ -162,7 +162,7 @@ const recent = ({ revision, type, subject, recorded_at, origin, actor }: Envelop
   actor,
 })
 
-/** What the read model keeps of a record, deleted or not; null when the company never had it. */
+/** The read-model row of a record, deleted or not; null if the company never had it. */
 export async function getRow(
   pool: Pool,
   companyId: number,
@@ -205,7 +205,7 @@ export async function listActors(
 
 const NAMED_KINDS = ['customer', 'supplier', 'catalog_item', 'category', 'payment_type', 'user', 'api_key'] as const
 
-/** Names of records by subject, of kinds that have a name of their own: `customer/8` is Maria. Others are left out. */
+/** Names of records by subject, for kinds that have a name: `customer/8` is Maria. */
 export async function listSubjectNames(
   pool: Pool,
   companyId: number,
@@ -236,7 +236,7 @@ export async function listSubjectNames(
   return new Map(rows.flatMap(({ subject, name }) => (name ? [[subject, name]] : [])))
 }
 
-/** The people and keys of a company as actors, the newest keys first: `limit` of each. */
+/** Users and keys of a company as actors, newest keys first, up to `limit` of each. */
 export async function listKnownActors(pool: Pool, companyId: number, limit: number): Promise<string[]> {
   const { rows } = await pool.query<{ actor: string }>({
     name: 'list_known_actors',
@@ -251,7 +251,7 @@ export async function listKnownActors(pool: Pool, companyId: number, limit: numb
 const idsOf = (prefix: string, actors: readonly string[]): number[] =>
   actors.filter((actor) => actor.startsWith(prefix)).map((actor) => Number(actor.slice(prefix.length)))
 
-/** How far the read model has come with a company, and when that was (UTC). */
+/** Revision and time (UTC) of a company's read model. */
 interface LedgerHead {
   readonly revision: number
   readonly last_recorded_at: string

@@ -11,30 +11,50 @@ export interface Match {
 /** Values by field, as the read model compares them. */
 export type Asked = Readonly<Record<string, readonly string[]>>
 
+/**
+ * Many records may share an SKU or a document. Of those that are alike, which have the same of the more telling keys set, two are enough
+ * to say that there are several.
+ */
+const ENOUGH = 2
+
+/** Items by external id, and those in use by barcode and SKU: at most ten for a line that has all three. */
 const ITEMS = `
   select id, deleted_at is not null as is_deleted,
     json_build_object('external_id', external_id, 'barcode', barcode, 'sku', sku) as keys
   from catalog_items
-  where company_id = $1 and (external_id = any($2::text[])
-    or (deleted_at is null and (barcode = any($3::text[]) or sku = any($4::text[]))))
+  where company_id = $1 and id in (
+    select id from catalog_items where company_id = $1 and external_id = any($2::text[])
+    union all
+    select id from catalog_items where company_id = $1 and deleted_at is null and barcode = any($3::text[])
+    union all
+    select id from (
+      select id, row_number() over (partition by sku, external_id is null, barcode is null order by id) as place
+      from catalog_items where company_id = $1 and deleted_at is null and sku = any($4::text[])) alike
+    where place <= ${ENOUGH})
   order by id`
 
-/** Items by external id, and those in use by barcode and SKU. */
 export async function matchingItems(pool: Pool, companyId: number, asked: Asked): Promise<Match[]> {
   const { external_id = [], barcode = [], sku = [] } = asked
   const { rows } = await pool.query<Match>(ITEMS, [companyId, external_id, barcode, sku])
   return rows
 }
 
+/** Persons by external id, and those in lists by document and name: at most six for a line that has all three. */
 const persons = (table: 'customers' | 'suppliers'): string => `
   select id, deleted_at is not null as is_deleted,
     json_build_object('external_id', external_id, 'document', document, 'name', name_key) as keys
   from ${table}
-  where company_id = $1 and (external_id = any($2::text[])
-    or (deleted_at is null and (document = any($3::text[]) or name_key = any($4::text[]))))
+  where company_id = $1 and id in (
+    select id from ${table} where company_id = $1 and external_id = any($2::text[])
+    union all
+    select id from ${table} where company_id = $1 and deleted_at is null and name_key = any($4::text[])
+    union all
+    select id from (
+      select id, row_number() over (partition by document, external_id is null order by id) as place
+      from ${table} where company_id = $1 and deleted_at is null and document = any($3::text[])) alike
+    where place <= ${ENOUGH})
   order by id`
 
-/** Persons by external id, and those in lists by document and name. */
 export const matchingPersons =
   (table: 'customers' | 'suppliers') =>
   async (pool: Pool, companyId: number, asked: Asked): Promise<Match[]> => {
@@ -43,11 +63,15 @@ export const matchingPersons =
     return rows
   }
 
-/** Ids of a company's categories by name, as the read model compares names. */
-export async function categoriesByName(pool: Pool, companyId: number): Promise<ReadonlyMap<string, number>> {
+/** Ids of the categories that have some names, by these, as the read model compares them. */
+export async function categoriesNamed(
+  pool: Pool,
+  companyId: number,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
   const { rows } = await pool.query<{ id: number; name_key: string }>(
-    'select id, name_key from categories where company_id = $1 and deleted_at is null',
-    [companyId],
+    'select id, name_key from categories where company_id = $1 and deleted_at is null and name_key = any($2::text[])',
+    [companyId, names],
   )
   return new Map(rows.map(({ id, name_key }) => [name_key, id]))
 }

@@ -3,72 +3,72 @@ import { columnAt, columnOf, type RowBytes } from '#postgres/row-bytes.ts'
 
 type KeyType = 'bigint' | 'timestamptz' | 'date' | 'uuid' | 'text'
 
-/** In which order records are listed, and so what a cursor holds. The first column may have a lower bound. */
+/** Order of a list, and so the key in its cursor. The first column may have a lower bound. */
 export interface Order {
   readonly name: string
   readonly columns: readonly { readonly name: string; readonly type: KeyType; readonly collation?: 'C' }[]
   readonly descending?: true
-  /** There is no index for it: all keys, `id` among them, are sorted, and only the records of the page are read. */
+  /** No index: all keys, `id` included, are sorted, and only the records of the page are read. */
   readonly isSorted?: true
 }
 
-/** The same the other way round. */
+/** The opposite direction. */
 export const reversed = ({ descending, ...order }: Order): Order =>
   descending ? { ...order, name: `${order.name}_up` } : { ...order, name: `${order.name}_down`, descending: true }
 
-/** Where records of one resource are found. `t` is the listed table. */
+/** Source of a resource's records. `t` is the listed table. */
 export interface Source {
-  /** Of cursors and prepared statements. */
+  /** Name in cursors and prepared statements. */
   readonly resource: string
   readonly from: string
-  /** SQL of a record, as json or its text; where it depends on the company's day, with the placeholder of that date. */
+  /** SQL of a record, as json or its text; a function of the day's placeholder if it depends on the company's day. */
   readonly record: string | ((today: string) => string)
-  /** SQL of what all listed records have in common. */
+  /** SQL condition of all listed records. */
   readonly where?: string
-  /** Its records stay when a test company is emptied (KIT-36). */
+  /** Records survive the reset of a test company (KIT-36). */
   readonly outlastsReset?: true
-  /** Other tables, of which conditions look at columns only (looking.ts). */
+  /** Other tables of which conditions read columns only (read set). */
   readonly lookedUp?: readonly string[]
-  /** Makes the API's object of a record, where SQL cannot; its instants are on the company's clock then. */
+  /** Builds the API object where SQL cannot, with instants on the company's clock. */
   present?(record: unknown, timezone: string): object
-  /** The record's JSON text with what is in no table. */
+  /** Adds to the record's JSON text what no table holds. */
   complete?(record: string): string
 }
 
-/** Conditions by name, as SQL with a placeholder for the value; those of a source that depends on the day get that one too. */
+/** Conditions by name, as SQL of the value's placeholder; those of daily sources get the day's placeholder too. */
 export type Conditions = Readonly<Record<string, (parameter: string, today: string) => string>>
 
 /** The listed table. */
 export const tableOf = ({ from }: Source): string => from.slice(0, from.indexOf(' '))
 
-/** Whether a source depends on the company's day, which is then parameter $3 of its statements. */
+/** Whether the source depends on the company's day, which is then parameter $3. */
 export const isDaily = ({ record }: Source): boolean => typeof record === 'function'
 export const TODAY = '$3::date'
 
 /** SQL of a record, as json or its text. */
 export const recordOf = ({ record }: Source): string => (typeof record === 'function' ? record(TODAY) : record)
 
-/** Where a page begins: at the first record, at a lower bound (inclusive), or after the last key of the page before. */
+/** Start of a page: the first record, a lower bound (inclusive), or after the previous page's last key. */
 export type Start = 'first' | 'since' | 'after'
 
-/** Where the ledger is: the one row of a list statement's answer without a record. */
+/** The ledger's position: the one row of the answer without a record. */
 export interface LedgerRow {
   readonly revision: number
   readonly last_recorded_at: string
   readonly timezone: string
   readonly zone_changed: boolean
   readonly tables: number
-  /** When the test company was last emptied; null of real ones. */
+  /** Last reset of the test company; null for real companies. */
   readonly erased_at: string | null
 }
 
-/** Where the other rows have a record's text, and from where on its key. */
+/** Column of the record's text; the key follows it. */
 const RECORD = 6
 const KEY = 7
 
 const keyColumn = (name: string): string => `key_${name}`
 
-/** The key of a row's record, in an order. */
+/** The cursor key of a row. */
 export const keyIn = ({ columns }: Order, row: RowBytes): (string | number)[] =>
   columns.map(({ type }, position) => columnOf[type](columnAt(row, KEY + position) as Part))
 
@@ -76,7 +76,7 @@ export const recordIn = (row: RowBytes): Part => columnAt(row, RECORD) as Part
 
 const COMMA = partOf(',')
 
-/** The records of rows, and commas between them. */
+/** The records of rows, separated by commas. */
 export function recordsIn(rows: readonly RowBytes[]): Part[] {
   const parts: Part[] = []
   for (const row of rows) parts.push(recordIn(row), COMMA)
@@ -87,9 +87,9 @@ export function recordsIn(rows: readonly RowBytes[]): Part[] {
 const statements = new Map<string, { name: string; text: string }>()
 
 /**
- * The statement of a page. Its parameters are the company, the limit, the day if the source depends on it, the values of
- * the present conditions in the order of their declaration, and what the start needs. One prepared statement per
- * combination: text and name never vary with values.
+ * The statement of a page. Parameters: company, limit, day if the source depends on it, values of the present
+ * conditions in order of declaration, values of the start. One prepared statement per combination: text and name never
+ * depend on values.
  */
 export function listStatement(
   source: Source,
@@ -109,16 +109,15 @@ export function listStatement(
 }
 
 /**
- * The ledger's position in a row, then the records, a row each, all of one snapshot. A record more than the limit is looked
- * for, to know whether there are more.
+ * The ledger's position as one row, then one row per record, in one snapshot. One record more than the limit tells
+ * whether there are more.
  *
- * - Rows, because a page that Postgres puts together to one text costs half as much again: it is copied several times. A `doc`
- *   is taken as it is: as `text` it would be copied as well.
- * - Both are in the order of the index, with nulls where they are by default, so that the ledger's row, which has no key, is merged
- *   with the records and nothing is sorted.
- * - The limit is a subquery, so that the planner does not know it and takes a page for a small part of the list: where it
- *   believes that the list is hardly longer than the page (of a table that has just grown it knows little), it would sort
- *   the whole list rather than walk an index in order. The pool's session sees to the rest (src/postgres/pool.ts).
+ * - Rows instead of one text: Postgres would copy the text several times, which costs half as much again. `doc` is not
+ * cast to `text`: that copies it too.
+ * - Both parts are in index order with default nulls, so the ledger's row, which has no key, is merged without a sort.
+ * - The limit is a subquery, which hides it from the planner. With a known limit, and little knowledge of a growing
+ * table, it would sort the whole list instead of walking the index. The pool's session settings do the rest
+ * (src/postgres/pool.ts).
  */
 function textOf(
   source: Source,
@@ -153,7 +152,7 @@ function textOf(
     order by ${inOrder.join(', ')}`
 }
 
-/** The ledger's row, where Postgres has nulls in this order, and those of the records. */
+/** Splits the rows into the ledger's row, which comes where Postgres sorts nulls, and the records. */
 export function readRows(rows: readonly RowBytes[], { descending }: Order, companyId: number): [LedgerRow, RowBytes[]] {
   const row = rows.at(descending ? 0 : -1)
   if (!row) throw new Error(`company ${companyId} is not registered`)
@@ -177,7 +176,7 @@ const keysOf = ({ columns }: Order): string =>
 const sortedBy = (order: Order): string =>
   order.columns.map((column) => `t.${column.name}${collationOf(column)}${directionOf(order)}`).join(', ')
 
-/** The records of a page by walking an index. */
+/** A page by an index scan. */
 const walkedPage = (source: Source, order: Order, wanted: string): string => `
       select ${recordOf(source)} as record, ${keysOf(order)}
       from ${source.from}
@@ -185,7 +184,7 @@ const walkedPage = (source: Source, order: Order, wanted: string): string => `
       order by ${sortedBy(order)}
       limit (select $2::bigint + 1)`
 
-/** The same where all keys have to be sorted: sorted with their records, 50,000 items would take six times as long. */
+/** A page by sorting all keys: sorting 50,000 items with their records would take six times as long. */
 const sortedPage = (source: Source, order: Order, wanted: string): string => `
       select (select ${recordOf(source)} from ${source.from} where t.company_id = $1 and t.id = k.${keyColumn('id')}) as record, k.*
       from (
@@ -196,7 +195,7 @@ const sortedPage = (source: Source, order: Order, wanted: string): string => `
         limit (select $2::bigint + 1)
       ) k`
 
-/** A page after a cursor needs no lower bound: the cursor's key lies beyond it, and with both the index would be entered at the bound. */
+/** After a cursor no lower bound is needed: with both, the index scan would start at the bound. */
 function begin({ columns, descending }: Order, start: Start, next: number): string[] {
   const [first] = columns
   if (start === 'first' || !first) return []

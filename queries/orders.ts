@@ -26,7 +26,7 @@ interface OrderFilters {
   readonly status?: OrderStatus
   readonly store_alias?: string
   readonly external_id?: string
-  /** With an alarm that waits for somebody. */
+  /** With an unacknowledged alarm. */
   readonly alarm?: 'open'
 }
 
@@ -42,10 +42,10 @@ export const orderListing: Listing<OrderFilters> = {
   },
 }
 
-/** At most so many orders are added up, the newest; a count of one more says that there are more. */
+/** Bound of orders in a sum, newest first; a count of one more means that there are more. */
 export const MOST_SUMMED = 10_000
 
-/** Counts and adds up what filters find. */
+/** Counts and sums the filtered orders. */
 export async function sumOrders(pool: Pool, companyId: number, filters: OrderFilters): Promise<Sum> {
   const given = Object.entries(filters).filter(([, value]) => value !== undefined)
   const wanted = given.map(([name], at) => ` and ${orderListing.filters[name as keyof OrderFilters](`$${at + 3}`, '')}`)
@@ -57,7 +57,7 @@ export async function sumOrders(pool: Pool, companyId: number, filters: OrderFil
   return (rows[0] as { found: Sum }).found
 }
 
-/** An order with the link under which its buyer pays; null where it cannot be paid any more. */
+/** An order with its payment link; null once it cannot be paid. */
 export type ShownOrder = OrderObject & { payment_url: string | null }
 
 interface Linking {
@@ -88,11 +88,11 @@ export const getOrderByExternalId = (
 
 interface PayableOrder {
   readonly order: OrderObject
-  /** Of the company's customer, if the order is one's and the record still has it. */
+  /** From the customer's record, if the order has one and it still has an address. */
   readonly address: PersonFields['address']
 }
 
-/** An order with what its buyer's record adds; null when the company has no such order. */
+/** An order with its buyer's address; null if the company has no such order. */
 export async function findPayableOrder(pool: Pool, companyId: number, orderId: number): Promise<PayableOrder | null> {
   const { rows } = await pool.query<PayableOrder>({
     name: 'find_payable_order',
@@ -110,17 +110,17 @@ export async function findPayableOrder(pool: Pool, companyId: number, orderId: n
 export interface BuyersOrder {
   readonly companyId: number
   readonly order: OrderObject
-  /** Of its last change. */
+  /** Of the last change. */
   readonly revision: number
   readonly shopName: string
   readonly timezone: string
-  /** Whether its store takes payments. */
+  /** Whether the store takes payments. */
   readonly enabled: boolean
-  /** The company's time, by the database's clock (UTC), by which its time to pay ends. */
+  /** The company's time by the database clock (UTC), which ends the time to pay. */
   readonly now: string
 }
 
-/** The order of a store by its alias; null when the store has no such order. @throws Moved */
+/** The order of a store by alias; null if the store has no such order. @throws Moved */
 export async function findBuyersOrder(pool: Pool, alias: string, orderId: number): Promise<BuyersOrder | null> {
   const { rows } = await pool.query<BuyersOrder & { readonly move: Move | null }>({
     name: 'find_buyers_order',
@@ -139,7 +139,7 @@ export async function findBuyersOrder(pool: Pool, alias: string, orderId: number
   return found
 }
 
-/** Revisions of the last changes of some orders of a company. */
+/** Revisions of the last changes of some orders. */
 export async function revisionsOfOrders(
   pool: Pool,
   companyId: number,
@@ -161,7 +161,7 @@ export interface NotifiedOrder {
   readonly totalCents: number
 }
 
-/** The order that the URL of a notification names; null when it is not the store's own. */
+/** The order in a notification's URL; null if it is not the store's. */
 export async function findNotifiedOrder(
   pool: Pool,
   store: StoreAccess,
@@ -175,11 +175,11 @@ export async function findNotifiedOrder(
   return rows[0] ? { store, ...rows[0] } : null
 }
 
-/** A notification of the payment provider as the API shows it; fields of the answer are null until there is one. */
+/** A notification of the payment provider; the answer's fields are null until it is answered. */
 export interface NotificationObject {
   id: number
   received_at: string
-  /** The body as it was sent: any JSON, a text where it was none, null where it was not read. */
+  /** The body as sent: JSON, a text if it was no JSON, null if it was not read. */
   payload: unknown
   response: object | null
   http_status: number | null
@@ -187,7 +187,7 @@ export interface NotificationObject {
   outcome: NotificationOutcome | null
 }
 
-/** Payload and answer are kept as JSON texts, byte for byte. */
+/** Payload and answer are stored as JSON texts, byte for byte. */
 interface Printed extends Omit<NotificationObject, 'payload' | 'response'> {
   payload: string | null
   response: string | null
@@ -216,7 +216,7 @@ const notificationListing: Listing<{ order: number }> = {
 
 const AS_RECEIVED: Order = { name: 'id', columns: [{ name: 'id', type: 'bigint' }] }
 
-/** What the payment provider sent about an order, in the order of arrival. */
+/** The notifications of an order, in order of arrival. */
 export const listNotifications = (
   pool: Pool,
   companyId: number,
@@ -226,7 +226,7 @@ export const listNotifications = (
 
 const COUNTED = 100
 
-/** Orders with an alarm that waits for somebody: at most 100. */
+/** Orders with an unacknowledged alarm, at most 100. */
 export async function countAlarms(pool: Pool, companyId: number): Promise<number> {
   const { rows } = await pool.query<{ count: number }>({
     name: 'count_order_alarms',

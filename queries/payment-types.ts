@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 
-/** All payment types of a company by id, also those that the API refuses (TYPE-1). There are few: no pages. */
+/** All payment types of a company by id, including those that the API refuses (TYPE-1). They are few: no pages. */
 export async function listPaymentTypes(pool: Pool, companyId: number): Promise<{ data: string; revision: number }> {
   const { rows } = await pool.query<{ data: string; revision: number }>({
     name: 'list_payment_types',

@@ -20,11 +20,11 @@ import {
   wordsOf,
 } from './records.ts'
 
-/** Filters of customers and suppliers alike. */
+/** Filters of customers and suppliers. */
 export interface PersonFilters {
-  /** Words that occur in names or external id. */
+  /** Words in names or external id. */
   readonly q?: string
-  /** A part of the name. */
+  /** Substring of the name. */
   readonly name?: string
   readonly document?: string
   readonly external_id?: string
@@ -32,7 +32,7 @@ export interface PersonFilters {
 
 type PersonQuery = ListPaging & PersonFilters
 
-/** Filters as conditions take them. */
+/** Filters in the form that conditions take. */
 type PersonConditions = Omit<PersonFilters, 'q'> & { readonly q?: readonly string[] }
 
 const conditionsOf = <Q extends PersonFilters>(query: Q) => ({
@@ -63,7 +63,7 @@ function listPersons(
   return list(pool, listing, companyId, conditionsOf(query))
 }
 
-/** The same in the order of names, for people, or in another one that has an index. */
+/** Ordered by name, for people, or by another order that has an index. */
 export function listPersonsByName(
   pool: Pool,
   listing: Listing<PersonConditions>,
@@ -73,10 +73,10 @@ export function listPersonsByName(
   return listInOrder(pool, listing, order, companyId, conditionsOf(query))
 }
 
-/** At most so many persons are counted; one more says that there are more. */
+/** Bound of counted persons; one more means that there are more. */
 export const MOST_COUNTED = 50_000
 
-/** How many persons a search finds. */
+/** Number of persons that match a search. */
 export async function countPersons(
   pool: Pool,
   { resource, from, where, filters }: Listing<PersonConditions>,
@@ -119,7 +119,7 @@ export const getCustomerByExternalId = (pool: Pool, companyId: number, externalI
 export const getSupplierByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<Found> =>
   getBy(pool, supplierListing, companyId, 'external_id', externalId)
 
-/** The id of the customer or supplier that has a name, of which there is one at most; case and spacing do not matter. */
+/** Id of the customer or supplier with a name; names are unique, regardless of case and spacing. */
 export async function findPersonByName(
   pool: Pool,
   table: 'customers' | 'suppliers',

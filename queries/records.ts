@@ -24,33 +24,33 @@ import {
 import { type Look, looking } from './looking.ts'
 
 export interface Page {
-  /** JSON texts of the records, joined by commas; in pieces of bytes where they are as the tables have them. */
+  /** JSON texts of the records, separated by commas; ranges of bytes if they come unchanged from the tables. */
   readonly data: Text
   readonly has_more: boolean
   /** Cursor of the next page; null on the last one. */
   readonly next: string | null
-  /** Time of the ledger's last event in the snapshot of the page, with the company's offset: the poller's next `updated_since`. */
+  /** Time of the snapshot's last event, with the company's offset: the poller's next `updated_since`. */
   readonly synced_at: string
   readonly revision: number
-  /** Identifies the tables of the read model that it comes from, if any; a rebuild makes new ones. */
+  /** Identifies the read-model tables of the page; a rebuild creates new ones. */
   readonly tables?: number
-  /** Gives the memory of `data` back, once it has been copied; whoever does not call it leaves that to the garbage collector. */
+  /** Returns the memory of `data` to the pool after it was copied; without the call the garbage collector frees it. */
   readonly release?: () => void
 }
 
-/** Instants are UTC, as `Instant` gives them. */
+/** Instants in UTC, as `Instant` parses them. */
 export interface Paging {
   readonly limit: number
   readonly cursor?: string
 }
 
 export interface ListPaging extends Paging {
-  /** Only what changed since then, inclusive, in the order of change. */
+  /** Only records changed since then, inclusive, in order of change. */
   readonly updated_since?: string
 }
 
 export interface DeletedPaging extends Paging {
-  /** Only what was deleted since then, inclusive. */
+  /** Only records deleted since then, inclusive. */
   readonly since?: string
 }
 
@@ -60,7 +60,7 @@ export interface Listing<F> extends Source {
 
 export const BY_ID: Order = { name: 'id', columns: [{ name: 'id', type: 'bigint' }] }
 
-/** The newest first, as people look at lists. */
+/** Newest first, for people. */
 export const NEWEST_FIRST: Order = { name: 'newest', columns: BY_ID.columns, descending: true }
 
 export const BY_NAME: Order = {
@@ -71,7 +71,7 @@ export const BY_NAME: Order = {
   ],
 }
 
-/** Revisions follow time, so this is the order of the ledger; time comes first because `updated_since` is one. */
+/** Revisions follow time, so this is the ledger's order; time comes first because `updated_since` is a time. */
 export const BY_CHANGE: Order = {
   name: 'change',
   columns: [
@@ -90,8 +90,8 @@ const BY_DELETION: Order = {
 }
 
 /**
- * Lists live records by id, or by their last change those that changed since a time. Refuses a cursor of another list.
- * `today` is the company's day, for listings that depend on it; no cursor does.
+ * Lists live records by id, or with `updated_since` by last change. Refuses a cursor of another list. `today` is the
+ * company's day, for daily listings; cursors do not depend on it.
  */
 export async function list<F extends object>(
   pool: Pool,
@@ -106,7 +106,7 @@ export async function list<F extends object>(
   return fetchPage(pool, listing, companyId, { order, conditions, filters, limit, cursor, since: updated_since, today })
 }
 
-/** Lists deleted records as {id, external_id, deleted_at}, in the order of their deletion. */
+/** Lists deleted records as {id, external_id, deleted_at}, in order of deletion. */
 export async function listDeleted(
   pool: Pool,
   table: string,
@@ -126,7 +126,7 @@ export async function listDeleted(
   return fetchPage(pool, source, companyId, { order: BY_DELETION, conditions: {}, filters: {}, limit, cursor, since })
 }
 
-/** Lists what has no `updated_since`, in an order of its own. `today` is the company's day, as for `list`. */
+/** Lists a resource without `updated_since` in a given order. `today` as for `list`. */
 export function listInOrder<F extends object>(
   pool: Pool,
   listing: Listing<F>,
@@ -138,7 +138,7 @@ export function listInOrder<F extends object>(
   return fetchPage(pool, listing, companyId, { order, conditions: listing.filters, filters, limit, cursor, today })
 }
 
-/** A time as Postgres prints it in JSON (any number of digits, its own offset), on the company's clock. */
+/** A time as Postgres prints it in JSON, converted to the company's clock. */
 export const localTime = (printed: string, timezone: string): string =>
   inZone(new Date(printed).toISOString(), timezone)
 
@@ -180,7 +180,7 @@ async function fetchPage(
   )
   const rows = rowsIn(answer)
   const [ledger, found] = readRows(rows, order, companyId)
-  // Whatever was there before is gone without a trace in the tables (KIT-38).
+  // The reset left no trace of earlier records in the tables (KIT-38).
   if (since !== undefined && !source.outlastsReset && ledger.erased_at !== null && since < ledger.erased_at)
     return refuse('test_data_erased', { erased_at: inZone(ledger.erased_at, ledger.timezone) })
   const listed = found.slice(0, limit)
@@ -198,10 +198,10 @@ async function fetchPage(
   }
 }
 
-/** Columns that are busy somewhere (`Past`). */
+/** Hot columns of any table (`Past`). */
 const BUSY = /\b(doc|stock)\b/
 
-/** A page shows all of its own records only, unless which ones these are depends on more than columns. */
+/** A page reads only its own records, unless its conditions depend on more than columns. */
 function looksOf(
   source: Source,
   order: Order,
@@ -218,18 +218,18 @@ function looksOf(
 
 type Clock = Pick<LedgerRow, 'timezone' | 'zone_changed'>
 
-/** Whether records are shown as the tables have them. */
+/** Whether records are sent as the tables have them. */
 const isPassedOn = ({ present, complete }: Source, { zone_changed }: Clock): boolean =>
   !present && !complete && !zone_changed
 
-/** A record's JSON text with instants on the clock of the company's present zone (VAL-3, decision 33). */
+/** A record's JSON text with instants in the company's present time zone (VAL-3, decision 33). */
 function shown({ present, complete }: Source, record: string, { timezone, zone_changed }: Clock): string {
   if (present) return JSON.stringify(present(JSON.parse(record), timezone))
   const local = zone_changed ? instantsInZone(record, timezone) : record
   return complete ? complete(local) : local
 }
 
-/** Postgres stores no U+0000. */
+/** Postgres cannot store U+0000. */
 const StorableText = z
   .string()
   .max(1000)
@@ -243,22 +243,22 @@ const COLUMN_SCHEMAS = {
   text: StorableText,
 }
 
-/** Cursors come from outside: values that are impossible for a column would make Postgres fail. */
+/** Cursors are untrusted: a value that a column cannot hold would make Postgres fail. */
 function keySchema({ columns }: Order): z.ZodType<(string | number)[]> {
   const schemas = columns.map(({ type }): z.ZodType<string | number> => COLUMN_SCHEMAS[type])
   return z.tuple(schemas as [z.ZodType<string | number>, ...z.ZodType<string | number>[]])
 }
 
-/** A record, or that there is none, in the snapshot of a revision of the ledger. */
+/** A record, or its absence, with the revision of the snapshot. */
 export interface Found {
-  /** JSON text of the record; null when it does not exist, is deleted, or is another company's. */
+  /** JSON text of the record; null if it is missing, deleted or another company's. */
   readonly record: string | null
   readonly revision: number
 }
 
 const COLUMNS = { id: 'bigint', external_id: 'text' } as const
 
-/** Gets the record that has a value in a unique column. `today` is the company's day, for sources that depend on it. */
+/** The record with a value in a unique column. `today` is the company's day, for daily sources. */
 export async function getBy(
   pool: Pool,
   source: Source,
@@ -292,15 +292,15 @@ export async function getBy(
 
 const patternOf = (key: string): string => `%${key.replace(/[\\%_]/g, '\\$&')}%`
 
-/** The pattern of names that contain a text, if there is one, for `like` on sort keys: neither case, accents nor spacing matter. */
+/** `like` pattern on sort keys for names that contain a text: case, accents and spacing do not matter. */
 export function containing(text: string | undefined): string | undefined {
   return text === undefined ? undefined : patternOf(searchKey(text))
 }
 
-/** The patterns of a search, if there is one, for `like all` on the column `search`: each word, wherever it stands. */
+/** `like all` patterns on the column `search`: every word, in any place. */
 export function wordsOf(text: string | undefined): string[] | undefined {
   return text === undefined ? undefined : searchKey(text).split(' ').map(patternOf)
 }
 
-/** SQL of the condition that a record has all words. */
+/** SQL condition: the record has all words. */
 export const hasWords = (patterns: string): string => `t.search like all (${patterns}::text[])`

@@ -3,14 +3,14 @@ import type { SaleObject } from '#projections/sales.ts'
 import { looking } from './looking.ts'
 import { wordsOf } from './records.ts'
 
-/** What one is told of a record that was found. */
+/** A search result. */
 export interface FoundRecord {
   readonly id: number
-  /** Its name, null where it is forgotten; of a sale when it was sold. */
+  /** Name, null if erased; for a sale its time. */
   readonly text: string | null
-  /** Price, document or total, as it is kept. */
+  /** Price, document or total, as stored. */
   readonly detail: string | null
-  /** Of a sale. */
+  /** For sales. */
   readonly status?: SaleObject['status']
 }
 
@@ -21,24 +21,24 @@ export interface SearchFound {
   readonly suppliers: readonly FoundRecord[]
 }
 
-/** Of each kind; lists show the others. */
+/** Of each kind; lists show the rest. */
 export const MOST_FOUND = 8
 
-/** The last sales whose amounts are looked at: there is no index of amounts, which each sale would have to write. */
+/** Bound of sales whose amounts are compared: an index of amounts would have to be written with each sale. */
 const AMOUNTS_AMONG = 50_000
 
 interface Searched {
-  /** As it was typed, trimmed. */
+  /** As typed, trimmed. */
   readonly text: string
-  /** The number that it is; null where it is none. */
+  /** The text as a number; null if it is none. */
   readonly id: number | null
-  /** The amount that it is, in cents; null where it is none. */
+  /** The text as an amount in cents; null if it is none. */
   readonly cents: number | null
   /** The digits of a document, or a code. */
   readonly code: string
 }
 
-/** What somebody looks for: a number is a sale's, `12,50` an amount, everything else a text. */
+/** Classifies a search text: a number may be a sale's id, `12,50` an amount, anything else a text. */
 export function searchedFor(typed: string): Searched {
   const text = typed.trim()
   const number = /^[nN]?[ºo°]?\s*(\d{1,15})$/.exec(text)?.[1]
@@ -51,13 +51,13 @@ export function searchedFor(typed: string): Searched {
   }
 }
 
-/** SQL of ids in the order of how well they fit, each once. */
+/** SQL of ids by relevance, each once. */
 const collected = (parts: readonly string[]): string => `(
   select coalesce(json_agg(f.id order by f.place, f.at), '[]') from (
     select u.id, min(u.place) as place, min(u.at) as at from (${parts.map((part) => `(${part})`).join(' union all ')}) u
     group by u.id order by 2, 3 limit $2::bigint) f)`
 
-/** Of a short text too many names have it: the first by name of a thousand. */
+/** A short text matches too many names: the first 1,000 by name are considered. */
 const NAMED = (table: string): string => `
   select id, 1, row_number() over (order by sort_key collate "C") from (
     select id, sort_key from ${table}
@@ -70,7 +70,7 @@ const coded = (table: string, column: string, value: string): string =>
 const personsOf = (table: string): string =>
   collected([coded(table, 'external_id', '$3'), coded(table, 'document', '$6'), NAMED(table)])
 
-/** $1 company, $2 most of each, $3 text, $4 number, $5 cents, $6 code, $7 patterns of words. */
+/** $1 company, $2 bound per kind, $3 text, $4 number, $5 cents, $6 code, $7 word patterns. */
 const IDS = {
   name: 'panel_search',
   text: `select ${collected([
@@ -90,7 +90,7 @@ const IDS = {
 
 const TABLES = { sales: 'sales', items: 'catalog_items', customers: 'customers', suppliers: 'suppliers' } as const
 
-/** SQL of the records with the ids of a parameter, in their order. */
+/** SQL of the records with the ids of a parameter, in its order. */
 const shown = (table: string, ids: string, fields: string): string => `(
   select coalesce(json_agg(json_build_object('id', t.id, ${fields}) order by o.at), '[]')
   from unnest(${ids}::bigint[]) with ordinality as o (id, at)
@@ -105,7 +105,10 @@ const RECORDS = {
     ${shown('suppliers', '$5', `'text', t.doc->>'name', 'detail', t.doc->>'document'`)} as suppliers`,
 }
 
-/** Looks for sales by number, external id and amount, for items and persons by name, code and document: few of each (PANEL-147). */
+/**
+ * Searches sales by number, external id and amount, items and persons by name, code and document; a few results of each
+ * kind (PANEL-147).
+ */
 export async function searchAll(pool: Pool, companyId: number, typed: string): Promise<SearchFound> {
   const { text, id, cents, code } = searchedFor(typed)
   const words = text.length < 2 ? [] : wordsOf(text)

@@ -4,7 +4,7 @@ import { contextOf, openJson } from '#lib/sealed-json.ts'
 import type { Vault } from '#lib/vault.ts'
 import { type StoreObject, type StoreSecrets, storeSecrets } from '#projections/stores.ts'
 
-/** The online stores of a company, oldest first. There are few: no pages. */
+/** The online stores of a company, oldest first. They are few: no pages. */
 export async function listStores(pool: Pool, companyId: number): Promise<StoreObject[]> {
   const { rows } = await pool.query<{ doc: StoreObject }>({
     name: 'list_stores',
@@ -14,24 +14,26 @@ export async function listStores(pool: Pool, companyId: number): Promise<StoreOb
   return rows.map(({ doc }) => doc)
 }
 
-/** What is needed of a store to talk with the payment provider. Never to be logged, answered or put in an event: it has secrets. */
+/** Credentials of a store at the payment provider. Contains secrets: never logged, answered or put in an event. */
 export interface StoreAccess {
   readonly companyId: number
   readonly id: number
   readonly alias: string
   readonly enabled: boolean
   readonly sandbox: boolean
-  /** Of a test company, whose stores need no token of their own. */
+  /** Of a test company, whose stores need no token. */
   readonly isTest: boolean
   readonly accessToken: string | null
   readonly notificationSecret: string | null
-  /** Whether a secret was ever set: then unsigned notifications are refused, also while the secret is lost. */
+  /**
+   * Whether a notification secret was ever set: unsigned notifications are then refused, even while the secret is lost.
+   */
   readonly isSigning: boolean
 }
 
 /**
- * The store with an alias, of whatever company; null when there is none. Secrets are null if they were never given, or if a
- * process died between the append to an event store outside Postgres and the commit that would have kept them. @throws Moved
+ * The store with an alias, of any company; null if there is none. Secrets are null if they were never set, or if a
+ * process died between an append to an external event store and the commit that stores them. @throws Moved
  */
 export async function findStore(pool: Pool, vault: Vault, alias: string): Promise<StoreAccess | null> {
   const { rows } = await pool.query<Found>({

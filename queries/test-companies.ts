@@ -17,7 +17,7 @@ const GET_TEST_COMPANY = {
          from companies c join ledgers l on l.company_id = c.company_id where c.company_id = $1`,
 }
 
-/** JSON text of a test company with its clock; null of a real one. */
+/** JSON text of a test company with its clock; null for a real company. */
 export async function getTestCompany(
   pool: Pool,
   companyId: number,
@@ -28,10 +28,10 @@ export async function getTestCompany(
   return { record: row.is_test ? JSON.stringify(testCompany(row, row.now)) : null, revision: row.revision }
 }
 
-/** What a company is of the two, and what belongs to it. */
+/** Whether a company is real or a test company, and its twin. */
 export interface TestStanding {
   readonly is_test: boolean
-  /** Of a real company; null where it has no twin. */
+  /** The test company of a real one; null if it has none. */
   readonly twin_id: number | null
   /** The company's time (UTC). */
   readonly now: string

@@ -4,7 +4,7 @@ import type { Refusal } from '#domain/refusal.ts'
 import type { UserObject } from '#projections/users.ts'
 import { BY_ID, type Found, getBy, type Listing, listInOrder, type Page, type Paging } from './records.ts'
 
-/** Users as the panel shows them: {id, name, email, role, status, created_at, updated_at}, also inactive ones. */
+/** Users as the panel shows them: {id, name, email, role, status, created_at, updated_at}, inactive ones included. */
 const userListing: Listing<object> = {
   resource: 'users',
   from: 'users t',

@@ -1,19 +1,19 @@
 import type { Pool } from 'pg'
 
-/** What waits for somebody in a company, by the section of the panel where it is seen to. */
+/** Pending work of a company by the panel section that handles it. */
 export interface Waiting {
-  /** Sales of tills that were refused. */
+  /** Refused sales of tills. */
   readonly tills: number
   /** Overdue accounts. */
   readonly receivables: number
   readonly payables: number
-  /** Orders with an alarm that nobody has seen. */
+  /** Orders with an unacknowledged alarm. */
   readonly store: number
-  /** Webhooks that are on and have failed for some minutes. */
+  /** Enabled webhooks that have failed for some minutes. */
   readonly integrations: number
 }
 
-/** Nobody counts further: each costs as many rows of an index at most. */
+/** Bound of each count, which costs as many index rows at most. */
 export const MOST_WAITING = 100
 
 const FAILING_MINUTES = 5
@@ -34,7 +34,7 @@ const WAITING = {
         and h.failing_since < now() - interval '${FAILING_MINUTES} minutes'`)} as integrations`,
 }
 
-/** Counts what waits, in one statement; `pool` is the primary's, as tills and webhooks are no part of the ledger. */
+/** Counts pending work in one statement. `pool` is the primary's: tills and webhooks are not part of the ledger. */
 export async function countWaiting(pool: Pool, companyId: number, today: string): Promise<Waiting> {
   const { rows } = await pool.query<Waiting>({ ...WAITING, values: [companyId, today] })
   return rows[0] as Waiting

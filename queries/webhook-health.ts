@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { type Found, localTime } from './records.ts'
 
-/** An attempt that failed, as health shows it. */
+/** A failed attempt. */
 interface FailedAttempt {
   at: string
   status: number | null
@@ -9,34 +9,34 @@ interface FailedAttempt {
   delivery_id: string
 }
 
-/** How the attempts of some hours went. */
+/** Attempts of some hours. */
 export interface HealthOfSpan {
   attempts: number
   failures: number
-  /** Percent with two decimals, rounded down, so that `100.00` is all of them; null without attempts. */
+  /** Percent with two decimals, rounded down, so that `100.00` means all; null without attempts. */
   success_rate: string | null
-  /** Milliseconds within which 95 of 100 answers came, as near as DURATION_BOUNDS_MS tell; null without answers. */
+  /** 95th percentile in ms, estimated from DURATION_BOUNDS_MS; null without answers. */
   p95_ms: number | null
   last_failure: FailedAttempt | null
 }
 
-/** How an endpoint does (HOOK-71). */
+/** Health of an endpoint (HOOK-71). */
 export interface HealthObject {
   webhook_id: number
-  /** Since when it fails so long that its company was told of it; null where it does not. */
+  /** Start of the outage that the company was notified of; null if there is none. */
   outage_since: string | null
   last_24_hours: HealthOfSpan
   last_7_days: HealthOfSpan
 }
 
-/** Milliseconds from which on an answer belongs to the next bucket; the first bucket is 0. An attempt has 10 seconds. */
+/** Upper bounds of the duration buckets, in ms; the first bucket is 0. An attempt has 10 s. */
 export const DURATION_BOUNDS_MS = [5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2500, 5000]
 const LONGEST_MS = 10_000
 
 /** The present hour and those before it. */
 const [HOURS_OF_DAY, HOURS_OF_WEEK] = [24, 7 * 24]
 
-/** Attempts of a span with one bucket. */
+/** Attempts of a span in one bucket. */
 interface Counted {
   readonly bucket: number
   readonly attempts: number
@@ -44,7 +44,7 @@ interface Counted {
   readonly last_failure: FailedAttempt | null
 }
 
-/** Adds attempts up that were counted by bucket. */
+/** Adds up attempts by bucket. */
 export function healthOfSpan(counted: readonly Counted[], timezone: string): HealthOfSpan {
   const sum = (of: (one: Counted) => number) => counted.reduce((total, one) => total + of(one), 0)
   const [attempts, failures] = [sum((one) => one.attempts), sum((one) => one.failures)]
@@ -63,7 +63,7 @@ function percentOf(part: number, whole: number): string {
   return `${hundredths.slice(0, -2)}.${hundredths.slice(-2)}`
 }
 
-/** Within its bucket answers are taken for spread evenly. */
+/** Assumes an even distribution within the bucket. */
 function percentile95(answered: readonly Counted[]): number | null {
   const byBucket = new Map<number, number>()
   for (const { bucket, attempts } of answered) byBucket.set(bucket, (byBucket.get(bucket) ?? 0) + attempts)
@@ -89,7 +89,7 @@ interface HealthRow extends Counted {
   readonly is_today: boolean | null
 }
 
-/** A part of statements: since when an endpoint that is on fails so that it was told; what was before `watched_since` counts for nothing. */
+/** Start of the notified outage of an enabled endpoint; failures before `watched_since` do not count. */
 const OUTAGE = 'case when w.enabled and h.outage_since >= w.watched_since then h.outage_since end'
 
 /** An endpoint without attempts has one row, without a bucket. */
@@ -109,7 +109,7 @@ const READ_HEALTH = {
          where l.company_id = $1 order by w.id`,
 }
 
-/** How the endpoints of a company do, by their ids; of one where `webhookId` names it. */
+/** Health of a company's endpoints by id, or of one if `webhookId` is given. */
 async function readHealth(pool: Pool, companyId: number, webhookId: number | null): Promise<Map<number, HealthRow[]>> {
   const { rows } = await pool.query<HealthRow>({ ...READ_HEALTH, values: [companyId, webhookId] })
   const byId = new Map<number, HealthRow[]>()
@@ -132,28 +132,28 @@ function healthOf(webhook_id: number, rows: readonly HealthRow[]): HealthObject 
   }
 }
 
-/** The health of an endpoint; no record where there is none, or it is another company's. */
+/** Health of an endpoint; no record if it does not exist or is another company's. */
 export async function getHealth(pool: Pool, companyId: number, webhookId: number): Promise<Found> {
   const rows = (await readHealth(pool, companyId, webhookId)).get(webhookId)
   if (!rows) return { record: null, revision: 0 }
   return { record: JSON.stringify(healthOf(webhookId, rows)), revision: rows[0]?.revision ?? 0 }
 }
 
-/** The health of all endpoints of a company, by their ids. */
+/** Health of all endpoints of a company, by id. */
 export async function listHealth(pool: Pool, companyId: number): Promise<ReadonlyMap<number, HealthObject>> {
   const found = await readHealth(pool, companyId, null)
   return new Map([...found].map(([id, rows]) => [id, healthOf(id, rows)]))
 }
 
-/** An endpoint that somebody has to look at. */
+/** An endpoint that needs attention. */
 export interface FailingEndpoint {
   readonly webhook_id: number
   readonly url: string
-  /** Since its first failure: UTC. */
+  /** Time of its first failure, UTC. */
   readonly outage_since: string
 }
 
-/** Endpoints that are on and fail since some minutes at least, those that do so longest first (HOOK-74). */
+/** Enabled endpoints that have failed for some minutes, longest first (HOOK-74). */
 export async function failingEndpoints(pool: Pool, companyId: number): Promise<FailingEndpoint[]> {
   const { rows } = await pool.query<FailingEndpoint>({
     name: 'failing_endpoints',

@@ -25,7 +25,7 @@ type Stored = Pick<WebhookRow, 'enabled' | 'watched_since' | 'api_key_id'> & {
 
 const utc = (printed: string | null): string | null => (printed === null ? null : new Date(printed).toISOString())
 
-/** Endpoints with how they answer, which dispatchers note outside of the read model. */
+/** Endpoints with their state, which dispatchers store outside the read model. */
 const webhookListing: Listing<object> = {
   resource: 'webhooks',
   outlastsReset: true,
@@ -63,7 +63,7 @@ export const getWebhook = (pool: Pool, companyId: number, id: number): Promise<F
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const
 
-/** An attempt to deliver: status and beginning of the answer, or why there was none. */
+/** A delivery attempt: status and start of the answer, or the error. */
 export interface DeliveryAttempt {
   at: string
   status: number | null
@@ -77,7 +77,7 @@ export interface DeliveryObject {
   id: string
   webhook_id: number
   event: WebhookEvent | 'webhook.test'
-  /** Of the ledger, and of the endpoint; both null for a test delivery. */
+  /** Of the ledger and of the endpoint; both null for a test delivery. */
   revision: number | null
   sequence: number | null
   replay: boolean
@@ -88,15 +88,15 @@ export interface DeliveryObject {
 }
 
 /**
- * SQL of a delivery's JSON; `t` is its row. Times are as Postgres prints them. A test is due in the past, to overtake what
- * waits already (src/webhooks/deliveries.ts); shown is when it was made.
+ * SQL of a delivery's JSON; `t` is its row. Times are as Postgres prints them. A test delivery is due in the past, to
+ * overtake pending ones (src/webhooks/deliveries.ts); the time shown is its creation.
  */
 export const DELIVERY_JSON = `json_build_object('id', t.id, 'webhook_id', t.webhook_id, 'event', t.event,
   'revision', t.revision, 'sequence', t.sequence, 'replay', t.replay, 'status', t.status, 'attempts', t.attempts,
   'next_attempt_at', case when t.next_attempt_at < t.created_at then t.created_at else t.next_attempt_at end,
   'created_at', t.created_at)`
 
-/** The same with times on the company's clock. */
+/** With times on the company's clock. */
 export function presentDelivery(record: unknown, timezone: string): DeliveryObject {
   const delivery = record as DeliveryObject
   const { attempts, next_attempt_at, created_at } = delivery
@@ -125,10 +125,10 @@ const deliveryListing: Listing<DeliveryFilters & { webhook: number }> = {
   present: presentDelivery,
 }
 
-/** Ids are UUIDs in the order of time. */
+/** Ids are UUIDs ordered by time. */
 const NEWEST_FIRST: Order = { name: 'newest', columns: [{ name: 'id', type: 'uuid' }], descending: true }
 
-/** Deliveries to an endpoint in the last 30 days, the newest first: whoever looks here wonders what has just happened. */
+/** Deliveries of an endpoint in the last 30 days, newest first. */
 export function listDeliveries(
   pool: Pool,
   companyId: number,
@@ -155,7 +155,7 @@ export async function getDelivery(pool: Pool, companyId: number, webhookId: numb
   return { record: record && JSON.stringify(presentDelivery(record, timezone)), revision }
 }
 
-/** The body of a delivery, as it is signed; null when it is not kept any more. */
+/** The signed body of a delivery; null once it was purged. */
 export async function getMessage(
   pool: Pool,
   companyId: number,
@@ -172,14 +172,14 @@ export async function getMessage(
   return rows[0]?.body ?? null
 }
 
-/** The last replay of an endpoint as the API shows it. */
+/** The last replay of an endpoint. */
 export interface ReplayObject {
   status: 'running' | 'finished' | 'cancelled'
-  /** Revisions: after the first (exclusive), up to the second, looked at up to the third. */
+  /** Revisions: start (exclusive), end (inclusive), and progress. */
   after: number
   until_revision: number
   last_revision: number
-  /** How many it has made so far. */
+  /** Deliveries created so far. */
   deliveries: number
   requested_at: string
   finished_at: string | null
@@ -189,7 +189,7 @@ export interface ReplayObject {
 export const REPLAY_JSON = `json_build_object('status', t.status, 'after', t.after_revision, 'until_revision', t.until_revision,
   'last_revision', t.last_revision, 'deliveries', t.deliveries, 'requested_at', t.requested_at, 'finished_at', t.finished_at)`
 
-/** The same with times on the company's clock. */
+/** With times on the company's clock. */
 export function presentReplay(record: unknown, timezone: string): ReplayObject {
   const replay = record as ReplayObject
   const { requested_at, finished_at } = replay
@@ -200,7 +200,7 @@ export function presentReplay(record: unknown, timezone: string): ReplayObject {
   }
 }
 
-/** The last replay of an endpoint; no record where there was none. */
+/** The last replay of an endpoint; no record if there was none. */
 export async function getReplay(pool: Pool, companyId: number, webhookId: number): Promise<Found> {
   const { rows } = await pool.query<{ revision: number; timezone: string; record: object | null }>({
     name: 'get_webhook_replay',
@@ -218,7 +218,7 @@ export async function getReplay(pool: Pool, companyId: number, webhookId: number
   return { record: record && JSON.stringify(presentReplay(record, timezone)), revision }
 }
 
-/** What a company was told of an endpoint; `reason` where it was switched off. */
+/** A notification about an endpoint; `reason` if it was switched off. */
 export interface ListedNotice {
   readonly kind: 'webhook_switched_off' | 'webhook_failing' | 'webhook_well'
   readonly data: { readonly webhook_id: number; readonly url: string; readonly reason?: 'no_response' | 'gone' }
@@ -228,7 +228,7 @@ export interface ListedNotice {
 const SHOWN_DAYS = 30
 const SHOWN = 20
 
-/** The notices of the last 30 days, the newest first. */
+/** Notifications of the last 30 days, newest first. */
 export async function listNotices(pool: Pool, companyId: number): Promise<ListedNotice[]> {
   const { rows } = await pool.query<ListedNotice>({
     name: 'list_notices',

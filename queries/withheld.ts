@@ -7,7 +7,7 @@ import { customers, suppliers } from '#projections/people.ts'
 import { sales } from '#projections/sales.ts'
 import { users } from '#projections/users.ts'
 
-/** SQL of a JSON object with these members withheld, where they are there and say anything. */
+/** SQL of a JSON object with these members masked if they are present and not null. */
 const withheldIn = (json: string, members: readonly string[], value = `to_jsonb('${WITHHELD}'::text)`): string =>
   members.reduce(
     (object, member) =>
@@ -15,12 +15,12 @@ const withheldIn = (json: string, members: readonly string[], value = `to_jsonb(
     json,
   )
 
-/** SQL of a JSON object whose member, an object itself, is another one; as it is where it has none. */
+/** SQL of a JSON object with a nested object replaced; unchanged if the member is absent. */
 const within = (json: string, member: string, inner: (json: string) => string): string =>
   `case when jsonb_typeof(${json} -> '${member}') = 'object'
      then jsonb_set(${json}, '{${member}}', ${inner(`(${json} -> '${member}')`)}) else ${json} end`
 
-/** The steps, one on what the other has made: each a SELECT of `d` from the one before. */
+/** Chains steps: each is a SELECT of `d` from the previous one. */
 const inSteps = (steps: readonly ((json: string) => string)[]): string =>
   steps.reduce((from, step) => `(select ${step('d')} as d from ${from} x)`, '(select t.doc::jsonb as d)')
 
@@ -46,7 +46,7 @@ const order = inSteps([
        from jsonb_array_elements(${json} -> 'payments') with ordinality as each (value, place)), '[]'))`,
 ])
 
-/** SQL of the columns that say something of persons, as they are shown where that is withheld; `t` is the table. */
+/** SQL of the columns with personal data, masked; `t` is the table. */
 const COLUMNS: readonly (readonly [AnyTable, Readonly<Record<string, string>>])[] = [
   [customers, { doc: person, sort_key: `''`, search: `''`, document: 'null' }],
   [suppliers, { doc: person, sort_key: `''`, search: `''`, document: 'null' }],
@@ -57,14 +57,14 @@ const COLUMNS: readonly (readonly [AnyTable, Readonly<Record<string, string>>])[
   [orders, { doc: order }],
 ]
 
-/** Its rows are found by nobody who is not told what the company owes. */
+/** Hidden entirely from roles that do not see payables. */
 const PAYABLES = payables.name
 
 const shownAs = (type: string, sql: string): string => (type === 'json' ? `${sql}::json` : `${sql}::${type}`)
 
 /**
- * What stands in front of a statement, for a table that it names: a name that a statement gives goes before that of a table.
- * The lineage of rows is there for statements that name it; in the past there is none.
+ * CTEs that shadow a table of a statement: a CTE's name takes precedence over the table's. Row history is added for
+ * statements that name it; as-of tables have none.
  */
 const SHADOWS = COLUMNS.map(([table, withheld]) => {
   const kept = Object.entries(table.columns).filter(([name]) => !table.past?.without?.includes(name))
@@ -84,7 +84,9 @@ const SHADOWS = COLUMNS.map(([table, withheld]) => {
 
 const NAMES_LINEAGE = /\b(first_revision|past_revisions)\b/
 
-/** What somebody is not told: names, documents and contacts of persons (PANEL-83), what items cost, what the company owes (PANEL-201). */
+/**
+ * Fields masked for a role: names, documents and contacts of persons (PANEL-83), costs of items, payables (PANEL-201).
+ */
 export interface Withheld {
   readonly persons: boolean
   readonly costs: boolean
@@ -106,10 +108,10 @@ function withholdingText(text: string, withheld: Withheld): string {
   return `with ${shadows.join(',\n')}${own ? `,\n${text.slice(own[0].length)}` : `\n${text}`}`
 }
 
-/** A member in the JSON text of a record: inside of a string its quotes would be escaped. */
+/** A member in a record's JSON text: inside a string its quotes would be escaped. */
 const COST = /"cost"\s*:\s*"[^"]*"/g
 
-/** The same value with null for each cost in it, also in JSON texts. */
+/** The value with all costs replaced by null, in JSON texts too. */
 export function withoutCosts<T>(value: T): T {
   if (typeof value === 'string') return (/^[{[]/.test(value) ? value.replace(COST, '"cost":null') : value) as T
   if (Array.isArray(value)) return value.map(withoutCosts) as T
@@ -119,9 +121,8 @@ export function withoutCosts<T>(value: T): T {
 }
 
 /**
- * A pool whose statements find withheld what somebody is not told: persons and accounts whatever they select, filter or sort by,
- * costs in what they answer. All that the panel shows of the read model, now or as of then, comes through statements. It has
- * `query` only.
+ * A pool whose statements see masked data: persons and payables whatever they select, filter or sort by, costs in their
+ * answers. Everything the panel shows of the read model goes through statements. It has `query` only.
  */
 export function withholding(pool: Pool, withheld: Withheld): Pool {
   const { persons, costs, payables } = withheld

@@ -26,7 +26,7 @@ const TESTS = ['test', 'clients/typescript/test', 'examples/test']
 const CODE = ['src', 'commands', 'projections', 'queries', 'demo']
 const ID = /\b[A-Z]+-\d+\b/g
 /** What looks like an id in a comment, and is none. */
-const STANDARD = /^(?:UTF|SHA)-/
+const STANDARD = /^(?:UTF|SHA|ADR)-/
 
 /** Rules of one page: lines `- **SALE-7** …`. */
 export const rulesIn = (page: string, text: string): Rule[] =>

@@ -1,5 +1,5 @@
 import { type OfflineSale, OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
-import { addDays, dateInZone, localInstant } from '#domain/instant.ts'
+import { addDays, dateInZone, daysFrom, localInstant } from '#domain/instant.ts'
 import { fromCents, lineTotal, toCents } from '#domain/money.ts'
 
 /** What a month is made of: ids of the company's own records. */
@@ -55,7 +55,7 @@ export function monthOfSales(
   const random = numbers(24)
   const [morning, evening]: [OfflineSale[], OfflineSale[]] = [[], []]
   const today = dateInZone(now, timezone)
-  for (let date = addDays(today, -DAYS); date <= today; date = addDays(date, 1)) {
+  for (const date of daysFrom(addDays(today, -DAYS), DAYS + 1)) {
     const weekday = new Date(`${date}T12:00:00.000Z`).getUTCDay()
     for (const [hour, usual] of HOURS) {
       if (weekday === 0 && hour >= SUNDAY_CLOSES) continue

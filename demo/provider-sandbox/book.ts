@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { z } from 'zod'
+import { ownValue } from '#lib/own-value.ts'
 import { cardOptions, instructionsOf } from './methods.ts'
 
 /** What can happen to a payment at the provider, and from where. */
@@ -216,7 +217,7 @@ export function createBook({ now, liveMode }: { now: () => Date; liveMode: boole
   return {
     charge(account, { token, ...charge }) {
       const pending = pendingPayment(++lastId, { token, ...charge }, { at: now().toISOString(), liveMode })
-      const decision = token === undefined ? undefined : DECIDING[token]
+      const decision = token === undefined ? undefined : ownValue(DECIDING, token)
       const payment = decision ? moved(pending, decision) : pending
       payments.set(String(payment.id), { account, payment })
       return payment

@@ -16,7 +16,7 @@ import {
 } from '../records.ts'
 
 export interface CategoryFilters {
-  /** A part of the name. */
+  /** Substring of the name. */
   readonly name?: string
   readonly external_id?: string
 }
@@ -44,7 +44,7 @@ export function listDeletedCategories(pool: Pool, companyId: number, query: Dele
   return listDeleted(pool, 'categories', companyId, query)
 }
 
-/** The same in the order of names, for people. */
+/** Ordered by name, for people. */
 export function listCategoriesByName(
   pool: Pool,
   companyId: number,

@@ -22,9 +22,9 @@ import {
 } from '../records.ts'
 
 export interface ItemFilters {
-  /** Words that occur in name, SKU, barcode or external id. */
+  /** Words in name, SKU, barcode or external id. */
   readonly q?: string
-  /** A part of the name. */
+  /** Substring of the name. */
   readonly name?: string
   readonly type?: 'product' | 'service'
   readonly category_id?: number
@@ -33,7 +33,7 @@ export interface ItemFilters {
   readonly external_id?: string
 }
 
-/** Filters as conditions take them. */
+/** Filters in the form that conditions take. */
 type ItemConditions = Omit<ItemFilters, 'q'> & { readonly q?: readonly string[] }
 
 const conditionsOf = <Q extends { readonly q?: string | undefined; readonly name?: string | undefined }>(query: Q) => ({
@@ -42,11 +42,11 @@ const conditionsOf = <Q extends { readonly q?: string | undefined; readonly name
   name: containing(query.name),
 })
 
-/** The item's own text; inside of a JSON string the name of a member would be written `\\"category_id\\"`. */
+/** Matches the item's own member only: inside a JSON string it would read `\\"category_id\\"`. */
 const OWN_TEXT = `case when t.category_id is not null and g.id is null
   then replace(t.doc::text, '"category_id":' || t.category_id || ',', '"category_id":null,') else t.doc::text end`
 
-/** The category is joined, and its name put at the end of the item as catalogItemView does it: the same bytes. */
+/** Joins the category and appends its name as catalogItemView does, so that both give the same bytes. */
 const itemListing: Listing<ItemConditions> = {
   resource: 'catalog_items',
   from: `catalog_items t
@@ -79,7 +79,7 @@ export const getItemByExternalId = (pool: Pool, companyId: number, externalId: s
   getBy(pool, itemListing, companyId, 'external_id', externalId)
 
 interface ItemSearch {
-  /** Words that occur in name, SKU, barcode or external id. */
+  /** Words in name, SKU, barcode or external id. */
   readonly q?: string | undefined
   readonly type?: 'product' | 'service' | undefined
   readonly category_id?: number | undefined
@@ -87,7 +87,7 @@ interface ItemSearch {
   readonly out_of_stock?: true | undefined
 }
 
-/** Items that are sold, or those that were deactivated. */
+/** Active or deactivated items. */
 export type ItemState = 'active' | 'inactive'
 
 const { q, type, category_id } = itemListing.filters
@@ -103,7 +103,7 @@ const searchListing: Listing<Omit<ItemSearch, 'q'> & { readonly q?: readonly str
   },
 }
 
-/** Without an index: each sale changes the stamps of its items, and would have to write an index by name too. */
+/** Sorted without an index: each sale changes the stamps of its items and would have to write an index by name too. */
 const BY_ITEM_NAME: Order = { ...BY_NAME, name: 'by_item_name', isSorted: true }
 
 const inactiveListing: typeof searchListing = {
@@ -112,7 +112,7 @@ const inactiveListing: typeof searchListing = {
   where: 't.deleted_at is not null',
 }
 
-/** The ways to sort items: by name, or by when they were recorded. */
+/** Orders offered to people. */
 export const ITEM_ORDERS = {
   nome: BY_ITEM_NAME,
   '-nome': reversed(BY_ITEM_NAME),
@@ -122,7 +122,7 @@ export const ITEM_ORDERS = {
 
 type ItemsWanted = Paging & ItemSearch & { readonly state?: ItemState | undefined; readonly order?: Order | undefined }
 
-/** For people, by name unless they say otherwise. */
+/** Items for people, by name unless another order is requested. */
 export function searchItems(
   pool: Pool,
   companyId: number,
@@ -132,7 +132,7 @@ export function searchItems(
   return listInOrder(pool, listing, order, companyId, { ...query, q: wordsOf(query.q) })
 }
 
-/** How many items a search finds: a catalog is small enough to be counted whole. */
+/** Number of items that match a search. A catalog is small enough to be counted whole. */
 export async function countItems(
   pool: Pool,
   companyId: number,
@@ -150,11 +150,11 @@ export async function countItems(
   return rows[0]?.count ?? 0
 }
 
-/** An item, deactivated or not. */
+/** An item, active or deactivated. */
 export const getAnyItem = (pool: Pool, companyId: number, id: number): Promise<Found> =>
   getBy(pool, { ...itemListing, resource: 'any_catalog_item', where: 'true' }, companyId, 'id', id)
 
-/** Those of some items whose stock is kept, deactivated ones too. */
+/** The ids among `ids` with tracked stock, deactivated items included. */
 export async function itemsWithStock(pool: Pool, companyId: number, ids: readonly number[]): Promise<Set<number>> {
   const { rows } = await pool.query<{ id: number }>({
     name: 'items_with_stock',
@@ -164,7 +164,7 @@ export async function itemsWithStock(pool: Pool, companyId: number, ids: readonl
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Those of some items that are not deactivated. */
+/** The ids among `ids` that are active. */
 export async function findLiveItems(pool: Pool, companyId: number, ids: readonly number[]): Promise<Set<number>> {
   const { rows } = await pool.query<{ id: number }>(
     looking({
@@ -188,18 +188,18 @@ interface ShortItem {
 export interface LowStock {
   /** Products with a stock of zero or less. */
   readonly out: number
-  /** Products with something left, but no more than LOW_STOCK. */
+  /** Products with stock left, at most LOW_STOCK. */
   readonly low: number
-  /** The shortest first, as many as were asked for. */
+  /** Lowest stock first, up to the requested number. */
   readonly items: readonly ShortItem[]
 }
 
-/** Of whatever unit: no item has a minimum of its own. */
+/** In any unit: items have no minimum of their own. */
 const LOW_STOCK = 5
 
 /**
- * Reads through the company's whole catalog: an index of stock would have to be written with every sale. Services and
- * untracked products have no stock.
+ * Scans the company's catalog: an index of stock would have to be written with every sale. Services and untracked
+ * products have no stock.
  */
 const SHORT_ITEMS = {
   name: 'panel_low_stock',

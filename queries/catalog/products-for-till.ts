@@ -14,7 +14,7 @@ import {
 } from '../list-statement.ts'
 import { BY_CHANGE, BY_ID } from '../records.ts'
 
-/** SQL of a moment as the sync interface shows it: UTC with milliseconds. */
+/** SQL of an instant in the sync format: UTC with milliseconds. */
 const utc = (moment: string): string => `to_char((${moment}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 /** The category of an item `t`. */
@@ -22,8 +22,8 @@ const CATEGORY =
   'left join categories g on g.company_id = t.company_id and g.id = t.category_id and g.deleted_at is null'
 
 /**
- * SQL of a product's JSON text (SYNC-10). Decimals are copied as they are kept, so that the numbers are
- * exact. An untracked item has stock 0, and `tracks_stock` says that it means nothing.
+ * SQL of a product's JSON text (SYNC-10). Decimals are copied from the document, so the numbers are exact. An untracked
+ * item has stock 0; `tracks_stock` tells that it has no meaning.
  */
 const PRODUCT_RECORD = `'{"id":' || t.id
   || ',"name":' || to_json(t.name)::text
@@ -36,7 +36,7 @@ const PRODUCT_RECORD = `'{"id":' || t.id
 
 const IS_PRODUCT = `t.deleted_at is null and t.type = 'product'`
 
-/** Some 200 kB of text, a few milliseconds of Postgres and of this process: others get their turn in between. */
+/** About 200 kB of text and a few milliseconds of work; other requests run between chunks. */
 const CHUNK_PRODUCTS = 1_000
 
 const products: Source = {
@@ -47,17 +47,16 @@ const products: Source = {
 }
 
 interface ProductsRead {
-  /** Time of the ledger's last event in the snapshot: the next `last_sync`, which then misses nothing. */
+  /** Time of the snapshot's last event: as the next `last_sync` it misses nothing. */
   readonly syncTimestamp: string
   readonly total: number
-  /** Ids, joined by commas, that a till has to drop; null in a full answer. */
+  /** Ids that the till must drop, joined by commas; null in a full download. */
   readonly deleted: string | null
 }
 
 /**
- * Hands over all products of one moment, or those that changed since `lastSync` (UTC, inclusive); stock counts as a change,
- * and so does the product's category.
- * Null when `take` wanted no more.
+ * Streams all products of one snapshot, or those changed since `lastSync` (UTC, inclusive). Stock and the name of the
+ * category count as changes. Null when `take` stopped the stream.
  */
 export function readProducts(
   pool: Pool,
@@ -71,7 +70,7 @@ export function readProducts(
       return found && { syncTimestamp: found.time, total: found.total, deleted: null }
     }
     const changed: Pass = { order: BY_CHANGE, start: 'since', bounds: [lastSync], values: [] }
-    // Nearly always little or nothing, and asked for all the time: one round trip finds it.
+    // Usually empty and requested often: one round trip answers it.
     const [found, categories, deleted] = await Promise.all([
       takePass(tx, companyId, changed, take),
       changedCategories(tx, companyId, lastSync),
@@ -89,7 +88,10 @@ export function readProducts(
   })
 }
 
-/** Products in one order. With `values`, [ids of categories, a time], those of the categories that did not change since then themselves. */
+/**
+ * Products in one order. `values`, if present, are [ids of categories, a time] and select the products of these
+ * categories that did not change themselves.
+ */
 interface Pass {
   readonly order: Order
   readonly start: Start
@@ -102,7 +104,7 @@ const OF_CATEGORIES: Conditions = {
   before: (value) => `t.changed_at < ${value}::timestamptz`,
 }
 
-/** Hands over what a pass finds, chunk by chunk; the time is that of the ledger. Null when `take` wanted no more. */
+/** Streams the products of a pass in chunks and returns the ledger's time. Null when `take` stopped the stream. */
 async function takePass(
   tx: Transaction,
   companyId: number,
@@ -126,7 +128,7 @@ async function takePass(
   }
 }
 
-/** Categories that got another name, were deleted or revived: tills show their products under it. */
+/** Categories that were renamed, deleted or restored: tills show them with their products. */
 async function changedCategories(tx: Transaction, companyId: number, lastSync: string): Promise<number[]> {
   const { rows } = await tx.query<{ id: number }>(
     {
@@ -138,7 +140,7 @@ async function changedCategories(tx: Transaction, companyId: number, lastSync: s
   return rows.map(({ id }) => id)
 }
 
-/** An item that became a service is gone for tills too. One that has never been a product is nothing to them. */
+/** An item that became a service is deleted for tills. One that was never a product is ignored. */
 async function deletedSince(tx: Transaction, companyId: number, lastSync: string): Promise<string> {
   const idsOf = async (statement: Statement) =>
     (await tx.query<{ ids: string | null }>(statement, [companyId, lastSync])).rows[0]?.ids
@@ -158,7 +160,7 @@ const DELETED_SINCE = {
          ) gone`,
 }
 
-/** Of a test company that was emptied since: any product that it ever had may be known, and is gone unless it is new. */
+/** Since the test company was emptied: the till may know any former product, and all but new ones are gone. */
 const ERASED_SINCE = {
   name: 'list_sync_products_erased',
   text: `select string_agg(given.id::text, ',' order by given.id) as ids
@@ -168,16 +170,16 @@ const ERASED_SINCE = {
            and not exists (select from catalog_items t where t.company_id = $1 and t.id = given.id and ${IS_PRODUCT})`,
 }
 
-/** A product as a till knows it; time in UTC. */
+/** A product as the till last saw it; time in UTC. */
 interface KnownProduct {
   readonly id: number
   readonly updated_at: string
 }
 
 /**
- * Hands over what changed without the till's knowledge, in the till's order, as
- * `{id, reason, client_updated_at, server_updated_at, product}` (SYNC-15). A movement of stock is no conflict.
- * Returns the time of the snapshot; null when `take` wanted no more.
+ * Streams what changed after the till's last sync, in the till's order, as `{id, reason, client_updated_at,
+ * server_updated_at, product}` (SYNC-15). A stock movement is no conflict. Returns the time of the snapshot; null when
+ * `take` stopped the stream.
  */
 export function checkProducts(
   pool: Pool,
@@ -203,7 +205,7 @@ const CLOCK = {
   text: `select date_trunc('milliseconds', statement_timestamp()) as now`,
 }
 
-/** Another company's product is as unknown as one that never was. One that became a service counts as deleted. */
+/** Another company's product is unknown here. One that became a service counts as deleted. */
 const FIND_CONFLICTS = {
   name: 'find_sync_conflicts',
   text: `select string_agg('{"id":' || known.id || ',"reason":"' || reason
@@ -225,16 +227,16 @@ const FIND_CONFLICTS = {
 }
 
 /**
- * Only walks of an index and look-ups by key: by the statistics of a table that was just filled, all products would be
- * sorted again for each chunk, and 50,000 take half a minute instead of half a second.
+ * Restricts the plan to index scans. With the statistics of a freshly filled table the planner would sort all products
+ * for each chunk: 50,000 would take 30 s instead of 0.5 s.
  */
 const BEGIN = `
   begin isolation level repeatable read, read only;
   set local enable_sort = off; set local enable_seqscan = off; set local enable_bitmapscan = off;
   set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off`
 
-/** Reads in several statements what was true when the first one began. */
+/** Several statements in one snapshot. */
 const inSnapshot = <T>(pool: Pool, read: (tx: Transaction) => Promise<T>): Promise<T> => inReading(pool, BEGIN, read)
 
-/** Copies JSON texts of records, joined by commas; false when no more are wanted. */
+/** Receives JSON texts of records, joined by commas; false stops the stream. */
 type TakeRecords = (records: Text) => boolean

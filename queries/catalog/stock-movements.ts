@@ -6,32 +6,32 @@ import { pickNewest, type Reading } from '#ledger/reading.ts'
 import { stockMoves } from '#projections/catalog.ts'
 import { readModel } from '#projections/index.ts'
 
-/** Why a stock changed; `created` is what there was from the beginning. */
+/** Cause of a movement; `created` is the initial stock. */
 type Reason = 'created' | 'count' | 'adjustment' | 'sale' | 'cancellation'
 
-/** A change of a product's stock. Quantities have 3 decimals. */
+/** A stock movement of a product. Quantities have 3 decimals. */
 export interface StockMovement {
   readonly revision: number
   /** UTC. */
   readonly recorded_at: string
   readonly actor: string | null
   readonly reason: Reason
-  /** The sale that took it, or gave it back. */
+  /** The sale that took the stock or returned it. */
   readonly sale_id: number | null
-  /** May be negative; null where the stock began or ended to be kept. */
+  /** May be negative; null where tracking began or ended. */
   readonly change: string | null
-  /** What there was then; null: not kept. */
+  /** Stock after the movement; null if untracked. */
   readonly after: string | null
 }
 
 export interface StockMovements {
-  /** The last one first. */
+  /** Newest first. */
   readonly movements: readonly StockMovement[]
-  /** Of the page before it in time; null on the last. */
+  /** Cursor of the next, older page; null on the last. */
   readonly next: number | null
 }
 
-/** A part of a row's past: the events that changed it, ascending, and its stock after the last of them. */
+/** A section of the row's history: its events, ascending, and the stock after the last one. */
 interface Part {
   readonly revision: number
   readonly revisions: readonly number[]
@@ -43,10 +43,10 @@ interface Found {
   readonly pasts: readonly Part[]
 }
 
-/** Parts of the past on a page, after what the row lists itself; each has 32 events at most. */
+/** History sections on a page, after the one in the row itself; each has up to 32 events. */
 const PARTS = 1
 
-/** $3: only what was before this revision, null: what the row lists itself too. */
+/** $3: only before this revision; null includes the section in the row itself. */
 const PARTS_OF_ITEM = `
   select json_build_object('revision', i.revision, 'stock', i.stock::text, 'revisions', (
       select json_agg(r.value order by r.value) from (
@@ -59,8 +59,8 @@ const PARTS_OF_ITEM = `
   from catalog_items i where i.company_id = $1 and i.id = $2`
 
 /**
- * What changed a product's stock, by the events that its row lists as its past: bounded pages, whatever else the ledger holds.
- * `before` is `next` of the page before. Null where there is no such item.
+ * Movements of a product, from the events in its row history: pages are bounded, whatever else the ledger holds.
+ * `before` is `next` of the previous page. Null if the item does not exist.
  */
 export async function listStockMovements(
   { pool, ...ledgers }: Omit<Reading, 'model'> & { readonly pool: Pool },
@@ -106,7 +106,7 @@ type Moving = { [N in MovingEvent]: EventOf<N> }[MovingEvent]
 
 type Moved = Pick<StockMovement, 'reason' | 'sale_id' | 'change'>
 
-/** What an event did to a stock of which `after` is left; null where it did nothing. */
+/** The movement of an event that left `after`; null if the event did not change the stock. */
 function movementOf(
   event: Envelope,
   itemId: number,
@@ -140,7 +140,7 @@ function movementOf(
 const difference = ({ before, after }: Pick<DataOf<'StockAdjusted'>, 'before' | 'after'>): string | null =>
   before === null || after === null ? null : fromThousandths(toThousandths(after) - toThousandths(before))
 
-/** In thousandths: an item may be in a sale several times. */
+/** In thousandths. An item may appear in a sale several times. */
 const quantityOf = (
   moves: readonly { readonly catalog_item_id: number; readonly quantity: string }[],
   itemId: number,

@@ -21,7 +21,7 @@ import { type Sum, sum } from '../sums.ts'
 interface Filters {
   /** The customer or supplier. */
   readonly party_id?: number
-  /** The party's external id of now, not the one recorded with the account. */
+  /** The party's current external id, not the one recorded with the account. */
   readonly party_external_id?: string
   readonly due_from?: string
   readonly due_to?: string
@@ -33,20 +33,20 @@ interface Filters {
 }
 
 interface AccountFilters extends Filters {
-  /** Overdue accounts are pending ones: there is no stored status of that name (ACCT-4). */
+  /** Overdue accounts are pending ones past their due date; the status is not stored (ACCT-4). */
   readonly status?: 'pending' | 'settled' | 'overdue'
 }
 
 interface AccountConditions extends Filters {
   readonly status?: 'pending' | 'settled'
   readonly overdue?: true
-  /** Like `status: 'settled'`, in the words of the partial index of accounting dates. */
+  /** As `status: 'settled'`, in the form that the partial index of accounting dates requires. */
   readonly settled?: true
-  /** Pattern of the other party's name, as it is called now. */
+  /** Pattern of the party's current name. */
   readonly party_name?: string
 }
 
-/** `is_overdue` is put at the end of the record as the projection's view does it: the same bytes. */
+/** Appends `is_overdue` as the projection's view does, so that both give the same bytes. */
 function accountListing(
   table: 'receivables' | 'payables',
   parties: 'customers' | 'suppliers',
@@ -82,7 +82,7 @@ export const payableListing = accountListing('payables', 'suppliers')
 
 export type AccountListing = typeof receivableListing
 
-/** `today` is the company's day, which decides what is overdue. */
+/** `today` is the company's day; it decides what is overdue. */
 export function listAccounts(
   pool: Pool,
   listing: AccountListing,
@@ -124,10 +124,10 @@ export function getAccountByExternalId(
   return getBy(pool, listing, companyId, 'external_id', externalId, today)
 }
 
-/** What people look for; `view` is `pending` unless they say otherwise. */
+/** Search for people; `view` defaults to `pending`. */
 interface AccountSearch {
   readonly view?: 'pending' | 'overdue' | 'settled' | 'all'
-  /** A part of the other party's name. */
+  /** Substring of the party's name. */
   readonly party_name?: string
   readonly due_from?: string
   readonly due_to?: string
@@ -184,10 +184,10 @@ export interface FoundSums {
   readonly overdue: Sum
 }
 
-/** At most so many accounts are added up; a count of one more says that there are more. */
+/** Bound of accounts in a sum; a count of one more means that there are more. */
 export const MOST_SUMMED = 10_000
 
-/** Adds up what a search finds. `today` decides what is overdue. */
+/** Sums the result of a search. `today` decides what is overdue. */
 export async function sumAccounts(
   pool: Pool,
   { resource, where, lookedUp = [], filters }: AccountListing,
@@ -208,6 +208,6 @@ export async function sumAccounts(
   const looks = Object.fromEntries([resource, ...lookedUp].map((table) => [table, 'columns'] as const))
   const { rows } = await pool.query<FoundSums>(looking({ text, values, looks }))
   const [sums] = rows
-  if (!sums) throw new Error('adding up always answers a row')
+  if (!sums) throw new Error('accounts: sum statement returned no row')
   return sums
 }

@@ -2,29 +2,29 @@ import type { Pool } from 'pg'
 import { looking } from '../looking.ts'
 import { money } from '../sums.ts'
 
-/** Which side of the books: what customers owe, or what is owed to suppliers. */
+/** Receivables from customers, or payables to suppliers. */
 export type Side = 'receivables' | 'payables'
 
 const PARTIES = { receivables: 'customers', payables: 'suppliers' } as const
 
-/** By how long they have been due, in days; `not_due` is due today or later. */
+/** Days past due; `not_due` is due today or later. */
 export const AGES = ['not_due', 'to_30', 'to_60', 'to_90', 'older'] as const
 export type Age = (typeof AGES)[number]
 
-/** Open accounts: what they add up to, whole and by age. Amounts have two decimals. */
+/** Open accounts: total, and total by age. Amounts have two decimals. */
 export interface Owed {
   readonly count: number
   readonly amount: string
   readonly overdue: string
   readonly ages: Readonly<Record<Age, string>>
-  /** Due date of the oldest; null where there is none. */
+  /** Oldest due date; null if there is none. */
   readonly since: string | null
 }
 
-/** At most so many open accounts are added up, those that were due first. */
+/** Bound of open accounts in a sum, oldest due date first. */
 export const MOST_OWED = 20_000
 
-/** `days` is SQL of how many days ago an account was due. */
+/** `days` is SQL of the days past due. */
 const IN_AGE: Readonly<Record<Age, (days: string) => string>> = {
   not_due: (days) => `${days} <= 0`,
   to_30: (days) => `${days} between 1 and 30`,
@@ -33,38 +33,38 @@ const IN_AGE: Readonly<Record<Age, (days: string) => string>> = {
   older: (days) => `${days} > 90`,
 }
 
-/** SQL of sums in cents, of rows with `amount_cents` and `due_date`; $2 is the company's day. */
+/** SQL of sums in cents, over rows with `amount_cents` and `due_date`; $2 is the company's day. */
 const DAYS = '($2::date - due_date)'
 const SUMS = `count(*) as count, sum(amount_cents) as cents, sum(amount_cents) filter (where ${DAYS} > 0) as overdue_cents,
   min(due_date) as oldest, ${AGES.map((age) => `sum(amount_cents) filter (where ${IN_AGE[age](DAYS)}) as ${age}`).join(', ')}`
 
-/** The same of rows that are such sums. */
+/** SQL that adds up such sums. */
 const SUMS_OF_SUMS = `sum(count)::bigint as count, sum(cents) as cents, sum(overdue_cents) as overdue_cents, min(oldest) as oldest,
   ${AGES.map((age) => `sum(${age}) as ${age}`).join(', ')}`
 
-/** SQL of an Owed, of such a row. */
+/** SQL of an open balance from such a row. */
 const OWED = `coalesce(count, 0) as count, ${money('cents')} as amount, ${money('overdue_cents')} as overdue, oldest::text as since,
   json_build_object(${AGES.map((age) => `'${age}', ${money(age)}`).join(', ')}) as ages`
 
-/** Somebody with open accounts; null is nobody in particular. */
+/** A party with open accounts; null groups the accounts without a party. */
 export interface Debtor extends Owed {
   readonly id: number | null
-  /** As the party is called now; null without one, or of one that is forgotten. */
+  /** Current name; null without a party, or if it was erased. */
   readonly name: string | null
   readonly is_deleted: boolean
 }
 
 export interface Debtors {
   readonly total: Owed
-  /** How many owe something. */
+  /** Number of parties with a balance. */
   readonly parties: number
-  /** The largest sums first. */
+  /** Largest balance first. */
   readonly page: readonly Debtor[]
-  /** Whether there were more accounts than are added up. */
+  /** True if there were more accounts than the bound. */
   readonly isPartial: boolean
 }
 
-/** $1 company, $2 its day, $3 the most, $4 and $5 the page. By due date there is an index. */
+/** $1 company, $2 its day, $3 the bound, $4 and $5 the page. There is an index by due date. */
 const debtorsText = (side: Side): string => `
   with open as materialized (
     select t.party_id, t.amount_cents, t.due_date from ${side} t
@@ -82,7 +82,7 @@ interface Found {
   readonly page: readonly Omit<Debtor, 'name' | 'is_deleted'>[]
 }
 
-/** Who owes how much since when. `today` is the company's day. */
+/** Balances by party. `today` is the company's day. */
 export async function listDebtors(
   pool: Pool,
   side: Side,
@@ -123,25 +123,25 @@ async function namesOf(pool: Pool, side: Side, companyId: number, ids: readonly 
   return new Map(rows.map(({ id, name, is_deleted }) => [id, { name, is_deleted }] as const))
 }
 
-/** An open account of somebody. */
+/** An open account of a party. */
 export interface OpenAccount {
   readonly id: number
   readonly description: string
   readonly amount: string
   readonly due_date: string
-  /** The sale on credit that made it. */
+  /** The credit sale that created it. */
   readonly sale_id: number | null
 }
 
 export interface OwedByParty extends Owed {
-  /** Those that were due first. */
+  /** Oldest due date first. */
   readonly accounts: readonly OpenAccount[]
 }
 
-/** The accounts of one party are found by the index of what is open. */
+/** Uses the index of open accounts. */
 const IS_OPEN_OF = `t.company_id = $1 and t.party_id = $3 and t.party_id is not null and t.status = 'pending' and t.deleted_at is null`
 
-/** What a customer owes, or is owed to a supplier, with `limit` of the accounts. */
+/** The balance of one party with up to `limit` of its accounts. */
 export async function owedByParty(
   pool: Pool,
   side: Side,

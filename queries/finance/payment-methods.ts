@@ -3,7 +3,7 @@ import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts
 import type { Refusal } from '#domain/refusal.ts'
 import { BY_ID, type Listing, listInOrder, type Page, type Paging } from '../records.ts'
 
-/** The same for every company, in an order of their own. */
+/** The same for every company, in a fixed order. */
 const METHODS = PAYMENT_METHODS.map((code, position) => `(${position + 1}, '${code}', '${PAYMENT_METHOD_NAMES[code]}')`)
 
 const paymentMethodListing: Listing<object> = {
@@ -13,6 +13,6 @@ const paymentMethodListing: Listing<object> = {
   filters: {},
 }
 
-/** How an account can be settled (ACCT-10), as a page like any other. */
+/** Payment methods of settlements (ACCT-10), as a list page. */
 export const listPaymentMethods = (pool: Pool, companyId: number, query: Paging): Promise<Page | Refusal> =>
   listInOrder(pool, paymentMethodListing, BY_ID, companyId, query)

@@ -4,26 +4,26 @@ import { invalid, type Refusal } from '#domain/refusal.ts'
 import { looking } from '../looking.ts'
 import { money, type Sum, sum } from '../sums.ts'
 
-/** Pending accounts by due date, settled ones by accounting date; the overdue ones are among the pending ones. */
+/** Pending accounts by due date, settled ones by accounting date; overdue ones are part of the pending ones. */
 export interface AccountSums {
   readonly pending: Sum
   readonly overdue: Sum
   readonly settled: Sum
 }
 
-/** What the API answers as the summary (ACCT-11). */
+/** The finance summary (ACCT-11). */
 export interface Summary {
   readonly from: string
   readonly to: string
   readonly receivables: AccountSums
   readonly payables: AccountSums
-  /** By day of sale; the cancelled ones are counted apart. */
+  /** By day of sale, without cancelled sales, which are counted apart. */
   readonly sales: { readonly count: number; readonly gross: string; readonly cancelled: Sum }
-  /** Settled receivables less settled payables; may be negative. */
+  /** Settled receivables minus settled payables; may be negative. */
   readonly balance: string
 }
 
-/** Days of the company's own calendar, both inclusive. */
+/** Days of the company's calendar, both inclusive. */
 export interface Period {
   readonly from?: string
   readonly to?: string
@@ -41,7 +41,7 @@ const accounts = (table: 'receivables' | 'payables'): string => `
   where company_id = $1 and deleted_at is null
     and (status = 'pending' and due_date between $2::date and $3::date or settled_on between $2::date and $3::date)`
 
-/** $5 and $6 begin and end of the period. */
+/** $5 and $6 start and end of the period. */
 const SALES = `
   select json_build_object(
            'count', count(*) filter (where status = 'completed'),
@@ -63,7 +63,7 @@ const OF_SUMMARY = { receivables: 'columns', payables: 'columns', sales: 'column
 
 type SummaryRow = Omit<Summary, 'from' | 'to'> & { revision: number }
 
-/** Adds up a period in one snapshot. It ends today and begins with the month of its last day, unless it says otherwise. */
+/** Sums of a period in one snapshot. By default it ends today and starts with the month of its last day. */
 export async function summarize(
   pool: Pool,
   companyId: number,
@@ -84,7 +84,7 @@ export async function summarize(
 
 export interface OpenSide {
   readonly pending: Sum
-  /** Of the pending ones, those due before today. */
+  /** Pending accounts due before today. */
   readonly overdue: Sum
 }
 

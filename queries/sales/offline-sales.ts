@@ -5,14 +5,14 @@ import type { Order } from '../list-statement.ts'
 import { type Listing, listInOrder, localTime, type Page, type Paging } from '../records.ts'
 import type { SaleUpload } from './sales.ts'
 
-/** A sale that a till has uploaded. `recorded_at` is when it came, on the company's clock. */
+/** A sale uploaded by a till. `recorded_at` is the time of the upload, on the company's clock. */
 export interface UploadedSale extends SaleUpload {
   readonly sale: SaleObject
 }
 
 const LATEST_FIRST: Order = { name: 'latest', columns: [{ name: 'sale_id', type: 'bigint' }], descending: true }
 
-/** The sale is looked up for each listed upload: a join would walk through all sales for a few uploads with warnings. */
+/** Looks the sale up per listed upload: a join would scan all sales for a few uploads with warnings. */
 const uploads: Listing<object> = {
   resource: 'uploads',
   from: 'offline_sales t',
@@ -27,19 +27,19 @@ const uploads: Listing<object> = {
 
 const withWarnings: Listing<object> = { ...uploads, resource: 'uploads_with_warnings', where: HAS_WARNINGS }
 
-/** Uploaded sales, newest first: all, or those that somebody should look at. */
+/** Uploaded sales, newest first: all, or those with warnings to review. */
 export const listUploads = (
   pool: Pool,
   companyId: number,
   { warned, ...paging }: Paging & { readonly warned: boolean },
 ): Promise<Page | Refusal> => listInOrder(pool, warned ? withWarnings : uploads, LATEST_FIRST, companyId, paging)
 
-/** An uploaded sale that was refused and waits until somebody resolves it, as the panel shows it. */
+/** An uploaded sale that was refused, as the panel shows it until it is resolved. */
 export interface RefusedSale {
   readonly id: number
-  /** As sent; null where it was no text. */
+  /** As sent; null if it was no text. */
   readonly offline_id: string | null
-  /** Who uploaded it last. */
+  /** The user of the last upload. */
   readonly user: { readonly id: number; readonly name: string | null }
   readonly first_refused_at: string
   readonly last_refused_at: string
@@ -47,7 +47,7 @@ export interface RefusedSale {
   readonly code: string
   readonly message: string
   readonly errors: Readonly<Record<string, readonly string[]>>
-  /** What was sent; null where it was too large to keep. */
+  /** The body as sent; null if it was too large to store. */
   readonly payload: unknown
 }
 
@@ -59,18 +59,18 @@ interface RefusedSales {
 export interface RefusedSaleRecord extends RefusedSale {
   /** Null while it is open. */
   readonly settled_at: string | null
-  /** Null also where the till resolved it by uploading the sale corrected. */
+  /** Null also if the till resolved it by a corrected upload. */
   readonly settled_by: { readonly id: number; readonly name: string | null } | null
-  /** What was done, in their words. */
+  /** The resolution, in the user's words. */
   readonly settled_note: string | null
 }
 
 export interface RefusedSaleDetails extends RefusedSaleRecord {
-  /** The JSON text that was sent; null where it was too large to keep. */
+  /** The JSON text as sent; null if it was too large to store. */
   readonly sent: string | null
-  /** SHA-256 of it, in hex. */
+  /** Its SHA-256, in hex. */
   readonly digest: string
-  /** What a person has recorded it as, or else the sale that stands under the same identifier of the till. */
+  /** The sale recorded from it, or the sale with the same identifier of the till. */
   readonly sale_id: number | null
 }
 
@@ -82,7 +82,7 @@ const RESOLUTION = `r.settled_at, r.settled_note,
   case when r.settled_by is not null then json_build_object('id', r.settled_by, 'name', s.doc->>'name') end as settled_by`
 const FROM_RESOLVED = `${FROM} left join users s on s.company_id = r.company_id and s.id = r.settled_by`
 
-/** How many wait for somebody to resolve them. */
+/** Number of open refused sales. */
 export async function countRefusedSales(pool: Pool, companyId: number): Promise<number> {
   const { rows } = await pool.query<{ total: number }>({
     name: 'count_refused_sales',
@@ -92,7 +92,7 @@ export async function countRefusedSales(pool: Pool, companyId: number): Promise<
   return rows[0]?.total ?? 0
 }
 
-/** The same by the user who sent them last. */
+/** The same by user of the last upload. */
 export async function countRefusedByUser(pool: Pool, companyId: number): Promise<ReadonlyMap<number, number>> {
   const { rows } = await pool.query<{ user_id: number; total: number }>({
     name: 'count_refused_by_user',
@@ -103,7 +103,7 @@ export async function countRefusedByUser(pool: Pool, companyId: number): Promise
   return new Map(rows.map(({ user_id, total }) => [user_id, total] as const))
 }
 
-/** Open refused sales of a company, oldest first: `limit` of them after the one with the id `after`. */
+/** Open refused sales, oldest first: up to `limit` after the id `after`. */
 export async function listRefusedSales(
   pool: Pool,
   companyId: number,
@@ -120,7 +120,7 @@ export async function listRefusedSales(
   return { total, sales: page.rows.map(parsed) }
 }
 
-/** Resolved ones, the last refused first, as long as they are remembered: `limit` of them before the one with the id `before`. */
+/** Resolved refused sales, latest refusal first, within their retention: up to `limit` before the id `before`. */
 export async function listResolvedSales(
   pool: Pool,
   companyId: number,
@@ -134,7 +134,7 @@ export async function listResolvedSales(
   return rows.map(parsed)
 }
 
-/** Null when the company has no such refused sale, or it is not remembered any more. */
+/** Null if the company has no such refused sale, or it was purged. */
 export async function getRefusedSale(pool: Pool, companyId: number, id: number): Promise<RefusedSaleDetails | null> {
   const { rows } = await pool.query<Stored<RefusedSaleDetails>>(
     `select ${COLUMNS}, ${RESOLUTION}, r.payload as sent, encode(r.digest, 'hex') as digest,
@@ -151,13 +151,13 @@ type Stored<T extends RefusedSale> = Omit<T, 'payload'> & { readonly payload: st
 const parsed = <T extends RefusedSale>(row: Stored<T>): T =>
   ({ ...row, payload: row.payload === null ? null : JSON.parse(row.payload) }) as unknown as T
 
-/** Names of what tills name by id only. */
+/** Names of records that tills name by id only. */
 export interface NamesForTill {
   readonly products: ReadonlyMap<number, string>
   readonly paymentTypes: ReadonlyMap<number, string>
 }
 
-/** Deactivated products included. Ids are safe integers. */
+/** Includes deactivated products. Ids are safe integers. */
 export async function findNamesForTill(
   pool: Pool,
   companyId: number,

@@ -5,7 +5,7 @@ import { listInOrder, NEWEST_FIRST, type Page, type Paging } from '../records.ts
 import { money } from '../sums.ts'
 import { saleListing } from './sales.ts'
 
-/** What a customer has bought, cancelled sales aside. */
+/** Purchases of a customer without cancelled sales. */
 export interface Purchases {
   readonly count: number
   readonly amount: string
@@ -13,7 +13,7 @@ export interface Purchases {
   readonly last_sold_at: string | null
 }
 
-/** At most so many sales of one customer are added up; a count of one more says that there are more. */
+/** Bound of sales in a sum; a count of one more means that there are more. */
 export const MOST_PURCHASES = 50_000
 
 const PURCHASES = `
@@ -30,7 +30,7 @@ export async function sumPurchases(pool: Pool, companyId: number, customerId: nu
   return rows[0] as Purchases
 }
 
-/** The sales of a customer, the last one first. */
+/** The sales of a customer, latest first. */
 export const listPurchases = (
   pool: Pool,
   companyId: number,

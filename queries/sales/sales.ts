@@ -32,39 +32,40 @@ interface Filters {
   readonly offline_id?: string
 }
 
-/** What only people look for. */
+/** Filters for people only. */
 interface PeoplesFilters {
   readonly id?: number
-  /** A part of the customer's name. */
+  /** Substring of the customer's name. */
   readonly customer?: string
-  /** One of the ways that it was paid in. */
+  /** A payment type among its payments. */
   readonly payment_type_id?: number
-  /** Who recorded it: `user/3`, `api_key/7`, or `system` for nobody. */
+  /** The actor: `user/3`, `api_key/7`, or `system`. */
   readonly actor?: string
-  /** A product or service that it has a line of. */
+  /** An item among its lines. */
   readonly item?: number
-  /** Only among the last `MOST_LOOKED` before this moment. */
+  /** Only among the last `MOST_LOOKED` sales before this moment. */
   readonly among?: string
 }
 
 interface Days {
-  /** First and last day of sale, both inclusive: days of the company's own calendar. */
+  /** First and last day of sale, both inclusive, in the company's calendar. */
   readonly sold_from?: string
   readonly sold_to?: string
 }
 
 export interface SaleFilters extends Filters, Days {}
 
-/** Of a deleted customer no name is left to be found by; its sales keep the one that they were made with. */
+/** A deleted customer has no name to search by; its sales keep the name at the time of sale. */
 const IS_OF_CUSTOMER = (name: string) =>
   `t.customer_id in (select c.id from customers c where c.company_id = $1 and c.sort_key like ${name}::text)`
 
-/** At most so many sales are looked through, the last sold ones. */
+/** Bound of scanned sales, latest first. */
 export const MOST_LOOKED = 50_000
 
 /**
- * A line's member in the text of a sale; inside of a string its quotes would be escaped. As it is stored, or, with its members in
- * another order, as Postgres prints it: which one the begin tells, so that the text is read through once.
+ * Finds a line's member in the sale's JSON text; inside a string its quotes would be escaped. The text is either as
+ * stored or as Postgres prints it, with members in another order: its beginning tells which, so that it is scanned
+ * once.
  */
 const HAS_ITEM = (item: string) => `case when left(t.doc::text, 7) = '{"id": '
   then strpos(t.doc::text, '"catalog_item_id": ' || ${item}::bigint || '}') > 0
@@ -97,7 +98,7 @@ export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
   },
 }
 
-/** `timezone` is the company's: by it days begin. */
+/** `timezone` is the company's; it decides where days begin. */
 export function listSales(
   pool: Pool,
   companyId: number,
@@ -106,7 +107,7 @@ export function listSales(
   return list(pool, saleListing, companyId, { ...query, ...periodOf({ sold_from, sold_to }, timezone) })
 }
 
-/** Their own index is used only by a statement that names its condition. */
+/** The partial index of cancelled sales is used only if the statement names its condition. */
 const cancelledListing: typeof saleListing = { ...saleListing, resource: 'cancelled_sales', where: IS_CANCELLED }
 
 type LatestFilters = SaleFilters & PeoplesFilters & { readonly timezone: string }
@@ -114,7 +115,7 @@ type LatestFilters = SaleFilters & PeoplesFilters & { readonly timezone: string 
 type LatestQuery = Paging &
   LatestFilters & { readonly order?: Order | undefined; readonly isWhole?: boolean | undefined }
 
-/** The last sold first: an hour of yesterday may be uploaded today. */
+/** Latest sale first: uploads may bring sales of earlier hours. */
 export const LAST_SOLD_FIRST: Order = {
   name: 'last_sold',
   columns: [
@@ -124,7 +125,7 @@ export const LAST_SOLD_FIRST: Order = {
   descending: true,
 }
 
-/** Filters of people as the conditions of a listing. */
+/** Converts people's filters to conditions of a listing. */
 function latest({ timezone, sold_from, sold_to, status, customer, ...filters }: LatestFilters) {
   const isOfCancelled = status === 'cancelled'
   return {
@@ -138,12 +139,12 @@ function latest({ timezone, sold_from, sold_to, status, customer, ...filters }: 
   }
 }
 
-/** No index finds these: they are looked for among the last sold. */
+/** Without an index: searched among the latest sales. */
 const WALKED = ['payment_type_id', 'origin', 'actor', 'item'] as const
 
 /**
- * The same for people, by time of sale, or in another order that has an index. What has none is looked for among the last sold,
- * unless all are wanted, however long that takes.
+ * For people, by time of sale or another indexed order. Filters without an index scan the latest sales only, unless the
+ * caller wants all, however long it takes.
  */
 export function listLatestSales(
   pool: Pool,
@@ -151,25 +152,25 @@ export function listLatestSales(
   { limit, cursor, order, isWhole = false, ...filters }: LatestQuery,
 ): Promise<Page | Refusal> {
   const { listing, conditions } = latest(filters)
-  // Sales that lack a document have an index by number.
+  // Sales without a document have an index by number.
   const usual = filters.fiscal === undefined ? LAST_SOLD_FIRST : NEWEST_FIRST
   const isWalked = WALKED.some((name) => filters[name] !== undefined)
   const among = isWalked && !isWhole ? (conditions.sold_before ?? 'infinity') : undefined
   return listInOrder(pool, listing, order ?? usual, companyId, { ...conditions, among, limit, cursor })
 }
 
-/** What filters find among the sales of their days. */
+/** Sums of the filtered sales. */
 export interface SaleSums {
   readonly completed: Sum
   readonly cancelled: Sum
-  /** Sales that were looked through; one more than `MOST_LOOKED` says that there are earlier ones. */
+  /** Scanned sales; one more than `MOST_LOOKED` means that there are earlier ones. */
   readonly looked: number
 }
 
-/** Conditions by which few rows are entered; the others are looked at in the rows of the days. */
+/** Selective conditions that enter an index; the others are checked on the rows of the days. */
 const ENTERED: readonly string[] = ['id', 'external_id', 'sold_from', 'sold_before']
 
-/** Counts and adds up what filters of people find (PANEL-140). */
+/** Counts and sums people's filters (PANEL-140). */
 export async function sumLatestSales(pool: Pool, companyId: number, filters: LatestFilters): Promise<SaleSums> {
   const { listing, conditions } = latest(filters)
   const given = Object.entries(conditions).filter(([, value]) => value !== undefined)
@@ -207,13 +208,13 @@ export const getSale = (pool: Pool, companyId: number, id: number): Promise<Foun
 export const getSaleByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<Found> =>
   getBy(pool, saleListing, companyId, 'external_id', externalId)
 
-/** What a sale has left outside its own record. */
+/** Records that a sale created outside its own. */
 export interface SaleTraces {
-  /** Whether it has a customer that is not deleted. */
+  /** Whether its customer exists and is not deleted. */
   readonly has_customer: boolean
-  /** What its payments on credit made, deleted ones included. */
+  /** Receivables of its credit payments, including deleted ones. */
   readonly receivables: readonly OwedForSale[]
-  /** How a till uploaded it; null where none did. */
+  /** The upload that recorded it; null for other sales. */
   readonly upload: SaleUpload | null
 }
 
@@ -229,7 +230,7 @@ export interface SaleUpload {
   readonly offline_id: string
   /** As Postgres prints it, with an offset. */
   readonly recorded_at: string
-  /** Who uploaded it, as `user/3`. */
+  /** The uploading user, as `user/3`. */
   readonly actor: string | null
   readonly warnings: readonly OfflineSaleWarning[]
 }
@@ -254,7 +255,7 @@ const CUSTOMER_OF =
 const RECEIVABLES_OF = `select made.value::bigint as id from sales s cross join json_array_elements_text(s.receivable_ids) made
   where s.company_id = $1 and s.id = $2`
 
-/** Null when there is no such sale. */
+/** Null if the sale does not exist. */
 export async function getSaleTraces(pool: Pool, companyId: number, id: number): Promise<SaleTraces | null> {
   const values = [companyId, id]
   const ofSale = (text: string): Look => ({ text, values, looks: { sales: [id] } })
@@ -263,14 +264,14 @@ export async function getSaleTraces(pool: Pool, companyId: number, id: number): 
   return rows[0] ?? null
 }
 
-/** The events of a sale, by their revisions. */
+/** The revisions of a sale's events. */
 export interface SaleEvents {
-  /** Of the one that made it. */
+  /** Of the event that created it. */
   readonly revision: number
-  /** Of those that changed it since, ascending. */
+  /** Of later events, ascending. */
   readonly later: readonly number[]
   readonly isCancelled: boolean
-  /** Of the ledger, as far as the read model has come. */
+  /** Revision of the read model. */
   readonly head: number
 }
 
@@ -290,7 +291,7 @@ interface FoundEvents {
   pasts: readonly (readonly number[])[] | null
 }
 
-/** Null when there is no such sale. */
+/** Null if the sale does not exist. */
 export async function findSaleEvents(pool: Pool, companyId: number, id: number): Promise<SaleEvents | null> {
   const { rows } = await pool.query<FoundEvents>({ name: 'sale_events', text: SALE_EVENTS, values: [companyId, id] })
   const [row] = rows

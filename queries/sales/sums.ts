@@ -1,66 +1,66 @@
 import type { Pool } from 'pg'
 import { spanOf, WIDE_SUMS } from '#projections/sales-sums.ts'
 
-/** A figure of some sales, in cents. */
+/** Count and amount of some sales, in cents. */
 export interface SalesFigure {
   readonly count: number
   readonly cents: number
 }
 
-/** What the sales of one bar add up to. */
+/** Figures of one bar. */
 export interface SalesBar extends SalesFigure {
   /** Lines of sales. */
   readonly lines: number
-  /** Part of `cents` that is of sales of which all costs are known, and these costs. */
+  /** The part of `cents` with known costs, and these costs. */
   readonly known_cents: number
   readonly cost_cents: number
 }
 
 export interface NamedFigure extends SalesFigure {
-  /** Id of an item or a payment type, an origin, an actor; empty for none. */
+  /** Id of an item or payment type, an origin, an actor; empty for none. */
   readonly key: string
-  /** Of items and payment types. */
+  /** For items and payment types. */
   readonly name: string | null
 }
 
-/** What the sales of a period add up to, all of one snapshot; cancelled ones are counted apart. */
+/** Rollup figures of a period in one snapshot; cancelled sales are counted apart. */
 export interface SalesSums {
-  /** Of each bar, from the first on. */
+  /** By bar, starting with the first. */
   readonly bars: readonly SalesBar[]
   readonly cancelled: SalesFigure
   readonly before: SalesFigure
-  /** The ones that brought most, with their thousandths. */
+  /** Best-selling items with quantities in thousandths. */
   readonly items: readonly (NamedFigure & { readonly quantity: number })[]
   readonly payments: readonly NamedFigure[]
   readonly origins: readonly NamedFigure[]
   readonly actors: readonly NamedFigure[]
-  /** Whether all sales are in it that the ledger had. */
+  /** Whether the rollup covers all sales of the ledger. */
   readonly is_complete: boolean
 }
 
-/** The period to add up, in UTC instants. */
+/** The period, in UTC instants. */
 export interface SalesPeriod {
-  /** Begin of each bar, and the end of the last one; spans begin there. */
+  /** Start of each bar and end of the last; they coincide with spans. */
   readonly bounds: readonly string[]
-  /** What it is compared with: from the begin of a span to any moment. */
+  /** The period to compare with: from the start of a span to any moment. */
   readonly before: { readonly from: string; readonly to: string }
 }
 
 const TOP_ITEMS = 8
 
 const [DAY, MONTH] = WIDE_SUMS.map(({ minutes }) => String(minutes)) as [string, string]
-/** SQL of the first begin of a span that is not before an instant. */
+/** SQL of the first span start at or after an instant. */
 const endOf = (instant: string, minutes: string): string =>
   `to_timestamp(ceil(extract(epoch from ${instant}) / (60 * ${minutes})) * (60 * ${minutes}))`
 
-/** Of one kind within the period: rows of a kind lie side by side. */
+/** One kind within the period: rows of a kind are adjacent. */
 const ofKind = (kind: string): string => `sales_sums
   where company_id = $1 and kind = '${kind}' and span >= ($2::timestamptz[])[1] and span < ($2::timestamptz[])[cardinality($2::timestamptz[])]`
 
 const byKey = (kind: string): string =>
   `select key, sum(sales) as count, sum(cents) as cents, sum(quantity) as quantity from ${ofKind(kind)} group by key`
 
-/** Where the period's days and months begin and end that have wide sums (WIDE_SUMS): days from d1 to d2, of which months from m1 to m2. */
+/** Bounds of the days (d1 to d2) and months (m1 to m2) of the period that have coarse rollups (WIDE_SUMS). */
 const WIDE_BOUNDS = `
   select p.*, d.*, m.m1, greatest(m.m1, ${spanOf('d.d2', MONTH)}) as m2
   from (select ($2::timestamptz[])[1] as lower, ($2::timestamptz[])[cardinality($2::timestamptz[])] as upper) p
@@ -69,12 +69,12 @@ const WIDE_BOUNDS = `
     select c.d1, greatest(c.d1, ${spanOf('least(p.upper, coalesce((select widened_to from a), to_timestamp(0)))', DAY)}) as d2) d
   cross join lateral (select least(d.d2, ${endOf('p.lower', MONTH)}) as m1) m`
 
-/** A range of an index, whatever the planner thinks of bounds that it does not know. */
+/** Forces an index range although the planner does not know the bounds. */
 const between = (kind: string, from: string, to: string): string => `
   select key, sales, cents, quantity from sales_sums
   where company_id = $1 and kind = '${kind}' and span >= (select ${from} from w) and span < (select ${to} from w)`
 
-/** Sums of items, of the widest spans that there are. */
+/** Figures by item, from the coarsest available spans. */
 const ITEMS = `select key, sum(sales) as count, sum(cents) as cents, sum(quantity) as quantity from (${[
   between('item', 'lower', 'least(d1, upper)'),
   between('item', 'd2', 'upper'),
@@ -87,7 +87,7 @@ const listed = (kind: string, name: string, join = ''): string => `coalesce((
   select json_agg(json_build_object('key', g.key, 'name', ${name}, 'count', g.count, 'cents', g.cents) order by g.cents desc, g.key)
   from (${byKey(kind)}) g ${join}), '[]')`
 
-/** The last span of the time before may end amid its sales: these are read one by one. */
+/** The comparison period may end inside a span: the sales of its last span are read one by one. */
 const WIDTH = '(60 * (select span_minutes from a))'
 const LAST_SPAN = `to_timestamp(floor(extract(epoch from $4::timestamptz) / ${WIDTH}) * ${WIDTH})`
 
@@ -123,11 +123,11 @@ type Row = Omit<SalesSums, 'bars'> & { readonly bars: readonly (SalesBar & { rea
 
 const NOTHING: SalesBar = { count: 0, cents: 0, lines: 0, known_cents: 0, cost_cents: 0 }
 
-/** Reads the sums as far as they have come (src/sales-sums). */
+/** Reads the rollup as far as it has been refreshed (src/sales-sums). */
 export async function salesSums(pool: Pool, companyId: number, { bounds, before }: SalesPeriod): Promise<SalesSums> {
   const { rows } = await pool.query<Row>({ ...SALES_SUMS, values: [companyId, bounds, before.from, before.to] })
   const [row] = rows
-  if (!row) throw new Error('a statement of sums answers one row')
+  if (!row) throw new Error('sales rollup: statement returned no row')
   const byBar = new Map(row.bars.map(({ n, ...bar }) => [n, bar]))
   return { ...row, bars: bounds.slice(1).map((_, place) => byBar.get(place + 1) ?? NOTHING) }
 }

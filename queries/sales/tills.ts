@@ -9,48 +9,48 @@ interface Day {
   readonly timezone: string
 }
 
-/** What came in by one way of paying: what was charged, without change. */
+/** Amount charged by one payment type, without change. */
 export interface Way extends Sum {
   readonly name: string
   readonly is_cash: boolean
 }
 
-/** What a till, known by whoever is logged in there, has sold on a day. */
+/** Sales of a till on a day; a till is identified by its logged-in user. */
 export interface TillDay {
   /** `user/3` */
   readonly actor: string | null
-  /** Without the sales that are cancelled now. */
+  /** Without sales that are cancelled now. */
   readonly sold: Sum
   /** Sales of the day that are cancelled now. */
   readonly cancelled: Sum
-  /** Of all sales of the day that were ever made, also those cancelled since, by name. */
+  /** Of all sales of the day, including those cancelled since, by name. */
   readonly ways: readonly Way[]
   readonly cash_in: string
-  /** Of sales, of whatever day, that were cancelled on this one. */
+  /** Of sales of any day that were cancelled on this day. */
   readonly cash_back: string
-  /** `cash_in` less `cash_back`; may be negative. */
+  /** `cash_in` minus `cash_back`; may be negative. */
   readonly cash: string
 }
 
 export interface TillsDay {
   readonly tills: readonly TillDay[]
-  /** Accounts that were settled in cash on the day, at whatever till. */
+  /** Accounts settled in cash on the day, at any till. */
   readonly settled_in_cash: Sum
-  /** Whether there were more sales than are added up: then nothing is told. */
+  /** True if there were more sales than the bound; then there are no figures. */
   readonly isPartial: boolean
 }
 
-/** At most so many sales of a day are added up. */
+/** Bound of summed sales of a day. */
 export const MOST_OF_DAY = 20_000
 
-/** Of most sales only the payments are read: JSON is what takes the time. */
+/** Reads only the payments of most sales: parsing JSON dominates the time. */
 const NEEDED = `t.id, t.status, t.total_cents, t.doc->'payments' as payments,
       case when t.${IS_CANCELLED} then (t.doc->>'cancelled_at')::timestamptz end as cancelled_at,
       t.${IS_CANCELLED} and t.doc->>'cancelled_at' = t.doc->>'created_at' as is_nothing`
 
 /**
- * $1 company, $2 and $3 begin and end of the day, $4 the most, $5 the day. Sales of the day by their index; those that were
- * cancelled on it among all that are cancelled, which are few. One that a till sent as cancelled has never taken anything.
+ * $1 company, $2 and $3 start and end of the day, $4 the bound, $5 the day. Sales of the day come from their index,
+ * those cancelled on the day from the few cancelled ones. A sale uploaded as cancelled never took money.
  */
 const DAY = `
   with sold as materialized (
@@ -96,7 +96,7 @@ const DAY = `
     (select ${sum('r.amount_cents', `r.doc->>'payment_method' = 'cash'`)} from receivables r
      where r.company_id = $1 and r.settled_on = $5::date and r.settled_on is not null and r.deleted_at is null) as settled_in_cash`
 
-/** What the tills of a company have sold on a day, by way of paying, and the cash that should have come of it. */
+/** Sales of each till on a day by payment type, and the expected cash. */
 export async function tillsOfDay(pool: Pool, companyId: number, { day, timezone }: Day): Promise<TillsDay> {
   const bounds = [startOfDay(day, timezone), startOfDay(addDays(day, 1), timezone)]
   const values = [companyId, ...bounds, MOST_OF_DAY, day]

@@ -33,11 +33,11 @@ export const CLOCK = `clock as materialized (select date_trunc('milliseconds', c
 
 /**
  * Revokes what a user has too much of: `surplus`, a common table expression that follows `clock`. Of the live tokens of user
- * `$2` of company `$3` the `$5` last used ones are left alone.
+ * `$2` of company `$3` the `$5` last used ones are left alone. Where the relation `from` is empty nothing is revoked.
  */
-export const revokedSurplus = (table: 'ops.sessions' | 'ops.sync_tokens', lastUsed: string): string =>
+export const revokedSurplus = (table: 'ops.sessions' | 'ops.sync_tokens', lastUsed: string, from = 'clock'): string =>
   `surplus as (
-     update ${table} set revoked_at = clock.now${table === 'ops.sessions' ? ', user_agent = null' : ''} from clock
+     update ${table} set revoked_at = ${from}.now${table === 'ops.sessions' ? ', user_agent = null' : ''} from ${from}
      where hash in (
        select hash from ${table} where company_id = $3 and user_id = $2 and revoked_at is null order by ${lastUsed} desc offset $5)
    )`

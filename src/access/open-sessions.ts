@@ -18,14 +18,18 @@ export interface SessionsOf {
   readonly userId: number
 }
 
+/** What follows `clock` in a FROM clause: sessions `s` that have not ended, with their user `u` and person `p`. */
+export const liveSession = (which: string, idleHours: string): string =>
+  `join ops.sessions s on ${which} and s.revoked_at is null and s.expires_at > clock.now
+           and s.last_seen_at > clock.now - make_interval(hours => ${idleHours})
+         join users u on u.company_id = s.company_id and u.id = s.user_id and u.generation = s.generation
+         join ops.persons p on p.email = u.doc->>'email' and p.generation = s.person_generation`
+
 const LIST = {
   name: 'open_sessions',
   text: `with ${CLOCK}
          select encode(s.hash, 'hex') as id, s.created_at, s.last_seen_at, s.user_agent from clock
-         join ops.sessions s on s.company_id = $1 and s.user_id = $2 and s.revoked_at is null and s.expires_at > clock.now
-           and s.last_seen_at > clock.now - make_interval(hours => $3)
-         join users u on u.company_id = s.company_id and u.id = s.user_id and u.generation = s.generation
-         join ops.persons p on p.email = u.doc->>'email' and p.generation = s.person_generation
+         ${liveSession('s.company_id = $1 and s.user_id = $2', '$3')}
          order by s.last_seen_at desc, s.hash`,
 }
 

@@ -24,7 +24,7 @@ export interface PasswordLinks {
   readonly asked: AddressLimit
   /** Sends a link if somebody has the address and is in a company. Nobody waits for it: the time would tell. */
   ask(email: string): void
-  /** Sets the password by a link, once. False when it is over. */
+  /** Sets the password by a link, once. False when it is over, as after another password (PANEL-342). */
   use(token: string, password: string, requestId: string): Promise<boolean>
 }
 
@@ -38,6 +38,12 @@ interface PasswordLinkOptions {
 }
 
 const TOKENS = opaqueTokens('tb_password_')
+
+interface TakenLink {
+  readonly email: string
+  /** Of the person when it was sent; null in links of before that was kept. */
+  readonly generation: number | null
+}
 
 export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks {
   const { pool, writer, login, mailer, publicUrl, log } = options
@@ -61,13 +67,15 @@ export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks
     async use(token, password, requestId) {
       const hash = TOKENS.hashOf(token)
       if (!hash) return false
-      const { rows } = await pool.query<{ email: string }>({ ...TAKE, values: [hash, LIVES_MINUTES] })
-      const [membership] = rows[0] ? await login.membershipsOf(rows[0].email) : []
-      if (!membership) return false
+      const { rows } = await pool.query<TakenLink>({ ...TAKE, values: [hash, LIVES_MINUTES] })
+      const [taken] = rows
+      const [membership] = taken ? await login.membershipsOf(taken.email) : []
+      if (!taken || !membership) return false
       const { holder } = membership
       const changed = await runAs(writer, asUser(holder, 'panel', requestId), changePassword, {
         id: holder.userId,
         password_hash: await hashPassword(password),
+        latest_generation: taken.generation ?? undefined,
       })
       return !isRefusal(changed)
     },
@@ -77,14 +85,14 @@ export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks
 const KEEP = {
   name: 'keep_password_link',
   // Of an address that is forgotten at this moment nothing is kept.
-  text: `insert into ops.password_links as l (email, token_hash, sent_at)
-         select email, $2, clock_timestamp() from ops.persons where email = $1 for key share
-         on conflict (email) do update set token_hash = excluded.token_hash, sent_at = excluded.sent_at
+  text: `insert into ops.password_links as l (email, token_hash, sent_at, generation)
+         select email, $2, clock_timestamp(), generation from ops.persons where email = $1 for key share
+         on conflict (email) do update set token_hash = excluded.token_hash, sent_at = excluded.sent_at, generation = excluded.generation
          where l.sent_at < clock_timestamp() - make_interval(mins => $3)`,
 }
 
 const TAKE = {
   name: 'take_password_link',
   text: `delete from ops.password_links
-         where token_hash = $1 and sent_at > clock_timestamp() - make_interval(mins => $2) returning email`,
+         where token_hash = $1 and sent_at > clock_timestamp() - make_interval(mins => $2) returning email, generation`,
 }

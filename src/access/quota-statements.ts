@@ -29,6 +29,10 @@ export interface CountedCompany {
   now: number
 }
 
+/** A day after another has 20 hours at least: a company that changes its time zone begins no day more by that (RATE-4). */
+const nextDay = (timezone: string) =>
+  `ops.end_of_day(greatest(clock.now, known.day_ends_at + interval '20 hours'), ${timezone})`
+
 /** What some calls take of a day: bytes of those that were let through. */
 const SUM = '(select coalesce(sum(one), 0) from unnest(passed) as one)'
 
@@ -77,7 +81,7 @@ with clock as materialized (
     from (
       select a.*, clock.now, least($4::int, $5::int) as calls_left, $6::bigint as bytes_left,
         case when known.day_ends_at > clock.now then known.day_ends_at
-          else ops.end_of_day(clock.now, a.timezone) end as day_ends_at
+          else ${nextDay('a.timezone')} end as day_ends_at
       from asking a cross join clock left join ops.quotas known on known.company_id = a.company_id
       order by a.company_id
     ) as room
@@ -138,9 +142,9 @@ with clock as materialized (
   select statement_timestamp() as now, set_config('synchronous_commit', 'off', true)
 ), counted as (
   insert into ops.quotas as q (company_id, minute_ends_at, minute_count, day_ends_at, day_count, day_bytes, passed)
-  select company_id, now, 0, ops.end_of_day(now, timezone), 0, ${SUM}, passed
-  from (select c.company_id, c.timezone, clock.now, ops.let_through(array[$2::bigint], 1, $3::bigint) as passed
-    from companies c cross join clock where c.company_id = $1) as first
+  select company_id, now, 0, day_ends_at, 0, ${SUM}, passed
+  from (select c.company_id, ${nextDay('c.timezone')} as day_ends_at, clock.now, ops.let_through(array[$2::bigint], 1, $3::bigint) as passed
+    from companies c cross join clock left join ops.quotas known on known.company_id = c.company_id where c.company_id = $1) as first
   on conflict (company_id) do update set (day_ends_at, day_count, day_bytes, passed) = (
     select case when q.day_ends_at > now then q.day_ends_at else excluded.day_ends_at end, day_used, bytes_used + ${SUM}, passed
     from (

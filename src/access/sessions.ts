@@ -1,21 +1,28 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
-import { type AccessTerms, isLetIn, isToldPersons, type Role } from '#domain/roles.ts'
-import { assertHere, assertTakesWrites, type Move } from '#ledger/move.ts'
+import { isLetIn, isToldPersons, type Role } from '#domain/roles.ts'
+import { assertHere, assertTakesWrites } from '#ledger/move.ts'
 import { notInMove, takesWrites } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
-import { companysTimeSql } from '#projections/companies.ts'
 import type { NewKey } from './api-keys.ts'
+import { type FoundSession, findSession, IDLE_HOURS } from './find-session.ts'
 import type { Invitations } from './invitations.ts'
 import type { Login } from './login.ts'
 import { CLOCK, revokedSurplus, PANEL_TOKENS as TOKENS } from './opaque-token.ts'
-import { type Ending, endOpenSessions, listOpenSessions, type OpenSession, type SessionsOf } from './open-sessions.ts'
+import {
+  type Ending,
+  endOpenSessions,
+  listOpenSessions,
+  liveSession,
+  type OpenSession,
+  type SessionsOf,
+} from './open-sessions.ts'
+import { createPanelGate, PANEL_LIMITS, type PanelLimits } from './panel-quota.ts'
 import type { PasswordLinks } from './password-links.ts'
 import type { Holder, RegisterLogin } from './people.ts'
 
-/** A session ends when nobody has used it for so long, and after so many days at the latest. */
-const IDLE_HOURS = 12
+/** A session ends after so many days at the latest. */
 const LONGEST_DAYS = 7
 
 /** A user's sessions beyond these: the longest unused ones are revoked. */
@@ -45,6 +52,10 @@ export interface PanelSession extends Calendar {
   readonly personGeneration: number
   readonly companyId: number
   readonly companyName: string
+  /** UTC; the session ends then, however much it is used. */
+  readonly expiresAt: string
+  /** As the browser named itself at the login; null where it did not. */
+  readonly userAgent: string | null
   /** `api` is the add-on: without it the company's keys get 402. */
   readonly plan: 'basic' | 'api'
   /** Whether the company is a test company, which every page says. */
@@ -62,20 +73,37 @@ export interface IssuedSession {
   readonly expiresAt: string
 }
 
+/** A call of the panel by a live session; `retryAfter` in seconds where it is one too many, else null (PANEL-302). */
+export interface AdmittedSession {
+  readonly session: PanelSession
+  readonly retryAfter: number | null
+}
+
 /** Sessions of the panel. They are kept in Postgres as hashes, so that an end counts at once in every process. */
 export interface Sessions {
-  /** @throws Unavailable while the company moves (HOME-46) */
-  issue(holder: Holder, userAgent?: string | null): Promise<IssuedSession>
+  /** It ends after 7 days, or at `until` if that is sooner. @throws Unavailable while the company moves (HOME-46) */
+  issue(holder: Holder, userAgent?: string | null, until?: string | null): Promise<IssuedSession>
+  /**
+   * A session for another company of the same person, in place of one that is found alive in the same moment: of the person's generation
+   * that the old one has, and no longer than it (PANEL-341). Null when the old one has ended. @throws Unavailable likewise
+   */
+  exchange(session: PanelSession, next: NextHolder): Promise<IssuedSession | null>
   /** Whose session this is, and notes that it is used; null when there is none, or it has ended. @throws Moved */
   find(token: string): Promise<PanelSession | null>
+  /** As `find`, and counts a call of the panel in the same statement. @throws Moved, Unavailable */
+  admit(token: string): Promise<AdmittedSession | null>
   /** Whether there is a session still. Asking is no use: a page that nobody looks at keeps none alive. */
   isLive(token: string): Promise<boolean>
-  revoke(session: Pick<PanelSession, 'sessionHash'>): Promise<void>
+  /** Whether it was alive until now. */
+  revoke(session: Pick<PanelSession, 'sessionHash'>): Promise<boolean>
   /** Of a user, the last used first (PANEL-203). */
   list(of: SessionsOf): Promise<OpenSession[]>
   /** Ends sessions of a user, at once in every process; the hashes of those that were open. */
   end(of: SessionsOf, ending: Ending): Promise<Buffer[]>
 }
+
+/** Whom a session is exchanged for; the generation of the person is that of the session. */
+export type NextHolder = Omit<Holder, 'personGeneration'>
 
 /** What the panel lets people in by. */
 export interface PanelAccess {
@@ -87,18 +115,19 @@ export interface PanelAccess {
   newKey(isTest: boolean): NewKey
 }
 
-/** What a find selects beside the members of a session that are made from them. */
-interface Found extends Omit<PanelSession, 'sessionHash' | 'csrfToken' | 'today' | 'isToldPersons'> {
-  readonly isSeenLate: boolean
-  readonly terms: AccessTerms
-  readonly move: Move | null
+interface SessionOptions {
+  /** Makes a session known by its hash before it is handed out. */
+  readonly register?: RegisterLogin
+  readonly limits?: PanelLimits
 }
 
-/**
- * `onError` hears when the last use of a session could not be noted; nobody waits for that. `register` makes a session known by its
- * hash before it is handed out.
- */
-export function createSessions(pool: Pool, onError: (error: unknown) => void, register?: RegisterLogin): Sessions {
+/** `onError` hears when the last use of a session could not be noted; nobody waits for that. */
+export function createSessions(
+  pool: Pool,
+  onError: (error: unknown) => void,
+  { register, limits = PANEL_LIMITS }: SessionOptions = {},
+): Sessions {
+  const gate = createPanelGate(pool, limits)
   /** Those whose use is being noted, by hash: requests of one page come together. */
   const noting = new Set<string>()
 
@@ -115,48 +144,74 @@ export function createSessions(pool: Pool, onError: (error: unknown) => void, re
     }
   }
 
-  /** Null also from the day on after the last one that the user is let in, which comes to pages that are open as well. */
-  async function look(sessionHash: Buffer): Promise<(Found & Calendar) | null> {
-    const { rows } = await pool.query<Found>({ ...FIND, values: [sessionHash, IDLE_HOURS] })
-    const [found] = rows
-    if (found) assertHere(found.companyId, found.move)
-    if (!found || !isLetIn(found.terms, dateInZone(found.now, found.timezone))) return null
-    return { ...found, today: dateInZone(found.companysTime, found.timezone) }
+  async function look(sessionHash: Buffer): Promise<LiveSession | null> {
+    const { rows } = await pool.query<FoundSession>({ ...FIND, values: [sessionHash, IDLE_HOURS] })
+    return rows[0] ? liveOf(rows[0]) : null
+  }
+
+  /** The session of a token as it was found; notes its use. */
+  function used(token: string, sessionHash: Buffer, live: LiveSession): PanelSession {
+    const { isSeenLate, terms, move: _, ...found } = live
+    if (isSeenLate) void note(sessionHash)
+    return { sessionHash, csrfToken: csrfTokenOf(token), ...found, isToldPersons: isToldPersons(terms) }
+  }
+
+  /** Null where nothing was stored, though the company takes writes. */
+  async function store(
+    holder: Holder,
+    statement: { name: string; text: string },
+    more: readonly unknown[],
+  ): Promise<IssuedSession | null> {
+    const { userId, companyId, generation } = holder
+    const token = TOKENS.make()
+    const hash = TOKENS.hashOf(token) as Buffer
+    await register?.(hash, holder)
+    const values = [hash, userId, companyId, generation, LIVE_SESSIONS_OF_USER - 1, ...more]
+    const { rows } = await pool.query<{ expires_at: string }>({ ...statement, values })
+    if (!rows[0]) await assertTakesWrites(pool, companyId)
+    return rows[0] ? { token, expiresAt: rows[0].expires_at } : null
   }
 
   return {
-    async issue(holder, userAgent = null) {
-      const { userId, companyId, generation, personGeneration } = holder
-      const token = TOKENS.make()
-      const hash = TOKENS.hashOf(token) as Buffer
-      await register?.(hash, holder)
+    async issue(holder, userAgent = null, until = null) {
       const agent = userAgent?.slice(0, LONGEST_USER_AGENT) ?? null
-      const surplus = LIVE_SESSIONS_OF_USER - 1
-      const values = [hash, userId, companyId, LONGEST_DAYS, surplus, generation, personGeneration, agent]
-      const { rows } = await pool.query<{ expires_at: string }>({ ...ISSUE, values })
-      if (!rows[0]) await assertTakesWrites(pool, companyId)
-      if (!rows[0]) throw new Error('no session was stored')
-      return { token, expiresAt: rows[0].expires_at }
+      const issued = await store(holder, ISSUE, [LONGEST_DAYS, holder.personGeneration, agent, until])
+      if (!issued) throw new Error('no session was stored')
+      return issued
     },
+    exchange: ({ sessionHash, personGeneration }, next) =>
+      store({ ...next, personGeneration }, EXCHANGE, [sessionHash, IDLE_HOURS]),
     async find(token) {
-      const sessionHash = TOKENS.hashOf(token)
-      if (!sessionHash) return null
-      const session = await look(sessionHash)
-      if (!session) return null
-      const { isSeenLate, terms, move: _, ...found } = session
-      if (isSeenLate) void note(sessionHash)
-      return { sessionHash, csrfToken: csrfTokenOf(token), ...found, isToldPersons: isToldPersons(terms) }
+      const hash = TOKENS.hashOf(token)
+      const live = hash && (await look(hash))
+      return live ? used(token, hash, live) : null
+    },
+    async admit(token) {
+      const hash = TOKENS.hashOf(token)
+      const call = hash && (await gate.admit(hash))
+      const live = call && liveOf(call.found)
+      return live ? { session: used(token, hash as Buffer, live), retryAfter: call.retryAfter } : null
     },
     async isLive(token) {
       const sessionHash = TOKENS.hashOf(token)
       return sessionHash !== null && (await look(sessionHash)) !== null
     },
     async revoke({ sessionHash }) {
-      await pool.query({ ...REVOKE, values: [sessionHash] })
+      const { rows } = await pool.query<{ was_live: boolean }>({ ...REVOKE, values: [sessionHash, IDLE_HOURS] })
+      return rows[0]?.was_live ?? false
     },
     list: (of) => listOpenSessions(pool, of, IDLE_HOURS),
     end: (of, ending) => endOpenSessions(pool, of, ending),
   }
+}
+
+type LiveSession = FoundSession & Calendar
+
+/** Null from the day on after the last one that the user is let in, which comes to pages that are open as well. @throws Moved */
+function liveOf(found: FoundSession): LiveSession | null {
+  assertHere(found.companyId, found.move)
+  if (!isLetIn(found.terms, dateInZone(found.now, found.timezone))) return null
+  return { ...found, today: dateInZone(found.companysTime, found.timezone) }
 }
 
 /** Made from the session's token, which nobody else has: a page of another site cannot know it. */
@@ -169,28 +224,29 @@ export function csrfMatches({ csrfToken }: Pick<PanelSession, 'csrfToken'>, give
   return expected.length === sent.length && timingSafeEqual(expected, sent)
 }
 
+const INSERT = `insert into ops.sessions (hash, user_id, company_id, generation, person_generation, created_at, last_seen_at, expires_at, user_agent)`
+
 const ISSUE = {
   name: 'issue_session',
   text: `with ${CLOCK}, ${revokedSurplus('ops.sessions', 'last_seen_at')}
-         insert into ops.sessions (hash, user_id, company_id, generation, person_generation, created_at, last_seen_at, expires_at, user_agent)
-         select $1, $2, $3, $6, $7, now, now, now + make_interval(days => $4), $8 from clock
+         ${INSERT} select $1, $2, $3, $4, $7, now, now, least(now + make_interval(days => $6), $9::timestamptz), $8 from clock
          where ${takesWrites('$3')} returning expires_at`,
 }
 
-const FIND = {
-  name: 'find_session',
-  text: `with ${CLOCK}
-         select s.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email, u.doc->>'role' as role, u.doc as terms, u.generation, p.generation as "personGeneration",
-                s.company_id as "companyId", c.doc->>'name' as "companyName", c.plan, c.timezone, c.is_test as "isTest", clock.now, ${companysTimeSql('clock.now')} as "companysTime",
-                s.last_seen_at < clock.now - interval '1 minute' as "isSeenLate", l.move
-         from clock
-         join ops.sessions s on s.hash = $1 and s.revoked_at is null and s.expires_at > clock.now
-           and s.last_seen_at > clock.now - make_interval(hours => $2)
-         join users u on u.company_id = s.company_id and u.id = s.user_id and u.generation = s.generation
-         join ops.persons p on p.email = u.doc->>'email' and p.generation = s.person_generation
-         join companies c on c.company_id = s.company_id
-         join ops.ledgers l on l.company_id = s.company_id`,
+/** Of two at the same time, and of one beside a revocation, the second waits for the row and then finds it revoked. */
+const EXCHANGE = {
+  name: 'exchange_session',
+  text: `with ${CLOCK}, asking as materialized (
+           select clock.now, s.person_generation, s.expires_at, s.user_agent from clock
+           ${liveSession('s.hash = $6', '$7')}
+           where ${takesWrites('$3')} for update of s
+         ), ended as (
+           update ops.sessions set revoked_at = asking.now, user_agent = null from asking where hash = $6
+         ), ${revokedSurplus('ops.sessions', 'last_seen_at', 'asking')}
+         ${INSERT} select $1, $2, $3, $4, person_generation, now, now, expires_at, user_agent from asking returning expires_at`,
 }
+
+const FIND = { name: 'find_session', text: `with ${CLOCK} ${findSession('$1', '$2')}` }
 
 /** At most once a minute, whoever else notes it. */
 const NOTE = {
@@ -201,7 +257,10 @@ const NOTE = {
 
 const REVOKE = {
   name: 'revoke_session',
-  text: `update ops.sessions set revoked_at = clock_timestamp(), user_agent = null where hash = $1 and revoked_at is null`,
+  text: `with ${CLOCK}, ended as (
+           update ops.sessions set revoked_at = clock.now, user_agent = null from clock where hash = $1 and revoked_at is null returning hash
+         )
+         select exists (select from clock ${liveSession('s.hash = $1', '$2')}) as was_live from ended`,
 }
 
 /** Deletes sessions that ended long ago. Returns how many. */

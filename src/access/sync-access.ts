@@ -53,7 +53,7 @@ export interface Tokens {
   issue(holder: Holder): Promise<IssuedToken>
   /** Who has this token; null when it is none, has expired or was revoked. What the till says of its version is noted. @throws Moved */
   find(token: string, tillVersion?: string | null): Promise<SyncSession | null>
-  /** A new token for a live one, which is revoked in the same moment. Null when another call was first. @throws Unavailable likewise */
+  /** A new token for one that is found alive, and revoked, in the same moment. Null when that one has ended. @throws Unavailable likewise */
   renew(session: SyncSession): Promise<IssuedToken | null>
   revoke(session: SyncSession): Promise<void>
 }
@@ -114,6 +114,10 @@ export function createTokens(pool: Pool, days: number | null, register?: Registe
 const INSERT = `insert into ops.sync_tokens (hash, user_id, company_id, generation, person_generation, created_at, last_used_at, expires_at)`
 const LIVE = `t.revoked_at is null and (t.expires_at is null or t.expires_at > clock.now)`
 
+/** User and person of a token, whose generations have not passed. */
+const OF_PERSON = `u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
+             and p.email = u.doc->>'email' and p.generation = t.person_generation`
+
 const ISSUE = {
   name: 'issue_sync_token',
   text: `with ${CLOCK}, ${revokedSurplus('ops.sync_tokens', 'last_used_at')}
@@ -140,12 +144,12 @@ const FIND = {
          join ops.ledgers l on l.company_id = t.company_id`,
 }
 
-/** Of two at the same time the second waits for the row and then finds it revoked. */
+/** Of two at the same time the second waits for the row and then finds it revoked. The new token has the generations of the old one (TOKEN-6). */
 const RENEW = {
   name: 'renew_sync_token',
   text: `with ${CLOCK}, old as (
-           update ops.sync_tokens t set revoked_at = clock.now from clock
-           where t.hash = $2 and ${LIVE} and ${takesWrites('t.company_id')}
+           update ops.sync_tokens t set revoked_at = clock.now from clock, users u, ops.persons p
+           where t.hash = $2 and ${LIVE} and ${takesWrites('t.company_id')} and ${OF_PERSON}
            returning t.user_id, t.company_id, t.generation, t.person_generation, clock.now
          )
          ${INSERT} select $1, user_id, company_id, generation, person_generation, now, now, now + make_interval(days => $3) from old

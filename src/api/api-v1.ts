@@ -77,8 +77,11 @@ export function apiV1(options: ApiOptions): Router {
   router.use(authenticate(options.gate, limitAnonymous, MAX_BODY_BYTES))
   const readBody = [
     largeInTurns(options.largeCalls),
-    jsonBodyUpTo(MAX_BODY_BYTES, roomOfCompany(options.bodies)),
-    chargeRead(options.gate.charge, (response) => callerOf(response).companyId, MAX_BODY_BYTES),
+    ...jsonBodyUpTo(
+      MAX_BODY_BYTES,
+      roomOfCompany(options.bodies),
+      chargeRead(options.gate.charge, (response) => callerOf(response).companyId, MAX_BODY_BYTES),
+    ),
   ]
   const areas = new Map<string, Router>()
   for (const [path, routes] of routesByPath()) {

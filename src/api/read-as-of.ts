@@ -64,12 +64,12 @@ function understand(target: string): Asked | Refusal {
 
 /** As the HTTP interface reads it: a name that is given twice is a list, which no parameter takes. */
 function queryOf(search: URLSearchParams): Record<string, string | string[]> {
-  const query: Record<string, string | string[]> = {}
-  for (const name of search.keys()) {
-    const values = search.getAll(name)
-    query[name] = values.length === 1 ? (values[0] ?? '') : values
-  }
-  return query
+  return Object.fromEntries(
+    [...new Set(search.keys())].map((name) => {
+      const [first = '', ...others] = search.getAll(name)
+      return [name, others.length === 0 ? first : [first, ...others]]
+    }),
+  )
 }
 
 /** What is asked of now, and not of the tables: nobody answers it as of a moment. */

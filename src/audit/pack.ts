@@ -3,6 +3,7 @@ import yazl from 'yazl'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import { type Reading, searchOpened } from '#ledger/reading.ts'
 import { createSlices } from '#lib/slices.ts'
+import { csvHeads, csvRow, neutralizeFormulas } from '#lib/spreadsheet-text.ts'
 import { exportLines } from './export.ts'
 import { guideOf, type PackWanted } from './pack-guide.ts'
 
@@ -37,12 +38,10 @@ async function* linesUpTo(reading: Reading, { companyId, head }: PackWanted): As
   }
 }
 
-const cell = (text: string): string => (/[";\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
-
 /** What happened, a line each, as spreadsheets read it here. Who did it is told by number: names are personal. */
 async function* indexLines(reading: Reading, wanted: PackWanted): AsyncGenerator<string> {
   const { eventName, subjectName, originName, timeOf } = wanted.words
-  yield '\uFEFFRevisão;Quando;O quê;Registro;Por onde;Quem;Hash\r\n'
+  yield csvHeads(['Revisão', 'Quando', 'O quê', 'Registro', 'Por onde', 'Quem', 'Hash'])
   for await (const line of linesUpTo(reading, wanted)) {
     const { revision, recorded_at, type, subject, origin, actor, hash } = JSON.parse(line) as Envelope
     const who = actor === null ? 'O sistema' : subjectName(actor)
@@ -55,7 +54,7 @@ async function* indexLines(reading: Reading, wanted: PackWanted): AsyncGenerator
       who,
       hash,
     ]
-    yield `${cells.map(cell).join(';')}\r\n`
+    yield csvRow(cells.map(neutralizeFormulas))
   }
 }
 

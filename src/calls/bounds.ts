@@ -1,4 +1,4 @@
-/** What logs of calls may hold (KIT-53): of one company, and of all. */
+/** Bounds of the request log (KIT-53): per company and in total. */
 export interface Bounds {
   readonly ofCompany: { readonly calls: number; readonly bytes: number }
   readonly ofAll: { readonly calls: number; readonly bytes: number }

@@ -5,7 +5,7 @@ import type { SharedFigures } from '#lib/shared-room.ts'
 import { takesWrites } from '#postgres/in-move.ts'
 import { BOUNDS, type Bounds } from './bounds.ts'
 
-/** A call to the API as its company's log keeps it: paths, queries and bodies masked (masking.ts). */
+/** A logged request; path, query and body are masked (masking.ts). */
 export interface LoggedCall {
   readonly companyId: number
   readonly keyId: number
@@ -16,39 +16,42 @@ export interface LoggedCall {
   readonly method: string
   readonly path: string
   readonly query: string | null
-  /** Null where the caller left before the answer. */
+  /** Null if the client disconnected before the answer. */
   readonly status: number | null
   readonly code: string | null
   readonly duration_ms: number
   readonly replayed: boolean
-  /** JSON texts, of a refused call. */
+  /** JSON text, for failed requests. */
   readonly body: string | null
   readonly details: string | null
 }
 
-/** Writes calls down beside their answers: nobody waits for it, and what there is no room for is left out and counted (KIT-52). */
+/**
+ * Logs requests beside their answers, which do not wait for it; what exceeds the bounds is dropped and counted
+ * (KIT-52).
+ */
 export interface CallLog extends SharedFigures {
   add(call: LoggedCall): void
-  /** Resolves when what was added is written or left out. */
+  /** Resolves when queued requests were written or dropped. */
   flush(): Promise<void>
-  /** Writes the rest, for as long as that takes no more than a moment. */
+  /** Writes the rest within a short time limit. */
   stop(): Promise<void>
 }
 
 interface CallLogOptions {
   readonly pool: Pool
   readonly bounds?: Bounds
-  /** How long calls are gathered. */
+  /** Interval between batches. */
   readonly every_ms?: number
   readonly onError: (error: unknown) => void
 }
 
 const EVERY_MS = 1_000
-/** Calls that wait to be written: of all companies, and of one. */
+/** Bounds of queued requests: in total and per company. */
 const [WAITING, WAITING_OF_COMPANY] = [5_000, 1_000]
-/** A batch is written as soon as it is so large. */
+/** A full batch is written at once. */
 const BATCH = 1_000
-/** An orderly stop waits no longer for Postgres. */
+/** Time limit of the last write on shutdown. */
 const LAST_MS = 3_000
 
 export function createCallLog({ pool, bounds = BOUNDS, every_ms = EVERY_MS, onError }: CallLogOptions): CallLog {
@@ -102,13 +105,13 @@ export function createCallLog({ pool, bounds = BOUNDS, every_ms = EVERY_MS, onEr
   }
 }
 
-/** What a row takes beside its texts. */
+/** Size of a row without its texts. */
 const ROW_BYTES = 120
 
 const bytesOf = ({ path, query, body, details }: LoggedCall): number =>
   ROW_BYTES + path.length + [query, body, details].reduce((sum, text) => sum + (text ? Buffer.byteLength(text) : 0), 0)
 
-/** Returns how many were written: not those of a company that moves away, or has twice what its log may hold. */
+/** Returns the number of written rows; companies that migrate, or exceed twice their bound, are skipped. */
 async function writeCalls(pool: Pool, calls: readonly LoggedCall[], { ofCompany }: Bounds): Promise<number> {
   const { rows } = await pool.query<{ written: number }>({
     ...WRITE_CALLS,
@@ -134,7 +137,7 @@ async function writeCalls(pool: Pool, calls: readonly LoggedCall[], { ofCompany 
   return rows[0]?.written ?? 0
 }
 
-/** A log that a crash of Postgres shortens by a moment does no harm, so that the commit does not wait for the disk. */
+/** The commit does not wait for the disk: losing the last moment in a crash does no harm. */
 const WRITE_CALLS = {
   name: 'write_calls',
   text: `

@@ -2,8 +2,8 @@ import { WITHHELD } from '#domain/personal-data.ts'
 import { bareTaxNumber, isCnpj, isCpf } from '#domain/tax-number.ts'
 
 /**
- * Fields of which the log of calls keeps values, each with what they look like; of all others, those that nobody knows among them, it
- * keeps only that they were there (KIT-54). Names, documents, addresses, contacts, free texts, URLs and tokens are others.
+ * Fields whose values the request log stores, each with the accepted format. Of all other fields, including unknown
+ * ones, it stores only their presence (KIT-54): names, documents, addresses, contacts, free texts, URLs and tokens.
  */
 const FIGURES =
   'advance_days after amount authorized_at catalog_item_id category_id cost customer_id delivery_fee due_date due_from due_to expires_in_minutes from id installments limit now overlap_hours paid_at paid_from paid_to payment_type_id price quantity revision since size sold_at sold_from sold_to stock stock_adjustment supplier_id to unit_price until updated_since'
@@ -11,7 +11,7 @@ const CODES =
   'alarm api_key_id barcode catalog_item_external_id cest code customer_external_id event events external_id fiscal fresh ground gtin hash messages method model ncm offline_id opened origin payment_method person_type protocol provider_payment_id queue replayed series sku status store_alias subject supplier_external_id type types unit'
 
 const FIGURE = /^[-+\d.:,TZ]{1,40}$/
-/** Callers choose codes themselves: what could be a person's, or a secret, is withheld under these names too. */
+/** Callers choose codes: values that could be personal or secret are masked under these names too. */
 const CODE = /^[\w.:*+/-]{1,64}$/
 const SECRET = /^(tb_|whsec_|eyJ|sk_|APP_USR)/i
 
@@ -35,13 +35,13 @@ function isTaxNumber(text: string): boolean {
 
 const shown = (name: string, text: string): string => (LOOKS.get(name)?.(text) ? text : WITHHELD)
 
-/** A name that somebody may have misspelt is shown; what no program calls a field is none. */
+/** A misspelt field name is shown; anything that is no identifier is masked. */
 const NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,39}$/
 const shownName = (name: string): string => (NAME.test(name) && !SECRET.test(name) ? name : WITHHELD)
 
 const SEGMENT_WORDS = /^(?:\/[a-z][a-z-]{0,30}|\/\d{1,10})+$/
 
-/** The path of a call below `/api/v1`, as it may be kept. */
+/** The storable form of a path below `/api/v1`. */
 export function maskedPath(path: string): string {
   if (SEGMENT_WORDS.test(path)) return path
   return path
@@ -63,20 +63,20 @@ function decoded(segment: string): string {
 
 const MOST_PARAMETERS = 30
 
-/** A query string as it may be kept; null where there is none. */
+/** The storable form of a query string; null without one. */
 export function maskedQuery(query: string): string | null {
   if (query === '') return null
   const given = [...new URLSearchParams(query)].slice(0, MOST_PARAMETERS)
   return given.map(([name, value]) => `${shownName(name)}=${shown(name, value)}`).join('&')
 }
 
-/** Bytes of a text that is kept, and levels of it. */
+/** Bounds of a stored text in bytes, and of its depth. */
 const [MOST_BYTES, DEEPEST] = [4_096, 8]
-/** What a value takes beside its name and its text. */
+/** Bytes of a member besides its name and value. */
 const MARKS = 8
 const MORE = '…'
 
-/** JSON text of a body as it may be kept: bounded, its shape whole as far as it goes. */
+/** The storable form of a body as JSON text: bounded, with its structure intact. */
 export function maskedBody(body: unknown): string {
   let room = MOST_BYTES - MARKS
   function visit(value: unknown, name: string, depth: number): unknown {
@@ -107,7 +107,7 @@ export function maskedBody(body: unknown): string {
   return bounded(visit(body, '', 0))
 }
 
-/** JSON text of an error's details: they are this service's words but for the names of fields that it does not know. */
+/** JSON text of an error's details: the service's own words, except unknown field names. */
 export function keptDetails(details: Readonly<Record<string, unknown>>): string {
   const { unknown_fields, ...rest } = details
   const names = Array.isArray(unknown_fields) ? { unknown_fields: unknown_fields.map(String).map(shownName) } : {}

@@ -3,12 +3,13 @@ import { notInMove } from '#postgres/in-move.ts'
 import { BOUNDS, type Bounds } from './bounds.ts'
 
 const KEPT_DAYS = 7
-/** Rows of one statement, so that it never holds locks or the disk for long. */
+/** Rows per statement: bounds locks and disk load. */
 const BATCH = 5_000
 
 /**
- * Deletes calls of more than 7 days ago and, of a company that has more than it may, the oldest (KIT-53). Where all have more than there is
- * room for, each may have an equal part of it: a company that calls much pushes out none but its own. Returns how many went.
+ * Deletes requests older than 7 days and, of companies beyond their bound, the oldest ones (KIT-53). If the total is
+ * exceeded, each company keeps an equal part: a busy company displaces only its own. Returns the number of deleted
+ * rows.
  */
 export async function purgeCalls(pool: Pool, { ofCompany, ofAll }: Bounds = BOUNDS): Promise<number> {
   const old = { ...DELETE_OLD, values: [KEPT_DAYS, BATCH] }
@@ -23,7 +24,7 @@ export async function purgeCalls(pool: Pool, { ofCompany, ofAll }: Bounds = BOUN
   return deleted
 }
 
-/** A part of statements: deletes what is `doomed`, and counts it. */
+/** CTE that deletes `doomed` and counts it. */
 const DELETE_DOOMED = `gone as (
   delete from calls where (company_id, id) in (select company_id, id from doomed) returning company_id, bytes
 ), sums as (
@@ -33,7 +34,7 @@ const DELETE_DOOMED = `gone as (
 )
 select coalesce(sum(calls), 0)::int as deleted from sums`
 
-/** Ids begin with their time. */
+/** Ids start with their time. */
 const DELETE_OLD = {
   name: 'delete_old_calls',
   text: `

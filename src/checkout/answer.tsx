@@ -5,16 +5,16 @@ import { CHECKOUT } from '#domain/payment-link.ts'
 import { type Problem, type ProblemCode, type Reason, statusOf } from '#http/problems.ts'
 import { assets } from './assets.ts'
 
-/** A page for a buyer. */
+/** A checkout page. */
 interface Page {
   readonly title: string
   readonly body: ComponentChildren
-  /** Address of the events that tell of changes; null where nothing will change. */
+  /** URL of the page's event stream; null if nothing can change. */
   readonly events: string | null
   readonly status?: number
 }
 
-/** Without scripts a page that waits is loaded anew. */
+/** Reload interval of pending pages without JavaScript, in seconds. */
 const RELOAD_SECONDS = '15'
 
 const Document = ({ title, body, events }: Page) => (
@@ -43,7 +43,7 @@ const Document = ({ title, body, events }: Page) => (
   </html>
 )
 
-/** HTML has no U+0000, which a description may hold: browsers put U+FFFD in its place, and so do we. */
+/** Replaces U+0000, which HTML cannot contain and a description may, by U+FFFD. */
 export function sendPage(response: Response, page: Page): void {
   response
     .status(page.status ?? 200)
@@ -68,10 +68,10 @@ const WORDS: Partial<Record<ProblemCode | Reason, readonly [title: string, text:
 
 const OTHERS = ['Não foi possível continuar', 'Nada foi cobrado. Abra a página de novo e repita.'] as const
 
-/** Where a form was sent to, and the page that it belongs to. */
+/** Path of a form, and the path of its page in the group. */
 const FORM = new RegExp(`^(${CHECKOUT}/[^/?]+/[^/?]+)/pix$`)
 
-/** A problem as a page, which says nothing of any order. */
+/** A problem as a page, without any detail of an order. */
 export function answerFailure(response: Response, problem: Problem): void {
   for (const [name, value] of Object.entries(problem.headers)) response.setHeader(name, value)
   const [title, text] = WORDS[problem.reason ?? problem.code] ?? OTHERS

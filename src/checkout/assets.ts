@@ -1,7 +1,7 @@
 import { CHECKOUT } from '#domain/payment-link.ts'
 import { assetsBelow, BASE_STYLE, ICON, own } from '#http/assets.ts'
 
-/** All that pages load. */
+/** Static files of the pages. */
 export const assets = assetsBelow(`${CHECKOUT}/assets`, {
   'icon.svg': ICON,
   'base.css': BASE_STYLE,

@@ -9,7 +9,7 @@ import { bodyProblem, holdBody, roomOfStrangers, type StrangersBodies } from '#h
 import { routed } from '#http/middleware/observe.ts'
 import { interfaceProblems, type LogError } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
-import { Problem } from '#http/problems.ts'
+import { Problem, statusOf } from '#http/problems.ts'
 import type { LiveUpdates } from '#live/updates.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import { paymentOptions } from '#payments/payment-options.ts'
@@ -23,22 +23,22 @@ import { mayAskForPix, stateOf } from './state.ts'
 import { type Followers, streamTo } from './stream.ts'
 import { createTakesPix, type TakesPix } from './ways.ts'
 
-/** Requests of an address a minute, whatever they ask for (ORDER-36): many buyers may share one. */
+/** Requests per minute and address (ORDER-36); many buyers may share an address. */
 export const CHECKOUTS_PER_MINUTE = 240
-/** Times a minute that the payment of an order may be asked for, however it is called (PAY-42). */
+/** Payment attempts per minute and order, by any form (PAY-42). */
 const PRESSES_PER_MINUTE = 30
 
-/** Bytes of a form. */
+/** Largest form, in bytes. */
 const FORM_BYTES = 2_048
 const FORM_FIELDS = 10
 
 export interface CheckoutOptions extends Payments {
   readonly paymentLinks: PaymentLinks
-  /** Hears what any process commits, for pages that follow. */
+  /** Commits of all processes, for open pages. */
   readonly live: LiveUpdates
-  /** Of an address; CHECKOUTS_PER_MINUTE in production. */
+  /** Per address; CHECKOUTS_PER_MINUTE in production. */
   readonly checkoutLimit: AddressLimit
-  /** Room for the bodies of forms. */
+  /** Budget of form bodies. */
   readonly strangers: StrangersBodies
   readonly log: LogError
 }
@@ -54,7 +54,10 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** Whoever has the address has the order: no cache keeps the page, no search engine lists it, no other site learns of it. */
+/**
+ * The URL grants access to the order: no cache stores the page, no search engine lists it, no other site learns the
+ * URL.
+ */
 const pagePolicy: RequestHandler = (_request, response, next) => {
   response.setHeader('Content-Security-Policy', POLICY)
   response.setHeader('Cache-Control', 'no-store')
@@ -72,9 +75,9 @@ interface Desk extends CheckoutOptions {
 
 const ORDER = '/:store_alias/:token'
 
-/** The pages on which buyers see and pay an order, below /pagar. Who has the link needs nothing else (ORDER-30 … ORDER-36). */
+/** Pages below /pagar on which buyers see and pay an order; the link is the only credential (ORDER-30 … ORDER-36). */
 export function checkout(options: CheckoutOptions): Router {
-  const onError = (error: unknown) => options.log('open pages of buyers do not follow', error, '')
+  const onError = (error: unknown) => options.log('checkout: open pages are not updated', error, '')
   const desk: Desk = {
     ...options,
     payByPix: createPayByPix(options),
@@ -91,8 +94,8 @@ export function checkout(options: CheckoutOptions): Router {
   )
   serve(router, `${ORDER}/pix`, 'post', 'POST', (request, response) => pay(desk, request, response))
   router.use((_request, _response, next) => next(new Problem('not_found')))
-  // The path of a request is a credential, which no log may have.
-  router.use(interfaceProblems((_, error, id) => options.log('a page for a buyer failed', error, id), answerFailure))
+  // The request path is a credential and must not be logged.
+  router.use(interfaceProblems((_, error, id) => options.log('checkout: request failed', error, id), answerFailure))
   return router
 }
 
@@ -111,7 +114,7 @@ const limitAddresses =
     next(counted.limited ? limited(counted) : undefined)
   }
 
-/** The order of a request's path. @throws Problem: one 404 for whatever is wrong with it (ORDER-32). */
+/** The order of a request's path. @throws Problem: the same 404 for everything that is wrong with it (ORDER-32) */
 async function orderOf({ pool, paymentLinks: { secret } }: Desk, { params }: Request): Promise<BuyersOrder> {
   const { store_alias, token } = params as { store_alias: string; token: string }
   const alias = Alias.safeParse(store_alias).data
@@ -156,7 +159,7 @@ async function isPixOffered(desk: Desk, { companyId, order, enabled }: BuyersOrd
   })
 }
 
-/** Begins the payment, or goes on with the one that waits, and shows the page. */
+/** Starts a payment, or continues the pending one, and shows the page. */
 async function pay(desk: Desk, request: Request, response: Response): Promise<void> {
   const found = await orderOf(desk, request)
   await requireForm(desk, request, response)
@@ -170,17 +173,22 @@ async function pay(desk: Desk, request: Request, response: Response): Promise<vo
     return answer(desk, request, response, { found, problem: 'Informe um e-mail válido.', status: 422 })
   const { companyId, order } = found
   const refused = await desk.payByPix({ companyId, order, email, requestId: response.locals.requestId as string })
-  if (refused?.refused !== 'payment_refused') return back()
-  const problem = 'O provedor de pagamento não aceitou gerar o código. Nada foi cobrado: fale com a loja.'
+  if (!refused) return back()
   const now = (await findBuyersOrder(desk.pool, order.store_alias, order.id)) ?? found
-  await answer(desk, request, response, { found: now, problem, status: 422 })
+  // Paid, cancelled or waiting by now: the page says so itself.
+  if (!mayAskForPix(stateOf(now.order, now.now))) return back()
+  const problem = refused.refused === 'payment_refused' ? NOT_TAKEN : NOT_MADE
+  await answer(desk, request, response, { found: now, problem, status: statusOf(refused.refused) })
 }
+
+const NOT_TAKEN = 'O provedor de pagamento não aceitou gerar o código. Nada foi cobrado: fale com a loja.'
+const NOT_MADE = 'Não foi possível gerar o código Pix. Nada foi cobrado: tente de novo ou fale com a loja.'
 
 const parseForm = express.urlencoded({ extended: false, limit: FORM_BYTES, parameterLimit: FORM_FIELDS })
 
 /**
- * Reads the form, which has to come from the page. No cookie speaks for anybody here: whoever could send it for a buyer would
- * have to know the link. Browsers hide the origin of forms of such pages, but say whether it is another.
+ * Reads the form, which must come from the page. There is no cookie to forge: an attacker would need the link. Browsers
+ * hide the origin of such pages' forms, but tell whether it is another site.
  */
 async function requireForm(desk: Desk, request: Request, response: Response): Promise<void> {
   const site = request.get('sec-fetch-site')

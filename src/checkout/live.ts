@@ -4,31 +4,34 @@ import { Unavailable } from '#lib/unavailable.ts'
 import type { LiveUpdates } from '#live/updates.ts'
 import { revisionsOfOrders } from '#queries/orders.ts'
 
-/** Pages that follow one order, and all that this process serves, which companies share (ORDER-36). */
+/** Open pages of one order, and of this process, shared fairly between companies (ORDER-36). */
 const PAGES_OF_ORDER = 10
 const PAGES = 1_000
 
-/** Between two looks at the orders of a company: one that sells much moves many times a second. */
+/** Minimum interval between queries of a company's orders, in ms: a busy company commits many times a second. */
 const PAUSE_MS = 250
 
-/** An open page. Neither may throw. */
+/** An open page. The callbacks must not throw. */
 interface Follower {
   /** The order has changed, as of this revision. */
   moved(revision: number): void
-  /** Nothing more will be told. */
+  /** No further updates follow. */
   ended(): void
 }
 
 interface Followed {
   readonly companyId: number
   readonly orderId: number
-  /** The revision of the order's last change that the page shows. */
+  /** Revision of the order that the page shows. */
   readonly since: number
 }
 
-/** Tells pages of the changes of their order. */
+/** Notifies pages of changes of their order. */
 interface OrderUpdates {
-  /** Tells changes after `since`, at once if there were any. Returns what ends it. @throws Unavailable when too many follow. */
+  /**
+   * Reports changes after `since`, immediately if there are any. Returns the unsubscribe function. @throws Unavailable
+   * when the bound is reached
+   */
   follow(followed: Followed, follower: Follower): () => void
 }
 
@@ -52,8 +55,8 @@ interface Group {
 }
 
 /**
- * However many buyers look at orders of a company, it is followed once, and its moves cost one look at all these orders: they
- * take no places from the panel's pages, and no sale at the counter is told to buyers.
+ * One subscription and one query per change serve all buyers of a company. They take no slots from the panel, and other
+ * sales are not revealed to buyers.
  */
 export function createOrderUpdates({ live, pool, onError }: OrderUpdatesOptions): OrderUpdates {
   const places = createSharedRoom(PAGES)
@@ -106,8 +109,8 @@ export function createOrderUpdates({ live, pool, onError }: OrderUpdatesOptions)
     follow({ companyId, orderId, since }, follower) {
       const pages = [...(groups.get(companyId)?.pages ?? [])]
       const ofOrder = pages.filter((page) => page.orderId === orderId).length
-      if (ofOrder >= PAGES_OF_ORDER) throw new Unavailable('no more pages can follow this order')
-      if (!places.take(companyId, 1)) throw new Unavailable('no more pages of buyers can follow')
+      if (ofOrder >= PAGES_OF_ORDER) throw new Unavailable('too many open pages of this order')
+      if (!places.take(companyId, 1)) throw new Unavailable('too many open checkout pages')
       const group = groups.get(companyId) ?? openOrGive(companyId)
       const page: Following = { orderId, known: since, follower }
       group.pages.add(page)

@@ -2,7 +2,7 @@ import QRCode from 'qrcode'
 import type { BuyersOrder } from '#queries/orders.ts'
 import type { State } from './state.ts'
 
-/** Intl takes decimal texts as they are: nothing becomes a float. */
+/** Intl formats decimal strings exactly, without floats. */
 type Decimal = `${number}`
 
 const MONEY = new Intl.NumberFormat('pt-BR', { style: 'currency', currency: 'BRL' })
@@ -17,22 +17,22 @@ const day = (date: string): string => date.split('-').reverse().join('/')
 const MINUTE = 60
 const HOUR = 60 * MINUTE
 
-/** As the script of the page writes it too. */
+/** The page's script formats it the same way. */
 function timeLeft(seconds: number): string {
   if (seconds >= 2 * HOUR) return `${Math.floor(seconds / HOUR)} horas`
   const minutes = Math.ceil(seconds / MINUTE)
   return minutes === 1 ? '1 minuto' : `${minutes} minutos`
 }
 
-/** What a buyer sees of an order, and can do. */
+/** The view of an order for its buyer. */
 export interface Shown {
   readonly found: BuyersOrder
   readonly state: State
-  /** Address of the page. */
+  /** URL path of the page. */
   readonly path: string
-  /** For the form; null where Pix cannot be asked for. */
+  /** Token of the form; null if Pix cannot be requested. */
   readonly formCode: string | null
-  /** Why what was asked for has come to nothing. */
+  /** Why the request failed. */
   readonly problem: string | null
 }
 
@@ -120,7 +120,7 @@ async function Payment({ found, state, formCode }: Shown) {
   }
 }
 
-/** The picture of a code, made from its text; null of a text that is too long for one, which can still be copied. */
+/** The QR code of a text; null if the text is too long for one. It can still be copied. */
 const drawn = (code: string): Promise<string | null> =>
   QRCode.toString(code, { type: 'svg', errorCorrectionLevel: 'M', margin: 4 }).catch(() => null)
 
@@ -135,7 +135,7 @@ const Pix = ({ pix, secondsLeft, timezone, svg }: PixProps) => (
   <>
     <p>Aponte a câmera do aplicativo do seu banco para a imagem, ou copie o código.</p>
     {svg !== null && (
-      // Paths that the library has drawn: nothing of the text is in them.
+      // SVG paths from the library; they contain none of the text.
       <div class="qr" role="img" aria-label="QR Code do Pix" dangerouslySetInnerHTML={{ __html: svg }} />
     )}
     <Copied label="Pix copia e cola" text={pix.qr_code} />
@@ -164,7 +164,7 @@ const Boleto = ({ boleto }: { readonly boleto: Extract<State, { is: 'boleto' }>[
   </>
 )
 
-/** A text to be selected, which scripts copy; longer ones have several lines. */
+/** A selectable text with a copy button; long texts wrap. */
 const Copied = ({ label, text }: { readonly label: string; readonly text: string }) => (
   <div class="copied">
     <label for="codigo">{label}</label>

@@ -5,19 +5,19 @@ import type { OrderObject } from '#projections/orders.ts'
 type Pix = NonNullable<PaymentObject['pix']>
 type Boleto = NonNullable<PaymentObject['boleto']>
 
-/** How an order stands for its buyer, and what there is to do. */
+/** State of an order for its buyer, and the next action. */
 export type State =
   | { readonly is: 'paid'; readonly refunded: string | null }
   | { readonly is: 'refunded' }
   | { readonly is: 'cancelled' }
-  /** Seconds that are left; null where nothing ends. */
+  /** Seconds left; null without an end. */
   | { readonly is: 'pix'; readonly pix: Pix; readonly secondsLeft: number | null }
   | { readonly is: 'boleto'; readonly boleto: Boleto }
-  /** The time to pay is over, and will be at the provider within a minute. */
+  /** The time to pay is over, and ends at the provider within a minute. */
   | { readonly is: 'ending' }
-  /** Something waits that can be paid nowhere here: the provider has not answered, or decides about a card. */
+  /** Pending without a way to pay here: the provider has not answered yet, or reviews a card. */
   | { readonly is: 'starting' | 'in_review' }
-  /** Nothing waits; what became of the attempt before, if there was one. */
+  /** Nothing pending; the outcome of the previous attempt, if any. */
   | { readonly is: 'unpaid'; readonly before: 'expired' | 'cancelled' | 'failed' | null }
 
 /** `now` is an instant (UTC). */
@@ -44,5 +44,8 @@ function endOf(last: PaymentObject | null, now: string): 'expired' | 'cancelled'
   return isLate || last.provider_status_detail === 'expired' ? 'expired' : 'cancelled'
 }
 
-/** Whether the buyer may ask for a Pix: nothing waits, or what was asked for was not answered, which pressing again is safe for. */
+/**
+ * Whether the buyer may request a Pix: nothing is pending, or the last request was not answered, which is safe to
+ * repeat.
+ */
 export const mayAskForPix = ({ is }: State): boolean => is === 'unpaid' || is === 'starting'

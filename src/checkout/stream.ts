@@ -3,14 +3,14 @@ import { asEvents, sendUnlessBehind } from '#http/event-stream.ts'
 import type { BuyersOrder } from '#queries/orders.ts'
 import type { createOrderUpdates } from './live.ts'
 
-/** Proxies close what is silent for a minute. */
+/** Heartbeat interval: proxies close connections that are silent for a minute. */
 const BEAT_MS = 20_000
 
 export type Followers = ReturnType<typeof createOrderUpdates>
 
 /**
- * Server-sent events: `mudou` whenever the order has changed beyond what the page shows (`?desde=`, a revision). The page then
- * fetches itself anew; nothing but the revision is sent here.
+ * Server-sent events: `mudou` when the order has changed after the revision that the page shows (`?desde=`). The page
+ * then reloads; the stream carries nothing but the revision.
  */
 export function streamTo(
   followers: Followers,
@@ -19,7 +19,7 @@ export function streamTo(
   response: Response,
 ) {
   asEvents(response)
-  // HEAD has nothing to wait for.
+  // HEAD ends at once.
   if (request.method === 'HEAD') return void response.end()
   const since = /^\d{1,15}$/.test(String(request.query.desde)) ? Number(request.query.desde) : 0
   const stop = followers.follow(

@@ -1,16 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { OnlineMethod } from '#domain/online-payment.ts'
 
-/** For so long an answer of the provider is good: which methods an account takes hardly ever changes. */
+/** Cache time: an account's payment methods hardly ever change. */
 const KEPT_MS = 300_000
-/** A page does not wait longer for it: a provider that is slow or down keeps nobody from seeing an order. */
+/** Wait budget of a page: a slow provider must not keep buyers from their order. */
 const PATIENCE_MS = 1_000
-/** Stores remembered at a time; the longest known is forgotten. */
+/** Cached stores; the oldest entry is evicted. */
 const STORES = 1_000
 
 type Ask = () => Promise<readonly OnlineMethod[]>
 
-/** Whether a store's account at the provider takes Pix, as `ask` tells; until that is known, that it does. */
+/** Whether a store's account accepts Pix, as `ask` reports; assumed until it is known. */
 export type TakesPix = (alias: string, ask: Ask) => Promise<boolean>
 
 export function createTakesPix(now: () => number): TakesPix {

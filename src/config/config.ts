@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { PANEL_LIMITS } from '#access/panel-quota.ts'
 import { databaseUrl, MAIN, type NamedUrl, namedUrls, readUrls } from './databases.ts'
 import {
   ascendingSeconds,
@@ -11,6 +12,7 @@ import {
   masterKeys,
   outsiderUrl,
   pemFile,
+  percentage,
   ROLES,
   roles,
   secondsList,
@@ -20,7 +22,7 @@ import {
   witnesses,
 } from './values.ts'
 
-/** A setting that cannot be understood; the message is for whoever starts the service. */
+/** An invalid setting; the message is for the operator. */
 export class WrongSetting extends Error {
   override readonly name = 'WrongSetting'
 }
@@ -29,31 +31,34 @@ const MINUTE = 60
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** Seconds after the latest attempt to pay an order at which the provider is asked, whatever was notified (PAY-9). */
+/** Seconds after the latest payment attempt at which the provider is polled, regardless of notifications (PAY-9). */
 export const SWEEP_SECONDS: readonly number[] = [
   ...[1, 5, 15].map((minutes) => minutes * MINUTE),
   ...[1, 3, 6, 12].map((hours) => hours * HOUR),
   ...[1, 2, 3, 4, 5, 6, 7].map((days) => days * DAY),
 ]
 
-/** The payment provider, and the one to try things with (`tillbook provider-sandbox`), whose money is none. */
+/** The payment provider, and the sandbox (`tillbook provider-sandbox`). */
 const PROVIDER_URL = 'https://api.mercadopago.com'
 export const SANDBOX_URL = 'http://127.0.0.1:4000'
 
-/** Every setting with its default; one that is set to nothing is as good as absent. */
+/** All settings with defaults; an empty value counts as absent. */
 const settings = z.object({
-  /** TCP port; 0 takes any that is free. */
+  /** TCP port; 0 chooses a free one. */
   PORT: integer(0, 65_535).default(3000),
-  /** Address to listen on; by default all of IPv4, which every container has. */
+  /** Address to listen on; all of IPv4 by default, which every container has. */
   HOST: z.string().default('0.0.0.0'),
-  /** Certificate with its chain, and its key (PEM): with both the service speaks HTTPS itself. Renewed files are taken within a minute. */
+  /**
+   * Certificate chain and key (PEM): with both, the service speaks HTTPS itself. Renewed files are loaded within a
+   * minute.
+   */
   TLS_CERT_FILE: pemFile.optional(),
   TLS_KEY_FILE: pemFile.optional(),
-  /** What this process does: serve the interfaces, keep the read model and the database in order, send what is due. */
+  /** Roles of this process: serve the interfaces, maintain read model and database, send what is due. */
   ROLES: roles.default([...ROLES]),
-  /** Seconds for which an api process that was told to stop still accepts calls, so that its load balancer finds another. */
+  /** Seconds during which a stopping api process still accepts requests, so that its load balancer can switch. */
   STOP_DELAY_SECONDS: decimal(0, 300).default(1),
-  /** Whoever reads /metrics has to show it; without one /metrics is for this machine and private networks only. */
+  /** Token of /metrics; without one /metrics answers this machine and private networks only. */
   METRICS_TOKEN: z
     .string()
     .regex(/^[!-~]{16,200}$/)
@@ -61,98 +66,104 @@ const settings = z.object({
     .optional(),
   /** Folder of the embedded Postgres and of demo.json. */
   DATA_DIR: z.string().default('./data'),
-  /** A Postgres of one's own, instead of the embedded one. */
+  /** An external Postgres instead of the embedded one. */
   DATABASE_URL: databaseUrl.optional(),
-  /** The same database as its owner, who migrates it; where the service's role may only add to ledgers. */
+  /** The same database as its owner, who migrates it; needed if the service's role may only append to ledgers. */
   DATABASE_OWNER_URL: databaseUrl.optional(),
-  /** Other Postgres servers, each the home of companies of its own, by name; that of DATABASE_URL is `main`. */
+  /** Additional shards by name; DATABASE_URL is the default shard. */
   HOMES: namedUrls.optional(),
   /** The same databases as their owners. */
   HOMES_OWNER_URLS: namedUrls.optional(),
-  /** Standbys that reads may go to, by home. */
+  /** Read replicas by shard. */
   READ_URLS: readUrls.optional(),
-  /** Milliseconds by which a standby may be behind its primary; one that is further behind is not read from. */
+  /** Largest lag in ms of a replica that is read from. */
   READ_MAX_LAG_MS: integer(1, 3_600_000).default(5_000),
-  /** A Postgres that may lose what it has committed, should its machine crash, is good enough. */
+  /** Accepts a Postgres that may lose commits when its machine crashes. */
   ALLOW_UNDURABLE_POSTGRES: flag.default(false),
-  /** An EventStoreDB (or KurrentDB) that keeps the ledgers, instead of the Postgres of the read model. */
+  /** EventStoreDB (or KurrentDB) for the ledgers, instead of the read model's Postgres. */
   EVENTSTORE_URL: eventStoreUrl.optional(),
-  /** Demonstration companies at the start; by default only with the embedded Postgres. */
+  /** Creates demonstration companies at the start; by default only with the embedded Postgres. */
   SEED_DEMO: flag.optional(),
-  /** Calls a minute, all keys of a company summed; the same for an address without a key. */
+  /** Requests per minute, summed over a company's keys; the same per address without a key. */
   QUOTA_PER_MINUTE: integer(1, 1_000_000).default(120),
-  /** Calls on a company's calendar day, all its keys summed. */
+  /** Requests per calendar day of the company, summed over its keys. */
   QUOTA_PER_DAY: integer(1, 1_000_000_000).default(50_000),
-  /** Bytes of bodies on a company's calendar day, all its keys and tills summed. */
+  /** Body bytes per calendar day of the company, summed over its keys and tills. */
   QUOTA_BYTES_PER_DAY: integer(1_048_576, 1_000_000_000_000_000).default(1_073_741_824),
-  /** Room in memory for pages of lists that may be asked for again, in MiB; 0 keeps none. */
+  /** Memory for cached list pages, in MiB; 0 disables the cache. */
   PAGE_CACHE_MIB: integer(0, 65_536).default(16),
-  /** Seconds that an answer as of a moment of the past may take, and may wait for its turn. */
+  /** Time limit of an as-of answer and of its wait, in seconds. */
   AS_OF_SECONDS: decimal(0.1, 600).default(10),
-  /** Calls a minute of a token of the sync interface. */
+  /** Requests per minute and till token. */
   SYNC_QUOTA_PER_MINUTE: integer(1, 1_000_000).default(600),
-  /** Days until such a token expires; by default it lives until its user logs out. */
+  /** Requests to the panel per minute: of a session, of a user, of all users of a company. */
+  PANEL_QUOTA_PER_SESSION: integer(1, 1_000_000).default(PANEL_LIMITS.ofSession),
+  PANEL_QUOTA_PER_USER: integer(1, 1_000_000).default(PANEL_LIMITS.ofUser),
+  PANEL_QUOTA_PER_COMPANY: integer(1, 1_000_000).default(PANEL_LIMITS.ofCompany),
+  /** Days until a till token expires; by default only logout ends it. */
   SYNC_TOKEN_DAYS: integer(1, 3_650).optional(),
-  /** Where callers reach the service; by default this machine and PORT. */
+  /** Public base URL; by default this machine and PORT. */
   PUBLIC_URL: webAddress.optional(),
-  /** Whose X-Forwarded-* headers are believed; nobody's by default. */
+  /** Proxies whose X-Forwarded-* headers are trusted; none by default. */
   TRUST_PROXY: trustedProxies.default(false),
-  /** Webhooks may call http, private and loopback addresses; by default only with the embedded Postgres. */
+  /** Allows webhooks to http, private and loopback addresses; by default only with the embedded Postgres. */
   WEBHOOK_ALLOW_PRIVATE: flag.optional(),
-  /** Seconds until each retry of a delivery, after the first attempt. */
+  /** Retry schedule of deliveries: seconds before each retry. */
   WEBHOOK_RETRY_SECONDS: secondsList.default([60, 300, 1_800, 7_200, 21_600]),
-  /** Hours without any response after which an endpoint is switched off. */
+  /** Hours without any answer after which an endpoint is switched off. */
   WEBHOOK_SWITCH_OFF_HOURS: decimal(0.0001, 8_760).default(24),
-  /** The mail server, with user and password where it asks for them; without it notices are logged and shown in the panel only. */
+  /** Mail server with credentials; without it notifications are logged and shown in the panel only. */
   SMTP_URL: smtpUrl.optional(),
-  /** Whom e-mails come from; by default an address at the host of PUBLIC_URL. */
+  /** Sender of e-mails; by default an address at the host of PUBLIC_URL. */
   SMTP_FROM: z.string().optional(),
-  /** Base URL of the payment provider's API; by default the sandbox's where demonstration companies are made. */
+  /** Base URL of the payment provider's API; the sandbox's by default if demonstration companies are created. */
   PAYMENT_PROVIDER_URL: webAddress.optional(),
-  /** Base URL of the provider that stores of test companies pay at; by default that of all others. */
+  /** Base URL of the provider for stores of test companies; PAYMENT_PROVIDER_URL by default. */
   PAYMENT_SANDBOX_URL: webAddress.optional(),
-  /** The key that all secrets in the database are sealed with; by default in DATA_DIR, made on the first start. */
+  /** Commission in percent of stores that owners open; the command line sets it per store. */
+  STORE_COMMISSION_PERCENT: percentage.default('5.00'),
+  /** Master key that seals all secrets in the database; by default in DATA_DIR, created on the first start. */
   MASTER_KEY: masterKey.optional(),
-  /** Others that still open, while MASTER_KEY is being changed. */
+  /** Former master keys that still open values during a rotation. */
   MASTER_KEY_FORMER: masterKeys.optional(),
-  /** The key that seals of ledgers are signed with, as PEM; made on first use. By default in DATA_DIR. */
+  /** Private key of checkpoints, as PEM; created on first use, by default in DATA_DIR. */
   SEAL_KEY_FILE: z.string().optional(),
-  /** Years after its authorization for which a fiscal document needs the person that it names. */
+  /** Years after authorization during which a fiscal document keeps the person it names. */
   RETENTION_YEARS: integer(0, 100).default(5),
-  /** Hours after which ledgers that have moved are sealed, to files in DATA_DIR; by default only when somebody asks. */
+  /** Interval of checkpoints in hours, written to DATA_DIR; by default only on request. */
   SEAL_EVERY_HOURS: decimal(0.001, 168).optional(),
-  /** Witnesses that cosign checkpoints of the installation log, each with the key that its cosignatures are verified with. */
+  /** Witnesses that cosign checkpoints of the installation log, each with its public key. */
   WITNESS_URLS: witnesses.optional(),
-  /** A time-stamp authority (RFC 3161) for these checkpoints. */
+  /** Time-stamp authority (RFC 3161) for these checkpoints. */
   SEAL_TSA_URL: outsiderUrl.optional(),
-  /** Certificates (PEM) that the authority's has to come from; without it any that signed rightly is taken. */
+  /** Trusted root certificates (PEM) of the authority; without it any valid signature is accepted. */
   SEAL_TSA_CA_FILE: z.string().optional(),
-  /** A folder on the network to which each of these checkpoints is put once, by `PUT` with `If-None-Match: *`. */
+  /** URL of a remote folder to which each of these checkpoints is `PUT` once with `If-None-Match: *`. */
   SEAL_PUSH_URL: outsiderUrl.optional(),
-  /** Shown there as a bearer token. */
+  /** Its bearer token. */
   SEAL_PUSH_TOKEN: z
     .string()
     .regex(/^[!-~]{1,4096}$/)
     .describe('up to 4096 visible ASCII characters')
     .optional(),
-  /** A folder in which each of these checkpoints becomes a file. */
+  /** Local folder in which each of these checkpoints becomes a file. */
   SEAL_PUSH_FOLDER: z
     .string()
     .transform((path) => resolve(path))
     .optional(),
-  /** Seconds after an attempt to pay at which the provider is asked what became of it, whatever it has notified. */
+  /** Seconds after a payment attempt at which the provider is polled, regardless of notifications. */
   PAYMENT_SWEEP_SECONDS: ascendingSeconds.default([...SWEEP_SECONDS]),
-  /** The least severe messages that are logged. */
+  /** Lowest logged level. */
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .describe('fatal, error, warn, info, debug, trace or silent')
     .default('info'),
 })
 
-/** Names of all settings; docs/operations.md has a row for each. */
+/** Names of all settings; the settings page of the docs has a row for each. */
 export const SETTING_NAMES: readonly string[] = Object.keys(settings.shape)
 
-/** All settings, each with a value. */
+/** All settings with their values. */
 export interface Config
   extends Omit<
     z.infer<typeof settings>,
@@ -166,23 +177,23 @@ export interface Config
   readonly SEAL_KEY_FILE: string
 }
 
-/** Reads the settings from the environment. @throws WrongSetting naming each one that is wrong, and what it should be. */
+/** Reads the settings from the environment. @throws WrongSetting, listing each wrong setting and what is expected */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''))
   const result = settings.safeParse(given)
   if (!result.success) {
-    // Without the values: one of them may be a password.
+    // Without values: one of them may be a password.
     const wrong = new Set(result.error.issues.map((issue) => String(issue.path[0])))
     throw new WrongSetting([...wrong].map((name) => `${name} should be ${expectation(name)}`).join('\n'))
   }
   const config = result.data
   if (config.MASTER_KEY_FORMER && !config.MASTER_KEY)
-    throw new WrongSetting('MASTER_KEY_FORMER goes with MASTER_KEY; a file of keys has its former ones in it')
+    throw new WrongSetting('MASTER_KEY_FORMER requires MASTER_KEY; a key file contains its former keys')
   for (const [name, other] of GO_WITH)
-    if (config[name] !== undefined && config[other] === undefined) throw new WrongSetting(`${name} goes with ${other}`)
+    if (config[name] !== undefined && config[other] === undefined) throw new WrongSetting(`${name} requires ${other}`)
   const isEmbedded = config.DATABASE_URL === undefined
   if (isEmbedded && config.DATABASE_OWNER_URL)
-    throw new WrongSetting('DATABASE_OWNER_URL goes with DATABASE_URL; the embedded Postgres has an owner of its own')
+    throw new WrongSetting('DATABASE_OWNER_URL requires DATABASE_URL; the embedded Postgres has its own owner')
   assertHomes(config)
   const DATA_DIR = resolve(config.DATA_DIR)
   const SEED_DEMO = config.SEED_DEMO ?? isEmbedded
@@ -199,7 +210,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
 }
 
-/** What says nothing without the other. */
+/** Settings that require another one. */
 const GO_WITH = [
   ['TLS_CERT_FILE', 'TLS_KEY_FILE'],
   ['TLS_KEY_FILE', 'TLS_CERT_FILE'],
@@ -216,13 +227,14 @@ function assertHomes({
   READ_URLS = {},
 }: z.infer<typeof settings>): void {
   const isMain = HOMES.find(({ url }) => url === DATABASE_URL)
-  if (isMain) throw new WrongSetting(`HOMES has the database of DATABASE_URL, which is ${MAIN}, as ${isMain.name}`)
+  if (isMain)
+    throw new WrongSetting(`HOMES lists the database of DATABASE_URL, the default shard ${MAIN}, as ${isMain.name}`)
   for (const { name } of HOMES_OWNER_URLS)
     if (!HOMES.some((home) => home.name === name))
-      throw new WrongSetting(`HOMES_OWNER_URLS has ${name}, which HOMES has not`)
+      throw new WrongSetting(`HOMES_OWNER_URLS lists ${name}, which HOMES does not`)
   for (const name of Object.keys(READ_URLS))
     if (name !== MAIN && !HOMES.some((home) => home.name === name))
-      throw new WrongSetting(`READ_URLS has ${name}, which HOMES has not`)
+      throw new WrongSetting(`READ_URLS lists ${name}, which HOMES does not`)
 }
 
 function expectation(name: string): string {
@@ -231,19 +243,19 @@ function expectation(name: string): string {
   return (inner as z.ZodType).description ?? 'a text'
 }
 
-/** Where a home's Postgres is. */
+/** Database URLs of a shard. */
 export interface Addresses {
   readonly databaseUrl: string
   readonly ownerUrl: string | undefined
 }
 
-/** What the settings say of a further home. */
+/** URLs of an additional shard. */
 export const addressesOf = ({ HOMES_OWNER_URLS = [] }: Config, { name, url }: NamedUrl): Addresses => ({
   databaseUrl: url,
   ownerUrl: HOMES_OWNER_URLS.find((owner) => owner.name === name)?.url,
 })
 
-/** The settings of a home: what belongs to it on this machine is in a folder of its own. */
+/** Settings of a shard: its local files are in a folder of its own. */
 export const configOf = (config: Config, home: string): Config =>
   home === MAIN
     ? config

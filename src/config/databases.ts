@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { leadsToPrimary } from '#postgres/hosts.ts'
 
-// Settings that tell where databases are.
+// Settings with database URLs.
 
 export const databaseUrl = z
   .string()
@@ -11,7 +11,7 @@ export const databaseUrl = z
     'a URL like postgres://user:password@host:5432/database, several hosts with commas, target_session_attrs read-write or primary',
   )
 
-/** Whatever is written there must not reach a standby. */
+/** Rejects URLs that select a replica: writes must not reach one. */
 function isOfPrimary(url: string): boolean {
   try {
     return leadsToPrimary(url)
@@ -20,16 +20,16 @@ function isOfPrimary(url: string): boolean {
   }
 }
 
-/** The home of `DATABASE_URL`. */
+/** Name of the default shard, that of `DATABASE_URL`. */
 export const MAIN = 'main'
 
-/** A home besides `main`, and where it is. */
+/** An additional shard and its URL. */
 export interface NamedUrl {
   readonly name: string
   readonly url: string
 }
 
-/** A URL may name several hosts, with commas too: a name and what a URL begins with are what follows another home. */
+/** A URL may contain commas between hosts: another shard starts with a name and the scheme of a URL. */
 const NEXT_NAME = /,\s*(?=[^,=]*=postgres)/
 const NAMED_URL = /^([a-z][a-z0-9-]{0,30})=(postgres(?:ql)?:\/\/.+)$/s
 
@@ -49,12 +49,12 @@ export const namedUrls = z
     'homes with commas, like "north=postgres://…,south=postgres://…", each name (a-z, 0-9, hyphens; not main) and each URL once',
   )
 
-/** The standbys of each home, by its name. */
+/** Read replicas by shard. */
 export type ReadUrls = Readonly<Record<string, readonly string[]>>
 
 const NEXT_READ_URL = /,\s*(?=(?:[^,=]*=)?postgres)/
 const READ_URL = /^(?:([a-z][a-z0-9-]{0,30})=)?(postgres(?:ql)?:\/\/.+)$/s
-/** What is known of a server holds for no other: a URL with several hosts would be any of them. */
+/** One host per URL, because lag is tracked per server. */
 const ONE_HOST = /^postgres(?:ql)?:\/\/[^,/?|]+(?:[/?][^|]*)?$/s
 
 export const readUrls = z

@@ -1,9 +1,10 @@
 import { accessSync, constants } from 'node:fs'
 import { isIP } from 'node:net'
 import { z } from 'zod'
+import { normalizePercentage, Percentage } from '#domain/percentage.ts'
 import { secretOf } from '#master-key/keys.ts'
 
-// What a setting can be; its description says what was expected where it is something else.
+// Formats of settings; a description says what is expected.
 
 const numberAs = (format: RegExp, what: string) => (min: number, max: number) =>
   z
@@ -15,6 +16,11 @@ const numberAs = (format: RegExp, what: string) => (min: number, max: number) =>
 
 export const integer = numberAs(/^\d+$/, 'a whole number')
 export const decimal = numberAs(/^\d+(\.\d+)?$/, 'a number')
+
+/** Kept as records keep it, with two decimals. */
+export const percentage = Percentage.transform(normalizePercentage).describe(
+  'a percentage from 0 to 100 with up to two decimals, like 5 or 2.50',
+)
 
 export const pemFile = z
   .string()
@@ -35,13 +41,13 @@ export const flag = z
   .transform((value) => value === 'true' || value === '1')
   .describe('true or false')
 
-/** A base URL, without slashes at its end. */
+/** A base URL without trailing slashes. */
 export const webAddress = z
   .url({ protocol: /^https?$/ })
   .transform((url) => url.replace(/\/+$/, ''))
   .describe('an http or https URL')
 
-/** Of whoever vouches for checkpoints: it is shown and logged, so that nothing secret may be in it. */
+/** URL of an attestor; it is shown and logged, so it must not contain a secret. */
 export const outsiderUrl = webAddress
   .refine((url) => {
     const { username, password, search, hash } = new URL(url)
@@ -68,7 +74,7 @@ export const witnesses = z
     `1 to ${MAX_WITNESSES} witnesses with commas, each its URL, a space and its verifier key (C2SP vkey, Ed25519)`,
   )
 
-/** More retries than any schedule needs, and a week for each. */
+/** Bounds of a schedule: number of retries, and a week for each. */
 const MAX_RETRIES = 15
 const LONGEST_RETRY_SECONDS = 604_800
 
@@ -81,7 +87,7 @@ export const secondsList = z
     `1 to ${MAX_RETRIES} numbers of seconds with commas, like "60,300,1800", each up to ${LONGEST_RETRY_SECONDS}`,
   )
 
-/** Longest that an order is asked about. */
+/** Age after which an order is no longer polled at the provider. */
 const LONGEST_SWEEP_SECONDS = 30 * 86_400
 const MAX_SWEEPS = 50
 
@@ -93,7 +99,7 @@ export const ascendingSeconds = z
   .refine((list) => list.every((at) => at <= LONGEST_SWEEP_SECONDS))
   .describe(`1 to ${MAX_SWEEPS} ascending numbers of seconds with commas, like "60,300,86400"`)
 
-/** What a process may do; any number of processes may share each of them on one database (src/service). */
+/** Roles of a process; any number of processes may share each of them on one database (src/service). */
 export const ROLES = ['api', 'projector', 'dispatcher'] as const
 export type Role = (typeof ROLES)[number]
 
@@ -123,7 +129,7 @@ function isNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
 }
 
-/** Express's own setting: addresses and networks of proxies, or how many proxies stand in a row before the service. */
+/** Express's setting: addresses and networks of proxies, or the number of proxies in front of the service. */
 export const trustedProxies = z
   .string()
   .transform((text): string | number | boolean => {

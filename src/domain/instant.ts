@@ -62,6 +62,18 @@ export function addDays(date: string, n: number): string {
   return new Date(Math.min(Math.max(ms, FIRST_MS), LAST_MS)).toISOString().slice(0, 10)
 }
 
+/** `count` days, beginning with `first`; fewer where the calendar ends before. */
+export function daysFrom(first: string, count: number): string[] {
+  const days: string[] = []
+  for (let n = 0; n < count; n++) {
+    const day = addDays(first, n)
+    // Beyond its end the calendar stays at its last day.
+    if (day === days.at(-1)) break
+    days.push(day)
+  }
+  return days
+}
+
 /** A UTC instant so many milliseconds later, as Instant gives it. */
 export const later = (utcInstant: string, ms: number): string =>
   ms === 0 ? utcInstant : new Date(Date.parse(utcInstant) + ms).toISOString()

@@ -2,8 +2,16 @@ import type { Pool } from 'pg'
 import { createInvitations, type Invitations } from '#access/invitations.ts'
 import { createLogin, type Login } from '#access/login.ts'
 import { INVITATION_TOKENS, PANEL_TOKENS, TILL_TOKENS } from '#access/opaque-token.ts'
+import type { PanelLimits } from '#access/panel-quota.ts'
 import { createPasswordLinks, type PasswordLinks } from '#access/password-links.ts'
-import { createSessions, type Sessions } from '#access/sessions.ts'
+import {
+  type AdmittedSession,
+  createSessions,
+  type IssuedSession,
+  type NextHolder,
+  type PanelSession,
+  type Sessions,
+} from '#access/sessions.ts'
 import { createTokens, type Tokens } from '#access/sync-access.ts'
 import { MAIN } from '#config/databases.ts'
 import type { Writer } from '#ledger/write/writer.ts'
@@ -15,7 +23,7 @@ import type { Homes } from './homes.ts'
 import { peopleOverHomes } from './people.ts'
 import { type Persons, registerLoginOf } from './persons.ts'
 
-/** How people get in, whichever homes their companies live in. */
+/** Logins, sessions, tokens and invitations over all shards. */
 export interface Access {
   readonly login: Login
   readonly sessions: Sessions
@@ -24,7 +32,7 @@ export interface Access {
   readonly passwordLinks: PasswordLinks
 }
 
-/** What a home has of it. */
+/** The parts of one shard. */
 interface HomeAccess extends Pick<Access, 'sessions' | 'tokens' | 'invitations'> {
   readonly writer: Writer
 }
@@ -33,11 +41,15 @@ interface AccessOptions extends Persons {
   readonly homes: Homes<{ readonly pool: Pool; readonly writer: Writer }>
   readonly mailer: Mailer | null
   readonly publicUrl: string
-  /** How long tokens of tills live; null for as long as nobody logs out. */
+  /** Lifetime of till tokens; null if they end only by logout. */
   readonly tokenDays: number | null
+  readonly panelLimits: PanelLimits
 }
 
-/** The same interfaces as of one home (HOME-25). What is known nowhere is looked for in `main`, as there (HOME-4). */
+/**
+ * The interfaces of a single shard, over all shards (HOME-25). A key that no shard knows is looked up in the default
+ * shard (HOME-4).
+ */
 export function accessOverHomes(options: AccessOptions): Access {
   const { homes, mailer, publicUrl, log } = options
   const people = peopleOverHomes(options)
@@ -50,11 +62,10 @@ export function accessOverHomes(options: AccessOptions): Access {
     if (known) return known
     const access = {
       writer: home.writer,
-      sessions: createSessions(
-        home.pool,
-        (error) => log('the use of a session could not be noted', error),
-        registerLoginOf(options, home, 'session'),
-      ),
+      sessions: createSessions(home.pool, (error) => log('sharding: last use of a session was not recorded', error), {
+        register: registerLoginOf(options, home, 'session'),
+        limits: options.panelLimits,
+      }),
       tokens: createTokens(home.pool, options.tokenDays, registerLoginOf(options, home, 'sync_token')),
       invitations: createInvitations({ ...home, login, people, mailer, publicUrl }),
     }
@@ -78,17 +89,17 @@ export function accessOverHomes(options: AccessOptions): Access {
   }
 }
 
-/** Where something is done. */
+/** Routes a call to the shard of its company. */
 interface Routes {
   ofCompany<T>(companyId: number, work: (home: HomeAccess) => Promise<T>): Promise<T>
-  /** Null: a token that can be none of its kind. */
+  /** A null hash is a token of the wrong format. */
   ofKey<T>(kind: EntryKind, hash: Buffer | null, work: (home: HomeAccess) => Promise<T>): Promise<T>
-  /** What has ended is swept as well: nobody waits for the directory, or fails with it. */
+  /** The sweep removes ended entries too: a failure here is not reported to the caller. */
   release(kind: EntryKind, key: Buffer): Promise<void>
 }
 
 function createRoutes({ directory, log }: AccessOptions, at: (home: string) => HomeAccess): Routes {
-  /** A home that says that the company has moved has done nothing, and is believed once. */
+  /** A shard that answers WrongShardError has changed nothing, so the call may be repeated once. */
   async function following<T>(find: () => Promise<string | null>, work: (home: HomeAccess) => Promise<T>): Promise<T> {
     try {
       return await work(at((await find()) ?? MAIN))
@@ -107,19 +118,31 @@ function createRoutes({ directory, log }: AccessOptions, at: (home: string) => H
         const places = await directory.find(kind, key)
         await directory.release(places.map(({ companyId }) => ({ kind, key, companyId })))
       } catch (error) {
-        log('what has ended is in the directory still', error)
+        log('sharding: ended entry was not removed from the directory', error)
       }
     },
   }
 }
 
 const sessionsOver = ({ ofCompany, ofKey, release }: Routes): Sessions => ({
-  issue: (holder, userAgent) => ofCompany(holder.companyId, ({ sessions }) => sessions.issue(holder, userAgent)),
+  issue: (holder, userAgent, until) =>
+    ofCompany(holder.companyId, ({ sessions }) => sessions.issue(holder, userAgent, until)),
+  async exchange(session, next) {
+    const issued = await ofCompany(next.companyId, (to) =>
+      ofCompany(session.companyId, (from) =>
+        from === to ? to.sessions.exchange(session, next) : exchangeAcross(from.sessions, to.sessions, session, next),
+      ),
+    )
+    await release('session', session.sessionHash)
+    return issued
+  },
   find: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.find(token)),
+  admit: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.admit(token)),
   isLive: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.isLive(token)),
   async revoke(session) {
-    await ofKey('session', session.sessionHash, ({ sessions }) => sessions.revoke(session))
+    const wasLive = await ofKey('session', session.sessionHash, ({ sessions }) => sessions.revoke(session))
     await release('session', session.sessionHash)
+    return wasLive
   },
   list: (of) => ofCompany(of.companyId, ({ sessions }) => sessions.list(of)),
   async end(of, ending) {
@@ -128,6 +151,23 @@ const sessionsOver = ({ ofCompany, ofKey, release }: Routes): Sessions => ({
     return ended
   },
 })
+
+/**
+ * From one home to another. The directory takes the new session only while `main` has the person's generation of the old one, and forgets
+ * it with the next password. Its token is handed out if the old one was alive until then; otherwise nobody ever has it.
+ */
+async function exchangeAcross(
+  from: Sessions,
+  to: Sessions,
+  session: PanelSession,
+  next: NextHolder,
+): Promise<IssuedSession | null> {
+  const { personGeneration, userAgent, expiresAt } = session
+  const issued = await to.issue({ ...next, personGeneration }, userAgent, expiresAt)
+  if (await from.revoke(session)) return issued
+  await to.revoke({ sessionHash: PANEL_TOKENS.hashOf(issued.token) as Buffer })
+  return null
+}
 
 const tokensOver = ({ ofCompany, ofKey, release }: Routes): Tokens => ({
   issue: (holder) => ofCompany(holder.companyId, ({ tokens }) => tokens.issue(holder)),
@@ -156,8 +196,8 @@ function invitationsOver({ ofCompany, ofKey }: Routes, at: (home: string) => Hom
 }
 
 /**
- * The same for the interfaces of one home, which show what is there: whose company lives elsewhere by now is `Moved`, not somebody
- * whose data are looked for in the wrong place (HOME-29).
+ * The interfaces of one shard. For a company that has migrated they throw WrongShardError, so that nothing is looked up
+ * in the wrong place (HOME-29).
  */
 export function accessIn(home: string, access: Access, directory: Pick<Directory, 'homeOf' | 'find'>): Access {
   async function here<T extends { readonly companyId: number }>(session: T | null): Promise<T | null> {
@@ -170,9 +210,14 @@ export function accessIn(home: string, access: Access, directory: Pick<Directory
     if (place && place.home !== home) throw new Moved(place.companyId)
     return access.sessions.isLive(token)
   }
+  async function admit(token: string): Promise<AdmittedSession | null> {
+    const admitted = await access.sessions.admit(token)
+    if (admitted) await here(admitted.session)
+    return admitted
+  }
   return {
     ...access,
-    sessions: { ...access.sessions, isLive, find: async (token) => here(await access.sessions.find(token)) },
+    sessions: { ...access.sessions, isLive, admit, find: async (token) => here(await access.sessions.find(token)) },
     tokens: {
       ...access.tokens,
       find: async (token, tillVersion) => here(await access.tokens.find(token, tillVersion)),

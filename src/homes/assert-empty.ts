@@ -3,8 +3,8 @@ import { UnfitPostgres } from '#lib/unfit-postgres.ts'
 import { withPool } from '#postgres/pool.ts'
 
 /**
- * Only a Postgres with nothing in it is made a home again, or one that an interrupted run has begun to fill (HOME-95): a schema that is
- * not ours, or tables that are complete, are somebody's. @throws UnfitPostgres; nothing was changed
+ * A shard is rebuilt only in an empty Postgres or in one that an interrupted rebuild has begun to fill (HOME-95). A
+ * foreign schema, or complete tables, may be in use. @throws UnsupportedPostgres; nothing was changed
  */
 export async function assertEmpty(databaseUrl: string, name: string): Promise<void> {
   await withPool(databaseUrl, { max: 1, application_name: 'tillbook home' }, async (pool) => {
@@ -16,21 +16,22 @@ export async function assertEmpty(databaseUrl: string, name: string): Promise<vo
     )
     const { others = null, isPrepared = false } = rows[0] ?? {}
     if (others !== null)
-      throw new UnfitPostgres(`the database of home ${name} is not empty, and not a home's: it has ${others}`)
+      throw new UnfitPostgres(`database of shard ${name} is neither empty nor a shard: it contains ${others}`)
     if (!isPrepared) return
     const made = await pool.query(
       'select from ops.read_model where $1 = $2 or (select i.name from ops.installation i) is distinct from $1',
       [unfinished(name), name],
     )
     if (made.rowCount !== 0)
-      throw new UnfitPostgres(
-        `the database of home ${name} has ledgers and tables already: there is nothing to rebuild`,
-      )
+      throw new UnfitPostgres(`database of shard ${name} already has ledgers and tables: there is nothing to rebuild`)
   })
 }
 
-/** What a home is called until it is filled: no process takes it for the home before that, and waits for it. `main` is waited for. */
+/**
+ * Name of a shard until its rebuild is complete: no process takes it for the shard. The default shard keeps its name,
+ * because processes wait for it.
+ */
 export const unfinished = (name: string): string => (name === MAIN ? MAIN : `${name}:unfinished`)
 
-/** Schemas of a home, also while it is filled. */
+/** Schemas of a shard, also during a rebuild. */
 const OURS = '^(ops|ledger|read|read_next)$'

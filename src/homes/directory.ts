@@ -27,55 +27,61 @@ export interface HomeFigures {
   readonly companies: number
 }
 
-/** In which home each company lives (HOME-20). Whatever cannot be asked is `Unavailable`, never taken for unknown. */
+/**
+ * Placement of companies and keys (HOME-20). If the directory is unreachable it throws `Unavailable`: a key is never
+ * reported as unknown.
+ */
 export interface Directory {
-  /** Null for a company that is nowhere. @throws Unavailable */
+  /** Null for an unknown company. @throws Unavailable */
   homeOf(companyId: number): Promise<string | null>
-  /** Whose key it is: none or one, of addresses several. @throws Unavailable */
+  /** The company of a key: at most one, several for e-mail addresses. @throws Unavailable */
   find(kind: EntryKind, key: EntryKey): Promise<readonly Place[]>
-  /** Before rows with these keys are written. @throws Taken, Unavailable */
+  /** Called before rows with these keys are written. @throws EntryTaken, Unavailable */
   reserve(entries: readonly Entry[]): Promise<void>
-  /** Before a session or token is handed out; one of an earlier password is not, and so is found by nobody. @throws Unavailable */
+  /**
+   * Called before a session or token is issued. One of an earlier password is not registered, so that no request finds
+   * it. @throws Unavailable
+   */
   reserveLogin(entry: LoginEntry): Promise<void>
-  /** Of what has ended; whatever is not there is left alone. @throws Unavailable */
+  /** Removes ended entries; absent ones are ignored. @throws Unavailable */
   release(entries: readonly Entry[]): Promise<void>
-  /** A new company lives here from its first event on. @throws Unavailable */
+  /** Places a new company, from its first event on. @throws Unavailable */
   register(companyId: number, home: string): Promise<void>
-  /** A company that moves lives there from now on, in one transaction, and every process hears of it. @throws Unavailable */
+  /** Changes a company's shard in one transaction and notifies all processes. @throws Unavailable */
   moveTo(companyId: number, home: string): Promise<void>
-  /** All homes that were added, by name. @throws Unavailable */
+  /** All registered shards by name. @throws Unavailable */
   homes(): Promise<readonly HomeFigures[]>
-  /** Makes a home known, or changes whether it takes new companies. @throws Unavailable */
+  /** Registers a shard, or changes whether it takes new companies. @throws Unavailable */
   addHome(name: string): Promise<void>
   drain(name: string, draining: boolean): Promise<void>
-  /** Asks anew where a company lives, and what it is found by, before anybody is told of it again. */
+  /** Drops cached answers about a company: the next look-up reads the directory. */
   forget(companyId: number): void
   /** The same for the sessions and tokens of an account (`accountOf`). */
   forgetAccount(account: Buffer): void
-  /** Connections to `main` whose waits are short. */
+  /** Connections to the default shard with short time-outs. */
   readonly pool: Pool
-  /** Whether the last look-up was answered. */
+  /** Whether the last look-up succeeded. */
   isUp(): boolean
   close(): Promise<void>
 }
 
-/** Told are a company whose answers changed, or an account whose sessions and tokens have ended. */
+/** Notifications name a company whose answers changed, or an account whose sessions and tokens have ended. */
 export const DIRECTORY_CHANNEL = 'tillbook_directory'
 
-/** One for look-ups, the others for what is written. */
+/** One for look-ups, the others for writes. */
 const CONNECTIONS = 4
-/** Calls wait for it. */
+/** Requests wait for it. */
 const TIMEOUT_MS = 2_000
-/** What has just failed is not asked again before. */
+/** Pause after a failed look-up. */
 const PAUSE_MS = 1_000
-/** Keys whose companies are kept in memory: some 30 MB. */
+/** Cached keys: about 30 MB. */
 const KEPT = 100_000
 
 interface DirectoryOptions {
-  /** Of `main`. */
+  /** Of the default shard. */
   readonly databaseUrl: string
   readonly log: (message: string, error: unknown) => void
-  /** Monotonic, in milliseconds. */
+  /** Monotonic clock, in ms. */
   readonly now?: () => number
 }
 
@@ -97,19 +103,20 @@ export function openDirectory({ databaseUrl, log, now = () => performance.now() 
     onNotification: (payload) => hear(payload, lookUps),
     onError(error) {
       lookUps.doubt()
-      log('changes of the directory cannot be heard', error)
+      log('directory: change notifications are not received', error)
     },
   })
   let failedAt = Number.NEGATIVE_INFINITY
-  /** Whoever writes holds locks: nobody waits for what has just failed. A refusal is passed on. @throws Taken, Unavailable */
+  /** Writers hold locks: after a failure they fail fast. Refusals are passed on. @throws EntryTaken, Unavailable */
   async function asking<T>(ask: () => Promise<T>): Promise<T> {
-    if (now() - failedAt < PAUSE_MS) throw new Unavailable('the directory cannot be asked')
+    if (now() - failedAt < PAUSE_MS)
+      throw new Unavailable('directory lookup failed: database of the default shard is unreachable')
     try {
       return await ask()
     } catch (error) {
       if (error instanceof Taken) throw error
       if (isOutage(error)) failedAt = now()
-      throw new Unavailable('the directory cannot be asked', { cause: error })
+      throw new Unavailable('directory lookup failed: database of the default shard is unreachable', { cause: error })
     }
   }
   const query = <R extends object>(statement: { name: string; text: string }, values: readonly unknown[]) =>
@@ -158,10 +165,10 @@ export function openDirectory({ databaseUrl, log, now = () => performance.now() 
   }
 }
 
-/** What is told when it has changed where a company lives. */
+/** Payload of a notification about a company's placement. */
 export const companyText = (companyId: number): string => `company ${companyId}`
 
-/** What is told when the sessions and tokens of an account have ended. */
+/** Payload of a notification about an account's ended sessions and tokens. */
 export const accountText = (account: Buffer): string => `account ${account.toString('base64')}`
 
 function hear(payload: string | null, lookUps: ReturnType<typeof createLookUps>): void {
@@ -173,7 +180,7 @@ function hear(payload: string | null, lookUps: ReturnType<typeof createLookUps>)
 
 const REGISTER = {
   name: 'register_in_directory',
-  // The first companies of an installation may be made before its first further home is added.
+  // The first companies may be registered before the first additional shard.
   text: `with main as (insert into ops.homes (name) select 'main' where $2 = 'main' on conflict do nothing)
          insert into ops.company_homes (company_id, home) values ($1, $2) on conflict do nothing`,
 }
@@ -194,7 +201,7 @@ const HOMES = {
          from ops.homes h order by name`,
 }
 
-/** The home that has the directory is known with the first other one. */
+/** The default shard is registered together with the first additional one. */
 const ADD_HOME = {
   name: 'add_home',
   text: `insert into ops.homes (name) select name from unnest(array['main', $1]) as name group by name on conflict do nothing`,

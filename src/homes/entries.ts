@@ -2,10 +2,10 @@ import type { Pool } from 'pg'
 import { Unavailable } from '#lib/unavailable.ts'
 import type { Found } from './look-ups.ts'
 
-/** By what a company is found without its id. All belong to one company but e-mail addresses. */
+/** Keys by which a company is found without its id. Each belongs to one company, except e-mail addresses. */
 export type EntryKind = 'api_key' | 'session' | 'sync_token' | 'invitation' | 'store_alias' | 'email'
 
-/** Of keys and tokens the SHA-256; of aliases and addresses the text. */
+/** SHA-256 of keys and tokens; the text of aliases and addresses. */
 export type EntryKey = Buffer | string
 
 export interface Entry {
@@ -14,21 +14,21 @@ export interface Entry {
   readonly companyId: number
 }
 
-/** A session or token: it ends with the password that it was given for. */
+/** A session or token; it ends with the password it was issued for. */
 export interface LoginEntry extends Entry {
   readonly kind: 'session' | 'sync_token'
   readonly email: string
-  /** Of the person. */
+  /** Of the person's password. */
   readonly generation: number
 }
 
-/** A company, and where it lives. */
+/** A company and its shard. */
 export interface Place {
   readonly companyId: number
   readonly home: string
 }
 
-/** A key that is unique belongs to another company. */
+/** A unique key belongs to another company. */
 export class Taken extends Error {
   override readonly name = 'Taken'
   constructor(readonly entry: Entry) {
@@ -36,7 +36,7 @@ export class Taken extends Error {
   }
 }
 
-/** A key that was reserved for another company, which was then given up, is free at the next look. */
+/** A key reserved for a registration that was given up is free at the next attempt. */
 const RESERVE_ATTEMPTS = 3
 
 export const bytesOf = (key: EntryKey): Buffer => (typeof key === 'string' ? Buffer.from(key) : key)
@@ -61,13 +61,13 @@ export async function reserve(pool: Pool, entries: readonly Entry[]): Promise<vo
   const columns = columnsOf(entries)
   for (let attempt = 0; attempt < RESERVE_ATTEMPTS; attempt++) {
     await pool.query({ ...RESERVE, values: columns })
-    // Another statement: whoever was first may have been waited for.
+    // A second statement, because the first may have waited for a concurrent reservation.
     const { rows } = await pool.query<{ position: number; is_own: boolean | null }>({ ...HOLDERS, values: columns })
     const taken = rows.find(({ is_own }) => is_own === false)
     if (taken) throw new Taken(entries[taken.position - 1] as Entry)
     if (rows.every(({ is_own }) => is_own)) return
   }
-  throw new Unavailable('keys that are being given up could not be reserved')
+  throw new Unavailable('directory: keys are being released; the reservation failed')
 }
 
 export const columnsOf = (entries: readonly Entry[]): unknown[] => [
@@ -90,7 +90,7 @@ const LOOK_UP = {
 
 const ASKED = 'unnest($1::text[], $2::bytea[], $3::bigint[]) with ordinality as asked(kind, key, company_id, position)'
 
-/** What a company has already is as good as new: the sweep lets it be for as long. */
+/** An existing entry of the company counts as new: the sweep spares it for the same time. */
 const RESERVE = {
   name: 'reserve_in_directory',
   text: `with renewed as (
@@ -103,7 +103,7 @@ const RESERVE = {
          on conflict do nothing`,
 }
 
-/** Null: nobody has it. */
+/** Null: free. */
 const HOLDERS = {
   name: 'holders_in_directory',
   text: `select asked.position::int, (
@@ -112,7 +112,7 @@ const HOLDERS = {
          from ${ASKED}`,
 }
 
-/** Whoever gives the person another password at this moment is waited for, or waits. */
+/** Serialises with a concurrent change of the person's password. */
 export const RESERVE_LOGIN = {
   name: 'reserve_login_in_directory',
   text: `insert into ops.directory_entries (kind, key, company_id, account)

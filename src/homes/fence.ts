@@ -6,8 +6,9 @@ import { Unavailable } from '#lib/unavailable.ts'
 import { LIVE_CHANNEL, TOO_MANY } from '#live/notifier.ts'
 
 /**
- * How a company stands in a home while it moves (HOME-40): one column of its ledger's row, changed under the row's lock, so that every unit
- * of work comes before a change or sees it. Each function may be repeated, and each leaves a state that a move goes on from or is undone from.
+ * Migration state of a company on a shard (HOME-40): a column of the ledger's row, changed under the row's lock, so
+ * that every unit of work precedes a change or sees it. Each function is repeatable and leaves a state from which a
+ * migration can be resumed or undone.
  *
  * | | from | to |
  * |---|---|---|
@@ -25,12 +26,12 @@ const CHANGES = {
   open: { from: [null, 'paused', 'leaving', 'arriving'], to: null },
 } as const satisfies Record<string, { from: readonly (Move | null)[]; to: Move | null }>
 
-/** A step that does not follow from how the company stands: nothing was changed. */
+/** The step does not follow from the present state; nothing was changed. */
 export class OutOfOrder extends Error {
   override readonly name = 'OutOfOrder'
 }
 
-/** How a company stands in its home; undefined where the home has no ledger of it. */
+/** State of a company on this shard; undefined if the shard has no ledger of it. */
 export async function moveOf(pool: Pool, companyId: number): Promise<Move | null | undefined> {
   const { rows } = await pool.query<{ move: Move | null }>('select move from ops.ledgers where company_id = $1', [
     companyId,
@@ -48,17 +49,17 @@ async function change(pool: Pool, companyId: number, step: keyof typeof CHANGES)
   if (rowCount === 1) return
   const move = await moveOf(pool, companyId)
   throw new OutOfOrder(
-    `company ${companyId} is ${move ?? (move === null ? 'open' : 'unknown')} here: it cannot ${step}`,
+    `company ${companyId} is ${move ?? (move === null ? 'open' : 'unknown')} on this shard: it cannot ${step}`,
   )
 }
 
-/** No unit of work of the company is under way when it resolves, and none begins (HOME-41). */
+/** Closes writes. When it resolves, no unit of work of the company runs, and none starts (HOME-41). */
 export const close = (pool: Pool, companyId: number): Promise<void> => change(pool, companyId, 'close')
 
-/** The company lives here, all of it: a move has ended, or was undone. */
+/** Opens the company on this shard: a migration has ended or was undone. */
 export const open = (pool: Pool, companyId: number): Promise<void> => change(pool, companyId, 'open')
 
-/** The company is to live here: its rows are made, and nobody sees them yet. */
+/** The company is arriving: its rows are being built and are not visible yet. */
 export async function arrive(pool: Pool, companyId: number): Promise<void> {
   await pool.query(
     `insert into ops.ledgers as l (company_id, hash, move) values ($1, $2, 'arriving')
@@ -68,14 +69,14 @@ export async function arrive(pool: Pool, companyId: number): Promise<void> {
   await change(pool, companyId, 'arrive')
 }
 
-/** How long is waited for what was begun before: longer than anything that is claimed may take. */
+/** Wait budget for work that started earlier: longer than any lease. */
 const PATIENCE_MS = 330_000
 const LOOK_AGAIN_MS = 50
 
 /**
- * The company lives elsewhere: nothing here answers for it any more (HOME-42). Open pages are told to ask again. Resolves when
- * statements that may not have seen it yet have ended: whatever they wrote is there to go along.
- * @throws Unavailable where that takes too long; the company has left nevertheless.
+ * The company has left: this shard answers nothing about it (HOME-42), and open pages reload. Resolves when all
+ * statements that may not have seen the change have ended, so that their rows are still replicated.
+ * @throws Unavailable on time-out; the company has left all the same
  */
 export async function leave(pool: Pool, companyId: number, patience_ms = PATIENCE_MS): Promise<void> {
   await change(pool, companyId, 'leave')
@@ -85,9 +86,9 @@ export async function leave(pool: Pool, companyId: number, patience_ms = PATIENC
 }
 
 /**
- * Has everything that runs by itself begin nothing more of the company, in all processes; writes and reads go on. Resolves when what was
- * begun before has ended (HOME-45). Again is soon done.
- * @throws Unavailable where that takes too long: the company stays paused.
+ * Stops background work of the company in all processes; writes and reads continue. Resolves when running work has
+ * ended (HOME-45). Fast when repeated.
+ * @throws Unavailable on time-out; the company stays paused
  */
 export async function pause(pool: Pool, companyId: number, patience_ms = PATIENCE_MS): Promise<void> {
   await change(pool, companyId, 'pause')
@@ -99,7 +100,7 @@ export async function pause(pool: Pool, companyId: number, patience_ms = PATIENC
 async function until(patience_ms: number, isDone: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + patience_ms
   while (!(await isDone())) {
-    if (performance.now() > deadline) throw new Unavailable('what was begun before takes too long to end')
+    if (performance.now() > deadline) throw new Unavailable('background work of the company has not ended in time')
     await delay(LOOK_AGAIN_MS)
   }
 }
@@ -110,8 +111,8 @@ async function clock(pool: Pool): Promise<string> {
 }
 
 /**
- * Whether a statement or a transaction that writes is under way since before a moment: it may not have seen what was committed then.
- * A transaction that only reads between two statements of its own will see it in the next.
+ * Whether a statement or writing transaction has been running since before a moment, and may have missed what was
+ * committed then. A read-only transaction sees it in its next statement.
  */
 async function isOverlapped(pool: Pool, since: string): Promise<boolean> {
   const { rowCount } = await pool.query(OVERLAPPING, [since])
@@ -124,7 +125,7 @@ const OVERLAPPING = `
     and (backend_xid is not null and xact_start <= $1 or state = 'active' and query_start <= $1)
   limit 1`
 
-/** Whether somebody may have taken a delivery, notice or order, and not be done with it. */
+/** Whether a process holds a lease on a delivery, notification or order of the company. */
 async function isClaimed(pool: Pool, companyId: number): Promise<boolean> {
   const { rows } = await pool.query<{ is_claimed: boolean }>(CLAIMED, [companyId])
   return rows[0]?.is_claimed ?? false

@@ -1,20 +1,20 @@
 import type { Pool } from 'pg'
 import type { EntryKey, EntryKind } from './entries.ts'
 
-/** A row of a home that the directory should know of, as far as it is live. */
+/** A row of a shard that belongs in the directory while it is live. */
 export interface HeldEntry {
   readonly key: EntryKey
   readonly company_id: number
-  /** Whose session or token it is, and of which password; else null. */
+  /** The account and password generation of a session or token; else null. */
   readonly email: string | null
   readonly person_generation: number | null
   readonly is_live: boolean
 }
 
-/** Where a home has what is found by a kind, and when that is over. */
+/** Table and columns of a kind of entry, and the condition under which it is live. */
 interface Held {
   readonly table: string
-  /** Has an index. */
+  /** Indexed. */
   readonly key: string
   readonly type: 'bytea' | 'text'
   readonly live: string
@@ -36,14 +36,14 @@ const HELD: Readonly<Record<EntryKind, Held>> = {
   session: { table: 'ops.sessions', key: 'hash', type: 'bytea', live: LOGIN_LIVE, isLogin: true },
   sync_token: { table: 'ops.sync_tokens', key: 'hash', type: 'bytea', live: LOGIN_LIVE, isLogin: true },
   invitation: { table: 'ops.invitations', key: 'token_hash', type: 'bytea', live: 't.expires_at > now()' },
-  // For ever (STORE-1).
+  // Aliases never end (STORE-1).
   store_alias: { table: 'stores', key: 'alias', type: 'text', live: 'true' },
   email: { table: 'users', key: 'email', type: 'text', live: 'true' },
 }
 
 export const KINDS = Object.keys(HELD) as readonly EntryKind[]
 
-/** The rows that follow one, by their keys. */
+/** A page of entries in the order of their keys. */
 export async function pageOf(
   pool: Pool,
   kind: EntryKind,
@@ -63,7 +63,7 @@ export async function pageOf(
   return rows
 }
 
-/** Those of the entries of a kind that the home has live. */
+/** Filters the entries that are live on the shard. */
 export async function whichLive<T extends { readonly key: Buffer; readonly company_id: number }>(
   pool: Pool,
   kind: EntryKind,

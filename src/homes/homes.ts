@@ -1,20 +1,20 @@
 import { MAIN } from '#config/databases.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 
-/** The homes of a process, as far as `T` of each; those that are away come when they can be reached. */
+/** The open shards of a process; unreachable ones are added once they can be reached. */
 export interface Homes<T> {
   readonly main: T
-  /** @throws Unavailable while the home is away, or where the settings name none such. */
+  /** @throws Unavailable if the shard is unreachable or not configured */
   at(name: string): T
-  /** Those that are there now, `main` first. */
+  /** Open shards, the default shard first. */
   present(): readonly { readonly name: string; readonly home: T }[]
 }
 
-/** Homes of these names, `main` first, as far as each is there when it is asked for. */
+/** A view of the shards with these names, the default shard first; each is resolved on access. */
 export function homesIn<T>(names: readonly string[], find: (name: string) => T | undefined): Homes<T> {
   const at = (name: string): T => {
     const home = find(name)
-    if (home === undefined) throw new Unavailable(`home ${name} is away`)
+    if (home === undefined) throw new Unavailable(`shard ${name} is unreachable`)
     return home
   }
   return {

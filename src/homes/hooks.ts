@@ -7,22 +7,22 @@ import { forgetEmails, type Persons } from './persons.ts'
 import { createReserve } from './reserve.ts'
 import { createWhereLives } from './where-lives.ts'
 
-/** How a home tells the directory what is new before it is there, and what is forgotten; and asks whose a company is. */
+/** Hooks by which a shard registers new entries before they exist, removes erased ones, and resolves placements. */
 export interface DirectoryHooks {
-  /** A company lives here from its first event on. @throws Unavailable */
+  /** Places a new company on this shard, from its first event on. @throws Unavailable */
   readonly register: (companyId: number) => Promise<void>
   readonly reserve: Reserve
   readonly onForgotten: (former: readonly FormerEmails[]) => void
-  /** Where what is known of logins is kept. */
+  /** Database of login limits. */
   readonly logins: () => Pool
   readonly whereLives: WhereLives
 }
 
-/** `homes` are where those besides `main` are. */
+/** `homes` are the additional shards. */
 export function hooksOf(over: Persons, home: string, homes: readonly NamedUrl[]): DirectoryHooks {
   const forget = (former: FormerEmails) =>
     forgetEmails(over, home, former).catch((error) =>
-      over.log('the directory holds addresses that were forgotten', error),
+      over.log('directory: addresses of erased users were not removed', error),
     )
   return {
     register: (companyId) => over.directory.register(companyId, home),

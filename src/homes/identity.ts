@@ -1,13 +1,13 @@
 import type { Pool } from 'pg'
 import { withPool } from '#postgres/pool.ts'
 
-/** Which home a database is, and of which installation. */
+/** Shard name and installation of a database. */
 export interface Identity {
   readonly installation: string
   readonly name: string
 }
 
-/** The database is no home, or not the one that the settings say. */
+/** The database is not a shard, or not the configured one. */
 export class NotThatHome extends Error {
   override readonly name = 'NotThatHome'
 }
@@ -22,14 +22,17 @@ export async function identityOf(pool: Pick<Pool, 'query'>): Promise<Identity | 
   return found.rows[0] ?? null
 }
 
-/** Before anything of it is touched: a database that was not added must not be taken for a home. @throws NotThatHome */
+/**
+ * Checked before the first write: an unregistered database must not be taken for a shard. @throws WrongShardDatabase
+ */
 export async function assertHome(databaseUrl: string, { name, installation }: Partial<Identity>): Promise<void> {
   await withPool(databaseUrl, { max: 1, application_name: 'tillbook home' }, async (pool) => {
     const found = await identityOf(pool)
     const isThat = found?.name === name && (installation === undefined || found?.installation === installation)
-    if (!isThat) throw new NotThatHome(`the database that HOMES calls ${name} is not that home of this installation`)
+    if (!isThat)
+      throw new NotThatHome(`the database configured as shard ${name} is not that shard of this installation`)
   })
 }
 
 export const notAdded = (name: string): NotThatHome =>
-  new NotThatHome(`home ${name} was not added yet: run "tillbook home add ${name}"`)
+  new NotThatHome(`shard ${name} is not registered; run "tillbook shard add ${name}"`)

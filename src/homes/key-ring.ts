@@ -1,6 +1,9 @@
 import type { Pool } from 'pg'
 
-/** Keys that have signed, or sign, seals: all homes know the same, and their own file of them is made up for as at any start. */
+/**
+ * Copies the ring of checkpoint keys: all shards have the same one. The shard's own file is completed at its next
+ * start.
+ */
 export async function takeOverKeys(main: Pick<Pool, 'query'>, home: Pick<Pool, 'query'>): Promise<void> {
   const { rows } = await main.query('select index, vkey, public_key, since, signed_by, note from ops.seal_keys')
   await home.query(

@@ -1,27 +1,27 @@
 import { coalesce } from '#lib/repeat.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 
-/** What was found under a key; `account` is of whom it ends with (directory.ts). */
+/** Result of a look-up; `account` names the login that ends it (directory.ts). */
 export interface Found {
   readonly companyId: number
   readonly home: string
   readonly account: string | null
 }
 
-/** For so long an answer is good while the directory can be asked, and this process hears of changes (HOME-22). */
+/** Freshness of a cached answer while the directory is reachable and notifications arrive (HOME-22). */
 const FRESH_MS = 60_000
-/** And for so long while it cannot. */
+/** Longest use of a cached answer while it is not. */
 const LONGEST_MS = 24 * 3_600_000
-/** Whoever has an answer that is older than fresh waits no longer for a newer one. */
+/** Wait budget for a newer answer if an outdated one is cached. */
 const PATIENCE_MS = 250
-/** A directory that has just failed is not asked again before. */
+/** Pause after a failed look-up. */
 const PAUSE_MS = 1_000
-/** Keys in one statement, and keys that wait for theirs. */
+/** Keys in one statement, and queued keys. */
 const BATCH = 500
 const WAITING = 10_000
 
 export interface LookUpOptions {
-  /** Asks for all keys at once; what a key stands for, in the order of the keys. */
+  /** Looks all keys up at once; results in the order of the keys. */
   readonly ask: (keys: readonly string[]) => Promise<readonly (readonly Found[])[]>
   /** Answers that are kept. */
   readonly kept: number
@@ -32,18 +32,21 @@ export interface LookUpOptions {
 export interface LookUps {
   /** @throws Unavailable when it is neither known nor can be asked, or too many wait. */
   find(key: string): Promise<readonly Found[]>
-  /** As `find`, of what is never kept. */
+  /** Like `find`, for what is never cached. */
   ask(key: string): Promise<readonly Found[]>
-  /** Answers about a company, or that end with an account, are asked for anew before they are given again. */
+  /** Drops answers about a company, or those that end with an account. */
   drop(what: Partial<Pick<Found, 'companyId' | 'account'>>): void
-  /** All are asked for anew, but given where they cannot be: changes may have been missed. */
+  /**
+   * Marks all answers as outdated, because notifications may have been missed. They are still used if the directory is
+   * unreachable.
+   */
   doubt(): void
   isUp(): boolean
 }
 
 interface Kept {
   readonly found: readonly Found[]
-  /** When it was found. */
+  /** Time of the look-up. */
   readonly at: number
   isDoubted: boolean
 }
@@ -64,7 +67,7 @@ function askedFor(key: string, isKept: boolean): Asked {
   return { key, isKept, answer, ...(settle as Pick<Asked, 'resolve' | 'reject'>) }
 }
 
-/** The newer answer where it comes soon. */
+/** The newer answer if it arrives within the wait budget. */
 async function withPatience(newer: Promise<readonly Found[]>, known: readonly Found[]): Promise<readonly Found[]> {
   let timer: NodeJS.Timeout | undefined
   const later = new Promise<readonly Found[]>((resolve) => {
@@ -78,15 +81,15 @@ async function withPatience(newer: Promise<readonly Found[]>, known: readonly Fo
 }
 
 /**
- * Look-ups by a statement for all that wait, one at a time: made-up keys, which are never kept, take a place in it and no
- * connection (HOME-21). Kept is what was found, the longest unasked goes first.
+ * Batches all waiting look-ups into one statement at a time: invented keys, which are never cached, take a place in it
+ * but no connection (HOME-21). Only found keys are cached; the least recently used go first.
  */
 export function createLookUps({ ask, kept: room, now }: LookUpOptions): LookUps {
   const kept = new Map<string, Kept>()
   let waiting = new Map<string, Asked>()
   let failedAt = Number.NEGATIVE_INFINITY
   let isUp = true
-  /** Counts what was dropped: an answer that was on its way by then may be the one of before. */
+  /** Incremented on each drop: an answer that was under way may be outdated. */
   let drops = 0
 
   const rounds = coalesce(async () => {
@@ -110,10 +113,13 @@ export function createLookUps({ ask, kept: room, now }: LookUpOptions): LookUps 
     } catch (error) {
       isUp = false
       failedAt = now()
-      // Whoever waits is not told one after the other.
+      // Rejects all waiting look-ups together.
       const all = [...asked, ...waiting.values()]
       waiting = new Map()
-      for (const { reject } of all) reject(new Unavailable('the directory cannot be asked', { cause: error }))
+      for (const { reject } of all)
+        reject(
+          new Unavailable('directory lookup failed: database of the default shard is unreachable', { cause: error }),
+        )
     }
   }
 
@@ -128,8 +134,9 @@ export function createLookUps({ ask, kept: room, now }: LookUpOptions): LookUps 
   async function lookUp(key: string, isKept: boolean): Promise<readonly Found[]> {
     const known = waiting.get(key)
     if (known) return known.answer
-    if (!isUp && now() - failedAt < PAUSE_MS) throw new Unavailable('the directory cannot be asked')
-    if (waiting.size >= WAITING) throw new Unavailable('too many look-ups wait')
+    if (!isUp && now() - failedAt < PAUSE_MS)
+      throw new Unavailable('directory lookup failed: database of the default shard is unreachable')
+    if (waiting.size >= WAITING) throw new Unavailable('directory: too many look-ups are queued; try again later')
     const asked = askedFor(key, isKept)
     waiting.set(key, asked)
     rounds.ask()

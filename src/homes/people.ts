@@ -6,17 +6,17 @@ import { decidePassword, findPerson, type Persons, wipeFormer } from './persons.
 
 type Database = { readonly pool: Pool }
 
-/** Persons of whom `main` knows the password, with their companies in all homes. */
+/** Persons with their companies on all shards; the default shard has the passwords. */
 export function peopleOverHomes(over: Persons): People {
   const { directory, homes, log } = over
 
-  /** All in which somebody of the address may be. */
+  /** Shards that may have users with the address. */
   async function homesOf(email: string): Promise<readonly string[]> {
     const places = await directory.find('email', email)
     return [...new Set([MAIN, ...places.map(({ home }) => home)])]
   }
 
-  /** A company that is leaving a home, or has left it, is in one only. */
+  /** A company that is leaving, or has left, is listed by one shard only. */
   async function membershipsAt(home: string, email: string, generation: number): Promise<readonly Membership[]> {
     const found = await membershipsIn(homes.at(home).pool, email, generation)
     const lives = await Promise.all(
@@ -29,8 +29,8 @@ export function peopleOverHomes(over: Persons): People {
     const found = await Promise.all(
       (await homesOf(email)).map((home) =>
         membershipsAt(home, email, generation).catch((error): readonly Membership[] => {
-          // Whoever logs in meanwhile gets into the companies that can be reached.
-          log(`a login goes without the companies of ${home}`, error)
+          // The login continues with the companies on reachable shards.
+          log(`sharding: login without the companies of shard ${home}`, error)
           return []
         }),
       ),
@@ -53,7 +53,7 @@ export function peopleOverHomes(over: Persons): People {
         const { rowCount } = await homes.at(place.home).pool.query({ ...KNOWS_TOKEN, values: [hash, email] })
         return rowCount === 1
       } catch {
-        // It is taken for a stranger's, who is let in as well, with less patience.
+        // Treated as an unknown device, which has stricter limits but is let in.
         return false
       }
     },
@@ -64,7 +64,7 @@ export function peopleOverHomes(over: Persons): People {
       const password_hash = await hashPassword(password)
       const begun = await decidePassword(over, { email, password_hash, generation: 0 })
       const home = homes.at((await directory.homeOf(companyId)) ?? MAIN)
-      // Nobody gets one who is forgotten at this moment.
+      // No session for a person who is being erased.
       if (!(await standingOf(home, email)).is_known) await wipeFormer(over, [email])
       return begun.password_hash === password_hash
     },
@@ -77,7 +77,7 @@ const byName = (a: Membership, b: Membership): number =>
   NAMES.compare(a.companyName, b.companyName) || a.holder.companyId - b.holder.companyId
 
 interface StandingOfAddress {
-  /** Somebody of the address was in a company: another password than an invitation's counts. */
+  /** The address had a user before: the stored password counts, not the invitation's. */
   readonly was_member: boolean
   readonly is_known: boolean
 }

@@ -3,7 +3,7 @@ import { copyPerson, decidePassword, type Persons } from './persons.ts'
 
 const PAGE = 1_000
 
-/** Compares a home's copies of persons with `main`, a page at a time: the newest password is in force (HOME-26). */
+/** Compares a shard's copies of logins with the default shard, page by page: the newest password wins (HOME-26). */
 export async function* comparePersons(over: Persons, home: string): AsyncGenerator<void> {
   const { directory, homes } = over
   const { pool } = homes.at(home)
@@ -17,7 +17,7 @@ export async function* comparePersons(over: Persons, home: string): AsyncGenerat
     for (const { is_user, ...copy } of rows) {
       const person = inMain.get(copy.email)
       if (person?.generation === copy.generation && person.password_hash === copy.password_hash) continue
-      // As after a backup of `main` was restored.
+      // The default shard may have been restored from a backup.
       if (is_user && (!person || person.generation < copy.generation)) await decidePassword(over, copy)
       else if (person && is_user) await copyPerson(pool, person)
       else await pool.query({ ...DELETE_COPY, values: [copy.email] })
@@ -38,7 +38,7 @@ const DECIDING = {
   text: 'select email, password_hash, generation from ops.persons where email = any($1::text[])',
 }
 
-/** Of whom nobody in the home is. */
+/** Copies without a user on the shard. */
 const DELETE_COPY = {
   name: 'delete_copy_of_person',
   text: 'delete from ops.persons p where email = $1 and not exists (select from users u where u.email = p.email)',

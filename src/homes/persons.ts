@@ -10,19 +10,22 @@ import type { FormerEmails } from '#wiping/reactor.ts'
 import { accountText, DIRECTORY_CHANNEL, type Directory } from './directory.ts'
 import type { Homes } from './homes.ts'
 
-/** Persons belong to no company: `main` decides on their passwords, and homes of their users have copies (decision 63). */
+/**
+ * Logins over shards: the default shard decides on passwords, the shards of a person's companies have copies (decision
+ * 63).
+ */
 export interface Persons {
   readonly directory: Directory
   readonly homes: Homes<{ readonly pool: Pool }>
   readonly log: (message: string, error: unknown) => void
 }
 
-/** How long a home is waited for that is to have a copy. */
+/** Wait budget for a shard that gets a copy. */
 const PUSH_MS = 2_000
 
 /**
- * Decides on a person's password: one that is newer than that of `main` takes its place, and all sessions and tokens of the person
- * end with the old one, in all homes. Returns what is in force then. @throws Unavailable
+ * Sets a person's password if it is newer than the default shard's, and ends all sessions and tokens of the old one on
+ * all shards. Returns the password in force. @throws Unavailable
  */
 export async function decidePassword({ directory }: Pick<Persons, 'directory'>, person: Person): Promise<Person> {
   const { email, password_hash, generation } = person
@@ -31,46 +34,48 @@ export async function decidePassword({ directory }: Pick<Persons, 'directory'>, 
     return await inTransaction(directory.pool, async (tx) => {
       const { rows } = await tx.query<Person>(DECIDE, [email, password_hash, generation])
       if (rows.length === 0) return (await tx.query<Person>(FIND, [email])).rows[0] ?? person
-      // Whoever was about to hand out another one was waited for.
+      // Waits for logins that are being registered.
       await tx.query(END_LOGINS, [account])
       await tx.query(TELL, [DIRECTORY_CHANNEL, accountText(account)])
       return person
     })
   } catch (error) {
-    throw new Unavailable('the directory cannot be asked', { cause: error })
+    throw new Unavailable('directory lookup failed: database of the default shard is unreachable', { cause: error })
   } finally {
     directory.forgetAccount(account)
   }
 }
 
-/** Has all other homes in which the person is a user know the password. One that is away gets it later, and serves nobody by the old one. */
+/**
+ * Copies the password to all other shards of the person. An unreachable shard gets it later and refuses the old one.
+ */
 export async function pushPassword({ directory, homes, log }: Persons, person: Person, from: string): Promise<void> {
   const places = await directory.find('email', person.email)
   const others = new Set(places.map(({ home }) => home).filter((home) => home !== MAIN && home !== from))
   await Promise.all(
     [...others].map((home) =>
       soon(async () => copyPerson(homes.at(home).pool, person)).catch((error) =>
-        log(`a new password is not known in ${home} yet`, error),
+        log(`sharding: new password has not reached shard ${home}`, error),
       ),
     ),
   )
 }
 
-/** Puts a copy into a home, unless it has a newer one. */
+/** Writes a copy unless the shard has a newer one. */
 export async function copyPerson(pool: Pool, { email, password_hash, generation }: Person): Promise<void> {
   await pool.query({ ...COPY, values: [email, password_hash, generation] })
 }
 
-/** The person as `main` has it. @throws Unavailable */
+/** The person as the default shard has it. @throws Unavailable */
 export async function findPerson({ directory }: Pick<Persons, 'directory'>, email: string): Promise<Person | null> {
   try {
     return (await directory.pool.query<Person>({ ...FIND, values: [email] })).rows[0] ?? null
   } catch (error) {
-    throw new Unavailable('the directory cannot be asked', { cause: error })
+    throw new Unavailable('directory lookup failed: database of the default shard is unreachable', { cause: error })
   }
 }
 
-/** Registers sessions or tokens of a home, for which it has to know the password that they are given for. */
+/** Registers sessions or tokens of a shard, after copying the password they were issued for. */
 export function registerLoginOf(
   persons: Persons,
   home: { readonly pool: Pool },
@@ -82,7 +87,7 @@ export function registerLoginOf(
       values: [companyId, userId],
     })
     const [user] = rows
-    // Of whom was forgotten meanwhile nothing is kept: the session has ended before it begins.
+    // The person was erased meanwhile: the session ends before it begins.
     if (!user) return
     if (user.generation !== personGeneration) {
       const person = await findPerson(persons, user.email)
@@ -93,7 +98,7 @@ export function registerLoginOf(
   }
 }
 
-/** Takes addresses of forgotten users out of the directory, and logins that nobody has any more with them (HOME-27). */
+/** Removes addresses of erased users from the directory, and logins without users (HOME-27). */
 export async function forgetEmails(persons: Persons, home: string, { companyId, emails }: FormerEmails): Promise<void> {
   const { directory, homes } = persons
   const { rows } = await homes.at(home).pool.query<{ email: string }>({ ...FORMER, values: [companyId, emails] })
@@ -102,7 +107,7 @@ export async function forgetEmails(persons: Persons, home: string, { companyId, 
   await wipeFormer(persons, former)
 }
 
-/** @throws what Postgres says */
+/** @throws Postgres errors */
 export async function wipeFormer({ homes }: Pick<Persons, 'homes'>, emails: readonly string[]): Promise<void> {
   if (emails.length > 0) await inTransaction(homes.main.pool, (tx) => wipeUnusedLogins(tx, emails))
 }
@@ -110,7 +115,7 @@ export async function wipeFormer({ homes }: Pick<Persons, 'homes'>, emails: read
 async function soon<T>(work: () => Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Unavailable('it takes too long')), PUSH_MS)
+    timer = setTimeout(() => reject(new Unavailable('erasing logins timed out')), PUSH_MS)
   })
   try {
     return await Promise.race([work(), late])
@@ -150,7 +155,7 @@ const FIND_ADDRESS = {
          where u.company_id = $1 and u.id = $2 and u.doc->>'email' is not null`,
 }
 
-/** Those that the company has no user of. */
+/** Addresses without a user in the company. */
 const FORMER = {
   name: 'find_former_emails',
   text: `select email from unnest($2::text[]) as known(email)

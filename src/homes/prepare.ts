@@ -10,18 +10,18 @@ import { takeOverKeys } from './key-ring.ts'
 
 interface Preparation {
   readonly name: string
-  /** Of a home that is there already. */
+  /** Of an existing shard. */
   readonly giver: Pick<Pool, 'query'>
   readonly databaseUrl: string
   readonly ownerUrl: string | undefined
   readonly masterKeys: MasterKeys
-  /** What that role could do and should not. */
+  /** Receives excess privileges of that role. */
   readonly onExcess?: (privileges: readonly string[]) => void
 }
 
 /**
- * Makes an empty database a home (HOME-9): migrations and privileges as its owner, then id, secrets and keys of the installation,
- * which are the same everywhere. Repeatable. @throws UnfitPostgres for a database that is another's, or holds anything
+ * Prepares an empty database as a shard (HOME-9): migrations and privileges as its owner, then the installation's id,
+ * secrets and keys, which all shards share. Repeatable. @throws UnsupportedPostgres for a database that is in use
  */
 export async function prepareHome({ name, giver, databaseUrl, ownerUrl, ...rest }: Preparation): Promise<void> {
   await withPool(databaseUrl, { max: 1, application_name: 'tillbook home' }, async (pool) => {
@@ -32,27 +32,29 @@ export async function prepareHome({ name, giver, databaseUrl, ownerUrl, ...rest 
     await claimDatabase({ pool, keys: rest.masterKeys, onMade: () => {} })
     await takeOverSecrets(giver, pool)
     await takeOverKeys(giver, pool)
-    // Last: whoever finds the name finds the rest.
+    // Last, so that the name implies a complete shard.
     await pool.query('update ops.installation set id = $1, name = $2', [given.installation, name])
   })
 }
 
-/** @throws UnfitPostgres */
+/** @throws UnsupportedPostgres */
 async function assertFree(pool: Pool, name: string, { installation }: Identity): Promise<void> {
   const { rows } = await pool.query<{ isNew: boolean }>(`select to_regclass('ops.ledgers') is null as "isNew"`)
   if (rows[0]?.isNew) return
   const found = await identityOf(pool)
   const isOurs = found?.installation === installation
   if (isOurs && found.name === name) return
-  if (isOurs) throw new UnfitPostgres(`this database is home ${found.name} already`)
+  if (isOurs) throw new UnfitPostgres(`this database is already shard ${found.name}`)
   const { rows: kept } = await pool.query<{ isUsed: boolean }>(
     `select exists (select from ops.ledgers) or exists (select from ops.persons) or exists (select from ops.seal_keys) as "isUsed"`,
   )
   if (kept[0]?.isUsed)
-    throw new UnfitPostgres('this database is of another installation, or holds ledgers: a new home needs an empty one')
+    throw new UnfitPostgres(
+      'this database belongs to another installation or holds ledgers: a new shard needs an empty one',
+    )
 }
 
-/** What requests are hashed with, and links made: a company that moves takes neither along. */
+/** Secrets of request hashes and payment links, which a migrating company does not carry. */
 async function takeOverSecrets(giver: Pick<Pool, 'query'>, home: Pool): Promise<void> {
   const { rows } = await giver.query<{ name: string; secret: Buffer }>(
     'select name, secret from ops.installation_secrets',

@@ -12,7 +12,7 @@ interface UserName {
   readonly email: string | null
 }
 
-/** What a row is found by in the directory, as far as it is found at all. */
+/** Directory keys of rows, by table. */
 const KEYS: ReadonlyMap<AnyTable, readonly [EntryKind, (row: never) => EntryKey | null]> = new Map<
   AnyTable,
   readonly [EntryKind, (row: never) => EntryKey | null]
@@ -23,13 +23,13 @@ const KEYS: ReadonlyMap<AnyTable, readonly [EntryKind, (row: never) => EntryKey 
   [users, ['email', ({ email }: UserName) => email]],
 ])
 
-/** What a home asks the directory before its writer appends anything (HOME-24, HOME-26). */
+/** Reserves names in the directory before a shard's writer appends (HOME-24, HOME-26). */
 export function createReserve(over: Persons, home: string): Reserve {
   return {
     tables: [...KEYS.keys(), persons],
     async reserve(rows) {
       await reserveEntries(over, rows)
-      // Last: what is decided about a person is not undone.
+      // Last, because a decision on a password is not undone.
       for (const { table, row } of rows) if (table === persons) await settle(over, home, row as Person)
     },
   }
@@ -37,7 +37,7 @@ export function createReserve(over: Persons, home: string): Reserve {
 
 async function reserveEntries({ directory }: Persons, rows: readonly ReservedRow[]): Promise<void> {
   const named = rows.flatMap(({ table, row, isNew }) => {
-    // Addresses stay as they are: whoever is renamed or shut out waits for no directory.
+    // Renaming or deactivating a user leaves addresses as they are and does not wait for the directory.
     const entry = table !== users || isNew ? entryOf(table, row) : null
     return entry ? [{ row, entry }] : []
   })
@@ -46,7 +46,7 @@ async function reserveEntries({ directory }: Persons, rows: readonly ReservedRow
   } catch (error) {
     const taken = error instanceof Taken ? named.find(({ entry }) => entry === error.entry) : undefined
     if (taken?.entry.kind !== 'store_alias') throw error
-    // As one that is taken in the same home (STORE-1): nobody learns whose it is, or where.
+    // The same refusal as within one shard (STORE-1): it reveals neither company nor shard.
     throw new NameTaken(taken.row, refuse('duplicate_resource', { field: 'alias' }))
   }
 }
@@ -59,7 +59,7 @@ function entryOf(table: AnyTable, row: object): Entry | null {
   return key === null ? null : { kind, key, companyId: (row as { company_id: number }).company_id }
 }
 
-/** @throws Outdated when another password is in force, which the home has then */
+/** @throws StaleDecision if another password is in force, which the shard has by then */
 async function settle(over: Persons, home: string, person: Person): Promise<void> {
   const inForce = await decidePassword(over, person)
   if (inForce.generation !== person.generation || inForce.password_hash !== person.password_hash) {

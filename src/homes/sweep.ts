@@ -13,19 +13,19 @@ export interface Sweeping extends Persons {
   readonly homes: Homes<{ readonly pool: Pool; health(): Promise<Readonly<Record<string, string>>> }>
 }
 
-/** What the directory had too little and too much. */
+/** Entries added and removed. */
 export interface Swept {
   readonly added: number
   readonly removed: number
 }
 
-/** Rows that one step looks at, however many there are. */
+/** Rows per step. */
 export const STEP_ROWS = 1_000
 const STEP_PAUSE_MS = 250
-/** From the end of a sweep to the next one. */
+/** Pause between sweeps. */
 const EVERY_MS = 600_000
 
-/** Sweeps again and again, a step at a time, until it is stopped. Several processes may. */
+/** Sweeps repeatedly, step by step, until stopped. Several processes may sweep. */
 export function sweepOnSchedule(over: Sweeping, onError: (error: unknown) => void): Repetition {
   const stopping = new AbortController()
   const sweeping = repeat(
@@ -47,7 +47,10 @@ export function sweepOnSchedule(over: Sweeping, onError: (error: unknown) => voi
   }
 }
 
-/** The whole sweep at once, as when a home is added: the directory then knows all companies and keys of all homes that are there. */
+/**
+ * A complete sweep, for example when a shard is added: afterwards the directory has all companies and keys of reachable
+ * shards.
+ */
 export async function sweepDirectory(over: Sweeping): Promise<Swept> {
   let [added, removed] = [0, 0]
   for await (const step of sweepSteps(over)) {
@@ -57,7 +60,10 @@ export async function sweepDirectory(over: Sweeping): Promise<Swept> {
   return { added, removed }
 }
 
-/** Puts in what homes have and the directory lacks, then takes out what no home has (HOME-28). A home that is not level is left out. */
+/**
+ * Adds what shards have and the directory lacks, then removes what no shard has (HOME-28). Skips shards with pending
+ * events.
+ */
 async function* sweepSteps(over: Sweeping): AsyncGenerator<Swept> {
   const level: string[] = []
   for (const { name, home } of over.homes.present()) {
@@ -94,13 +100,13 @@ async function* addCompanies({ directory, homes }: Sweeping, home: string): Asyn
   }
 }
 
-/** A company that lives in a home by that home's word, and in another one by the directory's. */
+/** A company on one shard by that shard's word and on another by the directory's. */
 interface Strayed {
   readonly company_id: number
   readonly home: string
 }
 
-/** As after a backup of the directory was restored, from before the company moved: the home that it has left says so. */
+/** After a restore of the directory from before a migration: the source shard names the target. */
 async function takeHome(
   { directory, homes }: Pick<Sweeping, 'directory' | 'homes'>,
   strayed: Strayed,
@@ -167,7 +173,7 @@ async function* removeOrphans(over: Sweeping, level: ReadonlySet<string>): Async
   }
 }
 
-/** Of companies without a ledger there, as in a home that is being made again, nothing is removed. */
+/** Skips companies without a ledger on the shard, as during its rebuild. */
 async function removeOrphansOf(over: Sweeping, home: string, listed: readonly Listed[]): Promise<number> {
   const { pool } = over.homes.at(home)
   const companies = await pool.query<{ company_id: number }>({
@@ -203,7 +209,7 @@ const LEDGERS = {
   text: 'select company_id, move from ops.ledgers where company_id > $1 and revision >= 0 order by company_id limit $2',
 }
 
-/** While it is arriving in another home it lives here still, unless it has left. */
+/** A company arriving elsewhere still belongs here unless it has left. */
 const LIVES = {
   name: 'lives_in_home',
   text: `select move is null or move <> 'left' as lives from ops.ledgers where company_id = $1 and revision >= 0`,
@@ -225,7 +231,7 @@ const ADD_COMPANIES = {
          order by company_id on conflict do nothing`,
 }
 
-/** Only of companies that live there, and of passwords that are in force: whoever gives another one is waited for, or waits. */
+/** Only companies of the shard and passwords in force; serialises with password changes. */
 const ADD_ENTRIES = {
   name: 'add_entries_of_home',
   text: `insert into ops.directory_entries (kind, key, company_id, account)
@@ -247,7 +253,7 @@ const LISTED = {
          order by e.kind, e.key, e.company_id limit $4`,
 }
 
-/** Unless the company has moved, or has reserved it again, since the home was asked. */
+/** Unless the company has migrated or reserved the entry again since the shard was read. */
 const REMOVE = {
   name: 'remove_orphans',
   text: `delete from ops.directory_entries e

@@ -5,27 +5,27 @@ import { withPool } from '#postgres/pool.ts'
 import type { Directory } from './directory.ts'
 
 interface Asking {
-  /** Whom it is asked for. */
+  /** The shard that asks. */
   readonly home: string
   readonly directory: Pick<Directory, 'pool'>
-  /** All but `main`. */
+  /** Additional shards. */
   readonly homes: readonly NamedUrl[]
 }
 
-/** A home that does not answer is away. */
+/** Connection time-out after which a shard counts as unreachable. */
 const CONNECT_TIMEOUT_MS = 3_000
 
 /**
- * Where companies of a shared event store live: what the directory says, and of companies that it does not know what the ledgers of
- * the other homes say. Who is nowhere lives in `main`: its directory may be older than the store, or new (HOME-90). To
- * further homes connections are opened for the question only.
+ * Placement of the companies in a shared event store: by the directory, and for companies it does not know by the
+ * ledgers of the other shards. A company known nowhere is on the default shard, whose directory may be older than the
+ * store, or new (HOME-90). Connections to additional shards are opened for the query only.
  */
 export function createWhereLives({ home, directory, homes }: Asking): WhereLives {
   const others = homes.filter(({ name }) => name !== home)
-  /** Whoever comes here from elsewhere has a ledger here before that, and is not asked about any more. */
+  /** A company that arrives has a ledger here first, so its placement is not asked for again. */
   const elsewhere = new Set<number>()
 
-  /** The homes of those that have one. Null where somebody does not answer who may have the rest. */
+  /** Shards by company. Null if an unreachable shard may have the rest. */
   async function homesOf(companyIds: readonly number[], found: Map<number, string>): Promise<'all' | null> {
     for (const { company_id, home } of await ask(directory.pool, IN_DIRECTORY, companyIds)) found.set(company_id, home)
     const strangers = companyIds.filter((companyId) => !found.has(companyId))
@@ -61,11 +61,13 @@ interface Residence {
 
 const IN_DIRECTORY = 'select company_id, home from ops.company_homes where company_id = any($1::bigint[])'
 
-/** Also whose first event is not applied yet. Of whom arrives or has left another home knows more. */
+/**
+ * Includes companies whose first event is not applied. For arriving and departed companies another shard knows more.
+ */
 const IN_HOME = `select company_id, $2 as home from ops.ledgers
   where company_id = any($1::bigint[]) and (move is null or move in ('paused', 'leaving'))`
 
-/** A home that is empty has nobody. @throws where nobody answers */
+/** An empty shard has no companies. @throws on connection errors */
 async function ask(
   pool: Pool,
   text: string,

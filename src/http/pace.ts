@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 
 /** How a body has to arrive (HTTP-30). */
 export interface Pace {
@@ -31,4 +32,52 @@ export function watchPace(request: IncomingMessage, pace: Pace, onLate: () => vo
   }
   let timer = setTimeout(look, pace.grace_ms + pace.look_ms)
   return () => clearTimeout(timer)
+}
+
+/** How an answer has to be taken (OPS-26). */
+export interface ReaderPace {
+  /** So many bytes a second… */
+  readonly readerBytesPerSecond: number
+  /** … on average of this time in which something always waited to be taken. */
+  readonly reader_ms: number
+  /** How often that is looked at. */
+  readonly look_ms: number
+}
+
+/** What had been taken when a connection began to wait for its reader. */
+interface Waiting {
+  readonly began: number
+  readonly taken: number
+}
+
+/**
+ * Calls `onLate` for each connection whose reader takes what was sent too slowly, whatever is sent. A connection on which nothing waits is
+ * not late: its answer is being made. Returns what ends the watch.
+ */
+export function watchReaders(
+  sockets: ReadonlySet<Socket>,
+  pace: ReaderPace,
+  onLate: (socket: Socket) => void,
+): () => void {
+  const waiting = new WeakMap<Socket, Waiting>()
+
+  function look(socket: Socket, now: number): void {
+    const pending = socket.writableLength
+    if (pending === 0) return void waiting.delete(socket)
+    const taken = socket.bytesWritten - pending
+    const since = waiting.get(socket)
+    if (!since) return void waiting.set(socket, { began: now, taken })
+    const passed = now - since.began
+    if (passed < pace.reader_ms) return
+    const due = (passed / 1000) * pace.readerBytesPerSecond
+    if (taken - since.taken >= due) waiting.set(socket, { began: now, taken })
+    // A piece counts as taken when all of it is: of what is pending nobody knows how much was.
+    else if (taken - since.taken + pending < due) onLate(socket)
+  }
+
+  const timer = setInterval(() => {
+    const now = performance.now()
+    for (const socket of sockets) look(socket, now)
+  }, pace.look_ms).unref()
+  return () => clearInterval(timer)
 }

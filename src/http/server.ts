@@ -4,12 +4,12 @@ import { createServer as createTlsServer } from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Express } from 'express'
 import gracefulShutdown from 'http-graceful-shutdown'
-import type { Pace } from './pace.ts'
+import type { Pace, ReaderPace } from './pace.ts'
 import { readTls, renewTls, type TlsFiles } from './tls.ts'
 import { answerUnreadable, type UnreadableOptions } from './unreadable.ts'
 
 /** What bounds the connections of a server, so that slow, silent or many callers cannot keep it from the others. */
-export interface ServerLimits extends Pace {
+export interface ServerLimits extends Pace, ReaderPace {
   /** A request's headers must have arrived within this, from the connection's beginning or its last answer's end. */
   readonly headers_ms: number
   /** All of a request must have arrived within this; its body has less. */
@@ -32,6 +32,8 @@ export const SERVER_LIMITS: ServerLimits = {
   grace_ms: 5_000,
   bytesPerSecond: 1_024,
   look_ms: 1_000,
+  readerBytesPerSecond: 8_192,
+  reader_ms: 60_000,
   stalled_ms: 60_000,
   keepAlive_ms: 65_000,
   check_ms: 5_000,

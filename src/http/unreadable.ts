@@ -5,14 +5,14 @@ import type { Response } from 'express'
 import { JSON_TYPE } from './answer.ts'
 import type { AnswerProblem } from './middleware/problem-handler.ts'
 import { SECURITY_HEADERS } from './middleware/security-headers.ts'
-import { type Pace, watchPace } from './pace.ts'
+import { type Pace, type ReaderPace, watchPace, watchReaders } from './pace.ts'
 import { Problem, type ProblemCode, problemBody, statusOf } from './problems.ts'
 
 export interface UnreadableOptions {
   /** Ids of requests that no route sees. */
   readonly newId: () => string
   readonly answer: AnswerProblem
-  readonly pace: Pace
+  readonly pace: Pace & ReaderPace
 }
 
 /** What is under way on a connection; requests may arrive before the ones before them are answered. */
@@ -44,11 +44,18 @@ export function answerUnreadable(server: Server, options: UnreadableOptions): vo
     else void refuse(line, socket, code, options)
   }
 
+  const sockets = new Set<Socket>()
   // Requests over TLS name the socket within the connection.
-  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) =>
+  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+    sockets.add(socket)
     socket.once('close', () => {
+      sockets.delete(socket)
       for (const response of lineOf(socket).unanswered) abandon(response)
-    }),
+    })
+  })
+  server.once(
+    'close',
+    watchReaders(sockets, pace, (socket) => socket.destroy()),
   )
   server.prependListener('request', (request, response) => {
     const line = lineOf(request.socket)

@@ -1,66 +1,91 @@
 import { isUtf8 } from 'node:buffer'
-import { parse } from 'csv-parse/sync'
 import { invalid, type Refusal } from '#domain/refusal.ts'
+import { restoreFormulas } from '#lib/spreadsheet-text.ts'
+import { type CsvFault, type CsvLimits, createCsvReader } from './csv.ts'
 
 /** Of a file; some 400 bytes a line. */
 export const MAX_FILE_BYTES = 2_000_000
 export const MAX_LINES = 5_000
-const MAX_COLUMNS = 60
+/** No field of a record is longer than 2,000 characters. */
+const LIMITS: CsvLimits = { columns: 60, cellLength: 5_000, rowLength: 65_536 }
+/** A head that is longer is cut. */
+const MAX_HEAD_LENGTH = 200
 
 /** A table that was saved as CSV; its first line has the heads. */
 export interface Sheet {
   readonly heads: readonly string[]
-  readonly lines: readonly Line[]
+  readonly lines: readonly SheetLine[]
 }
 
-interface Line {
+export interface SheetLine {
   /** As a spreadsheet counts it: the heads are line 1. */
   readonly number: number
   readonly cells: readonly string[]
 }
 
+/** Lets others be served; awaited after each small part of long work (src/lib/slices.ts). */
+export type Pause = () => Promise<void>
+
+/** Decoded, or read, before the next pause; in bytes or UTF-16 units. */
+const PART = 16_384
+
 /** The text of a file that a spreadsheet has saved: UTF-8, or what Windows calls ANSI here. */
-export const decoded = (bytes: Buffer): string =>
-  isUtf8(bytes) ? bytes.toString('utf8') : new TextDecoder('windows-1252').decode(bytes)
+async function decoded(bytes: Buffer, pause: Pause): Promise<string> {
+  const decoder = new TextDecoder(isUtf8(bytes) ? 'utf-8' : 'windows-1252')
+  let text = ''
+  for (let from = 0; from < bytes.length; from += PART) {
+    await pause()
+    text += decoder.decode(bytes.subarray(from, from + PART), { stream: true })
+  }
+  return text + decoder.decode()
+}
 
 const DELIMITERS = [';', ',', '\t']
 
 /** The delimiter that the heads have most of. */
 function delimiterOf(text: string): string {
-  const heads = text.slice(0, text.search(/[\r\n]|$/))
+  const begin = text.slice(0, LIMITS.rowLength)
+  const heads = begin.slice(0, begin.search(/[\r\n]|$/))
   const count = (delimiter: string) => heads.split(delimiter).length
   return DELIMITERS.reduce((best, one) => (count(one) > count(best) ? one : best))
 }
 
-/** Our own files put an apostrophe before what a spreadsheet would take for a formula. */
-const cellOf = (text: string): string => text.replace(/^'(?=[=+\-@\t\r])/, '')
+const shown = (count: number): string => count.toLocaleString('pt-BR')
 
-interface Parsed {
-  readonly record: readonly string[]
-  readonly info: { readonly records: number }
+const FAULTS: Readonly<Record<CsvFault, string>> = {
+  columns: `tem mais de ${LIMITS.columns} colunas`,
+  cell: `tem uma célula com mais de ${shown(LIMITS.cellLength)} caracteres`,
+  row: `tem uma linha com mais de ${shown(LIMITS.rowLength)} caracteres`,
+  quotes: `tem aspas que não se fecham em ${shown(LIMITS.cellLength)} caracteres`,
 }
 
-/** The table that a text holds; lines without any content are passed over. Refused is what is none, or too large. */
-export function readSheet(text: string): Sheet | Refusal {
-  if (text.includes('\0')) return invalid('file', 'não é um arquivo CSV: salve a planilha como CSV')
-  let parsed: readonly Parsed[]
-  try {
-    parsed = parse(text, {
-      bom: true,
-      delimiter: delimiterOf(text),
-      info: true,
-      relax_column_count: true,
-      relax_quotes: true,
-      trim: true,
-    }) as unknown as readonly Parsed[]
-  } catch {
-    return invalid('file', 'não pôde ser lido como CSV: há aspas que não se fecham')
+/**
+ * Reads the table that a file holds, in parts, up to its limits and no further; lines without any content are passed over. A file that
+ * is none, or exceeds a limit, is refused (PANEL-321).
+ */
+export async function readSheet(bytes: Buffer, pause: Pause): Promise<Sheet | Refusal> {
+  if (bytes.includes(0)) return invalid('file', 'não é um arquivo CSV: salve a planilha como CSV')
+  const text = await decoded(bytes, pause)
+  const reader = createCsvReader(text, delimiterOf(text), LIMITS)
+  const lines: SheetLine[] = []
+  let heads: readonly string[] | null = null
+  let number = 0
+  for (let read = 0; ; ) {
+    if (reader.position - read > PART) {
+      read = reader.position
+      await pause()
+    }
+    const row = reader.next()
+    if (row === null) break
+    number += 1
+    if (typeof row === 'string') return invalid('file', `${FAULTS[row]} (linha ${shown(number)})`)
+    if (!heads) heads = row.map((head) => restoreFormulas(head.slice(0, MAX_HEAD_LENGTH)))
+    else if (row.some((cell) => cell !== '')) {
+      if (lines.length === MAX_LINES)
+        return invalid('file', `tem mais de ${shown(MAX_LINES)} linhas: divida-o em partes`)
+      lines.push({ number, cells: row.map(restoreFormulas) })
+    }
   }
-  const [first, ...rest] = parsed.map(({ record, info }) => ({ number: info.records, cells: record.map(cellOf) }))
-  const lines = rest.filter(({ cells }) => cells.some((cell) => cell !== ''))
-  if (!first || lines.length === 0) return invalid('file', 'não tem linhas abaixo dos títulos das colunas')
-  if (first.cells.length > MAX_COLUMNS) return invalid('file', `tem mais de ${MAX_COLUMNS} colunas`)
-  if (lines.length > MAX_LINES)
-    return invalid('file', `tem mais de ${MAX_LINES.toLocaleString('pt-BR')} linhas: divida-o em partes`)
-  return { heads: first.cells, lines }
+  if (!heads || lines.length === 0) return invalid('file', 'não tem linhas abaixo dos títulos das colunas')
+  return { heads, lines }
 }

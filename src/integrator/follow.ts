@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Ended, OutOfReach, refusalOf, type Service } from './service.ts'
 
-/** An event of the stream, as far as a listener looks into it. */
+/** The fields of a streamed event that a listener uses. */
 export interface ToldEvent {
   readonly id: string
   readonly revision: number
@@ -10,21 +10,21 @@ export interface ToldEvent {
 
 export interface Following {
   readonly service: Service
-  /** Where to begin: behind a revision, or at an instant. */
+  /** Start after a revision or at an instant. */
   readonly from: { readonly after: number } | { readonly since: string }
-  /** Hears once of each time that the service is away. */
+  /** Called once per outage of the service. */
   readonly onAway: (reason: string) => void
   readonly signal: AbortSignal
 }
 
-/** The service says something every 15 seconds: what is silent for longer is cut. */
+/** The service sends a heartbeat every 15 s: a silent connection is closed after this time. */
 const SILENCE_MS = 40_000
-/** Until the service has said how soon it wants to be asked again. */
+/** Reconnection delay until the service has sent its own. */
 const RETRY_MS = 1_000
 
 /**
- * Events that webhooks are told of, in the order of the ledger, each once, whatever is cut or killed in between.
- * @throws Ended where the service refuses, as when the key has ended; the signal's reason
+ * Streams outbound events in the order of the ledger, each once, across disconnections. @throws RequestRefused, for
+ * example when the key has ended; the signal's reason
  */
 export async function* follow({ service, from, onAway, signal }: Following): AsyncGenerator<ToldEvent> {
   const state = { last: 'after' in from && from.after >= 0 ? from.after : null, retryMs: RETRY_MS, isAway: false }
@@ -64,7 +64,7 @@ interface Fields {
   readonly retry?: string
 }
 
-/** The blocks of an event stream. `onSilence` has to end it; who reads slowly is not silence. */
+/** Parses an event stream. `onSilence` must close it; a slow consumer does not count as silence. */
 async function* messagesOf(body: ReadableStream<Uint8Array>, onSilence: () => void): AsyncGenerator<Fields> {
   const decoder = new TextDecoder()
   const chunks = body.getReader()

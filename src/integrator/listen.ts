@@ -5,16 +5,16 @@ import type { Attempt, Sender } from '#webhooks/sender.ts'
 import { type Following, follow } from './follow.ts'
 import { Ended } from './service.ts'
 
-/** One attempt at a delivery, for whoever watches. */
+/** A delivery attempt of the listener. */
 export interface Tried extends Pick<Attempt, 'status' | 'duration_ms' | 'error'> {
-  /** The same in each attempt, and whenever the same event is delivered again. */
+  /** Equal in all attempts and repeated deliveries of an event. */
   readonly delivery: string
   readonly event: string
   readonly revision: number
-  /** Counts the deliveries of this listener. */
+  /** Number of the delivery within this listener. */
   readonly sequence: number
   readonly attempt: number
-  /** Until the next attempt; null when there is none. */
+  /** Time until the next attempt; null if there is none. */
   readonly again_in_ms: number | null
 }
 
@@ -22,20 +22,20 @@ export interface Listening extends Following {
   readonly forwardTo: string
   /** `whsec_…` */
   readonly secret: string
-  /** Names of outbound events, `*` for the basic ones; null is all of them. */
+  /** Names of outbound events, `*` for the basic ones; null for all. */
   readonly events: readonly string[] | null
   readonly sender: Sender
   readonly onTried: (tried: Tried) => void
-  /** Milliseconds until each attempt after the first one. */
+  /** Milliseconds before each retry. */
   readonly pausesMs?: readonly number[]
 }
 
-/** As many attempts as an endpoint gets (HOOK-18), in the time that somebody looks on. */
+/** As many attempts as an endpoint gets (HOOK-18), compressed to the time of a person watching. */
 const PAUSES_MS = [1_000, 2_000, 5_000, 10_000, 30_000]
 
 /**
- * Delivers what happens in a company as its endpoints would get it, one delivery after the other (KIT-12): what comes after one
- * that fails waits for it. Goes on until its signal is aborted. @throws Ended
+ * Delivers a company's events as an endpoint would get them, one after another (KIT-12): a failing delivery holds up
+ * the next. Runs until its signal aborts. @throws RequestRefused
  */
 export async function listen(listening: Listening): Promise<void> {
   const { events, signal, onTried } = listening
@@ -57,7 +57,7 @@ export async function listen(listening: Listening): Promise<void> {
 
 type Delivery = Omit<Parameters<Sender['send']>[0], 'url' | 'secret' | 'next_secret' | 'switch_at'>
 
-/** Answers whether the address has said that it is gone. */
+/** Returns whether the address answered 410. */
 async function deliver(delivery: Delivery, listening: Listening, onTried: Listening['onTried']): Promise<boolean> {
   const { forwardTo: url, secret, sender, signal, pausesMs = PAUSES_MS } = listening
   for (let attempt = 1; ; attempt++) {

@@ -1,8 +1,10 @@
-/** A service as an integrator reaches it: by its address and a key of a company. */
+/** Client of a service: base URL and API key of a company. */
 export interface Service {
-  /** JSON, with the revision that the answer shows. @throws Ended where it refuses, OutOfReach where it is away */
+  /**
+   * Returns JSON and the revision of the answer. @throws RequestRefused if it refuses, ServiceUnreachable if it is away
+   */
   call(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<Answer>
-  /** The answer itself, whatever it is. @throws where there is none */
+  /** Returns the raw answer, whatever its status. @throws on connection errors */
   open(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Response>
 }
 
@@ -12,7 +14,9 @@ export interface Answer {
   readonly revision: number
 }
 
-/** Somebody has said something that asking again would not change: by `code`, in the words of the service or our own. */
+/**
+ * The request was refused, and repeating it would not help: `code`, with a message of the service or of this client.
+ */
 export class Ended extends Error {
   override readonly name = 'Ended'
   constructor(
@@ -24,19 +28,19 @@ export class Ended extends Error {
   }
 }
 
-/** Nobody has answered, or the service cannot at the moment. */
+/** The service did not answer, or cannot at present. */
 export class OutOfReach extends Error {
   override readonly name = 'OutOfReach'
   constructor(
     readonly reason: string,
-    /** As the service asks to be left alone; null where it does not. */
+    /** Pause that the service asks for; null if it does not. */
     readonly retryAfterMs: number | null,
   ) {
     super(`The service is away (${reason}).`)
   }
 }
 
-/** Answers after which the same call may be answered otherwise. */
+/** Statuses after which a retry may succeed. */
 const PASSING = [429, 500, 502, 503, 504]
 
 /** Longest time for an answer. */
@@ -46,7 +50,7 @@ export function createService(base: string, key: string, newKey: () => string): 
   const send = async (path: string, init: RequestInit): Promise<Response> => {
     const headers = { Authorization: `Bearer ${key}`, ...(init.headers as Record<string, string>) }
     try {
-      // The key is for this address, and no other.
+      // The key must not follow a redirect to another address.
       return await fetch(`${base}/api/v1${path}`, { ...init, headers, redirect: 'error' })
     } catch (error) {
       if (error instanceof TypeError || (error as Error).name === 'TimeoutError') throw awayBy(error as Error)
@@ -77,7 +81,7 @@ function awayBy(error: Error): OutOfReach {
   return new OutOfReach(code ?? error.message, null)
 }
 
-/** What an answer that is no success means. */
+/** The error of an unsuccessful answer. */
 export async function refusalOf(response: Response): Promise<Ended | OutOfReach> {
   const { status, headers } = response
   const { error } = ((await response.json().catch(() => null)) ?? {}) as { error?: Partial<Ended> }

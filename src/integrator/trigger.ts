@@ -3,15 +3,15 @@ import { Ended, type Service } from './service.ts'
 
 export interface Triggering {
   readonly service: Service
-  /** Tells the records of one call from those of another. */
+  /** Distinguishes the records of one run from those of another. */
   readonly tag: string
-  /** The online store that orders are placed in; the one of the newest order where it is not given. */
+  /** Online store of orders; by default that of the newest order. */
   readonly store?: string | undefined
 }
 
 export interface Triggered {
   readonly event: WebhookEvent
-  /** What it happened to, as `sale/12`. */
+  /** The record concerned, such as `sale/12`. */
   readonly record: string
 }
 
@@ -20,10 +20,10 @@ interface Surroundings extends Triggering {
   readonly today: string
 }
 
-/** Makes something happen; answers the id of the record. */
+/** Triggers an event and returns the record's id. */
 type Act = (surroundings: Surroundings) => Promise<number>
 
-/** One that the first has made, changed by a further call. */
+/** Creates a record by `first`, then changes it by a further request. */
 const then =
   (make: Act, method: Parameters<Service['call']>[0], path: (id: number) => string, body?: object): Act =>
   async (surroundings) => {
@@ -32,7 +32,7 @@ const then =
     return id
   }
 
-/** A record as a list of the API has it: made by POST, changed by PATCH, deleted by DELETE. */
+/** Life cycle of a record: created by POST, changed by PATCH, deleted by DELETE. */
 function lifeOf(path: string, fields: (surroundings: Surroundings) => object, changes: object) {
   const at = (id: number) => `${path}/${id}`
   const created: Act = async (surroundings) => {
@@ -43,7 +43,7 @@ function lifeOf(path: string, fields: (surroundings: Surroundings) => object, ch
     created,
     updated: then(created, 'PATCH', at, changes),
     deleted: then(created, 'DELETE', at),
-    /** After one more call of the record's own. */
+    /** After one more request on the record. */
     after: (action: string, body: object) => then(created, 'POST', (id) => `${at(id)}/${action}`, body),
   }
 }
@@ -88,7 +88,7 @@ const order: Act = async (surroundings) => {
 
 const ofOrder = (action: string) => (id: number) => `/orders/${id}/${action}`
 
-/** The provider's sandbox approves this card at once. */
+/** The sandbox approves this card at once. */
 const CARD = {
   method: 'card',
   brand: 'visa',
@@ -135,12 +135,12 @@ const TRIGGERS: Partial<Record<WebhookEvent, Act>> = {
   'order.refunded': then(pay, 'POST', ofOrder('refunds'), {}),
 }
 
-/** Events that a call can make happen; an order expires by the clock alone. */
+/** Events that a request can trigger; orders expire only by the clock. */
 export const TRIGGERED_EVENTS = WEBHOOK_EVENTS.filter((name) => TRIGGERS[name])
 
 /**
- * Makes a real thing happen in a test company, so that its webhooks tell of it (KIT-17).
- * @throws Ended where the company is a real one, or refuses; OutOfReach
+ * Triggers a real event in a test company, with its webhooks (KIT-17). @throws RequestRefused for a real company or a
+ * refusal, ServiceUnreachable
  */
 export async function trigger(event: WebhookEvent, triggering: Triggering): Promise<Triggered> {
   const { data: me } = await triggering.service.call('GET', '/me')

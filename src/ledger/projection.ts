@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { ownValue } from '#lib/own-value.ts'
 import type { Envelope, NewEvent } from './envelope.ts'
 import type { PersonalField } from './personal-fields.ts'
 import { type AnyRef, type AnyTable, ddlOf } from './table.ts'
@@ -116,7 +117,7 @@ export function parseSubject(subject: string): { type: string; id: number } {
 
 export function viewOf(model: ReadModel, subject: string): { view: RecordView; id: number } {
   const { type, id } = parseSubject(subject)
-  const view = model.views[type]
+  const view = ownValue(model.views, type)
   if (!view) throw new Error(`no view shows ${subject}`)
   return { view, id }
 }

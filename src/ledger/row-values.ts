@@ -42,7 +42,7 @@ function vaultFor(table: AnyTable, vault: Vault | null): Vault {
 const sealContextOf = (table: AnyTable, row: Row): string =>
   contextOf(
     table.name,
-    table.keys.pk.map((column) => row[column as string] as KeyValue),
+    table.keys.pk.map((column) => row[column as string] as Exclude<KeyValue, Buffer>),
   )
 
 function compareRows(table: AnyTable, a: Row, b: Row): number {

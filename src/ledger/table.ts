@@ -19,7 +19,7 @@ export type ColumnType =
   | 'sealed'
 
 /** Value of a key column; a key with a null in it is not indexed (a deleted row frees its name). */
-export type KeyValue = string | number
+export type KeyValue = string | number | Buffer
 
 /**
  * A table of the read model (or of `ops`) that commands and projections see as rows found by key.

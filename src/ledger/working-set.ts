@@ -292,9 +292,12 @@ function indexOf(state: TableState, by: string): Map<string, Row | null> {
 /** Keys are made several times an event, so without arrays in between. */
 function keyOf(companyId: number, { table, values }: AnyRef): string {
   let key = table.global ? '' : `${companyId}${SEPARATOR}`
-  for (const value of values) key += `${value}${SEPARATOR}`
+  for (const value of values) key += `${textOfKey(value)}${SEPARATOR}`
   return key
 }
+
+/** Different bytes may be the same text. */
+const textOfKey = (value: unknown): unknown => (Buffer.isBuffer(value) ? value.toString('hex') : value)
 
 /** The same of a row; null when part of it is. */
 function rowKey(table: AnyTable, by: string, row: Row): string | null {
@@ -302,7 +305,7 @@ function rowKey(table: AnyTable, by: string, row: Row): string | null {
   for (const column of table.keys[by] as readonly string[]) {
     const part = row[column]
     if (part === null || part === undefined) return null
-    key += `${part}${SEPARATOR}`
+    key += `${textOfKey(part)}${SEPARATOR}`
   }
   return key
 }

@@ -1,4 +1,4 @@
-/** Items so many at a time, fewer at the end. */
+/** Groups items into batches of `size`; the last one may be smaller. */
 export async function* inBatches<T>(items: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
   let batch: T[] = []
   for await (const item of items) {
@@ -10,12 +10,12 @@ export async function* inBatches<T>(items: AsyncIterable<T>, size: number): Asyn
   if (batch.length > 0) yield batch
 }
 
-/** The same items, of which the next one is fetched while one is worked on. */
+/** Yields the same items, and fetches the next one while the caller works on the current one. */
 export async function* ahead<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
   const iterator = items[Symbol.asyncIterator]()
   const fetch = () => {
     const fetched = iterator.next()
-    // Heard of at its turn, if it comes to that.
+    // The error is thrown when the item is consumed; until then it must not count as unhandled.
     fetched.catch(() => {})
     return fetched
   }

@@ -1,22 +1,23 @@
 const SMALLEST_BYTES = 8_192
-/** Larger ones are made for each, and left to the garbage collector. */
+/** Larger buffers are not pooled. */
 const LARGEST_BYTES = 1_048_576
 
 /**
- * Memory for bytes that is used again. What buffers hold is not in V8's heap, and whenever 64 MB of it have come together V8 goes
- * through all of the heap: pages of 170 KB whose memory was new each time cost this process twice as much.
+ * Pool of reusable buffers. Buffer memory lies outside V8's heap, and every 64 MB of new buffers start a full
+ * collection. Without the pool, pages of 170 KB cost twice the processor time.
  */
 export interface Blocks {
-  /** Of so many bytes at least, with whatever was in them. One that is never given back is garbage like any other. */
+  /** A buffer of at least `bytes` with unspecified content. One that is never released is collected as garbage. */
   take(bytes: number): Buffer<ArrayBuffer>
   /**
-   * From now on nobody may look at the block, or any part of it: the next one to have it may be of another company.
-   * @throws where it was given back already
+   * Returns a buffer to the pool. The caller must not read it or any view of it afterwards: the next user may be
+   * another company.
+   * @throws Error on a second release
    */
   giveBack(block: Buffer<ArrayBuffer>): void
 }
 
-/** Keeps so many bytes of blocks that nobody has. */
+/** Keeps up to `kept_bytes` of free buffers. */
 export function createBlocks(kept_bytes: number): Blocks {
   const free = new Map<number, ArrayBuffer[]>()
   const lent = new WeakSet<Buffer>()
@@ -27,13 +28,13 @@ export function createBlocks(kept_bytes: number): Blocks {
       const size = sizeOf(bytes)
       const memory = free.get(size)?.pop()
       if (memory) free_bytes -= size
-      // Each time an object of its own, by which whoever had the block before cannot give it back.
+      // A new object each time, so that a stale reference cannot release the buffer again.
       const block = Buffer.from(memory ?? new ArrayBuffer(size))
       lent.add(block)
       return block
     },
     giveBack(block) {
-      if (!lent.delete(block)) throw new Error('a block is given back by somebody who does not have it')
+      if (!lent.delete(block)) throw new Error('buffer pool: buffer released twice')
       const size = block.length
       if (size > LARGEST_BYTES || free_bytes + size > kept_bytes) return
       const others = free.get(size) ?? []
@@ -44,9 +45,9 @@ export function createBlocks(kept_bytes: number): Blocks {
   }
 }
 
-/** A power of two, so that a block fits the next one who needs about as much. */
+/** Rounds up to a power of two, so that a buffer fits similar requests. */
 const sizeOf = (bytes: number): number =>
   bytes > LARGEST_BYTES ? bytes : Math.max(SMALLEST_BYTES, 2 ** Math.ceil(Math.log2(bytes)))
 
-/** Those of this process. */
+/** The pool of this process. */
 export const blocks = createBlocks(8 * 1_048_576)

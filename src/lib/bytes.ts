@@ -1,13 +1,13 @@
 import { blocks } from './blocks.ts'
 
-/** Some of the bytes of a buffer: a view of its own would cost more than the copy that is made of it. */
+/** A range of a buffer. Copying a range is cheaper than creating a view. */
 export interface Part<B extends Buffer = Buffer> {
   readonly bytes: B
   readonly start: number
   readonly end: number
 }
 
-/** A text, or parts of its UTF-8 that nobody has put together yet. */
+/** A string, or ranges of its UTF-8 that have not been joined. */
 export type Text = string | readonly Part[]
 
 export const partOf = (text: string): Part => {
@@ -25,7 +25,7 @@ function copy(parts: readonly Part[], target: Buffer): void {
   for (const { bytes, start, end } of parts) at += bytes.copy(target, at, start, end)
 }
 
-/** UTF-8 of texts, one after the other. */
+/** Concatenated UTF-8 of several texts. */
 export function bytesOf(...texts: readonly Text[]): Buffer {
   const parts = partsOf(texts)
   const bytes = Buffer.allocUnsafe(lengthOf(parts))
@@ -33,7 +33,7 @@ export function bytesOf(...texts: readonly Text[]): Buffer {
   return bytes
 }
 
-/** The same in a block, which holds until it is released. */
+/** The same in a pooled buffer, valid until `release`. */
 export function bytesInBlock(...texts: readonly Text[]): { readonly bytes: Buffer; release(): void } {
   const parts = partsOf(texts)
   const length = lengthOf(parts)

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { link, open, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** Puts a file in its place at once and complete, on disk and for its owner's eyes only: at any moment it is the old one or the new one. */
+/** Writes a file atomically (write, fsync, rename), mode 0600. */
 export const replaceFile = (path: string, content: string | Buffer): Promise<void> =>
   throughDraft(path, content, (draft) => rename(draft, path))
 
-/** The same, but leaves a file that is there already: of two that create one, the first wins. */
+/** Creates a file atomically and keeps an existing one: of two concurrent calls the first wins. */
 export const createFile = (path: string, content: string | Buffer): Promise<void> =>
   throughDraft(path, content, (draft) =>
     link(draft, path).catch((error: NodeJS.ErrnoException) => {
@@ -29,7 +29,7 @@ async function throughDraft(
   await syncFolder(dirname(path))
 }
 
-/** A name is on disk with its folder. Windows has no such call, and needs none. */
+/** Makes a new name durable. Windows has no such call and needs none. */
 export async function syncFolder(path: string): Promise<void> {
   if (process.platform === 'win32') return
   const folder = await open(path, 'r')

@@ -4,13 +4,16 @@ import { randomBytesOf } from './random.ts'
 let last_ms = 0
 let sequence = 0
 
-/** A uuid of version 7, each greater than the one before of this process. The package makes the same, but draws random bytes for each. */
+/**
+ * A UUID version 7, strictly increasing within the process. The package's own generator draws random bytes for each id,
+ * which is slower.
+ */
 export function newId(): string {
   const random = randomBytesOf(16)
   const now = Date.now()
   if (now > last_ms) {
     last_ms = now
-    // Of its 32 bits the first stays free for those that follow within a millisecond.
+    // The highest of the 32 bits stays clear, as room for increments within a millisecond.
     sequence = random.readUInt32BE(6) >>> 1
   } else {
     sequence = (sequence + 1) >>> 0

@@ -6,7 +6,7 @@ import { syncFolder } from './files.ts'
 const TAIL_BYTES = 16_384
 const LINE_FEED = 0x0a
 
-/** Adds lines to a file of JSON Lines, on the disk when this resolves; a line that a crash left unfinished goes before. */
+/** Appends lines to a JSON Lines file and syncs it. Truncates an unfinished last line first. */
 export async function appendLines(path: string, values: readonly object[]): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
   const file = await open(path, 'a+')
@@ -21,7 +21,7 @@ export async function appendLines(path: string, values: readonly object[]): Prom
   await syncFolder(dirname(path))
 }
 
-/** What the last whole line of a file says; null where there is none, or no file. @throws when it is no JSON. */
+/** The last complete line, parsed; null for a missing or empty file. @throws SyntaxError on invalid JSON */
 export async function lastLine(path: string): Promise<unknown> {
   const file = await openIfThere(path)
   try {
@@ -32,7 +32,7 @@ export async function lastLine(path: string): Promise<unknown> {
   }
 }
 
-/** What all whole lines of a file say, one by one; nothing where there is no file. @throws when one is no JSON. */
+/** All complete lines, parsed one by one; none for a missing file. @throws SyntaxError on invalid JSON */
 export async function* eachLine(path: string): AsyncGenerator<unknown> {
   const file = await openIfThere(path)
   if (!file) return
@@ -44,22 +44,22 @@ export async function* eachLine(path: string): AsyncGenerator<unknown> {
   }
 }
 
-/** The same of a short file, at once. */
+/** All lines of a short file at once. */
 export async function readLines(path: string): Promise<unknown[]> {
   const values: unknown[] = []
   for await (const value of eachLine(path)) values.push(value)
   return values
 }
 
-/** The last line, and how long a file is without one that is not finished. */
+/** The last complete line, and the length of the file up to its end. */
 async function tailOf(file: FileHandle): Promise<{ last: string | null; bytes: number }> {
   const { size } = await file.stat()
   const start = Math.max(0, size - TAIL_BYTES)
   const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start)
   const end = buffer.subarray(0, bytesRead).lastIndexOf(LINE_FEED)
-  if (end < 0 && start > 0) throw new Error('what ends this file is no line')
+  if (end < 0 && start > 0) throw new Error('JSON Lines file ends in a line longer than 16 KiB')
   if (end < 0) return { last: null, bytes: 0 }
-  // -1 would be counted from the end.
+  // lastIndexOf counts a negative start from the end.
   const before = end === 0 ? -1 : buffer.lastIndexOf(LINE_FEED, end - 1)
   return { last: buffer.subarray(before + 1, end).toString(), bytes: start + end + 1 }
 }

@@ -1,18 +1,21 @@
-/** Those who wait, in a line for each key. Keys are served in turns, a line to who came first. */
+/** A queue for each key. Keys are served round-robin, the items of a key in order of arrival. */
 export interface Lines<K, T> {
   isEmpty(): boolean
-  /** Nothing may wait twice. */
+  /** An item must not be added twice. */
   add(key: K, item: T): void
-  /** The first of each line, beginning with the key whose turn it is. A key that is served meanwhile comes again after the others. */
+  /**
+   * The head of each queue, starting with the key whose turn it is. A key that is served during the iteration moves to
+   * the end.
+   */
   firsts(): Iterable<readonly [key: K, item: T]>
-  /** Takes one out of its line, if it is there. Who is served first has the key wait until each other one was. */
+  /** Removes an item that is served, and moves its key to the end of the round. False if the item is absent. */
   take(key: K, item: T): boolean
-  /** The same without having been served: the key keeps its place. */
+  /** Removes an item that gave up; its key keeps its place in the round. */
   remove(key: K, item: T): boolean
 }
 
 export function createLines<K, T>(): Lines<K, T> {
-  /** In the order of their turns. */
+  /** In round-robin order. */
   const lines = new Map<K, Set<T>>()
 
   function remove(key: K, item: T): boolean {

@@ -1,28 +1,28 @@
 import { createSharedRoom, type Key, type SharedFigures } from './shared-room.ts'
 import { ShareTaken } from './unavailable.ts'
 
-/** Bytes that may be kept in memory: for all callers, and for one company, or one address of strangers, at most. */
+/** Bounds in bytes: for all callers together, and for one company or one client address. */
 export interface MemoryLimits {
   readonly allBytes: number
   readonly companyBytes: number
 }
 
-/** What is kept in memory for one call. */
+/** The memory held for one request. */
 export interface MemoryUse {
-  /** @throws ShareTaken when too much is kept already; what was added before stays until it is released. */
+  /** @throws TenantLimitExceeded if the budget is exhausted; what was added before stays until `release`. */
   add(bytes: number): void
-  /** Once is enough, more does no harm. */
+  /** Idempotent. */
   release(): void
 }
 
 /** Bounds memory by refusing what would exceed it. */
 export interface MemoryBudget {
-  /** In the name of a company's id or, of whom nobody knows yet, of an address. */
+  /** `key` is a company's id, or a client address for unauthenticated requests. */
   open(key: Key): MemoryUse
 }
 
 /**
- * Each key has its share (createSharedRoom). One call of a key is let through, however much it needs: what does not fit beside
+ * Each key has its fair share (createSharedRoom). One request of a key is always let through: what does not fit beside
  * others must fit alone.
  */
 export function createMemoryBudget({ allBytes, companyBytes }: MemoryLimits): MemoryBudget & SharedFigures {
@@ -38,7 +38,8 @@ export function createMemoryBudget({ allBytes, companyBytes }: MemoryLimits): Me
       let own = 0
       return {
         add(bytes) {
-          if (!room.take(key, bytes, own)) throw new ShareTaken('too much is kept for callers already')
+          if (!room.take(key, bytes, own))
+            throw new ShareTaken('memory budget for request bodies exhausted; try again later')
           own += bytes
         },
         release() {

@@ -1,8 +1,8 @@
 import { Unavailable } from './unavailable.ts'
 
 /**
- * The company lives in another home than the one that was asked, which answers nothing about it (HOME-42): whoever knows the homes asks that
- * one. To a caller who cannot be taken there it is a 503.
+ * The company is on another shard (HOME-42). The shard router forwards the request there; a caller that cannot be
+ * forwarded gets 503.
  */
 export class Moved extends Unavailable {
   constructor(readonly companyId: number) {

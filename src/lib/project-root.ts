@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** Where the project's package.json is. Files that are read as they are stay in src/ and are not copied to dist/, whose own names nothing. */
+/** Folder of package.json. Static files stay in src/ and are not copied to dist/. */
 export function projectRoot(): string {
   let folder = import.meta.dirname
   while (!isProject(join(folder, 'package.json'))) {
     const parent = dirname(folder)
-    if (parent === folder) throw new Error('no package.json above the program')
+    if (parent === folder) throw new Error('no package.json found above the program')
     folder = parent
   }
   return folder

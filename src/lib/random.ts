@@ -5,8 +5,7 @@ const drawn = Buffer.alloc(DRAWN_BYTES)
 let used = drawn.length
 
 /**
- * Random bytes, up to some dozens, that nobody else sees. They are drawn from the system many at a time: a draw costs as much as
- * all the rest of sealing a value.
+ * Up to a few dozen random bytes from a buffered draw: one system call costs as much as the rest of sealing a value.
  */
 export function randomBytesOf(count: number): Buffer {
   if (used + count > drawn.length) {
@@ -14,7 +13,7 @@ export function randomBytesOf(count: number): Buffer {
     used = 0
   }
   const bytes = Buffer.from(drawn.subarray(used, used + count))
-  // They may become a key, which is to be nowhere else.
+  // The bytes may become a key: no copy may remain.
   drawn.fill(0, used, used + count)
   used += count
   return bytes

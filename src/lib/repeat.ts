@@ -1,15 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 export interface OnDemand {
-  /** Has it done soon; once more if it is being done, however many ask meanwhile. */
+  /** Requests a run; requests during a run share one more. */
   ask(): void
-  /** Resolves when all that was asked for is done. */
+  /** Resolves when all requested runs are done. */
   idle(): Promise<void>
 }
 
 /**
- * Coalesces what is asked for: those who ask in the same turn of the event loop share one run of `work`, those who ask while it
- * runs share the next one, and it never runs twice at the same time. `work` answers for its failures itself.
+ * Coalesces requests: those of one event-loop turn share a run of `work`, those during a run share the next, and runs
+ * never overlap. `work` handles its own errors.
  */
 export function coalesce(work: () => Promise<unknown>): OnDemand {
   let asked = false
@@ -34,14 +34,14 @@ export function coalesce(work: () => Promise<unknown>): OnDemand {
 }
 
 export interface Repetition {
-  /** Does it without waiting for its time; once more if it is being done. */
+  /** Runs at once; during a run, once more after it. */
   now(): void
   stop(): Promise<void>
 }
 
 /**
- * Does `work` now, then again `every_ms` after each time it ended, whether it failed or not. A function is asked each time how
- * long to wait.
+ * Runs `work` now, then again `every_ms` after each run has ended, failed or not. A function is asked for the pause
+ * each time.
  */
 export function repeat(
   work: () => Promise<unknown>,

@@ -4,8 +4,8 @@ const WAIT_MIN_MS = 250
 const WAIT_MAX_MS = 15_000
 
 /**
- * Does `work` again and again, with growing patience, until it says that it is done or the signal aborts; progress makes it
- * impatient again. A failure that comes of the abort is nobody's concern.
+ * Repeats `work` with growing pauses until it reports that it is done or the signal aborts. Progress resets the pause.
+ * An error caused by the abort is ignored.
  */
 export async function retry(
   signal: AbortSignal,

@@ -1,28 +1,27 @@
-/** Whom something is shared between: a company's id, an address. */
+/** A company's id or a client address. */
 export type Key = number | string
 
-/** What may be watched of something that is shared. */
+/** Figures for metrics. */
 export interface SharedFigures {
-  /** How much is taken, in the unit of what is shared. */
+  /** Units in use. */
   readonly used: number
-  /** How often somebody was sent away since the process began. */
+  /** Refusals since the process started. */
   readonly refused: number
 }
 
-/** Bounded room that is shared by key: bytes, or places in a queue. */
+/** A bounded resource shared by key: bytes, or places in a queue. */
 export interface SharedRoom extends SharedFigures {
   /**
-   * Takes so much, or nothing (false) where that is more than the share of the key. `own` is how much of it the asking call
-   * holds already: a call that is its key's only one, or the first of it, may have whatever is free.
+   * Takes `amount`, or nothing (false) if that exceeds the key's share. `own` is what the same request holds already: a
+   * key's only request, or its first, may take whatever is free.
    */
   take(key: Key, amount: number, own?: number): boolean
   give(key: Key, amount: number): void
 }
 
 /**
- * A key may hold as much as it leaves free for the others (dynamic threshold; Choudhury and Hahne, 1998): alone a half, beside
- * another one that wants all a third. So there is room for a newcomer whatever the others want, without a fixed share for each.
- * `ofKey` bounds it further.
+ * Dynamic threshold (Choudhury and Hahne, 1998): a key may hold as much as it leaves free. Alone that is a half, beside
+ * one greedy key a third, so a newcomer always finds room without a fixed share per key. `ofKey` bounds a key further.
  */
 export function createSharedRoom(capacity: number, ofKey = capacity): SharedRoom {
   const heldBy = new Map<Key, number>()

@@ -1,14 +1,14 @@
 import { createLines } from './lines.ts'
 import type { Key } from './shared-room.ts'
 
-/** So long may work keep the event loop to itself: whoever is served between two slices waits no longer for them. */
+/** Longest a slice may block the event loop, in ms. Bounds the latency that long jobs add to other requests. */
 const SLICE_MS = 5
 
-/** Work that waits for its next slice. */
+/** Jobs waiting for their next slice. */
 const lines = createLines<Key, () => void>()
 let isScheduled = false
 
-/** One slice a turn of the event loop, so that ten long works take no more of it than one. */
+/** Resumes one job per turn of the event loop, so that ten long jobs take no more of it than one. */
 function resumeOne(): void {
   for (const [key, resume] of lines.firsts()) {
     lines.take(key, resume)
@@ -29,9 +29,8 @@ function nextSlice(key: Key): Promise<void> {
 }
 
 /**
- * For work that would keep the event loop to itself, as validating 1,000 sales. It is to be called, and awaited, after each
- * small part: the first time, and whenever a slice is over, it waits for the next one, in which others were served. All long
- * work of the process is done in such slices, by keys in turns.
+ * Time slicing for long synchronous work, such as validating 1,000 sales. Await the returned function after each small
+ * step: it yields once the slice is over. All long jobs of the process share the slices, round-robin by key.
  */
 export function createSlices(key: Key): () => Promise<void> {
   let ends = Number.NEGATIVE_INFINITY

@@ -5,12 +5,12 @@ import { fileURLToPath } from 'node:url'
 
 const PLACE = /(file:\/\/[^\s()]+):(\d+):(\d+)/
 
-/** By the file of compiled code; null where there is none to read. */
+/** Source map by compiled file; null if there is none. */
 const maps = new Map<string, SourceMap | null>()
 
 /**
- * A line of a stack with the place in the source instead of that in compiled code. Maps are read when the first error of a file is
- * told: held ready for all errors (`--enable-source-maps`) they take 13 MiB.
+ * A stack line with the source position instead of the compiled one. Maps are loaded at the first error of a file:
+ * `--enable-source-maps` would hold 13 MiB.
  */
 export const inSource = (line: string): string =>
   line.replace(PLACE, (place, url: string, row: string, column: string) => {

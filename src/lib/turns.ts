@@ -3,31 +3,31 @@ import { createSharedRoom, type Key, type SharedFigures } from './shared-room.ts
 import { ShareTaken } from './unavailable.ts'
 
 export interface TurnLimits {
-  /** Turns at a time. */
+  /** Concurrent holders. */
   readonly running: number
-  /** Turns of one key at a time; as many as there are by default. */
+  /** Concurrent holders of one key; `running` by default. */
   readonly runningOfKey?: number
-  /** Calls that wait, of all keys; one key's line is as long as its share (createSharedRoom). */
+  /** Waiting requests of all keys. One key's queue is bounded by its fair share (createSharedRoom). */
   readonly waiting: number
-  /** Bounds one key's line further. */
+  /** Further bound of one key's queue. */
   readonly waitingOfKey?: number
 }
 
-/** Something that can be done a few times at once, by one caller after the other, and by one key after the other. */
+/** Semaphore with a queue per key; keys take turns. */
 export interface Turns extends SharedFigures {
   /**
-   * Resolves when it is the caller's turn, to the function that ends it. Null when too many of the key wait already, when
-   * `signal` ends the waiting, or when it took too long.
+   * Resolves to the function that releases the slot. Null if too many requests of the key wait already, the signal
+   * aborts, or the wait exceeds its limit.
    */
   enter(key: Key, signal?: AbortSignal): Promise<(() => void) | null>
-  /** Does `work` when it is its turn. @throws ShareTaken where `enter` gives none. */
+  /** Runs `work` in a slot. @throws TenantLimitExceeded where `enter` returns null */
   run<T>(key: Key, work: () => Promise<T>, signal?: AbortSignal): Promise<T>
 }
 
-/** Whoever has waited so long is told to come again. */
+/** Longest wait for a slot. */
 const LONGEST_WAIT_MS = 20_000
 
-/** Turns are given round-robin: one to each key that waits, in its line to who came first. */
+/** Slots go round-robin to the waiting keys, in order of arrival within a key. */
 export function createTurns(limits: TurnLimits): Turns {
   const { running, runningOfKey = running } = limits
   const room = createSharedRoom(limits.waiting, limits.waitingOfKey)
@@ -86,7 +86,7 @@ export function createTurns(limits: TurnLimits): Turns {
     })
   }
 
-  /** Nobody of a key waits while it may begin, so that nobody is passed by. */
+  /** A free slot is taken at once only if no request of the key waits: order of arrival holds. */
   const enter: Turns['enter'] = async (key, signal) =>
     mayBegin(key) && !signal?.aborted ? begin(key) : wait(key, signal)
 
@@ -100,7 +100,7 @@ export function createTurns(limits: TurnLimits): Turns {
     enter,
     async run(key, work, signal) {
       const leave = await enter(key, signal)
-      if (!leave) throw new ShareTaken('too many wait for their turn')
+      if (!leave) throw new ShareTaken('too many requests wait for a slot; try again later')
       try {
         return await work()
       } finally {

@@ -1,7 +1,10 @@
-/** The event store or Postgres cannot be reached, a queue is full, or this process is too old: nothing is promised, try again later. */
+/**
+ * The event store or Postgres is unreachable, a queue is full, or this process is outdated. Nothing was promised; retry
+ * later.
+ */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable'
 }
 
-/** The caller has its share of what all share; others are served. */
+/** The tenant has used up its share of a common resource; others are still served. */
 export class ShareTaken extends Unavailable {}

@@ -1,4 +1,4 @@
-/** What DATABASE_URL leads to cannot keep what the service promises; the message is for whoever runs it. */
+/** The server of DATABASE_URL cannot keep the service's guarantees. The message is for operators. */
 export class UnfitPostgres extends Error {
   override readonly name = 'UnfitPostgres'
 }

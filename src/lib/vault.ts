@@ -3,17 +3,17 @@ import { randomBytesOf } from './random.ts'
 import { Unavailable } from './unavailable.ts'
 
 /**
- * Keeps secrets sealed where they are stored (OPS-70). The context says what a value is and whose, like `webhook_secrets/1/7`: sealed
- * under one context, it opens under no other, so that nobody who can write to the database passes one value off as another.
+ * Seals secrets for storage (OPS-70). The context names the row, such as `webhook_secrets/1/7`: a value opens only in
+ * its own context, so that writing to the database cannot pass one value off as another.
  */
 export interface Vault {
-  /** Version (1 byte), id of the master key (8), nonce (12), ciphertext (as long as `plain`), tag (16). */
+  /** Version (1 byte), id of the master key (8), nonce (12), ciphertext (length of `plain`), tag (16). */
   seal(plain: Buffer, context: string): Buffer
-  /** @throws UnknownMasterKey; Error for what was changed or belongs to another context */
+  /** @throws UnknownMasterKey; Error if the value was altered or belongs to another context */
   open(sealed: Buffer, context: string): Buffer
 }
 
-/** 32 bytes that seal everything else, known by an id that tells nothing of them. */
+/** 32 bytes that seal all other secrets. The id reveals nothing about them. */
 export interface MasterKey {
   /** 16 hexadecimal digits. */
   readonly id: string
@@ -22,13 +22,13 @@ export interface MasterKey {
 
 /** The master keys of a process. */
 export interface KeyRing {
-  /** The one that seals. */
+  /** The key that seals. */
   current(): MasterKey
-  /** One that opens, be it the current one or another; null when it is not there. */
+  /** A key that opens, current or former; null if unknown. */
   find(id: string): MasterKey | null
 }
 
-/** What was to be opened is sealed by a master key that this process does not have, as while keys are being changed. */
+/** The value was sealed by a master key that this process does not have, for example during a rotation. */
 export class UnknownMasterKey extends Unavailable {
   constructor(id: string) {
     super(`sealed by master key ${id}, which this process does not have`)
@@ -48,20 +48,20 @@ const CIPHERTEXT_AT = NONCE_AT + NONCE_BYTES
 const derive = (secret: Buffer, use: string, bytes: number) =>
   Buffer.from(hkdfSync('sha256', secret, '', `tillbook master key: ${use}`, bytes))
 
-/** The key that 32 random bytes make. */
+/** The master key of 32 random bytes. */
 export const masterKeyOf = (secret: Buffer): MasterKey => ({
   id: derive(secret, 'id', ID_BYTES).toString('hex'),
   cipherKey: createSecretKey(derive(secret, 'seal', MASTER_KEY_BYTES)),
 })
 
-/** Id of the master key that has sealed a value. */
+/** Id of the master key that sealed a value. */
 export function sealedBy(sealed: Buffer): string {
   if (sealed[0] !== VERSION || sealed.length < CIPHERTEXT_AT + TAG_BYTES)
-    throw new Error('this is nothing that was sealed')
+    throw new Error('not a sealed value: wrong version or length')
   return sealed.toString('hex', 1, NONCE_AT)
 }
 
-/** Random nonces are good for 2^32 seals under one master key (NIST SP 800-38D). */
+/** Random nonces are safe for 2^32 seals per master key (NIST SP 800-38D). */
 export function createVault(keys: KeyRing): Vault {
   return {
     seal(plain, context) {
@@ -69,7 +69,7 @@ export function createVault(keys: KeyRing): Vault {
       const nonce = randomBytesOf(NONCE_BYTES)
       const cipher = createCipheriv(ALGORITHM, cipherKey, nonce)
       cipher.setAAD(Buffer.from(context))
-      // Nothing is left for the end: the cipher has no blocks to fill.
+      // GCM is a stream mode: `final` returns no bytes.
       const ciphertext = cipher.update(plain)
       cipher.final()
       return Buffer.concat([Buffer.of(VERSION), Buffer.from(id, 'hex'), nonce, ciphertext, cipher.getAuthTag()])

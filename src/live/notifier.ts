@@ -2,23 +2,26 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { coalesce } from '#lib/repeat.ts'
 
-/** Channel on which processes tell each other what was committed; its name stays, so that releases understand each other. */
+/**
+ * Channel between processes for committed positions. The name is fixed, so that versions understand each other during
+ * an upgrade.
+ */
 export const LIVE_CHANNEL = 'ledger_news'
 
-/** How far a company's ledger has come. */
+/** Revision of a company's ledger. */
 export interface LedgerPosition {
   readonly companyId: number
   readonly revision: number
 }
 
-/** Sent where there are more companies than fit, or one has moved: whoever waits for any of them has to look. */
+/** Sent if the positions do not fit into a message, or after a migration: subscribers of any company must look. */
 export const TOO_MANY = '*'
 
-/** A message may have 7,999 bytes, and a company takes 34 at the most. */
+/** A notification holds 7,999 bytes, a position at most 34. */
 const COMPANIES_OF_A_MESSAGE = 200
 const MESSAGES = 10
 
-/** The messages for these positions: few, and each short enough for Postgres. */
+/** Few messages, each within Postgres's limit. */
 export function encodePositions(positions: readonly LedgerPosition[]): string[] {
   if (positions.length > COMPANIES_OF_A_MESSAGE * MESSAGES) return [TOO_MANY]
   const messages: string[] = []
@@ -29,7 +32,7 @@ export function encodePositions(positions: readonly LedgerPosition[]): string[] 
   return messages
 }
 
-/** The positions of a message; null for one that does not hold them all. */
+/** The positions of a message; null if it does not list them all. */
 export function decodePositions(message: string): LedgerPosition[] | null {
   if (!/^\d{1,16}:\d{1,16}(,\d{1,16}:\d{1,16})*$/.test(message)) return null
   return message.split(',').map((entry) => {
@@ -38,19 +41,19 @@ export function decodePositions(message: string): LedgerPosition[] | null {
   })
 }
 
-/** At most twenty statements a second, however much is committed: each takes its share from the sales, and streams wait for them. */
+/** At most twenty notifications a second, however many commits: each costs sales some time, and streams wait for it. */
 const PAUSE_MS = 50
 
-/** Notifies all processes of what was committed, so that open pages follow. */
+/** Notifies all processes of commits, so that open pages are updated. */
 interface LiveNotifier {
   notify(positions: readonly LedgerPosition[]): void
-  /** Resolves when everything is sent; what is given to it later is not. */
+  /** Resolves when everything is sent; later positions are dropped. */
   close(): Promise<void>
 }
 
 /**
- * Notifies after the commit rather than within it: transactions that notify commit one after the other in the whole database.
- * The first positions go at once; what comes meanwhile waits, one entry a company. What cannot be sent waits for the next ones.
+ * Notifies after the commit: transactions that notify commit one after another in the whole database. The first
+ * positions are sent at once; later ones are merged by company. Unsent positions are added to the next message.
  */
 export function createLiveNotifier(pool: Pool, onError: (error: unknown) => void, pause_ms = PAUSE_MS): LiveNotifier {
   const waiting = new Map<number, number>()
@@ -87,7 +90,7 @@ export function createLiveNotifier(pool: Pool, onError: (error: unknown) => void
   }
 }
 
-/** Nothing that must outlive a crash: the commit does not wait for the disk. */
+/** Nothing here must survive a crash: the commit does not wait for the disk. */
 const NOTIFY = {
   name: 'notify_live',
   text: `select set_config('synchronous_commit', 'off', true), pg_notify($1, message) from unnest($2::text[]) as message`,

@@ -3,24 +3,24 @@ import { Unavailable } from '#lib/unavailable.ts'
 import { listen } from '#postgres/listener.ts'
 import { decodePositions, type LedgerPosition, LIVE_CHANNEL } from './notifier.ts'
 
-/** Pages that follow a company, and all that this process serves. */
+/** Subscribers of a company, and of this process. */
 const SUBSCRIBERS_OF_COMPANY = 100
 const SUBSCRIBERS = 5_000
 
-/** Somebody who follows a company, as an open page does. Neither may throw. */
+/** A subscriber of a company, such as an open page. The callbacks must not throw. */
 interface Subscriber {
-  /** The ledger has come to this revision; many may be told as one. */
+  /** The ledger has reached this revision; several revisions may be merged. */
   moved(revision: number): void
-  /** Nothing more will be told: the process is stopping, or the company lives elsewhere. */
+  /** No further updates: the process stops, or the company has migrated. */
   ended(): void
 }
 
-/** Tells whoever follows a company how far its ledger has come. */
+/** Notifies subscribers of a company's new revisions. */
 export interface LiveUpdates {
   /**
-   * Tells each revision beyond `since` that is heard of, at once if the ledger is there already: nothing that was committed after
-   * `since` is missed. Returns what ends it.
-   * @throws Unavailable when too many follow, or the process is stopping.
+   * Reports revisions after `since`, immediately if the ledger is there already: no later commit is missed. Returns the
+   * unsubscribe function.
+   * @throws Unavailable at the bound of subscribers, or while stopping
    */
   subscribe(companyId: number, since: number, subscriber: Subscriber): () => void
   /** Ends all subscriptions. */
@@ -34,12 +34,12 @@ interface LiveUpdatesOptions {
 }
 
 interface Subscription {
-  /** The last revision that was told. */
+  /** The last reported revision. */
   known: number
   readonly subscriber: Subscriber
 }
 
-/** Hears what all processes commit on one connection; where something may have been missed, it looks at the ledgers themselves. */
+/** Listens to the commits of all processes on one connection; after a gap it reads the ledgers themselves. */
 export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOptions): LiveUpdates {
   const companies = new Map<number, Set<Subscription>>()
   let count = 0
@@ -55,7 +55,7 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
     }
   }
 
-  /** Pages ask again, and are followed where the company lives. */
+  /** Pages reconnect and are routed to the company's new shard. */
   function endOf(companyId: number): void {
     const subscriptions = companies.get(companyId) ?? new Set()
     companies.delete(companyId)
@@ -91,7 +91,7 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
     subscribe(companyId, since, subscriber) {
       const ofCompany = companies.get(companyId) ?? new Set()
       if (closed || count >= SUBSCRIBERS || ofCompany.size >= SUBSCRIBERS_OF_COMPANY)
-        throw new Unavailable('no more pages can follow')
+        throw new Unavailable('too many live subscriptions of this company or process')
       const subscription: Subscription = { known: since, subscriber }
       companies.set(companyId, ofCompany.add(subscription))
       count += 1

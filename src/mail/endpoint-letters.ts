@@ -1,6 +1,6 @@
 import type { Letter } from './letters.ts'
 
-/** What is told of a webhook endpoint: it was switched off without anybody asking for it, began to fail, or is well again. */
+/** News about a webhook endpoint: switched off automatically, failing, or healthy again. */
 type EndpointNews =
   | {
       readonly kind: 'webhook_switched_off'
@@ -12,7 +12,7 @@ type EndpointNews =
       readonly data: { readonly webhook_id: number; readonly url: string; readonly since: string }
     }
 
-/** The same, told at a time (UTC) to a company of a name and a clock. */
+/** With its time (UTC) and the company's name and time zone. */
 export type EndpointNotice = EndpointNews & {
   readonly created_at: string
   readonly name: string
@@ -24,7 +24,7 @@ const REASONS = {
   gone: 'o endereço respondeu que não existe mais (HTTP 410)',
 }
 
-/** In Brazilian Portuguese, on the company's clock, with a link to the endpoint in the panel (HOOK-20, HOOK-74). */
+/** In Brazilian Portuguese and the company's time, with a link to the endpoint in the panel (HOOK-20, HOOK-74). */
 export function endpointLetter(notice: EndpointNotice, publicUrl: string): Letter {
   const { webhook_id, url } = notice.data
   const page = `${publicUrl}/painel/integracoes/webhooks/${webhook_id}`

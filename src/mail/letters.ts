@@ -1,10 +1,10 @@
-/** A message to persons. */
+/** Subject and text of an e-mail. */
 export interface Letter {
   readonly subject: string
   readonly text: string
 }
 
-/** About the way in, to one person; its link is for nobody else. */
+/** E-mail to one person; its link is a credential. */
 export const invitationLetter = (companyName: string, link: string, days: number): Letter => ({
   subject: `Convite para ${companyName} no Tillbook`,
   text: `Olá,
@@ -19,7 +19,7 @@ Tillbook
 `,
 })
 
-/** The same. */
+/** E-mail to one person; its link is a credential. */
 export const passwordLetter = (link: string, minutes: number): Letter => ({
   subject: 'Nova senha no Tillbook',
   text: `Olá,

@@ -1,8 +1,8 @@
 import { createTransport } from 'nodemailer'
 
-/** A message in plain text. */
+/** A plain-text e-mail. */
 interface Mail {
-  /** The same whenever this message is sent again. */
+  /** Equal in all attempts to send it. */
   readonly id: string
   readonly to: readonly string[]
   readonly subject: string
@@ -10,16 +10,18 @@ interface Mail {
 }
 
 export interface Mailer {
-  /** Resolves when the server has taken the message for one recipient at least. Returns those that it refused. */
+  /** Resolves when the server has accepted at least one recipient. Returns the refused ones. */
   send(mail: Mail): Promise<readonly string[]>
   close(): void
 }
 
-/** A mail server that does not answer is given up after so long, at each step. */
+/** Time-out of each step of the SMTP dialogue. */
 const STEP_TIMEOUT_MS = 10_000
 const SILENCE_TIMEOUT_MS = 20_000
 
-/** Sends through the server of `url` (`smtp://user:password@host:587`, `smtps://…`), on a new connection each time. */
+/**
+ * Sends through the server of `url` (`smtp://user:password@host:587`, `smtps://…`), with a new connection each time.
+ */
 export function createMailer(url: string, from: string): Mailer {
   const transport = createTransport({
     url,
@@ -27,7 +29,7 @@ export function createMailer(url: string, from: string): Mailer {
     connectionTimeout: STEP_TIMEOUT_MS,
     greetingTimeout: STEP_TIMEOUT_MS,
     socketTimeout: SILENCE_TIMEOUT_MS,
-    // Contents are texts, never names of files or pages.
+    // Contents are texts, never file names or URLs.
     disableFileAccess: true,
     disableUrlAccess: true,
   })

@@ -14,25 +14,25 @@ type DueNotice = EndpointNotice & {
 
 interface NoticeOptions {
   readonly pool: Pool
-  /** Null: notices are logged instead. */
+  /** Null: notifications are logged instead. */
   readonly mailer: Mailer | null
-  /** Where the panel is. */
+  /** Base URL of the panel. */
   readonly publicUrl: string
   readonly log: (message: string, error: unknown) => void
   readonly warn: (message: string, details: object) => void
-  /** Seconds until each of the retries. */
+  /** Seconds before each retry. */
   readonly retrySeconds?: readonly number[]
 }
 
-/** A message takes less: a process that has a notice for longer has died. */
+/** Lease of a notification; sending takes less, so a longer hold means that the process has died. */
 const CLAIM_SECONDS = 100
-/** The first is longer than that. */
+/** The first exceeds the lease. */
 const RETRY_SECONDS = [120, 600, 1_800, 7_200, 21_600, 43_200, 86_400]
 const EVERY_MS = 2_000
 
 /**
- * E-mails notices to the users of their companies, at least once each, for as long as the process lives. Processes share
- * the work. After the last retry a notice is given up; the panel still shows it.
+ * E-mails notifications to the users of their companies, at least once each. Processes share the work. After the last
+ * retry the panel alone shows the notification.
  */
 export function startNotices({ pool, mailer, publicUrl, log, warn, retrySeconds = RETRY_SECONDS }: NoticeOptions) {
   let stopped = false
@@ -42,12 +42,13 @@ export function startNotices({ pool, mailer, publicUrl, log, warn, retrySeconds 
     const about = { company_id, notice: id }
     if (users.length === 0) {
       await close(pool, notice, false)
-      return warn('a notice cannot be e-mailed: the company has no user', about)
+      return warn('notifications: not e-mailed, the company has no user', about)
     }
     try {
       const refused = await mailer.send({ id, to: users, ...endpointLetter(notice, publicUrl) })
       await close(pool, notice, true)
-      if (refused.length > 0) warn('a notice was not accepted for every user', { ...about, refused: refused.length })
+      if (refused.length > 0)
+        warn('notifications: not accepted for every recipient', { ...about, refused: refused.length })
     } catch (error) {
       log(notice.next_email_at ? 'a notice could not be e-mailed yet' : 'a notice could not be e-mailed', error)
       await pool.query({ ...GIVE_BACK_NOTICE, values: [company_id, id] })
@@ -65,13 +66,13 @@ export function startNotices({ pool, mailer, publicUrl, log, warn, retrySeconds 
   async function logOnly(notice: DueNotice): Promise<void> {
     const { company_id, kind, data } = notice
     const { url: _, ...about } = data
-    warn('nobody is e-mailed without SMTP_URL', { company_id, kind, ...about })
+    warn('notifications: SMTP_URL is not set; nothing is e-mailed', { company_id, kind, ...about })
     await close(pool, notice, false)
   }
 
-  const repetition = repeat(emailDue, EVERY_MS, (error) => log('notices could not be read', error))
+  const repetition = repeat(emailDue, EVERY_MS, (error) => log('notifications: due notifications were not read', error))
   return {
-    /** Resolves when the message under way has been sent or has failed. */
+    /** Resolves when the message under way was sent or has failed. */
     async stop() {
       stopped = true
       await repetition.stop()
@@ -80,7 +81,7 @@ export function startNotices({ pool, mailer, publicUrl, log, warn, retrySeconds 
   }
 }
 
-/** Takes one notice that is due; when the process dies over it, it is due again at its next time. */
+/** Leases a due notification; if the process dies, it is due again at the next retry. */
 async function takeDue(pool: Pool, retrySeconds: readonly number[]): Promise<DueNotice | null> {
   const { rows } = await pool.query<DueNotice>({ ...TAKE_NOTICE, values: [retrySeconds] })
   return rows[0] ?? null
@@ -90,7 +91,7 @@ async function close(pool: Pool, { company_id, id }: DueNotice, emailed: boolean
   await pool.query({ ...CLOSE_NOTICE, values: [company_id, id, emailed] })
 }
 
-/** The array's element beyond its end is null: no more retries. */
+/** An index beyond the array yields null: no more retries. */
 const TAKE_NOTICE = {
   name: 'take_notice',
   text: `
@@ -115,7 +116,7 @@ const CLOSE_NOTICE = {
          where company_id = $1 and id = $2`,
 }
 
-/** It is tried again at its next time, if there is one. */
+/** Due again at its next retry, if there is one. */
 const GIVE_BACK_NOTICE = {
   name: 'give_back_notice',
   text: 'update notices set claimed_until = null where company_id = $1 and id = $2',

@@ -5,10 +5,10 @@ import { table } from '#ledger/table.ts'
 import { companyOf } from '#projections/companies.ts'
 import { webhookById } from '#projections/webhooks.ts'
 
-/** Something that the users of a company must be told, in the panel and by e-mail. */
+/** A notification to the users of a company, in the panel and by e-mail. */
 interface Notice {
   company_id: number
-  /** Of the event that gave rise to it. */
+  /** Id of the causing event. */
   id: string
   kind: 'webhook_switched_off'
   data: { webhook_id: number; url: string; reason: DataOf<'WebhookSwitchedOff'>['reason'] }
@@ -34,7 +34,7 @@ const notices = table<Notice>('notices', {
 
 const reasonOf = (event: { readonly data: object }) => (event.data as DataOf<'WebhookSwitchedOff'>).reason
 
-/** An endpoint that was switched off without being asked for is told to its company (HOOK-20). */
+/** Notifies a company of endpoints that were switched off automatically (HOOK-20). */
 export const switchOffNotices: Reactor = {
   refs(_rows, event) {
     if (event.type !== 'WebhookSwitchedOff' || reasonOf(event) === 'requested') return null

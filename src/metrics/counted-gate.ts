@@ -1,7 +1,7 @@
 import type { Gate } from '#access/quota.ts'
 import type { Metrics } from './metrics.ts'
 
-/** A gate that tells how many bytes of bodies were counted, and how many refused. */
+/** Counts admitted and refused body bytes. */
 export function countedGate(gate: Gate, { onBytes }: Pick<Metrics, 'onBytes'>): Gate {
   return {
     async admit(keyHash, bytes = 0) {

@@ -6,7 +6,10 @@ import type { Metrics } from './metrics.ts'
 
 type Counting = Pick<Metrics, 'onCommands' | 'onRefused' | 'onUnanswered'>
 
-/** Counts what a writer answers. Commands of a batch count one by one, and only as they ended: not what was tried again. */
+/**
+ * Counts the outcomes of a writer. Commands of a batch count one by one, with their final outcome, not that of retried
+ * attempts.
+ */
 export function countedWriter(writer: Writer, metrics: Counting): Writer {
   return {
     idle: writer.idle,
@@ -30,7 +33,7 @@ export function countedWriter(writer: Writer, metrics: Counting): Writer {
   }
 }
 
-/** The results of a request of many commands are seen by its own `compose` only. */
+/** The results of a batch are visible to its own `compose` only. */
 function remembering(request: Request, results: { last: readonly CommandResult[] }): Request {
   const { reply } = request
   const { compose } = reply

@@ -6,44 +6,44 @@ import type { GroupFigures } from '#ledger/write/writer.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
 import type { Result } from '#webhooks/results.ts'
 
-/** What a process counts of itself, and how it is read (docs/operations.md). No figure names a company. */
+/** Metrics of a process (docs/operations.md). No metric names a company. */
 export interface Metrics extends HomeMetrics {
   readonly contentType: string
-  /** All figures in Prometheus's text format. */
+  /** All metrics in Prometheus's text format. */
   read(): Promise<string>
-  /** The same figures of one home, told apart by the label `home` (HOME-6). */
+  /** Metrics of one shard, with a label that names it (HOME-6). */
   ofHome(name: string): HomeMetrics
 }
 
-/** What is counted of a home; of the process where there is one home. */
+/** Metrics of a shard, or of the process if there is one shard. */
 export interface HomeMetrics {
   onAnswered(call: Call): void
   onPage(from: 'memory' | 'tables'): void
-  /** Of answers that a standby may give; there are none without standbys. */
+  /** Answers that a read replica may give; none without replicas. */
   onRead(from: ReadFrom): void
   onCommands(outcome: CommandOutcome, count: number): void
   onRefused(code: string): void
-  /** Commands that were handed to the writer (positive) or answered (negative). */
+  /** Commands handed to the writer (positive) or answered (negative). */
   onUnanswered(change: number): void
   onGroup(group: GroupFigures): void
   onAttempts(results: readonly Result[]): void
   onNotified(outcome: NotificationOutcome): void
-  /** Bodies were counted against their companies' days, or refused. */
+  /** Bodies counted against a company's daily bytes, or refused. */
   onBytes(outcome: 'admitted' | 'refused', bytes: number): void
-  /** A figure that is asked for whenever figures are read; one that cannot be had is left out. */
+  /** A gauge read at each scrape; omitted if reading fails. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void
-  /** The same for several, told apart by a label. */
+  /** Several gauges with a label. */
   gauges(name: string, help: string, label: string, read: () => Promise<ReadonlyMap<string, number>>): void
-  /** What callers share is watched from now on, by a name that tells its unit. */
+  /** Exports a limiter under a name that includes its unit. */
   watchShared(resource: string, figures: SharedFigures): void
-  /** Connections of a pool are counted from now on. */
+  /** Exports the connections of a pool. */
   watchPool(name: string, pool: PoolFigures): void
 }
 
-/** `replayed`: answered again under its Idempotency-Key. `unavailable`: nothing was promised. */
+/** `replayed`: answered from the Idempotency-Key. `unavailable`: nothing was promised. */
 export type CommandOutcome = 'accepted' | 'replayed' | 'refused' | 'unavailable' | 'failed'
 
-/** What a pool of `pg` tells of itself. */
+/** Figures of a `pg` pool. */
 export interface PoolFigures {
   readonly totalCount: number
   readonly idleCount: number
@@ -55,7 +55,7 @@ const GROUP_COMMANDS = [1, 2, 4, 8, 16, 32, 100, 500, 1_000]
 const GROUP_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
 const ATTEMPT_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** The figures of this process, its memory, processor and event loop among them. */
+/** Metrics of this process, with memory, processor and event loop. */
 export function createMetrics(): Metrics {
   const machine = new Registry()
   collectDefaultMetrics({ register: machine })
@@ -75,7 +75,7 @@ export function createMetrics(): Metrics {
   }
 }
 
-/** None of ours is an average: figures with other labels stand beside each other. */
+/** No metric is an average, so different label sets can be merged. */
 async function merged(registries: readonly Registry[]): Promise<Pick<Registry, 'metrics'>> {
   return AggregatorRegistry.aggregate(await Promise.all(registries.map((each) => each.getMetricsAsJSON())))
 }
@@ -220,7 +220,7 @@ function deliveryFigures(registers: Registry[]): Pick<Metrics, 'onAttempts'> {
   }
 }
 
-/** One figure for all that is shared: how much is taken, and how often somebody was sent away. */
+/** One metric for all limiters: units in use, and refusals. */
 function watchShared(registers: Registry[]): Map<string, SharedFigures> {
   const shared = new Map<string, SharedFigures>()
   const labelNames = ['resource'] as const
@@ -246,7 +246,7 @@ function watchShared(registers: Registry[]): Map<string, SharedFigures> {
   return shared
 }
 
-/** One gauge for all pools: connections that work, that are idle, and calls that wait for one. */
+/** One gauge for all pools: active and idle connections, waiting requests. */
 function watchPools(registers: Registry[]): Map<string, PoolFigures> {
   const pools = new Map<string, PoolFigures>()
   new Gauge({

@@ -8,13 +8,13 @@ import { Problem } from '#http/problems.ts'
 
 export interface MetricsOptions {
   readonly metrics: { readonly contentType: string; read(): Promise<string> }
-  /** Whoever knows it may read; null: whoever is near. */
+  /** Bearer token of the reader; null: local clients only. */
   readonly token: string | null
 }
 
 /**
- * `/metrics`, in Prometheus's text format. With a token for whoever shows it. Without one for direct calls from this machine
- * and private networks only: to everybody else the path does not exist, and calls that a proxy passes on are everybody's.
+ * `/metrics`, in Prometheus's text format. With a token it requires it. Without one it answers direct requests from
+ * this machine and private networks only; for others, and behind a proxy, the path does not exist.
  */
 export function serveMetrics({ metrics, token }: MetricsOptions): RequestHandler {
   return async (request, response) => {

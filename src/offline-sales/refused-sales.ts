@@ -1,9 +1,10 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { optionalText } from '#domain/text.ts'
 import { assertTakesWrites } from '#ledger/move.ts'
 import { parseSubject } from '#ledger/projection.ts'
+import { createSlices } from '#lib/slices.ts'
 import { customerIn, wipedSale } from './wiping.ts'
 
 /** What became of one sale of an upload (UP-3). */
@@ -85,30 +86,64 @@ export async function noteRefusals(
   { companyId, userId }: { readonly companyId: number; readonly userId: number },
   entries: readonly Kept[],
 ): Promise<readonly SaleResult[]> {
-  const refused = distinct(entries)
+  const digests = await digestsOf(entries, createSlices(companyId))
+  const refused = distinct(entries, digests)
   const recorded = entries.flatMap(({ result }) => (result.status === 'error' ? [] : (result.offline_id ?? [])))
   if (recorded.length > 0) await pool.query(RESOLVE_RECORDED, [companyId, recorded])
   if (refused.length === 0) return entries.map(({ result }) => result)
   await pool.query(FORGET_RESOLVED, [companyId, RESOLVED_DAYS])
   const forgotten = await findForgotten(pool, companyId, refused)
-  const kept = await pool.query<KeptRow>(KEEP, [
+  const known = new Map<string, KeptRow>()
+  for (const portion of portionsOf(refused)) {
+    const kept = await keep(pool, { companyId, userId }, portion, forgotten)
+    for (const row of kept) known.set(row.digest, row)
+  }
+  await assertTakesWrites(pool, companyId)
+  return entries.map(({ result }, position) => {
+    const row = known.get(digests[position]?.hex ?? '')
+    return row?.is_resolved ? resolution(result.offline_id, row) : result
+  })
+}
+
+/** Payloads of one statement: some 10 ms to write down. */
+const PORTION_BYTES = 1_048_576
+
+function* portionsOf(refused: readonly Refusal[]): Iterable<Refusal[]> {
+  let portion: Refusal[] = []
+  let bytes = 0
+  for (const refusal of refused) {
+    portion.push(refusal)
+    bytes += refusal.bytes
+    if (bytes < PORTION_BYTES) continue
+    yield portion
+    portion = []
+    bytes = 0
+  }
+  if (portion.length > 0) yield portion
+}
+
+async function keep(
+  pool: Pool,
+  { companyId, userId }: { readonly companyId: number; readonly userId: number },
+  refused: readonly Refusal[],
+  forgotten: ReadonlySet<number>,
+): Promise<KeptRow[]> {
+  const isForgotten = (id: number) => forgotten.has(id)
+  const { rows } = await pool.query<KeptRow>(KEEP, [
     companyId,
     userId,
-    refused.map(({ digest }) => digest),
+    refused.map(({ hex }) => Buffer.from(hex, 'hex')),
     refused.map(({ result }) => result.offline_id),
     refused.map(({ times }) => times),
     refused.map(({ result }) => result.code),
     refused.map(({ result }) => result.message),
-    refused.map(({ result }) => JSON.stringify(result.errors)),
-    refused.map(({ payload }) => payload && (wipedSale(payload, (id) => forgotten.has(id)) ?? payload)),
+    refused.map(({ errors }) => errors),
+    refused.map(({ payload, customerId }) =>
+      payload !== null && customerId !== null && isForgotten(customerId) ? wipedSale(payload, isForgotten) : payload,
+    ),
     MAX_OPEN,
   ])
-  await assertTakesWrites(pool, companyId)
-  const known = new Map(kept.rows.map((row) => [row.digest, row]))
-  return entries.map(({ sale, result }) => {
-    const row = result.status === 'error' ? known.get(digestOf(sale).toString('hex')) : undefined
-    return row?.is_resolved ? resolution(result.offline_id, row) : result
-  })
+  return rows
 }
 
 /** Of the customers whom these sales name, those who were forgotten: tills may have them for a long time yet. */
@@ -138,41 +173,53 @@ function resolution(offline_id: string | null, { sale_id, note }: KeptRow): Sale
   return { offline_id, status: 'resolved', sale_id, message: note === null ? message : `${message} ${note}` }
 }
 
-/** Equal sales once, in the order of their digests: two uploads at once must not wait for each other. */
-function distinct(entries: readonly Kept[]) {
-  const refused = new Map<string, Refusal>()
+/** Of a refused sale. */
+interface Digest {
+  readonly hex: string
+  /** JSON text of the sale; null where it is too long to be kept. */
+  readonly payload: string | null
+  /** JSON text. */
+  readonly errors: string
+  /** What keeping both takes. */
+  readonly bytes: number
+}
+
+/** By position; undefined of what was not refused. In slices: an upload may have 5 MB. */
+async function digestsOf(
+  entries: readonly Kept[],
+  slices: () => Promise<void>,
+): Promise<readonly (Digest | undefined)[]> {
+  const digests: (Digest | undefined)[] = []
   for (const { sale, result } of entries) {
-    if (result.status !== 'error') continue
-    const text = textOf(sale)
-    const digest = digestOf(sale)
-    const key = digest.toString('hex')
-    const times = (refused.get(key)?.times ?? 0) + 1
-    const isSmall = text !== null && Buffer.byteLength(text) <= MAX_PAYLOAD_BYTES
-    refused.set(key, { digest, result, times, payload: isSmall ? text : null, customerId: customerIn(sale) })
+    await slices()
+    if (result.status !== 'error') {
+      digests.push(undefined)
+      continue
+    }
+    const text = JSON.stringify(sale)
+    const errors = JSON.stringify(result.errors)
+    const payload = Buffer.byteLength(text) <= MAX_PAYLOAD_BYTES ? text : null
+    const bytes = errors.length + (payload?.length ?? 0)
+    digests.push({ hex: hash('sha256', text, 'hex'), payload, errors, bytes })
+  }
+  return digests
+}
+
+/** Equal sales once, in the order of their digests: two uploads at once must not wait for each other. */
+function distinct(entries: readonly Kept[], digests: readonly (Digest | undefined)[]): Refusal[] {
+  const refused = new Map<string, Refusal>()
+  for (const [position, { sale, result }] of entries.entries()) {
+    const digest = digests[position]
+    if (result.status !== 'error' || !digest) continue
+    const times = (refused.get(digest.hex)?.times ?? 0) + 1
+    refused.set(digest.hex, { ...digest, result, times, customerId: customerIn(sale) })
   }
   return [...refused].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, refusal]) => refusal)
 }
 
-const digestOf = (sale: unknown): Buffer =>
-  createHash('sha256')
-    .update(textOf(sale) ?? '')
-    .digest()
-
-/** Null for what is nested so deeply that it can be read but not written. */
-function textOf(sale: unknown): string | null {
-  try {
-    return JSON.stringify(sale)
-  } catch (error) {
-    if (error instanceof RangeError) return null
-    throw error
-  }
-}
-
-interface Refusal {
-  readonly digest: Buffer
+interface Refusal extends Digest {
   readonly result: RefusedSale
   readonly times: number
-  readonly payload: string | null
   /** Whom it names by id. */
   readonly customerId: number | null
 }

@@ -1,5 +1,6 @@
 import express, { type RequestHandler } from 'express'
 import { bodyProblem, holdBody, type Room } from '#http/middleware/json-body.ts'
+import { readMultipart } from '#http/multipart.ts'
 import { Problem } from '#http/problems.ts'
 import { MAX_FILE_BYTES } from '#imports/sheet.ts'
 
@@ -17,22 +18,12 @@ export const fileForm =
     holdBody(room, LIMIT, request, response)
     readBody(request, response, (error?: unknown) => {
       if (error !== undefined) return next(bodyProblem(error, LIMIT, request))
-      const headers = { 'content-type': request.get('content-type') ?? '' }
-      new Response(request.body as Buffer<ArrayBuffer>, { headers })
-        .formData()
-        .catch(() => {
-          throw new Problem('malformed_json')
-        })
-        .then(async (form) => {
-          const fields: Record<string, string> = {}
-          for (const [name, value] of form) {
-            if (typeof value === 'string') fields[name] = value
-            else response.locals.file = Buffer.from(await value.arrayBuffer())
-          }
-          request.body = fields
-          next()
-        })
-        .catch(next)
+      const { body } = request as { body: unknown }
+      const form = Buffer.isBuffer(body) ? readMultipart(body, request.get('content-type') ?? '') : null
+      if (!form) return next(new Problem('malformed_json'))
+      response.locals.file = form.file
+      request.body = form.fields
+      next()
     })
   }
 

@@ -1,4 +1,5 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
+import { createMinuteLimit, type MinuteLimit } from '#access/minute-limit.ts'
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
 import { bodyProblem, holdBody, type Room, roomOfCompany, roomOfStrangers } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
@@ -11,6 +12,7 @@ import { countWaiting, type Waiting } from '#queries/waiting.ts'
 import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
 import { PACK_DOWNLOAD, packDownload } from './audit-pack/download.ts'
+import { isCrossSite, isOpenToLinks, sendStep, stepFirst } from './cross-site.tsx'
 import { toLogin } from './ended-session.ts'
 import { fileForm, isFileForm } from './file-form.ts'
 import { textOf } from './forms/form.ts'
@@ -84,7 +86,7 @@ export function panel(context: PanelContext): Router {
   const readEndedForm = formParser(roomOfStrangers(context.strangers.panelLogins), ENDED_LIMITS)
   const login = toLogin(PANEL_ROUTES, ENDED_LIMITS.limit, readEndedForm)
   router.use(
-    requireSession(context, reachOf(PANEL_ROUTES), login),
+    requireSession(context, { reachOfRole: reachOf(PANEL_ROUTES), toLogin: login, apart: countedApart(context) }),
     parserOf(roomOfCompany(context.bodies)),
     requireSessionStill(context, login),
   )
@@ -96,22 +98,23 @@ export function panel(context: PanelContext): Router {
   router
     .route(PACK_DOWNLOAD)
     .all(routed(`${PANEL}${PACK_DOWNLOAD}`))
-    .get(packDownload(context))
+    .get(stepFirst, packDownload(context))
     .all(onlyBy('GET, HEAD'))
   router
     .route(PERSON_FILE_PATH)
     .all(routed(`${PANEL}${PERSON_FILE_PATH}`))
-    .get(personFileDownload(context))
+    .get(stepFirst, personFileDownload(context))
     .all(onlyBy('GET, HEAD'))
   router
     .route(RECEIPT_FILE_PATH)
     .all(routed(`${PANEL}${RECEIPT_FILE_PATH}`))
-    .get(receiptFileDownload(context))
+    .get(stepFirst, receiptFileDownload(context))
     .all(onlyBy('GET, HEAD'))
   const files = fileTurns()
   for (const [path, routes] of routesByPath()) {
     const one = router.route(path).all(routed(`${PANEL}${path}`))
-    for (const route of routes) one['submit' in route ? 'post' : 'get'](handlerOf(route, files))
+    for (const route of routes)
+      one['submit' in route ? 'post' : 'get'](handlerOf(route, { files, pages: context.panelTurns }))
     const Allow = routes.map((route) => ('submit' in route ? 'POST' : 'GET, HEAD')).join(', ')
     one.all(onlyBy(Allow))
   }
@@ -120,13 +123,30 @@ export function panel(context: PanelContext): Router {
   return router
 }
 
+/** Times a minute that other sites may lead the browser of a session to the panel: its own pages use up none of these, and these none of its quota. */
+const CROSS_SITE_PER_MINUTE = 30
+
+/** Open pages listen for hours, and other sites must not use up what a session may ask for (PANEL-303, PANEL-305). Per process. */
+function countedApart({ panelLimits }: PanelContext): (request: Request) => MinuteLimit | null {
+  const streams = createMinuteLimit({ perMinute: panelLimits.ofSession })
+  const fromOtherSites = createMinuteLimit({ perMinute: CROSS_SITE_PER_MINUTE })
+  return (request) => (request.path === LIVE_PATH ? streams : isCrossSite(request) ? fromOtherSites : null)
+}
+
 function routesByPath(): [path: string, routes: PanelRoute[]][] {
   const routes = new Map<string, PanelRoute[]>()
   for (const route of PANEL_ROUTES) routes.set(route.path, [...(routes.get(route.path) ?? []), route])
   return [...routes].sort(([a], [b]) => (placeOf(a) < placeOf(b) ? -1 : 1))
 }
 
-function handlerOf(route: PanelRoute, files: Turns): RequestHandler {
+interface PanelTurns {
+  /** By company. */
+  readonly files: Turns
+  /** By user: of what one asks for at once, little is under way, and the others of the company wait for none of it. */
+  readonly pages: Turns
+}
+
+function handlerOf(route: PanelRoute, { files, pages }: PanelTurns): RequestHandler {
   return async (request, response) => {
     const entered = response.locals.place as Place
     const visit: Visit = { ...entered.visit, params: request.params as Params }
@@ -134,21 +154,35 @@ function handlerOf(route: PanelRoute, files: Turns): RequestHandler {
     response.locals.place = place
     requireRight(route, visit)
     requireText(visit.query)
-    if ('submit' in route) return submit(route, place, request, response)
     const gone = goneFrom(response)
+    const { companyId, userId } = visit.session
+    const inTurn = (work: () => Promise<void>) => pages.run(`${companyId}/${userId}`, work, gone)
+    if ('submit' in route) return inTurn(() => submit(route, place, request, response))
+    if (isCrossSite(request) && !isOpenToLinks(route, visit)) return sendStep(request, response, place)
     if ('table' in route) {
       const send = (then: Visit) => sendFile(route, then, request, response)
       const read = () => (route.asOf ? atMoment(wherever(visit), send, gone) : send(visit))
-      return files.run(visit.session.companyId, read, gone)
+      return files.run(companyId, read, gone)
     }
-    const read = route.asOf || route.fromStandby ? wherever(visit) : visit
-    const [shown, waiting] = await Promise.all([
-      route.asOf ? atMoment(read, (then) => showAt(route, then), gone) : showAt(route, read),
-      request.get('hx-request') === 'true' ? null : waitingIn(visit),
-    ])
-    const page = shown.page ?? (await laterOf(route, read, shown.visit))
-    answer(response, page, { ...place, visit: shown.visit, waiting })
+    await inTurn(() => show(route, place, request, response, gone))
   }
+}
+
+async function show(
+  route: PageRoute,
+  place: Place,
+  request: Request,
+  response: Response,
+  gone: AbortSignal,
+): Promise<void> {
+  const { visit } = place
+  const read = route.asOf || route.fromStandby ? wherever(visit) : visit
+  const [shown, waiting] = await Promise.all([
+    route.asOf ? atMoment(read, (then) => showAt(route, then), gone) : showAt(route, read),
+    request.get('hx-request') === 'true' ? null : waitingIn(visit),
+  ])
+  const page = shown.page ?? (await laterOf(route, read, shown.visit))
+  answer(response, page, { ...place, visit: shown.visit, waiting })
 }
 
 const waitingIn = ({ context, session }: Visit): Promise<Waiting> =>

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { ComponentChildren } from 'preact'
 import type { AddressLimit } from '#access/minute-limit.ts'
+import type { PanelLimits } from '#access/panel-quota.ts'
 import type { QuotaLimits } from '#access/quota.ts'
 import type { IssuedSession, PanelAccess, PanelSession } from '#access/sessions.ts'
 import type { AsOfCore, Moment } from '#audit/as-of.ts'
@@ -16,6 +17,7 @@ import type { Acting } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
+import type { Turns } from '#lib/turns.ts'
 import type { Vault } from '#lib/vault.ts'
 import type { LiveUpdates } from '#live/updates.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
@@ -42,7 +44,11 @@ export interface PanelContext extends AsOfCore {
   readonly prover: Prover
   readonly deliveryNotifier: DeliveryNotifier
   readonly calls: CallLog
+  /** Of keys. */
   readonly limits: QuotaLimits
+  readonly panelLimits: PanelLimits
+  /** Turns of pages and forms, by user. */
+  readonly panelTurns: Turns
   readonly addresses: AddressLimit
   /** Room for the bodies of forms. */
   readonly bodies: MemoryBudget
@@ -54,6 +60,8 @@ export interface PanelContext extends AsOfCore {
   readonly allowPrivateTargets: boolean
   /** For how many years after its authorization a fiscal document needs a person. */
   readonly retentionYears: number
+  /** Percent, of stores that owners open: with two decimals. */
+  readonly storeCommission: string
   readonly publicUrl: string
   /** Where this installation keeps what it has signed. */
   readonly sealDirectory: string
@@ -203,7 +211,7 @@ export interface FormRoute extends Common {
 /** What a file has in a cell: a text, a number, or a decimal of any size as a text. */
 export type Cell = string | number | null | undefined | { readonly decimal: string }
 
-interface TableOf {
+export interface TableOf {
   readonly heads: readonly string[]
   readonly rows: AsyncIterable<readonly Cell[]>
 }

@@ -1,5 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
-import { csrfMatches, type PanelSession } from '#access/sessions.ts'
+import type { MinuteLimit } from '#access/minute-limit.ts'
+import { type AdmittedSession, csrfMatches, type PanelSession } from '#access/sessions.ts'
+import { limited } from '#http/middleware/anonymous-callers.ts'
 import { Problem } from '#http/problems.ts'
 import type { Place } from './answer.tsx'
 import { attributesFor, cookieOf, nameFor } from './cookies.ts'
@@ -39,15 +41,21 @@ export async function sessionOf({ panel }: PanelContext, request: Request): Prom
   return token === null ? null : panel.sessions.find(token)
 }
 
-/** Leads whoever is not logged in to the login, by `toLogin`. */
-export function requireSession(
-  context: PanelContext,
-  reachOfRole: ReturnType<typeof reachOf>,
-  toLogin: RequestHandler,
-): RequestHandler {
+interface SessionRules {
+  readonly reachOfRole: ReturnType<typeof reachOf>
+  readonly toLogin: RequestHandler
+  /** What a call is counted by instead of the quota; null where the quota counts it. */
+  apart(request: Request): MinuteLimit | null
+}
+
+/** Lets a call with a live session through, counted; leads whoever is not logged in to the login. @throws Problem 429 */
+export function requireSession(context: PanelContext, { reachOfRole, toLogin, apart }: SessionRules): RequestHandler {
   return async (request, response, next) => {
-    const session = await sessionOf(context, request)
-    if (!session) return void toLogin(request, response, next)
+    const admitted = await admittedOf(context, request, apart(request))
+    if (!admitted) return void toLogin(request, response, next)
+    const { session, retryAfter } = admitted
+    // Without the menu: it would cost as much as many pages do.
+    if (retryAfter !== null) throw limited({ retryAfter })
     response.locals.session = session
     // For pages of errors, which have the menu too.
     response.locals.place = {
@@ -56,6 +64,18 @@ export function requireSession(
     } satisfies Place
     next()
   }
+}
+
+async function admittedOf(
+  context: PanelContext,
+  request: Request,
+  apart: MinuteLimit | null,
+): Promise<AdmittedSession | null> {
+  if (!apart) return context.panel.sessions.admit(sessionCookie(request) ?? '')
+  const session = await sessionOf(context, request)
+  if (!session) return null
+  const counted = await apart.consume(session.sessionHash.toString('base64'))
+  return { session, retryAfter: counted.limited ? counted.retryAfter : null }
 }
 
 /** Asks again when the form has come: a session may have ended meanwhile (KEY-21). */

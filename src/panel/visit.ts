@@ -9,6 +9,7 @@ import { singleReply } from '#http/answer.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { AS_OF_NOW } from '#ledger/standby/reads.ts'
+import { ownKey } from '#ledger/write/idempotency.ts'
 import { asUser, runCommand } from '#ledger/write/run.ts'
 import { liveUser } from '#projections/users.ts'
 import { withholding } from '#queries/withheld.ts'
@@ -68,7 +69,7 @@ export function submissionOf(visit: Visit, form: FormBody, { requestId, address,
     .digest('hex')
   const acting = { ...asUser(visit.session, 'panel', requestId), guard: liveUser(visit.session) }
   let asked = 0
-  const idempotency = () => ({ key: `painel:${key}:${asked++}`, requestHash })
+  const idempotency = () => ({ key: ownKey(`painel:${key}:${asked++}`), requestHash })
   return {
     ...visit,
     form,

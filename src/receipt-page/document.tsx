@@ -5,19 +5,19 @@ import { BASE_STYLE, own } from '#http/assets.ts'
 
 /** A key that the page trusts. */
 export interface TrustedKey {
-  /** Its 32 bytes, base64. */
+  /** 32 bytes, base64. */
   readonly key: string
-  /** As people know it, 16 hex digits. */
+  /** Fingerprint of 16 hex digits. */
   readonly id: string
-  /** From when on it signed (UTC). */
+  /** Start of its use (UTC). */
   readonly since: string
-  /** When the next one took its place (UTC); null for the current one. */
+  /** End of its use (UTC); null for the current key. */
   readonly until: string | null
-  /** Whether every key since the first one was signed by the one before it. */
+  /** Whether each key since the first was signed by its predecessor. */
   readonly isSigned: boolean
 }
 
-/** Whose receipts the page can prove. */
+/** Keys by which the page verifies receipts. */
 export interface Trusted {
   /** Id of the installation. */
   readonly installation: string
@@ -26,7 +26,7 @@ export interface Trusted {
 
 const fileOf = (name: string): string => readFileSync(own(`src/receipt-page/static/${name}`), 'utf8')
 
-/** One module: a page that was saved has nothing to import from. */
+/** One module, because a saved page cannot import. */
 const SCRIPT = `${fileOf('verify.js')}${fileOf('page.js').replace(/^import .*$/m, '')}`
 const STYLE = `${readFileSync(BASE_STYLE.file, 'utf8')}${fileOf('page.css')}`
 
@@ -41,10 +41,10 @@ const POLICY = [
   "form-action 'none'",
 ]
 
-/** What the page may do, which it says of itself too, so that it holds for a file (PROOF-48). */
+/** Content-Security-Policy, also embedded in the page, so that it applies to a saved file (PROOF-48). */
 export const PAGE_POLICY = [...POLICY, "frame-ancestors 'none'"].join('; ')
 
-/** The whole page in one document, which works from a file and calls nobody (PROOF-48). */
+/** The page as one document that works from a file and makes no requests (PROOF-48). */
 export const documentOf = (trusted: Trusted): string =>
   `<!doctype html>${renderToString(<ReceiptPage trusted={trusted} />)}`
 
@@ -104,5 +104,5 @@ const Keys = ({ trusted: { installation, keys } }: { readonly trusted: Trusted }
   </section>
 )
 
-/** JSON that ends no element. */
+/** Escapes `<`, so that the JSON cannot end its script element. */
 const jsonOf = (value: object): string => JSON.stringify(value).replaceAll('<', '\\u003c')

@@ -16,11 +16,11 @@ import { documentOf, PAGE_POLICY, type Trusted } from './document.tsx'
 export interface ReceiptPageOptions {
   readonly pool: Pool
   readonly proof: Proof
-  /** Of an address, shared with the pages of buyers. */
+  /** Per address, shared with checkout pages. */
   readonly checkoutLimit: AddressLimit
 }
 
-/** The page on which anybody verifies a receipt, at `/conferir`, for everybody (PROOF-48, PROOF-49). */
+/** Serves `/conferir`, the public page that verifies receipts (PROOF-48, PROOF-49). */
 export function receiptPage({ pool, proof, checkoutLimit }: ReceiptPageOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
   const one = router.route('/').all(routed(RECEIPT_PAGE), requireHttps(limitAnonymousBy(checkoutLimit)))
@@ -30,7 +30,7 @@ export function receiptPage({ pool, proof, checkoutLimit }: ReceiptPageOptions):
     const [installation, entries] = await Promise.all([installationIdOf(pool), proof.keys()])
     response.setHeader('Content-Security-Policy', PAGE_POLICY)
     response.setHeader('Referrer-Policy', 'no-referrer')
-    // Keys turn: whoever opens the page trusts those of now.
+    // Keys rotate: the page must embed the present ring.
     response.setHeader('Cache-Control', 'no-cache')
     response.type('html').send(documentOf(trustedOf(installation, entries)))
   })
@@ -41,8 +41,8 @@ export function receiptPage({ pool, proof, checkoutLimit }: ReceiptPageOptions):
 }
 
 /**
- * Whom the page trusts: the keys of the ring, as far as it hangs together; one that an owner of the database has put there says
- * of itself that the key before has not signed it.
+ * Trusted keys of the ring. A key that was not signed by its predecessor is marked, for example one inserted by the
+ * database's owner.
  */
 export function trustedOf(installation: string, entries: readonly RingEntry[]): Trusted {
   const broken = entries.findIndex((_, at) => !isEntry(installation, entries, at))

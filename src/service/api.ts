@@ -4,6 +4,7 @@ import { KEY_BYTES, modeOf, newKey } from '#access/api-keys.ts'
 import { createInvitations } from '#access/invitations.ts'
 import { createLogin } from '#access/login.ts'
 import { createAddressLimit, createMinuteLimit } from '#access/minute-limit.ts'
+import type { PanelLimits } from '#access/panel-quota.ts'
 import { createPasswordLinks } from '#access/password-links.ts'
 import { createGate, type QuotaLimits } from '#access/quota.ts'
 import { createSessions, type PanelAccess } from '#access/sessions.ts'
@@ -39,6 +40,10 @@ const BODIES: MemoryLimits = { allBytes: 64 * MEBIBYTE, companyBytes: 32 * MEBIB
  * Of those that wait no body is read.
  */
 const LARGE_CALLS: TurnLimits = { running: Number.POSITIVE_INFINITY, runningOfKey: 4, waiting: 256 }
+
+/** Pages and forms of the panel, of one user: browsers ask for six at a time. A minute's quota of two sessions fits in the line. */
+const PANEL_TURNS: TurnLimits = { running: Number.POSITIVE_INFINITY, runningOfKey: 6, waiting: 1_024 }
+
 /** What strangers' bodies may take, for each of the four that anybody may send. A login has up to 16 KB, a notification 8. */
 const STRANGERS: MemoryLimits = { allBytes: 16 * MEBIBYTE, companyBytes: MEBIBYTE / 2 }
 
@@ -88,7 +93,9 @@ function accessOf({ config, core, log }: InterfaceDependencies, mailer: Mailer |
     login,
     invitations: createInvitations(links),
     passwordLinks: createPasswordLinks(links),
-    sessions: createSessions(pool, (error) => log('the use of a session could not be noted', error)),
+    sessions: createSessions(pool, (error) => log('the use of a session could not be noted', error), {
+      limits: panelLimitsOf(config),
+    }),
     tokens: createTokens(pool, config.SYNC_TOKEN_DAYS ?? null),
   }
 }
@@ -97,9 +104,11 @@ function accessOf({ config, core, log }: InterfaceDependencies, mailer: Mailer |
 function openShared({ watchShared }: InterfaceFigures) {
   const bodies = createMemoryBudget(BODIES)
   const largeCalls = createTurns(LARGE_CALLS)
+  const panelTurns = createTurns(PANEL_TURNS)
   const outgoing = createOutgoing()
   watchShared('body_bytes', bodies)
   watchShared('large_calls', largeCalls)
+  watchShared('panel_calls', panelTurns)
   watchShared('downloads', outgoing.waiting)
   watchShared('download_bytes', outgoing.bytes)
   const strangers = {
@@ -108,7 +117,7 @@ function openShared({ watchShared }: InterfaceFigures) {
     notifications: createMemoryBudget(STRANGERS),
     checkouts: createMemoryBudget(STRANGERS),
   }
-  return { bodies, largeCalls, outgoing, strangers }
+  return { bodies, largeCalls, panelTurns, outgoing, strangers }
 }
 
 /** What the interfaces of a process have in common, of whichever home. It is closed after the last of them. */
@@ -128,6 +137,7 @@ function commonOf(config: Config, metrics: InterfaceFigures, newId: () => string
   const limits = limitsOf(config)
   return {
     limits,
+    panelLimits: panelLimitsOf(config),
     pages: createPageCache(config.PAGE_CACHE_MIB * MEBIBYTE),
     compress: createCompress(),
     addresses: createAddressLimit(limits),
@@ -140,6 +150,7 @@ function commonOf(config: Config, metrics: InterfaceFigures, newId: () => string
     newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
     allowPrivateTargets: config.WEBHOOK_ALLOW_PRIVATE,
     retentionYears: config.RETENTION_YEARS,
+    storeCommission: config.STORE_COMMISSION_PERCENT,
   }
 }
 
@@ -192,6 +203,12 @@ const limitsOf = (config: Config): QuotaLimits => ({
   perMinute: config.QUOTA_PER_MINUTE,
   perDay: config.QUOTA_PER_DAY,
   bytesPerDay: config.QUOTA_BYTES_PER_DAY,
+})
+
+export const panelLimitsOf = (config: Config): PanelLimits => ({
+  ofSession: config.PANEL_QUOTA_PER_SESSION,
+  ofUser: config.PANEL_QUOTA_PER_USER,
+  ofCompany: config.PANEL_QUOTA_PER_COMPANY,
 })
 
 /**

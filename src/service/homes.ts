@@ -14,7 +14,7 @@ import { Unavailable } from '#lib/unavailable.ts'
 import { masterKeysOf } from '#master-key/keys.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
-import { type Access, type Common, openCommon } from './api.ts'
+import { type Access, type Common, openCommon, panelLimitsOf } from './api.ts'
 import type { Core } from './core.ts'
 import { front } from './front.ts'
 import { createFurtherHome, type Founding, type PresentHome } from './further-home.ts'
@@ -166,6 +166,7 @@ function openServed(
     mailer: homes.main.standing.isCopy() ? null : common.mailer,
     publicUrl: config.PUBLIC_URL,
     tokenDays: config.SYNC_TOKEN_DAYS ?? null,
+    panelLimits: panelLimitsOf(config),
     log,
   })
   return { common, access }

@@ -1,4 +1,5 @@
 import { purgeLoginLimits } from '#access/login-limits.ts'
+import { purgePanelCalls } from '#access/panel-quota.ts'
 import { purgeSessions } from '#access/sessions.ts'
 import { purgeTokens } from '#access/sync-access.ts'
 import { purgeDownloads } from '#audit/downloads.ts'
@@ -28,6 +29,7 @@ const PURGES = [
   purgeAnswers,
   purgeTokens,
   purgeSessions,
+  purgePanelCalls,
   purgeLoginLimits,
   purgeDeliveries,
   purgeReplays,

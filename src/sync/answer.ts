@@ -1,5 +1,5 @@
 import type { Response } from 'express'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { describeIssues } from '#domain/validation.ts'
 import { sendJson } from '#http/answer.ts'
 import { Problem } from '#http/problems.ts'
@@ -86,4 +86,27 @@ export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   const result = schema.safeParse(value)
   if (!result.success) throw new Problem('validation_failed', { ...describeIssues(result.error) })
   return result.data
+}
+
+/** Elements that may be wrong before a list is given up: their fields are all that an answer names. */
+const MOST_WRONG = 100
+
+/** The same for the elements of a long list, which stands under this name in the body, in slices. */
+export async function parseEach<T>(
+  schema: z.ZodType<T>,
+  name: string,
+  elements: readonly unknown[],
+  slices: () => Promise<void>,
+): Promise<T[]> {
+  const parsed: T[] = []
+  const wrong: z.core.$ZodIssue[][] = []
+  for (const [position, element] of elements.entries()) {
+    await slices()
+    const result = schema.safeParse(element)
+    if (result.success) parsed.push(result.data)
+    else wrong.push(result.error.issues.map((issue) => ({ ...issue, path: [name, position, ...issue.path] })))
+    if (wrong.length === MOST_WRONG) break
+  }
+  if (wrong.length === 0) return parsed
+  throw new Problem('validation_failed', { ...describeIssues(new z.ZodError(wrong.flat())) })
 }

@@ -3,9 +3,10 @@ import { Instant } from '#domain/instant.ts'
 import { Id } from '#domain/text.ts'
 import { QueryInstant } from '#http/query-values.ts'
 import type { Text } from '#lib/bytes.ts'
+import { createSlices } from '#lib/slices.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { checkProducts, readProducts } from '#queries/catalog/products-for-till.ts'
-import { parse } from './answer.ts'
+import { parse, parseEach } from './answer.ts'
 import { sessionOf } from './auth.ts'
 import type { Outgoing, Write } from './outgoing.ts'
 import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
@@ -14,7 +15,9 @@ import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
 const MAX_CHECKED = 50_000
 
 const Download = z.object({ last_sync: QueryInstant.optional() })
-const Check = z.object({ products: z.array(z.object({ id: Id, updated_at: Instant })).max(MAX_CHECKED) })
+/** What is in the list is validated in slices. */
+const Check = z.object({ products: z.array(z.unknown()).max(MAX_CHECKED) })
+const Known = z.object({ id: Id, updated_at: Instant })
 
 interface Options {
   readonly poolOf: PoolOf
@@ -46,11 +49,12 @@ export function productRoutes({ poolOf, outgoing }: Options): SyncRoute[] {
       async handle(request, response) {
         const { companyId } = sessionOf(response)
         const { products } = parse(Check, request.body)
+        const known = await parseEach(Known, 'products', products, createSlices(companyId))
         await outgoing.send(response, companyId, async (write) => {
           let found = false
           const conflicts = separated(write)
           write('{"success":true,"conflicts":[')
-          const checkedAt = await checkProducts(poolOf(companyId), companyId, products, (records) => {
+          const checkedAt = await checkProducts(poolOf(companyId), companyId, known, (records) => {
             found = true
             return conflicts(records)
           })

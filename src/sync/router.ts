@@ -4,7 +4,13 @@ import type { Gate } from '#access/quota.ts'
 import type { SyncAccess } from '#access/sync-access.ts'
 import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
 import { announcedBytes, type ChargeBytes, chargeOrRefuse, chargeRead } from '#http/middleware/body-bytes.ts'
-import { jsonBodyUpTo, roomOfCompany, roomOfStrangers, type StrangersBodies } from '#http/middleware/json-body.ts'
+import {
+  jsonBodyUpTo,
+  type Room,
+  roomOfCompany,
+  roomOfStrangers,
+  type StrangersBodies,
+} from '#http/middleware/json-body.ts'
 import { largeInTurns } from '#http/middleware/large-calls.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { interfaceProblems, type LogError } from '#http/middleware/problem-handler.ts'
@@ -58,7 +64,7 @@ export function syncRouter(options: SyncOptions): Router {
   const inTurns = largeInTurns(options.largeCalls)
   const [known, strangers] = [roomOfCompany(options.bodies), roomOfStrangers(options.strangers.tillLogins)]
   const readers = (isOpen: true | undefined, limit: number): RequestHandler[] =>
-    isOpen ? [jsonBodyUpTo(limit, strangers)] : counted(limit, jsonBodyUpTo(limit, known), options.gate)
+    isOpen ? jsonBodyUpTo(limit, strangers) : counted(limit, known, options.gate)
   for (const route of routesOf(options)) {
     const readBody = route.bodyBytes ? readers(route.isOpen, route.bodyBytes) : []
     const still = route.bodyBytes ? [requireTokenStill(options.sync.tokens)] : []
@@ -74,7 +80,7 @@ export function syncRouter(options: SyncOptions): Router {
 }
 
 /** A body is counted against its company before it is read, or after where only that tells its size. */
-function counted(limit: number, read: RequestHandler, gate: Gate): RequestHandler[] {
+function counted(limit: number, room: Room, gate: Gate): RequestHandler[] {
   const charge: ChargeBytes = (companyId, bytes) => gate.charge(companyId, bytes)
   const companyOf = (response: Response) => sessionOf(response).companyId
   const announced: RequestHandler = async (request, response, next) => {
@@ -82,7 +88,7 @@ function counted(limit: number, read: RequestHandler, gate: Gate): RequestHandle
     if (bytes !== null) await chargeOrRefuse(charge, response, companyOf(response), bytes)
     next()
   }
-  return [announced, read, chargeRead(charge, companyOf, limit)]
+  return [announced, ...jsonBodyUpTo(limit, room, chargeRead(charge, companyOf, limit))]
 }
 
 const routesOf = (options: SyncOptions): SyncRoute[] => [

@@ -5,19 +5,21 @@ import { type OfflineSale, OfflineSaleInput } from '#commands/sales/offline-sale
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues, printable } from '#domain/validation.ts'
+import { sendBytes } from '#http/answer.ts'
 import { Problem } from '#http/problems.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { asUser, runCommands } from '#ledger/write/run.ts'
 import type { CommandResult, Reply } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
+import { bytesOf, type Part, partOf } from '#lib/bytes.ts'
 import { createSlices } from '#lib/slices.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { noteRefusals, type RecordedSale, type RefusedSale, type SaleResult } from '#offline-sales/refused-sales.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { OfflineSaleWarning } from '#projections/sales.ts'
 import { liveUser } from '#projections/users.ts'
-import { parse, sendSuccess } from './answer.ts'
+import { parse } from './answer.ts'
 import { sessionOf } from './auth.ts'
 import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
 
@@ -26,6 +28,9 @@ const MAX_SALES = 1_000
 
 /** Items of the sales of one unit of work: more of them are no faster, and let others wait longer. */
 const PORTION_LINES = 1_000
+
+/** A sale of no more lines is one command of its group (queue.ts); one of 500 lines is as much work as many. */
+const LINES_OF_A_COMMAND = 32
 
 /** What is in the list is judged sale by sale. */
 const Body = z.object({ sales: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} vendas por envio`) })
@@ -48,7 +53,8 @@ export const uploadRoute = ({ poolOf, writer }: Options): SyncRoute => ({
     const upload = await readUpload(session.companyId, parse(Body, request.body).sales)
     const results = await record(writer, upload, session, response)
     const entries = results.map((result, position) => ({ sale: upload.sales[position], result }))
-    sendSuccess(response, composeAnswer(await noteRefusals(poolOf(session.companyId), session, entries)))
+    const noted = await noteRefusals(poolOf(session.companyId), session, entries)
+    sendBytes(response, 200, await composeAnswer(noted, createSlices(session.companyId)))
   },
 })
 
@@ -62,10 +68,11 @@ const RESULTS: Reply = {
 async function record(writer: Writer, upload: Upload, session: SyncSession, response: Response): Promise<SaleResult[]> {
   const acting = { ...asUser(session, 'pdv', response.locals.requestId as string), guard: liveUser(session) }
   const done: CommandResult[] = []
-  for (const invocations of portionsOf(upload)) {
+  for (const { invocations, lines } of portionsOf(upload)) {
     // Nobody waits for the rest: a till that has gone sends it again.
     if (response.closed) throw new Unavailable('the till has gone')
-    const answer = await runCommands(writer, acting, invocations, { reply: RESULTS })
+    const weight = Math.ceil(lines / LINES_OF_A_COMMAND)
+    const answer = await runCommands(writer, acting, invocations, { reply: RESULTS, weight })
     if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
     done.push(...(JSON.parse(answer.body) as CommandResult[]))
   }
@@ -73,25 +80,18 @@ async function record(writer: Writer, upload: Upload, session: SyncSession, resp
 }
 
 /** Most uploads are one portion, and one commit. A long one is cut, so that nobody has to wait for all of it. */
-function* portionsOf({ invocations }: Upload): Iterable<Invocation[]> {
-  let portion: Invocation[] = []
+function* portionsOf(upload: Upload): Iterable<{ readonly invocations: Invocation[]; readonly lines: number }> {
+  let invocations: Invocation[] = []
   let lines = 0
-  for (const invocation of invocations) {
-    portion.push(invocation)
+  for (const invocation of upload.invocations) {
+    invocations.push(invocation)
     lines += (invocation.input as OfflineSale).items.length
     if (lines < PORTION_LINES) continue
-    yield portion
-    portion = []
+    yield { invocations, lines }
+    invocations = []
     lines = 0
   }
-  if (portion.length > 0) yield portion
-}
-
-/** The answer of an upload, `success` aside. */
-interface UploadAnswer {
-  readonly message: string
-  readonly summary: { total_processed: number; success_count: number; error_count: number }
-  readonly results: readonly SaleResult[]
+  if (invocations.length > 0) yield { invocations, lines }
 }
 
 /** The sales of an upload, sorted into commands and those that are wrong already. */
@@ -128,18 +128,22 @@ function resultsOf({ sales, invalid: wrong }: Upload, done: readonly CommandResu
 
 type Counts = Record<SaleResult['status'], number>
 
-function composeAnswer(results: readonly SaleResult[]): UploadAnswer {
+/** JSON text of the answer in UTF-8, made in slices: a thousand sales may have a hundred thousand errors and warnings. */
+async function composeAnswer(results: readonly SaleResult[], slices: () => Promise<void>): Promise<Buffer> {
   const counts: Counts = { created: 0, duplicate: 0, resolved: 0, error: 0 }
-  for (const { status } of results) counts[status] += 1
-  return {
-    message: uploadMessage(counts),
-    summary: {
-      total_processed: results.length,
-      success_count: results.length - counts.error,
-      error_count: counts.error,
-    },
-    results,
+  const pieces: Part[] = []
+  for (const [position, result] of results.entries()) {
+    await slices()
+    counts[result.status] += 1
+    pieces.push(partOf(`${position > 0 ? ',' : ''}${JSON.stringify(result)}`))
   }
+  const summary = {
+    total_processed: results.length,
+    success_count: results.length - counts.error,
+    error_count: counts.error,
+  }
+  const head = JSON.stringify({ success: true, message: uploadMessage(counts), summary })
+  return bytesOf(`${head.slice(0, -1)},"results":[`, pieces, ']}')
 }
 
 function recordedResult(sale: unknown, { outcome, subject, remarks }: Exclude<CommandResult, Refusal>): RecordedSale {

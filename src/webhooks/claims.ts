@@ -6,13 +6,13 @@ import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
 import type { Room } from './in-flight.ts'
 import type { Sendable } from './sender.ts'
 
-/** Nobody is sending it. */
+/** No process holds its lease. */
 const FREE = '(leased_until is null or leased_until <= statement_timestamp())'
 
 /**
- * A recursive part of statements, `endpoint(company_id, webhook_id, next_attempt_at)`: each endpoint that deliveries wait for,
- * with the earliest of them, but those of companies that move (HOME-44) and those under way, which are few. It jumps from one endpoint
- * to the next in webhook_deliveries_due, so that the length of a backlog does not matter.
+ * CTE `endpoint(company_id, webhook_id, next_attempt_at)`: endpoints with pending deliveries and the earliest due time,
+ * without companies that migrate (HOME-44) and without the few under way. It skips through webhook_deliveries_due from
+ * endpoint to endpoint, so the length of a backlog does not matter.
  */
 export const WAITING_ENDPOINTS = `waiting_endpoint as (
   (select company_id, webhook_id, next_attempt_at from webhook_deliveries
@@ -27,8 +27,8 @@ export const WAITING_ENDPOINTS = `waiting_endpoint as (
 )`
 
 /**
- * A part of statements: endpoints that may be delivered to now (HOOK-53), with the scopes of the key that each belongs to,
- * null where it is the company's own.
+ * CTE of endpoints that may be delivered to now (HOOK-53), with the scopes of the owning key; null for company
+ * endpoints.
  */
 export const OPEN_ENDPOINTS = `(
   select w.company_id, w.id, w.url, w.watched_since, k.doc -> 'scopes' as scopes
@@ -39,46 +39,46 @@ export const OPEN_ENDPOINTS = `(
     or k.id is not null and k.revoked_at is null and (k.expires_at is null or k.expires_at > statement_timestamp()))
 )`
 
-/** A delivery that is this process's to send until its lease ends. */
+/** A delivery leased by this process. */
 export interface Claim extends Sendable {
   readonly company_id: number
   readonly webhook_id: number
   readonly message_id: string
-  /** Attempts made before this one. */
+  /** Earlier attempts. */
   readonly tries: number
-  /** While it stands, nobody else has claimed the delivery or asked for it again. */
+  /** Version of the lease: it changes if the delivery is leased or requested again. */
   readonly leased_until: string
-  /** As the endpoint had it, to the microsecond: answers are about this generation of it. */
+  /** The endpoint's generation, to the microsecond: results count for this generation only. */
   readonly watched_since: string
   readonly failing: boolean
-  /** Of the key that the endpoint belongs to, as they are now; null where it is the company's own. */
+  /** Current scopes of the owning key; null for company endpoints. */
   readonly scopes: readonly string[] | null
 }
 
-/** What tells an endpoint from those of all companies. */
+/** Unique key of an endpoint over all companies. */
 export const endpointOf = ({ company_id, webhook_id }: Pick<Claim, 'company_id' | 'webhook_id'>): string =>
   `${company_id}/${webhook_id}`
 
 export interface Claimed {
   readonly claims: readonly Claim[]
-  /** Whether more may be due than was taken. */
+  /** Whether more may be due. */
   readonly has_more: boolean
-  /** Until the next delivery of any endpoint is due; null when none is waiting. */
+  /** Time until the next due delivery; null if none is pending. */
   readonly next_due_ms: number | null
 }
 
-/** Deliveries of an endpoint that a process has at a time, by how the endpoint does. */
+/** Leased deliveries per endpoint and process, by the endpoint's state. */
 const PER_ENDPOINT = {
-  /** Its last answer was a success: 32 under way (lanes.ts), and as many that are next. */
+  /** Last attempt succeeded: 32 under way (lanes.ts) and as many queued. */
   sound: 64,
-  /** Nothing is known of it yet. */
+  /** No attempt yet. */
   unproven: 2,
-  /** An attempt has been waiting for its answer for more than a moment. */
+  /** An attempt has been waiting for its answer for over a second. */
   slow: 4,
   failing: 1,
 }
 
-/** Nobody has a delivery for longer: it is sent and its result recorded within, or somebody else takes it. */
+/** Longest lease: sending and recording fit into it, or another process takes over. */
 export const LONGEST_LEASE_MS = 20_000
 
 export interface Taking {
@@ -88,8 +88,8 @@ export interface Taking {
 }
 
 /**
- * Takes deliveries that are due, oldest first within an endpoint and as many of each endpoint as of any other. Processes
- * share the work: what one has locked or taken is passed over by the others. What nobody here can sign waits for its lease to end.
+ * Leases due deliveries, oldest first within an endpoint, evenly over endpoints. Processes skip each other's locks and
+ * leases. A delivery that this process cannot sign waits for its lease to end.
  */
 export async function takeDue(taking: Taking, { sound, strained, busy }: Room, lease_ms: number): Promise<Claimed> {
   const { rows } = await taking.pool.query<Taken | Nothing>({
@@ -101,10 +101,10 @@ export async function takeDue(taking: Taking, { sound, strained, busy }: Room, l
   return { claims: opened(taken, taking), has_more: hasMore(taken, due_endpoints), next_due_ms }
 }
 
-/** Of what deliveries wait for, as it was found. */
+/** State of the backlog as found. */
 interface Waiting {
   readonly next_due_ms: number | null
-  /** Endpoints that something is due for. */
+  /** Endpoints with due deliveries. */
   readonly due_endpoints: number
 }
 
@@ -114,18 +114,18 @@ interface Nothing extends Waiting {
 
 interface Taken extends Waiting, Omit<Claim, 'secret' | 'next_secret'> {
   readonly sealed: Buffer
-  /** How many of its endpoint could be taken. */
+  /** Deliveries of the endpoint that could be leased. */
   readonly claimable: number
 }
 
-/** An endpoint of which nothing was taken, or as much as could be, may have more. */
+/** An endpoint with no lease, or with as many as allowed, may have more due. */
 function hasMore(taken: readonly Taken[], due_endpoints: number): boolean {
   const counts = new Map<string, number>()
   for (const each of taken) counts.set(endpointOf(each), (counts.get(endpointOf(each)) ?? 0) + 1)
   return counts.size < due_endpoints || taken.some((each) => counts.get(endpointOf(each)) === each.claimable)
 }
 
-/** Secrets are opened once for all that was taken of an endpoint, and not kept opened. */
+/** Opens each endpoint's secrets once per batch and does not keep them. */
 function opened(taken: readonly Taken[], { vault, log }: Taking): Claim[] {
   const secrets = new Map<string, NonNullable<WebhookSecrets['secrets']> | null>()
   return taken.flatMap(({ sealed, claimable: _, due_endpoints: __, ...claim }) => {
@@ -143,20 +143,20 @@ function opened(taken: readonly Taken[], { vault, log }: Taking): Claim[] {
         contextOf(webhookSecrets.name, [company_id, webhook_id]),
       )
     } catch (error) {
-      log(`secrets of address ${webhook_id} cannot be opened`, error)
+      log(`webhooks: secrets of endpoint ${webhook_id} cannot be opened`, error)
       return null
     }
   }
 }
 
 /**
- * $1 attempts under way by endpoint, $2 and $3 attempts that sound and strained endpoints may get, $4 length of a lease.
+ * $1 attempts under way by endpoint, $2 and $3 free slots for sound and strained endpoints, $4 length of a lease.
  *
- * - A claim is a lease. If the process dies, the delivery is due again when that ends.
- * - `share`: when many endpoints wait, each gets an equal part of what may start, at least one.
- * - What is picked is locked, and so it is where it was found.
- * - `picked` is materialized, because it locks as many rows again whenever it is evaluated again.
- * - A claim that is lost in a crash of Postgres does no harm, so the commit does not wait for the disk.
+ * - If the process dies, the delivery is due again when the lease ends.
+ * - `share`: with many endpoints each gets an equal part of the slots, at least one.
+ * - A locked row is a current row.
+ * - `picked` is materialized: each evaluation would lock as many rows again.
+ * - The commit does not wait for the disk: a lease lost in a crash of Postgres does no harm.
  */
 const TAKE_DUE = {
   name: 'take_due_deliveries',
@@ -205,7 +205,7 @@ left join (taken t
   left join webhook_messages m on m.company_id = t.company_id and m.id = t.message_id and m.revision = t.revision) on true`,
 }
 
-/** Leaves deliveries to whoever takes them next. */
+/** Releases leases, so that another process can take the deliveries. */
 export async function giveBack(pool: Pool, claims: readonly Claim[]): Promise<void> {
   await pool.query({
     ...GIVE_BACK,
@@ -219,7 +219,7 @@ export async function giveBack(pool: Pool, claims: readonly Claim[]): Promise<vo
   })
 }
 
-/** Found by the columns of all indexes: while a table is young, one that begins with the company looks as good as any. */
+/** Names the columns of all indexes: in a young table the planner may choose one that begins with the company only. */
 const GIVE_BACK = {
   name: 'give_deliveries_back',
   text: `update webhook_deliveries d set leased_until = null
@@ -229,20 +229,20 @@ const GIVE_BACK = {
            and d.leased_until = g.lease`,
 }
 
-/** Deliveries that are still to be made, of all companies. */
+/** Pending deliveries of all companies. */
 interface Backlog {
   /** Counted up to MOST_COUNTED. */
   readonly pending: number
-  /** How long ago the one that has waited longest was due; 0 when none is. */
+  /** Age of the longest overdue delivery; 0 if none is due. */
   readonly oldest_due_seconds: number
 }
 
-/** More than this is much, however much it is: counting must not cost more than delivering. */
+/** Bound of counting, which must not cost more than delivering. */
 const MOST_COUNTED = 100_000
-/** Figures that are asked for again within this are the same. */
+/** Figures are cached for this long. */
 const FRESH_MS = 5_000
 
-/** Reads the backlog, not more often than is worth it. `now_ms` is any clock that never goes back. */
+/** Reads the backlog at most once per cache period. `now_ms` is a monotonic clock. */
 export function createBacklog(pool: Pool, now_ms: () => number): () => Promise<Backlog> {
   let asked_ms = Number.NEGATIVE_INFINITY
   let found: Promise<Backlog> | undefined

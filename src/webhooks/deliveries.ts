@@ -5,7 +5,7 @@ import type { Operating } from '#ledger/write/operation.ts'
 import { DELIVERY_JSON, type DeliveryObject, presentDelivery } from '#queries/webhooks.ts'
 import { OPEN_ENDPOINTS } from './claims.ts'
 
-/** An event is told in so many ways at most (outbound.ts). */
+/** Most outbound events of one ledger event (outbound.ts). */
 const MESSAGES_OF_AN_EVENT = 2
 
 interface Endpoint {
@@ -13,15 +13,15 @@ interface Endpoint {
   url: string
   events: string[]
   enabled: boolean
-  /** Whether it is on and need not wait. */
+  /** Enabled and not paused. */
   open: boolean
   api_key_id: number | null
-  /** Of its key; null where it is the company's own. */
+  /** Scopes of its key; null for company endpoints. */
   scopes: string[] | null
   timezone: string
 }
 
-/** An endpoint that can be delivered to. */
+/** An endpoint that accepts deliveries. */
 export async function findEndpoint({ tx, companyId }: Operating, webhookId: number): Promise<Endpoint | Refusal> {
   const { rows } = await tx.query<Endpoint>(
     {
@@ -40,8 +40,8 @@ export async function findEndpoint({ tx, companyId }: Operating, webhookId: numb
 }
 
 /**
- * Queues a test message for one attempt; it is no event of the ledger and says nothing of the endpoint's health. It is due
- * before everything that waits for the endpoint: whoever tests one that does not answer cannot wait for its backlog.
+ * Queues a test message with a single attempt. It is no ledger event and does not affect the endpoint's health. It is
+ * due before all pending deliveries, because an endpoint under test may have a backlog.
  */
 export async function sendTest(
   operating: Operating,
@@ -79,7 +79,7 @@ export async function sendTest(
   return JSON.stringify(presentDelivery(rows[0]?.record, endpoint.timezone))
 }
 
-/** Delivers once more, under the same id and sequence, with the whole retry schedule before it. */
+/** Delivers again with the same id and sequence and a fresh retry schedule. */
 export async function redeliver(operating: Operating, webhookId: number, id: string): Promise<string | Refusal> {
   const endpoint = await findEndpoint(operating, webhookId)
   if ('refused' in endpoint) return endpoint
@@ -101,23 +101,24 @@ interface KeptMessage {
   readonly revision: number
 }
 
-/** How many messages a replay has looked at, and the revision of the last of them. */
+/** Messages scanned by a replay, and the revision of the last one. */
 interface Looked {
   readonly looked_at: number
   readonly looked_until: number | null
 }
 
-/** What one step of a replay has queued, and where the next one goes on. */
+/** Deliveries queued by a step, and where the next step continues. */
 export interface ReplayResult {
   deliveries: number
-  /** Revision after which to go on, or of the last event that was queued; null when there was none. */
+  /** Revision after which to continue, or of the last queued event; null if there was none. */
   last_revision: number | null
   has_more: boolean
 }
 
 /**
- * New deliveries, with new ids and the next sequence numbers, of every kept message between two revisions (the first exclusive) that the
- * endpoint asks for and may be told of, also those missed while it was off. What its own key did is left out here too.
+ * Queues new deliveries, with new ids and sequence numbers, of all stored messages between two revisions (the first
+ * exclusive) that the endpoint subscribes to and may receive, including those missed while it was off. Events caused by
+ * its own key are skipped.
  */
 export async function replayMessages(
   operating: Operating,
@@ -139,7 +140,7 @@ export async function replayMessages(
   ])
   const [looked] = rows
   const found = rows.filter((row): row is Looked & KeptMessage => row.id !== null)
-  // All messages of the last event are in it: the next replay begins after that event.
+  // A step ends with all messages of an event: the next one continues after it.
   const end = found[maxMessages - 1]?.revision ?? Number.POSITIVE_INFINITY
   const messages = found.filter(({ revision }) => revision <= end)
   if (messages.length > 0) {
@@ -153,7 +154,7 @@ export async function replayMessages(
       now,
     ])
   }
-  // Not all that was looked for was found, or not all was looked at.
+  // The bound of results or of scanned messages was reached.
   const isCut = found.length > messages.length
   const isShort = !isCut && looked !== undefined && looked.looked_at >= maxLooks
   const result: ReplayResult = {
@@ -164,7 +165,7 @@ export async function replayMessages(
   return JSON.stringify(result)
 }
 
-/** Always answers a row, with a null id when nothing was found. */
+/** Always returns a row, with a null id if nothing was found. */
 const FIND_REPLAY = {
   name: 'find_webhook_messages',
   text: `with looked as materialized (

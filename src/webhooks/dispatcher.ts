@@ -3,41 +3,35 @@ import { repeat } from '#lib/repeat.ts'
 import { LONGEST_LEASE_MS, takeDue } from './claims.ts'
 import { createSending, type SendingOptions } from './sending.ts'
 
-/** Sends what is due, for as long as it runs. */
+/** Sends due deliveries while it runs. */
 export interface Dispatcher {
-  /** Something may be due. */
+  /** Signals that deliveries may be due. */
   wake(): void
-  /** Takes nothing more, waits for the attempts under way and records them. */
+  /** Stops leasing, waits for attempts under way and records their results. */
   stop(): Promise<void>
 }
 
-/** The pool with two connections at least: one to take deliveries, one to record results. */
+/** The pool needs at least two connections: one to lease, one to record. */
 export interface DispatcherOptions extends SendingOptions {
-  /** Longest time from sending a delivery until its result is there; others take it over somewhat later. */
+  /** Longest time from sending to a result; another process takes over soon after. */
   readonly attempt_ms: number
-  /** Looks for work this often even when nobody wakes it. */
+  /** Polls this often even without a signal. */
   readonly poll_ms: number
 }
 
-/** Room in a lease for a process that is busy, and for recording. */
+/** Margin in a lease for a busy process and for recording. */
 const LEASE_MARGIN_MS = 9_000
 
-/**
- * While more is due than may be under way, deliveries are taken this often at most: each statement costs Postgres as much as
- * taking ten deliveries.
- */
+/** Minimum interval between leases under load: a statement costs Postgres as much as ten deliveries. */
 const GATHER_MS = 5
 
-/**
- * Takes due deliveries whenever it is woken, whenever there is room again for what was left, when the next one falls due and every
- * `poll_ms`.
- */
+/** Leases due deliveries when woken, when slots become free, when the next delivery is due, and every `poll_ms`. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { poll_ms, log } = options
   const lease_ms = Math.min(options.attempt_ms + LEASE_MARGIN_MS, LONGEST_LEASE_MS)
   let wait_ms = poll_ms
   let takenAt = Number.NEGATIVE_INFINITY
-  /** Whether something was left for lack of room, and whether there is room that the last look has not seen. */
+  /** Whether deliveries were left for lack of slots, and whether slots have become free since. */
   let hasMore = true
   let hasRoom = true
 
@@ -54,7 +48,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const room = sending.room()
     hasRoom = false
     hasMore = true
-    // Full: results and their recording make room, and wake.
+    // No free slot: results and their recording free slots and wake the loop.
     if (room.sound + room.strained === 0 || sending.isFull()) return
     takenAt = performance.now()
     const { claims, has_more, next_due_ms } = await takeDue(options, room, lease_ms)
@@ -67,7 +61,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const taking = repeat(
     take,
     () => wait_ms,
-    (error) => log('deliveries could not be taken', error),
+    (error) => log('webhooks: due deliveries were not leased', error),
   )
   return {
     wake: taking.now,

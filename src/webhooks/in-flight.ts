@@ -1,33 +1,33 @@
-/** A delivery that was taken: not sent yet, under way, or with a result that is not recorded yet. */
+/** A leased delivery: queued, under way, or with an unrecorded result. */
 export interface InFlight {
-  /** As `endpointOf` calls it. */
+  /** Key as made by `endpointOf`. */
   readonly endpoint: string
-  /** The endpoint was failing when the attempt was claimed. */
+  /** The endpoint was failing when the delivery was leased. */
   readonly failing: boolean
-  /** When it was sent: milliseconds, of the clock that `room` is asked with. */
+  /** Time of sending in ms, on the clock of `room`; null while queued. */
   startedAt: number | null
 }
 
-/** What may be claimed now. */
+/** Free slots. */
 export interface Room {
-  /** Attempts for endpoints that answer, and for those that fail or are slow. */
+  /** Slots for endpoints that answer, and for those that fail or are slow. */
   readonly sound: number
   readonly strained: number
-  /** Of each endpoint with attempts under way: how many, and whether it is slow. */
+  /** Deliveries under way by endpoint, and whether the endpoint is slow. */
   readonly busy: Readonly<Record<string, { readonly attempts: number; readonly slow: boolean }>>
 }
 
-/** An endpoint whose oldest attempt has been under way for longer is slow until that one ends. */
+/** Age of the oldest attempt from which an endpoint counts as slow, until it ends. */
 const SLOW_MS = 1_000
 
 const SOUND_ATTEMPTS = 256
 const STRAINED_ATTEMPTS = 64
-/** More than both together, because an endpoint can become slow with many attempts under way. */
+/** More than both together: an endpoint may become slow with many attempts under way. */
 const ATTEMPTS = 512
 
 /**
- * Bulkheads: counts attempts under way by endpoint, and leaves endpoints that fail or do not answer a part of their own, so
- * that however many they are they cannot use up what the others need.
+ * Bulkheads: counts attempts by endpoint and gives failing and slow endpoints slots of their own, so that they cannot
+ * use up those of the others.
  */
 export class InFlightLimiter {
   readonly #byEndpoint = new Map<string, Set<InFlight>>()
@@ -54,7 +54,7 @@ export class InFlightLimiter {
     const busy: Record<string, { attempts: number; slow: boolean }> = {}
     let strained = 0
     for (const [endpoint, attempts] of this.#byEndpoint) {
-      // Sets keep the order of insertion: the first is the oldest.
+      // Sets keep insertion order: the first is the oldest.
       const [oldest] = attempts as Set<InFlight> & [InFlight]
       const slow = oldest.startedAt !== null && now - oldest.startedAt > SLOW_MS
       busy[endpoint] = { attempts: attempts.size, slow }

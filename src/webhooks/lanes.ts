@@ -1,28 +1,28 @@
-/** Whether an attempt succeeded; null where none was made. */
+/** Whether the attempt succeeded; null if none was made. */
 export type Outcome = boolean | null
 
-/** Makes an attempt, or gives it up without having begun; never throws. */
+/** Makes an attempt, or is told that it was given up; never throws. */
 type Attempt = (isGivenUp: boolean) => Promise<Outcome>
 
 interface Lane {
   running: number
-  /** The last attempt that has ended failed. */
+  /** The last finished attempt failed. */
   failing: boolean
   readonly waiting: Attempt[]
 }
 
-/** Attempts of one endpoint at a time: while it answers, and while it fails. */
+/** Concurrent attempts per endpoint, while it succeeds and while it fails. */
 const WIDTH = 32
 const WIDTH_WHILE_FAILING = 1
 
 /**
- * Holds what was taken ahead, by endpoint: each gets its next delivery as soon as it has answered, without waiting for Postgres, and
- * deliveries are taken many at a time.
+ * Queues leased deliveries by endpoint, so that an endpoint gets its next delivery right after an answer and leases are
+ * taken in batches.
  */
 export class Lanes {
   readonly #lanes = new Map<string, Lane>()
 
-  /** Makes an attempt in its turn. Resolves when it has ended. */
+  /** Makes an attempt in its turn and resolves when it has ended. */
   enter(endpoint: string, attempt: Attempt): Promise<void> {
     const lane = this.#lanes.get(endpoint) ?? { running: 0, failing: false, waiting: [] }
     this.#lanes.set(endpoint, lane)
@@ -32,7 +32,7 @@ export class Lanes {
     })
   }
 
-  /** Gives up what waits for its turn: of some endpoints, or of all. */
+  /** Gives up queued attempts of some endpoints, or of all. */
   giveUp(endpoints: Iterable<string> = this.#lanes.keys()): void {
     for (const endpoint of endpoints) {
       for (const attempt of this.#lanes.get(endpoint)?.waiting.splice(0) ?? []) void attempt(true)

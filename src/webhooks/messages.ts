@@ -7,7 +7,7 @@ import type { Rows } from '#ledger/working-set.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import { dataOf, dataRefs, outboundOf } from './outbound.ts'
 
-/** What an event of the ledger is told as; `body` is the text that endpoints are sent, byte for byte. */
+/** An outbound message; `body` is sent byte for byte. */
 export interface Message {
   readonly event: WebhookEvent
   readonly body: string
@@ -20,8 +20,8 @@ export function bodyOf(event: WebhookEvent, { recorded_at, origin }: Envelope, d
 }
 
 /**
- * The messages of an event (opened, in the newest version of its type); `next` as for `outboundOf`. `load` answers rows as they
- * were right after the event, those that were loaded before among them.
+ * Renders the messages of an opened event in its newest version; `next` as for `outboundOf`. `load` returns rows as
+ * they were right after the event.
  */
 export async function messagesOf(
   model: ReadModel,

@@ -1,19 +1,22 @@
 import type { Pool } from 'pg'
 import { coalesce } from '#lib/repeat.ts'
 
-/** Channel on which dispatchers listen. */
+/** Postgres channel of the dispatchers. */
 export const DELIVERIES_CHANNEL = 'webhook_deliveries'
 
 /** Wakes the dispatchers of all processes. */
 export interface DeliveryNotifier {
   notify(): void
-  /** Calls `listener` at once when this process notifies, without a round trip to Postgres. Returns what unsubscribes it. */
+  /**
+   * Calls `listener` at once when this process notifies, without a round trip to Postgres. Returns the unsubscribe
+   * function.
+   */
   onNotify(listener: () => void): () => void
 }
 
 /**
- * Notifies after a commit rather than within it: transactions that notify commit one after the other in the whole database.
- * Calls while one is under way become one more. What is lost here, a dispatcher's polling finds.
+ * Notifies after the commit: transactions that notify commit one after another in the whole database. Calls during a
+ * notification are merged into one more. Polling covers a lost notification.
  */
 export function createDeliveryNotifier(pool: Pool, onError: (error: unknown) => void): DeliveryNotifier {
   const listeners = new Set<() => void>()

@@ -3,14 +3,14 @@ import { notInMove } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { OPEN_ENDPOINTS } from './claims.ts'
 
-/** An endpoint that answers nothing but failures for so long has an outage. The first retry comes before. */
+/** Time of uninterrupted failures after which an outage begins; the first retry comes earlier. */
 const BEGINS_AFTER_SECONDS = 300
-/** It is over when the endpoint has been well for so long: one that fails now and then has one outage, not many. */
+/** Time of health after which an outage ends, so that an unsteady endpoint has one outage, not many. */
 const ENDS_AFTER_SECONDS = 600
 
 /**
- * Notes which endpoints began to fail and which are well again, each with a notice for its company (HOOK-74). Of several processes
- * that do so, one writes it.
+ * Records beginning and ended outages, each with a notification to the company (HOOK-74). Of concurrent processes one
+ * writes.
  */
 export async function noteOutages(pool: Pool): Promise<void> {
   await pool.query({ ...BEGIN_OUTAGES, values: [BEGINS_AFTER_SECONDS] })
@@ -37,7 +37,7 @@ select company_id, gen_random_uuid(), 'webhook_failing', json_build_object('webh
 from begun`,
 }
 
-/** Since when those that had an outage are well. */
+/** Tracks since when endpoints with an outage have been healthy. */
 const FOLLOW_OUTAGES = {
   name: 'follow_webhook_outages',
   text: `
@@ -46,7 +46,7 @@ where h.outage_since is not null and ${notInMove('h.company_id')} and case when 
   else h.failing_since <= statement_timestamp() - make_interval(secs => $1) end`,
 }
 
-/** An outage that was one of another URL, or of before the endpoint was switched on again, ends without a word. */
+/** An outage of a former URL, or from before the endpoint was enabled again, ends without a notification. */
 const END_OUTAGES = {
   name: 'end_webhook_outages',
   text: `
@@ -66,10 +66,10 @@ select company_id, gen_random_uuid(), 'webhook_well', json_build_object('webhook
 from over`,
 }
 
-/** What health looks at, and a day more. */
+/** Window of health plus a day. */
 const KEPT_DAYS = 8
 
-/** Deletes sums of hours that nobody asks for any more. Returns how many. */
+/** Purges hourly counts past their use; returns how many. */
 export const purgeWebhookHours = (pool: Pool): Promise<number> =>
   deleteInBatches(
     pool,

@@ -10,7 +10,7 @@ import { existing } from '#projections/define.ts'
 import { payableById, receivableById } from '#projections/finance.ts'
 import { customerById, supplierById } from '#projections/people.ts'
 
-/** Which event of the ledger is told as which outbound events (HOOK-7); the others are told to nobody. */
+/** Outbound events by ledger event (HOOK-7); all others are internal. */
 const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
   CustomerCreated: ['customer.created'],
   CustomerUpdated: ['customer.updated'],
@@ -28,11 +28,11 @@ const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
   CatalogItemUpdated: ['catalog_item.updated'],
   CatalogItemRevived: ['catalog_item.updated'],
   CatalogItemDeactivated: ['catalog_item.updated', 'catalog_item.deleted'],
-  // By somebody: what a sale or its cancellation moves has no event of its own.
+  // Manual adjustments only: sales and cancellations move stock without an event of their own.
   StockAdjusted: ['catalog_item.updated'],
   ReceivableCreated: ['receivable.created'],
   ReceivableUpdated: ['receivable.updated'],
-  // To whoever keeps a copy, this one is entered again; who knows only the basic events would not hear of it otherwise.
+  // Subscribers that keep a copy created the record once; with the basic events alone they would otherwise not see it.
   ReceivableRevived: ['receivable.created'],
   ReceivableDeleted: ['receivable.deleted'],
   ReceivableSettled: ['receivable.settled'],
@@ -57,12 +57,12 @@ const OUTBOUND: Partial<Record<EventName, readonly WebhookEvent[]>> = {
 
 const TOLD_OF_PERSONS: readonly string[] = ['PersonForgotten', 'PersonForgettingQueued']
 
-/** Whether events of a type may be told at all. */
+/** Whether events of a type can be outbound. */
 export const mayBeOutbound = (type: string): boolean => Object.hasOwn(OUTBOUND, type) || TOLD_OF_PERSONS.includes(type)
 
 /**
- * The outbound events of an event; `next` is the one that follows it in the ledger. Who sends price and stock in one call
- * changes the item once, though the ledger holds two events: the second tells it.
+ * The outbound events of a ledger event; `next` is the following one. A request that changes price and stock writes two
+ * ledger events for one change: the second one is announced.
  */
 export function outboundOf(event: Envelope, next: Envelope | null): readonly WebhookEvent[] {
   const isToldByNext =
@@ -74,7 +74,7 @@ export function outboundOf(event: Envelope, next: Envelope | null): readonly Web
   return isToldByNext ? [] : (OUTBOUND[event.type as EventName] ?? [])
 }
 
-/** Who listens for changes only hears of it too. What is forgotten ahead of a queue is told with the queue. */
+/** Subscribers of changes hear of an erasure too. Fields erased ahead of their due day are announced with it. */
 function outboundOfPerson({ type, data }: Envelope): readonly WebhookEvent[] {
   const { kind, parts = [] } = data as Pick<DataOf<'PersonForgotten'>, 'kind'> & { parts?: readonly string[] }
   if (kind !== 'customer' && kind !== 'supplier') return []
@@ -82,7 +82,7 @@ function outboundOfPerson({ type, data }: Envelope): readonly WebhookEvent[] {
   return parts.includes('identity') ? [`${kind}.forgotten`, `${kind}.updated`] : []
 }
 
-/** What is left of a record that was deleted. */
+/** What remains of a deleted record. */
 interface Removed {
   readonly id: number
   readonly external_id: string | null
@@ -102,7 +102,7 @@ function removedRef({ type, data }: Envelope): Ref<Removed> | null {
   return REMOVED[type as EventName]?.((data as { id: number }).id) ?? null
 }
 
-/** What is left of a person who was forgotten. */
+/** What remains of an erased person. */
 interface Forgotten {
   readonly id: number
   readonly external_id: string | null
@@ -113,7 +113,7 @@ const PERSONS: Partial<Record<WebhookEvent, (id: number) => Ref<Forgotten>>> = {
   'supplier.forgotten': supplierById as (id: number) => Ref<Forgotten>,
 }
 
-/** The rows that `dataOf` reads, beside that of the event's own record. */
+/** Rows that `dataOf` reads besides the event's own record. */
 export function dataRefs(rows: Rows, event: Envelope): readonly AnyRef[] {
   const removed = removedRef(event)
   if (!removed) return []
@@ -123,9 +123,9 @@ export function dataRefs(rows: Rows, event: Envelope): readonly AnyRef[] {
 }
 
 /**
- * JSON text of what an outbound event tells: `record`, what GET of the record answers (HOOK-9). Of a deleted record, which GET
- * does not answer, its entry in the deleted listing; of a changed item that was deactivated, its last state and `deleted_at`.
- * Of a forgotten person, which may be deleted too, its ids. Null where there is nothing to tell.
+ * JSON text of an outbound event's data: `record`, the answer of GET (HOOK-9). For a deleted record, its entry in the
+ * deleted list; for a changed but deactivated item, its last state with `deleted_at`; for an erased person, its ids.
+ * Null if there is nothing to send.
  */
 export function dataOf(name: WebhookEvent, rows: Rows, event: Envelope, record: string): string | null {
   const person = PERSONS[name]?.((event.data as { id: number }).id)

@@ -10,7 +10,7 @@ import { companyOf, keyIdOf, ownCompany, type WebhookRoute } from '#projections/
 import { bodyOf } from './messages.ts'
 import { dataOf, dataRefs, outboundOf } from './outbound.ts'
 
-/** What an event is told as: one body for all endpoints, kept for later deliveries of it. */
+/** The body of an event, one for all endpoints, stored for later deliveries. */
 interface WebhookMessage {
   company_id: number
   id: string
@@ -21,7 +21,7 @@ interface WebhookMessage {
   created_at: string
 }
 
-/** A message on its way to one endpoint. */
+/** A message for one endpoint. */
 interface WebhookDelivery {
   company_id: number
   id: string
@@ -38,7 +38,7 @@ interface WebhookDelivery {
   created_at: string
 }
 
-/** Deliveries of an endpoint are numbered without gaps, so that a receiver notices a loss. */
+/** Deliveries of an endpoint are numbered without gaps, so that a receiver can detect a loss. */
 interface WebhookSequence {
   company_id: number
   webhook_id: number
@@ -85,8 +85,8 @@ const sequences = table<WebhookSequence>('webhook_sequences', {
 const sequenceOf = (webhookId: number) => byPk(sequences, webhookId)
 
 /**
- * Whether a message is for an endpoint: it is on, asks for the event and may be told of it (HOOK-50), and the event is not
- * its own key's doing, which avoids loops (HOOK-10). One that is paused is queued for, and goes on with it (HOOK-53).
+ * Whether an endpoint gets a message: it is enabled, subscribes to the event, may receive it (HOOK-50), and its own key
+ * did not cause it, which avoids loops (HOOK-10). Deliveries of a paused endpoint are queued (HOOK-53).
  */
 function wants(route: WebhookRoute, event: WebhookEvent, actor: string | null): boolean {
   const isOwnDoing = route.api_key_id !== null && route.api_key_id === keyIdOf(actor)
@@ -97,7 +97,7 @@ function routesFor(rows: Rows, name: WebhookEvent, event: Envelope): WebhookRout
   return (rows.get(ownCompany)?.webhooks ?? []).filter((route) => wants(route, name, event.actor))
 }
 
-/** The webhook outbox: the messages of an event, for every company that has endpoints, and their deliveries. */
+/** Webhook outbox: renders an event's messages for companies with endpoints and queues the deliveries. */
 export const outbox: Reactor = {
   refs(rows, event, next) {
     const names = outboundOf(event, next)
@@ -114,7 +114,7 @@ export const outbox: Reactor = {
   },
 }
 
-/** What an event is told as; `data` is JSON text. */
+/** An outbound event; `data` is JSON text. */
 interface Told {
   readonly id: string
   readonly name: WebhookEvent
@@ -151,10 +151,10 @@ function nextSequence(rows: Changes, company_id: number, webhook_id: number): nu
   return last_sequence
 }
 
-/** How long deliveries and messages are kept: so far back a redelivery, a replay or the end of a pause can reach. */
+/** Retention of deliveries and messages: the reach of redelivery, replay and the end of a pause. */
 const RETENTION_DAYS = 30
 
-/** Deletes deliveries past their retention, then messages that no delivery needs any more. Returns how many rows. */
+/** Purges deliveries past their retention, then messages without deliveries. Returns the number of rows. */
 export async function purgeDeliveries(pool: Pool): Promise<number> {
   const deliveries = await deleteInBatches(
     pool,

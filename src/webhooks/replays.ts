@@ -8,15 +8,15 @@ import { deleteInBatches } from '#postgres/purge.ts'
 import { presentReplay, REPLAY_JSON } from '#queries/webhooks.ts'
 import { findEndpoint, type ReplayResult, replayMessages } from './deliveries.ts'
 
-/** What bounds replays: so much is written at a time, waits to be delivered, and is made in a day (HOOK-42). */
+/** Bounds of replays: per step, pending, and per day (HOOK-42). */
 export interface ReplayLimits {
-  /** Deliveries, and messages that are looked at, of one step: the company's commands wait for it. */
+  /** Deliveries queued, and messages scanned, per step: the company's commands wait for a step. */
   readonly stepDeliveries: number
   readonly stepLooks: number
-  /** Pending deliveries, of whatever origin, beyond which a replay waits. */
+  /** Pending deliveries of any origin at which a replay pauses. */
   readonly pendingOfEndpoint: number
   readonly pendingOfCompany: number
-  /** Of a company, on its own calendar day. */
+  /** Per company and calendar day. */
   readonly perDay: number
 }
 
@@ -28,7 +28,7 @@ export const REPLAY_LIMITS: ReplayLimits = {
   perDay: 100_000,
 }
 
-/** From where a replay begins: after a revision, or at a moment (UTC); without either at the first message that is kept. */
+/** Start of a replay: after a revision, or at a moment (UTC); by default the first stored message. */
 interface ReplayWanted {
   readonly id: number
   readonly after?: number | undefined
@@ -36,8 +36,8 @@ interface ReplayWanted {
 }
 
 /**
- * Notes that an endpoint wants all kept messages after a revision (exclusive), or since a moment (inclusive), once more, up to the present
- * revision; dispatchers write the deliveries. Answers the replay; refuses a second one while the first is under way.
+ * Requests a replay of all stored messages after a revision (exclusive) or since a moment (inclusive), up to the
+ * present revision; dispatchers queue the deliveries. Returns the replay; refuses a second one while one is running.
  */
 export async function startReplay(operating: Operating, wanted: ReplayWanted): Promise<string | Refusal> {
   const { id, after = -1, since } = wanted
@@ -52,14 +52,14 @@ export async function startReplay(operating: Operating, wanted: ReplayWanted): P
 }
 
 /**
- * The revision before the first kept message since a moment. Times of a ledger grow with its revisions: some twenty messages are looked
- * at, however many are kept.
+ * The revision before the first message stored since a moment, by binary search: about twenty messages are read,
+ * however many are stored.
  */
 async function lastBefore({ tx, companyId }: Operating, since: string): Promise<number> {
   const next = async (revision: number) => (await tx.query<Kept>(NEXT_KEPT, [companyId, revision, since])).rows[0]
   let begin = (await next(-1))?.first ?? 0
   let end = (await tx.query<{ revision: number }>(LEDGER_END, [companyId])).rows[0]?.revision ?? -1
-  // All messages before `begin` are older; all after `end` are not.
+  // Invariant: messages before `begin` are older, messages after `end` are not.
   while (begin <= end) {
     const middle = begin + Math.floor((end - begin) / 2)
     const kept = await next(middle)
@@ -70,7 +70,7 @@ async function lastBefore({ tx, companyId }: Operating, since: string): Promise<
 }
 
 interface Kept {
-  /** Revision of the first kept message from a revision on. */
+  /** Revision of the first stored message from a revision on. */
   readonly first: number
   readonly is_older: boolean
 }
@@ -83,7 +83,7 @@ const NEXT_KEPT = {
 
 const LEDGER_END = { name: 'end_of_ledger', text: 'select revision from ledgers where company_id = $1' }
 
-/** A running replay gives way to none. */
+/** A running replay is not replaced. */
 const START = {
   name: 'start_webhook_replay',
   text: `insert into webhook_replays as t (company_id, webhook_id, after_revision, until_revision, last_revision, status, requested_at, next_step_at)
@@ -109,12 +109,12 @@ interface Running {
   readonly day_ends_at: string
 }
 
-/** While too much waits to be delivered, a replay is looked at again after this. */
+/** Pause of a replay while too many deliveries are pending. */
 const WAIT_SECONDS = 1
 
 /**
- * Takes a step of the replay that has waited longest. Each is one transaction under the ledger's lock, so that a crash loses
- * none and makes none twice. Returns whether deliveries were made; null when no replay is due.
+ * Runs a step of the replay that has waited longest. A step is one transaction under the ledger's lock: a crash neither
+ * loses nor repeats it. Returns whether deliveries were queued; null if no replay is due.
  */
 export async function stepReplay(
   pool: Pool,
@@ -131,13 +131,13 @@ export async function stepReplay(
   return !isRefusal(answer) && (JSON.parse(answer.body) as number) > 0
 }
 
-/** Returns how many deliveries it has made. */
+/** Returns the number of queued deliveries. */
 async function step(operating: Operating, id: number, newId: () => string, limits: ReplayLimits): Promise<number> {
   const { tx, companyId, now } = operating
   const { pendingOfEndpoint, pendingOfCompany, perDay } = limits
   const { rows } = await tx.query<Running>(LOOK, [companyId, id, now, pendingOfEndpoint, pendingOfCompany])
   const [running] = rows
-  // Another process was first.
+  // Another process took the step.
   if (!running) return 0
   const isOver = running.made_today >= perDay
   const room = Math.min(
@@ -171,7 +171,7 @@ const NEXT_DUE = {
          order by next_step_at limit 1`,
 }
 
-/** Pending deliveries are counted as far as they matter. */
+/** Counts pending deliveries up to the bound only. */
 const LOOK = {
   name: 'look_at_webhook_replay',
   text: `select r.last_revision, r.until_revision,
@@ -220,14 +220,14 @@ const COUNT_DAY = {
 interface ReplaysOptions {
   readonly pool: Pool
   readonly newId: () => string
-  /** Hears that deliveries wait. */
+  /** Called when deliveries were queued. */
   readonly onQueued: () => void
-  /** How often replays are looked for, should nothing announce them. */
+  /** Polling interval for replays without a notification. */
   readonly poll_ms: number
   readonly log: (message: string, error: unknown) => void
 }
 
-/** Writes the deliveries of replays for as long as it runs; any number of processes may do so on one database. */
+/** Runs replays while it runs; any number of processes may do so on one database. */
 export function writeReplays({ pool, newId, onQueued, poll_ms, log }: ReplaysOptions): Repetition {
   let isStopping = false
   const steps = repeat(
@@ -239,7 +239,7 @@ export function writeReplays({ pool, newId, onQueued, poll_ms, log }: ReplaysOpt
       }
     },
     poll_ms,
-    (error) => log('replays could not be continued', error),
+    (error) => log('webhooks: replay step failed', error),
   )
   return {
     now: steps.now,
@@ -250,10 +250,10 @@ export function writeReplays({ pool, newId, onQueued, poll_ms, log }: ReplaysOpt
   }
 }
 
-/** Of endpoints that are gone, too: for as long as deliveries are kept. */
+/** As long as deliveries, for deleted endpoints too. */
 const RETENTION_DAYS = 30
 
-/** Deletes replays that ended long ago. Returns how many. */
+/** Purges old finished replays; returns how many. */
 export function purgeReplays(pool: Pool): Promise<number> {
   return deleteInBatches(
     pool,

@@ -5,53 +5,53 @@ import { DURATION_BOUNDS_MS } from '#queries/webhook-health.ts'
 import { type Claim, endpointOf } from './claims.ts'
 import type { Attempt } from './sender.ts'
 
-/** A retry comes at most this share later than scheduled, so that what failed together does not come again together. */
+/** Retries are delayed by up to this share, so that deliveries that failed together are spread. */
 const JITTER = 0.1
 
 /**
- * Milliseconds until the next attempt, after `tries` attempts that failed; null when retries are exhausted
- * (HOOK-18). `random` is 0 up to but excluding 1.
+ * Milliseconds until the next attempt after `tries` failures; null when the retries are exhausted (HOOK-18). `random`
+ * is in [0, 1).
  */
 export function retryDelay_ms(retrySeconds: readonly number[], tries: number, random: number): number | null {
   const seconds = retrySeconds[tries - 1]
   return seconds === undefined ? null : Math.round(seconds * 1000 + seconds * 1000 * JITTER * random)
 }
 
-/** An attempt that was made, and what follows from it. */
+/** An attempt and its consequences. */
 export interface Result {
   readonly claim: Claim
   readonly attempt: Attempt
   readonly status: 'delivered' | 'failed' | 'pending' | 'cancelled'
-  /** Until the next attempt; null when there is none. */
+  /** Until the next attempt; null if there is none. */
   readonly retry_ms: number | null
 }
 
-/** Decides what an attempt means for its delivery. `random` is 0 up to but excluding 1. */
+/** Decides what an attempt means for its delivery. `random` is in [0, 1). */
 export function resultOf(claim: Claim, attempt: Attempt, retrySeconds: readonly number[], random: number): Result {
   if (attempt.error === null) return { claim, attempt, status: 'delivered', retry_ms: null }
   if (attempt.error === 'insufficient_scope') return { claim, attempt, status: 'cancelled', retry_ms: null }
-  // A test is sent once; an endpoint that is gone is not asked again.
+  // A test is sent once; an endpoint that is gone gets no retries.
   const isLast = claim.sequence === null || attempt.error === 'gone'
   const retry_ms = isLast ? null : retryDelay_ms(retrySeconds, claim.tries + 1, random)
   return { claim, attempt, status: retry_ms === null ? 'failed' : 'pending', retry_ms }
 }
 
-/** What some attempts say about an endpoint. */
+/** Summary of an endpoint's attempts. */
 interface Health {
   readonly company_id: number
   readonly webhook_id: number
   readonly watched_since: string
   succeeded: boolean
-  /** There was a failure after the last success. */
+  /** A failure after the last success. */
   failing: boolean
-  /** There was a delivery without any attempt left, after the last success. */
+  /** An exhausted delivery after the last success. */
   exhausted: boolean
 }
 
-/** Tests, and what was not sent, say nothing about an endpoint. */
+/** Tests and unsent deliveries do not count for health. */
 const counts = ({ claim, status }: Result): boolean => claim.sequence !== null && status !== 'cancelled'
 
-/** Sums results up by endpoint, in the order in which they came. */
+/** Sums results up by endpoint, in order of arrival. */
 export function healthOf(results: readonly Result[]): Health[] {
   const byEndpoint = new Map<string, Health>()
   for (const { claim, status } of results.filter(counts)) {
@@ -73,7 +73,7 @@ export function healthOf(results: readonly Result[]): Health[] {
   return [...byEndpoint.values()]
 }
 
-/** Records attempts with all that follows from them, in one statement; recording the same once more changes nothing. */
+/** Records attempts and their consequences in one statement; idempotent. */
 export async function recordResults(pool: Pool, results: readonly Result[]): Promise<void> {
   const health = healthOf(results)
   await pool.query({
@@ -99,22 +99,22 @@ export async function recordResults(pool: Pool, results: readonly Result[]): Pro
   })
 }
 
-/** Attempts that a delivery's record keeps: the newest ones. */
+/** Attempts kept per delivery, newest ones. */
 const KEPT_ATTEMPTS = 20
 
 /**
- * $1 to $4 deliveries, found by the columns of all indexes (claims.ts); $5 their leases, $6 what they become, $7
- * when they are tried again, $8 the attempts; $9 to $14 endpoints and what the attempts say about them; $15 which attempts say
- * something, $16 bounds of durations.
+ * $1 to $4 deliveries, found by the columns of all indexes (claims.ts); $5 their leases, $6 new states, $7 next
+ * attempts, $8 the attempts; $9 to $14 endpoints and their summaries; $15 which attempts count, $16 bounds of
+ * durations.
  *
- * - The limit, which takes nothing away, lets Postgres expect few rows even while the table is young: it looks each one up.
- * - A delivery whose lease is not ours any more was asked for again, or taken over while this process stood still: the
- *   attempt is added to its record and nothing else. One that was cancelled meanwhile, but arrived, has arrived.
- * - Attempts are JSON texts that are put together as texts, so that their members keep their order.
- * - The commit does not wait for the disk: results that a crash of Postgres loses, those of less than a second, are made
- *   once more by sending again under the same id. A crash of this process loses none.
- * - Times are Postgres's, because those of endpoints are: health is about the present generation of an endpoint only.
- * - Hours count what was recorded just now, so that nothing counts twice.
+ * - The limit removes nothing. It makes Postgres expect few rows while the table is young, and look each one up.
+ * - If the lease has changed, the delivery was requested again or taken over while this process stood still: only the
+ * attempt is added. A cancelled delivery that arrived counts as delivered.
+ * - Attempts are concatenated as JSON texts, to keep the order of their members.
+ * - The commit does not wait for the disk. Results lost in a crash of Postgres, less than a second's, lead to a second
+ * send under the same id. A crash of this process loses none.
+ * - Times are Postgres's, like those of endpoints: health belongs to the present generation of an endpoint.
+ * - Hourly counts include only what was recorded by this statement, so nothing counts twice.
  */
 const RECORD_RESULTS = {
   name: 'record_attempts',
@@ -169,33 +169,33 @@ with clock as materialized (
 select 1`,
 }
 
-/** What waits to be written, many at a time. */
+/** Batches items to be written. */
 interface Recorder<T> {
   add(item: T): void
-  /** Resolves when nothing waits any more, or a last try has failed. */
+  /** Resolves when the queue is empty or the last attempt has failed. */
   drain(): Promise<void>
 }
 
 interface RecorderOptions<T> {
-  /** Writes items in one step. */
+  /** Writes a batch. */
   readonly record: (items: readonly T[]) => Promise<void>
-  /** Hears what was written. */
+  /** Called with what was written. */
   readonly onRecorded: (items: readonly T[]) => void
   readonly onError: (error: unknown) => void
 }
 
-/** A statement stays short, and one refused for an unknown reason does not hold up too many. */
+/** Bounds a statement, and how many items a failing one delays. */
 const BATCH = 256
-/** Batches begin this far apart: a statement costs Postgres as much as recording ten attempts. */
+/** Minimum interval between batches: a statement costs Postgres as much as recording ten attempts. */
 const GATHER_MS = 5
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 5_000
-/** A last try to write what has happened, when the process is to end and Postgres does not answer. */
+/** Attempts on shutdown while Postgres does not answer. */
 const LAST_TRIES = 3
 
 /**
- * Writes items in batches: what came while one batch was being written, or within 5 ms of its beginning, makes the next one. Failures are repeated with
- * growing pauses for as long as it takes: whoever adds items has to bound them.
+ * Writes items in batches: those that arrive while a batch is written, or within 5 ms of its start, form the next one.
+ * Failures are retried with growing pauses without end, so the caller must bound the queue.
  */
 export function createRecorder<T>({ record, onRecorded, onError }: RecorderOptions<T>): Recorder<T> {
   let waiting: T[] = []

@@ -4,49 +4,49 @@ import type { SigningSecrets } from '#domain/webhook-secret.ts'
 import { deliveryHeaders, type SignedDelivery } from './signature.ts'
 import { createConnector, createPublicConnector, PrivateAddress, type Resolve } from './target.ts'
 
-/** What came of one attempt, as the delivery's record keeps it; delivered when there is no error. */
+/** Outcome of an attempt as stored with the delivery; delivered if `error` is null. */
 export interface Attempt {
-  /** When it began: UTC, milliseconds, `Z`. */
+  /** Start: UTC, milliseconds, `Z`. */
   readonly at: string
   readonly status: number | null
-  /** Until the status was known, or the attempt was given up. */
+  /** Until the status arrived or the attempt ended. */
   readonly duration_ms: number
   readonly error: FailureCode | null
-  /** The beginning of the answer's body. */
+  /** Start of the answer's body. */
   readonly response: string | null
 }
 
-/** A delivery with where it goes and what signs it. */
+/** A delivery with its URL and secrets. */
 export interface Sendable extends SignedDelivery, SigningSecrets {
   readonly url: string
 }
 
 export interface Sender {
-  /** Makes one attempt; every outcome is a result. Takes at most the time-out and a second. */
+  /** Makes one attempt; never rejects. Takes at most the time-out plus one second. */
   send(delivery: Sendable): Promise<Attempt>
-  /** Ends connections that are idle, then, at the latest, the others. */
+  /** Closes idle connections, then, at the latest, the others. */
   close(): Promise<void>
 }
 
 export interface SenderOptions {
-  /** Of a whole attempt: name, connection, request and status. */
+  /** Of the whole attempt: DNS, connection, request and status. */
   readonly timeout_ms: number
-  /** Whether http, this machine and private networks may be called. */
+  /** Whether http, this machine and private networks are allowed. */
   readonly allowPrivate: boolean
   /** Milliseconds since 1970. */
   readonly clock: () => number
-  /** Addresses of a name; asks the name servers by default. For public targets only. */
+  /** Resolves a name; queries the name servers by default. For public targets only. */
   readonly resolve?: Resolve
 }
 
-/** Longest wait for the body once the status is known. */
+/** Longest wait for the body after the status. */
 const BODY_WAIT_MS = 1_000
 
-/** Connections are kept open for reuse as long as there are no more than this. */
+/** Bound of idle connections kept for reuse. */
 const KEPT_CONNECTIONS = 512
 const KEEP_ALIVE_MS = 4_000
 
-/** An HTTP client for deliveries: no proxies, no cookies, no redirects, no compression, one request at a time on a connection. */
+/** HTTP client for deliveries: no proxies, cookies, redirects or compression; one request at a time per connection. */
 export function createSender({ timeout_ms, allowPrivate, clock, resolve }: SenderOptions): Sender {
   const connect = allowPrivate ? createConnector(timeout_ms) : createPublicConnector(timeout_ms, resolve)
   let open = 0
@@ -80,7 +80,7 @@ export function createSender({ timeout_ms, allowPrivate, clock, resolve }: Sende
       if (!wasStale(error)) throw error
       const fresh = new Client(origin, settings)
       const response = fresh.request(request)
-      // Ends when the answer has been read.
+      // Closes once the answer has been read.
       void fresh.close()
       return response
     }
@@ -121,19 +121,19 @@ export function createSender({ timeout_ms, allowPrivate, clock, resolve }: Sende
 }
 
 /**
- * The server closed an idle connection just as it was used again. That says nothing about the server, and the delivery may
- * go out once more at once: receivers tell repeats by their id.
+ * The server closed an idle connection just when it was reused. That is no failure of the server, and the delivery may
+ * be sent again at once: receivers deduplicate by id.
  */
 function wasStale(error: unknown): boolean {
   return error instanceof errors.SocketError && (error.socket?.bytesRead ?? 0) > 0
 }
 
-/** The whole time of an attempt was over before an answer came. */
+/** The attempt timed out before an answer. */
 class TimedOut extends Error {
   override readonly name = 'TimedOut'
 }
 
-/** Why an attempt failed: short texts that stay the same, for the delivery's record. */
+/** Failure codes: short and stable, stored with the delivery. */
 type FailureCode =
   | 'timeout'
   | 'connection_refused'
@@ -147,10 +147,10 @@ type FailureCode =
   | 'redirect'
   | 'gone'
   | 'http_status'
-  /** Nothing was sent: the endpoint may not be told of it (HOOK-55). */
+  /** Not sent: the endpoint may not receive it (HOOK-55). */
   | 'insufficient_scope'
 
-/** What a status means; null for success. Redirects are not followed: whoever moves tells us the new URL. */
+/** Failure of a status; null for success. Redirects are not followed: a moved receiver must register its new URL. */
 function failureOfStatus(status: number): FailureCode | null {
   if (status >= 200 && status < 300) return null
   if (status === 410) return 'gone'
@@ -161,7 +161,7 @@ const CODES: readonly [RegExp, FailureCode][] = [
   [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, 'timeout'],
   [/^ECONNREFUSED$/, 'connection_refused'],
   [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, 'connection_lost'],
-  // Of the name servers: what getaddrinfo and c-ares say.
+  // Error codes of getaddrinfo and c-ares.
   [
     /^(ENOTFOUND|ENODATA|ESERVFAIL|EREFUSED|EBADNAME|EBADRESP|EFORMERR|ETIMEOUT|ENOTIMP|EAI_[A-Z]+)$/,
     'name_not_resolved',
@@ -171,7 +171,7 @@ const CODES: readonly [RegExp, FailureCode][] = [
   [/^(UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES)/, 'invalid_response'],
 ]
 
-/** Sorts what an attempt without a usable answer ended with. */
+/** Classifies an attempt without a usable answer. */
 function failureOf(error: unknown): FailureCode {
   if (error instanceof TimedOut) return 'timeout'
   if (error instanceof PrivateAddress) return 'private_address'
@@ -181,16 +181,15 @@ function failureOf(error: unknown): FailureCode {
   return known?.[1] ?? 'connection_failed'
 }
 
-/** Bytes of an answer's body that are kept. */
+/** Stored bytes of an answer's body. */
 const SNIPPET_BYTES = 1_024
 
-/** Bytes that are read so that the connection may be used again; with more of them it is dropped. */
+/** Bytes read to keep the connection reusable; with a longer body it is closed. */
 const DRAINED_BYTES = 16_384
 
 /**
- * The beginning of a body as text without control characters; null when there is nothing readable. Reads no longer than
- * `wait_ms` and a bounded number of bytes, however long the body is or takes, and never throws: the status has decided
- * already. Whoever sends more loses the connection.
+ * Start of a body as text without control characters; null if it is not readable. Bounded in time by `wait_ms` and in
+ * bytes; never throws, because the status has decided already. A longer body costs the connection.
  */
 async function readSnippet(body: Readable, wait_ms: number): Promise<string | null> {
   const kept: Buffer[] = []
@@ -203,11 +202,11 @@ async function readSnippet(body: Readable, wait_ms: number): Promise<string | nu
       if (size > DRAINED_BYTES) break
     }
   } catch {
-    // What has come is enough.
+    // Enough has been read.
   } finally {
     clearTimeout(timer)
   }
-  // A character that was cut in two is left out; anything that is no UTF-8 shows as U+FFFD.
+  // Drops a truncated last character; invalid UTF-8 becomes U+FFFD.
   const text = new TextDecoder().decode(Buffer.concat(kept), { stream: true })
   return text.replace(/[^\P{Cc}\n\t]/gu, '').trim() || null
 }

@@ -10,18 +10,18 @@ export interface SendingOptions extends Taking {
   readonly retrySeconds: readonly number[]
   /** Milliseconds since 1970. */
   readonly clock: () => number
-  /** 0 up to but excluding 1. */
+  /** In [0, 1). */
   readonly random: () => number
-  /** An endpoint answered that it is gone for good. */
+  /** An endpoint answered 410. */
   readonly onGone: (claim: Claim) => void
-  /** Hears of attempts as they are recorded. */
+  /** Called with recorded attempts. */
   readonly onRecorded?: ((results: readonly Result[]) => void) | undefined
 }
 
-/** While so many results cannot be recorded, nothing more is sent. */
+/** Bound of unrecorded results: beyond it nothing is sent. */
 const UNRECORDED = 512
 
-/** What has waited since other keys had it, or from before scopes counted, is not for whoever has the endpoint now (HOOK-55). */
+/** Deliveries queued under another owner, or before scopes applied, are not sent to the present owner (HOOK-55). */
 const isAllowed = ({ event, sequence, scopes }: Claim): boolean =>
   sequence === null || mayBeTold(scopes, event as WebhookEvent)
 
@@ -33,7 +33,7 @@ const withheld = (now: number): Attempt => ({
   response: null,
 })
 
-/** What was taken ahead and has not been sent for so long is left to others: there has to be time for it within its lease. */
+/** Queued deliveries older than this are released: sending must fit into the lease. */
 const LONGEST_WAIT_MS = 4_000
 
 interface Taken {
@@ -50,18 +50,20 @@ interface Finished {
 const claimsOf = (taken: readonly Taken[]): Claim[] => taken.map(({ claim }) => claim)
 const resultsOf = (finished: readonly Finished[]): Result[] => finished.map(({ result }) => result)
 
-/** Deliveries that were taken: they are sent in the lanes of their endpoints, and what comes of them is recorded. */
+/** Sends leased deliveries, queued by endpoint, and records the results. */
 export interface Sending {
-  /** What may be taken now; what slow endpoints hold that has not been sent is given back. */
+  /** Free slots; releases queued deliveries of slow endpoints. */
   room(): Room
-  /** So many results wait that nothing more may be sent. */
+  /** True at the bound of unrecorded results. */
   isFull(): boolean
   start(claim: Claim): void
-  /** Gives back what has not been sent, waits for the attempts under way and records them. */
+  /** Releases unsent deliveries, waits for attempts under way and records them. */
   stop(): Promise<void>
 }
 
-/** `onRoom` hears that more may be taken. What is under way is bounded by the limiter; so is what waits to be recorded. */
+/**
+ * `onRoom` is called when slots become free. The limiter bounds attempts under way; unrecorded results are bounded too.
+ */
 export function createSending(options: SendingOptions, onRoom: () => void): Sending {
   const { pool, sender, clock, log } = options
   const limiter = new InFlightLimiter()
@@ -77,7 +79,7 @@ export function createSending(options: SendingOptions, onRoom: () => void): Send
       unrecorded -= finished.length
       onRoom()
     },
-    onError: (error) => log('results of deliveries could not be recorded', error),
+    onError: (error) => log('webhooks: delivery results were not recorded', error),
   })
 
   const returned = createRecorder<Taken>({
@@ -86,7 +88,7 @@ export function createSending(options: SendingOptions, onRoom: () => void): Send
       for (const { inFlight } of taken) limiter.release(inFlight)
       onRoom()
     },
-    onError: (error) => log('deliveries could not be given back', error),
+    onError: (error) => log('webhooks: leases were not released', error),
   })
 
   async function attempt(taken: Taken, isGivenUp: boolean): Promise<Outcome> {
@@ -100,7 +102,7 @@ export function createSending(options: SendingOptions, onRoom: () => void): Send
     const result = resultOf(claim, outcome, options.retrySeconds, options.random())
     if (outcome.error === 'gone' && claim.sequence !== null) options.onGone(claim)
     unrecorded += 1
-    // What a failure means for the endpoint has to be known before it gets another delivery.
+    // The effect of a failure on the endpoint must be recorded before its next delivery.
     if (outcome.error === null || outcome.error === 'insufficient_scope') limiter.release(inFlight)
     recorder.add({ inFlight, result })
     onRoom()
@@ -110,7 +112,7 @@ export function createSending(options: SendingOptions, onRoom: () => void): Send
   return {
     room() {
       const room = limiter.room(clock())
-      // They may not hold what others could have.
+      // Slow endpoints must not hold leases that others could use.
       lanes.giveUp(Object.keys(room.busy).filter((endpoint) => room.busy[endpoint]?.slow))
       return room
     },

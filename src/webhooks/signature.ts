@@ -1,22 +1,22 @@
 import { createHmac } from 'node:crypto'
 import { type SigningSecrets, secretsAt } from '#domain/webhook-secret.ts'
 
-/** What a receiver is shown of a delivery besides the body. */
+/** Headers of a delivery, besides its body. */
 export interface SignedDelivery {
-  /** The same in every attempt. */
+  /** Equal in all attempts. */
   readonly id: string
   readonly event: string
   /** Null for a test. */
   readonly revision: number | null
-  /** Counts the deliveries of an endpoint; null for a test. */
+  /** Number of the delivery within its endpoint; null for a test. */
   readonly sequence: number | null
   /** JSON text, signed and sent byte for byte. */
   readonly body: string
 }
 
 /**
- * All headers of one attempt at `now` (milliseconds since 1970): our own (HOOK-12, HOOK-13) and
- * those of Standard Webhooks, so that its libraries verify our deliveries too (HOOK-14).
+ * All headers of an attempt at `now` (ms since 1970): ours (HOOK-12, HOOK-13) and those of Standard Webhooks, so that
+ * its libraries verify our deliveries (HOOK-14).
  */
 export function deliveryHeaders(
   delivery: SignedDelivery,
@@ -43,12 +43,12 @@ export function deliveryHeaders(
   }
 }
 
-/** Keyed with the whole text of the secret. */
+/** HMAC keyed with the whole text of the secret. */
 function specSignature(secret: string, timestamp: string, body: string): string {
   return `sha256=${createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex')}`
 }
 
-/** Keyed with the bytes that the secret encodes. */
+/** HMAC keyed with the bytes that the secret encodes. */
 function standardSignature(secret: string, id: string, timestamp: string, body: string): string {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`

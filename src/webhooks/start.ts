@@ -10,23 +10,23 @@ import { type SwitchOff, watchEndpoints } from './watch.ts'
 export interface WebhookOptions {
   readonly databaseUrl: string
   readonly vault: Vault
-  /** Where the tables of the read model are looked for; the live ones by default. */
+  /** Schemas of the read model; the live one by default. */
   readonly readSchemas?: readonly string[]
-  /** Of this process, if commands run in it: their deliveries need not wait for what Postgres announces. */
+  /** Notifier of the writer in the same process: its deliveries need no round trip through Postgres. */
   readonly notifier?: DeliveryNotifier
   readonly switchOff: SwitchOff
-  /** Seconds until each of the retries. */
+  /** Retry schedule: seconds before each retry. */
   readonly retrySeconds: readonly number[]
   readonly switchOffHours: number
   readonly allowPrivate: boolean
   /** Milliseconds since 1970. */
   readonly clock: () => number
-  /** 0 up to but excluding 1. */
+  /** In [0, 1). */
   readonly random: () => number
   readonly newId: () => string
-  /** How often deliveries are looked for, should nothing announce them; a second by default. */
+  /** Polling interval for deliveries without a notification; one second by default. */
   readonly poll_ms?: number
-  /** Hears of attempts as they are recorded. */
+  /** Called with recorded attempts. */
   readonly onRecorded?: DispatcherOptions['onRecorded']
   readonly log: (message: string, error: unknown) => void
 }
@@ -35,17 +35,16 @@ const POLL_MS = 1_000
 
 /** Of a whole attempt (HOOK-17). */
 const TIMEOUT_MS = 10_000
-/** For the beginning of the answer's body, which is waited for when the status is known. */
+/** For the start of the answer's body after the status. */
 const BODY_MS = 1_000
-/** One takes deliveries, one records results, one watches endpoints, one writes replays. */
+/** One each to lease deliveries, record results, monitor endpoints and run replays. */
 const CONNECTIONS = 4
 /**
- * Less than the second after which Postgres looks for deadlocks: where the dispatcher and a command wait for each other,
- * it is the dispatcher that gives up, and tries again.
+ * Below Postgres's deadlock time-out of one second: in a deadlock with a command the dispatcher gives up and retries.
  */
 const LOCK_TIMEOUT_MS = 500
 
-/** Delivers webhooks until it is stopped; any number of processes may do so on one database. */
+/** Delivers webhooks until stopped; any number of processes may do so on one database. */
 export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> } {
   const {
     databaseUrl,
@@ -93,7 +92,7 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
     channel: DELIVERIES_CHANNEL,
     application_name: 'tillbook listener',
     onNotification: wake,
-    onError: (error) => log('deliveries are found by polling only: nothing can be listened to', error),
+    onError: (error) => log('webhooks: no notifications; deliveries are found by polling only', error),
   })
   return {
     async stop() {

@@ -6,16 +6,16 @@ import { buildConnector } from 'undici'
 /** Longest URL of an endpoint, in UTF-16 units. */
 const MAX_URL_LENGTH = 2000
 
-/** All of IPv6 that is ever assigned to public hosts (RFC 4291); the rest holds IPv4-compatible and other odd forms. */
+/** All public IPv6 addresses (RFC 4291); the rest contains IPv4-compatible and other special forms. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
 
-/** Names that mean this machine wherever they are resolved (RFC 6761). */
+/** Names of this machine (RFC 6761). */
 const LOCAL_NAME = /(^|\.)localhost\.?$/
 
 /**
- * What is wrong with a callback URL, as the message of its field in Brazilian Portuguese; null when deliveries may be
- * tried. Without `allowPrivate` it must be https and must not plainly point into a private network: what its name
- * resolves to is checked whenever a delivery connects.
+ * Problem of a callback URL as a field message in Brazilian Portuguese; null if it is acceptable. Without
+ * `allowPrivate` it must be https and must not name a private network literally; resolved addresses are checked at each
+ * connection.
  */
 export function urlProblem(url: string, allowPrivate: boolean): string | null {
   if (url.length > MAX_URL_LENGTH) return `deve ter no máximo ${MAX_URL_LENGTH} caracteres`
@@ -28,26 +28,26 @@ export function urlProblem(url: string, allowPrivate: boolean): string | null {
   return isPrivateHost(target.hostname) ? 'não pode apontar para uma rede privada ou local' : null
 }
 
-/** Whether `address` (IPv4 or IPv6, without a zone) is a public host's: no private, local, shared, reserved or tunnelled one. */
+/** Whether `address` (IPv4 or IPv6, without a zone) is public: not private, local, shared, reserved or tunnelled. */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false
-  // An IPv4 address in IPv6 clothes (::ffff:10.0.0.1) is judged by what it is.
+  // IPv4-mapped IPv6 (::ffff:10.0.0.1) is judged as IPv4.
   const parsed = ipaddr.process(address)
   if (parsed.range() !== 'unicast') return false
   return parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST)
 }
 
-/** The address that a URL's host is, without the brackets of IPv6; null for a name. */
+/** The literal address of a URL's host, without IPv6 brackets; null for a name. */
 function literalAddress(hostname: string): string | null {
   const bare = hostname.replace(/^\[(.*)\]$/, '$1')
   return ipaddr.isValid(bare) ? bare : null
 }
 
-/** Null for what is not written as one absolute http(s) URL; the parser itself would mend slashes and drop line ends. */
+/** Null unless the text is an absolute http(s) URL as written; the parser would repair slashes and drop line ends. */
 function parse(url: string): URL | null {
   if (!/^https?:\/\/[^/\\]/i.test(url) || /[\s\p{Cc}\p{Surrogate}]/u.test(url)) return null
   const target = URL.canParse(url) ? new URL(url) : null
-  // Nobody can listen there.
+  // Port 0 cannot be listened on.
   return target?.port === '0' ? null : target
 }
 
@@ -56,7 +56,7 @@ function isPrivateHost(hostname: string): boolean {
   return literal === null ? LOCAL_NAME.test(hostname) : !isPublicAddress(literal)
 }
 
-/** The target is, or turned out to be, in a private or local network. */
+/** The target is in a private or local network. */
 export class PrivateAddress extends Error {
   override readonly name = 'PrivateAddress'
 }
@@ -69,22 +69,21 @@ type Connector = ReturnType<typeof buildConnector>
 const DNS_TIMEOUT_MS = 2_000
 const DNS_TRIES = 2
 
-/** Opens connections to any address that the system resolves a name to, this machine and private networks included. */
+/** Connects to any address, including this machine and private networks. */
 export function createConnector(timeout_ms: number): Connector {
   return buildConnector({ timeout: timeout_ms, autoSelectFamily: true })
 }
 
 /**
- * Opens connections to public addresses only. What is checked is what is connected to: literal addresses, each address
- * that a name resolves to within the very lookup of the connection, and in the end the peer of the socket, so that a
- * name that resolves differently the next time gains nothing.
+ * Connects to public addresses only. The checked address is the connected one: literals, the addresses of the
+ * connection's own DNS look-up, and finally the socket's peer, so that DNS rebinding gains nothing.
  */
 export function createPublicConnector(timeout_ms: number, resolve: Resolve = createResolve()): Connector {
   const connect = buildConnector({ timeout: timeout_ms, autoSelectFamily: true, lookup: publicLookup(resolve) })
   return (options, callback) => {
     const literal = literalAddress(options.hostname)
     if (literal !== null && !isPublicAddress(literal)) {
-      // Not before this call has returned: nobody expects an answer that early.
+      // Called after this function has returned: the caller does not expect a synchronous answer.
       queueMicrotask(() => callback(new PrivateAddress(), null))
       return
     }
@@ -97,7 +96,7 @@ export function createPublicConnector(timeout_ms: number, resolve: Resolve = cre
   }
 }
 
-/** @throws PrivateAddress when a name has addresses, but none that is public. */
+/** @throws PrivateAddress if a name has addresses but no public one */
 function publicLookup(resolve: Resolve): LookupFunction {
   const lookUp = async (hostname: string) => {
     const addresses = (await resolve(hostname)).filter(isPublicAddress)
@@ -121,14 +120,14 @@ function publicLookup(resolve: Resolve): LookupFunction {
 }
 
 /**
- * Asks the name servers directly: the system's own function would hold one of the few threads of the process for as long
- * as a dead name server takes, and with them passwords and files.
+ * Queries the name servers directly: getaddrinfo would block one of the few threads of the process, which also hash
+ * passwords and read files.
  */
 function createResolve(): Resolve {
   const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES })
   return async (hostname) => {
     const [v4, v6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
-    // Most names have no IPv6 address, which is answered with an error.
+    // A name without an IPv6 address yields an error.
     if (v4.status === 'rejected' && v6.status === 'rejected') throw v4.reason
     return [v4, v6].flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
   }

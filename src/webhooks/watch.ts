@@ -4,11 +4,11 @@ import { notInMove } from '#postgres/in-move.ts'
 import { type Claim, endpointOf, OPEN_ENDPOINTS, WAITING_ENDPOINTS } from './claims.ts'
 import { noteOutages } from './outages.ts'
 
-/** Runs the command that switches an endpoint off; of several processes that do so, the ledger lets one. */
+/** Runs the command that switches an endpoint off; the ledger serialises concurrent processes. */
 export type SwitchOff = (companyId: number, webhookId: number, reason: 'no_response' | 'gone') => Promise<unknown>
 
 interface Watch {
-  /** The endpoint of a delivery answered that it is gone for good. */
+  /** The endpoint answered 410 to a delivery. */
   gone(claim: Claim): void
   stop(): Promise<void>
 }
@@ -16,27 +16,29 @@ interface Watch {
 interface WatchOptions {
   readonly pool: Pool
   readonly switchOff: SwitchOff
-  /** Hours without any response after which an endpoint is switched off; may be a fraction. */
+  /** Hours without any answer after which an endpoint is switched off; may be a fraction. */
   readonly switchOffHours: number
   readonly log: (message: string, error: unknown) => void
 }
 
 const EVERY_MS = 2_000
-/** Endpoints that are dealt with at a time; the next round finds the others. */
+/** Endpoints per round; the next round continues. */
 const ENDPOINTS = 100
-/** Deliveries of an endpoint that one statement cancels. */
+/** Deliveries cancelled per statement. */
 const BATCH = 2_000
-/** Should more be gone at once, their next deliveries will say so again. */
+/** Beyond the bound, the next delivery of an endpoint reports it again. */
 const GONE_ENDPOINTS = 1_000
 
-/** Switches silent and gone endpoints off, notes outages, and cancels what waits for endpoints that are off. */
+/**
+ * Switches off silent and gone endpoints, records outages, and cancels pending deliveries of switched-off endpoints.
+ */
 export function watchEndpoints({ pool, switchOff, switchOffHours, log }: WatchOptions): Watch {
   const gone = new Map<string, Claim>()
 
   async function switchOffGone(): Promise<void> {
     for (const [endpoint, claim] of gone) {
       if (await isCurrent(pool, claim)) await switchOff(claim.company_id, claim.webhook_id, 'gone')
-      // Kept when that failed: it is tried again.
+      // Kept after a failure, for the next round.
       if (gone.get(endpoint) === claim) gone.delete(endpoint)
     }
   }
@@ -50,7 +52,7 @@ export function watchEndpoints({ pool, switchOff, switchOffHours, log }: WatchOp
   }
 
   const part = (name: string, work: () => Promise<unknown>): Repetition =>
-    repeat(work, EVERY_MS, (error) => log(`${name} failed`, error))
+    repeat(work, EVERY_MS, (error) => log(`webhooks: ${name} failed`, error))
   const parts = {
     gone: part('switching off endpoints that are gone', switchOffGone),
     silent: part('switching off endpoints that do not answer', switchOffSilent),
@@ -69,7 +71,7 @@ export function watchEndpoints({ pool, switchOff, switchOffHours, log }: WatchOp
   }
 }
 
-/** What a former URL answered, or the same one before it was switched on again, does not count against the endpoint. */
+/** Answers of a former URL, or from before the endpoint was enabled again, do not count. */
 async function isCurrent(pool: Pool, { company_id, webhook_id, watched_since }: Claim): Promise<boolean> {
   const { rows } = await pool.query({
     name: 'find_current_webhook',
@@ -79,7 +81,9 @@ async function isCurrent(pool: Pool, { company_id, webhook_id, watched_since }: 
   return rows.length > 0
 }
 
-/** Cancels deliveries that wait for endpoints that are off or deleted. Returns how many, of as many as one statement takes. */
+/**
+ * Cancels pending deliveries of switched-off and deleted endpoints. Returns how many, up to the bound of a statement.
+ */
 export async function cancelWaiting(pool: Pool): Promise<number> {
   const { rowCount } = await pool.query({ ...CANCEL_WAITING, values: [ENDPOINTS, BATCH] })
   return rowCount ?? 0

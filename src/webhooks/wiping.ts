@@ -2,9 +2,9 @@ import { hasNeedle, type Redaction, redactTexts } from '#ledger/redaction.ts'
 import type { Transaction } from '#ledger/transaction.ts'
 
 /**
- * Takes forgotten persons out of a company's messages of webhooks: deliveries that wait, and later ones, send their fields as
- * null. What endpoints have answered to such a message is text of theirs, which may repeat anything: it goes whole (PRIV-33).
- * Looks at all messages of 30 days but those about the catalog.
+ * Erases persons from a company's stored messages: pending and later deliveries send null. Recorded answers to such
+ * messages are dropped whole, because a receiver's text may repeat anything (PRIV-33). Scans all messages of 30 days
+ * except those about the catalog.
  */
 export async function wipeMessages(tx: Transaction, companyId: number, redaction: Redaction): Promise<void> {
   const texts = { find: FIND_MESSAGES, write: WRITE_MESSAGES, first: '00000000-0000-0000-0000-000000000000' }
@@ -24,7 +24,7 @@ const WRITE_MESSAGES = {
          from unnest($2::uuid[], $3::text[]) as new(id, text) where m.company_id = $1 and m.id = new.id`,
 }
 
-/** In the text, as attempts are added to it (results.ts). Within a response quotes are escaped. */
+/** Edits the JSON text, like results.ts; quotes inside a response are escaped. */
 const FORGET_RESPONSES = {
   name: 'forget_responses',
   text: String.raw`update webhook_deliveries

@@ -2,10 +2,11 @@ import { expect } from 'chai'
 import { changeOwnPassword, createLogin, type Login } from '#access/login.ts'
 import { hashPassword } from '#access/passwords.ts'
 import { createSessions, type PanelSession, type Sessions } from '#access/sessions.ts'
-import { changePassword } from '#commands/users.ts'
+import { changePassword, createUser } from '#commands/users.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { untilBlocked } from '../support/lock-waits.ts'
 import { createTestUser, type TestUser } from '../support/till.ts'
 
 const FROM = { address: '192.0.2.1', requestId: '019990c5-0000-7000-8000-000000000001' }
@@ -83,6 +84,36 @@ describe('the own password', () => {
     const winner = outcomes.findIndex((outcome) => !isRefusal(outcome) && outcome.kind === 'changed')
     await enter(['senha primeira', 'senha segunda'][winner] ?? '')
     expect(await eventsOfUser()).to.have.length(2)
+  })
+
+  it('is changed once, in two companies at the same time by two processes [PANEL-342]', async () => {
+    const [other, elsewhere] = [await startApi(database.url), await api.company()]
+    const blocker = await api.core.pool.connect()
+    try {
+      const again = { name: user.name, email: user.email, role: 'owner' as const, password_hash: 'x' }
+      const { id } = await elsewhere.run(createUser, again)
+      const holder = { companyId: elsewhere.id, userId: id, email: user.email }
+      await blocker.query('begin')
+      await blocker.query('select from ops.persons where email = $1 for update', [user.email])
+      const [first, second] = ['senha primeira', 'senha segunda'] as const
+      const changing = Promise.all([
+        change(user.password, first),
+        changeOwnPassword(
+          { login: createLogin(other.core.pool), writer: other.core.writer },
+          holder,
+          { current: user.password, next: second },
+          FROM,
+        ),
+      ])
+      await untilBlocked(api.core.pool, 2)
+      await blocker.query('rollback')
+      const isChanged = (await changing).map((outcome) => !isRefusal(outcome) && outcome.kind === 'changed')
+      expect(isChanged).to.have.members([true, false])
+      await enter(isChanged[0] ? first : second)
+    } finally {
+      blocker.release(true)
+      await other.close()
+    }
   })
 
   it('is not changed by who knew it before an owner set another [PANEL-9]', async () => {

@@ -1,8 +1,15 @@
 import { expect } from 'chai'
-import { type Admitted, createGate } from '#access/quota.ts'
+import { type Admitted, createGate, type Gate } from '#access/quota.ts'
 import { addDays, dateInZone, startOfDay } from '#domain/instant.ts'
 import { LIMITS, useGatekeeping } from './gatekeeping.ts'
-import { keyedCompany } from './keyed-company.ts'
+import { type KeyedCompany, keyedCompany } from './keyed-company.ts'
+
+/** Where the next midnight is less than an hour away. */
+function zoneOfElevenAtNight(now: Date): string {
+  const east = 23 - now.getUTCHours()
+  // These zones are named by what is west of UTC.
+  return east > 14 ? `Etc/GMT+${24 - east}` : `Etc/GMT-${east}`
+}
 
 describe('quota: windows', () => {
   const keeping = useGatekeeping()
@@ -96,6 +103,26 @@ describe('quota: windows', () => {
       await createGate(keeping.pools[0], LIMITS).admit(company.hash)
       const tomorrow = addDays(dateInZone(await now(), timezone), 1)
       expect((await windowsOf(company)).day_ends_at).to.equal(startOfDay(tomorrow, timezone))
+    })
+  }
+
+  for (const [what, count] of [
+    ['calls', (gate: Gate, { hash }: KeyedCompany) => gate.admit(hash, 4)],
+    ['bytes of bodies', (gate: Gate, { id }: KeyedCompany) => gate.charge(id, 4)],
+  ] as const) {
+    it(`begins no other day of ${what} because a company changes its time zone [RATE-4]`, async () => {
+      const company = await keyedCompany(keeping.core)
+      const gate = createGate(keeping.pools[0], LIMITS)
+      await count(gate, company)
+      const ended = new Date(Date.parse(await now()) - 60_000)
+      await keeping.core.pool.query(
+        `with ended as (update ops.quotas set day_ends_at = $2 where company_id = $1)
+         update companies set timezone = $3 where company_id = $1`,
+        [company.id, ended, zoneOfElevenAtNight(new Date(await now()))],
+      )
+      await count(gate, company)
+      const { day_ends_at } = await windowsOf(company)
+      expect((Date.parse(day_ends_at) - ended.getTime()) / 3_600_000).to.be.within(20, 45)
     })
   }
 

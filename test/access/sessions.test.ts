@@ -11,10 +11,11 @@ import {
 } from '#access/sessions.ts'
 import { createTokens } from '#access/sync-access.ts'
 import { updateCompany } from '#commands/companies.ts'
-import { createUser } from '#commands/users.ts'
+import { changePassword, createUser } from '#commands/users.ts'
 import { addDays, dateInZone } from '#domain/instant.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { untilBlocked } from '../support/lock-waits.ts'
 import { cheapHash } from '../support/passwords.ts'
 import { createTestUser, type TestUser } from '../support/till.ts'
 import { until } from '../support/wait.ts'
@@ -83,7 +84,8 @@ describe('sessions of the panel', () => {
 
   it('tell who is logged in, and the day of the company', async () => {
     const session = await found(await issue())
-    const { now, companysTime, today, sessionHash, csrfToken, ...who } = session
+    const { now, companysTime, today, sessionHash, csrfToken, expiresAt, ...who } = session
+    expect(expiresAt).to.equal((await row()).expires_at)
     expect(companysTime).to.equal(now)
     expect(who).to.deep.equal({
       isTest: false,
@@ -92,6 +94,7 @@ describe('sessions of the panel', () => {
       email: user.email,
       generation: 0,
       personGeneration: 0,
+      userAgent: null,
       role: 'owner',
       isToldPersons: true,
       companyId: company.id,
@@ -227,6 +230,119 @@ describe('sessions of the panel', () => {
     await elsewhere.revoke(await found(token))
     expect(await sessions.find(token)).to.equal(null)
     expect(await sessions.find(other)).not.to.equal(null)
+  })
+
+  it('tell whoever revokes one whether it was alive until then', async () => {
+    const [alive, idle, old] = [await found(await issue()), await found(await issue()), await found(await issue())]
+    const change = (set: string, { sessionHash }: PanelSession) =>
+      pool.query(`update ops.sessions set ${set} where hash = $1`, [sessionHash])
+    await change(`last_seen_at = clock_timestamp() - interval '13 h'`, idle)
+    await change('generation = 7', old)
+    expect(await Promise.all([alive, idle, old].map(sessions.revoke))).to.deep.equal([true, false, false])
+    expect(await sessions.revoke(alive)).to.equal(false)
+  })
+
+  describe('exchanged for one in another company of the person', () => {
+    let other: TestCompany
+    let next: { companyId: number; userId: number; generation: number }
+
+    before(async () => {
+      other = await api.company()
+    })
+    beforeEach(async () => {
+      const twice = { name: user.name, email: user.email, role: 'owner' as const, password_hash: await cheapHash('x') }
+      next = { companyId: other.id, userId: (await other.run(createUser, twice)).id, generation: 0 }
+    })
+
+    const setPassword = async () =>
+      company.run(changePassword, { id: user.id, password_hash: await cheapHash(`outra senha ${Math.random()}`) })
+    const open = async (of = next) => (await sessions.list(of)).length
+
+    it('end, and are followed by one that lives no longer, of the same browser [PANEL-343]', async () => {
+      const holder = { userId: user.id, companyId: company.id, generation: 0, personGeneration: 0 }
+      const { token } = await sessions.issue(holder, 'Firefox')
+      await pool.query(`update ops.sessions set expires_at = expires_at - interval '5 days' where user_id = $1`, [
+        user.id,
+      ])
+      const asking = await found(token)
+      const issued = await sessions.exchange(asking, next)
+      expect(issued?.expiresAt).to.equal(asking.expiresAt)
+      expect(await found(issued?.token ?? '')).to.include({
+        companyId: other.id,
+        userId: next.userId,
+        expiresAt: asking.expiresAt,
+        userAgent: 'Firefox',
+        personGeneration: 0,
+      })
+      expect(await sessions.find(token)).to.equal(null)
+      expect(await sessions.exchange(asking, next)).to.equal(null)
+      expect(await open()).to.equal(1)
+    })
+
+    it('leave none alive where the password changed before [PANEL-341]', async () => {
+      const asking = await found(await issue())
+      await setPassword()
+      expect(await sessions.exchange(asking, next)).to.equal(null)
+      expect(await open()).to.equal(0)
+    })
+
+    it('leave none alive where the password changes after [PANEL-341]', async () => {
+      const issued = await sessions.exchange(await found(await issue()), next)
+      await setPassword()
+      expect(await sessions.find(issued?.token ?? '')).to.equal(null)
+    })
+
+    it('leave none alive where the password changes among twenty of them [PANEL-341]', async () => {
+      const asking: PanelSession[] = []
+      for (let n = 0; n < LIVE_SESSIONS_OF_USER; n++) asking.push(await found(await issue()))
+      const elsewhere = createSessions(pool, () => {})
+      const exchanges = asking.map((session, n) => (n % 2 === 0 ? sessions : elsewhere).exchange(session, next))
+      const [issued] = await Promise.all([Promise.all(exchanges), setPassword()])
+      for (const one of issued) expect(await sessions.find(one?.token ?? '')).to.equal(null)
+      expect(await open()).to.equal(0)
+    })
+
+    it('are exchanged once, of twenty times at once [PANEL-341]', async () => {
+      const asking = await found(await issue())
+      const elsewhere = createSessions(pool, () => {})
+      const issued = await Promise.all(
+        Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? sessions : elsewhere).exchange(asking, next)),
+      )
+      expect(issued.filter((one) => one !== null)).to.have.length(1)
+      expect(await open()).to.equal(1)
+    })
+
+    for (const [how, end] of [
+      ['revoked', 'revoked_at = clock_timestamp()'],
+      ['idle for too long', `last_seen_at = clock_timestamp() - interval '13 h'`],
+      ['over', `expires_at = clock_timestamp() - interval '1 s'`],
+      ['of a user who was shut out meanwhile', 'generation = generation - 1'],
+    ] as const) {
+      it(`are not exchanged when they turn out to be ${how} [PANEL-341]`, async () => {
+        const asking = await found(await issue())
+        const client = await pool.connect()
+        try {
+          await client.query('begin')
+          await client.query(`update ops.sessions set ${end} where hash = $1`, [asking.sessionHash])
+          const exchanged = sessions.exchange(asking, next)
+          await untilBlocked(pool, 1)
+          await client.query('commit')
+          expect(await exchanged).to.equal(null)
+        } finally {
+          client.release(true)
+        }
+        expect(await open()).to.equal(0)
+      })
+    }
+
+    it('that have ended push none of the person’s others out', async () => {
+      const asking = await found(await issue())
+      await sessions.revoke(asking)
+      const holder = { ...next, personGeneration: 0 }
+      for (let n = 0; n < LIVE_SESSIONS_OF_USER; n++) await sessions.issue(holder)
+      expect(await sessions.exchange(asking, next)).to.equal(null)
+      expect(await open()).to.equal(LIVE_SESSIONS_OF_USER)
+    })
   })
 
   it('beyond the limit of a user end the longest unused one [PANEL-4]', async () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { createTokens, LIVE_TOKENS_OF_USER, purgeTokens, type Tokens } from '#access/sync-access.ts'
+import { changePassword } from '#commands/users.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { createTestUser, type TestUser } from '../support/till.ts'
@@ -79,6 +80,23 @@ describe('tokens', () => {
     expect(await live()).to.equal(LIVE_TOKENS_OF_USER)
     expect(await tokens.find(idle)).to.equal(null)
     for (const token of [used, others]) expect(await tokens.find(token)).not.to.equal(null)
+  })
+
+  it('are renewed only while they are alive, whatever was found before [TOKEN-6]', async () => {
+    const session = async () => {
+      const found = await tokens.find(await issue())
+      if (!found) throw new Error('there is no such token')
+      return found
+    }
+    const [renewed, revoked, old] = [await session(), await session(), await session()]
+    expect(await tokens.renew(renewed)).not.to.equal(null)
+    expect(await tokens.renew(renewed)).to.equal(null)
+    await tokens.revoke(revoked)
+    expect(await tokens.renew(revoked)).to.equal(null)
+    await company.run(changePassword, { id: user.id, password_hash: 'x' })
+    const before = await kept()
+    expect(await tokens.renew(old)).to.equal(null)
+    expect(await kept()).to.equal(before)
   })
 
   describe('purge', () => {

@@ -73,6 +73,22 @@ describe('a POST whose credential ends before it is decided', () => {
     }
   }
 
+  /** Sends a call that has come to the writer, and waits for a lock, when `end` is done. */
+  async function endWhileBlocked<R>(call: () => Promise<R>, end: () => Promise<unknown>): Promise<R> {
+    const blocker = await company.core.pool.connect()
+    try {
+      await blocker.query('begin')
+      await blocker.query('select from ops.ledgers where company_id = $1 for update', [company.id])
+      const called = call()
+      await untilBlocked(company.core.pool, 1)
+      await end()
+      await blocker.query('rollback')
+      return await called
+    } finally {
+      blocker.release(true)
+    }
+  }
+
   describe('is refused, and leaves nothing behind, when', () => {
     it('its key is revoked while its body is on its way [KEY-21]', async () => {
       const { id, key } = await company.newKey(['customers:write'])
@@ -144,6 +160,31 @@ describe('a POST whose credential ends before it is decided', () => {
       expect(reply.status).to.equal(401)
       expect(reply.text).to.include('action="/painel/entrar"')
       expect((await company.get('/customers')).body.data).to.deep.equal([])
+    })
+
+    it('its till logs out while its upload waits for its turn [KEY-21]', async () => {
+      const till = await openTill(api.url, company)
+      const before = await revision()
+      const reply = await endWhileBlocked(
+        () => till.post('/sync/sales', { sales: [offlineSaleOf()] }),
+        () => till.post('/auth/logout'),
+      )
+      expectFailure(reply, 401, /Faça login novamente/)
+      expect(await revision()).to.equal(before)
+    })
+
+    it('its session is ended while the key that it asks for waits to be made [KEY-21]', async () => {
+      const owner = await panelUser(api, company)
+      const page = '/painel/integracoes/chaves'
+      const form = hiddenFields((await owner.get(`${page}/nova`)).html, page)
+      const { status } = await endWhileBlocked(
+        () => owner.post(page, { ...form, name: 'Loja', scopes: 'catalog:read' }),
+        () =>
+          api.core.pool.query('update ops.sessions set revoked_at = clock_timestamp() where user_id = $1', [owner.id]),
+      )
+      expect(status).to.equal(401)
+      const { rows } = await api.core.pool.query('select from read.api_keys where company_id = $1', [company.id])
+      expect(rows).to.have.length(1)
     })
   })
 })

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import QRCode from 'qrcode'
 import { createPayByPix } from '#checkout/pix.ts'
 import { disableStore } from '#commands/stores.ts'
+import { ownKey } from '#ledger/write/idempotency.ts'
 import {
   ProviderMisconfigured,
   type ProviderPayment,
@@ -159,6 +160,42 @@ describe('the page for the buyer of an order', () => {
     expect(attempts[1]).to.equal(attempts[0])
     expect(attempts[2]).to.not.equal(attempts[0])
     expect((await show(id)).payments.map(({ status }: Json) => status)).to.deep.equal(['failed', 'pending'])
+  })
+
+  it('has keys of its own, which no caller of the API can take before [PAY-61]', async () => {
+    const { path, id } = await place()
+    const { provider_reference } = await show(id)
+    const key = `pagar:${provider_reference}:0`
+    expect((await company.post('/customers', { name: 'Ana' }, { 'idempotency-key': key })).status).to.equal(201)
+    const other = await place()
+    await pay(other.id, `pagar:${provider_reference}:1`)
+    const own = Buffer.from(ownKey(`pagar:${provider_reference}:0`), 'latin1').toString('latin1')
+    expect((await company.post('/customers', { name: 'Bia' }, { 'idempotency-key': own })).status).to.equal(422)
+    withCode()
+    expect((await press(path)).status).to.equal(303)
+    expect((await show(id)).payments.map(({ status }: Json) => status)).to.deep.equal(['pending'])
+  })
+
+  it('shows that an order was paid meanwhile, instead of a refusal [PAY-62]', async () => {
+    const paid = await place()
+    const codigo = await codeOf(paid.path)
+    provider.status = 'approved'
+    await pay(paid.id)
+    const late = await visitor().post(`${paid.path}/pix`, { codigo })
+    expect([late.status, late.to]).to.deep.equal([303, paid.path])
+    expect(textIn((await visitor().get(paid.path)).html)).to.include('Pagamento recebido')
+  })
+
+  it('says that no code was made, whatever the reason [PAY-62]', async () => {
+    const { path, id } = await place()
+    await api.core.pool.query(
+      `insert into ops.idempotent_answers (company_id, key, request_hash, status, body, created_at)
+       values ($1, $2, 'x', 201, '{}', clock_timestamp())`,
+      [company.id, ownKey(`pagar:${(await show(id)).provider_reference}:0`)],
+    )
+    const { status, html } = await press(path)
+    expect(status).to.equal(409)
+    expect(textIn(html)).to.include('Não foi possível gerar o código Pix. Nada foi cobrado')
   })
 
   it('says that the shop takes no payments where its credentials are wrong, and no more than that [PAY-44]', async () => {

@@ -105,6 +105,16 @@ describe('settings', () => {
     )
   })
 
+  it('keep the commission of new stores as records do', () => {
+    for (const [given, kept] of [
+      [undefined, '5.00'],
+      ['', '5.00'],
+      ['0', '0.00'],
+      ['2.5', '2.50'],
+    ] as const)
+      expect(readConfig({ STORE_COMMISSION_PERCENT: given }).STORE_COMMISSION_PERCENT).to.equal(kept)
+  })
+
   for (const [text, value] of [
     ['true', true],
     ['false', false],
@@ -143,6 +153,9 @@ describe('settings', () => {
     ['PAYMENT_SWEEP_SECONDS', '60,abc'],
     ['PAYMENT_SWEEP_SECONDS', '300,60'],
     ['PAYMENT_SWEEP_SECONDS', '9999999'],
+    ['STORE_COMMISSION_PERCENT', '100.01'],
+    ['STORE_COMMISSION_PERCENT', '5%'],
+    ['STORE_COMMISSION_PERCENT', '-1'],
     ['SEAL_EVERY_HOURS', '0'],
     ['SEAL_EVERY_HOURS', '200'],
     ['LOG_LEVEL', 'loud'],

@@ -22,7 +22,7 @@ const rowsOf = (text: string) =>
         .map((cell) => cell.trim()),
     )
 
-describe('docs/operations.md', () => {
+describe('docs/operations', () => {
   /** Their defaults depend on other settings, or are paths. */
   const DERIVED = [
     'DATA_DIR',
@@ -35,8 +35,7 @@ describe('docs/operations.md', () => {
   ]
 
   it('has a row for every setting, with its default, its unit and a meaning [OPS-2]', async () => {
-    const [, table = ''] = (await fileAt('docs/operations.md')).split('## Settings')
-    const rows = rowsOf(table)
+    const rows = rowsOf(await fileAt('docs/operations/settings.md'))
     expect(rows.map(([name]) => name)).to.have.members(SETTING_NAMES.map((name) => `\`${name}\``))
     const defaults = readConfig({}) as unknown as Record<string, unknown>
     for (const [name = '', shown, unit, meaning] of rows) {
@@ -47,14 +46,14 @@ describe('docs/operations.md', () => {
   })
 
   it('explains every figure of our own [OPS-20]', async () => {
-    const text = await fileAt('docs/operations.md')
+    const text = await fileAt('docs/operations/metrics.md')
     const names = [...(await createMetrics().read()).matchAll(/^# TYPE (tillbook_\w+)/gm)].map(([, name]) => name)
     expect(names).to.have.length.above(5)
     for (const name of names) expect(text).to.include(`\`${name}\``)
   })
 
   it('explains every message that is logged [OPS-20]', async () => {
-    const text = await fileAt('docs/operations.md')
+    const text = await fileAt('docs/operations/messages.md')
     const messages = await loggedMessages()
     expect(messages).to.have.length.above(20)
     for (const message of messages) expect(text).to.include(`\`${message}\``)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { addDays, CalendarDate, Instant } from '#domain/instant.ts'
+import { addDays, CalendarDate, daysFrom, Instant } from '#domain/instant.ts'
 
 const FIRST = Date.UTC(1900, 0, 2)
 const LAST = Date.UTC(9999, 11, 30)
@@ -119,6 +119,12 @@ describe('calendar date', () => {
         expect(CalendarDate.safeParse(date).success).to.equal(isReal)
       }),
     )
+  })
+
+  it('counts days as far as the calendar goes, and no further', () => {
+    expect(daysFrom('2024-02-28', 3)).to.deep.equal(['2024-02-28', '2024-02-29', '2024-03-01'])
+    expect(daysFrom('9999-12-30', 5)).to.deep.equal(['9999-12-30', '9999-12-31'])
+    expect(daysFrom('2026-11-21', 0)).to.deep.equal([])
   })
 
   it('adds and subtracts days', () => {

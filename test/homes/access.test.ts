@@ -192,6 +192,98 @@ describe('people with companies in two homes', () => {
     }
   })
 
+  describe('exchange their session for one of the other company', () => {
+    const holderOf = async (companyId: number) =>
+      (await memberships()).find(({ holder }) => holder.companyId === companyId)!.holder
+    const ways = () => [
+      { from: inMain.id, to: inSouth.id, home: 'main' as const },
+      { from: inSouth.id, to: inMain.id, home: 'south' as const },
+    ]
+    const isLive = async (issued: IssuedSession | null) =>
+      (await all.access.sessions.find(issued?.token ?? '')) !== null
+
+    it('which lives no longer, and ends with it [PANEL-341] [PANEL-343]', async () => {
+      for (const { from, to } of ways()) {
+        const session = await enter(from)
+        const issued = await all.access.sessions.exchange(session, await holderOf(to))
+        expect(issued?.expiresAt).to.equal(session.expiresAt)
+        expect(await all.access.sessions.find(issued?.token ?? '')).to.include({ companyId: to, personGeneration: 0 })
+        expect(await all.another().access.sessions.find(session.token)).to.equal(null)
+        expect(await all.access.sessions.exchange(session, await holderOf(to))).to.equal(null)
+      }
+    })
+
+    it('for one of the same home too [PANEL-341]', async () => {
+      const second = await all.company('south', email)
+      const session = await enter(inSouth.id)
+      const issued = await all.access.sessions.exchange(session, await holderOf(second.id))
+      expect(await all.access.sessions.find(issued?.token ?? '')).to.include({ companyId: second.id })
+      expect(await isLive(session)).to.equal(false)
+    })
+
+    it('whose password changed before, in vain, and after, in vain [PANEL-341]', async () => {
+      let [current, next] = [PASSWORD, NEXT]
+      for (const { from, to, home } of ways()) {
+        const [early, late] = [await enter(from, current), await enter(from, current)]
+        const holder = (await memberships(current)).find((one) => one.holder.companyId === to)!.holder
+        const before = await all.access.sessions.exchange(early, holder)
+        expect(await isLive(before)).to.equal(true)
+        expect(await change(late, home, current, next)).to.deep.equal({ kind: 'changed' })
+        const after = await all.access.sessions.exchange(late, holder)
+        for (const one of [before, after, early, late]) expect(await isLive(one)).to.equal(false)
+        ;[current, next] = [next, current]
+      }
+    })
+
+    it('twenty at once beside another password, and none of them lives [PANEL-341]', async () => {
+      const other = all.another()
+      for (const [home, away] of [
+        ['main', 'south'],
+        ['south', 'main'],
+      ] as const) {
+        email = `pessoa${++people}@loja.example`
+        const [here, there] = [await all.company(home, email), await all.company(away, email)]
+        const asking: (PanelSession & IssuedSession)[] = []
+        for (let n = 0; n < 20; n++) asking.push(await enter(here.id))
+        const holder = await holderOf(there.id)
+        const exchanges = asking.map((one, n) => (n % 2 ? all : other).access.sessions.exchange(one, holder))
+        const [issued, changed] = await Promise.all([
+          Promise.all(exchanges),
+          change(asking[0] as PanelSession, home, PASSWORD, NEXT),
+        ])
+        expect(changed).to.deep.equal({ kind: 'changed' })
+        for (const one of [...issued, ...asking]) expect(await isLive(one)).to.equal(false)
+      }
+    })
+
+    it('once, of twenty times at once [PANEL-341]', async () => {
+      for (const { from, to } of ways()) {
+        const session = await enter(from)
+        const holder = await holderOf(to)
+        const exchanges = Array.from({ length: 20 }, () => all.access.sessions.exchange(session, holder))
+        expect((await Promise.all(exchanges)).filter((one) => one !== null)).to.have.length(1)
+      }
+    })
+
+    it('not while the other home is away: the one that they have goes on [PANEL-341]', async () => {
+      const session = await enter(inMain.id)
+      const holder = await holderOf(inSouth.id)
+      all.away('south', true)
+      const exchanged = await all.access.sessions.exchange(session, holder).catch((error: unknown) => error)
+      expect(exchanged).to.be.instanceOf(Unavailable)
+      expect(await isLive(session)).to.equal(true)
+    })
+  })
+
+  it('get a link to a new password that is over with another password, in whichever home [PANEL-342]', async () => {
+    all.access.passwordLinks.ask(email)
+    await until(() => all.mailed.some(({ to }) => to[0] === email))
+    const code = /codigo=([\w-]+)/.exec(all.mailed.find(({ to }) => to[0] === email)?.text ?? '')?.[1] as string
+    expect(await change(await enter(inSouth.id), 'south')).to.deep.equal({ kind: 'changed' })
+    expect(await all.access.passwordLinks.use(code, 'senha de quem tem o link', FROM.requestId)).to.equal(false)
+    await enter(inMain.id, NEXT)
+  })
+
   it('get a link to a new password from any home [HOME-25]', async () => {
     const lonely = await all.company('south')
     all.access.passwordLinks.ask(lonely.email)

@@ -1,9 +1,10 @@
 import { expect } from 'chai'
 import { hashKey } from '#access/api-keys.ts'
 import { createGate } from '#access/quota.ts'
-import { createSessions } from '#access/sessions.ts'
+import { createSessions, type PanelSession } from '#access/sessions.ts'
 import { createTokens } from '#access/sync-access.ts'
 import { createStore } from '#commands/stores.ts'
+import { createUser } from '#commands/users.ts'
 import { arrive, close, leave, OutOfOrder, open, pause } from '#homes/fence.ts'
 import { interfaceProblems } from '#http/middleware/problem-handler.ts'
 import { staysHere } from '#ledger/move.ts'
@@ -76,6 +77,13 @@ describe('a company that moves', () => {
       expect((await till.call('GET', '/sync/config')).status).to.equal(200)
       expect((await till.call('POST', '/sync/sales', { sales: [sale] })).status).to.equal(503)
       expect((await till.call('POST', '/auth/refresh')).status).to.equal(503)
+      const again = { name: user.name, email: user.email, role: 'owner' as const, password_hash: 'x' }
+      const elsewhere = { ...holder, companyId: other.id, userId: (await other.run(createUser, again)).id }
+      const sessions = createSessions(pool(), () => {})
+      const { token } = await sessions.issue(elsewhere)
+      const asking = (await sessions.find(token)) as PanelSession
+      expect(await thrown(sessions.exchange(asking, holder))).to.be.instanceOf(Unavailable)
+      expect(await sessions.isLive(token)).to.equal(true)
       const wrong = {
         offline_id: 'x',
         status: 'error',

@@ -57,6 +57,7 @@ describe('tables of a company that moves', () => {
       'ops.installation_entries',
       'ops.ledgers',
       'ops.moves',
+      'ops.panel_calls',
     ])
   })
 })

@@ -150,7 +150,7 @@ describe('two homes on one event store', function () {
       expect(await refusal(southOf(database.url))).to.match(/has ledgers and tables already/)
       expect(await refusal(database.url, MAIN)).to.match(/has ledgers and tables already/)
       await onClient(alien.ownerUrl, (client) => client.query('create table public.invoices (id int)'))
-      expect(await refusal(alien.url)).to.match(/not empty, and not a home's: it has public\.invoices/)
+      expect(await refusal(alien.url)).to.match(/neither empty nor a shard: it contains public\.invoices/)
     })
   })
 })

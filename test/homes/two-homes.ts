@@ -1,3 +1,4 @@
+import { PANEL_LIMITS } from '#access/panel-quota.ts'
 import { registerCompany } from '#commands/companies.ts'
 import { createUser } from '#commands/users.ts'
 import { type Access, accessOverHomes } from '#homes/access.ts'
@@ -77,7 +78,14 @@ export async function openTwoHomes(mainUrl: string, southUrl: string): Promise<T
   const mailed: TwoHomes['mailed'] = []
   const mailer = { send: async (mail: never) => void mailed.push(mail), close() {} } as unknown as Mailer
   const accessWith = (own: Directory) =>
-    accessOverHomes({ ...persons, directory: own, mailer, publicUrl: 'https://x.example', tokenDays: null })
+    accessOverHomes({
+      ...persons,
+      directory: own,
+      mailer,
+      publicUrl: 'https://x.example',
+      tokenDays: null,
+      panelLimits: PANEL_LIMITS,
+    })
   const others: Directory[] = []
   let companies = 0
   return {

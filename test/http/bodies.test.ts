@@ -169,7 +169,7 @@ describe('bodies that are on their way', () => {
     let passed = false
     const app = express()
     const leaves: RequestHandler = (_request, response, next) => void response.once('close', () => next())
-    app.post('/', leaves, jsonBodyUpTo(MB, roomOfStrangers(bodies)), () => {})
+    app.post('/', leaves, ...jsonBodyUpTo(MB, roomOfStrangers(bodies)), () => {})
     app.use(((_error, _request, _response, _next) => {
       passed = true
     }) as ErrorRequestHandler)

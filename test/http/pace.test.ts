@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { expect } from 'chai'
-import { watchPace } from '#http/pace.ts'
+import { watchPace, watchReaders } from '#http/pace.ts'
 import { until } from '../support/wait.ts'
 
 describe('the pace of a body', () => {
@@ -27,5 +28,49 @@ describe('the pace of a body', () => {
     isRead = true
     await until(() => isLate)
     unwatch()
+  })
+})
+
+describe('the pace of a reader', () => {
+  const pace = { readerBytesPerSecond: 1_000_000, reader_ms: 30, look_ms: 1 }
+
+  /** A connection with so much to be taken at any time, of which so many bytes are taken a second; and whether it was found late. */
+  function watched({ pending, bytesPerSecond }: { pending: number; bytesPerSecond: number }) {
+    const began = performance.now()
+    let [looks, isLate] = [0, false]
+    const socket = {
+      get writableLength() {
+        looks += 1
+        return pending
+      },
+      get bytesWritten() {
+        return pending + ((performance.now() - began) / 1_000) * bytesPerSecond
+      },
+    } as unknown as Socket
+    const end = watchReaders(new Set([socket]), pace, () => {
+      isLate = true
+    })
+    const longer = () => performance.now() - began > 5 * pace.reader_ms && looks > 20
+    return { end, isLate: () => isLate, longer }
+  }
+
+  it('is late below the pace [OPS-26]', async () => {
+    const { end, isLate } = watched({ pending: 1_000, bytesPerSecond: 500_000 })
+    await until(isLate)
+    end()
+  })
+
+  it('is not late at the pace, however long it takes [OPS-26]', async () => {
+    const { end, isLate, longer } = watched({ pending: 1_000, bytesPerSecond: 1_500_000 })
+    await until(longer)
+    expect(isLate()).to.equal(false)
+    end()
+  })
+
+  it('is not late with one large piece, of which nobody sees how much was taken [OPS-26]', async () => {
+    const { end, isLate, longer } = watched({ pending: 50_000_000, bytesPerSecond: 0 })
+    await until(longer)
+    expect(isLate()).to.equal(false)
+    end()
   })
 })

@@ -13,14 +13,14 @@ import { expectAtHome, gather, printed, sell } from './belongings.ts'
 import { contentsOf } from './contents.ts'
 import { type SystemPostgres, startSystemPostgres } from './system-postgres.ts'
 
-const snippets = snippetsOf('docs/operations.md')
+const snippets = snippetsOf('docs/operations/backup-and-restore.md').concat(snippetsOf('docs/operations/install.md'))
 const STARTING = { timeout_ms: 120_000 }
 const CALM = { SEED_DEMO: 'true', WEBHOOK_ALLOW_PRIVATE: 'true', QUOTA_PER_MINUTE: '100000', LOG_LEVEL: 'warn' }
 
-/** The commands of docs/operations.md, under the name that they have there. */
+/** The commands of docs/operations, under the name that they have there. */
 function script(name: string): string {
   const found = snippets.find(({ file }) => file === name)
-  if (!found) throw new Error(`docs/operations.md has no ${name}`)
+  if (!found) throw new Error(`docs/operations has no ${name}`)
   return found.text
 }
 
@@ -35,7 +35,7 @@ async function expectWhole(env: Record<string, string>, seals: string, publicKey
   for (const { table, equal } of parity) expect(equal, table).to.equal(true)
 }
 
-describe('a backup, made and restored as docs/operations.md says', function () {
+describe('a backup, made and restored as docs/operations says', function () {
   // Nine processes, one after the other.
   this.timeout(480_000)
   let base: string

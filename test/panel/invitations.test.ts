@@ -1,9 +1,10 @@
 import { expect } from 'chai'
-import { deactivateUser } from '#commands/users.ts'
+import { changePassword, deactivateUser } from '#commands/users.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Mailbox, openMailbox } from '../support/mailbox.ts'
 import { browser, type PanelUser, panelUser, problemsIn, textIn } from '../support/panel.ts'
+import { cheapHash } from '../support/passwords.ts'
 import { until } from '../support/wait.ts'
 
 const USERS = '/painel/configuracoes/usuarios'
@@ -194,6 +195,19 @@ describe('panel: invitations', () => {
     expect((await set('mais uma senha boa')).status).to.equal(410)
     expect(mailbox.letters).to.have.length(count + 1)
     expect(textIn((await browser(api.url).get('/painel/esqueci')).html)).to.include('não envia e-mails')
+  })
+
+  it('a link to a new password is over once there is another password [PANEL-342]', async () => {
+    const person = await member()
+    const count = mailbox.letters.length
+    await browser(mailing.url).post('/painel/esqueci', { email: person.email })
+    await until(() => mailbox.letters.length > count)
+    const codigo = codeIn(mailbox.letters.at(-1)?.text ?? '')
+    const next = 'uma senha nova'
+    await company.run(changePassword, { id: person.id, password_hash: await cheapHash(next) })
+    const fields = { codigo, password: 'senha de quem tem o link', repeated: 'senha de quem tem o link' }
+    expect((await browser(api.url).post('/painel/nova-senha', fields)).status).to.equal(410)
+    expect((await enter(person.email, next)).reply.status).to.equal(303)
   })
 
   it('give an owner no way to another person’s password [PANEL-54]', async () => {

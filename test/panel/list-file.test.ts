@@ -10,11 +10,30 @@ const answering = () => Object.assign(new PassThrough(), { setHeader: () => unde
 
 describe('the file of a list', () => {
   it('keeps texts from being formulas, and amounts numbers [PANEL-144]', () => {
-    for (const text of ['=1+1', '+55', '-1', '@SUM(A1)', '\tx', '\rx', '＝1'])
+    for (const text of ['=1+1', '+55', '-1', '@SUM(A1)', '\tx', '\rx', '＝1', '－1', '＋1', '＠A1'])
       expect(cellText(text)).to.equal(`'${text}`)
-    for (const text of ['Café', '1-1', ' =1', '', "d'água"]) expect(cellText(text)).to.equal(text)
+    for (const text of ['Café', '1-1', ' =1', '', "d'água", 'a, b', 'x\r\ny']) expect(cellText(text)).to.equal(text)
     expect(cellText({ decimal: '-1234.50' })).to.equal('-1234,50')
     expect([cellText(-7), cellText(null), cellText(undefined)]).to.deep.equal(['-7', '', ''])
+  })
+
+  for (const delimiter of [',', ';', '\t', '\n', '\r'])
+    it(`keeps a text from being a formula where ${JSON.stringify(delimiter)} begins another cell [PANEL-144]`, () => {
+      for (const formula of ['=1+1', '+55', '-1', '@SUM(A1)', '＝1']) {
+        expect(cellText(`a${delimiter}${formula}`)).to.equal(`a${delimiter}'${formula}`)
+        expect(cellText(`a${delimiter}""${formula}`)).to.equal(`a${delimiter}""'${formula}`)
+      }
+    })
+
+  it('puts a text with any delimiter in quotes, and no amount [PANEL-144]', async () => {
+    async function* rows() {
+      yield ['a,b', 'a;b', 'a\tb', 'a\nb', 'a\rb', 'a"b', 'plain', { decimal: '1234.50' }, 7] as const
+    }
+    const route: TableRoute = { path: '/x.csv', section: 'sales', table: async () => ({ heads: ['=H'], rows: rows() }) }
+    const response = answering()
+    const visit = { readModel: { moment: null }, context: {} } as unknown as Visit
+    await sendFile(route, visit, { method: 'GET' } as Request, response as unknown as Response)
+    expect(String(response.read())).to.equal(`\uFEFF'=H\r\n"a,b";"a;b";"a\tb";"a\nb";"a\rb";"a""b";plain;1234,50;7\r\n`)
   })
 
   it('is read as fast as it is taken, and no further once nobody takes it [PANEL-143]', async () => {

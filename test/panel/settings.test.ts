@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import type { CompanyObject } from '#projections/companies.ts'
+import { getRow } from '#queries/events.ts'
 import { FOREIGN_IDS } from '../support/api.ts'
 import { hiddenFields, type PanelUser, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
@@ -14,7 +16,7 @@ describe('panel: settings', () => {
   }
 
   describe('company', () => {
-    const fields = { name: 'Mercearia Nova', cnpj: '11.222.333/0001-81', timezone: 'America/Manaus', logo_url: '' }
+    const fields = { name: 'Mercearia Nova', timezone: 'America/Manaus', logo_url: '' }
     const taxes = { state_registration: '110.042.490.114', tax_regime: 'simples_nacional' }
 
     it('is changed, with the zone by which its days are counted [PANEL-28]', async () => {
@@ -23,6 +25,18 @@ describe('panel: settings', () => {
         .to.include('Mercearia Nova')
         .and.to.include('America/Manaus')
       expect((await company.get('/me')).body.data.company.name).to.equal('Mercearia Nova')
+    })
+
+    it('keeps the CNPJ and the plan that the operator gave it, whatever a form says of them [PANEL-28] [OPS-29]', async () => {
+      const said = async () => (await getRow(company.core.pool, company.id, 'company', company.id)) as CompanyObject
+      const before = await said()
+      const { html } = await owner.get(`${HOME}/empresa`)
+      expect(textIn(html)).to.include(`CNPJ ${before.cnpj}`)
+      expect(html).not.to.match(/name="(cnpj|plan|test)"/)
+      const more = { cnpj: '12.ABC.345/01DE-35', plan: 'basic', test: 'true' }
+      expect((await owner.submit(`${HOME}/empresa`, { ...fields, ...more })).to).to.equal(`${HOME}?feito=alterado`)
+      const { name: _, timezone: __, ...after } = await said()
+      expect(before).to.include(after)
     })
 
     it('says how it is taxed, or leaves it open [PANEL-28]', async () => {
@@ -42,7 +56,6 @@ describe('panel: settings', () => {
     it('is left alone where a field is wrong', async () => {
       for (const [wrong, label] of [
         [{ name: '' }, 'Nome'],
-        [{ cnpj: '11.222.333/0001-80' }, 'CNPJ'],
         [{ timezone: 'Lua/Cheia' }, 'Fuso horário'],
         [{ state_registration: 'IE 1' }, 'Inscrição estadual'],
         [{ logo_url: 'javascript:alert(1)' }, 'Endereço do logotipo'],

@@ -1,13 +1,20 @@
 import { expect } from 'chai'
 import { createStore } from '#commands/stores.ts'
 import { countAlarms } from '#queries/orders.ts'
+import { listStores } from '#queries/stores.ts'
 import { alarmedOrder, paymentTold, placedOrder } from '../support/orders.ts'
 import { hiddenFields, panelUser, problemsIn, textIn, usePanelUser } from '../support/panel.ts'
 
 const HOME = '/painel/loja'
 
 describe('panel: online store', () => {
-  const { api, company, user: owner } = usePanelUser()
+  const {
+    api,
+    company,
+    user: owner,
+  } = usePanelUser('owner', undefined, {
+    settings: { STORE_COMMISSION_PERCENT: '6.5' },
+  })
   let alias: string
   let storeId: number
 
@@ -24,13 +31,13 @@ describe('panel: online store', () => {
 
   describe('stores', () => {
     const PATH = `${HOME}/lojas`
-    const fields = { alias: 'nova', commission_percentage: '2,5', access_token: 'TOKEN-123', notification_secret: '' }
+    const fields = { alias: 'nova', access_token: 'TOKEN-123', notification_secret: '' }
 
     it('are opened with secrets that are never shown [STORE-2, PANEL-26]', async () => {
       const sent = await owner.submit(`${PATH}/nova`, { ...fields, alias: `${alias}-b`, sandbox: 'on' })
       expect(sent.to).to.equal(`${HOME}?feito=criado`)
       const { html } = await owner.get(HOME)
-      expect(textIn(html)).to.include(`${alias}-b Ligada 2,50% Teste`)
+      expect(textIn(html)).to.include(`${alias}-b Ligada 6,50% Teste`)
       const path = [...html.matchAll(/href="([^"]*lojas\/\d+)"/g)].at(-1)?.[1] ?? ''
       const page = await owner.get(path)
       expect(textIn(page.html))
@@ -48,8 +55,6 @@ describe('panel: online store', () => {
       for (const [wrong, label] of [
         [{ alias: 'Loja Bonita' }, 'Apelido'],
         [{ alias }, 'Apelido'],
-        [{ commission_percentage: '' }, 'Comissão'],
-        [{ commission_percentage: '-1' }, 'Comissão'],
         [{ access_token: 'com espaço' }, 'Token'],
       ] as const) {
         const { status, html } = await owner.submit(`${PATH}/nova`, { ...fields, ...wrong })
@@ -61,19 +66,32 @@ describe('panel: online store', () => {
 
     it('keep what is not typed anew, and are switched off and on [PANEL-26]', async () => {
       const path = `${PATH}/${storeId}`
-      await owner.submit(`${path}/editar`, {
-        commission_percentage: '9',
-        access_token: 'TOKEN-9',
-        notification_secret: '',
-      })
-      await owner.submit(`${path}/editar`, { commission_percentage: '8', access_token: '', notification_secret: '' })
-      expect(await shown(path))
-        .to.include('Comissão 8,00%')
-        .and.to.include('Token de acesso Guardado')
+      await owner.submit(`${path}/editar`, { access_token: 'TOKEN-9', notification_secret: '' })
+      await owner.submit(`${path}/editar`, { access_token: '', notification_secret: '' })
+      expect(await shown(path)).to.include('Token de acesso Guardado')
       expect((await owner.submit(path, {}, `${path}/desligar`)).to).to.equal(`${path}?feito=loja-desligada`)
       expect(await shown(path)).to.include('Desligada')
       await owner.submit(path, {}, `${path}/ligar`)
       expect(await shown(path)).to.include('Situação Ligada')
+    })
+
+    it('have the commission that the operator says, whatever a form says of it [PANEL-26]', async () => {
+      const percentages = async () =>
+        (await listStores(company.core.pool, company.id)).map(({ commission_percentage }) => commission_percentage)
+      const page = await owner.get(`${PATH}/nova`)
+      expect(textIn(page.html)).to.include('Comissão do serviço: 6,50% de cada pagamento.')
+      const before = (await company.get('/me')).headers.get('x-ledger-revision')
+      for (const path of [`${PATH}/nova`, `${PATH}/${storeId}/editar`])
+        expect((await owner.get(path)).html).not.to.include('name="commission_percentage"')
+      for (const commission_percentage of ['0', '0,00', '0.00', '99', '-1', 'x', '']) {
+        const sent = await owner.submit(`${PATH}/${storeId}/editar`, { commission_percentage, access_token: '' })
+        expect(sent.to).to.equal(`${PATH}/${storeId}?feito=alterado`)
+      }
+      expect(await percentages()).to.deep.equal(['7.50'])
+      expect((await company.get('/me')).headers.get('x-ledger-revision')).to.equal(before)
+      await owner.submit(`${PATH}/nova`, { ...fields, alias: `${alias}-c`, commission_percentage: '0' })
+      expect(await percentages()).to.deep.equal(['7.50', '6.50'])
+      expect(await shown(`${PATH}/${storeId}`)).to.include('Comissão 7,50%')
     })
 
     it('are for owners only, orders for everybody [PANEL-5]', async () => {

@@ -33,6 +33,16 @@ describe('panel: suppliers', () => {
     expect((await company.get('/suppliers')).body.data).to.have.length(1)
   })
 
+  it('does so also where a caller of the API has used the key of the form [PAY-61]', async () => {
+    const { html } = await user.get(`${PATH}/novo`)
+    const hidden = hiddenFields(html, PATH)
+    const form = { ...hidden, name: 'ACME Ltda', person_type: 'PJ' }
+    const headers = { 'idempotency-key': `painel:${hidden._key}:0` }
+    expect((await company.post('/suppliers', { name: 'Outro' }, headers)).status).to.equal(201)
+    expect((await user.post(PATH, form)).status).to.equal(303)
+    expect((await company.get('/suppliers')).body.data).to.have.length(2)
+  })
+
   it('names the fields that are wrong, or taken by another', async () => {
     await create({ name: 'ACME Ltda' })
     const wrong = await create({ name: '', trade_name: 'x'.repeat(121) })

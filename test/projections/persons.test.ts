@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { liveUser, persons, userByEmail } from '#projections/users.ts'
+import { liveUser, panelSessions, persons, tillTokens, userByEmail } from '#projections/users.ts'
 import { companyRegistered, userCreated, userInvited } from '../support/facts.ts'
 import { given, minute } from '../support/given.ts'
 
@@ -11,16 +11,30 @@ const ana = userCreated({ id: 3, email })
 
 describe('users of a company and their persons', () => {
   it('tell whose token has ended, also by a new password in another company [KEY-21]', async () => {
+    const hash = Buffer.alloc(32, 7)
     const caller = { userId: 3, generation: 0, email, personGeneration: 0 }
-    const guard = liveUser(caller)
-    const holds = async (personGeneration: number, ...more: NewEvent[]) => {
-      const rows = await (await given(companyRegistered(), ana, ...more)).rows(...guard.needs)
-      ;(rows as Changes).put(persons, { email, password_hash: 'x', generation: personGeneration })
-      return guard.holds(rows, minute(9))
+    for (const [table, of] of [
+      [panelSessions, { sessionHash: hash }],
+      [tillTokens, { tokenHash: hash }],
+    ] as const) {
+      const guard = liveUser({ ...caller, ...of })
+      const holds = async (
+        { generation = 0, revoked_at = null as string | null, expires_at = null as string | null, is_there = true },
+        ...more: NewEvent[]
+      ) => {
+        const rows = (await (await given(companyRegistered(), ana, ...more)).rows(...guard.needs)) as Changes
+        rows.put(persons, { email, password_hash: 'x', generation })
+        if (is_there) rows.put(table, { hash, revoked_at, expires_at })
+        return guard.holds(rows, minute(9))
+      }
+      expect(await holds({})).to.equal(true)
+      expect(await holds({ expires_at: minute(10) })).to.equal(true)
+      expect(await holds({ expires_at: minute(9) })).to.equal(false)
+      expect(await holds({ revoked_at: minute(8) })).to.equal(false)
+      expect(await holds({ is_there: false })).to.equal(false)
+      expect(await holds({ generation: 1 })).to.equal(false)
+      expect(await holds({}, event('UserDeactivated', { id: 3 }))).to.equal(false)
     }
-    expect(await holds(0)).to.equal(true)
-    expect(await holds(1)).to.equal(false)
-    expect(await holds(0, event('UserDeactivated', { id: 3 }))).to.equal(false)
   })
 
   it('give an address to the first user of the company who has it: restored ledgers may have another', async () => {

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
+import type { Login } from '#access/login.ts'
 import { createAddressLimit } from '#access/minute-limit.ts'
 import type { Gate } from '#access/quota.ts'
 import type { Tokens } from '#access/sync-access.ts'
@@ -31,13 +32,14 @@ import type { MemoryBudget } from '#lib/memory-budget.ts'
 import type { Turns } from '#lib/turns.ts'
 import type { MasterKeys } from '#master-key/keys.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
-import { openCommon, openInterfaces } from '#service/api.ts'
+import { openCommon, openInterfaces, panelLimitsOf } from '#service/api.ts'
 import { createApp, type InterfaceOptions, interfaceRouter } from '#service/app.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { healthOf } from '#service/health.ts'
 import { expectDocumentedCall } from './contract.ts'
 import { openTwoHomes, SOUTH, SPREAD, southOf, type TwoHomes } from './homes.ts'
 import { masterKeys } from './master-key.ts'
+import { NO_PANEL_QUOTA } from './program.ts'
 import { noProvider } from './provider.ts'
 import { sealsOf } from './seals.ts'
 import { onDatabase } from './server.ts'
@@ -119,6 +121,8 @@ export interface TestApiOptions {
   readonly provider?: PaymentProvider
   /** A writer around the real one, for what happens when it fails. */
   readonly wrapWriter?: (writer: Writer) => Writer
+  /** A login around the real one, for what happens between its steps. */
+  readonly wrapLogin?: (login: Login) => Login
   /** Hears of what went wrong; the console by default. */
   readonly log?: (message: string, error: unknown) => void
   /** Notifications of an address a minute; out of the way by default. */
@@ -214,6 +218,7 @@ const insteadOf =
     notificationLimit: createAddressLimit({ perMinute: options.notificationsPerMinute ?? 1_000_000 }),
     checkoutLimit: createAddressLimit({ perMinute: options.checkoutsPerMinute ?? 1_000_000 }),
     ...(options.wrapWriter && { writer: options.wrapWriter(opened.writer) }),
+    ...(options.wrapLogin && { panel: { ...opened.panel, login: options.wrapLogin(opened.panel.login) } }),
   })
 
 /** Those that are asked for, or the one that follows all databases of the run (TEST_STANDBY_DELAY_MS). */
@@ -258,6 +263,7 @@ export async function serve(
     QUOTA_PER_DAY: String(options.perDay ?? 1_000_000),
     QUOTA_BYTES_PER_DAY: String(options.bytesPerDay ?? 1_000_000_000_000),
     SYNC_QUOTA_PER_MINUTE: '1000000',
+    ...NO_PANEL_QUOTA,
     ...options.settings,
   })
   const common = openCommon(config, NOT_COUNTED, uuidv7)
@@ -265,6 +271,7 @@ export async function serve(
     mailer: common.mailer,
     tokenDays: config.SYNC_TOKEN_DAYS ?? null,
     publicUrl: PUBLIC_URL,
+    panelLimits: panelLimitsOf(config),
   })
   const served = [{ name: MAIN, core, url: databaseUrl }]
   if (homes) served.push({ name: SOUTH, core: homes.cores.at(SOUTH), url: southOf(databaseUrl) })

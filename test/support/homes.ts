@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { RequestHandler, Router } from 'express'
+import type { PanelLimits } from '#access/panel-quota.ts'
 import { MAIN } from '#config/databases.ts'
 import { accessOverHomes } from '#homes/access.ts'
 import { type Directory, openDirectory } from '#homes/directory.ts'
@@ -75,6 +76,7 @@ export interface TwoHomes {
     readonly mailer: Mailer | null
     readonly tokenDays: number | null
     readonly publicUrl: string
+    readonly panelLimits: PanelLimits
   }): Access
   front(routers: Readonly<Record<string, Router>>): RequestHandler
   close(): Promise<void>

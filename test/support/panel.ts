@@ -1,7 +1,7 @@
 import { beforeEach } from 'mocha'
 import { createUser } from '#commands/users.ts'
 import type { Role } from '#domain/roles.ts'
-import type { TestApi, TestCompany } from './api.ts'
+import type { TestApi, TestApiOptions, TestCompany } from './api.ts'
 import { cheapHash } from './passwords.ts'
 import { standIn, useApi } from './use-api.ts'
 
@@ -62,8 +62,8 @@ export async function panelUser(
 }
 
 /** `useApi`, and in each test a new company with somebody who is logged in. */
-export function usePanelUser(role?: Role, options?: Parameters<TestApi['company']>[0]) {
-  const api = useApi()
+export function usePanelUser(role?: Role, options?: Parameters<TestApi['company']>[0], service?: TestApiOptions) {
+  const api = useApi(service)
   let company: TestCompany | undefined
   let user: PanelUser | undefined
 

@@ -31,10 +31,18 @@ export const programIn = (folder: string, source: string, ...words: readonly str
   ...words,
 ]
 
+/** No quota of the panel is in the way. */
+export const NO_PANEL_QUOTA = {
+  PANEL_QUOTA_PER_SESSION: '1000000',
+  PANEL_QUOTA_PER_USER: '1000000',
+  PANEL_QUOTA_PER_COMPANY: '1000000',
+}
+
 /** What programs are told in a test run, whose servers are fast rather than durable (server.ts) and have one master key. */
 export const TEST_SETTINGS = {
   ALLOW_UNDURABLE_POSTGRES: 'true',
   MASTER_KEY,
+  ...NO_PANEL_QUOTA,
   // Commands look there for what belongs to their database.
   DATA_DIR: join(tmpdir(), `tillbook-commands-${process.pid}`),
 }

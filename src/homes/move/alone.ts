@@ -3,12 +3,12 @@ import type { PoolClient } from 'pg'
 import { MoveRefused } from './move-refused.ts'
 import type { Move } from './moving-home.ts'
 
-/** Of a company's move, in both homes; it goes with the connection of the process that moves it. */
+/** Advisory lock of a company's migration, taken on both shards; it ends with the connection. */
 export const LOCK = `hashtextextended('tillbook move ' || $1::text, 0)`
 
 /**
- * One move of a company at a time; a process that dies has its lock no more. What `work` is given throws where the lock was lost:
- * whoever has it then may have opened the company again.
+ * Runs one migration of a company at a time. The callback given to `work` throws once the lock is lost: another process
+ * may have opened the company again.
  */
 export async function alone<T>(
   { companyId, from, to }: Pick<Move, 'companyId' | 'from' | 'to'>,
@@ -33,16 +33,16 @@ export async function alone<T>(
   }
 }
 
-/** Whoever looks after moves that were interrupted has it for a moment, and so has a command that was just killed. */
+/** The monitor of interrupted migrations holds the lock briefly, and so does a command that was just killed. */
 const TRIES = 20
 const TRIED_EVERY_MS = 100
 
-/** @throws MoveRefused */
+/** @throws MigrationRefused */
 async function lock(client: PoolClient, companyId: number): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     const { rows } = await client.query<{ got: boolean }>(`select pg_try_advisory_lock(${LOCK}) as got`, [companyId])
     if (rows[0]?.got) return
-    if (tries === TRIES) throw new MoveRefused('busy', `company ${companyId} is being moved by another command`)
+    if (tries === TRIES) throw new MoveRefused('busy', `company ${companyId} is being migrated by another command`)
     await delay(TRIED_EVERY_MS)
   }
 }

@@ -5,12 +5,12 @@ import type { Move } from './moving-home.ts'
 import { headIn } from './replay.ts'
 import { COUNTED } from './tables.ts'
 
-/** Ids are taken beyond those that came along, so that nobody who takes one meanwhile falls behind them. */
+/** Gap left between copied ids and new ones, so that ids taken meanwhile do not collide. */
 const ROOM = 1_000
 
 /**
- * What is done in the end, while nothing is written: what neither replication nor the ledger brings (HOME-53). Returns once both
- * homes know the ledger alike. @throws MoveRefused
+ * Copies what neither replication nor the ledger carries, while writes are closed (HOME-53). Resolves once both shards
+ * have the same ledger head. @throws MigrationRefused
  */
 export async function complete(move: Move): Promise<void> {
   const { companyId, from, to } = move
@@ -18,11 +18,11 @@ export async function complete(move: Move): Promise<void> {
   if (here.revision !== there.revision || here.hash !== there.hash)
     throw new MoveRefused(
       'differs',
-      `the ledger ends at revision ${here.revision}, and in ${to.name} at ${there.revision}`,
+      `the ledger ends at revision ${here.revision}, but at ${there.revision} on shard ${to.name}`,
     )
   if (!from.store.transactional)
     for await (const { revision } of from.store.read(streamOf(companyId), here.revision + 1))
-      throw new MoveRefused('slow', `revision ${revision} is not applied yet in ${from.name}`)
+      throw new MoveRefused('slow', `revision ${revision} is not applied yet on shard ${from.name}`)
   await to.pool.query(
     `update ops.ledgers set reacted_revision = $2, last_recorded_at = $3, ids = $4 where company_id = $1 and move = 'arriving'`,
     [companyId, here.reacted_revision, here.last_recorded_at, JSON.stringify(here.ids)],
@@ -38,7 +38,7 @@ interface Person {
   readonly generation: number
 }
 
-/** Of the company's users; one whom the other home knows already keeps the newer password. */
+/** Copies the logins of the company's users; an account that the target knows keeps its newer password. */
 async function copyPersons({ companyId, from, to }: Move): Promise<void> {
   const { rows } = await from.pool.query<Person>(
     `select email, password_hash, generation from ops.persons

@@ -4,16 +4,16 @@ import type { Move, MovingHome } from './moving-home.ts'
 import { nameOf, SLOT } from './replication.ts'
 import { carriedTables } from './tables.ts'
 
-/** Row filters of publications. */
+/** Publications need row filters. */
 const OLDEST_POSTGRES = 150_000
-/** The move's own, and those that copy tables. */
+/** One for the migration, the others for initial table copies. */
 const SLOTS = 3
 
 const refuseUnless = (isFine: boolean, obstacle: Obstacle, message: string): void => {
   if (!isFine) throw new MoveRefused(obstacle, message)
 }
 
-/** Sees that nothing is in the way, before anything is changed (HOME-59). @throws MoveRefused naming what to do */
+/** Checks all preconditions before anything is changed (HOME-59). @throws MigrationRefused with the remedy */
 export async function check(move: Move): Promise<void> {
   const { companyId, from, to } = move
   await assertAlike(from, to)
@@ -100,12 +100,12 @@ async function assertMaySubscribe(to: MovingHome): Promise<void> {
   )
 }
 
-/** What both homes have to have alike: the same program, installation and keys. */
+/** Both shards need the same program version, installation and keys. */
 async function assertAlike(from: MovingHome, to: MovingHome): Promise<void> {
   const [here, there] = await Promise.all([from, to].map(({ owner }) => traitsOf(owner)))
   for (const [trait, obstacle, message] of TRAITS)
     refuseUnless(here?.[trait] === there?.[trait], obstacle, `${from.name} and ${to.name} ${message}`)
-  // While it is being changed there are two.
+  // During a rotation there are two.
   refuseUnless(!here?.master_keys.includes(','), 'settings', 'the master key is being changed: finish that before')
   refuseUnless(here?.model === from.model.version, 'versions', `the tables of ${from.name} are another version's`)
 }

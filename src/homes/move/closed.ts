@@ -8,12 +8,12 @@ import { type Head, headIn, replayTo, verifyLedgerTo } from './replay.ts'
 import { caughtUp } from './replication.ts'
 import { type Residence, residenceOf, retractSwitch, switchTo } from './switch.ts'
 
-/** Writes are refused for no longer; what takes longer is given up, and tried again (HOME-54). */
+/** Longest write pause. Beyond it the attempt is given up and repeated (HOME-54). */
 export const CLOSED_MS = 1_500
-/** What is not waited for by anybody. */
+/** Wait budget while writes are open. */
 export const BRINGS_MS = 60_000
 
-/** Brings the read model of the target to where the ledger is now. */
+/** Brings the target's read model up to the ledger's present head. */
 export async function follow(moving: Held, withinMs = BRINGS_MS): Promise<Head> {
   const head = await headIn(moving.from, moving.companyId)
   await caughtUp(moving, withinMs)
@@ -21,7 +21,7 @@ export async function follow(moving: Held, withinMs = BRINGS_MS): Promise<Head> 
   return head
 }
 
-/** From the refusal of writes to the switch. Returns since when they have been refused. */
+/** From closing writes to the switch. Returns when writes were closed. */
 export async function whileClosed(moving: Held, verified: Head): Promise<number> {
   const { companyId, from, main, onStep = async () => {} } = moving
   const known = await residenceOf(main, companyId)
@@ -39,7 +39,7 @@ export async function whileClosed(moving: Held, verified: Head): Promise<number>
     await moving.assertAlone()
   } catch (error) {
     await open(from.pool, companyId)
-    // What still runs would be in the way of the next try.
+    // Work still running would disturb the next attempt.
     await working.catch(() => {})
     throw error
   }
@@ -48,7 +48,7 @@ export async function whileClosed(moving: Held, verified: Head): Promise<number>
   return closedAt
 }
 
-/** What has come since, and what only now stands still. */
+/** The remaining events, and tables that stand still only while writes are closed. */
 async function rest(moving: Held, verified: Head): Promise<void> {
   const { onStep = async () => {} } = moving
   const head = await follow(moving, CLOSED_MS)
@@ -59,14 +59,14 @@ async function rest(moving: Held, verified: Head): Promise<void> {
   await onStep('compared')
 }
 
-/** @throws MoveRefused `slow` where it takes longer */
+/** @throws MigrationRefused `slow` after the limit */
 async function within(limitMs: number, working: Promise<void>): Promise<void> {
   const ended = new AbortController()
   const tooLong = delay(limitMs, null, { signal: ended.signal }).then(() => {
-    throw new MoveRefused('slow', `what is left is not done within ${limitMs} ms`)
+    throw new MoveRefused('slow', `the rest did not arrive within ${limitMs} ms`)
   })
   tooLong.catch(() => {})
-  // Heard of by whoever waits for it.
+  // The awaiting caller handles the error.
   working.catch(() => {})
   try {
     await Promise.race([working, tooLong])
@@ -75,7 +75,7 @@ async function within(limitMs: number, working: Promise<void>): Promise<void> {
   }
 }
 
-/** The outcome of a switch is not known, nor can it be found out: nobody may open the company anywhere before it is. */
+/** The outcome of the switch is unknown and cannot be determined: the company must stay closed on both shards. */
 export class SwitchUnknown extends Error {
   override readonly name = 'SwitchUnknown'
 }
@@ -83,7 +83,10 @@ export class SwitchUnknown extends Error {
 const ASKED_EVERY_MS = 500
 const ASKED_TIMES = 60
 
-/** Has the directory switch, or knows that it does not. @throws MoveRefused where it has not, and the company is open again; SwitchUnknown */
+/**
+ * Switches the placement in the directory, or makes sure that it did not change. @throws MigrationRefused if it did
+ * not, with the company open again; SwitchUnknown
+ */
 async function switched({ main, companyId, from, to, tell }: Moving, known: Residence): Promise<void> {
   for (let tries = 0; tries < ASKED_TIMES; tries += 1) {
     try {
@@ -93,16 +96,16 @@ async function switched({ main, companyId, from, to, tell }: Moving, known: Resi
           : (await retractSwitch(main, companyId))?.home === to.name
       if (isDone) return
       await open(from.pool, companyId)
-      throw new MoveRefused('slow', 'the directory was told something else meanwhile')
+      throw new MoveRefused('slow', 'the placement was changed by another command')
     } catch (error) {
       if (error instanceof MoveRefused) throw error
       tell(
-        `the directory does not answer (${(error as Error).message}): it is asked again whether the company has moved`,
+        `the directory does not answer (${(error as Error).message}); checking again whether the company has migrated`,
       )
       await delay(ASKED_EVERY_MS)
     }
   }
   throw new SwitchUnknown(
-    `nobody knows whether company ${companyId} has moved: repeat the command once the directory answers`,
+    `it is unknown whether company ${companyId} has migrated: repeat the command once the directory answers`,
   )
 }

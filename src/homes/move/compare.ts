@@ -3,10 +3,13 @@ import { MoveRefused } from './move-refused.ts'
 import type { Move } from './moving-home.ts'
 import { type Carried, carriedTables } from './tables.ts'
 
-/** `settled`: what does not change any more, which may be much. `rest`: everything else. */
+/** `settled`: rows that no longer change, possibly many. `rest`: all others. */
 type Part = 'settled' | 'rest'
 
-/** The sum of hashes does not depend on the order of rows. Rows as text: both homes have the same columns in the same order. */
+/**
+ * Sum of row hashes, independent of order. Rows are hashed as text: both shards have the same columns in the same
+ * order.
+ */
 function digestOf(table: Carried, place: number, part: Part, companyId: number): string {
   const { settled = 'false' } = table
   const row = table.lasting ? `row(${table.lasting.join(', ')})` : 't'
@@ -15,10 +18,10 @@ function digestOf(table: Carried, place: number, part: Part, companyId: number):
     from ${table.name} t where ${table.of(String(companyId))} and (${is})`
 }
 
-/** So often tables are looked at that differ: calls are counted, and people log in, while they are compared. */
+/** Comparisons of tables that differ: request counts and logins are written meanwhile. */
 const TRIES = 3
 
-/** Compares the rows of all carried tables (HOME-54). Between tries `settle` has what is on its way arrive. @throws MoveRefused */
+/** Compares all carried tables (HOME-54). Between attempts `settle` waits for replication. @throws MigrationRefused */
 export async function compareTables(
   { companyId, from, to }: Pick<Move, 'companyId' | 'from' | 'to'>,
   part: Part,
@@ -37,7 +40,7 @@ export async function compareTables(
   }
 }
 
-/** Of each table its number of rows and their sum; in one statement, because writes may be waiting. */
+/** Row count and hash sum of each table, in one statement because writes may be waiting. */
 async function digestsOf(owner: Pool, tables: readonly Carried[], part: Part, companyId: number): Promise<string[]> {
   const each = tables.map((table, place) => digestOf(table, place, part, companyId))
   const { rows } = await owner.query<{ digest: string }>(`${each.join(' union all ')} order by place`)

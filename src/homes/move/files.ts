@@ -15,7 +15,7 @@ async function namesIn(home: Pick<MovingHome, 'dataDir'>, companyId: number): Pr
   return names.filter((name) => filesOf(companyId).test(name))
 }
 
-/** Under their names only when they are whole. Homes whose DATA_DIR is on another machine have checkpoints in the database only. */
+/** Copies atomically. Shards with DATA_DIR on another machine keep checkpoints in the database only. */
 export async function copyFiles(
   from: Pick<MovingHome, 'dataDir'>,
   to: Pick<MovingHome, 'dataDir'>,

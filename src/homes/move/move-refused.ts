@@ -1,6 +1,6 @@
-/** What keeps a company from moving; nothing has changed, or what has is undone. */
+/** The obstacle to a migration; nothing was changed, or changes were undone. */
 export type Obstacle =
-  /** What both servers need is not there. */
+  /** A precondition of both servers is missing. */
   'settings' | 'rights' | 'versions' | 'company' | 'busy' | 'replication' | 'differs' | 'slow'
 
 export class MoveRefused extends Error {

@@ -18,38 +18,38 @@ export interface MoveReport {
   readonly company_id: number
   readonly from: string
   readonly to: string
-  /** Of the last event that was recorded where it lived before. */
+  /** Last revision recorded on the source shard. */
   readonly revision: number
-  /** For how long writes were refused, in milliseconds; null where an earlier run had done that. */
+  /** Duration of the write pause in ms; null if an earlier run had closed writes. */
   readonly refused_ms: number | null
 }
 
 const TRIES = 5
-/** So little may be behind when writes begin to be refused. */
+/** Lag in events at which writes are closed. */
 const NEARLY_DONE = 100
 
 /**
- * Moves a company from one home to another while it sells (HOME-50). A move that was interrupted is taken up where it was, by the
- * same call. @throws MoveRefused; the company goes on where it lives.
+ * Migrates a company to another shard while it sells (HOME-50). Repeating the call resumes an interrupted migration.
+ * @throws MigrationRefused; the company stays open on its shard
  */
 export async function moveCompany(moving: Moving): Promise<MoveReport> {
   const { companyId, from, to, main, tell, onStep = async () => {} } = moving
   return alone(moving, async (assertAlone) => {
-    // A switch that an earlier run has sent may be under way still.
+    // A switch sent by an earlier run may still be under way.
     const known = await retractSwitch(main, companyId)
     if (known?.home !== to.name && known?.home !== from.name) throw livesIn(companyId, known)
     const closedAt = known.home === from.name ? await brought(moving, assertAlone) : null
     const { revision } = await headIn(to, companyId)
     await open(to.pool, companyId)
     const refused_ms = closedAt && Math.round(performance.now() - closedAt)
-    tell(`moved${refused_ms === null ? '' : `; writes were refused for ${refused_ms} ms`}`)
+    tell(`migrated${refused_ms === null ? '' : `; writes were refused for ${refused_ms} ms`}`)
     await onStep('opened')
     await finish(moving)
     return { company_id: companyId, from: from.name, to: to.name, revision, refused_ms }
   })
 }
 
-/** Ends a move that has not come to its switch: nothing of it is left behind (HOME-56). @throws MoveRefused after the switch */
+/** Undoes a migration before its switch, without leftovers (HOME-56). @throws MigrationRefused after the switch */
 export async function undoMove(moving: Moving): Promise<void> {
   await alone(moving, async () => {
     const known = await retractSwitch(moving.main, moving.companyId)
@@ -67,11 +67,14 @@ async function brought(moving: Moving, assertAlone: () => Promise<void>): Promis
   }
 }
 
-/** Up to the switch: returns since when writes have been refused. Whatever happens before it, the company is open where it lives. */
+/**
+ * Everything up to the switch; returns when writes were closed. On any failure before it the company is open on the
+ * source shard.
+ */
 async function bring(moving: Held): Promise<number> {
   const { companyId, from, tell, onStep = async () => {} } = moving
   try {
-    // As an earlier run may have left it.
+    // An earlier run may have left it closed.
     await open(from.pool, companyId)
     await check(moving)
     await onStep('checked')
@@ -88,13 +91,13 @@ async function bring(moving: Held): Promise<number> {
         return await whileClosed(moving, verified)
       } catch (error) {
         if (!(error instanceof MoveRefused) || error.obstacle !== 'slow' || tries === TRIES) throw error
-        tell(`${error.message}: the company is open again, and it is tried once more`)
+        tell(`${error.message}: the company is open again; retrying`)
         await delay(tries * 1_000)
       }
     }
   } catch (error) {
     if (error instanceof MoveRefused && error.obstacle === 'differs') {
-      tell(`${error.message}: the move is undone`)
+      tell(`${error.message}: the migration is undone`)
       await undo(moving)
     }
     throw error
@@ -106,7 +109,7 @@ async function begin(moving: Moving, onStep: (step: Step) => Promise<void>): Pro
   const { rowCount } = await to.pool.query(`select from ops.ledgers where company_id = $1 and move = 'arriving'`, [
     companyId,
   ])
-  if (rowCount === 1 && isWhole(await lookAtReplication(moving))) return tell('an interrupted move is taken up')
+  if (rowCount === 1 && isWhole(await lookAtReplication(moving))) return tell('resuming an interrupted migration')
   await endReplication(moving)
   await wipe(to, companyId, tell)
   await note(from.pool, companyId, 'out', to.name)
@@ -114,12 +117,12 @@ async function begin(moving: Moving, onStep: (step: Step) => Promise<void>): Pro
   await arrive(to.pool, companyId)
   await emptyLedger(to.pool, companyId)
   await onStep('arriving')
-  tell('Postgres copies what there is')
+  tell('copying existing rows')
   await replicate(moving)
   await onStep('replicating')
 }
 
-/** Whoever finds it knows of the move, and who is at its other end. */
+/** Marks the migration and its other end on a shard, for the monitor of interrupted migrations. */
 const note = (pool: Pool, companyId: number, direction: 'in' | 'out', home: string) =>
   pool.query(
     `insert into ops.moves (company_id, direction, other_home) values ($1, $2, $3)
@@ -134,7 +137,7 @@ const emptyLedger = (pool: Pool, companyId: number) =>
     [companyId, GENESIS_HASH],
   )
 
-/** Repeated until little is behind; each pass is shorter than the one before. */
+/** Repeats until the lag is small; each pass is shorter. */
 async function nearly(moving: Held, verified: Head): Promise<Head> {
   for (let done = verified; ; ) {
     const next = await follow(moving)
@@ -144,30 +147,31 @@ async function nearly(moving: Held, verified: Head): Promise<Head> {
   }
 }
 
-/** Whatever takes as long as the company is large, and cannot change any more. */
+/** Verifies what takes time in proportion to the company and no longer changes. */
 async function verify(moving: Moving, head: Head): Promise<void> {
   const { companyId, to, tell } = moving
-  tell(`verifying ${head.revision + 1} events and what was made of them`)
+  tell(`verifying ${head.revision + 1} events and their tables`)
   await verifyLedgerTo(moving, BEGINNING, head)
   const tables = await to.verifyTables(companyId)
   if (tables.kind !== 'verified')
-    throw new MoveRefused('busy', `tables of ${to.name} cannot be verified now: ${tables.kind}`)
+    throw new MoveRefused('busy', `tables of shard ${to.name} cannot be verified now: ${tables.kind}`)
   const [difference] = tables.differences
-  if (difference) throw new MoveRefused('differs', `the read model of ${to.name} differs, in ${difference.table}`)
+  if (difference)
+    throw new MoveRefused('differs', `the read model of shard ${to.name} differs in table ${difference.table}`)
   await compareTables(moving, 'settled', () => caughtUp(moving, BRINGS_MS))
 }
 
-/** After the switch, once the company is open there: ends what is left of it here. Repeatable. */
+/** After the switch, with the company open on the target: removes what the source has left. Repeatable. */
 async function finish(moving: Moving): Promise<void> {
   const { companyId, from, answersMs, keep = false, tell, onStep = async () => {} } = moving
   await leave(from.pool, companyId)
   await onStep('left')
-  // Calls were counted, and people logged in, while writes were refused.
+  // Request counts and logins were written while writes were closed.
   if (isWhole(await lookAtReplication(moving))) await caughtUp(moving, CLOSED_MS * 2).catch(() => {})
   await onStep('drained')
   await endReplication(moving)
   await onStep('unlinked')
-  tell(`answers that were begun in ${from.name} may take ${answersMs / 1_000} s more`)
+  tell(`waiting ${answersMs / 1_000} s for answers that began on shard ${from.name}`)
   await delay(answersMs)
   await removeFiles(from, companyId)
   if (!keep) {

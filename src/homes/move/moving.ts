@@ -3,7 +3,7 @@ import { MoveRefused } from './move-refused.ts'
 import type { Move } from './moving-home.ts'
 import type { Residence } from './switch.ts'
 
-/** What a move comes through, in this order; after each of them it may be interrupted (HOME-56). */
+/** Steps of a migration in order; it may be interrupted after each (HOME-56). */
 export const STEPS = [
   'checked',
   'arriving',
@@ -25,21 +25,21 @@ export const STEPS = [
 export type Step = (typeof STEPS)[number]
 
 export interface Moving extends Move {
-  /** Where the directory is. */
+  /** Database of the directory. */
   readonly main: Pool
-  /** For so long answers that were begun before the company left may still read its rows there. */
+  /** Longest time that answers begun before the switch may still read rows on the source. */
   readonly answersMs: number
-  /** Whether the rows of the home that it has left stay there. */
+  /** Keeps the rows on the source shard. */
   readonly keep?: boolean
-  /** Hears of each step when it is done. */
+  /** Called after each step. */
   readonly onStep?: (step: Step) => Promise<void>
 }
 
-/** Under the lock of the move. */
+/** Under the migration's lock. */
 export interface Held extends Moving {
   readonly assertAlone: () => Promise<void>
   readonly replayPool: Pool
 }
 
 export const livesIn = (companyId: number, known: Residence | null): MoveRefused =>
-  new MoveRefused('company', `company ${companyId} lives in ${known?.home ?? 'no home'}`)
+  new MoveRefused('company', `company ${companyId} is on ${known ? `shard ${known.home}` : 'no shard'}`)

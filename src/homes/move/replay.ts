@@ -24,14 +24,14 @@ export async function headIn({ pool }: Pick<MovingHome, 'pool'>, companyId: numb
     [companyId],
   )
   const [head] = rows
-  if (!head) throw new MoveRefused('company', `company ${companyId} has no ledger there`)
+  if (!head) throw new MoveRefused('company', `company ${companyId} has no ledger on this shard`)
   return head
 }
 
-/** Events of one transaction, so that no memory, lock or time grows with the ledger. */
+/** Events per transaction: bounds memory, locks and time. */
 const PORTION = 5_000
 
-/** Connections on which a read model is made: one. They are there before writes are refused. */
+/** One connection for the replay, opened before writes are closed. */
 export const createReplayPool = ({ databaseUrl, model }: MovingHome): Pool =>
   createPool(databaseUrl, {
     max: 1,
@@ -43,8 +43,8 @@ export const createReplayPool = ({ databaseUrl, model }: MovingHome): Pool =>
   })
 
 /**
- * Makes the read model of a company that arrives, up to a revision that has arrived with its keys: rows only, as a rebuild does.
- * What its events made beside it (deliveries, stored answers) is carried (HOME-53).
+ * Builds the read model of an arriving company up to a revision that has arrived with its keys. Like a rebuild it
+ * writes rows only: deliveries and stored answers are carried (HOME-53).
  */
 export async function replayTo({ companyId, to, tell }: Move, pool: Pool, revision: number): Promise<void> {
   for (;;) {
@@ -52,7 +52,7 @@ export async function replayTo({ companyId, to, tell }: Move, pool: Pool, revisi
     if (done >= revision) return
     const upTo = Math.min(revision, done + PORTION)
     await replayPortion({ companyId, to }, pool, upTo)
-    if (revision - done > PORTION) tell(`replayed: ${upTo + 1} of ${revision + 1} events`)
+    if (revision - done > PORTION) tell(`replayed ${upTo + 1} of ${revision + 1} events`)
   }
 }
 
@@ -68,15 +68,15 @@ async function replayPortion(
       [companyId],
     )
     const [ledger] = rows
-    if (!ledger) throw new MoveRefused('company', `company ${companyId} does not arrive in ${to.name}`)
+    if (!ledger) throw new MoveRefused('company', `company ${companyId} is not arriving on shard ${to.name}`)
     if (ledger.version !== to.model.version)
-      throw new MoveRefused('versions', `the tables of ${to.name} are another version's`)
+      throw new MoveRefused('versions', `the tables of shard ${to.name} belong to another version`)
     const last: { event: Envelope | null } = { event: null }
     const events = noting(readNewest(to, streamOf(companyId), ledger.revision + 1), upTo, last)
-    // A person may have been forgotten since an event was read, here or by another portion.
+    // A person may have been erased since an event was read, here or by another portion.
     const applied = await replay(tx, to.model, companyId, events, upTo, { erasesAfter: -1 })
     if (applied !== upTo - ledger.revision || !last.event)
-      throw new MoveRefused('replication', `the ledger in ${to.name} ends before revision ${upTo}`)
+      throw new MoveRefused('replication', `the ledger on shard ${to.name} ends before revision ${upTo}`)
     const { hash, recorded_at } = last.event
     await client.query('update ops.ledgers set revision = $2, hash = $3, last_recorded_at = $4 where company_id = $1', [
       companyId,
@@ -99,8 +99,8 @@ async function* noting(
 }
 
 /**
- * Verifies the ledger where the company arrives, from an event that was verified before up to one that it has to go through. A
- * store outside of Postgres is the same for both homes. @throws MoveRefused
+ * Verifies the target's ledger from a verified event up to the given head. An external event store is the same for both
+ * shards. @throws MigrationRefused
  */
 export async function verifyLedgerTo({ companyId, to }: Move, after: Anchor, head: Anchor): Promise<void> {
   if (!to.store.transactional || head.revision <= after.revision) return
@@ -117,7 +117,7 @@ export async function verifyLedgerTo({ companyId, to }: Move, after: Anchor, hea
   if (!valid)
     throw new MoveRefused(
       'differs',
-      `the ledger in ${to.name}: ${first_error?.reason} at revision ${first_error?.revision}`,
+      `the ledger on shard ${to.name}: ${first_error?.reason} at revision ${first_error?.revision}`,
     )
 }
 

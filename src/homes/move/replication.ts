@@ -3,23 +3,23 @@ import { MoveRefused } from './move-refused.ts'
 import type { Move, MovingHome } from './moving-home.ts'
 import { carriedTables } from './tables.ts'
 
-/** Publication and subscription of a company's move have one name; so has its slot, with the database's number behind it. */
+/** Name of the migration's publication and subscription; the slot adds the database's number. */
 export const nameOf = (companyId: number): string => `tillbook_move_${companyId}`
 
 const POLL_MS = 10
 const TOLD_EVERY_MS = 1_000
-/** So long the first copy may stand still before it is told what it may be waiting for. */
+/** Time without progress of the first copy after which a hint is printed. */
 const STILL_MS = 10_000
 
-/** What of it is there, as a move that was interrupted has left it. */
+/** Parts that an interrupted migration has left. */
 export interface Replication {
   readonly publication: boolean
-  /** A slot that Postgres has given up, as it held too much back, is none. */
+  /** False also for a slot that Postgres has invalidated because it held back too much. */
   readonly slot: boolean
   readonly subscription: boolean
 }
 
-/** All or nothing: what lacks a part is not taken up again. */
+/** An incomplete replication is not resumed. */
 export const isWhole = ({ publication, slot, subscription }: Replication): boolean =>
   publication && slot && subscription
 
@@ -39,12 +39,12 @@ export async function lookAtReplication({ companyId, from, to }: Move): Promise<
 
 const THIS_DATABASE = '(select oid from pg_database where datname = current_database())'
 
-/** Slots are the server's: another database of it may move a company of the same number. $1 is the name. */
+/** Slots belong to the server: another database on it may migrate a company with the same number. $1 is the name. */
 export const SLOT = `$1 || '_' || ${THIS_DATABASE}`
 
 /**
- * Has Postgres copy the rows of a company, and whatever changes of them (HOME-52). The slot is made beforehand: both homes may be
- * databases of one server, in which a subscription would wait for itself.
+ * Starts logical replication of a company's rows (HOME-52). The slot is created first: with both shards on one server
+ * the subscription would wait for itself.
  */
 export async function replicate({ companyId, from, to }: Move): Promise<void> {
   const name = nameOf(companyId)
@@ -60,7 +60,7 @@ export async function replicate({ companyId, from, to }: Move): Promise<void> {
   )
 }
 
-/** Waits until the rows that were there are copied. Also while the servers are started again: they go on by themselves. */
+/** Waits for the initial copy, through restarts of the servers, which resume by themselves. */
 export async function copied({ companyId, to, tell }: Move): Promise<void> {
   let seen = -1
   let movedAt = performance.now()
@@ -73,7 +73,7 @@ export async function copied({ companyId, to, tell }: Move): Promise<void> {
       [nameOf(companyId)],
     )
     const { done = 0, all = 0 } = rows[0] ?? {}
-    if (all > 0 && done === all) return tell(`copied: ${all} tables`)
+    if (all > 0 && done === all) return tell(`copied ${all} tables`)
     const now = performance.now()
     if (done !== seen) {
       seen = done
@@ -86,17 +86,17 @@ export async function copied({ companyId, to, tell }: Move): Promise<void> {
     if (now - movedAt > STILL_MS) {
       movedAt = now
       tell(
-        `the copy stands still: the log of ${to.name} says why, as where max_logical_replication_workers is too small`,
+        `the copy makes no progress; see the log of shard ${to.name} (for example, max_logical_replication_workers is too small)`,
       )
     }
     await delay(POLL_MS * 5)
   }
 }
 
-/** Waits until all that was committed where the company leaves, until now, is there where it arrives. @throws MoveRefused after so long */
+/** Waits until everything committed on the source so far has arrived. @throws MigrationRefused on time-out */
 export async function caughtUp({ companyId, from, to, newId }: Move, withinMs: number): Promise<void> {
   const mark = newId()
-  // Even where the server leaves commits to be written later, this one is sent on at once, with all before it.
+  // Flushes this commit, and all before it, even if the server commits asynchronously.
   await from.owner.query(
     `begin; set local synchronous_commit = local;
      insert into ops.move_marks (company_id, mark) values (${Number(companyId)}, '${mark}')
@@ -109,12 +109,13 @@ export async function caughtUp({ companyId, from, to, newId }: Move, withinMs: n
       mark,
     ])
     if (rowCount === 1) return
-    if (performance.now() > until) throw new MoveRefused('replication', `nothing comes through within ${withinMs} ms`)
+    if (performance.now() > until)
+      throw new MoveRefused('replication', `replication made no progress within ${withinMs} ms`)
     await delay(POLL_MS)
   }
 }
 
-/** Ends it, whatever of it is there; slots first, which would keep the source's disk from being cleared up (HOME-56). */
+/** Drops what is left of the replication, slots first: they would retain the source's write-ahead log (HOME-56). */
 export async function endReplication({ companyId, from, to }: Pick<Move, 'companyId' | 'from' | 'to'>): Promise<void> {
   const name = nameOf(companyId)
   const { rows } = await to.owner.query<{ oid: number }>(
@@ -132,7 +133,7 @@ export async function endReplication({ companyId, from, to }: Pick<Move, 'compan
   for (const home of [from, to]) await home.owner.query('delete from ops.move_marks where company_id = $1', [companyId])
 }
 
-/** Those that copied one table each, too. Whoever still reads from one has been told to stop, and is ended if it does not. */
+/** Includes the slots of initial table copies. A reader that does not stop is terminated. */
 async function dropSlots({ owner }: MovingHome, names: readonly string[]): Promise<void> {
   for (let tries = 0; ; tries += 1) {
     const { rows } = await owner.query<{ slot_name: string; active_pid: number | null }>(

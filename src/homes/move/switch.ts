@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { companyText, DIRECTORY_CHANNEL } from '../directory.ts'
 
-/** Where a company lives by the directory, and since when: the text that a change of it has to name. */
+/** A company's shard by the directory, and the version text that a change must name. */
 export interface Residence {
   readonly home: string
   readonly since: string
@@ -16,8 +16,8 @@ export async function residenceOf(main: Pool, companyId: number): Promise<Reside
 }
 
 /**
- * The switch: the company lives in `home` from now on, and every process hears of it (HOME-55). False where the directory was told
- * something else since `known` was read: whoever opened the company again has seen to that, so that it is never open twice.
+ * Switches the placement and notifies all processes (HOME-55). False if the directory has changed since `known` was
+ * read: reopening a company changes it, so the company is never open on two shards.
  */
 export async function switchTo(main: Pool, companyId: number, known: Residence, home: string): Promise<boolean> {
   const { rowCount } = await main.query(
@@ -30,7 +30,7 @@ export async function switchTo(main: Pool, companyId: number, known: Residence, 
   return rowCount === 1
 }
 
-/** Makes sure that a switch which is under way, or whose outcome nobody knows, does not happen any more. Where the company lives now. */
+/** Invalidates a switch that is under way or has an unknown outcome. Returns the present placement. */
 export async function retractSwitch(main: Pool, companyId: number): Promise<Residence | null> {
   const known = await residenceOf(main, companyId)
   if (known) await switchTo(main, companyId, known, known.home)

@@ -1,15 +1,15 @@
-/** A table of which a company's rows go along when it moves (HOME-51). */
+/** A table whose rows of a company are carried (HOME-51). */
 export interface Carried {
   readonly name: string
-  /** Which rows are a company's, by the company's id as a number of SQL. */
+  /** Condition on a company's rows, given SQL of its id. */
   of(id: string): string
-  /** False: something else proves it, or nobody relies on it. */
+  /** False if the rows are proved otherwise, or are not relied upon. */
   readonly isCompared?: false
-  /** Rows that do not change any more once they are some time old: they are compared before writes are refused. */
+  /** Condition of rows that no longer change: they are compared before writes are closed. */
   readonly settled?: string
-  /** The table is written while writes are refused, as calls are counted: only these columns are compared. */
+  /** Only these columns are compared: the others change while writes are closed, like request counts. */
   readonly lasting?: readonly string[]
-  /** The service may not delete from it, or may only add to it. */
+  /** The service's role may not delete from it, or may only append. */
   readonly isOwners?: true
 }
 
@@ -25,15 +25,15 @@ const ofCompany = (name: string, more: Omit<Carried, 'name' | 'of'> = {}): Carri
 const LEDGER: Carried = {
   name: 'ledger.events',
   of: (id) => `stream = 'company-${id}'`,
-  // Its hashes are verified, which says more.
+  // Verifying its hashes proves more.
   isCompared: false,
   isOwners: true,
 }
 
-/** Long enough for whatever was begun with a row to be over. */
+/** Longer than any work that uses a row. */
 const before = (column: string) => `${column} < now() - interval '10 minutes'`
 
-/** What logical replication carries, apart from the ledger. */
+/** Tables carried by logical replication, besides the ledger. */
 const OPERATIONS: readonly Carried[] = [
   ofCompany('idempotent_answers', { settled: before('created_at') }),
   ofCompany('api_key_secrets'),
@@ -49,7 +49,7 @@ const OPERATIONS: readonly Carried[] = [
   ofCompany('webhook_hours', { settled: `hour < date_trunc('hour', now()) - interval '10 minutes'` }),
   ofCompany('webhook_replays'),
   ofCompany('webhook_replay_days'),
-  // Its calls of the last moment may stay behind.
+  // The last requests may be lost.
   ofCompany('calls', { isCompared: false }),
   ofCompany('call_counts', { isCompared: false }),
   ofCompany('notices'),
@@ -78,14 +78,14 @@ const OPERATIONS: readonly Carried[] = [
   ofCompany('sealing_faults'),
   ofCompany('table_checks', { lasting: ['company_id'] }),
   ofCompany('downloads', { lasting: ['id', 'user_id', 'what', 'subject', 'begun_at'] }),
-  // Tells how far replication has come.
+  // Progress of the replication.
   ofCompany('move_marks', { isCompared: false }),
-  // Held against their log whenever they are used, and made anew where they are another's (PROOF-5).
+  // Verified against the log on each use and rebuilt if they differ (PROOF-5).
   { name: 'ops.trees', of: byLog, isCompared: false },
   { name: 'ops.tree_tiles', of: byLog, isCompared: false },
 ]
 
-/** Tables that stay as they are in both homes, each with why. */
+/** Tables that are not carried, with the reason. */
 export const LEFT: Readonly<Record<string, string>> = {
   'ops.migrations': 'of the database',
   'ops.read_model': 'of the database: the read model is made anew where the company arrives, from its ledger',
@@ -95,6 +95,7 @@ export const LEFT: Readonly<Record<string, string>> = {
   'ops.homes': 'the directory, in main only',
   'ops.company_homes': 'the directory, in main only',
   'ops.directory_entries': 'the directory, in main only',
+  'ops.panel_calls': 'counts of the last minute: where the company arrives they begin anew',
   'ops.imports': 'files of the hour: whoever was about to import one uploads it again',
   'ops.persons': 'a person belongs to no company; main decides, and rows of the company’s users are copied in the end',
   'ops.password_links': 'of an address, which belongs to no company: main has them',
@@ -116,11 +117,11 @@ export const LEFT: Readonly<Record<string, string>> = {
   'ops.sealing_rounds': 'rounds of this home',
 }
 
-/** What is carried where the ledgers are in Postgres, and where an event store outside of it has them for all homes. */
+/** Carried tables; an external event store is shared by all shards. */
 export const carriedTables = ({ transactional }: { readonly transactional: boolean }): readonly Carried[] =>
   transactional ? [LEDGER, ...OPERATIONS] : OPERATIONS
 
-/** Ids that a home gives out for all its companies: where a company arrives they go on after those that it brings. */
+/** Ids that a shard assigns over all companies: on the target they continue after the carried ones. */
 export const COUNTED: readonly { readonly table: string; readonly column: string }[] = [
   { table: 'ops.refused_sales', column: 'id' },
   { table: 'ops.payment_notifications', column: 'id' },

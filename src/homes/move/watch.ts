@@ -6,8 +6,8 @@ import { LOCK } from './alone.ts'
 import { residenceOf, retractSwitch } from './switch.ts'
 
 /**
- * Ends what a move that was interrupted has left of a company: nobody holds its lock any more (HOME-56). The directory says where it
- * lives, after it has seen to it that no late switch happens: there it is opened, elsewhere it has left. Returns those that were opened.
+ * Cleans up after an interrupted migration, whose lock is free (HOME-56). First rules out a late switch; then opens the
+ * company where the directory places it and marks it as left elsewhere. Returns the opened companies.
  */
 export async function settleAbandoned(
   { pool, name }: { readonly pool: Pool; readonly name: string },
@@ -30,7 +30,7 @@ export async function settleAbandoned(
   return opened
 }
 
-/** Does it under the lock of the company's move, unless a command has that. */
+/** Runs `work` under the migration's lock, unless a command holds it. */
 async function unlessMoved(pool: Pool, companyId: number, work: () => Promise<void>): Promise<void> {
   const client = await pool.connect()
   try {
@@ -42,13 +42,13 @@ async function unlessMoved(pool: Pool, companyId: number, work: () => Promise<vo
   }
 }
 
-/** What a forgotten move keeps Postgres from clearing up. */
+/** Write-ahead log retained by an abandoned migration. */
 export interface HeldWal {
   readonly company_id: number
   readonly bytes: number
 }
 
-/** Slots of moves, with what they hold back: a move that nobody ends fills the disk. */
+/** Slots of migrations with the log they retain: an abandoned migration fills the disk. */
 export async function heldByMoves(pool: Pool): Promise<HeldWal[]> {
   const { rows } = await pool.query<HeldWal>(
     `select substring(slot_name from '^tillbook_move_(\\d+)')::bigint as company_id,
@@ -63,22 +63,22 @@ const TOLD_EVERY_LOOKS = 300
 
 interface Watching {
   readonly homes: Homes<{ readonly pool: Pool }>
-  /** Hears of companies that were opened again, and of what forgotten moves hold back. */
+  /** Reports reopened companies and retained log. */
   readonly warn: (message: string, details: object) => void
   readonly onError: (error: unknown) => void
 }
 
-/** Looks after moves whose command has ended too early: once in a process that has the role `projector` is enough. */
+/** Monitors migrations whose command has died; one process with the role `projector` is enough. */
 export function watchMoves({ homes, warn, onError }: Watching): Repetition {
   let looks = 0
   const look = async () => {
     for (const { name, home } of homes.present()) {
       const opened = await settleAbandoned({ pool: home.pool, name }, homes.main.pool)
       for (const company_id of opened)
-        warn('a move was interrupted: its company is open again', { company_id, home: name })
+        warn('migration: interrupted; the company is open again', { company_id, home: name })
       if (looks % TOLD_EVERY_LOOKS > 0) continue
       for (const held of await heldByMoves(home.pool))
-        warn('a move keeps Postgres from clearing its log up until it is ended or undone', { home: name, ...held })
+        warn('migration: retains the write-ahead log until it is finished or undone', { home: name, ...held })
     }
     looks += 1
   }

@@ -4,12 +4,12 @@ import { LOCK_TIMEOUT_MS, patiently } from '#postgres/patience.ts'
 import type { MovingHome } from './moving-home.ts'
 import { type Carried, carriedTables } from './tables.ts'
 
-/** Rows of one statement: whoever waits for it waits for some hundredths of a second. */
+/** Rows per statement: each takes a few hundredths of a second. */
 const PORTION = 2_000
 
 /**
- * Removes all rows of a company from a home in which it does not live (HOME-57), in portions, while others sell. The ledger is the
- * owner's to remove from, who has to switch off what refuses it for the time of each portion.
+ * Deletes all rows of a company from a shard that it has left (HOME-57), in portions beside other companies' sales.
+ * Only the owner may delete from the ledger, and disables its protecting trigger for each portion.
  */
 export async function wipe(
   home: MovingHome,

@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import { networkOf } from '#access/minute-limit.ts'
+import { JsonLimitExceeded, type JsonLimits, parseBoundedJson } from '#lib/bounded-json.ts'
 import type { MemoryBudget, MemoryUse } from '#lib/memory-budget.ts'
+import { createSlices } from '#lib/slices.ts'
 import { Problem } from '../problems.ts'
 import { shareOf } from '../share-of.ts'
 
@@ -28,45 +30,72 @@ export const roomOfStrangers =
   (request) =>
     bodies.open(networkOf(request.ip ?? ''))
 
-type Parse = (request: Request, response: Response, next: (error?: unknown) => void) => void
+/** No caller needs more: 1,000 sales of a till, or 50,000 products that it compares, stay within. */
+const LIMITS: JsonLimits = {
+  levels: 64,
+  members: 1_000,
+  elements: 100_000,
+  values: 550_000,
+  textBytes: 1_048_576,
+}
 
-const parserUpTo = (limit: number): Parse =>
-  express.json({
-    limit,
-    strict: false,
-    type: () => true,
-    verify: (_request, response, bytes) => {
-      // The parser would put U+FFFD for what it cannot read, and a ledger would keep it for ever.
-      if (!isUtf8(bytes)) throw new Error('the body is not UTF-8')
-      ;(response as Response).locals.rawBody = bytes
-    },
-  })
+const BEYOND: Readonly<Record<keyof JsonLimits, string>> = {
+  levels: `tem mais de ${LIMITS.levels} níveis de listas e objetos`,
+  members: `tem um objeto com mais de ${LIMITS.members} campos`,
+  elements: `tem uma lista com mais de ${LIMITS.elements} itens`,
+  values: `tem mais de ${LIMITS.values} valores`,
+  textBytes: `tem um texto com mais de ${LIMITS.textBytes} bytes`,
+}
 
 /** Reads: a body has no meaning there (RFC 9110), so nothing in it can be wrong. */
 const METHODS_WITHOUT_BODY = ['GET', 'HEAD']
 
 /**
- * Reads the body of a request that may have one, of at most so many bytes; an absent body is an empty object. Room for it is
- * held from its first byte until its request is answered, so that many slow ones cannot fill the memory.
+ * Reads the body of a request that may have one, of at most so many bytes, and parses it; an absent body is an empty object. Room
+ * for it is held from its first byte until its request is answered, so that many slow ones cannot fill the memory. `charge` sees
+ * its bytes before they are parsed.
  */
-export function jsonBodyUpTo(limit: number, room: Room): RequestHandler {
-  const parse = parserUpTo(limit)
+export function jsonBodyUpTo(limit: number, room: Room, charge?: RequestHandler): RequestHandler[] {
+  return [readBytes(limit, room), ...(charge ? [charge] : []), parseBody]
+}
+
+function readBytes(limit: number, room: Room): RequestHandler {
+  const read = express.raw({ limit, type: () => true })
   return (request, response, next) => {
     const { 'content-type': type, 'content-length': length, 'transfer-encoding': encoding } = request.headers
     const isSent = encoding !== undefined || Number(length ?? 0) > 0
-    if (!isSent || METHODS_WITHOUT_BODY.includes(request.method)) {
-      request.body = {}
-      next()
-      return
-    }
+    if (!isSent || METHODS_WITHOUT_BODY.includes(request.method)) return next()
     if (type === undefined || !/^application\/json\s*(;\s*charset="?utf-?8"?\s*)?$/i.test(type)) {
       next(new Problem('unsupported_media_type'))
       return
     }
     holdBody(room, limit, request, response)
-    parse(request, response, (error?: unknown) =>
-      next(error === undefined ? undefined : bodyProblem(error, limit, request)),
-    )
+    read(request, response, (error?: unknown) => {
+      if (error !== undefined) return next(bodyProblem(error, limit, request))
+      response.locals.rawBody = request.body as Buffer
+      request.body = undefined
+      next()
+    })
+  }
+}
+
+/** Others are served while a large body is parsed (HTTP-42). */
+const parseBody: RequestHandler = async (request, response, next) => {
+  const bytes = response.locals.rawBody as Buffer | undefined
+  request.body = bytes === undefined || bytes.length === 0 ? {} : await parsed(bytes, response)
+  next()
+}
+
+/** @throws Problem where the bytes are no JSON in UTF-8, or exceed a limit. */
+async function parsed(bytes: Buffer, response: Response): Promise<unknown> {
+  // A decoder would put U+FFFD for what it cannot read, and a ledger would keep it for ever.
+  if (!isUtf8(bytes)) throw new Problem('malformed_json')
+  try {
+    return await parseBoundedJson(bytes, LIMITS, createSlices(shareOf(response)))
+  } catch (error) {
+    if (error instanceof JsonLimitExceeded)
+      throw new Problem('validation_failed', { fields: { body: [BEYOND[error.limit]] }, unknown_fields: [] })
+    throw error instanceof SyntaxError ? new Problem('malformed_json') : error
   }
 }
 

@@ -18,6 +18,9 @@ export interface Idempotency {
   readonly formerHash?: string
 }
 
+/** A key that the service makes up itself: no caller can write its first character, so that none can take it before (IDEM-1). */
+export const ownKey = (name: string): string => `§${name}`
+
 /** A stored answer of a request that carried an Idempotency-Key (IDEM-2). */
 interface StoredAnswer {
   company_id: number

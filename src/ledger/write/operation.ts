@@ -44,7 +44,7 @@ export async function operate(
       set.want(companyId, [...answerRefs(idempotency), ...(guard?.needs ?? [])])
       await Promise.all(set.load(tx))
       const rows = set.of(companyId)
-      if (guard?.holds(rows, ledger.lastRecordedAt) === false) return refuse('invalid_token')
+      if (guard?.holds(rows, ledger.now) === false) return refuse('invalid_token')
       const replay = findReplay(rows, idempotency, ledger)
       if (replay) return replay
       const body = await operation({ tx, companyId, now })

@@ -5,6 +5,8 @@ import { ShareTaken } from '#lib/unavailable.ts'
 export interface Queued {
   readonly companyId: number
   readonly invocations: readonly unknown[]
+  /** Commands that take as much work, where that is more than there are. */
+  readonly weight?: number | undefined
   /** As a larger request: nobody else's write waits for it. */
   readonly takesLong?: boolean
 }
@@ -28,6 +30,12 @@ export interface Queue<T extends Queued> extends SharedFigures {
 }
 
 /**
+ * A request without commands counts as one, or nothing would bound how many wait. What weighs more than its commands counts for
+ * more, so that no group of 32 sales of 500 lines each keeps the event loop to itself.
+ */
+const weightOf = ({ invocations, weight = 1 }: Queued): number => Math.max(1, weight, invocations.length)
+
+/**
  * Groups requests for one commit: of each company that waits one, in turns, until the group is full, and each company's in
  * order of arrival. Up to `lanes` groups run at once over disjoint companies. There is no timer: whatever arrived while the
  * lanes were busy is the next group.
@@ -40,8 +48,8 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
   let scheduled = false
   let idleCallbacks: (() => void)[] = []
 
-  /** A request without commands counts as one, or nothing would bound how many wait; one beyond all bounds may wait alone. */
-  const sizeOf = (item: Queued): number => Math.min(limits.waitingCommands, Math.max(1, item.invocations.length))
+  /** One that is beyond all bounds may wait alone. */
+  const sizeOf = (item: Queued): number => Math.min(limits.waitingCommands, weightOf(item))
 
   const isLarge = (item: Queued): boolean => item.takesLong === true || sizeOf(item) > limits.groupCommands
 

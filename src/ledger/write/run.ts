@@ -27,8 +27,8 @@ export const asSystem = (companyId: number, requestId: string | null = null): Ac
   requestId,
 })
 
-/** How a request is answered, and under which key again. */
-type Answering = Pick<Request, 'reply' | 'idempotency'>
+/** How a request is answered, and under which key again; and what it weighs. */
+type Answering = Pick<Request, 'reply' | 'idempotency' | 'weight'>
 
 /** Runs commands as one request. @throws Unavailable when nothing can be promised. */
 export const runCommands = (

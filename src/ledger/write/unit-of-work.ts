@@ -26,7 +26,7 @@ import { answerRefs, findReplay, type Idempotency, storeAnswer } from './idempot
 /** What has still to hold when a request is decided, as that the key it came with was not revoked while it waited. */
 export interface Guard {
   readonly needs: readonly AnyRef[]
-  /** `now` is the ledger's: UTC. */
+  /** `now` is the clock of Postgres, whatever a ledger is ahead of it: UTC. */
   holds(rows: Rows, now: string): boolean
 }
 
@@ -34,6 +34,8 @@ export interface Guard {
 export interface Request {
   readonly companyId: number
   readonly invocations: readonly Invocation[]
+  /** Commands that take as much work, where that is more than there are. */
+  readonly weight?: number | undefined
   readonly origin: Origin
   readonly actor: string | null
   readonly requestId: string | null
@@ -129,7 +131,7 @@ export async function decideRequest(request: Request, ledger: OpenLedger, decidi
   const rows = deciding.set.of(request.companyId)
   const fromRevision = ledger.revision + 1
   if (ledger.closed) return { answer: ledger.closed, eventIds: [], fromRevision, privateRows: [] }
-  if (request.guard?.holds(rows, ledger.lastRecordedAt) === false)
+  if (request.guard?.holds(rows, ledger.now) === false)
     return { answer: refuse('invalid_token'), eventIds: [], fromRevision, privateRows: [] }
   const replay = findReplay(rows, request.idempotency, ledger)
   if (replay) return { answer: replay, eventIds: [], fromRevision, privateRows: [] }

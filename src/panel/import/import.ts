@@ -1,50 +1,78 @@
 import { createCategory } from '#commands/catalog/categories.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { nameKey } from '#domain/text.ts'
-import type { Sheet } from '#imports/sheet.ts'
+import type { Pause, Sheet } from '#imports/sheet.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import { runCommands } from '#ledger/write/run.ts'
 import type { Reply } from '#ledger/write/unit-of-work.ts'
-import { createSlices } from '#lib/slices.ts'
-import { categoriesByName } from '#queries/import-matches.ts'
+import { categoriesNamed } from '#queries/import-matches.ts'
 import type { Fields } from '../forms/form.ts'
 import type { Submission, Visit } from '../route.ts'
 import type { Imported } from './kinds.ts'
-import { isWrong, linesOf, type Mapping, messagesOf, newCategories, type Planned, planner } from './plan.ts'
+import {
+  categoriesOf,
+  createHolders,
+  isWrong,
+  type Mapping,
+  messagesOf,
+  type Planned,
+  planner,
+  type ReadLine,
+  readLine,
+} from './plan.ts'
 
 /** What would be done with a file, line by line. */
 export interface Plan {
   readonly fields: Fields
   readonly lines: readonly Planned[]
-  /** By name, as the read model compares names. */
+  /** By name, as the read model compares names: those that lines name and that exist. */
   readonly categories: ReadonlyMap<string, number>
-  /** That do not exist yet. */
+  /** Those that do not exist yet. */
   readonly newCategories: readonly string[]
 }
 
-/** Reads each line and finds its record, without doing anything. */
-export async function planImport(imported: Imported, visit: Visit, sheet: Sheet, mapping: Mapping): Promise<Plan> {
+interface PlannedImport {
+  readonly sheet: Sheet
+  /** Of the kind that is imported. */
+  readonly fields: Fields
+  readonly mapping: Mapping
+  readonly pause: Pause
+}
+
+/** Reads each line and finds its record, without doing anything. `pause` lets others be served between lines. */
+export async function planImport(
+  imported: Imported,
+  visit: Visit,
+  { sheet, fields, mapping, pause }: PlannedImport,
+): Promise<Plan> {
   const { readModel, context } = visit
   const { companyId, timezone } = readModel
   const pool = context.poolOf(companyId)
-  const fields = await imported.fields(visit)
   const reading = { ...imported.reading, fields }
-  const said = linesOf(sheet, mapping, reading.keyFields)
-  const valuesOf = (field: string) =>
-    said.flatMap(({ keys }) => keys.flatMap(([name, value]) => (name === field ? [value] : [])))
-  const asked = Object.fromEntries(reading.keyFields.map(({ name }) => [name, valuesOf(name)]))
-  const [known, categories] = await Promise.all([
-    imported.matches(pool, companyId, asked),
-    categoriesByName(pool, companyId),
-  ])
-  const plan = planner(reading, known, timezone)
-  const slices = createSlices(companyId)
+  const { keyFields } = reading
+  const read: ReadLine[] = []
+  const asked: Record<string, string[]> = Object.fromEntries(keyFields.map(({ name }) => [name, []]))
+  for (const line of sheet.lines) {
+    await pause()
+    const { keys, ...rest } = readLine(line, mapping, keyFields)
+    read.push({ ...rest, keys })
+    for (const [name, value] of keys) asked[name]?.push(value)
+  }
+  const holders = createHolders(keyFields)
+  for (const record of await imported.matches(pool, companyId, asked)) {
+    await pause()
+    holders.add(record)
+  }
+  const plan = planner(reading, holders, timezone)
   const lines: Planned[] = []
-  for (const line of said) {
-    await slices()
+  for (const line of read) {
+    await pause()
     lines.push(plan(line))
   }
-  return { fields, lines, categories, newCategories: newCategories(lines, categories) }
+  const named = categoriesOf(lines)
+  const categories = await categoriesNamed(pool, companyId, [...named.keys()])
+  const newCategories = [...named].flatMap(([key, name]) => (categories.has(key) ? [] : [name]))
+  return { fields, lines, categories, newCategories }
 }
 
 export interface Done {

@@ -34,10 +34,15 @@ const trimmed = (typed: string): string => typed.trim()
 
 const EXTERNAL: KeyField = { name: 'external_id', isUnique: true, normalized: trimmed }
 
+const MAX_WORD_LENGTH = 100
+
 /** One of a few words, by how it begins. */
 const word = (values: Readonly<Record<string, string>>): Kind => ({
   ...line,
-  read: (typed) => values[Object.keys(values).find((begin) => searchKey(typed).startsWith(begin)) ?? ''] ?? typed,
+  read(typed) {
+    const key = searchKey(typed.slice(0, MAX_WORD_LENGTH))
+    return Object.entries(values).find(([begin]) => key.startsWith(begin))?.[1] ?? typed
+  },
 })
 
 async function fieldsOfItems(visit: Visit): Promise<Fields> {

@@ -2,9 +2,10 @@ import type { z } from 'zod'
 import { CreateCategoryInput } from '#commands/catalog/categories.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { nameKey, searchKey } from '#domain/text.ts'
-import type { Sheet } from '#imports/sheet.ts'
+import type { SheetLine } from '#imports/sheet.ts'
 import type { Command } from '#ledger/command.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { ownValue } from '#lib/own-value.ts'
 import { checked, type Fields } from '../forms/form.ts'
 import { refusalMessage } from '../words/problems.ts'
 
@@ -50,39 +51,40 @@ export function guessed(
   fields: Fields,
   others: Readonly<Record<string, readonly string[]>>,
 ): Mapping {
-  const plain = (head: string) => searchKey(head.replace(/\(.*\)/, '').replace(/[._-]/g, ' ')).trim()
+  const plain = (head: string) => searchKey(head.replace(/\([^()]*\)/g, ' ').replace(/[._-]/g, ' '))
   const byHead = new Map(
     Object.entries(fields).flatMap(([name, { label }]) =>
-      [label, name, ...(others[name] ?? [])].map((word) => [plain(word), name] as const),
+      [label, name, ...(ownValue(others, name) ?? [])].map((word) => [plain(word), name] as const),
     ),
   )
   const mapping = new Map<number, string>()
+  const taken = new Set<string>()
   for (const [column, head] of heads.entries()) {
     const field = byHead.get(plain(head))
-    if (field !== undefined && ![...mapping.values()].includes(field)) mapping.set(column, field)
+    if (field === undefined || taken.has(field)) continue
+    taken.add(field)
+    mapping.set(column, field)
   }
   return mapping
 }
 
 /** What a line says, by field; cells without content say nothing. */
-interface Said {
+export interface ReadLine {
   /** As a spreadsheet counts it. */
   readonly number: number
   readonly values: Readonly<Record<string, string>>
   readonly keys: Keys
 }
 
-export function linesOf({ lines }: Sheet, mapping: Mapping, keyFields: readonly KeyField[]): Said[] {
-  return lines.map(({ number, cells }) => {
-    const values = Object.fromEntries(
-      [...mapping].flatMap(([column, field]) => (cells[column] ? [[field, cells[column]]] : [])),
-    )
-    const keys = keyFields.flatMap(({ name, normalized }) => {
-      const typed = values[name]
-      return typed === undefined ? [] : [[name, normalized(typed)] as const]
-    })
-    return { number, values, keys }
+export function readLine({ number, cells }: SheetLine, mapping: Mapping, keyFields: readonly KeyField[]): ReadLine {
+  const values = Object.fromEntries(
+    [...mapping].flatMap(([column, field]) => (cells[column] ? [[field, cells[column]]] : [])),
+  )
+  const keys = keyFields.flatMap(({ name, normalized }) => {
+    const typed = values[name]
+    return typed === undefined ? [] : [[name, normalized(typed)] as const]
   })
+  return { number, values, keys }
 }
 
 /** What would be done with a line, or why nothing is. */
@@ -99,29 +101,55 @@ export type Planned =
 
 export const isWrong = (planned: Planned): planned is Extract<Planned, { errors: unknown }> => 'errors' in planned
 
+/** Records by their keys. */
+export interface Holders {
+  add(record: Known): void
+  /** A few of those that have a key: two at most of each sort, by which of the more telling keys they have as well. */
+  of(key: Keys[number]): readonly Known[]
+}
+
+/** Records of one sort that share a key. A second one says that there are several, and no line needs a third. */
+const ENOUGH = 2
+
+export function createHolders(keyFields: readonly KeyField[]): Holders {
+  const holders = new Map<string, Known[]>()
+  const has = ({ keys }: Known, { name }: KeyField): boolean => (keys[name] ?? null) !== null
+
+  function addTo(key: string, record: Known, moreTelling: readonly KeyField[]): void {
+    const known = holders.get(key)
+    if (!known) return void holders.set(key, [record])
+    const alike = known.filter((one) => moreTelling.every((field) => has(one, field) === has(record, field)))
+    if (alike.length < ENOUGH) known.push(record)
+  }
+
+  return {
+    add(record) {
+      for (const [at, { name }] of keyFields.entries()) {
+        const value = record.keys[name] ?? null
+        if (value === null || (record.is_deleted && name !== EXTERNAL)) continue
+        addTo(join(name, value), record, keyFields.slice(0, at))
+      }
+    },
+    of: ([field, value]) => holders.get(join(field, value)) ?? [],
+  }
+}
+
 /**
  * Plans lines against the records that are there: the first key that a record has finds it. A line whose record cannot be told, or whose
  * unique keys are another's, is wrong; so is one that repeats a line before it (PANEL-181).
  */
-export function planner(reading: Reading, known: readonly Known[], timezone: string): (said: Said) => Planned {
+export function planner(reading: Reading, holders: Holders, timezone: string): (line: ReadLine) => Planned {
   const { fields, keyFields } = reading
   const labelOf = (field: string) => fields[field]?.label ?? field
   const unique = new Set(keyFields.filter(({ isUnique }) => isUnique).map(({ name }) => name))
   const seen = new Map<string, number>()
-  const holders = new Map<string, Known[]>()
-  for (const record of known)
-    for (const [field, value] of Object.entries(record.keys)) {
-      if (value === null || (record.is_deleted && field !== EXTERNAL)) continue
-      const key = join(field, value)
-      holders.set(key, [...(holders.get(key) ?? []), record])
-    }
-  const holdersOf = ([field, value]: Keys[number]): readonly Known[] => holders.get(join(field, value)) ?? []
 
-  /** Records that have the first key of a line which any has, and no other value of a key before it: those would be somebody else's. */
+  /** Records that have the first key of a line which any has, and no other value of a key before it: those are another's. */
   function find(keys: Keys): readonly Known[] {
     for (const [at, key] of keys.entries()) {
-      const isOther = ({ keys: own }: Known) => keys.slice(0, at).some(([field]) => (own[field] ?? null) !== null)
-      const found = holdersOf(key).filter((record) => !isOther(record))
+      const before = keys.slice(0, at)
+      const isOther = ({ keys: own }: Known) => before.some(([field]) => (own[field] ?? null) !== null)
+      const found = holders.of(key).filter((record) => !isOther(record))
       if (found.length > 0) return found
     }
     return []
@@ -130,15 +158,15 @@ export function planner(reading: Reading, known: readonly Known[], timezone: str
   /** Why the record that a line is about cannot be told. */
   function problemOf(keys: Keys, found: readonly Known[]): string | null {
     const [record] = found
-    if (found.length > 1) return `há ${found.length} cadastros com este código: altere-os um a um`
+    if (found.length > 1) return 'há mais de um cadastro com este código: altere-os um a um'
     if (record?.is_deleted) return `${labelOf(EXTERNAL)}: é de um cadastro que não está mais ativo`
-    const isTaken = (key: Keys[number]) => holdersOf(key).some(({ id }) => id !== record?.id)
+    const isTaken = (key: Keys[number]) => holders.of(key).some(({ id }) => id !== record?.id)
     const taken = keys.find((key) => unique.has(key[0]) && isTaken(key))
     return taken ? `${labelOf(taken[0])}: já é de outro cadastro` : null
   }
 
-  return (said) => {
-    const { number, keys } = said
+  return (line) => {
+    const { number, keys } = line
     const [first] = keys
     if (!first) return { number, errors: [`falta ${keyFields.map(({ name }) => labelOf(name)).join(' ou ')}`] }
     const before = seen.get(join(...first))
@@ -146,7 +174,7 @@ export function planner(reading: Reading, known: readonly Known[], timezone: str
     seen.set(join(...first), number)
     const found = find(keys)
     const problem = problemOf(keys, found)
-    return problem === null ? read(reading, said, found[0]?.id ?? null, timezone) : { number, errors: [problem] }
+    return problem === null ? read(reading, line, found[0]?.id ?? null, timezone) : { number, errors: [problem] }
   }
 }
 
@@ -156,7 +184,7 @@ const CATEGORY = 'category'
 const join = (field: string, value: string): string => `${field} ${value}`
 
 /** The input of the command that a line asks for. */
-function read(reading: Reading, { number, values }: Said, id: number | null, timezone: string): Planned {
+function read(reading: Reading, { number, values }: ReadLine, id: number | null, timezone: string): Planned {
   const isNew = id === null
   const fields = Object.fromEntries(
     Object.entries(reading.fields).filter(
@@ -177,19 +205,20 @@ function read(reading: Reading, { number, values }: Said, id: number | null, tim
 /** What is wrong, with the names of columns as people know them. */
 export function messagesOf(refusal: Refusal, fields: Fields): string[] {
   const wrong = Object.entries((refusal.details?.fields ?? {}) as Record<string, string[]>)
-  if (wrong.length > 0) return wrong.map(([name, messages]) => `${fields[name]?.label ?? name}: ${messages.join(', ')}`)
+  if (wrong.length > 0)
+    return wrong.map(([name, messages]) => `${ownValue(fields, name)?.label ?? name}: ${messages.join(', ')}`)
   const taken = refusal.details?.field
-  const label = typeof taken === 'string' ? fields[taken]?.label : undefined
+  const label = typeof taken === 'string' ? ownValue(fields, taken)?.label : undefined
   return [label ? `${label}: já é de outro cadastro` : refusalMessage(refusal)]
 }
 
-/** Names of categories that lines bring along, each once, as the first line has it. */
-export function newCategories(plan: readonly Planned[], known: ReadonlyMap<string, number>): string[] {
+/** The categories that lines name, by the name as the read model compares it; each as the first line writes it. */
+export function categoriesOf(plan: readonly Planned[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>()
   for (const planned of plan) {
     if (isWrong(planned) || planned.category === null) continue
     const key = nameKey(planned.category)
-    if (!known.has(key) && !names.has(key)) names.set(key, planned.category)
+    if (!names.has(key)) names.set(key, planned.category)
   }
-  return [...names.values()]
+  return names
 }

@@ -13,7 +13,7 @@ import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { Table } from '../ui/list.tsx'
 import { ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
 
-/** What a key may do, in words of a shop. */
+/** Scopes in the words of a shop. */
 const SCOPE_NAMES: Readonly<Record<Scope, string>> = {
   'catalog:read': 'Catálogo: ler',
   'catalog:write': 'Catálogo: alterar',
@@ -45,10 +45,10 @@ const FIELDS: Fields = {
   },
 }
 
-/** What a person says of a key; its secret part is made by the service. */
+/** Form of a new key; the service generates its secret part. */
 const KeyForm = CreateApiKeyInput.pick({ name: true, expires_at: true, scopes: true })
 
-/** Keys of a company, those in use first. */
+/** Keys of a company, active ones first. */
 export const KeyTable = ({ keys, visit }: { readonly keys: readonly ListedApiKey[]; readonly visit: Visit }) => {
   const { timezone } = visit.readModel
   const isActive = (key: ListedApiKey) => keyStatus(key, visit.session.now) === 'active'
@@ -80,7 +80,7 @@ const KeyBadge = ({ apiKey, now }: { readonly apiKey: ListedApiKey; readonly now
   <StateBadge state={STATES[keyStatus(apiKey, now)]} />
 )
 
-/** `key` is null when the form was sent once more: nobody sees a key twice. */
+/** `key` is null when the form is sent again: a key is shown once. */
 const createdPage = (key: string | null): Page => ({
   title: 'Chave criada',
   body: [
@@ -132,7 +132,7 @@ async function keyPage(visit: Visit): Promise<Page | null> {
 
 const at = { section: 'integrations', access: 'owner' } as const
 
-/** Keys for other systems: a new one, what one may do, and revoking it. */
+/** API keys: create, show, revoke. */
 export const apiKeyPages: readonly PanelRoute[] = [
   ...formPages({
     ...at,

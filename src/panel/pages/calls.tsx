@@ -168,7 +168,7 @@ const Kept = ({ json, visit }: { readonly json: unknown; readonly visit: Visit }
 
 const at = { section: 'integrations', access: 'owner' } as const
 
-/** What programs have asked of the API (KIT-50), and one of their calls. */
+/** Request log of the API (KIT-50): list and details. */
 export const callPages: readonly PanelRoute[] = [
   { ...at, path: CALLS_PATH, show: showCalls },
   { ...at, path: `${CALLS_PATH}/:call`, show: showCall },

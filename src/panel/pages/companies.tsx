@@ -19,13 +19,12 @@ async function open(
   const { login, sessions } = context.panel
   const limited = await login.admit(chosen)
   if (limited) throw new Problem('rate_limited', undefined, { 'Retry-After': String(limited.retryAfter) })
-  const own = (await sessions.list(session)).find(({ id }) => id === session.sessionHash.toString('hex'))
-  const issued = await sessions.issue(chosen.holder, own?.user_agent)
-  await sessions.revoke(session)
-  return { to: '/', issued }
+  const issued = await sessions.exchange(session, chosen.holder)
+  // Null: ended meanwhile, by a new password or by the same form sent twice. The start page asks for the login if there is no other session.
+  return issued ? { to: '/', issued } : { to: '/' }
 }
 
-/** One person may belong to several companies: which of them the panel shows. */
+/** Companies of a person who belongs to several, to switch between them. */
 export const companyPages: readonly PanelRoute[] = formPages({
   path: '/empresas',
   changes: false,

@@ -19,28 +19,28 @@ const GROUNDS: Readonly<Record<Exclude<ForgettingGround, 'restored_backup'>, str
   unlawful: 'Os dados não deviam ter sido guardados',
 }
 
-/** A record as these pages look at it. */
+/** The fields of a record that these pages use. */
 interface PersonRecord {
   readonly id: number
   readonly forgotten_at: string | null
 }
 
 interface ForgetPages {
-  /** Of the record's own page: `/clientes/:id`. */
+  /** Path of the record's page: `/clientes/:id`. */
   readonly path: string
   readonly section: Section
   readonly kind: PersonKind
-  /** What is forgotten of it, in words of a shop. */
+  /** The erased data in the words of a shop. */
   readonly goes: string
   readonly stays: string
-  /** Whether what the law still needs can wait for its day. */
+  /** Whether data with a legal retention can be queued for erasure. */
   readonly canWait: boolean
   recordOf(visit: Visit): Promise<PersonRecord | null>
 }
 
 const LABEL = 'Esquecer dados pessoais'
 
-/** Leads to the question, as long as there is something to forget. */
+/** Link to the confirmation page while there is something to erase. */
 export const forgetAction = (visit: Visit, record: PersonRecord, to: string): PageAction | null =>
   record.forgotten_at === null && !visit.readModel.moment ? { label: LABEL, to: `${to}/esquecer` } : null
 
@@ -66,7 +66,7 @@ interface Needed {
   readonly needed_by: readonly { readonly kind: string; readonly id: number }[]
 }
 
-/** Says what still needs the person, and until when. */
+/** What requires the person's data, and until when. */
 function neededText({ refused, details }: Refusal): string | undefined {
   if (refused !== 'retention_required') return undefined
   const { until, count, needed_by } = details as unknown as Needed
@@ -75,7 +75,7 @@ function neededText({ refused, details }: Refusal): string | undefined {
   return `Ainda precisam desta pessoa: ${named}${more}${until === null ? '' : `, até ${day(until)}`}. Nada foi esquecido.`
 }
 
-/** The page that asks before a person is forgotten, saying what goes and what stays. */
+/** Confirmation page of an erasure: what is erased and what remains. */
 export const forgetPages = (pages: ForgetPages): PanelRoute[] => {
   const back = ({ id }: PersonRecord) => pages.path.replace(':id', String(id))
   return formPages({

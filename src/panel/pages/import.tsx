@@ -1,10 +1,13 @@
-import { stringify } from 'csv-stringify/sync'
+import { createHash } from 'node:crypto'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { statusOf } from '#http/problems.ts'
-import { dropFile, keepFile, keptFile } from '#imports/kept-file.ts'
-import { decoded, MAX_LINES, readSheet, type Sheet } from '#imports/sheet.ts'
+import { dropFile, type KeptFile, keepFile, keptFile } from '#imports/kept-file.ts'
+import { MAX_LINES, readSheet, type Sheet } from '#imports/sheet.ts'
 import { isRefusal } from '#ledger/command.ts'
-import type { Fields } from '../forms/form.ts'
+import { createSlices } from '#lib/slices.ts'
+import { csvRow } from '#lib/spreadsheet-text.ts'
+import { createTurns } from '#lib/turns.ts'
+import { type Fields, textOf } from '../forms/form.ts'
 import { type Done, type Plan, planImport, runImport } from '../import/import.ts'
 import { IMPORTED, type Imported } from '../import/kinds.ts'
 import { guessed, isWrong, type Mapping, messagesOf } from '../import/plan.ts'
@@ -13,8 +16,14 @@ import type { FormRoute, Page, PageRoute, PanelRoute, Submission, Visit } from '
 import { Table } from '../ui/list.tsx'
 import { Alert, Card, Nothing, Stat, Stats } from '../ui/parts.tsx'
 
-/** Lines that are shown, and errors. */
+/** Displayed lines and errors. */
 const [SHOWN_LINES, SHOWN_ERRORS] = [5, 50]
+
+/** Files that are read or looked through at a time: each takes some MB meanwhile. */
+const turns = createTurns({ running: 3, runningOfKey: 1, waiting: 32 })
+
+/** Field of the form that says which file was checked. */
+const DIGEST = 'arquivo'
 
 const pathOf = ({ path }: Imported): string => `${path}/importar`
 const checkPathOf = (imported: Imported): string => `${pathOf(imported)}/conferir`
@@ -68,31 +77,30 @@ async function uploadPage(imported: Imported, visit: Visit, refusal?: Refusal): 
 function exampleOf({ example }: Imported, fields: Fields): string {
   const named = Object.entries(example).filter(([name]) => Object.hasOwn(fields, name))
   const heads = named.map(([name]) => fields[name]?.label ?? name)
-  return stringify([heads, named.map(([, value]) => value)], { delimiter: ';' })
+  return csvRow(heads) + csvRow(named.map(([, value]) => value))
 }
 
-/** The file that somebody has uploaded, with the columns as the page has them, or as their heads say. */
-interface Uploaded {
-  readonly sheet: Sheet
-  readonly mapping: Mapping
-}
-
-async function uploaded(
+/** Columns as the page has them, or as their heads say. */
+function mappingOf(
   imported: Imported,
-  { context, session }: Visit,
+  { heads }: Sheet,
   fields: Fields,
   chosen: Readonly<Record<string, unknown>>,
-): Promise<Uploaded | null> {
-  const text = await keptFile(context.poolOf(session.companyId), context.vault, session, imported.kind)
-  const sheet = text === null ? null : readSheet(text)
-  if (sheet === null || isRefusal(sheet)) return null
-  const columns = sheet.heads.map((_, column) => chosen[`coluna-${column}`])
-  if (columns.every((one) => one === undefined)) return { sheet, mapping: guessed(sheet.heads, fields, imported.heads) }
-  const mapping = columns.flatMap((field, column) =>
-    typeof field === 'string' && Object.hasOwn(fields, field) ? [[column, field] as const] : [],
+): Mapping {
+  const columns = heads.map((_, column) => chosen[`coluna-${column}`])
+  if (columns.every((one) => one === undefined)) return guessed(heads, fields, imported.heads)
+  return new Map(
+    columns.flatMap((field, column) =>
+      typeof field === 'string' && Object.hasOwn(fields, field) ? [[column, field] as const] : [],
+    ),
   )
-  return { sheet, mapping: new Map(mapping) }
 }
+
+const keepingOf = ({ context: { poolOf, vault }, session: { companyId } }: Visit) => ({
+  pool: poolOf(companyId),
+  vault,
+  pause: createSlices(companyId),
+})
 
 /** Two columns for one field: nobody could tell which of them counts. */
 function twice(mapping: Mapping, fields: Fields): string | null {
@@ -101,44 +109,64 @@ function twice(mapping: Mapping, fields: Fields): string | null {
   return name === undefined ? null : `Há duas colunas para "${fields[name]?.label}".`
 }
 
-async function checkPage(imported: Imported, visit: Visit, chosen: Readonly<Record<string, unknown>>): Promise<Page> {
-  const title = imported.words.title
-  const parent = { label: title, to: pathOf(imported) }
-  const fields = await imported.fields(visit)
-  const found = await uploaded(imported, visit, fields, chosen)
-  if (!found)
-    return {
-      title,
-      parent: parentOf(imported),
-      body: (
-        <Nothing title="Nenhum arquivo à espera" action={{ label: 'Escolher um arquivo', to: pathOf(imported) }}>
-          Um arquivo fica guardado por uma hora, até ser importado.
-        </Nothing>
-      ),
-    }
-  const problem = twice(found.mapping, fields)
-  const plan = await planImport(imported, visit, found.sheet, problem === null ? found.mapping : new Map())
+/** An uploaded file, and what would be done with it. */
+interface Checked {
+  readonly file: KeptFile
+  readonly mapping: Mapping
+  readonly fields: Fields
+  /** What is wrong with the columns; then nothing is planned. */
+  readonly problem: string | null
+  readonly plan: Plan
+}
+
+/** Null where no file waits. One of a company is looked through at a time, in slices. */
+const check = (imported: Imported, visit: Visit, chosen: Readonly<Record<string, unknown>>): Promise<Checked | null> =>
+  turns.run(visit.session.companyId, async () => {
+    const keeping = keepingOf(visit)
+    const file = await keptFile(keeping, visit.session, imported.kind)
+    if (file === null) return null
+    const { sheet } = file
+    const fields = await imported.fields(visit)
+    const mapping = mappingOf(imported, sheet, fields, chosen)
+    const problem = twice(mapping, fields)
+    const read = { sheet, fields, mapping: problem === null ? mapping : new Map(), pause: keeping.pause }
+    return { file, mapping, fields, problem, plan: await planImport(imported, visit, read) }
+  })
+
+const noFilePage = (imported: Imported): Page => ({
+  title: imported.words.title,
+  parent: parentOf(imported),
+  body: (
+    <Nothing title="Nenhum arquivo à espera" action={{ label: 'Escolher um arquivo', to: pathOf(imported) }}>
+      Um arquivo fica guardado por uma hora, até ser importado.
+    </Nothing>
+  ),
+})
+
+function checkPage(imported: Imported, visit: Visit, checked: Checked): Page {
+  const { problem } = checked
   const body = (
     <>
-      {problem === null ? (
-        <Planned imported={imported} visit={visit} found={found} plan={plan} />
-      ) : (
-        <Alert>{problem}</Alert>
-      )}
-      <Columns imported={imported} found={found} fields={fields} />
+      {problem === null ? <Planned imported={imported} visit={visit} checked={checked} /> : <Alert>{problem}</Alert>}
+      <Columns imported={imported} checked={checked} />
     </>
   )
+  const parent = { label: imported.words.title, to: pathOf(imported) }
   return { title: 'Conferir o arquivo', parent, body, ...(problem !== null && { status: 422 }) }
+}
+
+async function showCheck(imported: Imported, visit: Visit): Promise<Page> {
+  const checked = await check(imported, visit, visit.query)
+  return checked ? checkPage(imported, visit, checked) : noFilePage(imported)
 }
 
 interface PlannedProps {
   readonly imported: Imported
   readonly visit: Visit
-  readonly found: Uploaded
-  readonly plan: Plan
+  readonly checked: Checked
 }
 
-const Planned = ({ imported, visit, found, plan }: PlannedProps) => {
+const Planned = ({ imported, visit, checked: { file, mapping, plan } }: PlannedProps) => {
   const errors = plan.lines.filter(isWrong)
   const right = plan.lines.flatMap((line) => (isWrong(line) ? [] : [line]))
   const created = right.filter(({ id }) => id === null).length
@@ -154,7 +182,8 @@ const Planned = ({ imported, visit, found, plan }: PlannedProps) => {
         <form method="post" action={link(checkPathOf(imported))} class="form">
           <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
           <input type="hidden" name="_key" value={visit.context.newId()} />
-          {[...found.mapping].map(([column, field]) => (
+          <input type="hidden" name={DIGEST} value={file.digest} />
+          {[...mapping].map(([column, field]) => (
             <input key={column} type="hidden" name={`coluna-${column}`} value={field} />
           ))}
           <div class="actions">
@@ -187,17 +216,16 @@ const Errors = ({ errors }: { readonly errors: Done['errors'] }) =>
 
 interface ColumnsProps {
   readonly imported: Imported
-  readonly found: Uploaded
-  readonly fields: Fields
+  readonly checked: Checked
 }
 
 /** What each column holds, to be put right. */
-const Columns = ({ imported, found: { sheet, mapping }, fields }: ColumnsProps) => (
+const Columns = ({ imported, checked: { file, mapping, fields } }: ColumnsProps) => (
   <Card title="Colunas do arquivo">
     <form method="get" action={link(checkPathOf(imported))} class="form">
       <Table
         caption="Colunas do arquivo"
-        rows={sheet.heads.map((head, column) => ({ head, column }))}
+        rows={file.sheet.heads.map((head, column) => ({ head, column }))}
         empty=""
         columns={[
           { head: 'Coluna', cell: ({ head, column }) => head || `Coluna ${column + 1}` },
@@ -218,7 +246,7 @@ const Columns = ({ imported, found: { sheet, mapping }, fields }: ColumnsProps) 
             head: 'Primeiras linhas',
             isExtra: true,
             cell: ({ column }) =>
-              sheet.lines
+              file.sheet.lines
                 .slice(0, SHOWN_LINES)
                 .map(({ cells }) => cells[column])
                 .filter(Boolean)
@@ -235,27 +263,42 @@ const Columns = ({ imported, found: { sheet, mapping }, fields }: ColumnsProps) 
 )
 
 async function upload(imported: Imported, submission: Submission) {
-  const { context, session, file } = submission
+  const { session, file } = submission
   if (!file || file.length === 0)
     return uploadPage(imported, submission, invalid('file', 'não foi escolhido, ou está vazio'))
-  const text = decoded(file)
-  const sheet = readSheet(text)
-  if (isRefusal(sheet)) return uploadPage(imported, submission, sheet)
-  await keepFile(context.poolOf(session.companyId), context.vault, session, imported.kind, text)
-  return { to: checkPathOf(imported) }
+  return turns.run(session.companyId, async () => {
+    const keeping = keepingOf(submission)
+    const sheet = await readSheet(file, keeping.pause)
+    if (isRefusal(sheet)) return uploadPage(imported, submission, sheet)
+    const digest = createHash('sha256').update(file).digest('hex')
+    await keepFile(keeping, session, imported.kind, { digest, sheet })
+    return { to: checkPathOf(imported) }
+  })
 }
 
+/** Imports the file that the form was made for, and no other that was uploaded since (PANEL-323). */
 async function importFile(imported: Imported, submission: Submission): Promise<Page> {
   const { context, session, form } = submission
-  const fields = await imported.fields(submission)
-  const found = await uploaded(imported, submission, fields, form)
-  if (!found || twice(found.mapping, fields) !== null) return checkPage(imported, submission, form)
-  const plan = await planImport(imported, submission, found.sheet, found.mapping)
-  const done = await runImport(imported, submission, plan)
+  const checked = await check(imported, submission, form)
+  if (!checked) return noFilePage(imported)
+  if (checked.file.digest !== textOf(form, DIGEST)) return otherFilePage(imported)
+  if (checked.problem !== null) return checkPage(imported, submission, checked)
+  const done = await runImport(imported, submission, checked.plan)
   if (isRefusal(done)) return uploadPage(imported, submission, done)
-  await dropFile(context.poolOf(session.companyId), session)
+  await dropFile(context.poolOf(session.companyId), session, checked.file)
   return donePage(imported, done)
 }
+
+const otherFilePage = (imported: Imported): Page => ({
+  title: imported.words.title,
+  parent: parentOf(imported),
+  status: 409,
+  body: (
+    <Nothing title="O arquivo foi trocado" action={{ label: 'Conferir o arquivo novo', to: checkPathOf(imported) }}>
+      Outro arquivo foi enviado depois desta conferência. Nada foi importado.
+    </Nothing>
+  ),
+})
 
 const donePage = (imported: Imported, { created, updated, unchanged, errors }: Done): Page => ({
   title: 'Arquivo importado',
@@ -283,7 +326,7 @@ const importPages = (imported: Imported): (PageRoute | FormRoute)[] => {
   return [
     { path, section, changes: true, show: (visit) => uploadPage(imported, visit) },
     { path, section, takesFile: true, submit: (submission) => upload(imported, submission) },
-    { path: checkPath, section, changes: true, show: (visit) => checkPage(imported, visit, visit.query) },
+    { path: checkPath, section, changes: true, show: (visit) => showCheck(imported, visit) },
     { path: checkPath, section, submit: (submission) => importFile(imported, submission) },
   ]
 }

@@ -16,12 +16,12 @@ function newsOf({ kind, data: { reason } }: ListedNotice): string {
   return `foi desligado porque ${reason === 'gone' ? 'respondeu que não existe mais (410)' : 'não respondeu por tempo demais'}`
 }
 
-/** Whether somebody should look at it still. */
+/** Whether the notification still needs attention. */
 const isOpen = ({ kind }: ListedNotice, health: HealthObject | undefined): boolean =>
   kind === 'webhook_switched_off' || (kind === 'webhook_failing' && isFailing(health))
 
 const PATH = '/integracoes'
-/** All of them: a company has at most 50. */
+/** Covers all: a company has at most 50. */
 const WEBHOOKS = 200
 
 async function showIntegrations(visit: Visit): Promise<Page> {

@@ -24,7 +24,7 @@ function obstacleOf(order: OrderObject): string | null {
 const title = ({ id }: OrderObject) => `Cancelar pedido ${id}`
 const back = ({ id }: OrderObject) => `${PATH}/${id}`
 
-/** What can be done with a paid order instead, by whoever may. */
+/** The alternative for a paid order, if the role allows it. */
 const RefundButton = ({ order }: { readonly order: OrderObject }) =>
   obstacleToRefund(order) === null ? (
     <ButtonLink to={`${back(order)}/devolver`} isMain>

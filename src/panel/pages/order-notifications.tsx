@@ -6,7 +6,7 @@ import type { Visit } from '../route.ts'
 import { recordsIn, Table } from '../ui/list.tsx'
 import { Card, type State, StateBadge, WithheldContent } from '../ui/parts.tsx'
 
-/** The latest of a flood are no more telling than the first. */
+/** In a flood the first notifications tell as much as the last. */
 const NOTIFICATIONS = 100
 
 const OUTCOMES: Readonly<Record<NotificationOutcome, State>> = {
@@ -18,7 +18,7 @@ const OUTCOMES: Readonly<Record<NotificationOutcome, State>> = {
   failed: ['bad', 'Falhou'],
 }
 
-/** What the provider has sent about an order. */
+/** Notifications of the payment provider about an order. */
 export async function Notifications({ readModel, session }: Visit, orderId: number) {
   const page = await listNotifications(readModel.pool, readModel.companyId, orderId, { limit: NOTIFICATIONS })
   const notifications = recordsIn<NotificationObject>(page)

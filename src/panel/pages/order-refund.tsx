@@ -16,14 +16,14 @@ import type { PanelRoute, Redirect, Visit } from '../route.ts'
 import { buttonRoute, formPages } from '../ui/form-pages.tsx'
 import { orderOf, PATH } from './orders.tsx'
 
-/** Payments of which something can be asked back, with what is left of each, in cents. */
+/** Refundable payments with the remaining amount in cents. */
 const refundable = ({ payments, refunds }: OrderObject): { payment: Paid; left: number }[] =>
   payments
     .filter(isPaid)
     .map((payment) => ({ payment, left: leftOf(payment, refunds) }))
     .filter(({ left }) => left > 0)
 
-/** Why no money of an order can be given back; null where some can. */
+/** Why an order cannot be refunded; null if it can. */
 export function obstacleToRefund(order: OrderObject): string | null {
   if (!order.payments.some(isPaid)) return 'O pedido não tem pagamento a devolver.'
   return refundable(order).length > 0 ? null : 'Todo o valor do pedido já foi devolvido, ou está sendo.'
@@ -51,7 +51,7 @@ async function fieldsOf(order: OrderObject, { readModel }: Visit): Promise<Field
   }
 }
 
-/** How much of each item comes back, where its stock is kept. */
+/** Quantity to restock of each item with tracked stock. */
 async function restockFields(order: OrderObject, { pool, companyId }: Visit['readModel']): Promise<Fields> {
   const names = new Map(order.items.map(({ catalog_item_id, description }) => [catalog_item_id, description]))
   const ids = [...names.keys()].filter((id) => id !== null).filter((id) => leftToRestock(order, id) > 0)
@@ -70,7 +70,7 @@ async function restockFields(order: OrderObject, { pool, companyId }: Visit['rea
   )
 }
 
-/** Quantities by item become a list; what is empty or zero does not come back. */
+/** Converts quantities by item to a list, without empty and zero ones. */
 const RefundForm = z.preprocess((typed) => {
   const { restock, ...rest } = typed as { restock?: Record<string, string | null> | null }
   const back = Object.entries(restock ?? {}).filter(([, quantity]) => /[1-9]/.test(quantity ?? ''))
@@ -78,7 +78,7 @@ const RefundForm = z.preprocess((typed) => {
 }, RefundInput)
 type RefundForm = z.infer<typeof RefundInput>
 
-/** A refusal with the fields of the form: `restock[0].quantity` is that of the item there. */
+/** Maps a refusal to the form's fields: `restock[0].quantity` becomes the field of that item. */
 function ofForm(refusal: Refusal, { restock }: RefundForm): Refusal {
   const { fields, ...details } = refusal.details ?? {}
   if (fields === undefined) return refusal
@@ -89,14 +89,14 @@ function ofForm(refusal: Refusal, { restock }: RefundForm): Refusal {
   return { ...refusal, details: { ...details, fields: Object.fromEntries(named) } }
 }
 
-/** What the provider said, in its own words. */
+/** The provider's own words. */
 function problemOf({ refused, details }: Refusal): string | undefined {
   if (refused !== 'refund_refused') return undefined
   const causes = (details?.causes ?? []) as readonly { code: string; description: string }[]
   return `O provedor recusou a devolução, e nada foi devolvido: ${causes.map(({ code, description }) => `${description} (${code})`).join('; ')}.`
 }
 
-/** Where somebody goes on after a refund was asked for. */
+/** Where the browser goes after a refund request. */
 async function outcomeOf(
   orderId: number,
   ask: () => Promise<Answer | Refusal | null>,
@@ -106,7 +106,7 @@ async function outcomeOf(
     const answer = await ask()
     return isRefusal(answer) ? answer : { to, flash: answer === null ? 'sem-alteracao' : 'devolvido' }
   } catch (error) {
-    // It is recorded, and asked for again until the provider answers.
+    // The refund is recorded and retried until the provider answers.
     if (error instanceof ProviderUnavailable) return { to, flash: 'devolucao-pendente' }
     throw error
   }
@@ -115,7 +115,7 @@ async function outcomeOf(
 /** Hidden field with the id of a refund. */
 export const REFUND = 'devolucao'
 
-/** Gives back a payment of an order, whole or in part, with goods that come back into stock, and asks again for what was never answered. */
+/** Refunds a payment in full or in part, with restocked items, and retries unanswered refunds. */
 export const orderRefundPages: readonly PanelRoute[] = [
   ...formPages({
     path: `${PATH}/:id/devolver`,

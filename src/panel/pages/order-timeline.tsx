@@ -20,13 +20,13 @@ const REFUNDS: Readonly<Record<RefundObject['status'], State>> = {
   refused: ['bad', 'Recusada'],
 }
 
-/** Something that happened to the money of an order. */
+/** A step in an order's payment history. */
 interface Step {
   readonly at: string
   readonly what: string
   readonly amount: string | null
   readonly state: State
-  /** Sentences and facts about it; those that are null are left out. */
+  /** Sentences and facts; null ones are omitted. */
   readonly details: readonly (string | null)[]
 }
 
@@ -36,7 +36,7 @@ interface TimelineProps {
   readonly nameOf: (actor: string | null) => string
 }
 
-/** What happened to the money of an order, the oldest first: attempts to pay, refunds, disputes, alarms. */
+/** Payment history of an order, oldest first: attempts, refunds, disputes, alarms. */
 export const Timeline = ({ order, timezone, nameOf }: TimelineProps) => (
   <Card title="Pagamentos e devoluções">
     <Table

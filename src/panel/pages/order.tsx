@@ -37,7 +37,7 @@ async function showOrder(visit: Visit): Promise<Page | null> {
       <OrderFacts order={order} timezone={readModel.timezone} />
       <Items order={order} />
       <Timeline order={order} timezone={readModel.timezone} nameOf={nameOf} />
-      {/* What arrived is no part of the ledger: of the past nobody can tell. */}
+      {/* Notifications are not part of the ledger, so as-of pages lack them. */}
       {!readModel.moment && (await Notifications(visit, id))}
       {await History({ visit, subject: `order/${id}` })}
       <AsOfForm visit={visit} />
@@ -52,7 +52,7 @@ async function showOrder(visit: Visit): Promise<Page | null> {
   }
 }
 
-/** For whoever sells by telephone or messages (PANEL-67). */
+/** Link for sales by phone or messages (PANEL-67). */
 const PaymentLink = ({ url }: { readonly url: string }) => (
   <Card title="Link de pagamento">
     <p>
@@ -75,7 +75,7 @@ interface VisitedProps {
 /** Hidden field with the payment that raised an alarm. */
 const PAYMENT = 'pagamento'
 
-/** Those that nobody has seen to. */
+/** Unacknowledged alarms. */
 const Alarms = ({ order, visit }: VisitedProps) => {
   const { moment, timezone } = visit.readModel
   return (
@@ -99,7 +99,7 @@ const Alarms = ({ order, visit }: VisitedProps) => {
   )
 }
 
-/** What can be done with an order as it stands now. */
+/** Actions available for the order. */
 function actionsOf(order: OrderObject, visit: Visit): Pick<Page, 'main' | 'more' | 'dangers'> {
   const here = `${PATH}/${order.id}`
   const pending = order.refunds.filter(({ status }) => status === 'pending')
@@ -181,7 +181,7 @@ const OrderFacts = ({ order, timezone }: OrderProps) => {
   )
 }
 
-/** What went back to the buyer, and whether that is disputed. */
+/** Refunds to the buyer, and disputes. */
 const returnedFacts = (
   { refunded_total, refunded_at, dispute }: OrderObject,
   time: (at: string | null) => string | null,
@@ -223,7 +223,7 @@ const Items = ({ order }: Pick<OrderProps, 'order'>) => (
   </Card>
 )
 
-/** An order; handing it over, and seeing to its alarms, which are about the owner's money. */
+/** An order's page; marking it as delivered, and acknowledging its alarms, which only owners may do. */
 export const orderPages: readonly PanelRoute[] = [
   { path: `${PATH}/:id`, section: 'store', asOf: true, show: showOrder },
   buttonRoute({

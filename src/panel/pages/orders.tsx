@@ -26,7 +26,7 @@ export const STATES: Readonly<Record<OrderStatus, State>> = {
   refunded: ['plain', 'Reembolsado'],
 }
 
-/** Of a buyer's claim against a payment. */
+/** States of a buyer's dispute. */
 export const DISPUTES: Readonly<Record<DisputeStatus, State>> = {
   open: ['bad', 'Contestação aberta'],
   lost: ['plain', 'Contestação perdida'],
@@ -97,7 +97,7 @@ async function summaryOf({ readModel: { pool, companyId } }: Visit, asked: Reado
   )
 }
 
-/** Its filters take any store: the file of an order list needs no names of theirs. */
+/** The file's store filter accepts any id: it needs no store names. */
 export const orderFile = listFile<OrderObject>({
   path: PATH,
   section: 'store',
@@ -116,7 +116,7 @@ export const orderFile = listFile<OrderObject>({
   ],
 })
 
-/** Orders of the company's stores, the newest first. */
+/** Orders of the company's stores, newest first. */
 export async function OrderList({ visit, stores }: { readonly visit: Visit; readonly stores: readonly StoreObject[] }) {
   const { timezone } = visit.readModel
   const filters = filtersOf(stores)
@@ -138,7 +138,7 @@ export async function OrderList({ visit, stores }: { readonly visit: Visit; read
   )
 }
 
-/** How an order stands, and what somebody should look at. */
+/** Status of an order, and what needs attention. */
 export const OrderBadges = ({ order }: { readonly order: OrderObject }) => {
   const { status, alarms, dispute, partially_refunded, delivered_at } = order
   return (
@@ -152,6 +152,6 @@ export const OrderBadges = ({ order }: { readonly order: OrderObject }) => {
   )
 }
 
-/** The order that a path names; null where there is none. */
+/** The order of a path; null if it does not exist. */
 export const orderOf = (visit: Visit): Promise<ShownOrder | null> =>
   recordOf(visit, ({ readModel, context }, id) => getOrder(readModel.pool, readModel.companyId, id, context))

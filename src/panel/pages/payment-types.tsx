@@ -50,7 +50,7 @@ const FIELDS: Fields = {
   },
 }
 
-/** All ways to pay, in order. */
+/** All payment types, in order. */
 export async function paymentTypesOf({ readModel }: Visit): Promise<PaymentTypeObject[]> {
   return recordsIn(await listPaymentTypes(readModel.pool, readModel.companyId))
 }
@@ -60,7 +60,7 @@ async function paymentTypeOf(visit: Visit): Promise<PaymentTypeObject | null> {
   return (await paymentTypesOf(visit)).find((one) => one.id === id) ?? null
 }
 
-/** Ways to pay: a new one, and changes to one, which count for payments from then on. */
+/** Payment types: create, and change for later payments. */
 export const paymentTypePages: readonly PanelRoute[] = [
   ...formPages({
     ...at,

@@ -15,6 +15,7 @@ import {
 } from '#commands/people/suppliers.ts'
 import { text } from '#domain/text.ts'
 import type { PERSON_TYPES } from '#events/persons.ts'
+import { ownValue } from '#lib/own-value.ts'
 import type { CustomerObject, SupplierObject } from '#projections/people.ts'
 import { type Order, reversed } from '#queries/list-statement.ts'
 import {
@@ -59,7 +60,7 @@ const PersonSearch = z.object({
   cursor: z.string().optional(),
 })
 
-/** Columns of both lists; what a supplier has beside a customer stands after the name. */
+/** Columns of both lists; a supplier's extra column follows the name. */
 const personColumns = <P extends Person>(path: string, ...afterName: Column<P>[]): Column<P>[] => [
   {
     head: 'Nome',
@@ -86,7 +87,11 @@ const pageOf =
   (listing: PersonListing) =>
   ({ readModel }: Visit, asked: Asked, { limit, order = '' }: Wanted) =>
     searched(PersonSearch, asked, (search) =>
-      listPersonsByName(readModel.pool, listing, readModel.companyId, { ...search, limit, order: ORDERS[order] }),
+      listPersonsByName(readModel.pool, listing, readModel.companyId, {
+        ...search,
+        limit,
+        order: ownValue(ORDERS, order),
+      }),
     )
 
 const countOf =
@@ -103,7 +108,7 @@ const countOf =
     )
   }
 
-/** Columns of both files; what a supplier has beside a customer stands after the name. */
+/** Columns of both files; a supplier's extra column follows the name. */
 const personFile =
   <P extends Person>(...afterName: FileColumn<P>[]) =>
   ({ readModel }: Visit): FileColumn<P>[] => [
@@ -119,7 +124,7 @@ const personFile =
     ['Cadastro', ({ created_at }) => format.dateTimeSeconds(created_at, readModel.timezone)],
   ]
 
-/** Fields of both forms; what a supplier has beside a customer stands after the name. */
+/** Fields of both forms; a supplier's extra field follows the name. */
 export const personFields = (afterName: Fields = {}): Fields => ({
   name: { label: 'Nome', kind: line, isRequired: true, columns: 8 },
   ...afterName,
@@ -169,7 +174,7 @@ function addressText(address: Person['address']): string | null {
     .join(' · ')
 }
 
-/** Whether it may change: nobody does who is forgotten, or waits for it. */
+/** Erased persons, and those queued for erasure, cannot be changed. */
 const isKept = ({ forgotten_at, forgetting_due_on }: Person): boolean =>
   forgotten_at === null && forgetting_due_on === null
 

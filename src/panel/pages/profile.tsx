@@ -56,7 +56,7 @@ const showProfile = async (visit: Visit): Promise<Page> => ({
   ],
 })
 
-/** Every session of the person ends with the old password, this one too. */
+/** All sessions of the person end with the old password, including this one. */
 async function change(
   { session, context, address, requestId }: Submission,
   { current_password: current, new_password: next }: z.infer<typeof PasswordForm>,
@@ -70,7 +70,7 @@ async function change(
   return { to: '/entrar', flash: 'senha-trocada' }
 }
 
-/** The user who is logged in, the own password, and by which browsers. */
+/** The user's own account: password and sessions. */
 export const profilePages: readonly PanelRoute[] = [
   { path: PATH, section: 'profile', show: showProfile },
   buttonRoute({

@@ -9,7 +9,7 @@ interface Kind {
   readonly of: keyof SearchFound
   readonly title: string
   readonly path: string
-  /** The list of all that is found, where there may be more. */
+  /** Link to the full list of results. */
   readonly all?: string
   text(record: FoundRecord, visit: Visit): string
   detail(record: FoundRecord): string | null

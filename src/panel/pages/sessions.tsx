@@ -8,7 +8,7 @@ import { Badge, Card } from '../ui/parts.tsx'
 
 type Named = readonly (readonly [word: RegExp, name: string])[]
 
-/** The first that fits: browsers name those too that they are like. */
+/** The first match counts: browsers also name those they are compatible with. */
 const BROWSERS: Named = [
   [/Edg/, 'Edge'],
   [/OPR\//, 'Opera'],
@@ -27,7 +27,7 @@ const SYSTEMS: Named = [
   [/Linux/, 'Linux'],
 ]
 
-/** As a browser names itself, in words of who uses it: `Chrome, Android`. */
+/** Readable form of a user agent: `Chrome, Android`. */
 export function browserName(userAgent: string | null): string {
   const found = [BROWSERS, SYSTEMS].flatMap((named) => named.find(([word]) => word.test(userAgent ?? ''))?.[1] ?? [])
   return found.length === 0 ? 'Navegador desconhecido' : found.join(', ')
@@ -36,15 +36,15 @@ export function browserName(userAgent: string | null): string {
 interface SessionsProps {
   readonly visit: Visit
   readonly of: SessionsOf
-  /** Where a session is ended, below the panel. */
+  /** Path of the form below the panel. */
   readonly to: string
-  /** Of the button that ends all but the one of whoever looks. */
+  /** Label of the button that ends all other sessions. */
   readonly endAll: string
 }
 
 const idOf = ({ session }: Pick<Visit, 'session'>): string => session.sessionHash.toString('hex')
 
-/** By which browsers somebody is logged in to this company. */
+/** Browsers logged in to this company. */
 export async function SessionsCard({ visit, of, to, endAll }: SessionsProps) {
   const sessions = await visit.context.panel.sessions.list(of)
   const own = idOf(visit)
@@ -82,7 +82,7 @@ export async function SessionsCard({ visit, of, to, endAll }: SessionsProps) {
   )
 }
 
-/** Ends the session that the form names, or all but the one that it comes by; then leads `back`. */
+/** Ends the session in the form, or all others, then redirects to `back`. */
 export async function endSessions(submission: Submission, of: SessionsOf, back: string): Promise<Redirect> {
   const { sessions } = submission.context.panel
   const id = textOf(submission.form, 'sessao')

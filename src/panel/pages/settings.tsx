@@ -27,7 +27,7 @@ const PATH = '/configuracoes'
 const USERS = 200
 const at = { section: 'settings', access: 'owner' } as const
 
-/** Brazil's own zones first: nobody else's are likely. */
+/** Brazilian zones first. */
 const ZONES = [
   ...new Set([
     'America/Sao_Paulo',
@@ -39,10 +39,9 @@ const ZONES = [
   ]),
 ]
 
-/** With the zone that the company has, whatever it is. */
+/** Includes the company's present zone. */
 const fieldsFor = (timezone: string): Fields => ({
   name: { label: 'Nome', kind: line, isRequired: true },
-  cnpj: { label: 'CNPJ', kind: line, isRequired: true, hint: 'Como 12.345.678/0001-95.' },
   state_registration: { label: 'Inscrição estadual', kind: line, hint: 'Só os números contam; ISENTO, se isenta.' },
   tax_regime: { label: 'Regime tributário', kind: choice(namedOptions(TAX_REGIME_NAMES), 'Não informado') },
   timezone: {
@@ -59,8 +58,8 @@ const fieldsFor = (timezone: string): Fields => ({
   logo_url: { label: 'Endereço do logotipo', kind: webAddress, hint: 'Os caixas o mostram.' },
 })
 
-/** The plan is the operator's to change. */
-const CompanyForm = z.strictObject(companyShape).omit({ plan: true })
+/** Plan and CNPJ belong to the operator (OPS-29). */
+const CompanyForm = z.strictObject(companyShape).omit({ plan: true, cnpj: true })
 
 async function companyOf({ readModel }: Visit): Promise<CompanyObject | null> {
   return (await getRow(readModel.pool, readModel.companyId, 'company', readModel.companyId)) as CompanyObject | null
@@ -118,7 +117,7 @@ async function showSettings(visit: Visit): Promise<Page | null> {
   return { title: 'Configurações', body }
 }
 
-/** The company's own data, its ways to pay and its people. */
+/** Company data, payment types and users. */
 export const settingsPages: readonly PanelRoute[] = [
   { ...at, path: PATH, show: showSettings },
   ...formPages({
@@ -126,6 +125,7 @@ export const settingsPages: readonly PanelRoute[] = [
     path: `${PATH}/empresa`,
     subject: companyOf,
     title: () => 'Editar empresa',
+    before: ({ cnpj }) => <p>{`CNPJ ${cnpj}. Para corrigir o CNPJ, fale com o suporte.`}</p>,
     label: 'Salvar',
     back: () => PATH,
     fields: ({ timezone }) => fieldsFor(timezone),

@@ -14,7 +14,7 @@ import type { StoreObject } from '#projections/stores.ts'
 import { listStores } from '#queries/stores.ts'
 import { dateTime, decimal, percentage } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { line, password, percent, yesOrNo } from '../forms/kinds.ts'
+import { line, password, yesOrNo } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { Page, PanelRoute, Visit } from '../route.ts'
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
@@ -64,8 +64,7 @@ const StoreTable = ({ stores, seesAll }: { readonly stores: readonly StoreObject
   />
 )
 
-const commission = { label: 'Comissão (%)', kind: percent, isRequired: true } as const
-/** Typed in once and never shown again, like passwords; no browser offers a password of its own here. */
+/** Write-only, and excluded from the browser's password manager. */
 const secrets: Fields = {
   access_token: {
     label: 'Token de acesso do provedor',
@@ -86,14 +85,11 @@ const NEW: Fields = {
     isRequired: true,
     hint: 'Vai nos endereços e não muda mais, como "minha-loja".',
   },
-  commission_percentage: commission,
   ...secrets,
   sandbox: { label: 'Loja de teste (não recebe pagamentos de verdade)', kind: yesOrNo },
 }
 
-const CHANGES: Fields = { commission_percentage: commission, ...secrets }
-
-/** An empty field of a secret leaves the secret as it is. */
+/** An empty secret field keeps the secret. */
 const saying = <T,>(schema: z.ZodType<T>) =>
   z.preprocess(
     (input) => Object.fromEntries(Object.entries(input as object).filter(([, value]) => value !== null)),
@@ -150,19 +146,26 @@ async function showStore(visit: Visit): Promise<Page | null> {
   }
 }
 
-/** Stores with their orders; opening a store, its commission and secrets, and switching it. */
+/** The commission is the operator's: what a form says of it is not read. */
+const OPERATOR_FIELDS = { commission_percentage: true } as const
+
+/** Stores with their orders; opening a store, its secrets, and switching it. */
 export const storePages: readonly PanelRoute[] = [
   { path: HOME, section: 'store', asOf: true, show: showOverview },
   ...formPages({
     ...at,
     path: `${PATH}/nova`,
-    subject: () => ({}),
+    subject: ({ context }) => ({ commission_percentage: context.storeCommission }),
     title: () => 'Nova loja',
+    before: ({ commission_percentage }) => (
+      <p>{`Comissão do serviço: ${percentage(commission_percentage)} de cada pagamento.`}</p>
+    ),
     label: 'Criar loja',
     back: () => HOME,
     fields: () => NEW,
-    schema: saying(CreateStoreInput),
-    act: (submission, _, input) => runAndRedirect(submission, createStore, input, { to: HOME, flash: 'criado' }),
+    schema: saying(CreateStoreInput.omit(OPERATOR_FIELDS)),
+    act: (submission, given, input) =>
+      runAndRedirect(submission, createStore, { ...input, ...given }, { to: HOME, flash: 'criado' }),
   }),
   { ...at, path: ONE, show: showStore },
   ...formPages({
@@ -172,9 +175,8 @@ export const storePages: readonly PanelRoute[] = [
     title: ({ alias }) => `Editar ${alias}`,
     label: 'Salvar',
     back: ({ id }) => `${PATH}/${id}`,
-    fields: () => CHANGES,
-    initial: ({ commission_percentage }) => ({ commission_percentage }),
-    schema: saying(UpdateStoreInput.omit({ alias: true }).required({ commission_percentage: true })),
+    fields: () => secrets,
+    schema: saying(UpdateStoreInput.omit({ alias: true, ...OPERATOR_FIELDS })),
     act: (submission, { id, alias }, changes) =>
       runAndRedirect(submission, updateStore, { alias, ...changes }, { to: `${PATH}/${id}`, flash: 'alterado' }),
   }),

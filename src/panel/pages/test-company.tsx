@@ -47,10 +47,10 @@ const Twin = ({ standing }: { readonly standing: TestStanding }) => (
 )
 
 const Empty = z.strictObject({})
-/** Of a real company nothing is asked. */
+/** Required for test companies only. */
 const Days = z.strictObject({ advance_days: AdvanceDays.optional() })
 
-/** The test twin of a real company; the clock of a test company, and how it is emptied. */
+/** Test twin of a real company; clock and reset of a test company. */
 export const testCompanyPages: readonly PanelRoute[] = [
   ...formPages({
     ...at,

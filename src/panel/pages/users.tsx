@@ -28,7 +28,7 @@ export const ROLE_NAMES: Readonly<Record<Role, string>> = {
   auditor: 'Auditor',
 }
 
-/** What whoever gives a role should know. */
+/** Explanation of each role. */
 const ROLE_RIGHTS: Readonly<Record<Role, string>> = {
   owner: 'vê e altera tudo: também usuários, chaves de API, webhooks e configurações.',
   clerk:
@@ -80,7 +80,7 @@ const Changes = CreateUserInput.omit({ email: true, password_hash: true })
 
 type User = Omit<UserObject, 'company_id'>
 
-/** The user that the path names, with times on the company's clock; null where the company has none such. */
+/** The user of a path, with times on the company's clock; null if it does not exist. */
 const userOf = (visit: Visit): Promise<User | null> =>
   recordOf(visit, ({ readModel }, id) => getUser(readModel.pool, readModel.companyId, id))
 
@@ -140,10 +140,7 @@ async function showUser(visit: Visit): Promise<Page | null> {
   }
 }
 
-/**
- * Sends the link of an invitation, or shows it where there is no mail. Of a form that came twice nobody sees the link again, and
- * nobody gets two messages.
- */
+/** Sends an invitation's link, or shows it without a mail server. A repeated form neither shows nor sends it again. */
 async function handOver(
   { context, session, requestId }: Submission,
   invitation: NewInvitation,
@@ -185,7 +182,7 @@ async function inviteAgain(submission: Submission, { id, email }: User): Promise
   return isRefusal(answer) ? answer : handOver(submission, invitation, { email }, answer.replayed)
 }
 
-/** People who may log in, their roles, and who is invited. A password is the person's: nobody else sets it. */
+/** Users, roles and invitations. Only the person sets the password. */
 export const userPages: readonly PanelRoute[] = [
   ...formPages({
     ...at,
@@ -201,7 +198,7 @@ export const userPages: readonly PanelRoute[] = [
     label: 'Convidar',
     back: () => HOME,
     fields: () => NEW,
-    // Whoever is let in without a thought sees what a clerk needs, and no more.
+    // The default role sees the least.
     initial: () => ({ role: 'clerk' }),
     schema: InviteFields,
     act: (submission, _, fields) => invite(submission, fields),
@@ -250,7 +247,7 @@ export const userPages: readonly PanelRoute[] = [
   }),
 ]
 
-/** Of a user who has left. */
+/** Erasure of a former user. */
 export const userForgetting = forgetPages({
   path: ONE,
   section: 'settings',

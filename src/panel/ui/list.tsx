@@ -219,7 +219,9 @@ export const FileLink = ({ to, parameters }: FileLinkProps) => (
 
 function chipOf({ label, filters: set }: QuickFilter, to: string, query: Visit['query'], filters: Fields) {
   const isCurrent = Object.entries(set).every(([name, value]) => query[name] === value)
-  const others = Object.fromEntries(Object.entries(query).filter(([name]) => name in filters && !(name in set)))
+  const others = Object.fromEntries(
+    Object.entries(query).filter(([name]) => Object.hasOwn(filters, name) && !Object.hasOwn(set, name)),
+  )
   const { em, ordem, linhas } = query
   return { label, to, parameters: { ...others, em, ordem, linhas, ...(!isCurrent && set) }, isCurrent }
 }

@@ -8,6 +8,8 @@ const TITLES: Partial<Record<ProblemCode | Reason, string>> = {
   cross_site_form: 'Formulário recusado',
   validation_failed: 'Não foi possível mostrar',
   https_required: 'Use HTTPS',
+  rate_limited: 'Acessos demais',
+  share_taken: 'Acessos demais',
   unavailable: 'Serviço indisponível',
   internal_error: 'Algo deu errado',
 }
@@ -21,10 +23,18 @@ const PROBLEM_TEXTS: Partial<Record<ProblemCode | Reason, string>> = {
   malformed_json: 'O formulário não pôde ser lido. Abra a página de novo e repita.',
   unsupported_media_type: 'O formulário não pôde ser lido. Abra a página de novo e repita.',
   payload_too_large: 'O formulário é grande demais: encurte os textos e repita.',
+  share_taken: 'Há páginas demais abrindo ao mesmo tempo. Nada foi gravado: espere um instante e tente de novo.',
   internal_error: 'Algo falhou aqui. Tente de novo; se continuar, informe o código abaixo ao suporte.',
 }
 
-export const problemMessage = ({ code, reason, message }: Problem): string => PROBLEM_TEXTS[reason ?? code] ?? message
+export const problemMessage = ({ code, reason, message, headers }: Problem): string =>
+  code === 'rate_limited' && reason === null
+    ? `Foram muitos acessos em um minuto, e este não foi atendido: nada foi gravado. Tente de novo em ${waitOf(headers)}.`
+    : (PROBLEM_TEXTS[reason ?? code] ?? message)
+
+function waitOf({ 'Retry-After': seconds = '60' }: Problem['headers']): string {
+  return seconds === '1' ? '1 segundo' : `${seconds} segundos`
+}
 
 const REFUSAL_TEXTS: Partial<Record<Refusal['refused'], string>> = {
   invalid_token: 'A sessão terminou: nada foi registrado. Entre de novo.',

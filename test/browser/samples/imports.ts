@@ -1,4 +1,6 @@
 import { type ImportedKind, keepFile } from '#imports/kept-file.ts'
+import { readSheet } from '#imports/sheet.ts'
+import { isRefusal } from '#ledger/command.ts'
 import type { TestPanel } from '../../support/browser.ts'
 import type { Samples } from './sample.ts'
 
@@ -12,7 +14,11 @@ const checkedFile =
   (list: string) =>
   async ({ api, company, owner }: TestPanel) => {
     const [kind, text] = FILES[list] ?? ['items', '']
-    await keepFile(api.core.pool, api.core.vault, { companyId: company.id, userId: owner.id }, kind, text)
+    const { pool, vault } = api.core
+    const sheet = await readSheet(Buffer.from(text), async () => {})
+    if (isRefusal(sheet)) throw new Error('the sample is no sheet')
+    const owned = { companyId: company.id, userId: owner.id }
+    await keepFile({ pool, vault, pause: async () => {} }, owned, kind, { digest: '', sheet })
     return `${list}/importar/conferir`
   }
 

@@ -76,13 +76,29 @@ describe('panel: start page', () => {
     )
     expect(textIn(html)).to.match(/Dia Vendas Total \d\d\/\d\d 1 R\$ 10,00/)
     const wrong = await user.get('/painel?periodo=intervalo&de=2026-02-03&ate=2026-02-01')
-    expect(wrong.status).to.equal(200)
+    expect(wrong.status).to.equal(422)
     expect(textIn(wrong.html))
       .to.include('não pode ser antes de 03/02/2026, o primeiro dia')
       .and.to.include('Vendas de hoje')
     const past = (await user.get('/painel?em=3')).html
     expect(textIn(past)).to.include('mostra sempre o que vale agora').and.to.include('Vendas de hoje')
     expect(past).to.include('href="/painel/vendas?em=3"')
+  })
+
+  it('refuses ranges that meet an end of the calendar or are too long, and goes on [PANEL-301]', async () => {
+    for (const range of [
+      'de=9999-12-01&ate=9999-12-31',
+      'de=9998-01-01&ate=9999-12-31',
+      'de=1900-01-01&ate=9998-12-31',
+    ]) {
+      const { status, html } = await user.get(`/painel?periodo=intervalo&${range}`)
+      expect(status, range).to.equal(422)
+      expect(textIn(html), range)
+        .to.match(/deve ser um dia dos anos 1902 a 9998/)
+        .and.to.include('Vendas de hoje')
+    }
+    const long = await user.get('/painel?periodo=intervalo&de=2020-01-01&ate=2026-01-01')
+    expect([long.status, textIn(long.html).includes('o período pode ter até 366 dias')]).to.deep.equal([422, true])
   })
 
   it('names products that are out of stock or nearly so [PANEL-19]', async () => {

@@ -55,6 +55,43 @@ describe('periods of the start page', () => {
     expect(field('2025-03-12', '2026-03-11')).to.equal(undefined)
   })
 
+  for (const [de, ate, field] of [
+    ['9999-12-01', '9999-12-31', 'de'],
+    ['9999-12-31', '9999-12-31', 'de'],
+    ['9998-12-01', '9999-12-31', 'ate'],
+    ['9999-01-01', '9999-06-30', 'de'],
+    ['1900-01-01', '1900-12-31', 'de'],
+    ['1900-01-01', '9999-12-31', 'de'],
+    ['0001-01-01', '9999-12-31', 'de'],
+  ] as const)
+    it(`are refused where they meet an end of the calendar: ${de} to ${ate} [PANEL-301]`, () => {
+      expect(of({ periodo: 'intervalo', de, ate })).to.include({ field })
+    })
+
+  for (const [de, ate, bars] of [
+    ['9998-01-01', '9998-12-31', 12],
+    ['9998-12-01', '9998-12-31', 31],
+    ['1902-01-01', '1902-12-31', 12],
+    ['1902-01-01', '1902-01-01', 24],
+  ] as const)
+    it(`are drawn up to the ends of what is taken: ${de} to ${ate} [PANEL-301]`, () => {
+      const period = of({ periodo: 'intervalo', de, ate })
+      expect([period.bars.length, period.bars[0]?.from, period.bars.at(-1)?.to]).to.deep.equal([bars, de, ate])
+      expect(period.bounds).to.deep.equal([...new Set(period.bounds)].sort())
+      expect(period.bounds).to.have.length(bars + 1)
+    })
+
+  for (const today of ['9999-12-31', '1900-01-01'])
+    for (const periodo of ['hoje', 'ontem', '7', '30', 'mes'])
+      it(`end on any day of the calendar: ${periodo} on ${today} [PANEL-301]`, () => {
+        const period = periodOf(
+          { periodo },
+          { timezone: 'America/Sao_Paulo', today },
+          `${today}T17:30:00.000Z`,
+        ) as Period
+        expect(period.bars.length).to.be.within(0, 31)
+      })
+
   it('have an axis that ends at a round number, half of which is round as well', () => {
     expect([0, 1, 3, 41, 1000, 1001, 95000].map(niceTop)).to.deep.equal([2, 2, 4, 60, 1000, 2000, 100000])
   })

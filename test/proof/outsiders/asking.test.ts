@@ -287,7 +287,7 @@ describe('asking outsiders', () => {
       'tillbook_outsider_waiting_seconds',
       'tillbook_outsider_failures',
     ])
-    const guide = await readFile('docs/operations.md', 'utf8')
+    const guide = await readFile('docs/operations/metrics.md', 'utf8')
     for (const [, name] of figures) expect(guide).to.include(`\`${name}\``)
     expect(Number(figures[0]?.[2])).to.be.within(0, 30)
     expect(figures.slice(1).map(([, , value]) => value)).to.deep.equal(['0', '0'])

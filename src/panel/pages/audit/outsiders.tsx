@@ -2,7 +2,7 @@ import type { OutsiderState } from '#proof/outsiders/states.ts'
 import { dateTime } from '../../format.ts'
 import { Badge, Card, type Fact, Facts } from '../../ui/parts.tsx'
 
-/** Where copies lie is the operator's matter. */
+/** The location of copies is shown to operators only. */
 const nameOf = ({ kind, source }: OutsiderState): string => {
   if (kind === 'cosignature') return `Testemunha ${source}`
   return kind === 'time_stamp' ? `Carimbo do tempo de ${new URL(source).host}` : 'Cópia fora do serviço'
@@ -13,7 +13,7 @@ interface OutsidersProps {
   readonly timezone: string
 }
 
-/** Who else has seen the seals of the installation, and since when; nothing where nobody is asked (PROOF-68). */
+/** Attestations of the installation's checkpoints by attestor; empty if none is configured (PROOF-68). */
 export const Outsiders = ({ states, timezone }: OutsidersProps) => {
   if (states.length === 0) return null
   const facts = states.map((state): Fact => {

@@ -13,7 +13,7 @@ import { subjectName, subjectPath } from '../../words/events.ts'
 
 const PATH = '/auditoria/pacote'
 const SHOWN = 30
-/** The part that follows a download that is under way. */
+/** Id of the live part of the page. */
 const LIST = 'downloads'
 
 const KINDS: Readonly<Record<DownloadKind, string>> = {
@@ -34,7 +34,7 @@ function progressOf({ what, done, total, state }: Download): string {
   return state === 'running' ? `${percent}%` : `${percent}% de ${decimal(String(total))} linhas`
 }
 
-/** The audit pack, and who has taken what out of the panel. */
+/** The audit pack, and the log of downloads. */
 async function showPack(visit: Visit): Promise<Page> {
   const { context, session, query } = visit
   const before = pathId(query.cursor ?? '')
@@ -76,7 +76,7 @@ async function showPack(visit: Visit): Promise<Page> {
   }
 }
 
-/** Fetched anew every two seconds, where scripts run, as long as something is under way. */
+/** With JavaScript, refreshed every two seconds while a download runs. */
 async function Downloads({ visit, found }: { readonly visit: Visit; readonly found: readonly Download[] }) {
   const rows = found.slice(0, SHOWN)
   const nameOf = await namesOfActors(

@@ -23,7 +23,7 @@ const FIELDS: Fields = {
   em: { label: 'Data e hora', kind: moment, isRequired: true, columns: 4 },
 }
 
-/** Asks for a record and a moment, and leads to its page as it was then. */
+/** Form for a record and a moment; redirects to the record's page as of then. */
 async function askForPast({ query, session }: Visit): Promise<Page | Redirect> {
   const { tipo, numero, em } = query
   const isAsked = tipo !== undefined || numero !== undefined || em !== undefined
@@ -52,7 +52,7 @@ async function askForPast({ query, session }: Visit): Promise<Page | Redirect> {
   return { title: 'Como era em…', body, ...(isAsked && { status: 422 }) }
 }
 
-/** A record of any kind, with all that is kept of it: for kinds that have no page of their own. */
+/** Everything stored of a record, for kinds without a page of their own. */
 async function showRecord(visit: Visit): Promise<Page | null> {
   const { readModel, params } = visit
   const id = pathId(params.id)

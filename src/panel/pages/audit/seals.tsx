@@ -3,7 +3,7 @@ import { dateTime } from '../../format.ts'
 import { Badge, Card, Facts } from '../../ui/parts.tsx'
 import { FAULTS } from './verification.tsx'
 
-/** Why nothing is sealed, where that is not a fault of the ledger. */
+/** Reasons for a missing checkpoint other than a fault of the ledger. */
 const REASONS: Readonly<Record<string, string>> = {
   ...FAULTS,
   wrong_key: 'A chave dos selos não é a que os verificadores conhecem.',
@@ -15,7 +15,7 @@ interface SealsProps {
   readonly timezone: string
 }
 
-/** Up to where the ledger is sealed, since when, and what is wrong with that. */
+/** Last checkpoint of the ledger, its time, and problems. */
 export const Seals = ({ state: { checkpoint, installation, fault }, timezone }: SealsProps) => {
   if (!checkpoint && !fault) return <p class="hint">O livro ainda não foi selado.</p>
   return (

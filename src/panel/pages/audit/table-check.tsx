@@ -11,12 +11,12 @@ const FOUND: Readonly<Record<RowDifference['found'], string>> = {
 }
 
 interface LastCheckProps {
-  /** Null before the first one. */
+  /** Null before the first check. */
   readonly check: TableCheck | null
   readonly timezone: string
 }
 
-/** Whether what is shown and sold by is what the ledger says. Values are left out: the ledger has the right ones. */
+/** Result of the last comparison of the tables with the ledger. Values are not shown: the ledger has the right ones. */
 export const LastCheck = ({ check, timezone }: LastCheckProps) => {
   if (!check) return null
   const { differences, checked_at, revision } = check

@@ -34,7 +34,7 @@ import { LastCheck } from './table-check.tsx'
 
 const PATH = '/auditoria'
 const EVENTS_OF_A_PAGE = 50
-/** Whoever does not wait any longer is not told apart: looking back has its own end. */
+/** As-of queries have a time limit of their own, so a disconnect is not passed on. */
 const NEVER = new AbortController().signal
 
 const FILTERS = (actors: readonly Option[]): Fields => ({
@@ -68,7 +68,7 @@ const Search = z
     message: 'escolha de que registro é o número',
   })
 
-/** Days are the company's own. */
+/** Days are the company's calendar days. */
 function filtersOf({ evento, tipo, numero, origem, quem, de, ate }: TimelineQuery, timezone: string): TimelineFilters {
   const isOfRecord = numero !== undefined
   return {
@@ -86,14 +86,14 @@ const typesAbout = (kind: string): EventName[] =>
 
 type TimelineQuery = z.infer<typeof Search>
 
-/** What an address asks for, or what is wrong with it. */
+/** Filters of the query string, or a refusal. */
 function searchOf(filters: Fields, asked: Visit['query']): TimelineQuery | Refusal {
   const query = Search.safeParse(asked)
   if (!query.success) return refuse('validation_failed', { ...describeIssues(query.error) })
   return filterProblems(filters, asked) ?? query.data
 }
 
-/** The ledger as a time line, the newest first. */
+/** Time line of the ledger, newest first. */
 async function showTimeline(visit: Visit): Promise<Page> {
   const asked = Object.fromEntries(Object.entries(visit.query).filter(([, value]) => value !== ''))
   const filters = FILTERS(await actorOptions(visit.readModel))
@@ -179,7 +179,7 @@ interface EventLinkProps {
   readonly visit: Visit
 }
 
-/** What an event says is not for everybody who sees that it happened. */
+/** An event's content is hidden from some roles that see the list. */
 const EventLink = ({ event: { revision }, visit }: EventLinkProps) => {
   const to = `${PATH}/eventos/${revision}`
   return visit.reaches('GET', to) ? <a href={link(to)}>{revision}</a> : revision
@@ -196,7 +196,7 @@ const RecordLink = ({ subject, name, visit }: RecordLinkProps) => {
   return visit.reaches('GET', to) ? <a href={link(to)}>{name}</a> : subjectName(subject)
 }
 
-/** The record of an event as it was right before and right after it; null where that cannot be told now. */
+/** The record before and after an event; null if it cannot be reconstructed now. */
 async function statesAround(visit: Visit, { subject, revision }: Envelope): Promise<Change[] | null> {
   const { type, id } = parseSubject(subject)
   if (!RECORD_KINDS.includes(type as RecordKind)) return null
@@ -209,13 +209,13 @@ async function statesAround(visit: Visit, { subject, revision }: Envelope): Prom
     const before = await stateAt(revision - 1)
     return changesBetween(before, await stateAt(revision), visit.readModel.timezone)
   } catch (error) {
-    // Somebody else of the company looks back, or it would take too long: the event itself says enough.
+    // The as-of query was refused or timed out: the page shows the event alone.
     if (error instanceof Problem) return null
     throw error
   }
 }
 
-/** One event: what it says and has changed, in words, and how it is stored and was hashed. */
+/** One event: its content and changes in words, its stored form and hash. */
 async function showEvent(visit: Visit): Promise<Page | null> {
   const { readModel, context, params, session } = visit
   if (!/^\d{1,15}$/.test(params.revision ?? '')) return null
@@ -279,10 +279,10 @@ async function showEvent(visit: Visit): Promise<Page | null> {
   }
 }
 
-/** Events of a file that are looked for at a time. */
+/** Events per portion of a file. */
 const OF_A_FILE = 500
 
-/** The time line as a file: who did what when, with the hash of each event and nothing of what it says (PANEL-275). */
+/** The time line as a file: actor, action, time and hash of each event, without its content (PANEL-275). */
 const timelineFile: TableRoute = {
   path: `${PATH}.csv`,
   section: 'audit',

@@ -4,7 +4,7 @@ import { textOf } from '../../forms/form.ts'
 import type { Page, PanelRoute, Submission } from '../../route.ts'
 import { Badge, Card, Facts } from '../../ui/parts.tsx'
 
-/** Why a ledger is not what was written. */
+/** Faults of a ledger in words. */
 export const FAULTS: Readonly<Record<Fault, string>> = {
   malformed: 'O evento guardado não pode ser lido.',
   wrong_stream: 'O evento é do livro de outra empresa.',
@@ -22,7 +22,7 @@ export const FAULTS: Readonly<Record<Fault, string>> = {
 
 const PATH = '/auditoria/conferir'
 
-/** Verifies the company's ledger as it is stored; a long one continues where the last press of the button ended. */
+/** Verifies the company's stored ledger; a long one continues where the previous request ended. */
 async function verify(submission: Submission): Promise<Page> {
   const { context, readModel, form } = submission
   const [after, hash] = [textOf(form, 'apos'), textOf(form, 'hash')]
@@ -41,7 +41,7 @@ async function verify(submission: Submission): Promise<Page> {
 
 interface ResultProps {
   readonly verified: Verified
-  /** The first revision that was looked at. */
+  /** First verified revision. */
   readonly from: number
 }
 

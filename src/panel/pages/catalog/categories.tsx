@@ -19,10 +19,10 @@ import { recordPages } from '../../ui/record-pages.tsx'
 
 const PATH = '/catalogo/categorias'
 
-/** More than any shop has; those beyond cannot be chosen from a list, but through the API. */
+/** Bound of choices; a category beyond it can be assigned through the API only. */
 const MOST_CHOICES = 1_000
 
-/** All categories by name, to choose one from. */
+/** All categories by name, as choices. */
 export async function categoryOptions({ readModel }: Visit): Promise<Option[]> {
   const page = await listCategoriesByName(readModel.pool, readModel.companyId, { limit: MOST_CHOICES })
   const categories = recordsIn<CategoryObject>(page)

@@ -5,6 +5,7 @@ import { RIGHTS } from '#domain/roles.ts'
 import { text } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 import { QueryId } from '#http/query-values.ts'
+import { ownValue } from '#lib/own-value.ts'
 import { countItems, getAnyItem, getItem, ITEM_ORDERS, searchItems } from '#queries/catalog/items.ts'
 import type { Order } from '#queries/list-statement.ts'
 import { dateTime, dateTimeSeconds, decimal, money } from '../../format.ts'
@@ -77,7 +78,7 @@ export const itemFields = async (visit: Visit, item?: Item): Promise<Fields> => 
 
 const ORDERS: Readonly<Record<string, Order>> = ITEM_ORDERS
 
-/** Deactivated items have no page: they are brought back where they are listed. */
+/** Deactivated items have no page: the list offers to reactivate them. */
 const columnsFor = (visit: Visit): Column<Item>[] => {
   const isInactive = visit.query.state === 'inactive'
   const name = ({ id, name }: Item) => (isInactive ? name : <a href={link(`${PATH}/${id}`)}>{name}</a>)
@@ -94,7 +95,7 @@ const columnsFor = (visit: Visit): Column<Item>[] => {
   ]
 }
 
-/** Brings a deactivated item back (PANEL-146). */
+/** Reactivates an item (PANEL-146). */
 export const itemReactivation = buttonRoute<Item>({
   path: `${PATH}/:id/reativar`,
   section: 'catalog',
@@ -114,7 +115,7 @@ export const catalogPages = recordPages<Item>({
     order: 'nome',
     page: ({ readModel }, asked, { limit, order = '' }) =>
       searched(Search, asked, (search) =>
-        searchItems(readModel.pool, readModel.companyId, { ...search, limit, order: ORDERS[order] }),
+        searchItems(readModel.pool, readModel.companyId, { ...search, limit, order: ownValue(ORDERS, order) }),
       ),
     summary: async ({ readModel }, asked) => {
       const { cursor: _, ...search } = Search.parse(asked)

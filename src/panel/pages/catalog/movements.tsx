@@ -13,7 +13,9 @@ interface MovementsProps {
   readonly item: Item
 }
 
-/** What came, went and was counted of a product, the last first, with why; `estoque` in the address turns pages (PANEL-164). */
+/**
+ * Stock movements of a product, newest first, with their causes; `estoque` in the query string is the page (PANEL-164).
+ */
 export async function MovementsCard({ visit, item }: MovementsProps) {
   const { readModel, context, path } = visit
   if (item.type === 'service' || readModel.moment) return null
@@ -73,7 +75,7 @@ const Reason = ({ movement: { reason, sale_id, change } }: { readonly movement: 
 
 const [WIDTH, HEIGHT] = [600, 80]
 
-/** The stock after each movement, as a line from the oldest to the newest, with zero in it. */
+/** Chart of the stock after each movement, oldest first; the axis includes zero. */
 const StockLine = ({ movements }: { readonly movements: readonly StockMovement[] }) => {
   const kept = movements.flatMap(({ after }) => after ?? []).reverse()
   if (kept.length < 2) return null

@@ -17,16 +17,16 @@ import { Badge, Card, Facts, type Tone } from '../../ui/parts.tsx'
 import { recordOf } from '../../ui/record-pages.tsx'
 import { refusalMessage } from '../../words/problems.ts'
 
-/** A catalog item as the API shows it. */
+/** A catalog item in the API's form. */
 export type Item = ItemObject & { readonly category_name: string | null }
 
-/** What there is of an item; that there is nothing left is marked. */
+/** Stock of an item; an empty stock is marked. */
 export const Stock = ({ item: { stock, unit } }: { readonly item: Item }) => {
   const [text, tone] = stockText(stock, unit)
   return tone === null ? text : <Badge tone={tone}>{text}</Badge>
 }
 
-/** What there is of an item, and how that is to be taken; null where it says nothing special. */
+/** Text and tone of a stock; null tone if it needs no attention. */
 function stockText(stock: string | null, unit: string | null): readonly [text: string, tone: Tone | null] {
   if (stock === null) return ['Sem controle', null]
   const amount = `${format.quantity(stock).replace('-', '−')}${unit ? ` ${unit}` : ''}`
@@ -35,7 +35,7 @@ function stockText(stock: string | null, unit: string | null): readonly [text: s
   return thousandths === 0 ? ['Sem estoque', 'warn'] : [`Negativo: ${amount}`, 'bad']
 }
 
-/** What can be done with a stock, by what is typed with it. */
+/** Movements by the typed operation. */
 const MOVEMENTS = {
   in: 'Entrada: somar ao estoque',
   out: 'Saída: tirar do estoque',
@@ -45,7 +45,7 @@ const MOVEMENTS = {
 
 type Movement = keyof typeof MOVEMENTS
 
-/** An untracked stock can only begin to be one. */
+/** Tracking of an untracked item starts with a count. */
 const movementsOf = ({ stock }: Item): Movement[] => (stock === null ? ['count'] : ['in', 'out', 'count', 'untrack'])
 
 const fieldsOf = (item: Item): Fields => ({
@@ -62,7 +62,7 @@ const fieldsOf = (item: Item): Fields => ({
   },
 })
 
-/** An amount for all but the end of it; nothing is no movement. */
+/** A quantity is required except to end tracking; zero is no movement. */
 const StockForm = z
   .object({ movement: z.enum(Object.keys(MOVEMENTS) as Movement[]), quantity: StockQuantity.nullable() })
   .superRefine(({ movement, quantity: amount }, context) => {
@@ -83,7 +83,7 @@ interface StockProps {
   readonly filled?: Filled
 }
 
-/** What there is of a product, and the form that changes it; a service has none, and the past is as it was. */
+/** Stock of a product with the form that changes it. Services have none, and as-of pages have no form. */
 export const StockCard = ({ visit, item, filled }: StockProps) =>
   item.type === 'service' || visit.readModel.moment ? null : (
     <Card title="Estoque">
@@ -106,13 +106,13 @@ export const StockCard = ({ visit, item, filled }: StockProps) =>
     </Card>
   )
 
-/** What a command says of fields that the form does not have is about the quantity. */
+/** Moves a refusal about other fields to the quantity. */
 function ofQuantity(refusal: Refusal): Refusal {
   const messages = Object.values((refusal.details?.fields ?? {}) as Record<string, string[]>).flat()
   return messages.length === 0 ? refusal : refuse(refusal.refused, { fields: { quantity: messages } })
 }
 
-/** The form once more; of too little, how much there is. */
+/** The refused form; for insufficient stock with the available quantity. */
 function again({ form }: Submission, item: Item, refusal: Refusal): Filled {
   const filled = filledWith(fieldsOf(item), form, refusal)
   const available = refusal.details?.available
@@ -120,7 +120,7 @@ function again({ form }: Submission, item: Item, refusal: Refusal): Filled {
   return { ...filled, problem: `${refusalMessage(refusal)} Há ${format.quantity(available)}.` }
 }
 
-/** What the form on an item's page does. */
+/** Handles the stock form of an item's page. */
 export const stockForm = formRoute<Item, ItemChanges>({
   path: '/catalogo/:id/estoque',
   section: 'catalog',

@@ -16,30 +16,30 @@ import { type State, StateBadge } from '../../ui/parts.tsx'
 import type { RecordPages } from '../../ui/record-pages.tsx'
 import { CHANNELS } from '../../words/events.ts'
 
-/** An account as the API shows it; `P` are the fields of the other party. */
+/** An account in the API's form; `P` are the fields of its party. */
 export type Account<P = unknown> = AccountObject<P> & { readonly is_overdue: boolean }
 
-/** Customers or suppliers, as accounts name them. */
+/** Texts about customers or suppliers of accounts. */
 interface Party {
   readonly label: string
-  /** Told of a name that nobody has. */
+  /** Message for an unknown name. */
   readonly unknown: string
-  /** Where they have their pages. */
+  /** Path of their pages. */
   readonly path: string
   readonly table: 'customers' | 'suppliers'
   readonly listing: typeof customerListing
-  /** The field of the commands that names one. */
+  /** Field of the commands that names one. */
   readonly field: string
 }
 
-/** What the pages of receivables and those of payables differ in. */
+/** Differences between the pages of receivables and payables. */
 export interface AccountPages<P> {
   /** `/contas-a-receber` */
   readonly path: string
   readonly section: Section
   readonly subject: 'receivable' | 'payable'
   readonly all: string
-  /** Of the page that adds them up by party. */
+  /** Path of the page of balances by party. */
   readonly byParty: string
   readonly listing: AccountListing
   readonly party: Party & { of(account: P): { readonly id: number | null; readonly name: string | null } }
@@ -49,13 +49,13 @@ export interface AccountPages<P> {
   readonly settle: Command<SettleInput>
 }
 
-/** Where an account comes from. */
+/** Origins of accounts in words. */
 export const ACCOUNT_ORIGIN_NAMES: Readonly<Record<(typeof ACCOUNT_ORIGINS)[number], string>> = {
   ...CHANNELS,
   sale: 'Venda a prazo',
 }
 
-/** Overdue is no stored status: it comes with the day. */
+/** Overdue is not stored: it depends on the day. */
 export const stateOf = ({ status, is_overdue }: Account): State => {
   if (status === 'settled') return ['good', 'Liquidada']
   return is_overdue ? ['bad', 'Vencida'] : ['plain', 'Pendente']
@@ -63,7 +63,7 @@ export const stateOf = ({ status, is_overdue }: Account): State => {
 
 export const AccountBadge = ({ account }: { readonly account: Account }) => <StateBadge state={stateOf(account)} />
 
-/** Sums of the accounts that were found; very many are only counted as such. */
+/** Totals of the listed accounts; beyond the bound only their number is told. */
 export const Sums = ({ sums: { found, overdue } }: { readonly sums: FoundSums }) => {
   if (found.count === 0) return null
   if (found.count > MOST_SUMMED) return <p class="sums">Mais de {decimal(String(MOST_SUMMED))} contas.</p>
@@ -80,12 +80,12 @@ export const Sums = ({ sums: { found, overdue } }: { readonly sums: FoundSums })
   )
 }
 
-/** Names that are suggested while one types. */
+/** Suggested names while typing. */
 const SUGGESTIONS = 200
 
 /**
- * The other party of an account, by name: names are unique, and a list to choose from would have no end. Of a name that
- * nobody has, those that it is a part of are suggested. `current` is what the account's party is called in it.
+ * Field for the party by name: names are unique, and a list of choices would be unbounded. An unknown name suggests
+ * similar ones. `current` is the party's name in the account.
  */
 export async function partyField(visit: Visit, party: Party, current?: string | null): Promise<Field> {
   const typed = 'form' in visit ? textOf((visit as Submission).form, party.field).trim() : ''
@@ -119,7 +119,7 @@ async function suggestions({ readModel }: Visit, { listing }: Party, part: strin
   return persons.map((person) => person.name)
 }
 
-/** Names that are told beside the field, for those whose browser suggests none. */
+/** Suggestions in the message, for browsers without a data list. */
 const TOLD = 5
 
 function notFound(unknown: string, names: readonly string[]): string {

@@ -50,7 +50,7 @@ import { PAYABLE, RECEIVABLE } from './owed.tsx'
 import { settleSeveralPages } from './settle-several.tsx'
 import { settlementPages } from './settlement.tsx'
 
-/** Without a choice, pending ones are listed. */
+/** Pending accounts are listed by default. */
 const VIEWS = { overdue: 'Vencidas', settled: 'Liquidadas', all: 'Todas' }
 
 const filtersOf = (party: string): Fields => ({
@@ -68,7 +68,7 @@ const Search = z.object({
   cursor: z.string().optional(),
 })
 
-/** None where the account names nobody. */
+/** Null if the account has no party. */
 const partyName = ({ id, name }: { readonly id: number | null; readonly name: string | null }): string | null =>
   id === null ? name : personName(name)
 
@@ -94,7 +94,7 @@ async function summaryOf(listing: AccountListing, { readModel }: Visit, asked: A
   return <Sums sums={await sumAccounts(pool, listing, companyId, search, today)} />
 }
 
-/** Views that are asked for most. */
+/** The most frequent views. */
 const quickOf = (today: string): QuickFilter[] => [
   { label: 'Vencidas', filters: { view: 'overdue' } },
   { label: 'Vencem em 7 dias', filters: { due_from: today, due_to: addDays(today, 6) } },
@@ -127,7 +127,7 @@ const fieldsOf = async <P,>({ party }: AccountPages<P>, visit: Visit, account?: 
   external_id: { label: 'Código externo', kind: line, columns: 4, hint: 'Como outro sistema a identifica.' },
 })
 
-/** A deleted party has no page to link to, but the account still has its name. */
+/** A deleted party has no page; the account keeps its name. */
 const factsOf = <P,>(
   { party }: AccountPages<P>,
   account: Account<P>,
@@ -156,7 +156,7 @@ function originOf({ origin, sale_id }: Account) {
 
 const isPending = ({ status }: Account): boolean => status === 'pending'
 
-/** The pages of receivables or of payables. Unlike in the API, accounts that a sale made can be changed here like the others. */
+/** Pages of receivables or payables. Unlike in the API, accounts of sales can be changed here. */
 function accountPages<P>(side: AccountPages<P>): PanelRoute[] {
   const { path, section, subject, all, listing } = side
   const pages: RecordPages<Account<P>> = {

@@ -9,7 +9,7 @@ import { AGE_NAMES, AgeStats, countOf, type OwedSide, PAYABLE, Partial, RECEIVAB
 
 const ROWS = 50
 
-/** Nothing is not worth a figure, in a table of many. */
+/** Zero amounts would clutter a large table. */
 const moneyIfAny = (amount: string): string => (amount === '0.00' ? '—' : money(amount))
 
 const columnsOf = ({ parties, words }: OwedSide): Column<Debtor>[] => [
@@ -30,16 +30,16 @@ interface NameProps {
   readonly nobody: string
 }
 
-/** A deleted party has no page to go to. */
+/** A deleted party has no page. */
 const Name = ({ debtor: { id, name, is_deleted }, parties, nobody }: NameProps) => {
   if (id === null) return <>{nobody}</>
   return is_deleted ? personName(name) : <a href={link(`${parties}/${id}`)}>{personName(name)}</a>
 }
 
-/** How many pages were turned; what makes no sense counts as none. */
+/** Number of pages before this one; 0 for an invalid value. */
 const pagesBefore = (cursor: string | undefined): number => (/^[1-9]\d{0,3}$/.test(cursor ?? '') ? Number(cursor) : 0)
 
-/** Who owes how much since when, the largest sums first (PANEL-162). */
+/** Balances by party, largest first (PANEL-162). */
 async function show(owedSide: OwedSide, visit: Visit): Promise<Page> {
   const { pool, companyId, today } = visit.readModel
   const { words, accounts } = owedSide

@@ -14,22 +14,22 @@ import type { Visit } from '../../route.ts'
 import { Table } from '../../ui/list.tsx'
 import { ButtonLink, Card, Stat, Stats } from '../../ui/parts.tsx'
 
-/** What the pages about customers' debts and those about our own differ in. */
+/** Differences between the pages of customers' and suppliers' balances. */
 export interface OwedSide {
   readonly side: Side
-  /** Of the party: `/clientes`. */
+  /** Path of the parties: `/clientes`. */
   readonly parties: string
-  /** Of the accounts: `/contas-a-receber`. */
+  /** Path of the accounts: `/contas-a-receber`. */
   readonly accounts: string
   readonly words: {
-    /** Title of the part of a party's page. */
+    /** Title of the section on a party's page. */
     readonly open: string
     readonly total: string
     readonly none: string
     readonly settle: string
-    /** Title of the page, and its link. */
+    /** Title of the page and of its link. */
     readonly all: string
-    /** Of accounts that name nobody. */
+    /** Label of accounts without a party. */
     readonly nobody: string
     readonly party: string
   }
@@ -76,7 +76,7 @@ export const AGE_NAMES: Readonly<Record<Age, string>> = {
 export const countOf = (count: number, one: string, many: string): string =>
   `${decimal(String(count))} ${count === 1 ? one : many}`
 
-/** What is open by how long it has been due. */
+/** Open balance by age. */
 export const AgeStats = ({ owed: { ages } }: { readonly owed: Owed }) => (
   <Stats>
     {AGES.map((age) => (
@@ -85,12 +85,12 @@ export const AgeStats = ({ owed: { ages } }: { readonly owed: Owed }) => (
   </Stats>
 )
 
-/** Of more accounts than are added up, the sums tell of those that were due first. */
+/** Beyond the bound the totals cover the oldest due accounts. */
 export const Partial = () => (
   <p class="hint">{`Há mais contas: somadas as ${decimal(String(MOST_OWED))} que venceram primeiro.`}</p>
 )
 
-/** Whether an account was due before the company's day. */
+/** Due before the company's day. */
 const isLate = ({ due_date }: OpenAccount, today: string): boolean => due_date < today
 
 interface OpenAccountsProps {
@@ -121,7 +121,7 @@ const OpenAccounts = ({ side: { accounts: path, words }, accounts, today }: Open
   />
 )
 
-/** Accounts of a party that its page shows; the others are in the list. */
+/** Accounts on a party's page; the list has the rest. */
 const SHOWN = 10
 
 interface PartyOwedProps {
@@ -130,7 +130,7 @@ interface PartyOwedProps {
   readonly id: number
 }
 
-/** What is open between the company and a customer or supplier, and where it is settled (PANEL-161); nothing for whoever is not told. */
+/** Open balance of a customer or supplier with a link to settle it (PANEL-161); empty for roles that do not see it. */
 export async function PartyOwed({ visit, side, id }: PartyOwedProps) {
   if (!visit.reaches('GET', side.accounts)) return null
   const { pool, companyId, today, moment } = visit.readModel

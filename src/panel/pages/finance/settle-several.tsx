@@ -23,17 +23,19 @@ import { recordOf } from '../../ui/record-pages.tsx'
 import { refusalMessage } from '../../words/problems.ts'
 import { countOf, type OwedSide, PAYABLE, RECEIVABLE } from './owed.tsx'
 
-/** Accounts on the page, those that were due first. */
+/** Accounts on the page, oldest due first. */
 const MOST = 50
 
-/** A party with what is open. */
+/** A party with its open accounts. */
 interface Debt {
   readonly id: number
   readonly name: string | null
   readonly owed: OwedByParty
 }
 
-/** An account and the amount that the person has seen: if it has changed since, it is not settled. */
+/**
+ * Value of a checkbox: the account and the displayed amount. An account whose amount has changed since is not settled.
+ */
 const chosen = ({ id, amount }: Pick<OpenAccount, 'id' | 'amount'>): string => `${id}:${amount}`
 
 const Chosen = z
@@ -90,10 +92,10 @@ async function debtOf({ of, get }: SettlingSide, visit: Visit): Promise<Debt | n
   return { ...party, owed: await owedByParty(pool, of.side, companyId, party.id, { today, limit: MOST }) }
 }
 
-/** What became of one account; null: it was settled. */
+/** Result of one account; null if it was settled. */
 type Outcome = readonly [account: { readonly id: number; readonly amount: string }, refusal: Refusal | null]
 
-/** Each account is a command of its own, with a key of its own: a form that is sent again settles what was not settled yet, and nothing twice. */
+/** Each account is a command with its own key: a repeated form settles the remaining accounts, and none twice. */
 const settleEach = (
   submission: Submission,
   command: Command<SettleInput>,
@@ -106,7 +108,7 @@ const settleEach = (
     }),
   )
 
-/** Some were settled, others were not: each tells its own. */
+/** Page after a partial success, with the reason for each refused account. */
 const partlyPage = ({ accounts: path }: OwedSide, outcomes: readonly Outcome[], back: string): Page => {
   const refused = outcomes.filter(([, refusal]) => refusal !== null).length
   const body = (
@@ -130,16 +132,16 @@ const partlyPage = ({ accounts: path }: OwedSide, outcomes: readonly Outcome[], 
   return { title: 'Nem todas as contas foram liquidadas', status: 409, body }
 }
 
-/** Nobody has typed the amount, so it can only be wrong because somebody has changed it. */
+/** The amount is not typed, so a mismatch means that the account has changed. */
 function reasonOf(refusal: Refusal): string {
   const isAmount = 'amount' in ((refusal.details?.fields ?? {}) as Record<string, unknown>)
   return isAmount ? 'O valor da conta mudou desde que a página foi aberta.' : refusalMessage(refusal)
 }
 
-/** What is wrong with the form as a whole is said beside its field: it is wrong for every account. */
+/** A fault of the form itself is shown at its field, because it concerns every account. */
 const isAboutForm = ({ details }: Refusal): boolean => 'paid_at' in ((details?.fields ?? {}) as Record<string, unknown>)
 
-/** Several accounts of one party, settled by one form (PANEL-163). */
+/** Settles several accounts of a party with one form (PANEL-163). */
 function settlePages(side: SettlingSide): PanelRoute[] {
   const { of, section, command } = side
   const { parties, words } = of

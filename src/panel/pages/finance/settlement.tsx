@@ -19,7 +19,7 @@ const FIELDS: Fields = {
   paid_at: { label: 'Data e hora', kind: moment, columns: 6, hint: 'Em branco: agora.' },
 }
 
-/** The amount that the person has seen: if it has changed since, nothing is settled. */
+/** Hidden field with the displayed amount: if it has changed, nothing is settled. */
 const AMOUNT = 'amount'
 
 const Settled = Settlement.omit({ amount: true })
@@ -60,7 +60,7 @@ export const settlementPages = <P,>(
     },
   })
 
-/** Nobody has typed the amount, so it can only be wrong because somebody has changed it. */
+/** The amount is not typed, so a mismatch means that the account has changed. */
 function changed({ details }: Refusal): string | undefined {
   const isAmount = AMOUNT in ((details?.fields ?? {}) as Record<string, unknown>)
   return isAmount ? 'O valor da conta mudou desde que esta página foi aberta: confira e repita.' : undefined

@@ -13,7 +13,7 @@ const STATES: Readonly<Record<(typeof FISCAL_DOCUMENT_STATUSES)[number], State>>
 
 const NAMES = Object.fromEntries(Object.entries(STATES).map(([status, [, name]]) => [status, name]))
 
-/** Whether a document keeps its sale from being cancelled (SALE-19). */
+/** Whether a document prevents the cancellation of its sale (SALE-19). */
 export const isInForce = (document: FiscalDocument | null): boolean =>
   document !== null && document.status !== 'cancelled'
 
@@ -34,7 +34,7 @@ interface FiscalDocumentProps {
   readonly timezone: string
 }
 
-/** Nothing where the sale has none. */
+/** Empty if the sale has none. */
 export const FiscalDocumentCard = ({ sale: { fiscal_document: document }, timezone }: FiscalDocumentProps) =>
   document && (
     <Card title="Documento fiscal">

@@ -12,11 +12,11 @@ const ROWS = 10
 
 interface PurchasesProps {
   readonly visit: Visit
-  /** The customer. */
+  /** Of the customer. */
   readonly id: number
 }
 
-/** What a customer has bought, the last sale first, ten on a page; `compras` in the address turns them (PANEL-160). */
+/** Purchases of a customer, latest first, ten per page; `compras` in the query string is the page (PANEL-160). */
 export async function PurchasesCard({ visit, id }: PurchasesProps) {
   const { pool, companyId, timezone } = visit.readModel
   const { compras, ...query } = visit.query

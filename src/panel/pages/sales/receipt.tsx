@@ -44,24 +44,24 @@ async function show(visit: Visit): Promise<Page | null> {
 
 export const receiptPage: PageRoute = { path: '/vendas/:id/recibo', section: 'sales', show }
 
-/** The content of a code in parts, and whether it is the whole receipt. */
+/** QR code segments, and whether they contain the whole receipt. */
 interface ReceiptCode {
   readonly segments: readonly [address: QRCodeSegment, rest: QRCodeSegment]
   readonly isWhole: boolean
 }
 
-/** The rest of an address after its `#`. */
+/** URL fragment, without `#`. */
 const fragmentOf = ({ segments: [, { data }] }: ReceiptCode): string => String(data)
 
 /**
- * Modules of the largest code that is printed: with its margin, 161 of them on the 72 mm that printers of 80 mm paper have, 0.45 mm
- * each. Denser ones are not read by every phone (decision 55).
+ * Largest printed code in modules. With its margin it has 161 modules on the 72 mm of an 80 mm printer, 0.45 mm each;
+ * some phones cannot read smaller ones (decision 55).
  */
 const MOST_MODULES = 153
 
 const DRAWING = { errorCorrectionLevel: 'L', margin: 4 } as const
 
-/** The receipt itself, or the hash of its event where the code would be too dense (PROOF-46). */
+/** The receipt, or the hash of its event if the code would be too dense (PROOF-46). */
 function codeOf(receipt: Receipt, publicUrl: string): ReceiptCode {
   const address = { data: Buffer.from(`${publicUrl}${RECEIPT_PAGE}#`), mode: 'byte' } as const
   const whole: ReceiptCode['segments'] = [address, { data: digitsOf(receipt), mode: 'numeric' }]
@@ -74,7 +74,7 @@ function modulesOf(segments: ReceiptCode['segments']): number {
   try {
     return QRCode.create([...segments], DRAWING).modules.size
   } catch {
-    // More than any code has room for.
+    // Exceeds the capacity of any code.
     return Number.POSITIVE_INFINITY
   }
 }
@@ -96,7 +96,7 @@ const Code = ({ code, svg, receipt, publicUrl }: CodeProps) => (
         ? 'Aponte a câmera para o código: ele traz o recibo inteiro, que o seu aparelho confere sozinho.'
         : 'Esta venda é grande demais para um código impresso: ele traz só a identificação da venda. Para conferir, é preciso também o arquivo do recibo.'}
     </p>
-    {/* Paths that the library has drawn: nothing of the text is in them. */}
+    {/* SVG paths from the library; they contain none of the text. */}
     <div class="qr" role="img" aria-label="QR Code do recibo" dangerouslySetInnerHTML={{ __html: svg }} />
     <p class="hint">
       {`${publicUrl}${RECEIPT_PAGE}`} · evento {receipt.event.revision}, {receipt.event.hash}

@@ -27,7 +27,7 @@ import { recordsIn } from '../../ui/list.tsx'
 import { asIsObstacle, PATH, recordingObstacle, refusedSaleOf, refusedTitle } from './refused-sale.ts'
 import { idsIn, isPlainNumber, type Members, membersOf } from './uploaded-sale.tsx'
 
-/** Lines of a sale that a form has at most, those that are wrong first: forms have at most 1,000 fields. */
+/** Lines of a sale in the form, wrong ones first: a form has at most 1,000 fields. */
 const LINES = 100
 
 const REASON: Fields = {
@@ -43,13 +43,13 @@ const Reason = z.object({ reason: text(2_000) })
 
 const back = ({ id }: RefusedSaleDetails) => `${PATH}/${id}`
 
-/** What the till is known by when it sends the same again: by its values, or by its text where it has no values that make sense. */
+/** Fingerprint by which a repeated upload is recognised: of the values, or of the text if the values are invalid. */
 function fingerprintOfSent({ payload, digest }: RefusedSaleDetails): string {
   const sent = OfflineSaleInput.safeParse(payload)
   return sent.success ? fingerprintOf(sent.data) : digest
 }
 
-/** Another sale has the identifier already: this one gets one of its own, the same each time. */
+/** If another sale has the till's identifier, a derived one is used, equal on each attempt. */
 const ownIdentifier = ({ code, digest }: RefusedSaleDetails, offlineId: string): string =>
   code === 'duplicate_resource' ? `${offlineId.slice(0, 90)}~${digest.slice(0, 8)}` : offlineId
 
@@ -64,7 +64,7 @@ async function recordAndResolve(
   const saleId = (JSON.parse(answer.body) as { id: number }).id
   const { context, session } = submission
   const by = { userId: session.userId, note: recording.reason, saleId }
-  // Where the process ends in between, the sale is recorded and still listed: recorded again, it is found.
+  // If the process dies in between, the sale is recorded but still listed; recording it again finds it.
   await resolveRefusedSale(context.poolOf(session.companyId), session.companyId, refused.id, by)
   return { to: `/vendas/${saleId}`, flash: 'registrada' }
 }
@@ -117,7 +117,7 @@ const corrected = formPages<RefusedSaleDetails, Members & { readonly reason: str
 
 export const recordRefusedPages: readonly PanelRoute[] = [...asIs, ...corrected]
 
-/** `items[0].total` becomes the name of its field, `items.0.total`. */
+/** `items[0].total` becomes the field name `items.0.total`. */
 function dotted(refusal: Refusal): Refusal {
   const { fields } = refusal.details as { fields?: Record<string, string[]> }
   if (!fields) return refusal
@@ -125,7 +125,7 @@ function dotted(refusal: Refusal): Refusal {
   return { ...refusal, details: { ...refusal.details, fields: Object.fromEntries(named) } }
 }
 
-/** The positions of lines that are shown: those that errors name, then the first ones; one to fill in where there is none. */
+/** Positions of the displayed lines: those with errors, then the first ones; an empty one if there is none. */
 function positionsOf({ payload, errors }: RefusedSaleDetails, list: 'items' | 'payments'): number[] {
   const lines = membersOf(payload)[list]
   const count = Array.isArray(lines) ? lines.length : 0
@@ -187,7 +187,7 @@ const lineOf = (payload: unknown, list: 'items' | 'payments', at: number): unkno
   return Array.isArray(lines) ? lines[at] : undefined
 }
 
-/** What was sent, as far as fields can show it. */
+/** The upload, as far as fields can show it. */
 function shownOf({ payload }: RefusedSaleDetails, timezone: string): object {
   const sale = membersOf(payload)
   const sold = Instant.safeParse(sale.created_at)
@@ -204,7 +204,7 @@ function shownOf({ payload }: RefusedSaleDetails, timezone: string): object {
 
 const WHOLE = ['product_id', 'payment_type_id', 'quantity']
 
-/** Amounts with the decimals that they have, two at least. */
+/** Amounts keep their decimals, at least two. */
 function shownValue(name: string, value: unknown): string | null {
   if (typeof value === 'string') return value
   if (!isPlainNumber(value)) return null
@@ -213,7 +213,7 @@ function shownValue(name: string, value: unknown): string | null {
   return `${whole}.${decimals.padEnd(2, '0')}`
 }
 
-/** What was sent, with what was typed in the place of what was shown. */
+/** The upload with the typed values in place of the displayed ones. */
 async function mergedOf(submission: Submission, refused: RefusedSaleDetails, typed: Members): Promise<object> {
   const { timezone } = submission.readModel
   const fields = await fieldsOf(refused, submission)
@@ -225,7 +225,7 @@ async function mergedOf(submission: Submission, refused: RefusedSaleDetails, typ
   }
   for (const [name, { kind }] of Object.entries(fields)) {
     const isNumber = kind === amount || kind === quantity
-    // A number that came as text looks right: it is read as if it had been typed.
+    // A number sent as text looks correct, so it is parsed like typed input.
     const isText = isNumber && typeof memberIn(sale, name) === 'string'
     const isTyped = textOf(submission.form, name).trim() !== shown.values[name]?.[0]
     const value = memberIn(typed, name) ?? undefined
@@ -234,7 +234,7 @@ async function mergedOf(submission: Submission, refused: RefusedSaleDetails, typ
   return sale
 }
 
-/** The member that a name like `items.0.total` means. */
+/** The member of a path such as `items.0.total`. */
 const memberIn = (record: object, name: string): unknown =>
   name.split('.').reduce<unknown>((value, part) => (value as Members | null | undefined)?.[part], record)
 

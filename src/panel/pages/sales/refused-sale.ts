@@ -5,7 +5,7 @@ import type { Visit } from '../../route.ts'
 
 export const PATH = '/caixas/recusadas'
 
-/** The refused sale that a path names; null where there is none. */
+/** The refused sale of a path; null if it does not exist. */
 export async function refusedSaleOf({ readModel, params }: Visit): Promise<RefusedSaleDetails | null> {
   const id = pathId(params.id)
   return id === null ? null : getRefusedSale(readModel.pool, readModel.companyId, id)
@@ -14,7 +14,7 @@ export async function refusedSaleOf({ readModel, params }: Visit): Promise<Refus
 export const refusedTitle = ({ offline_id }: RefusedSale): string =>
   `Venda recusada: ${offline_id || 'sem identificação'}`
 
-/** Why a refused sale cannot be recorded, corrected or not; null where it can. */
+/** Why a refused sale cannot be recorded, even corrected; null if it can. */
 export function recordingObstacle({ settled_at, sent, code }: RefusedSaleDetails): string | null {
   if (settled_at !== null) return 'Esta venda já está resolvida.'
   if (sent === null) return 'A venda era grande demais para ser guardada: registre o valor de outra forma.'
@@ -22,7 +22,7 @@ export function recordingObstacle({ settled_at, sent, code }: RefusedSaleDetails
   return isCancellation ? 'A venda já está registrada, e não pode mais ser cancelada.' : null
 }
 
-/** The same for one as it was sent: what is malformed cannot be. */
+/** Why it cannot be recorded unchanged: a malformed upload cannot. */
 export function asIsObstacle(sale: RefusedSaleDetails): string | null {
   const isWhole = OfflineSaleInput.safeParse(sale.payload).success
   return recordingObstacle(sale) ?? (isWhole ? null : 'Falta algo na venda para que seja registrada: corrija-a.')

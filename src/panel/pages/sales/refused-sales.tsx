@@ -24,7 +24,7 @@ import { idsIn, reasonOf, reasonsIn, Uploaded } from './uploaded-sale.tsx'
 const TILLS = { label: 'Caixas', to: '/caixas' }
 const RESOLVED_PATH = `${PATH}/resolvidas`
 
-/** Of a page. One more is read, to know whether there is a next page. */
+/** Per page; one more is read to know whether there is a next page. */
 const SHOWN = 50
 
 export const refusedColumns = (timezone: string): Column<RefusedSale>[] => [
@@ -38,7 +38,7 @@ export const refusedColumns = (timezone: string): Column<RefusedSale>[] => [
   { head: 'Vezes', cell: ({ times }) => times, isNumber: true, isExtra: true },
 ]
 
-/** Who resolved it: a person, or the till that sent it corrected. */
+/** The resolving user, or the till that uploaded a corrected sale. */
 const resolverOf = ({ settled_by }: RefusedSaleRecord): string =>
   settled_by ? (settled_by.name ?? `usuário ${settled_by.id}`) : 'o caixa, que enviou a venda corrigida'
 
@@ -127,7 +127,7 @@ async function showOne(visit: Visit, filled?: Filled): Promise<Page | null> {
   return { title: refusedTitle(sale), parent: { label: 'Vendas recusadas', to: PATH }, body }
 }
 
-/** Why it was refused, field by field, in words. */
+/** Reasons for the refusal by field, in words. */
 const Reasons = ({ sale: { errors, sale_id } }: { readonly sale: RefusedSaleDetails }) => (
   <Card title="Por que foi recusada">
     <ul>
@@ -158,7 +158,7 @@ const factsOf = (sale: RefusedSaleDetails, timezone: string): readonly Fact[] =>
       ] as const)),
 ]
 
-/** What happened at the counter belongs into the books, whatever the till made of it. */
+/** The sale happened at the counter, so it must be recordable whatever the till sent. */
 const Recording = ({ sale }: { readonly sale: RefusedSaleDetails }) => (
   <Card title="Registrar">
     <p>
@@ -205,7 +205,7 @@ const Resolving = ({ visit, id, filled }: ResolvingProps) => (
   </Card>
 )
 
-/** Whoever presses the button twice has resolved it; whoever comes second is shown who was first. */
+/** A repeated form succeeds; a second person is shown who resolved it first. */
 async function resolve(submission: Submission, id: number, note: string | null): Promise<Redirect> {
   const { context, session } = submission
   const { companyId, userId } = session

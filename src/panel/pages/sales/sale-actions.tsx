@@ -21,24 +21,24 @@ import type { FlashCode } from '../../words/flashes.ts'
 import { FISCAL_DOCUMENT_FIELDS, isInForce } from './fiscal-document.tsx'
 import { saleOf } from './sale.tsx'
 
-/** Something that is done with a sale after asking. */
+/** An action on a sale with a confirmation page. */
 interface SaleAction<I> {
-  /** Last part of its path. */
+  /** Last segment of its path. */
   readonly path: string
   readonly label: string
   readonly explanation: string
   readonly isDangerous?: true
   readonly fields: Fields
-  /** What it is about, before it is done. */
+  /** Content of the confirmation page. */
   about?(sale: SaleObject, visit: Visit): ComponentChildren
-  /** Initial values of the fields. */
+  /** Initial field values. */
   initial?(sale: SaleObject): object
   readonly schema: z.ZodType<I>
   readonly command: Command<I & { id: number }>
   readonly flash: FlashCode
-  /** Why it cannot be done with a sale as it stands, before anybody has tried; null where it can. */
+  /** Why the sale's state rules the action out; null if it does not. */
   obstacle(sale: SaleObject): string | null
-  /** What a refusal means where the form cannot mend it; undefined where it can. */
+  /** Message of a refusal that the form cannot fix; undefined if it can. */
   meaningOf(refusal: Refusal): string | undefined
 }
 

@@ -13,7 +13,7 @@ import { CHANNELS } from '../../words/events.ts'
 import { FiscalDocumentCard, isInForce } from './fiscal-document.tsx'
 import { SaleBadge } from './sales.tsx'
 
-/** The sale that a path names; null where there is none. */
+/** The sale of a path; null if it does not exist. */
 export const saleOf = (visit: Visit): Promise<SaleObject | null> =>
   recordOf(visit, ({ readModel }, id) => getSale(readModel.pool, readModel.companyId, id))
 
@@ -63,7 +63,7 @@ const senderOf = async (readModel: ReadModel, upload: SaleUpload): Promise<strin
 
 export const salePage: PageRoute = { path: '/vendas/:id', section: 'sales', asOf: true, show }
 
-/** What can be done with a sale: nothing with one of the past. */
+/** Actions on a sale; as-of pages have none. */
 function actionsOf({ id, status, fiscal_document }: SaleObject): Pick<Page, 'main' | 'more' | 'dangers'> {
   const [isCompleted, isDocumented] = [status === 'completed', isInForce(fiscal_document)]
   return {
@@ -103,7 +103,7 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
 
 interface ItemsProps {
   readonly sale: SaleObject
-  /** Ids of its items that have a page; without it none is linked. */
+  /** Ids of items with a page; without it no item is linked. */
   readonly liveItems?: ReadonlySet<number>
 }
 
@@ -112,7 +112,7 @@ interface ItemNameProps {
   readonly live: ReadonlySet<number> | undefined
 }
 
-/** A deactivated item has no page to go to. */
+/** A deactivated item has no page. */
 const ItemName = ({ item: { catalog_item_id, description }, live }: ItemNameProps) =>
   catalog_item_id !== null && live?.has(catalog_item_id) ? (
     <a href={link(`/catalogo/${catalog_item_id}`)}>{description}</a>
@@ -170,7 +170,7 @@ const Sum = ({ name, amount }: { readonly name: string; readonly amount: string 
   </div>
 )
 
-/** Whose open accounts can be settled from here; null where there is nobody, or it is the past. */
+/** The customer whose open accounts can be settled from here; null without one, and on as-of pages. */
 const debtorOf = (sale: SaleObject, { has_customer, receivables }: SaleTraces, { moment }: ReadModel): number | null =>
   !moment && has_customer && receivables.some(({ status, is_deleted }) => status === 'pending' && !is_deleted)
     ? (sale.customer?.id ?? null)
@@ -181,7 +181,7 @@ interface OwedProps extends Pick<SaleTraces, 'receivables'> {
   readonly debtor: number | null
 }
 
-/** What is still to be received for it, or was. */
+/** Receivables of the sale, pending and settled. */
 const Owed = ({ receivables, debtor }: OwedProps) =>
   receivables.length === 0 ? null : (
     <Card
@@ -214,7 +214,7 @@ interface UploadProps {
   readonly sale: SaleObject
   readonly upload: SaleUpload
   readonly timezone: string
-  /** The user who sent it. */
+  /** The uploading user. */
   readonly sender: string
 }
 
@@ -237,7 +237,7 @@ const Upload = ({ sale, upload, timezone, sender }: UploadProps) => (
   </Card>
 )
 
-/** What is odd about a sale that a till has uploaded. `product` is what the item is called. */
+/** Warnings of an uploaded sale. `product` is the item's name. */
 function warningText(
   { code, product_id, found, expected }: OfflineSaleWarning,
   product: string,
@@ -292,7 +292,7 @@ interface WarningsProps {
   readonly timezone: string
 }
 
-/** What somebody should look at in a sale that a till has uploaded; null where there is nothing. */
+/** Warnings to review; null if there are none. */
 export const Warnings = ({ sale, upload, timezone }: WarningsProps) =>
   upload.warnings.length === 0 ? null : (
     <ul class="warnings">

@@ -5,6 +5,7 @@ import { ExternalId } from '#domain/text.ts'
 import { pathId } from '#http/paths.ts'
 import { QueryId } from '#http/query-values.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { ownValue } from '#lib/own-value.ts'
 import type { ItemObject } from '#projections/catalog.ts'
 import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
 import { getAnyItem } from '#queries/catalog/items.ts'
@@ -54,7 +55,7 @@ const filtersOf = (types: readonly PaymentType[], actors: readonly Option[], ite
   },
   status: { label: 'Situação', kind: choice(statuses, 'Todas'), columns: 3 },
   actor: { label: 'Quem registrou', kind: choice(actors, 'Todos'), columns: 3 },
-  // Chosen on the product's own page.
+  // The filter is set by a link on the product's page.
   ...(items.length > 0 && { item: { label: 'Produto ou serviço', kind: choice(items, 'Todos'), columns: 3 } }),
   id: { label: 'Número', kind: integer, columns: 3 },
   external_id: { label: 'Código externo', kind: line, columns: 3 },
@@ -71,7 +72,7 @@ async function filters({ readModel, query }: Visit): Promise<Fields> {
   )
 }
 
-/** The product or service that an address names. */
+/** The product or service in the query string. */
 async function itemOption({ pool, companyId }: ReadModel, asked = ''): Promise<Option[]> {
   if (asked === '') return []
   const id = pathId(asked)
@@ -80,7 +81,7 @@ async function itemOption({ pool, companyId }: ReadModel, asked = ''): Promise<O
   return [{ value: asked, label: name }]
 }
 
-/** The periods that are asked for most. */
+/** The most frequent periods. */
 const periodsOf = (today: string): QuickFilter[] => {
   const from = (label: string, sold_from: string, sold_to = today) => ({ label, filters: { sold_from, sold_to } })
   return [
@@ -108,7 +109,7 @@ const Search = z.object({
 })
 
 const USUAL_ORDER = '-quando'
-/** The ways to sort that have an index. */
+/** Orders with an index. */
 const ORDERS: Readonly<Record<string, Order>> = {
   quando: reversed(LAST_SOLD_FIRST),
   [USUAL_ORDER]: LAST_SOLD_FIRST,
@@ -133,7 +134,7 @@ type Asked = Readonly<Record<string, string>>
 const page = ({ readModel }: Visit, asked: Asked, { limit, order = '', isWhole }: Wanted) =>
   searched(Search, asked, (search) => {
     const { pool, companyId, timezone } = readModel
-    return listLatestSales(pool, companyId, { ...search, timezone, limit, order: ORDERS[order], isWhole })
+    return listLatestSales(pool, companyId, { ...search, timezone, limit, order: ownValue(ORDERS, order), isWhole })
   })
 
 async function sumsOf({ readModel }: Visit, asked: Asked): Promise<SaleSums> {
@@ -145,7 +146,7 @@ async function sumsOf({ readModel }: Visit, asked: Asked): Promise<SaleSums> {
 const counted = (count: number, one: string, many: string): string =>
   count === 1 ? `1 ${one}` : `${decimal(String(count))} ${many}`
 
-/** How many sales are found, and what they add up to; cancelled ones apart. */
+/** Number and totals of the listed sales; cancelled ones apart. */
 const Sums = ({ sums: { completed, cancelled, looked } }: { readonly sums: SaleSums }) => (
   <p class="sums">
     {looked > MOST_LOOKED && `Nas últimas ${decimal(String(MOST_LOOKED))} vendas: `}

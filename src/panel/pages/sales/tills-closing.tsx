@@ -11,13 +11,13 @@ import { salesOfTill, TooMany } from './tills-today.tsx'
 
 export const CLOSING = '/caixas/fechamento'
 
-/** The day that the address names, else the company's own; none that is still to come. */
+/** The requested day, by default the company's day; never a future one. */
 function dayAsked({ query, readModel: { today } }: Visit): string {
   const asked = CalendarDate.safeParse(query.dia).data
   return asked !== undefined && asked <= today ? asked : today
 }
 
-/** What each till sold on a day, by way of paying, and the cash to be counted in its drawer; to be printed (PANEL-167). */
+/** Sales of each till on a day by payment type, and the expected cash; printable (PANEL-167). */
 async function show(visit: Visit): Promise<Page> {
   const { readModel, session } = visit
   const { pool, companyId, timezone, today } = readModel

@@ -8,10 +8,10 @@ import { namesOfActors } from '../../ui/history.tsx'
 import { Table } from '../../ui/list.tsx'
 import { Badge, Card } from '../../ui/parts.tsx'
 
-/** Tills that are shown; a shop has fewer. */
+/** Displayed tills; shops have fewer. */
 const SHOWN = 50
 
-/** Somebody at a till: logged in there, or with sales of today. */
+/** A user of a till: logged in there, or with sales of today. */
 interface Till {
   readonly actor: string | null
   readonly contact: TillContact | undefined
@@ -19,7 +19,7 @@ interface Till {
   readonly refused: number
 }
 
-/** Each till with its last contact and version, what it has sold today by way of paying, and what was refused (PANEL-166). */
+/** Tills with last contact, version, today's sales by payment type, and refused sales (PANEL-166). */
 export async function TillsToday({ visit: { context, readModel } }: { readonly visit: Visit }) {
   const { pool, companyId, timezone, today } = readModel
   const primary = context.poolOf(companyId)
@@ -61,7 +61,7 @@ export const TooMany = () => (
   </p>
 )
 
-/** The sales that a till has sent of a day. */
+/** Filters for the sales of a till on a day. */
 export const salesOfTill = (actor: string | null, day: string) => ({
   actor: actor ?? 'system',
   origin: 'pdv',

@@ -14,7 +14,7 @@ import { SALE_STATES, SaleBadge } from './sales.tsx'
 import { CLOSING } from './tills-closing.tsx'
 import { TillsToday } from './tills-today.tsx'
 
-/** Refused sales that are shown before the uploads. */
+/** Refused sales shown above the uploads. */
 const FIRST_REFUSED = 5
 
 const FILTERS: Fields = {
@@ -53,7 +53,7 @@ interface WaitingProps {
   readonly timezone: string
 }
 
-/** What nobody has resolved yet: money may have been taken for it. */
+/** Open refused sales: the till may have taken money for them. */
 const Waiting = ({ total, sales, timezone }: WaitingProps) => (
   <Card
     title="Vendas recusadas"
@@ -98,7 +98,7 @@ const pageOf = ({ readModel }: Visit, asked: Readonly<Record<string, string>>, {
   return listUploads(readModel.pool, readModel.companyId, { ...paging, warned: warned !== undefined, limit })
 }
 
-/** An upload, with the name of who sent it. */
+/** An upload with its user's name. */
 type Sent = UploadedSale & { readonly sender: string }
 
 const file = listFile<Sent>({

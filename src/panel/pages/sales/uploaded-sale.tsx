@@ -1,4 +1,5 @@
 import { Instant } from '#domain/instant.ts'
+import { ownValue } from '#lib/own-value.ts'
 import type { NamesForTill, RefusedSale } from '#queries/sales/offline-sales.ts'
 import * as format from '../../format.ts'
 import { money } from '../../format.ts'
@@ -145,16 +146,13 @@ const PARTS: Readonly<Record<string, { readonly name: string; readonly fields: R
   },
 }
 
-const known = <T,>(words: Readonly<Record<string, T>>, name: string): T | undefined =>
-  Object.hasOwn(words, name) ? words[name] : undefined
-
 /** `items[0].price` becomes `Item 1, preço`; what no till should send keeps its name. */
 function uploadedField(path: string): string {
   const [, list = '', position, , field] = /^(\w+)\[(\d{1,6})\](\.(.+))?$/.exec(path) ?? []
-  const part = known(PARTS, list)
-  if (!part) return known(FIELDS, path) ?? path
+  const part = ownValue(PARTS, list)
+  if (!part) return ownValue(FIELDS, path) ?? path
   const name = `${part.name} ${Number(position) + 1}`
-  return field === undefined ? name : `${name}, ${known(part.fields, field) ?? field}`
+  return field === undefined ? name : `${name}, ${ownValue(part.fields, field) ?? field}`
 }
 
 /** What a message for tills says of amounts, as people write them: `20.00`, but no part of another number, nor what is quoted. */

@@ -1,12 +1,14 @@
-import { addDays, type Calendar, inZone, localInstant, startOfDay } from '#domain/instant.ts'
+import { addDays, type Calendar, daysFrom, inZone, localInstant, startOfDay } from '#domain/instant.ts'
 import type { SalesPeriod } from '#queries/sales/sums.ts'
 import { day } from '../../format.ts'
 
 const HOUR_MS = 3_600_000
-/** More of them would be too narrow on a phone. */
+/** More bars would be too narrow on a phone. */
 const MAX_DAY_BARS = 62
-/** Days that are added up at most. */
+/** Bound of a period, in days. */
 const MAX_DAYS = 366
+/** Beyond these years the days before or after a range may be beyond the calendar (addDays). */
+const [FIRST_YEAR, LAST_YEAR] = ['1902', '9998']
 
 export const PERIODS = [
   ['hoje', 'Hoje'],
@@ -17,21 +19,21 @@ export const PERIODS = [
 ] as const
 type Name = (typeof PERIODS)[number][0] | 'intervalo'
 
-/** What the start page shows: days of the company, both inclusive. */
+/** Period of the start page: days of the company, both inclusive. */
 export interface Period extends SalesPeriod {
   readonly name: Name
-  /** As it follows `Vendas `: `de hoje`. */
+  /** Follows `Vendas `: `de hoje`. */
   readonly words: string
   readonly from: string
   readonly to: string
   readonly bar: 'hora' | 'dia' | 'mês'
-  /** Of each bar: its place on the axis, and its days, both inclusive. */
+  /** Label and days of each bar, both inclusive. */
   readonly bars: readonly { readonly label: string; readonly from: string; readonly to: string }[]
-  /** What it is compared with: `que na mesma hora de …`. */
+  /** Words of the comparison. */
   readonly than: string
 }
 
-/** The words that are wrong with a range, by its field. */
+/** Messages by field of an invalid range. */
 export interface WrongRange {
   readonly field: 'de' | 'ate'
   readonly message: string
@@ -39,7 +41,7 @@ export interface WrongRange {
 
 type Asked = Readonly<Record<string, string>>
 
-/** The period that `?periodo=` names, at a moment (UTC); that of today where it names none (PANEL-120). */
+/** The period of `?periodo=` at a moment (UTC); today by default (PANEL-120). */
 export function periodOf(asked: Asked, calendar: Calendar, now: string): Period | WrongRange {
   const { today } = calendar
   const month = `${today.slice(0, 8)}01`
@@ -79,6 +81,12 @@ function rangeOf({ de = '', ate = '' }: Asked, calendar: Calendar, now: string):
   const isDay = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text) && localInstant(`${text}T12:00`, 'UTC') !== null
   if (!isDay(de)) return { field: 'de', message: 'informe o primeiro dia' }
   if (!isDay(ate)) return { field: 'ate', message: 'informe o último dia' }
+  for (const [field, date] of [
+    ['de', de],
+    ['ate', ate],
+  ] as const)
+    if (date < FIRST_YEAR || date > `${LAST_YEAR}-12-31`)
+      return { field, message: `deve ser um dia dos anos ${FIRST_YEAR} a ${LAST_YEAR}` }
   if (de > ate) return { field: 'ate', message: `não pode ser antes de ${day(de)}, o primeiro dia` }
   const days = (Date.parse(ate) - Date.parse(de)) / (24 * HOUR_MS) + 1
   if (days > MAX_DAYS) return { field: 'ate', message: `o período pode ter até ${MAX_DAYS} dias` }
@@ -89,7 +97,7 @@ function rangeOf({ de = '', ate = '' }: Asked, calendar: Calendar, now: string):
 
 type Wanted = Pick<Period, 'name' | 'words' | 'from' | 'to' | 'than'>
 
-/** `compared`: so many days before, or from that day on. What is not over yet is compared up to the same hour. */
+/** `compared`: days back, or the first day of the comparison. A running period is compared up to the same hour. */
 function made(wanted: Wanted, compared: number | string, { timezone, today }: Calendar, now: string): Period {
   const { from, to } = wanted
   const days = (Date.parse(to) - Date.parse(from)) / (24 * HOUR_MS)
@@ -99,7 +107,8 @@ function made(wanted: Wanted, compared: number | string, { timezone, today }: Ca
   const time = inZone(now, timezone).slice(11, 23)
   const end = to === today && last === shifted ? localInstant(`${last}T${time}`, timezone) : null
   const before = { from: startOfDay(first, timezone), to: end ?? startOfDay(addDays(last, 1), timezone) }
-  const parts = days === 0 ? hoursOf(from, timezone) : days < MAX_DAY_BARS ? daysOf(from, to) : monthsOf(from, to)
+  const dates = daysFrom(from, days + 1)
+  const parts = days === 0 ? hoursOf(from, timezone) : days < MAX_DAY_BARS ? daysOf(dates) : monthsOf(dates)
   const starts = parts.bars.map((bar) => ('at' in bar ? (bar.at as string) : startOfDay(bar.from, timezone)))
   const bars = parts.bars.map(({ label, from, to }) => ({ label, from, to }))
   return { ...wanted, ...parts, bars, bounds: [...starts, startOfDay(addDays(to, 1), timezone)], before }
@@ -115,20 +124,15 @@ function hoursOf(date: string, timezone: string) {
   return { bar: 'hora', bars } as const
 }
 
-function daysOf(from: string, to: string) {
-  const bars = []
-  for (let date = from; date <= to; date = addDays(date, 1))
-    bars.push({ label: day(date).slice(0, 5), from: date, to: date })
-  return { bar: 'dia', bars } as const
-}
+const daysOf = (dates: readonly string[]) =>
+  ({ bar: 'dia', bars: dates.map((date) => ({ label: day(date).slice(0, 5), from: date, to: date })) }) as const
 
-function monthsOf(from: string, to: string) {
-  const bars = []
-  for (let first = from; first <= to; ) {
-    const next = `${addDays(`${first.slice(0, 8)}01`, 31).slice(0, 8)}01`
-    const end = addDays(next, -1)
-    bars.push({ label: `${first.slice(5, 7)}/${first.slice(2, 4)}`, from: first, to: end < to ? end : to })
-    first = next
+function monthsOf(dates: readonly string[]) {
+  const bars: { label: string; from: string; to: string }[] = []
+  for (const date of dates) {
+    const last = bars.at(-1)
+    if (last?.from.slice(0, 7) === date.slice(0, 7)) last.to = date
+    else bars.push({ label: `${date.slice(5, 7)}/${date.slice(2, 4)}`, from: date, to: date })
   }
   return { bar: 'mês', bars } as const
 }

@@ -16,7 +16,7 @@ interface SalesProps {
   readonly sums: SalesSums
 }
 
-/** The list of the completed sales of some days: each figure leads there. */
+/** Link to the completed sales of some days: each figure has one. */
 const listOf = ({ from, to }: Pick<Period, 'from' | 'to'>, more: Record<string, string> = {}) => ({
   sold_from: from,
   sold_to: to,
@@ -35,7 +35,7 @@ const countOf = (count: number): string => (count === 1 ? '1 venda' : `${decimal
 const percent = (part: number, whole: number): string => `${decimal(((part / whole) * 100).toFixed(1))} %`
 const averageOf = ({ cents, count }: SalesFigure): number => Math.round(cents / count)
 
-/** Figures and chart of a period; both are sums of the same rows, so that they always agree (PANEL-123). */
+/** Figures and chart of a period; both come from the same rows, so that they agree (PANEL-123). */
 export const SalesFigures = ({ period, sums, seesCosts }: SalesProps & { readonly seesCosts: boolean }) => {
   const all = added(sums.bars)
   const { cancelled, before } = sums
@@ -81,7 +81,7 @@ export const SalesFigures = ({ period, sums, seesCosts }: SalesProps & { readonl
 const perSale = ({ lines, count }: SalesBar): string | undefined =>
   count === 0 ? undefined : `${decimal((lines / count).toFixed(1))} por venda`
 
-/** Of the sales of which all costs were known when they were made; it says of how much that is. */
+/** Margin over the sales with known costs, and the covered amount. */
 const Margin = ({ all }: { readonly all: SalesBar }) =>
   all.known_cents === 0 ? (
     <Stat
@@ -139,7 +139,7 @@ const Chart = ({ period, bars }: { readonly period: Period; readonly bars: reado
   )
 }
 
-/** As an axis has room for: `R$ 1,5 mil`. */
+/** Short axis label: `R$ 1,5 mil`. */
 function shortReais(cents: number): string {
   const amount = cents / 100
   const [unit, words] = amount >= 1_000_000 ? [1_000_000, ' mi'] : amount >= 1_000 ? [1_000, ' mil'] : [1, '']
@@ -151,7 +151,7 @@ interface PartsProps extends SalesProps {
   readonly actors: (actor: string | null) => string
 }
 
-/** What was sold, how it was paid, and through whom. */
+/** Items sold, payment types, and channels. */
 export const SalesParts = ({ period, sums, actors }: PartsProps) => (
   <div class="cards">
     <Figures
@@ -199,7 +199,7 @@ interface FiguresProps<F extends NamedFigure> {
   readonly head: string
   readonly rows: readonly F[]
   readonly name: (row: F) => string
-  /** Filters of the sales that are behind a row. */
+  /** Filters of the sales in a row. */
   readonly list: (row: F) => ReturnType<typeof listOf>
   readonly count: readonly [head: string, cell: (row: F) => ComponentChildren]
 }

@@ -24,15 +24,15 @@ import { FirstStepsOf, Stock, Todo } from './todo.tsx'
 
 const EVENTS = 10
 const SHORT_ITEMS = 10
-/** Milliseconds that whoever opens the page waits for sums at most; the projector goes on. */
+/** Longest wait of the page for a refresh of the rollup, in ms; the projector continues it. */
 const PATIENCE_MS = 1_000
 
-/** The parts of the page that follow the ledger, by id; the first one's is in the address of whoever fetches them alone. */
+/** Ids of the live parts; the first one is in the URL of its refresh. */
 const [FIGURES, LAST] = ['agora', 'acontecimentos']
 
 /**
- * How the shop stands. Where scripts run, both parts are fetched anew when the company's ledger moves: figures, chart and
- * tables together, so that they always agree.
+ * Start page. With JavaScript both parts are refreshed when the ledger moves: figures, chart and tables together, so
+ * that they agree.
  */
 async function showStart(visit: Visit): Promise<Page> {
   const { readModel, context, session, query } = visit
@@ -41,14 +41,14 @@ async function showStart(visit: Visit): Promise<Page> {
   const chosen = periodOf(asked, readModel, session.companysTime)
   const wrong = 'field' in chosen ? chosen : null
   const period = 'field' in chosen ? (periodOf({}, readModel, session.companysTime) as Period) : chosen
-  // What is in `ops` has no standby.
+  // `ops` is read from the primary.
   const own = context.poolOf(companyId)
   const { seesAll, seesCosts, seesPayables } = RIGHTS[session.role]
   const [recent, sums, accounts, refused, alarmed, check, failing, stock, steps] = await Promise.all([
     recentEvents(context, companyId, EVENTS),
     sumsOf(visit, period),
     openAccounts(pool, companyId, readModel),
-    // Somebody sees to them without a word in the ledger.
+    // They can be resolved without a ledger event.
     countRefusedSales(own, companyId),
     countAlarms(pool, companyId),
     seesAll ? findTableCheck(context.pool, companyId) : null,
@@ -103,10 +103,13 @@ async function showStart(visit: Visit): Promise<Page> {
       </div>
     </Live>
   )
-  return { title: 'Início', body }
+  return { title: 'Início', body, ...(wrong && { status: 422 }) }
 }
 
-/** Sums are grown on the primary first, and read there; where it is away, as far as a standby has them (PANEL-121). */
+/**
+ * Refreshes the rollup on the primary and reads it there; if the primary is away, a replica's state is shown
+ * (PANEL-121).
+ */
 async function sumsOf({ context, readModel: { pool, companyId } }: Visit, period: Period): Promise<SalesSums> {
   const own = context.poolOf(companyId)
   const until = performance.now() + PATIENCE_MS
@@ -119,7 +122,7 @@ async function sumsOf({ context, readModel: { pool, companyId } }: Visit, period
   }
 }
 
-/** Sums have no past (decision 72): the lists have, and add up what they show. */
+/** The rollup has no past (decision 72); lists have, and sum what they show. */
 const OnlyNow = ({ moment }: { readonly moment: string }) => (
   <p class="problem" role="note">
     O início mostra sempre o que vale agora. Como era naquele momento:{' '}
@@ -134,7 +137,7 @@ interface PeriodsProps {
   readonly asked: Readonly<Record<string, string>>
 }
 
-/** Links and a form of the browser's own. */
+/** Works without JavaScript. */
 const Periods = ({ period, wrong, asked }: PeriodsProps) => {
   const error = (field: WrongRange['field']) =>
     wrong?.field === field && (
@@ -230,7 +233,7 @@ interface RecordLinkProps {
   readonly visit: Visit
 }
 
-/** Pages of the audit are for owners: others get no link to a page that they may not open. */
+/** Without a link for roles that may not open the audit pages. */
 const RecordLink = ({ subject, name, visit }: RecordLinkProps) => {
   const path = subjectPath(subject)
   const isOpen = visit.reaches('GET', path)

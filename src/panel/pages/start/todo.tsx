@@ -9,22 +9,22 @@ import { Badge, Card, Steps } from '../../ui/parts.tsx'
 
 interface TodoProps {
   readonly timezone: string
-  /** Uploaded sales that were refused and wait for somebody. */
+  /** Open refused sales. */
   readonly refused: number
-  /** Orders that were paid when they should not have been, and that nobody has seen to. */
+  /** Orders with an unacknowledged alarm of an unexpected payment. */
   readonly alarmed: number
-  /** Rows that are not what the ledger says; owners only are told, of both. */
+  /** Rows that differ from the ledger; only owners see these two. */
   readonly differing: number
   readonly failing: readonly FailingEndpoint[]
   readonly receivables: OpenSide
-  /** Null for whoever is not told what the company owes. */
+  /** Null for roles that do not see payables. */
   readonly payables: OpenSide | null
   readonly stock: LowStock
 }
 
 const accounts = (count: number) => (count === 1 ? '1 conta' : `${count} contas`)
 
-/** What somebody has to see to, the urgent first; each leads to where that is done (PANEL-124). */
+/** Pending work, most urgent first, each with its link (PANEL-124). */
 export const Todo = (props: TodoProps) => {
   const { refused, alarmed, differing, failing, timezone, receivables, payables, stock } = props
   const tasks = [
@@ -79,7 +79,7 @@ export const Stock = ({ stock: { out, low, items } }: { readonly stock: LowStock
   </Card>
 )
 
-/** Of a company that has not sold anything yet (PANEL-125). */
+/** For a company without sales (PANEL-125). */
 export const FirstStepsOf = ({ steps }: { readonly steps: FirstSteps }) =>
   steps.has_sale ? null : (
     <Steps

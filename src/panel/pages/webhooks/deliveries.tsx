@@ -78,7 +78,7 @@ const columnsOf = (timezone: string): Column<DeliveryObject>[] => [
 
 const DeliveryBadge = ({ status }: Pick<DeliveryObject, 'status'>) => <StateBadge state={STATES[status]} />
 
-/** What was sent to an endpoint, the newest first. */
+/** Deliveries to an endpoint, newest first. */
 export async function DeliveryList({ visit, webhook }: { readonly visit: Visit; readonly webhook: ShownWebhook }) {
   const { pool, companyId, timezone } = visit.readModel
   const deliveries = await listed<DeliveryObject>(visit, FILTERS, (asked, { limit }) =>
@@ -229,7 +229,7 @@ async function queue(submission: Submission, webhook: ShownWebhook, operation: O
 const at = { section: 'integrations', access: 'owner' } as const
 const one = `${WEBHOOKS_PATH}/:id`
 
-/** What was sent to an endpoint, with request and response, and sending it again. */
+/** Deliveries of an endpoint with request and response, and redelivery. */
 export const deliveryPages: readonly PanelRoute[] = [
   { ...at, path: `${one}/entregas/:delivery`, show: deliveryPage },
   buttonRoute({

@@ -11,7 +11,7 @@ interface HealthProps {
   readonly visit: Visit
 }
 
-/** How an endpoint has answered lately. */
+/** Recent health of an endpoint. */
 export const HealthCard = ({ health, visit }: HealthProps) => (
   <Card title="Saúde">
     {health.outage_since && (

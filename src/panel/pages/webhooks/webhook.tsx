@@ -77,7 +77,7 @@ async function webhookPage(visit: Visit): Promise<Page | null> {
 
 const COMPANY = 'A empresa'
 
-/** The company, or the key whose scopes limit what is told. */
+/** The owner: the company, or a key whose scopes limit the events. */
 function ownerName({ api_key_id }: ShownWebhook, keys: readonly ListedApiKey[]): string {
   const key = keys.find(({ id }) => id === api_key_id)
   return key ? `Chave ${keyName(key)}` : COMPANY
@@ -85,7 +85,7 @@ function ownerName({ api_key_id }: ShownWebhook, keys: readonly ListedApiKey[]):
 
 const keyName = ({ name, prefix }: ListedApiKey): string => `${name} (${prefix}…)`
 
-/** The keys that an endpoint may be given to; without one it is the company's own. */
+/** Keys to which an endpoint can be handed over; empty for the company. */
 async function ownerFields(visit: Visit): Promise<Fields> {
   const { readModel, session } = visit
   const keys = await listApiKeys(readModel.pool, readModel.companyId)
@@ -97,7 +97,7 @@ async function ownerFields(visit: Visit): Promise<Fields> {
 const eventNames = (events: readonly string[]): string =>
   events.map((event) => (event === '*' ? 'Todos os básicos' : WEBHOOK_EVENT_NAMES[event as WebhookEvent])).join(' · ')
 
-/** What can be done with one, as it stands. */
+/** Available actions. */
 function headOf(webhook: ShownWebhook): Pick<Page, 'main' | 'more' | 'dangers'> {
   const here = webhookPath(webhook)
   const isOff = webhook.status === 'disabled'
@@ -121,7 +121,7 @@ const ALL = '*'
 
 const isBasic = (event: string): boolean => (BASIC_WEBHOOK_EVENTS as readonly string[]).includes(event)
 
-/** Whoever wants all basic ones is not asked which of them. */
+/** The choice of all basic events replaces single ones. */
 const events = [
   { value: ALL, label: `Todos os básicos (${BASIC_WEBHOOK_EVENTS.length})` },
   ...optionsOf(WEBHOOK_EVENTS, (event) => WEBHOOK_EVENT_NAMES[event]).map((option) =>
@@ -129,7 +129,7 @@ const events = [
   ),
 ]
 
-/** What was ticked before all of them were is in them. */
+/** Removes single events that the choice of all basic ones includes. */
 const wanted = <T extends z.ZodType>(schema: T) =>
   z.preprocess((input) => {
     const { events = [] } = input as { events?: readonly string[] }
@@ -151,13 +151,13 @@ const ROTATION: Fields = {
   },
 }
 
-/** A URL that the settings forbid is refused before the command runs, as in the API. */
+/** A forbidden URL is refused before the command runs, as in the API. */
 function refusedUrl(visit: Visit, url: string | undefined): Refusal | null {
   const problem = url === undefined ? null : urlProblem(url, visit.context.allowPrivateTargets)
   return problem === null ? null : invalid('url', problem)
 }
 
-/** `secret` is null when the form was sent once more: nobody sees a secret twice. */
+/** `secret` is null when the form is sent again: a secret is shown once. */
 const secretPage = (title: string, webhook: Pick<ShownWebhook, 'id'>, secret: string | null): Page => ({
   title,
   body: [
@@ -172,7 +172,7 @@ const secretPage = (title: string, webhook: Pick<ShownWebhook, 'id'>, secret: st
   ],
 })
 
-/** One endpoint: registering, changing, switching and deleting it, its secret and deliveries. */
+/** An endpoint: register, change, switch, delete, rotate its secret, and see deliveries. */
 export const webhookPages: readonly PanelRoute[] = [
   { ...at, path: one, show: webhookPage },
   ...formPages({

@@ -14,14 +14,14 @@ export const WEBHOOKS_PATH = '/integracoes/webhooks'
 /** A webhook endpoint as its pages show it. */
 export type ShownWebhook = WebhookObject & ReturnType<typeof webhookState>
 
-/** Whether anything is delivered there. */
+/** Whether it gets deliveries. */
 export const isOpen = ({ status }: Pick<ShownWebhook, 'status'>): boolean =>
   status !== 'disabled' && status !== 'paused'
 
-/** Where a webhook has its page. */
+/** Path of a webhook's page. */
 export const webhookPath = ({ id }: Pick<ShownWebhook, 'id'>): string => `${WEBHOOKS_PATH}/${id}`
 
-/** The endpoint that the path names; null where there is none. */
+/** The endpoint of a path; null if it does not exist. */
 export const webhookOf = (visit: Visit): Promise<ShownWebhook | null> =>
   recordOf(visit, ({ readModel }, id) => getWebhook(readModel.pool, readModel.companyId, id))
 
@@ -101,7 +101,7 @@ export const WebhookTable = ({ webhooks, health, timezone }: WebhookTableProps) 
 )
 
 interface BadgeProps extends Pick<ShownWebhook, 'status'> {
-  /** Whether it fails so long that its company was told of it. */
+  /** Whether it has an outage that the company was notified of. */
   readonly isFailing: boolean
 }
 
@@ -111,6 +111,6 @@ export const WebhookBadge = ({ status, isFailing }: BadgeProps) => (
 
 export const isFailing = (health: HealthObject | undefined): boolean => health?.outage_since != null
 
-/** Percent of its attempts that succeeded. */
+/** Success rate in percent. */
 export const successOf = (span: HealthOfSpan | undefined): string =>
   span?.success_rate ? `${decimal(span.success_rate)} %` : '—'

@@ -1,0 +1,39 @@
+import type { Calendar } from '#domain/instant.ts'
+import type { AccessTerms, Role } from '#domain/roles.ts'
+import type { Move } from '#ledger/move.ts'
+import { companysTimeSql } from '#projections/companies.ts'
+import { liveSession } from './open-sessions.ts'
+
+/** A session ends when it was not used for so long. */
+export const IDLE_HOURS = 12
+
+/** A live session as it is found, with its user and its company. */
+export interface FoundSession extends Omit<Calendar, 'today'> {
+  readonly userId: number
+  readonly userName: string
+  readonly email: string
+  readonly role: Role
+  readonly terms: AccessTerms
+  readonly generation: number
+  readonly personGeneration: number
+  readonly companyId: number
+  readonly expiresAt: string
+  readonly userAgent: string | null
+  readonly companyName: string
+  readonly plan: 'basic' | 'api'
+  readonly isTest: boolean
+  readonly now: string
+  readonly companysTime: string
+  readonly isSeenLate: boolean
+  readonly move: Move | null
+}
+
+/** Selects the live session of a hash; `clock` is that of CLOCK, both parameters are SQL. */
+export const findSession = (hash: string, idleHours: string): string => `
+  select s.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email, u.doc->>'role' as role, u.doc as terms, u.generation, p.generation as "personGeneration",
+         s.company_id as "companyId", s.expires_at as "expiresAt", s.user_agent as "userAgent", c.doc->>'name' as "companyName", c.plan, c.timezone, c.is_test as "isTest", clock.now, ${companysTimeSql('clock.now')} as "companysTime",
+         s.last_seen_at < clock.now - interval '1 minute' as "isSeenLate", l.move
+  from clock
+  ${liveSession(`s.hash = ${hash}`, idleHours)}
+  join companies c on c.company_id = s.company_id
+  join ops.ledgers l on l.company_id = s.company_id`

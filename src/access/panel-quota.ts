@@ -1,0 +1,131 @@
+import type { Pool } from 'pg'
+import { coalesce } from '#lib/repeat.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import { deleteInBatches } from '#postgres/purge.ts'
+import { type FoundSession, findSession, IDLE_HOURS } from './find-session.ts'
+import { CLOCK } from './opaque-token.ts'
+
+/** Calls of the panel a minute: of a session, of all sessions of a user, of all users of a company (PANEL-302). */
+export interface PanelLimits {
+  readonly ofSession: number
+  readonly ofUser: number
+  readonly ofCompany: number
+}
+
+export const PANEL_LIMITS: PanelLimits = { ofSession: 300, ofUser: 600, ofCompany: 1_200 }
+
+/** A live session that makes a call. */
+export interface PanelCall {
+  readonly found: FoundSession
+  /** Seconds until another call can be let through; null for one that is. */
+  readonly retryAfter: number | null
+}
+
+/** Finds sessions and counts their calls, exactly, whatever other processes do. */
+export interface PanelGate {
+  /** Null for a hash of no live session. @throws Unavailable */
+  admit(sessionHash: Buffer): Promise<PanelCall | null>
+}
+
+interface WaitingCall {
+  readonly hash: Buffer
+  readonly id: string
+  readonly resolve: (call: PanelCall | null) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Upper bound of the queue. Normal load empties it every tick; only a slow Postgres fills it. */
+const WAITING_CALLS = 10_000
+
+/** A session of the tick; `granted` is null where its company lives elsewhere, so that nothing was counted. */
+interface CountedSession extends FoundSession {
+  readonly position: number
+  readonly hash: Buffer
+  readonly calls: number
+  readonly granted: number | null
+  readonly retry_after: number | null
+}
+
+/** Looks up and counts in ticks, as the gate of the API does (quota.ts): one statement at a time for all calls that wait. */
+export function createPanelGate(pool: Pool, limits: PanelLimits, waitingCalls = WAITING_CALLS): PanelGate {
+  let waiting: WaitingCall[] = []
+  const ticks = coalesce(() => {
+    const calls = waiting
+    waiting = []
+    return admitAll(pool, limits, calls)
+  })
+  return {
+    admit: (hash) =>
+      new Promise((resolve, reject) => {
+        if (waiting.length >= waitingCalls) throw new Unavailable('panel: too many calls wait to be counted')
+        waiting.push({ hash, id: hash.toString('latin1'), resolve, reject })
+        ticks.ask()
+      }),
+  }
+}
+
+/** Runs one statement for all calls and answers each in order of arrival; never rejects. */
+async function admitAll(pool: Pool, limits: PanelLimits, calls: readonly WaitingCall[]): Promise<void> {
+  try {
+    const bySession = new Map<string, WaitingCall[]>()
+    for (const call of calls) {
+      const same = bySession.get(call.id)
+      if (same) same.push(call)
+      else bySession.set(call.id, [call])
+    }
+    const sessions = [...bySession.values()]
+    const { rows } = await pool.query<CountedSession>({
+      ...ADMIT,
+      values: [
+        sessions.map(([first]) => first?.hash),
+        sessions.map(({ length }) => length),
+        IDLE_HOURS,
+        limits.ofSession,
+        limits.ofUser,
+        limits.ofCompany,
+      ],
+    })
+    const counted = new Map(rows.map((row) => [row.position, row]))
+    for (const [place, ofSession] of sessions.entries()) answer(ofSession, counted.get(place + 1))
+  } catch (error) {
+    for (const call of calls) call.reject(error)
+  }
+}
+
+function answer(calls: readonly WaitingCall[], session: CountedSession | undefined): void {
+  if (!session) {
+    for (const call of calls) call.resolve(null)
+    return
+  }
+  const { position, hash, calls: asked, granted, retry_after, ...found } = session
+  const letThrough = granted ?? calls.length
+  for (const [place, call] of calls.entries())
+    call.resolve({ found, retryAfter: place < letThrough ? null : retry_after })
+}
+
+/** $1 hashes, $2 calls of each, $3 idle hours, $4 to $6 calls a minute of a session, a user, a company. A look-up of its own for each hash: no statistics of young tables can mislead it. */
+const ADMIT = {
+  name: 'admit_to_panel',
+  text: `with ${CLOCK}, found as materialized (
+           select asked.position::int as position, asked.hash, asked.calls, f.*
+           from unnest($1::bytea[], $2::int[]) with ordinality as asked (hash, calls, position)
+           cross join lateral (${findSession('asked.hash', '$3')} offset 0) f
+         ), counted as materialized (
+           select c.* from (
+             select array_agg("companyId" order by "companyId", position) as companies, array_agg("userId" order by "companyId", position) as users,
+               array_agg(hash order by "companyId", position) as hashes, array_agg(calls order by "companyId", position) as calls
+             from found where move is null or move not in ('left', 'arriving')) a
+           cross join lateral ops.count_panel_calls(a.companies, a.users, a.hashes, a.calls, $4, $5, $6) c
+         )
+         select f.*, c.granted, c.retry_after from found f left join counted c on c.of_session = f.hash`,
+}
+
+/** Deletes what was counted in minutes that are long over. Returns how many rows. */
+export const purgePanelCalls = (pool: Pool): Promise<number> =>
+  deleteInBatches(
+    pool,
+    `delete from ops.panel_calls where (company_id, user_id, session) in (
+       select company_id, user_id, session from ops.panel_calls where minute_ends_at < now() - interval '1 hour'
+       limit $1 for update skip locked)`,
+    [],
+  )

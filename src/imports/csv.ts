@@ -1,0 +1,99 @@
+/** Where the reading of a table ends although more of it is there. Lengths are in UTF-16 units, as they stand in the text. */
+export interface CsvLimits {
+  readonly columns: number
+  readonly cellLength: number
+  readonly rowLength: number
+}
+
+/** The limit that a row exceeds; `quotes` are not closed within it. */
+export type CsvFault = 'columns' | 'cell' | 'row' | 'quotes'
+
+export interface CsvReader {
+  /** How much of the text was read, in UTF-16 units. */
+  readonly position: number
+  /** The cells of the next row, a fault, or null at the end. One call reads no further than the limits of a row. */
+  next(): string[] | CsvFault | null
+}
+
+const QUOTE = 0x22
+const LINE_FEED = 0x0a
+const CARRIAGE_RETURN = 0x0d
+const SPACE = 0x20
+const TAB = 0x09
+
+/**
+ * Reads CSV as spreadsheets and cash registers write it (RFC 4180 and what differs from it): rows end with LF, CRLF or CR, cells are
+ * trimmed, and a quote that does not enclose its whole cell is text.
+ */
+export function createCsvReader(text: string, delimiter: string, limits: CsvLimits): CsvReader {
+  const separator = delimiter.charCodeAt(0)
+  let position = 0
+
+  const isLineEnd = (unit: number): boolean => unit === LINE_FEED || unit === CARRIAGE_RETURN
+  const isEnd = (at: number): boolean => at >= text.length || isLineEnd(text.charCodeAt(at))
+  const isCellEnd = (at: number): boolean => isEnd(at) || text.charCodeAt(at) === separator
+
+  function afterBlanks(at: number, end: number): number {
+    for (; at < end; at++) {
+      const unit = text.charCodeAt(at)
+      if (unit !== SPACE && (unit !== TAB || separator === TAB)) break
+    }
+    return at
+  }
+
+  /** The text between quotes and the position behind them; null where they are not closed before `end`. */
+  function quoted(at: number, end: number): { readonly content: string; readonly after: number } | null {
+    let content = ''
+    for (let from = at + 1; ; ) {
+      const quote = text.indexOf('"', from)
+      if (quote < 0 || quote >= end) return null
+      content += text.slice(from, quote)
+      if (text.charCodeAt(quote + 1) !== QUOTE) return { content, after: quote + 1 }
+      content += '"'
+      from = quote + 2
+    }
+  }
+
+  /** The content of the cell that begins here; the position is then at what ends it. */
+  function cell(): { readonly content: string } | CsvFault {
+    const begin = position
+    const end = Math.min(text.length, begin + limits.cellLength + 1)
+    let at = afterBlanks(begin, end)
+    if (text.charCodeAt(at) === QUOTE) {
+      const found = quoted(at, end)
+      if (!found) return 'quotes'
+      at = afterBlanks(found.after, end)
+      if (isCellEnd(at)) {
+        position = at
+        return { content: found.content.trim() }
+      }
+    }
+    while (at < end && !isCellEnd(at)) at += 1
+    if (at - begin > limits.cellLength) return 'cell'
+    position = at
+    return { content: text.slice(begin, at).trim() }
+  }
+
+  return {
+    get position() {
+      return position
+    },
+    next() {
+      if (position >= text.length) return null
+      const begin = position
+      const cells: string[] = []
+      for (;;) {
+        if (cells.length === limits.columns) return 'columns'
+        const found = cell()
+        if (typeof found === 'string') return found
+        if (position - begin > limits.rowLength) return 'row'
+        cells.push(found.content)
+        if (isEnd(position)) break
+        position += 1
+      }
+      const isPair = text.charCodeAt(position) === CARRIAGE_RETURN && text.charCodeAt(position + 1) === LINE_FEED
+      position += isPair ? 2 : 1
+      return cells
+    },
+  }
+}

@@ -1,0 +1,251 @@
+/** Bounds of a JSON text. */
+export interface JsonLimits {
+  /** Lists and objects within each other. */
+  readonly levels: number
+  /** Members of one object. */
+  readonly members: number
+  /** Elements of one list. */
+  readonly elements: number
+  /** Values in all. */
+  readonly values: number
+  /** Bytes of one text between its quotes, as it is written. */
+  readonly textBytes: number
+}
+
+/** A JSON text exceeds one of its limits; it was not read to its end. */
+export class JsonLimitExceeded extends Error {
+  override readonly name = 'JsonLimitExceeded'
+  constructor(readonly limit: keyof JsonLimits) {
+    super(`the JSON text exceeds its limit of ${limit}`)
+  }
+}
+
+/** Bytes that are looked at, and that are parsed, at a stretch: at most some 3 ms of each. */
+const STRETCH_BYTES = 16_384
+
+/**
+ * Reads a JSON text in UTF-8 as JSON.parse does. A long one is read in pieces: `pause` is awaited after each, so that others
+ * are served in between. Limits are enforced before the values beyond them are made.
+ * @throws JsonLimitExceeded, SyntaxError
+ */
+export async function parseBoundedJson(
+  bytes: Buffer,
+  limits: JsonLimits,
+  pause: () => Promise<void>,
+): Promise<unknown> {
+  const reader = new Reader(withoutByteOrderMark(bytes), limits)
+  while (!reader.isAtEnd()) {
+    if (bytes.length > STRETCH_BYTES) await pause()
+    reader.read(STRETCH_BYTES)
+  }
+  return reader.end()
+}
+
+const withoutByteOrderMark = (bytes: Buffer): Buffer =>
+  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
+
+const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c]
+const [LIST_BEGIN, LIST_END, OBJECT_BEGIN, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d]
+
+/** A list or object that has begun and not ended. */
+interface Level {
+  isList: boolean
+  /** Where its bracket is. */
+  begin: number
+  /** Commas so far. */
+  commas: number
+  /** Where the members begin that are not parsed yet. */
+  from: number
+  /** Where its present member begins. */
+  member: number
+  /** What it is made of in pieces; null while it is short enough to be parsed with what it is in. */
+  made: unknown[] | Record<string, unknown> | null
+  /** Whether its present member is made in pieces: by the level below it, or completely. */
+  part: 'none' | 'begun' | 'made'
+  /** Name of that member, in an object. */
+  name: string
+}
+
+/**
+ * Finds lists and objects by their brackets and commas, cuts those that are long into pieces at their own commas, and leaves
+ * every piece, with all of its syntax, to JSON.parse.
+ */
+class Reader {
+  readonly #bytes: Buffer
+  readonly #limits: JsonLimits
+  /** Those beyond the depth are kept to be used again. */
+  readonly #levels: Level[] = []
+  #depth = 0
+  #at = 0
+  #values = 0
+  /** Behind the outermost list or object. */
+  #end = -1
+
+  constructor(bytes: Buffer, limits: JsonLimits) {
+    this.#bytes = bytes
+    this.#limits = limits
+  }
+
+  isAtEnd(): boolean {
+    return this.#at >= this.#bytes.length
+  }
+
+  /** Goes on for so many bytes, or to the end of a text that goes beyond them. */
+  read(stretch: number): void {
+    const bytes = this.#bytes
+    const until = Math.min(this.#at + stretch, bytes.length)
+    let at = this.#at
+    while (at < until) {
+      const byte = bytes[at++]
+      if (byte === QUOTE) at = this.#endOfText(at)
+      else if (byte === COMMA) this.#comma(at - 1)
+      else if (byte === LIST_BEGIN || byte === OBJECT_BEGIN) this.#open(byte === LIST_BEGIN, at - 1)
+      else if (byte === LIST_END || byte === OBJECT_END) this.#close(byte === LIST_END, at)
+    }
+    this.#at = at
+  }
+
+  end(): unknown {
+    if (this.#depth > 0) throw malformed()
+    const made = this.#levels[0]?.made ?? null
+    if (made === null) return JSON.parse(this.#bytes.toString())
+    this.#assertBlank(0, this.#levels[0]?.begin ?? 0)
+    this.#assertBlank(this.#end, this.#bytes.length)
+    return made
+  }
+
+  #endOfText(from: number): number {
+    const bytes = this.#bytes
+    const until = Math.min(bytes.length, from + this.#limits.textBytes + 1)
+    for (let at = from; at < until; at++) {
+      if (bytes[at] === QUOTE) return at + 1
+      if (bytes[at] === BACKSLASH) at++
+    }
+    throw until === bytes.length ? malformed() : new JsonLimitExceeded('textBytes')
+  }
+
+  #count(): void {
+    this.#values += 1
+    if (this.#values > this.#limits.values) throw new JsonLimitExceeded('values')
+  }
+
+  #open(isList: boolean, begin: number): void {
+    if (this.#end >= 0) throw malformed()
+    if (this.#depth === this.#limits.levels) throw new JsonLimitExceeded('levels')
+    this.#count()
+    this.#levels[this.#depth] ??= { ...UNUSED }
+    const level = this.#levels[this.#depth] as Level
+    level.isList = isList
+    level.begin = begin
+    level.commas = 0
+    level.from = begin + 1
+    level.member = begin + 1
+    level.made = null
+    level.part = 'none'
+    this.#depth += 1
+  }
+
+  #comma(at: number): void {
+    const level = this.#levels[this.#depth - 1]
+    if (!level || this.#depth === 0) throw malformed()
+    level.commas += 1
+    const most = level.isList ? 'elements' : 'members'
+    if (level.commas >= this.#limits[most]) throw new JsonLimitExceeded(most)
+    this.#count()
+    if (level.part === 'made') this.#endPart(level, at)
+    else if (at - level.from > STRETCH_BYTES) this.#cut(level, at)
+    level.member = at + 1
+  }
+
+  /** Behind a member that was made in pieces there is a comma, or the end, and nothing else. */
+  #endPart(level: Level, at: number): void {
+    this.#assertBlank(level.from, at)
+    level.from = at + 1
+    level.part = 'none'
+  }
+
+  /** Parses what a level has so far. What is around it cannot be parsed as a whole any more. */
+  #cut(level: Level, at: number): void {
+    for (let depth = 1; depth < this.#depth; depth++)
+      this.#beginPart(this.#levels[depth - 1] as Level, this.#levels[depth] as Level)
+    this.#append(level, at)
+    level.from = at + 1
+  }
+
+  #beginPart(level: Level, inner: Level): void {
+    if (level.part === 'begun') return
+    if (level.member > level.from) this.#append(level, level.member - 1)
+    if (level.isList) this.#assertBlank(level.member, inner.begin)
+    else level.name = this.#nameIn(level.member, inner.begin)
+    level.made ??= level.isList ? [] : {}
+    level.part = 'begun'
+  }
+
+  #nameIn(from: number, to: number): string {
+    const [name] = Object.keys(JSON.parse(`{${this.#bytes.toString('utf8', from, to)}[]}`))
+    if (name === undefined) throw malformed()
+    return name
+  }
+
+  #close(isList: boolean, end: number): void {
+    const level = this.#levels[this.#depth - 1]
+    if (!level || this.#depth === 0 || level.isList !== isList) throw malformed()
+    this.#depth -= 1
+    if (this.#depth === 0) this.#end = end
+    if (level.made === null) return
+    if (level.part === 'made') this.#assertBlank(level.from, end - 1)
+    else this.#append(level, end - 1)
+    const outer = this.#levels[this.#depth - 1]
+    if (!outer || this.#depth === 0) return
+    if (outer.isList) (outer.made as unknown[]).push(level.made)
+    else define(outer.made as Record<string, unknown>, outer.name, level.made)
+    outer.from = end
+    outer.part = 'made'
+  }
+
+  /** Parses the members of a level between `from` and here. There is at least one: a comma is never the last thing, nor the first. */
+  #append(level: Level, to: number): void {
+    const text = this.#bytes.toString('utf8', level.from, to)
+    if (level.isList) {
+      const piece = JSON.parse(`[${text}]`) as unknown[]
+      if (piece.length === 0) throw malformed()
+      level.made ??= []
+      const list = level.made as unknown[]
+      for (const element of piece) list.push(element)
+    } else {
+      const piece = JSON.parse(`{${text}}`) as Record<string, unknown>
+      const names = Object.keys(piece)
+      if (names.length === 0) throw malformed()
+      level.made ??= {}
+      const object = level.made as Record<string, unknown>
+      for (const name of names) define(object, name, piece[name])
+    }
+  }
+
+  #assertBlank(from: number, to: number): void {
+    for (let at = from; at < to; at++) {
+      const byte = this.#bytes[at]
+      if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) throw malformed()
+    }
+  }
+}
+
+const UNUSED: Level = {
+  isList: true,
+  begin: 0,
+  commas: 0,
+  from: 0,
+  member: 0,
+  made: null,
+  part: 'none',
+  name: '',
+}
+
+const malformed = (): SyntaxError => new SyntaxError('the text is no JSON')
+
+/** An assignment to `__proto__` would change what the object inherits. */
+function define(object: Record<string, unknown>, name: string, value: unknown): void {
+  if (name === '__proto__')
+    Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
+  else object[name] = value
+}

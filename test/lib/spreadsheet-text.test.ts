@@ -1,0 +1,53 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { neutralizeFormulas, restoreFormulas } from '#lib/spreadsheet-text.ts'
+import { explore, TITLE } from '../support/random.ts'
+
+/** Of what texts and formulas are made. */
+const characters = fc.constantFrom(...'=+-@＝＋－＠,;\t\r\n"a1 \'é')
+
+/** Cells as any program could split them. */
+const cellsIn = (text: string): string[] => text.split(/[,;\t\r\n]/)
+
+describe(`texts for spreadsheets (${TITLE})`, () => {
+  const texts = fc.array(characters, { maxLength: 12 }).map((all) => all.join(''))
+
+  it('have no formula where any delimiter begins a cell [PANEL-144]', async () => {
+    await explore(
+      fc.property(texts, (text) => {
+        for (const cell of cellsIn(neutralizeFormulas(text)).slice(1)) expect(cell).to.not.match(/^"*[=+\-@＝＋－＠]/)
+        expect(neutralizeFormulas(text)).to.not.match(/^[=+\-@＝＋－＠\t\r\n]/)
+      }),
+      300,
+    )
+  })
+
+  it('come back as they were, unless they had such an apostrophe themselves [PANEL-144]', async () => {
+    const plain = texts.map((text) => text.replaceAll("'", ''))
+    await explore(
+      fc.property(plain, (text) => {
+        expect(restoreFormulas(neutralizeFormulas(text))).to.equal(text)
+      }),
+      300,
+      1,
+    )
+  })
+
+  for (const [name, text] of Object.entries({
+    delimiters: ','.repeat(200_000),
+    quotes: `,${'"'.repeat(200_000)}=`,
+    both: ',"='.repeat(70_000),
+    formulas: '='.repeat(200_000),
+  }))
+    it(`of ${name} take no longer than their length [PANEL-144]`, () => {
+      const took = (length: number) => {
+        const part = text.slice(0, length)
+        const { user: before } = process.cpuUsage()
+        restoreFormulas(neutralizeFormulas(part))
+        return process.cpuUsage().user - before
+      }
+      took(1_000)
+      // Quadratic time would be minutes.
+      expect(took(text.length)).to.be.below(1_000_000)
+    })
+})

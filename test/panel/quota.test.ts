@@ -1,0 +1,117 @@
+import { expect } from 'chai'
+import type { TestCompany } from '../support/api.ts'
+import { hiddenFields, type PanelUser, panelUser, textIn } from '../support/panel.ts'
+import { useApi } from '../support/use-api.ts'
+import { until } from '../support/wait.ts'
+
+describe('what the panel is asked too often', () => {
+  const [ofSession, ofUser, ofCompany] = [6, 9, 12]
+  const api = useApi({
+    settings: {
+      PANEL_QUOTA_PER_SESSION: String(ofSession),
+      PANEL_QUOTA_PER_USER: String(ofUser),
+      PANEL_QUOTA_PER_COMPANY: String(ofCompany),
+    },
+  })
+  let company: TestCompany
+  let clerk: PanelUser
+
+  beforeEach(async () => {
+    company = await api.company()
+    clerk = await panelUser(api, company, 'clerk')
+  })
+
+  const statuses = async (user: PanelUser, times: number, path = '/painel/conta') => {
+    const seen: number[] = []
+    for (let n = 0; n < times; n++) seen.push((await user.get(path)).status)
+    return seen
+  }
+  const times = (count: number, status: number) => Array<number>(count).fill(status)
+  const minuteIsOver = () =>
+    company.core.pool.query(`update ops.panel_calls set minute_ends_at = now() where company_id = $1`, [company.id])
+
+  it('is answered with a page that says when to come again, until the minute is over [PANEL-302]', async () => {
+    expect(await statuses(clerk, ofSession)).to.deep.equal(times(ofSession, 200))
+    const { status, headers, html } = await clerk.get('/painel')
+    expect(status).to.equal(429)
+    const wait = Number(headers.get('retry-after'))
+    expect(wait).to.be.within(1, 60)
+    expect(headers.get('content-type')).to.equal('text/html; charset=utf-8')
+    expect(textIn(html)).to.include('Acessos demais').and.to.include(`Tente de novo em ${wait} segundos.`)
+    await minuteIsOver()
+    expect(await statuses(clerk, 1)).to.deep.equal([200])
+  })
+
+  it('is counted for a user over all browsers, and for a company over all users [PANEL-302]', async () => {
+    await statuses(clerk, ofSession)
+    await clerk.logIn()
+    expect(await statuses(clerk, 4)).to.deep.equal([...times(ofUser - ofSession, 200), 429])
+    const owner = await panelUser(api, company, 'owner')
+    expect(await statuses(owner, 4)).to.deep.equal([...times(ofCompany - ofUser, 200), 429])
+    const stranger = await panelUser(api, await api.company(), 'owner')
+    expect(await statuses(stranger, 2)).to.deep.equal([200, 200])
+  })
+
+  it('is counted for pages, files, forms and addresses that lead nowhere alike; a form that is refused does nothing [PANEL-302]', async () => {
+    const form = hiddenFields((await clerk.get('/painel/clientes/novo')).html, '/painel/clientes')
+    const post = (name: string) => clerk.post('/painel/clientes', { ...form, name, _key: crypto.randomUUID() })
+    const answers = [
+      (await clerk.get('/painel/clientes.csv')).status,
+      (await clerk.get('/painel/nada')).status,
+      (await post('Ana')).status,
+      (await clerk.get('/painel/vendas?em=x')).status,
+      (await clerk.get('/painel/configuracoes')).status,
+      (await post('Bia')).status,
+      (await clerk.get('/painel/clientes.csv')).status,
+    ]
+    expect(answers).to.deep.equal([200, 404, 303, 422, 403, 429, 429])
+    const { rows } = await company.core.pool.query(`select doc->>'name' as name from customers where company_id = $1`, [
+      company.id,
+    ])
+    expect(rows).to.deep.equal([{ name: 'Ana' }])
+  })
+
+  it('does not keep anybody from logging out, nor from logging in [PANEL-303]', async () => {
+    const { html } = await clerk.get('/painel/conta')
+    await statuses(clerk, ofSession)
+    expect((await clerk.get('/painel')).status).to.equal(429)
+    const { to } = await clerk.post('/painel/sair', hiddenFields(html, '/painel/sair'))
+    expect(to).to.equal('/painel/entrar?feito=saiu')
+    expect((await clerk.logIn()).status).to.equal(303)
+  })
+
+  it('is not counted for static files; open pages are counted apart [PANEL-303]', async () => {
+    const { html } = await clerk.get('/painel/conta')
+    const files = [...html.matchAll(/(?:href|src)="(\/painel\/assets\/[^"]+)"/g)].map(([, path]) => path as string)
+    expect(files.length).to.be.above(3)
+    for (let n = 0; n < ofSession; n++) for (const path of files) expect((await clerk.get(path)).status).to.equal(200)
+    const listen = async () => {
+      const gone = new AbortController()
+      const signal = gone.signal
+      const { status } = await fetch(`${api.url}/painel/ao-vivo`, { headers: { cookie: clerk.cookie() }, signal })
+      gone.abort()
+      return status
+    }
+    const opened = []
+    for (let n = 0; n <= ofSession; n++) opened.push(await listen())
+    expect(opened).to.deep.equal([...times(ofSession, 200), 429])
+    await until(async () => (await api.connections()) <= 2)
+    expect(await statuses(clerk, ofSession)).to.deep.equal([...times(ofSession - 1, 200), 429])
+  })
+})
+
+describe('what a user of the panel asks for at once', () => {
+  const api = useApi()
+
+  it('is done a few at a time, and the others of the company wait for none of it [PANEL-304]', async () => {
+    const company = await api.company()
+    const [greedy, other] = [await panelUser(api, company, 'clerk'), await panelUser(api, company, 'owner')]
+    const answers = Array.from({ length: 200 }, () => greedy.get('/painel/vendas'))
+    const own = Array.from({ length: 5 }, () => other.get('/painel/vendas'))
+    let done = 0
+    for (const answer of answers) void answer.then(() => done++)
+    for (const answer of own) expect((await answer).status).to.equal(200)
+    expect(done, 'pages of the other before').to.be.below(150)
+    for (const answer of answers) expect((await answer).status).to.equal(200)
+  })
+})
