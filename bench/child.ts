@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '#postgres/postmaster.ts'
+import { freePort } from '#lib/free-port.ts'
 import type { Counts } from './cost/counts.ts'
 
 export const ROOT = fileURLToPath(new URL('../', import.meta.url))

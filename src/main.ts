@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { type Config, readConfig, WrongSetting } from '#config/config.ts'
 import { seedDemo } from '#demo/companies/seed.ts'
 import { collectEarly } from '#lib/heap.ts'
+import { DataDirInUse } from '#postgres/embedded.ts'
 import { errorRecord } from '#service/error-record.ts'
 import { createService } from '#service/service.ts'
 
@@ -29,7 +30,8 @@ let endingSince: number | null = null
 
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, insistOnEnd)
 await service.start().catch((error: unknown) => {
-  if (endingSince === null) logger.error({ err: error }, 'the service could not start')
+  if (error instanceof DataDirInUse) process.stderr.write(`${error.message}\n`)
+  else if (endingSince === null) logger.error({ err: error }, 'the service could not start')
   end(1)
 })
 

@@ -11,7 +11,7 @@ exports.FOLDERS = [
   ['src/background', 'mechanisms of work that runs by itself: loops, companies in turn, retention'],
   [
     'src/postgres',
-    'embedded server and its supervision, hosts of a URL and which of them takes writes, pool, listener, purging, migrations of the schemas `ops` and `ledger`',
+    'embedded server and who owns it, hosts of a URL and which of them takes writes, pool, listener, purging, migrations of the schemas `ops` and `ledger`',
   ],
   ['src/master-key', 'the key that all secrets are sealed with: where it comes from, whose it is, how it is changed'],
   [

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { coalesce } from '#lib/repeat.ts'
+import { coalesce } from '#background/repeat.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { type FoundSession, findSession, IDLE_HOURS } from './find-session.ts'

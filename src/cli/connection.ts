@@ -1,3 +1,4 @@
+import { constants } from 'node:os'
 import { type Addresses, addressesOf, type Config, configOf, readConfig } from '#config/config.ts'
 import { MAIN } from '#config/databases.ts'
 import type { Directory } from '#homes/directory.ts'
@@ -73,32 +74,33 @@ async function openDirectoryAt({ databaseUrl }: OpenPostgres): Promise<Directory
   return openDirectory({ databaseUrl, log: () => {} })
 }
 
-/** Where the data are; to be given up in the end. */
-export interface OpenPostgres {
+interface OpenPostgres {
   readonly databaseUrl: string
   readonly ownerUrl: string | undefined
   stop(): Promise<void>
 }
 
-/**
- * The database that DATABASE_URL names, or the embedded one: that of a running service is shared, so that whoever of the two
- * ends last takes it down; without one it runs for the time of the command.
- */
-export async function openPostgres(config: Config): Promise<OpenPostgres> {
+/** The database that DATABASE_URL names, or the embedded one: that of a running service or, without one, of this command. */
+async function openPostgres(config: Config): Promise<OpenPostgres> {
   const [{ startEmbedded }, { assertFit }] = await Promise.all([
     import('#postgres/embedded.ts'),
     import('#postgres/requirements.ts'),
   ])
-  const embedded = config.DATABASE_URL === undefined ? await startEmbedded({ dataDir: config.DATA_DIR }) : null
-  const stop = async () => embedded?.stop()
-  const databaseUrl = embedded?.url ?? config.DATABASE_URL ?? ''
+  const { DATABASE_URL, DATABASE_OWNER_URL, DATA_DIR } = config
+  const starting = DATABASE_URL === undefined ? startEmbedded({ dataDir: DATA_DIR, kind: 'command' }) : null
+  const stop = async () => (await starting)?.stop()
+  if (starting)
+    for (const signal of ['SIGINT', 'SIGTERM'] as const)
+      process.once(signal, () => stop().finally(() => process.exit(128 + constants.signals[signal])))
+  const embedded = await starting
+  const databaseUrl = embedded?.url ?? DATABASE_URL ?? ''
   try {
     await assertFit(databaseUrl, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId })
   } catch (error) {
     await stop()
     throw error
   }
-  return { databaseUrl, ownerUrl: embedded?.ownerUrl ?? config.DATABASE_OWNER_URL, stop }
+  return { databaseUrl, ownerUrl: embedded?.ownerUrl ?? DATABASE_OWNER_URL, stop }
 }
 
 /** Of a home besides `main`, what HOMES says. @throws NotThatHome where it was not added, or is another one */

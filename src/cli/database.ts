@@ -4,7 +4,6 @@ import { identityOf } from '#homes/identity.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
 import { withPool } from '#postgres/pool.ts'
 import { assertLeast, roleOf } from '#postgres/privileges.ts'
-import { openPostgres } from './connection.ts'
 import type { Verbs } from './verb.ts'
 
 interface Prepared {
@@ -36,20 +35,15 @@ async function isAdded({ databaseUrl }: Addresses): Promise<boolean> {
 
 export const verbs: Verbs<'database'> = {
   'database prepare': {
-    async run({ config }) {
-      const { stop, ...addresses } = await openPostgres(config)
-      try {
-        const main = await prepare(addresses)
-        if (!config.HOMES) return main
-        const prepared: Prepared[] = [{ home: MAIN, ...main }]
-        for (const named of config.HOMES) {
-          const further = addressesOf(config, named)
-          if (await isAdded(further)) prepared.push({ home: named.name, ...(await prepare(further)) })
-        }
-        return prepared
-      } finally {
-        await stop()
+    async run({ config, addresses }) {
+      const main = await prepare(await addresses(MAIN))
+      if (!config.HOMES) return main
+      const prepared: Prepared[] = [{ home: MAIN, ...main }]
+      for (const named of config.HOMES) {
+        const further = addressesOf(config, named)
+        if (await isAdded(further)) prepared.push({ home: named.name, ...(await prepare(further)) })
       }
+      return prepared
     },
     isBad: (result) => [result as Prepared].flat().some(({ excess }) => excess !== ''),
   },

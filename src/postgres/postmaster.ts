@@ -1,111 +1,17 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { randomInt } from 'node:crypto'
-import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
-import { open, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createReadStream, readFileSync, statSync } from 'node:fs'
+import { open, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
-import { type Cluster, isCode, processOptions } from './cluster.ts'
-import { type Share, takeShare } from './supervision.ts'
+import { text } from 'node:stream/consumers'
+import { freePort } from '#lib/free-port.ts'
+import type { Cluster } from './cluster.ts'
 
-const ATTEMPTS = 10
-const POLL_MS = 25
-/** A server that was killed reads its log again before it answers; after a busy day on a slow disk that takes minutes. */
-const RECOVERY_TIMEOUT_MS = 10 * 60_000
-
-interface StartOptions {
-  readonly settings: Record<string, string>
-  readonly log: (line: string) => void
-  /** The port that it must have, where others know it already; otherwise the one it had before, or any that is free. */
-  readonly port?: number
-  /** Ends the attempts and the waiting; a server that is just starting goes on doing so. */
-  readonly signal?: AbortSignal
-}
-
-/** Starts the server of a cluster, or adopts the one that runs on it, and takes a share in it. */
-export async function startOrAdopt(cluster: Cluster, options: StartOptions): Promise<Share> {
-  const deadline = Date.now() + RECOVERY_TIMEOUT_MS
-  let failure: unknown
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-    try {
-      const { server, adopted } = await start(cluster, options, deadline)
-      if (options.port !== undefined && server.port !== options.port)
-        throw new Error(`another process has started it on port ${server.port}, and not on ${options.port} as before`)
-      const share = await takeShare(cluster.password, server)
-      await writeFile(portFile(cluster), `${server.port}\n`)
-      options.log(`embedded Postgres ${adopted ? 'adopted' : 'started'} (process ${server.pid}, port ${server.port})`)
-      return share
-    } catch (error) {
-      options.signal?.throwIfAborted()
-      failure = error
-    }
-    // It lost the race for lock file or port, was just going down, or its predecessor's last processes are still leaving.
-    await pause(attempt * 100, undefined, options)
-  }
-  const reason = failure instanceof Error ? failure.message.trim() : String(failure)
-  throw new Error(`The embedded Postgres in ${cluster.directory} does not start: ${reason}`, { cause: failure })
-}
-
-async function start(cluster: Cluster, options: StartOptions, deadline: number) {
-  const present = await whenReady(cluster, null, deadline, options)
-  if (present) return { server: present, adopted: true }
-  await removeStaleLock(cluster.directory)
-  const logSize = await stat(logFile(cluster)).then(
-    (file) => file.size,
-    () => 0,
-  )
-  const port = options.port ?? (await freePort(await rememberedPort(cluster)))
-  const child = launch(cluster, port, options.settings)
-  const server = await whenReady(cluster, child, deadline, options)
-  if (!server) throw new Error(await logSince(cluster, logSize))
-  return { server, adopted: server.pid !== child.pid }
-}
-
-/** Waits until the server on this directory accepts connections, or until there is none (any more). */
-async function whenReady(
-  cluster: Cluster,
-  child: ChildProcess | null,
-  deadline: number,
-  { signal }: StartOptions,
-): Promise<Postmaster | null> {
-  let gone = child === null
-  let failure: Error | undefined
-  child?.once('exit', () => {
-    gone = true
-  })
-  child?.once('error', (error) => {
-    failure = error
-  })
-  while (Date.now() < deadline) {
-    const server = await findPostmaster(cluster.directory)
-    if (failure) throw failure
-    if (server?.ready) return server
-    if (!server && gone) return null
-    await pause(POLL_MS, undefined, { signal })
-  }
-  throw new Error(`It does not become ready; see ${logFile(cluster)}.`)
-}
-
-function portFile(cluster: Cluster): string {
-  return join(cluster.dataDir, 'postgres-port')
-}
-
-async function rememberedPort(cluster: Cluster): Promise<number | null> {
-  const port = Number(await readFile(portFile(cluster), 'utf8').catch(() => ''))
-  return Number.isInteger(port) && port > 0 && port < 65_536 ? port : null
-}
-
-async function logSince(cluster: Cluster, position: number): Promise<string> {
-  const file = await open(logFile(cluster))
-  try {
-    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(4_000), position })
-    return buffer.toString('utf8', 0, bytesRead)
-  } finally {
-    await file.close()
-  }
-}
-
-const SHUTDOWN_TIMEOUT_MS = 60_000
+/** A server that was killed replays its log before it answers; after a busy day on a slow disk that takes minutes. */
+const RECOVERY_TIMEOUT_SECONDS = 600
+const SHUTDOWN_TIMEOUT_SECONDS = 60
+/** Bytes of the server's log that an error quotes. */
+const EXCERPT_BYTES = 4_000
 
 /** A small machine's share: loopback only, no socket files, durable. Tests may override. */
 const SETTINGS: Record<string, string> = {
@@ -124,117 +30,88 @@ const SETTINGS: Record<string, string> = {
   log_min_messages: 'log',
 }
 
-/** What a running server says of itself in its lock file. */
-interface Postmaster {
+/** What a server says of itself in its lock file. */
+interface Lock {
   readonly pid: number
   readonly port: number
-  readonly ready: boolean
+}
+
+/**
+ * Starts the server, waits until it accepts connections, and returns its port: `port` or, if that is null, the one of the last
+ * start or any that is free. pg_ctl detaches it from the terminal, so that Ctrl-C reaches only the service.
+ */
+export async function startPostmaster(
+  { dataDir, directory, binaries, options }: Cluster,
+  settings: Record<string, string>,
+  port: number | null,
+  signal: AbortSignal,
+): Promise<number> {
+  await removeStaleLock(directory)
+  const [portFile, logFile] = [join(dataDir, 'postgres-port'), join(dataDir, 'postgres.log')]
+  const chosen = port ?? (await freePort(Number(await readFile(portFile, 'utf8').catch(() => '')) || null))
+  const all = Object.entries({ ...SETTINGS, ...settings, port: String(chosen) })
+  const flags = all.map(([name, value]) => `-c '${name}=${value}'`).join(' ')
+  const args = ['start', '-s', '-w', '-t', String(RECOVERY_TIMEOUT_SECONDS), '-D', directory, '-o', flags]
+  const log = await open(logFile, 'a', 0o600)
+  try {
+    const { size } = await log.stat()
+    // On SIGINT pg_ctl ends the server, too.
+    const child = { ...options, detached: true, signal, killSignal: 'SIGINT' as const }
+    const [code] = await once(spawn(binaries.pg_ctl, args, { ...child, stdio: ['ignore', log.fd, log.fd] }), 'exit')
+    if (code !== 0) throw new Error(await text(createReadStream(logFile, { start: size, end: size + EXCERPT_BYTES })))
+    await writeFile(portFile, `${chosen}\n`)
+    return chosen
+  } finally {
+    await log.close()
+  }
+}
+
+/** Rolls open transactions back; everything committed is on disk when this returns. */
+export async function stopPostmaster({ directory, binaries, options }: Cluster): Promise<void> {
+  // The last resort is as safe for what is committed, but the next start has to recover.
+  for (const mode of ['fast', 'immediate']) {
+    if (!(await findPostmaster(directory))) return
+    const args = ['stop', '-s', '-w', '-t', String(SHUTDOWN_TIMEOUT_SECONDS), '-D', directory, '-m', mode]
+    await once(spawn(binaries.pg_ctl, args, { ...options, stdio: 'ignore' }), 'exit')
+  }
+  throw new Error(`the embedded Postgres in ${directory} does not stop`)
 }
 
 /** The server that runs on `directory`, also while it still starts or is stopping; null if none does. */
-export async function findPostmaster(directory: string): Promise<Postmaster | null> {
+export async function findPostmaster(directory: string): Promise<Lock | null> {
   const lock = await readLock(directory)
   return lock && isPostmaster(lock.pid, directory) ? lock : null
 }
 
-/** Starts a server, detached: it is not in the terminal's process group, so that Ctrl-C reaches only the service. */
-function launch(cluster: Cluster, port: number, settings: Record<string, string>): ChildProcess {
-  const log = openSync(logFile(cluster), 'a', 0o600)
-  try {
-    const all = Object.entries({ ...SETTINGS, ...settings, port: String(port) })
-    const args = ['-D', cluster.directory, ...all.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
-    const child = spawn(cluster.binaries.postgres, args, {
-      cwd: '/',
-      detached: true,
-      stdio: ['ignore', log, log],
-      ...processOptions(cluster.account),
-    })
-    child.unref()
-    return child
-  } finally {
-    closeSync(log)
-  }
-}
-
-/** Where the server's own messages go. */
-function logFile(cluster: Cluster): string {
-  return join(cluster.dataDir, 'postgres.log')
-}
-
-/** A fast shutdown: open transactions are rolled back, everything committed is on disk when this returns. */
-export async function shutDown(directory: string): Promise<void> {
-  const server = await findPostmaster(directory)
-  if (!server) return
-  // SIGQUIT is the last resort: as safe for what is committed, but the next start has to recover.
-  for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
-    try {
-      process.kill(server.pid, signal)
-    } catch (error) {
-      if (!isCode(error, 'ESRCH')) throw error
-    }
-    const deadline = Date.now() + SHUTDOWN_TIMEOUT_MS
-    while (Date.now() < deadline) {
-      if ((await findPostmaster(directory))?.pid !== server.pid) return
-      await pause(POLL_MS)
-    }
-  }
-  throw new Error(`The embedded Postgres (process ${server.pid}) does not stop.`)
-}
-
 /**
- * Removes the lock file that a killed server left, if its process id meanwhile belongs to some other program (as after the
- * restart of a container): Postgres would take that one for its server. An id that belongs to nobody it handles itself.
+ * Removes the lock file that a killed server left, if its process id now belongs to another program (as after the restart of
+ * a container): Postgres would take that one for its server. It removes one whose process is gone by itself.
  */
 async function removeStaleLock(directory: string): Promise<void> {
   const lock = await readLock(directory)
-  if (lock && isAlive(lock.pid) && !isPostmaster(lock.pid, directory))
-    await rm(join(directory, 'postmaster.pid'), { force: true })
+  if (lock && programOf(lock.pid) && !isPostmaster(lock.pid, directory)) await rm(join(directory, 'postmaster.pid'))
 }
 
-/** Systems give higher ones to connections as they are made, so that a server which goes down might find its own taken when it comes back. */
-const PORTS = { from: 20_000, to: 32_768 }
-const PORT_TRIES = 50
-
-/** `preferred` if it is free on the loopback interface, else any free port that stays free of connections. */
-export async function freePort(preferred: number | null): Promise<number> {
-  if (preferred !== null && (await isFree(preferred))) return preferred
-  for (let tries = 0; tries < PORT_TRIES; tries++) {
-    const port = randomInt(PORTS.from, PORTS.to)
-    if (await isFree(port)) return port
-  }
-  throw new Error(`Of ${PORT_TRIES} ports from ${PORTS.from} to ${PORTS.to} none is free.`)
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.once('error', () => resolve(false))
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+async function readLock(directory: string): Promise<Lock | null> {
+  const content = await readFile(join(directory, 'postmaster.pid'), 'utf8').catch((error) => {
+    if (error.code === 'ENOENT') return ''
+    throw error
   })
-}
-
-async function readLock(directory: string): Promise<Postmaster | null> {
-  const lines = await readFile(join(directory, 'postmaster.pid'), 'utf8').then(
-    (text) => text.split('\n'),
-    (error) => {
-      if (isCode(error, 'ENOENT')) return []
-      throw error
-    },
-  )
-  // Line 1 is the process id, 4 the port, 8 the state.
-  const [pid, port] = [Number(lines[0]), Number(lines[3])]
-  return pid > 0 && port > 0 ? { pid, port, ready: lines[7]?.trim() === 'ready' } : null
+  // Line 1 is the process id, 4 the port.
+  const [pid, , , port] = content.split('\n').map(Number)
+  return pid && port ? { pid, port } : null
 }
 
 /** Whether `pid` is a server on `directory`, which is then its working directory, and not a program that got its number. */
 function isPostmaster(pid: number, directory: string): boolean {
-  if (process.platform !== 'linux') return programOf(pid) === 'postgres'
+  if (programOf(pid) !== 'postgres') return false
+  if (process.platform !== 'linux') return true
   try {
     const [theirs, ours] = [statSync(`/proc/${pid}/cwd`), statSync(directory)]
-    return theirs.dev === ours.dev && theirs.ino === ours.ino && programOf(pid) === 'postgres'
+    return theirs.dev === ours.dev && theirs.ino === ours.ino
   } catch (error) {
     // In a container, root may not look into processes of others: their name then has to do.
-    return isCode(error, 'EACCES') && programOf(pid) === 'postgres'
+    return (error as NodeJS.ErrnoException).code === 'EACCES'
   }
 }
 
@@ -244,13 +121,5 @@ function programOf(pid: number): string | null {
     return basename(execFileSync('ps', ['-o', 'comm=', '-p', String(pid)], { encoding: 'utf8' }).trim())
   } catch {
     return null
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return isCode(error, 'EPERM')
   }
 }

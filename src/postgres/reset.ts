@@ -1,6 +1,7 @@
 import { readdir, rm } from 'node:fs/promises'
-import { resolve } from 'node:path'
-import { stopLeftOver } from './embedded.ts'
+import { join, resolve } from 'node:path'
+import { startEmbedded } from './embedded.ts'
+import { findPostmaster } from './postmaster.ts'
 
 /** `npm run reset`: back to an empty data directory, after stopping a server that a killed service left there. */
 async function reset(dataDir: string): Promise<string> {
@@ -8,7 +9,8 @@ async function reset(dataDir: string): Promise<string> {
   if (entries.length === 0) return `${dataDir} is empty already`
   // DATA_DIR could be anything; only what this service has made is removed.
   if (!entries.includes('postgres-password')) throw new Error(`${dataDir} is not a data directory of this service`)
-  if (!(await stopLeftOver(dataDir))) throw new Error(`a service is running on ${dataDir}: stop it first`)
+  // Takes over a server that a killed process has left, to stop it; refused while its owner lives.
+  if (await findPostmaster(join(dataDir, 'postgres'))) await (await startEmbedded({ dataDir })).stop()
   await rm(dataDir, { recursive: true })
   return `${dataDir} is removed`
 }

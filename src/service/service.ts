@@ -22,19 +22,19 @@ export interface Service {
   stop(): Promise<void>
 }
 
-interface Opening extends Pick<ServiceOptions, 'config' | 'logger' | 'onFailure'> {
+interface Opening extends Pick<ServiceOptions, 'config' | 'onFailure'> {
   readonly log: Log
   readonly closing: (() => Promise<void>)[]
 }
 
 /** Where the Postgres is that the settings name, or the embedded one, which has all that the service needs. */
-async function openPostgres({ config, logger, log, closing, onFailure }: Opening): Promise<Addresses> {
+async function openPostgres({ config, log, closing, onFailure }: Opening): Promise<Addresses> {
   let [databaseUrl, ownerUrl] = [config.DATABASE_URL, config.DATABASE_OWNER_URL]
   if (databaseUrl === undefined) {
-    const told = { log: (line: string) => logger.info(line), onTrouble: log, onGivenUp: onFailure }
-    const embedded = await startEmbedded({ dataDir: config.DATA_DIR, ...told })
-    closing.push(embedded.stop)
-    ;({ url: databaseUrl, ownerUrl } = embedded)
+    const starting = startEmbedded({ dataDir: config.DATA_DIR, onTrouble: log, onGivenUp: onFailure })
+    // Also where the process is told to stop before it has started.
+    closing.push(async () => (await starting.catch(() => null))?.stop())
+    ;({ url: databaseUrl, ownerUrl } = await starting)
   }
   await assertFit(databaseUrl, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId })
   return { databaseUrl, ownerUrl }
@@ -71,7 +71,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
   return {
     async start() {
       listening = await listen(app.server, { port: config.PORT, host: config.HOST })
-      const addresses = await openPostgres({ config, logger, log, closing, onFailure })
+      const addresses = await openPostgres({ config, log, closing, onFailure })
       const main = await homes.open(addresses, openProvider(config, closing))
       const demoFile = isApi ? await seed(main) : null
       app.open(homes.health, isApi ? homes.serve() : undefined)

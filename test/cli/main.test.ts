@@ -1,12 +1,20 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
+import pg from 'pg'
 import { startEmbedded } from '#postgres/embedded.ts'
 import { useDatabase } from '../support/database.ts'
-import { findEmbedded } from '../support/find-embedded.ts'
+import { findEmbedded, serverPid } from '../support/find-embedded.ts'
+import { programOf, TEST_SETTINGS } from '../support/program.ts'
+import { administer } from '../support/server.ts'
+import { until } from '../support/wait.ts'
 import { tillbook } from './tillbook.ts'
 
+const HOLDER = fileURLToPath(new URL('../support/embedded-holder.ts', import.meta.url))
 const FAST = { fsync: 'off', full_page_writes: 'off' }
 
 const CREATE = ['company', 'create', '--name', 'Loja Azul', '--cnpj', '11222333000181', '--json']
@@ -45,7 +53,8 @@ describe('tillbook', () => {
     expect(stderr).to.include('DATABASE_URL should be')
   })
 
-  describe('with the embedded Postgres', () => {
+  describe('with the embedded Postgres', function () {
+    this.timeout(180_000)
     let dataDir: string
 
     before(async () => {
@@ -53,7 +62,7 @@ describe('tillbook', () => {
     })
     after(() => rm(dataDir, { recursive: true, force: true }))
 
-    it('works beside a running service, whose server it leaves running; alone it starts one and stops it [OPS-14]', async () => {
+    it('works beside a running service, whose server it leaves running; alone it starts one and stops it [OPS-14] [OPS-152]', async () => {
       const service = await startEmbedded({ dataDir, settings: FAST })
       const beside = await tillbook({ DATA_DIR: dataDir }, ...CREATE)
       expect(beside.code, beside.stderr).to.equal(0)
@@ -63,6 +72,34 @@ describe('tillbook', () => {
       expect(alone.code, alone.stderr).to.equal(0)
       expect(JSON.parse(alone.stdout)).to.deep.equal([JSON.parse(beside.stdout)])
       expect(await findEmbedded(dataDir)).to.equal(null)
+    })
+
+    it('takes the server that it owns with it on Ctrl-C [OPS-152]', async () => {
+      const killed = spawn(process.execPath, ['--import', 'tsx', HOLDER, dataDir], { stdio: 'ignore' })
+      const url = await until(() => findEmbedded(dataDir), { timeout_ms: 60_000, what: 'the server' })
+      killed.kill('SIGKILL')
+      await once(killed, 'exit')
+      const locked = new pg.Client({ connectionString: url })
+      locked.on('error', () => {})
+      await locked.connect()
+      await locked.query('begin; lock table read.companies')
+      const command = spawn(process.execPath, programOf('src/cli/main.ts', 'company', 'list'), {
+        env: { PATH: process.env.PATH, ...TEST_SETTINGS, DATA_DIR: dataDir },
+        stdio: 'ignore',
+      })
+      const ended = once(command, 'exit')
+      const waits = async () => {
+        const { rowCount } = await administer(url, (client) =>
+          client.query(
+            `select from pg_stat_activity where application_name = 'tillbook command' and wait_event_type = 'Lock'`,
+          ),
+        )
+        return rowCount === 1
+      }
+      await until(waits, { timeout_ms: 60_000, what: 'the command' })
+      command.kill('SIGINT')
+      expect(await ended).to.deep.equal([130, null])
+      expect(await serverPid(dataDir)).to.equal(undefined)
     })
   })
 })

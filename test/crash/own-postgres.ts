@@ -1,8 +1,5 @@
-import { join } from 'node:path'
-import { stopLeftOver } from '#postgres/embedded.ts'
-import { findPostmaster } from '#postgres/postmaster.ts'
 import { send } from '../support/api.ts'
-import { findEmbedded } from '../support/find-embedded.ts'
+import { findEmbedded, serverPid, stopLeftOver } from '../support/find-embedded.ts'
 import { type Service, startService } from '../support/process.ts'
 import { until } from '../support/wait.ts'
 
@@ -36,7 +33,7 @@ export async function startOwnPostgres(env: Record<string, string>, dataDir: str
     databaseUrl,
     url,
     async killServer(pid) {
-      const server = await until(async () => pid ?? (await findPostmaster(join(dataDir, 'postgres')))?.pid)
+      const server = await until(async () => pid ?? (await serverPid(dataDir)))
       process.kill(server, 'SIGKILL')
     },
     killService: () => service.kill(),
@@ -52,7 +49,7 @@ export async function startOwnPostgres(env: Record<string, string>, dataDir: str
     },
     async stop() {
       const code = await service.stop()
-      await until(() => stopLeftOver(dataDir), { timeout_ms: 60_000 })
+      await stopLeftOver(dataDir)
       return code
     },
   }

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { SandboxPayment } from '#demo/provider-sandbox/book.ts'
 import { type Sandbox, startSandbox } from '#demo/provider-sandbox/server.ts'
-import { freePort } from '#postgres/postmaster.ts'
+import { freePort } from '#lib/free-port.ts'
 import { type Json, send } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Service, startService } from '../support/process.ts'

@@ -2,8 +2,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { stopLeftOver } from '#postgres/embedded.ts'
-import { findEmbedded } from '../support/find-embedded.ts'
+import { findEmbedded, stopLeftOver } from '../support/find-embedded.ts'
 import { openWorkplace, type Workplace } from '../support/guide.ts'
 import { type Service, startService } from '../support/process.ts'
 import { onDatabase } from '../support/server.ts'
@@ -92,7 +91,7 @@ describe('a backup, made and restored as docs/operations says', function () {
       await expectWhole(env, seals, publicKey)
     } finally {
       await service?.stop()
-      await until(() => stopLeftOver(RESTORED_DATA_DIR))
+      await stopLeftOver(RESTORED_DATA_DIR)
     }
   })
 

@@ -1,16 +1,15 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import { startEmbedded, stopLeftOver } from '#postgres/embedded.ts'
-import { findPostmaster } from '#postgres/postmaster.ts'
+import { startEmbedded } from '#postgres/embedded.ts'
 import { SERVICE_ROLE } from '#postgres/service-role.ts'
-import { findEmbedded } from '../support/find-embedded.ts'
+import { findEmbedded, serverPid, stopLeftOver } from '../support/find-embedded.ts'
 import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'
 
@@ -30,22 +29,24 @@ describe('embedded Postgres', function () {
   })
   afterEach(async () => {
     for (const holder of holders.splice(0)) holder.kill('SIGKILL')
-    for (const name of await readdir(base))
-      await until(() => stopLeftOver(join(base, name)), { what: `the end of ${name}` })
+    for (const name of await readdir(base)) await stopLeftOver(join(base, name))
   })
   after(() => rm(base, { recursive: true, force: true }))
 
-  const serverPid = async (): Promise<number | undefined> => (await findPostmaster(join(dataDir, 'postgres')))?.pid
-
-  /** Another process that starts or adopts the server of `dataDir`. */
-  async function hold(directory = dataDir) {
-    const stdio = ['ignore', 'pipe', 'inherit'] as const
-    const child = spawn(process.execPath, ['--import', 'tsx', HOLDER, directory], { detached: true, stdio: [...stdio] })
+  /** Another process that uses the server of a data directory, or is refused. */
+  async function hold(directory = dataDir, kind: 'service' | 'command' = 'service') {
+    const args = ['--import', 'tsx', HOLDER, directory, kind]
+    const child = spawn(process.execPath, args, { detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
     holders.push(child)
     const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]()
     const next = async () => JSON.parse((await lines.next()).value ?? '{}')
-    const ready = (await next()) as { url: string; adopted: boolean }
-    return { child, next, ...ready }
+    const { url = '', refused = '' } = (await next()) as { url?: string; refused?: string }
+    return { child, next, url, refused }
+  }
+
+  async function end({ child, next }: Awaited<ReturnType<typeof hold>>): Promise<void> {
+    child.kill('SIGTERM')
+    expect(await next()).to.deep.equal({ stopped: true })
   }
 
   it('creates cluster and database the first time, and keeps the data and the port; the service gets a role of its own [OPS-1] [OPS-103]', async () => {
@@ -64,7 +65,6 @@ describe('embedded Postgres', function () {
       lower: 'ção',
       version: 18,
     })
-    // As a data directory of 0.1 is.
     await administer(first.ownerUrl, (client) => client.query(`drop role ${SERVICE_ROLE}`))
     await first.stop()
     expect(await findEmbedded(dataDir)).to.equal(null)
@@ -116,21 +116,26 @@ describe('embedded Postgres', function () {
     squatter.close()
   })
 
-  it('outlives a killed process, is found beside it, and is adopted and then stopped by the next one [OPS-10]', async () => {
+  it('outlives a killed owner; the next start takes it over, and stops it in the end [OPS-153]', async () => {
     const killed = await hold()
-    expect(killed.adopted).to.equal(false)
-    const pid = await serverPid()
-    expect(await findEmbedded(dataDir)).to.equal(killed.url)
+    const pid = await serverPid(dataDir)
     killed.child.kill('SIGKILL')
     await once(killed.child, 'exit')
     expect(await findEmbedded(dataDir)).to.equal(killed.url)
 
     const next = await hold()
-    expect(next).to.include({ url: killed.url, adopted: true })
-    expect(await serverPid()).to.equal(pid)
-    next.child.kill('SIGTERM')
-    expect(await next.next()).to.deep.equal({ stopped: true })
-    expect(await serverPid()).to.equal(undefined)
+    expect(next.url).to.equal(killed.url)
+    expect(await serverPid(dataDir)).to.equal(pid)
+    await end(next)
+    expect(await serverPid(dataDir)).to.equal(undefined)
+  })
+
+  it('is taken over and stopped by a command, too [OPS-153]', async () => {
+    const killed = await hold()
+    killed.child.kill('SIGKILL')
+    await once(killed.child, 'exit')
+    await end(await hold(dataDir, 'command'))
+    expect(await serverPid(dataDir)).to.equal(undefined)
   })
 
   it('lets the service end in an orderly way when Ctrl-C reaches its whole process group', async () => {
@@ -140,75 +145,171 @@ describe('embedded Postgres', function () {
     expect(await findEmbedded(dataDir)).to.equal(null)
   })
 
-  it('is created, started and adopted once by processes that come at the same time, and goes down with the last one [OPS-10]', async () => {
+  it('has one owner of several services that start at once on a new folder [OPS-151]', async () => {
     const fresh = join(base, 'fresh')
-    const [one, two, three] = await Promise.all([hold(fresh), hold(fresh), hold(fresh)])
-    expect([one, two, three].filter(({ adopted }) => !adopted)).to.have.length(1)
-    expect(new Set([one.url, two.url, three.url])).to.have.property('size', 1)
+    const all = await Promise.all([hold(fresh), hold(fresh), hold(fresh)])
+    const [owner, ...others] = all.filter(({ url }) => url)
+    expect(others).to.deep.equal([])
     expect((await readdir(fresh)).filter((name) => name.includes('init'))).to.deep.equal([])
-
-    one.child.kill('SIGTERM')
-    expect(await one.next()).to.deep.equal({ stopped: true })
-    two.child.kill('SIGKILL')
-    await once(two.child, 'exit')
-    await administer(three.url, (client) => client.query('select 1'))
-    expect(await stopLeftOver(fresh), 'a server in use is not left over').to.equal(false)
-    three.child.kill('SIGTERM')
-    expect(await three.next()).to.deep.equal({ stopped: true })
-    expect(await findEmbedded(fresh)).to.equal(null)
+    for (const { refused } of all.filter((one) => one !== owner))
+      expect(refused).to.include(`process ${owner?.child.pid}`)
+    await end(owner!)
+    expect(await serverPid(fresh)).to.equal(undefined)
   })
 
-  it('is started again on its port by those who use it when it was killed, and goes down with the last one [OPS-10]', async () => {
-    const [one, two] = [await hold(), await hold()]
-    const killed = (await serverPid())!
-    process.kill(killed, 'SIGKILL')
-    const answers = () => administer(one.url, (client) => client.query('select 1'))
-    await until(answers, { timeout_ms: 30_000 })
-    expect(await serverPid()).not.to.equal(killed)
-    expect(await findEmbedded(dataDir)).to.equal(one.url)
-
-    // Both have a share in it again, so that it stays for the other one.
-    const shares = () =>
-      administer(one.url, async (client) => {
-        const { rowCount } = await client.query(
-          `select from pg_locks where locktype = 'advisory' and mode = 'ShareLock'`,
-        )
-        return rowCount === 2
-      })
-    await until(shares, { timeout_ms: 30_000, what: 'the shares of both' })
-    one.child.kill('SIGTERM')
-    expect(await one.next()).to.deep.equal({ stopped: true })
-    await answers()
-    two.child.kill('SIGTERM')
-    expect(await two.next()).to.deep.equal({ stopped: true })
-    expect(await serverPid()).to.equal(undefined)
-  })
-
-  it('is not taken from another process by one that stops while it has lost its share', async () => {
-    const other = await hold()
-    const server = await startEmbedded({ dataDir, settings })
-    // The last one to come in is the one of this process.
-    await administer(server.ownerUrl, (client) =>
-      client.query(`select pg_terminate_backend(pid) from pg_stat_activity
-        where application_name = 'tillbook embedded' order by backend_start desc limit 1`),
+  it('refuses a second service, and says which process uses which folder and what to do [OPS-151]', async () => {
+    const owner = await hold()
+    const second = await hold()
+    expect(second.refused).to.equal(
+      `${await realpath(dataDir)} is in use by a tillbook service (process ${owner.child.pid}): stop it or wait until it ends, or set another DATA_DIR; several services need a Postgres of your own (DATABASE_URL)`,
     )
-    await server.stop()
-    await administer(other.url, (client) => client.query('select 1'))
-    other.child.kill('SIGTERM')
-    expect(await other.next()).to.deep.equal({ stopped: true })
+    await administer(owner.url, (client) => client.query('select 1'))
+    await end(owner)
   })
 
-  it('recovers what was committed after server and service were killed [OPS-10]', async () => {
+  it('serves a command beside the service, and goes on when the command ends [OPS-152]', async () => {
+    const service = await hold()
+    const command = await hold(dataDir, 'command')
+    expect(command.url).to.equal(service.url)
+    await end(command)
+    await administer(service.url, (client) => client.query('select 1'))
+    await end(service)
+    expect(await serverPid(dataDir)).to.equal(undefined)
+  })
+
+  for (const kind of ['service', 'command'] as const)
+    it(`lets a ${kind} wait for a command that has started it [OPS-152]`, async () => {
+      const command = await hold(dataDir, 'command')
+      const waiting = hold(dataDir, kind)
+      const waits = () =>
+        administer(command.url, async (client) => {
+          const { rowCount } = await client.query(`select from pg_stat_activity where application_name ~ $1`, [
+            `^tillbook ${kind} (?!${command.child.pid}$)`,
+          ])
+          return rowCount === 1
+        })
+      await until(waits, { timeout_ms: 30_000, what: 'the second process' })
+      await end(command)
+      const second = await waiting
+      await administer(second.url, (client) => client.query('select 1'))
+      await end(second)
+      expect(await serverPid(dataDir)).to.equal(undefined)
+    })
+
+  it('is started again on its port by its owner when it was killed [OPS-10]', async () => {
+    const owner = await hold()
+    const killed = (await serverPid(dataDir))!
+    process.kill(killed, 'SIGKILL')
+    await until(() => administer(owner.url, (client) => client.query('select 1')), { timeout_ms: 30_000 })
+    expect(await serverPid(dataDir)).not.to.equal(killed)
+    expect((await hold()).refused).to.include(`process ${owner.child.pid}`)
+    await end(owner)
+    expect(await serverPid(dataDir)).to.equal(undefined)
+  })
+
+  it('stays with an owner that has lost nothing but its connection [OPS-151]', async () => {
+    const owner = await hold()
+    const pid = await serverPid(dataDir)
+    const name = `tillbook service ${owner.child.pid}`
+    const sessions = async (work: 'pid' | 'pg_terminate_backend(pid)') =>
+      (
+        await administer(owner.url, (client) =>
+          client.query(`select ${work} as id from pg_stat_activity where application_name = $1`, [name]),
+        )
+      ).rows[0]?.id
+    const before = await sessions('pid')
+    await sessions('pg_terminate_backend(pid)')
+    await until(async () => ((await sessions('pid')) ?? before) !== before, { timeout_ms: 30_000 })
+    expect((await hold()).refused).to.include(`process ${owner.child.pid}`)
+    expect(await serverPid(dataDir)).to.equal(pid)
+    await end(owner)
+    expect(await serverPid(dataDir)).to.equal(undefined)
+  })
+
+  describe('that cannot be started again', () => {
+    const control = () => join(dataDir, 'postgres', 'global', 'pg_control')
+    let troubles: string[]
+    let givenUp: number
+
+    beforeEach(() => {
+      troubles = []
+      givenUp = 0
+    })
+    const start = (restarts?: number) =>
+      startEmbedded({
+        dataDir,
+        settings,
+        onTrouble: (message) => troubles.push(message),
+        onGivenUp: () => {
+          givenUp += 1
+        },
+        ...(restarts !== undefined && { restarts }),
+      })
+
+    it('is tried a number of times, then given up, once [OPS-10]', async () => {
+      const server = await start(3)
+      await rename(control(), `${control()}.away`)
+      process.kill((await serverPid(dataDir))!, 'SIGKILL')
+      await until(() => givenUp > 0, { timeout_ms: 30_000 })
+      expect(troubles).to.deep.equal([
+        'the embedded Postgres was lost, and is started again',
+        'the embedded Postgres could not be started again',
+        'the embedded Postgres could not be started again',
+        'the embedded Postgres is given up',
+      ])
+      await rename(`${control()}.away`, control())
+      await server.stop()
+      expect(givenUp).to.equal(1)
+    })
+
+    it('is given up when it is lost again soon after each restart [OPS-10]', async () => {
+      const server = await start(1)
+      const killed = new Set<number>()
+      await until(
+        async () => {
+          const pid = await serverPid(dataDir)
+          if (pid && !killed.has(pid) && (await findEmbedded(dataDir))) process.kill(killed.add(pid) && pid, 'SIGKILL')
+          return givenUp > 0
+        },
+        { timeout_ms: 30_000 },
+      )
+      expect(killed).to.have.property('size', 2)
+      await server.stop()
+      expect(await serverPid(dataDir)).to.equal(undefined)
+    })
+
+    it('is not tried any more when its owner stops', async () => {
+      const server = await start()
+      await rename(control(), `${control()}.away`)
+      process.kill((await serverPid(dataDir))!, 'SIGKILL')
+      await until(() => troubles.length > 1, { timeout_ms: 30_000 })
+      await server.stop()
+      await rename(`${control()}.away`, control())
+      expect(await serverPid(dataDir)).to.equal(undefined)
+      expect(givenUp).to.equal(0)
+    })
+  })
+
+  it('recovers what was committed after server and owner were killed, on another port where its own is taken [OPS-153]', async () => {
     const killed = await hold()
     await administer(killed.url, (client) => client.query('create table survivors as select 1 as id'))
-    process.kill((await serverPid())!, 'SIGKILL')
+    process.kill((await serverPid(dataDir))!, 'SIGKILL')
     killed.child.kill('SIGKILL')
     await once(killed.child, 'exit')
+    const { port } = new URL(killed.url)
+    const squatter = createServer()
+    await until(
+      () =>
+        new Promise<boolean>((resolve) => {
+          squatter.once('error', () => resolve(false)).listen(Number(port), '127.0.0.1', () => resolve(true))
+        }),
+    )
     const server = await startEmbedded({ dataDir, settings })
-    expect(
-      (await administer(server.ownerUrl, (client) => client.query('select * from survivors'))).rows,
-    ).to.have.length(1)
+    expect(new URL(server.url).port).not.to.equal(port)
+    const { rows } = await administer(server.ownerUrl, (client) => client.query('select * from survivors'))
+    expect(rows).to.have.length(1)
     await server.stop()
+    squatter.close()
   })
 
   it('is not misled by a stale lock file whose process id now belongs to another program', async () => {
@@ -245,6 +346,18 @@ describe('embedded Postgres', function () {
     expect(failure).to.match(/fsync/)
   })
 
+  it('says that its folder belongs to another user', function () {
+    if (process.getuid?.() !== 0) {
+      console.log('      skipped: only root can start another user’s process')
+      return this.skip()
+    }
+    const nobody = { uid: 65_534, gid: 65_534, encoding: 'utf8' } as const
+    const { stderr } = spawnSync(process.execPath, ['--import', 'tsx', HOLDER, dataDir], nobody)
+    expect(stderr)
+      .to.include(`${join(dataDir, 'postgres')} belongs to another user`)
+      .and.to.include('DATA_DIR')
+  })
+
   it('explains to root that the user for Postgres cannot enter the directory', async function () {
     if (process.getuid?.() !== 0) {
       console.log('      skipped: only root runs Postgres as another user')
@@ -253,6 +366,6 @@ describe('embedded Postgres', function () {
     const closed = join(base, 'closed')
     await mkdir(closed, { mode: 0o700 })
     const failure = await startEmbedded({ dataDir: join(closed, 'data') }).catch((error) => error)
-    expect(failure).to.match(/may not enter .*closed .*DATA_DIR/)
+    expect(failure).to.match(/cannot reach .*closed.*DATA_DIR/)
   })
 })

@@ -1,8 +1,17 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { healthOf } from '#service/health.ts'
 import { useDatabase } from '../support/database.ts'
+import { serverPid, stopLeftOver } from '../support/find-embedded.ts'
+import { startService } from '../support/process.ts'
+import { programOf, TEST_SETTINGS } from '../support/program.ts'
+import { until } from '../support/wait.ts'
 import { createFleet, type Fleet } from './fleet.ts'
 
 describe('a process that starts and stops', function () {
@@ -38,6 +47,52 @@ describe('a process that starts and stops', function () {
     process.kill(service.pid, 'SIGINT')
     expect(await service.stop('SIGINT')).to.equal(0)
     expect(service.output()).to.include('"msg":"stopped"')
+  })
+})
+
+describe('a service with the embedded Postgres', function () {
+  this.timeout(240_000)
+  const STARTING = { timeout_ms: 120_000 }
+  let dataDir: string
+  let env: Record<string, string>
+
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'tillbook-owner-'))
+    await chmod(dataDir, 0o755)
+    env = { DATA_DIR: dataDir, SEED_DEMO: 'false', LOG_LEVEL: 'warn' }
+  })
+  afterEach(async () => {
+    await stopLeftOver(dataDir)
+    await rm(dataDir, { recursive: true })
+  })
+
+  it('is the only one on its folder: a second one is told which process uses it, and ends with 1 [OPS-151]', async () => {
+    const owner = await startService(env, STARTING)
+    const failure: Error = await startService(env, STARTING).then(
+      () => expect.fail('a second service has started'),
+      (error) => error,
+    )
+    expect(failure.message).to.include(
+      `${await realpath(dataDir)} is in use by a tillbook service (process ${owner.pid})`,
+    )
+    expect(failure.message).to.include('DATABASE_URL')
+    expect(String(failure.cause)).to.include('ended with 1')
+    expect((await fetch(`${owner.url}/health/ready`)).status).to.equal(200)
+    expect(await owner.stop()).to.equal(0)
+    expect(await serverPid(dataDir)).to.equal(undefined)
+  })
+
+  it('leaves no Postgres behind when it is told to stop while it starts [OPS-151]', async () => {
+    const { PATH = '', HOME = '' } = process.env
+    const child = spawn(process.execPath, programOf('src/main.ts'), {
+      env: { PATH, HOME, ...TEST_SETTINGS, ...env, PORT: '0' },
+      stdio: 'ignore',
+    })
+    const ended = once(child, 'exit')
+    await until(() => serverPid(dataDir), { ...STARTING, interval_ms: 1, what: 'the start of Postgres' })
+    child.kill('SIGTERM')
+    expect(await ended).to.deep.equal([0, null])
+    expect(await serverPid(dataDir)).to.equal(undefined)
   })
 })
 

@@ -1,15 +1,17 @@
 import pg from 'pg'
-import { startEmbedded } from '#postgres/embedded.ts'
+import { DataDirInUse, startEmbedded } from '#postgres/embedded.ts'
 
 /**
- * A process that holds an embedded Postgres as a service would: `embedded-holder.mjs <data directory>`. Prints one JSON
- * line when it has it; on SIGINT or SIGTERM it proves that the server still answers, stops, and says so.
+ * A process that holds an embedded Postgres as a service or a command would: `embedded-holder.ts <data directory> <kind>`.
+ * Prints one JSON line when it has it or is refused; on SIGINT or SIGTERM it shows that the server still answers, stops, and
+ * says so.
  */
-const lines: string[] = []
-const server = await startEmbedded({
-  dataDir: process.argv[2] ?? '',
-  log: (line) => void lines.push(line),
-  settings: { fsync: 'off' },
+const [dataDir = '', kind] = process.argv.slice(2)
+const starting = startEmbedded({ dataDir, kind: kind === 'command' ? kind : 'service', settings: { fsync: 'off' } })
+const server = await starting.catch((error) => {
+  if (!(error instanceof DataDirInUse)) throw error
+  console.log(JSON.stringify({ refused: error.message }))
+  process.exit(1)
 })
 
 for (const signal of ['SIGINT', 'SIGTERM']) {
@@ -20,7 +22,10 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
     await client.end()
     await server.stop()
     console.log(JSON.stringify({ stopped: true }))
+    process.exit()
   })
 }
 
-console.log(JSON.stringify({ url: server.ownerUrl, adopted: lines.join().includes('adopted') }))
+// A command that uses the server of another process has nothing that keeps it running.
+setInterval(() => {}, 60_000)
+console.log(JSON.stringify({ url: server.ownerUrl }))

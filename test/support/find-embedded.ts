@@ -1,20 +1,24 @@
-import { realpath } from 'node:fs/promises'
+import { readFile, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readPassword, SUPERUSER } from '#postgres/cluster.ts'
+import { startEmbedded } from '#postgres/embedded.ts'
 import { findPostmaster } from '#postgres/postmaster.ts'
-import { urlOf } from '#postgres/supervision.ts'
 
-/** The owner's URL of the embedded server that runs on `dataDir`, or null; nothing is started. */
+/** The owner's URL of the embedded server that accepts connections on `dataDir`, or null; nothing is started. */
 export async function findEmbedded(dataDir: string): Promise<string | null> {
   const home = await realpath(dataDir).catch(() => null)
   if (!home) return null
   const server = await findPostmaster(join(home, 'postgres'))
-  return server?.ready
-    ? urlOf({
-        role: SUPERUSER,
-        password: await readPassword(home, { create: false }),
-        port: server.port,
-        database: 'tillbook',
-      })
-    : null
+  if (!server) return null
+  const lock = await readFile(join(home, 'postgres', 'postmaster.pid'), 'utf8')
+  if (lock.split('\n')[7]?.trim() !== 'ready') return null
+  const password = (await readFile(join(home, 'postgres-password'), 'utf8')).trim()
+  return `postgres://tillbook:${password}@127.0.0.1:${server.port}/tillbook`
 }
+
+/** Stops a server that a killed process left running on `dataDir`. @throws DataDirInUse where a living process owns it */
+export async function stopLeftOver(dataDir: string): Promise<void> {
+  if (await findPostmaster(join(dataDir, 'postgres'))) await (await startEmbedded({ dataDir })).stop()
+}
+
+export const serverPid = async (dataDir: string): Promise<number | undefined> =>
+  (await findPostmaster(join(dataDir, 'postgres')))?.pid

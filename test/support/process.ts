@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '#postgres/postmaster.ts'
+import { freePort } from '#lib/free-port.ts'
 import { programIn, programOf, TEST_SETTINGS } from './program.ts'
 import { until } from './wait.ts'
 

@@ -2,8 +2,9 @@ import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { startEmbedded, stopLeftOver } from '#postgres/embedded.ts'
+import { startEmbedded } from '#postgres/embedded.ts'
 import { ensureServiceRole, SERVICE_ROLE } from '#postgres/service-role.ts'
+import { stopLeftOver } from './find-embedded.ts'
 
 /** The Postgres of a test run. */
 export interface TestServer {
@@ -65,7 +66,8 @@ async function removeLeftOvers(): Promise<void> {
   const removals = names.map(async (name) => {
     const dataDir = join(tmpdir(), name)
     if (Date.now() - (await stat(dataDir)).birthtimeMs < MINUTE_MS) return
-    if (await stopLeftOver(dataDir)) await rm(dataDir, { recursive: true, force: true })
+    await stopLeftOver(dataDir)
+    await rm(dataDir, { recursive: true, force: true })
   })
   // Another user's directory cannot be removed and does not matter.
   await Promise.allSettled(removals)
