@@ -1,16 +1,20 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { RequestHandler } from 'express'
+import type { AddressLimit } from '#access/minute-limit.ts'
 import { own } from '#http/assets.ts'
+import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
 import { Problem } from '#http/problems.ts'
 
 const HOUR_SECONDS = 3_600
 
-/** `GET /tillbook-verify.mjs`: the verifier as it is written, with its SHA-256 (RFC 9530), for anybody (PROOF-83). */
-export function serveVerifier(): RequestHandler {
+/** `GET /tillbook-verify.mjs`: the verifier as it is written, with its SHA-256 (RFC 9530), for anybody, counted by address (PROOF-83). */
+export function serveVerifier({ addresses }: { readonly addresses: AddressLimit }): RequestHandler {
+  const limitAnonymous = limitAnonymousBy(addresses)
   const bytes = readFileSync(own('verifier/tillbook-verify.mjs'))
   const digest = createHash('sha256').update(bytes).digest('base64')
-  return (request, response) => {
+  return async (request, response) => {
+    await limitAnonymous(request, response)
     if (!['GET', 'HEAD'].includes(request.method))
       throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
     response.setHeader('Content-Type', 'text/javascript; charset=utf-8')

@@ -16,9 +16,9 @@ export function sendJson(response: Response, status: number, body: string): void
 }
 
 /** The same for a text that is encoded already. */
-export function sendBytes(response: Response, status: number, bytes: Buffer): void {
+export function sendBytes(response: Response, status: number, bytes: Buffer, type = JSON_TYPE): void {
   response.statusCode = status
-  response.setHeader('Content-Type', JSON_TYPE)
+  response.setHeader('Content-Type', type)
   response.setHeader('Content-Length', bytes.length)
   response.end(response.req.method === 'HEAD' ? undefined : bytes)
 }

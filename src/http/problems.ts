@@ -97,6 +97,10 @@ const REASONS = {
     'unavailable',
     'Os dados do serviço parecem ter voltado de uma cópia de segurança (restore_unconfirmed): nada é gravado até que o operador confirme.',
   ],
+  seals_unwritable: [
+    'unavailable',
+    'O serviço não consegue gravar assinaturas do livro agora (seals_unwritable): o que já foi assinado continua disponível. Tente de novo mais tarde.',
+  ],
   route_not_found: ['not_found', 'Esta rota não existe na API v1 (route_not_found): confira o caminho.'],
 } as const satisfies Record<string, readonly [ProblemCode, string]>
 

@@ -9,13 +9,43 @@ export interface Representation extends Readonly<Partial<Record<Coding, Buffer>>
   /** Weak: the same for all codings. */
   readonly etag: string
   readonly identity: Buffer
+  /** JSON by default. */
+  readonly type?: string
 }
 
 const DIGEST_BYTES = 16
 
-export function representationOf(identity: Buffer): Representation {
+export function representationOf(identity: Buffer, type?: string): Representation {
   const digest = createHash('sha256').update(identity).digest().subarray(0, DIGEST_BYTES)
-  return { etag: `W/"${digest.toString('base64url')}"`, identity }
+  return { etag: `W/"${digest.toString('base64url')}"`, identity, ...(type !== undefined && { type }) }
+}
+
+/**
+ * Sends what stays the same while the process runs: made when it is first asked for, and compressed once for each coding, however many ask
+ * at the same time.
+ */
+export function createFixedAnswer(
+  make: () => string,
+  compress: Compress,
+  type?: string,
+): (response: Response) => Promise<void> {
+  let representation: Representation | undefined
+  const compressing = new Map<Coding, Promise<Buffer | null>>()
+  const compressOnce: Compress = async (bytes, coding, key) => {
+    const making = compressing.get(coding) ?? compress(bytes, coding, key)
+    compressing.set(coding, making)
+    const coded = await making.catch((error: unknown) => {
+      compressing.delete(coding)
+      throw error
+    })
+    // There was no turn for it: the next caller may have one.
+    if (coded === null) compressing.delete(coding)
+    return coded
+  }
+  return async (response) => {
+    representation ??= representationOf(Buffer.from(make()), type)
+    await sendRepresentation(response, representation, compressOnce)
+  }
 }
 
 /** Smaller answers fit into a packet or two anyway. */
@@ -55,15 +85,15 @@ async function sendCoded<R extends Omit<Representation, 'etag'>>(
   representation: R,
   compress: Compress,
 ): Promise<R> {
-  const { identity } = representation
+  const { identity, type } = representation
   const coding = identity.length < COMPRESSED_FROM_BYTES ? null : codingOf(response.req.headers['accept-encoding'])
   const coded = coding && (representation[coding] ?? (await compress(identity, coding, shareOf(response))))
   if (!coding || !coded) {
-    sendBytes(response, status, identity)
+    sendBytes(response, status, identity, type)
     return representation
   }
   response.setHeader('Content-Encoding', coding)
-  sendBytes(response, status, coded)
+  sendBytes(response, status, coded, type)
   return representation[coding] ? representation : { ...representation, [coding]: coded }
 }
 

@@ -21,7 +21,7 @@ import {
 } from './kept-checkpoints.ts'
 import { lockedKeyRing, openKeyRing, type RingPlace } from './key-ring.ts'
 import { appenderFrom, type Hashes, leafHash, rootOf, type TreeHead } from './merkle.ts'
-import { SealAltered } from './seals-kept.ts'
+import { SealAltered, sealingError } from './seals-kept.ts'
 import { emptyTree, growTree, hashesOf, type Log, ledgerLog, TreeDiffers } from './trees.ts'
 
 /** What checkpoints are made with, and where they are kept. */
@@ -56,14 +56,19 @@ export function createCheckpoints(sealing: Sealing) {
   const running = new Map<number, Promise<SignedCheckpoint | null>>()
 
   function start(companyId: number): Promise<SignedCheckpoint | null> {
-    const made = turns.run(companyId, () => makeCheckpoint(sealing, companyId)).finally(() => running.delete(companyId))
+    const made = turns
+      .run(companyId, () => makeCheckpoint(sealing, companyId))
+      .catch((error: unknown) => {
+        throw sealingError(sealing.directory, error)
+      })
+      .finally(() => running.delete(companyId))
     running.set(companyId, made)
     return made
   }
 
   /**
    * A checkpoint that covers at least so many events: the newest one if it does, else a new one of all there are, at most one a
-   * second. Null for an empty ledger. @throws NotWhole, SealAltered, WrongSealKey; Unavailable when too many ask
+   * second. Null for an empty ledger. @throws NotWhole, SealAltered, WrongSealKey; SealsUnwritable; Unavailable when too many ask
    */
   return async (companyId: number, atLeastSize: number): Promise<SignedCheckpoint | null> => {
     for (;;) {

@@ -4,6 +4,8 @@ import type { PoolClient } from 'pg'
 import { isGenuine, Seal } from '#audit/seal.ts'
 import type { Config } from '#config/config.ts'
 import { lastLine } from '#lib/json-lines.ts'
+import { Unavailable } from '#lib/unavailable.ts'
+import { isOutage } from '#postgres/outage.ts'
 
 /** Where a process keeps what it has signed. */
 export const sealDirectoryOf = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, 'seals')
@@ -20,6 +22,16 @@ export const checkpointFileOf = (directory: string, companyId: number | null): s
 /** What was sealed last is not what a known key has signed, or is not there: nothing is built upon it (PROOF-24). */
 export class SealAltered extends Error {
   override readonly name = 'SealAltered'
+}
+
+/** A checkpoint cannot be kept in its folder, which is full, read-only or gone: none is signed until it can (PROOF-91). */
+export class SealsUnwritable extends Unavailable {}
+
+/** Errors of files become SealsUnwritable, others stay what they are; those of connections have an errno as well. */
+export function sealingError(directory: string, error: unknown): unknown {
+  const { errno, message } = error as NodeJS.ErrnoException
+  if (typeof errno !== 'number' || isOutage(error)) return error
+  return new SealsUnwritable(`seals cannot be written to ${directory}: ${message}`, { cause: error })
 }
 
 /** What would vouch for a ledger is not in this folder: nothing is sealed for the first time without it. */

@@ -1,7 +1,9 @@
 import { expect } from 'chai'
 import express from 'express'
+import { createAddressLimit } from '#access/minute-limit.ts'
 import { V1_ROUTES } from '#api/api-v1.ts'
 import { serveDocs } from '#api/docs/serve.ts'
+import { createCompress } from '#http/compression.ts'
 import { check } from '../support/browser/accessibility.ts'
 import { tabThrough } from '../support/browser/keyboard.ts'
 import { useApp } from '../support/browser/small-app.ts'
@@ -21,7 +23,10 @@ describeInBrowser('the contract in a browser', () => {
 /** Every operation is laid out alike, and there are so many that going through all would take half a minute. */
 describeInBrowser('the contract of sales in a browser', () => {
   const routes = V1_ROUTES.filter(({ path }) => path.startsWith('/sales'))
-  const app = express().use('/docs', serveDocs(routes))
+  const app = express().use(
+    '/docs',
+    serveDocs(routes, { addresses: createAddressLimit({ perMinute: 1_000 }), compress: createCompress() }),
+  )
   const browser = useBrowser(useApp(app))
 
   it('can be read by everybody, on a phone and at a desk', async () => {

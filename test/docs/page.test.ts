@@ -140,6 +140,42 @@ describe('/docs', () => {
     }
   })
 
+  it('is compressed for whoever asks for that, and not sent again to whoever has it [HTTP-14]', async () => {
+    for (const path of [...Object.keys(PAGES), '/docs/style.css']) {
+      const plain = await fetch(`${api.url}${path}`, { headers: { 'accept-encoding': 'identity' } })
+      const text = await plain.text()
+      for (const coding of ['br', 'gzip']) {
+        const reply = await fetch(`${api.url}${path}`, { headers: { 'accept-encoding': coding } })
+        expect(reply.headers.get('content-encoding')).to.equal(coding)
+        expect(Number(reply.headers.get('content-length'))).to.be.below(Buffer.byteLength(text) / 2)
+        expect(await reply.text()).to.equal(text)
+        expect(reply.headers.get('etag')).to.equal(plain.headers.get('etag'))
+      }
+      expect(plain.headers.get('cache-control')).to.equal('no-cache')
+      const etag = plain.headers.get('etag') ?? ''
+      const again = await fetch(`${api.url}${path}`, { headers: { 'if-none-match': etag } })
+      expect([again.status, await again.text()]).to.deep.equal([304, ''])
+      expect((await fetch(`${api.url}${path}`, { headers: { 'if-none-match': '"other"' } })).status).to.equal(200)
+    }
+  })
+
+  it('is counted by address, and has no other method [HTTP-14]', async () => {
+    const limiting = await startApi(database.url, { perMinute: 4 })
+    try {
+      const get = async (path: string, method = 'GET') => fetch(`${limiting.url}${path}`, { method })
+      const posted = await get('/docs', 'POST')
+      expect([posted.status, posted.headers.get('allow')]).to.deep.equal([405, 'GET, HEAD'])
+      for (const path of ['/docs', '/docs/webhooks', '/tillbook-verify.mjs'])
+        expect((await get(path)).status, path).to.equal(200)
+      for (const path of ['/docs', '/docs/style.css', '/tillbook-verify.mjs', '/api/v1/openapi.json']) {
+        const refused = await get(path)
+        expect([refused.status, refused.headers.get('retry-after') ?? ''].join(' '), path).to.match(/^429 \d+$/)
+      }
+    } finally {
+      await limiting.close()
+    }
+  })
+
   it('has its style sheet beside it', async () => {
     const reply = await fetch(`${api.url}/docs/style.css`)
     expect(reply.status).to.equal(200)

@@ -1,3 +1,4 @@
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import { NotWhole } from '#audit/verify.ts'
 import type { Envelope } from '#ledger/envelope.ts'
@@ -6,13 +7,15 @@ import { Unavailable } from '#lib/unavailable.ts'
 import { installationIdOf } from '#proof/installation.ts'
 import { digitsOf, type Receipt } from '#proof/receipt.ts'
 import { covering, receiptOf } from '#proof/receipts.ts'
+import { checkpointFileOf, SealsUnwritable, sealingError } from '#proof/seals-kept.ts'
 import { trustedOf } from '#receipt-page/receipt-page.ts'
 import { expectProblem } from '../support/answers.ts'
 import type { Json } from '../support/api.ts'
 import { fiscalDocument } from '../support/facts.ts'
 import { openCounter } from '../support/offline-sales.ts'
-import { panelUser } from '../support/panel.ts'
+import { panelUser, textIn } from '../support/panel.ts'
 import { loadVerification } from '../support/receipts.ts'
+import { sealsOf } from '../support/seals.ts'
 import { useCompany } from '../support/use-api.ts'
 
 const { verifyReceipt, readGiven } = await loadVerification()
@@ -194,5 +197,55 @@ describe('a checkpoint that a receipt needs', () => {
   it('is waited for, but not for ever: whoever asks again finds it [PROOF-41]', async () => {
     const never = { checkpointOf: () => new Promise<never>(() => {}) }
     expect(await covering(never, 7, 1, 1).catch((error: unknown) => error)).to.be.instanceOf(Unavailable)
+  })
+})
+
+describe('receipts while seals cannot be written', () => {
+  const logged: unknown[] = []
+  const { api, company } = useCompany({ homes: '1', log: (_message, error) => logged.push(error) })
+
+  for (const [how, instead] of [
+    ['the file of the company is none', (file: string) => mkdir(file)],
+    ['their folder is none', (_file: string, folder: string) => writeFile(folder, '')],
+  ] as const) {
+    it(`are 503 with what is missing where a new checkpoint is needed, and those before are answered: ${how} [PROOF-91]`, async () => {
+      const { directory } = sealsOf(api.databaseUrl)
+      const file = checkpointFileOf(directory, company.id)
+      const broken = how.startsWith('the file') ? file : directory
+      const counter = await openCounter(company)
+      const before = await counter.sell()
+      const receipt = (sale: Json) => company.get(`/sales/${sale.id}/receipt`)
+      expect((await receipt(before)).status).to.equal(200)
+      const owner = await panelUser(api, company)
+      const sale = await counter.sell()
+      await rename(broken, `${broken}.away`)
+      await instead(file, directory)
+      logged.length = 0
+      for (const reply of [await receipt(sale), await company.get('/events/checkpoint?fresh=true')]) {
+        expectProblem(reply, 503, 'unavailable')
+        expect(reply.body.error.details).to.deep.equal({ reason: 'seals_unwritable' })
+        expect(reply.headers.get('retry-after')).to.equal('60')
+      }
+      const page = await owner.get(`/painel/vendas/${sale.id}/recibo`)
+      expect([page.status, textIn(page.html)].join()).to.match(/^503,.*assinaturas do livro/)
+      expect(logged.map(String)).to.have.length(3)
+      for (const error of logged) expect(String(error)).to.include(`seals cannot be written to ${directory}: E`)
+      expect((await receipt(before)).status).to.equal(200)
+      await rm(broken, { recursive: true })
+      await rename(`${broken}.away`, broken)
+      expect((await receipt(sale)).status).to.equal(200)
+    })
+  }
+
+  it('tell errors of files, as of a full disk, from those of connections', () => {
+    const full = Object.assign(new Error('ENOSPC: no space left on device, write'), {
+      errno: -28,
+      code: 'ENOSPC',
+      syscall: 'write',
+    })
+    expect(sealingError('/data/seals', full)).to.be.instanceOf(SealsUnwritable).and.have.property('cause', full)
+    const cut = Object.assign(new Error('read ECONNRESET'), { errno: -104, code: 'ECONNRESET', syscall: 'read' })
+    for (const other of [cut, new Unavailable('too many wait'), new SyntaxError('x'), new NotWhole(1, {} as never)])
+      expect(sealingError('/data/seals', other)).to.equal(other)
   })
 })

@@ -3,7 +3,7 @@ import { createDocument, type oas31, type ZodOpenApiOverrideContext, type ZodOpe
 import type { Compress } from '#http/compression.ts'
 import type { LimitAnonymous } from '#http/middleware/anonymous-callers.ts'
 import { Problem } from '#http/problems.ts'
-import { type Representation, representationOf, sendRepresentation } from '#http/representation.ts'
+import { createFixedAnswer } from '#http/representation.ts'
 import type { Route } from '../route.ts'
 import { ForgottenRecord } from './envelopes.ts'
 import { GLOSSARY } from './glossary.ts'
@@ -137,12 +137,11 @@ export function serveContract(
   limitAnonymous: LimitAnonymous,
   compress: Compress,
 ): RequestHandler {
-  let known: Representation | undefined
+  const send = createFixedAnswer(() => JSON.stringify(contractOf(routes)), compress)
   return async (request, response) => {
     await limitAnonymous(request, response)
     if (!['GET', 'HEAD'].includes(request.method))
       throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
-    known ??= representationOf(Buffer.from(JSON.stringify(contractOf(routes))))
-    known = await sendRepresentation(response, known, compress)
+    await send(response)
   }
 }

@@ -1,4 +1,9 @@
 import express, { type Router } from 'express'
+import type { AddressLimit } from '#access/minute-limit.ts'
+import type { Compress } from '#http/compression.ts'
+import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
+import { Problem } from '#http/problems.ts'
+import { createFixedAnswer } from '#http/representation.ts'
 import { contractOf } from '../contract/document.ts'
 import type { Route } from '../route.ts'
 import { docsPage } from './page.tsx'
@@ -8,24 +13,32 @@ import { webhooksPage } from './webhooks.tsx'
 /** Nothing but the pages' own style sheet may be loaded, and nothing may run or be sent. */
 const POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-const PAGES = { '/': docsPage, '/webhooks': webhooksPage }
+interface DocsOptions {
+  readonly addresses: AddressLimit
+  readonly compress: Compress
+}
 
-/** `/docs`: the contract for a person with a browser, without a key. A page is made when it is first asked for. */
-export function serveDocs(routes: readonly Route[]): Router {
+/** `/docs`: the contract for a person with a browser, without a key; counted by address like every anonymous call (HTTP-14). */
+export function serveDocs(routes: readonly Route[], { addresses, compress }: DocsOptions): Router {
   const router = express.Router()
-  router.use((_request, response, next) => {
-    response.setHeader('Content-Security-Policy', POLICY)
-    next()
-  })
-  for (const [path, pageOf] of Object.entries(PAGES)) {
-    let page: string | undefined
-    router.get(path, (_request, response) => {
-      page ??= pageOf(contractOf(routes))
-      response.type('html').send(page)
+  const limitAnonymous = limitAnonymousBy(addresses)
+  const HTML = 'text/html; charset=utf-8'
+  const files = {
+    '/': createFixedAnswer(() => docsPage(contractOf(routes)), compress, HTML),
+    '/webhooks': createFixedAnswer(() => webhooksPage(contractOf(routes)), compress, HTML),
+    '/style.css': createFixedAnswer(() => STYLE, compress, 'text/css; charset=utf-8'),
+  }
+  for (const [path, send] of Object.entries(files)) {
+    router.all(path, async (request, response) => {
+      response.setHeader('Content-Security-Policy', POLICY)
+      await limitAnonymous(request, response)
+      if (!['GET', 'HEAD'].includes(request.method))
+        throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
+      response.setHeader('Vary', 'Accept-Encoding')
+      // A browser asks with its ETag whether there is another one.
+      response.setHeader('Cache-Control', 'no-cache')
+      await send(response)
     })
   }
-  router.get('/style.css', (_request, response) => {
-    response.type('css').send(STYLE)
-  })
   return router
 }

@@ -4,6 +4,7 @@ import { Moved } from '#lib/moved.ts'
 import { ShareTaken, Unavailable } from '#lib/unavailable.ts'
 import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
 import { isOutage } from '#postgres/outage.ts'
+import { SealsUnwritable } from '#proof/seals-kept.ts'
 import { Held } from '#proof/standing-watch.ts'
 import { sendProblem } from '../answer.ts'
 import { Problem, problemOfReason, statusOf } from '../problems.ts'
@@ -32,8 +33,8 @@ export function problemHandler(log: LogError, answer: AnswerProblem = answerProb
     // The rest of the request could not be read, and its caller was told so (unreadable.ts).
     if (response.locals.isRefused) return
     const problem = problemOf(error)
-    // Both are for whoever runs the service to mend.
-    if (problem.code === 'internal_error' || error instanceof ProviderMisconfigured)
+    // All are for the operator to mend.
+    if (problem.code === 'internal_error' || error instanceof ProviderMisconfigured || error instanceof SealsUnwritable)
       log(`${request.method} ${routeOf(response, request.originalUrl)} failed`, error, response.locals.requestId)
     if (response.headersSent) {
       response.destroy()
@@ -70,6 +71,8 @@ export function problemOf(error: unknown): Problem {
     return problemOfReason('ledger_ahead_of_clock', { 'Retry-After': OPERATOR_RETRY_AFTER_SECONDS })
   if (error instanceof Held)
     return problemOfReason('restore_unconfirmed', { 'Retry-After': OPERATOR_RETRY_AFTER_SECONDS })
+  if (error instanceof SealsUnwritable)
+    return problemOfReason('seals_unwritable', { 'Retry-After': OPERATOR_RETRY_AFTER_SECONDS })
   if (error instanceof Unavailable || isOutage(error))
     return new Problem('unavailable', undefined, { 'Retry-After': RETRY_AFTER_SECONDS })
   // The router throws a URIError-like error with status 400 for a path that cannot be decoded: there is no such record.
