@@ -116,6 +116,6 @@ describe('a day at the reference till', () => {
   it('has nothing to sell without products or a way to pay', async () => {
     company = await api.company()
     const error = await (await open()).play(1).catch((reason: Error) => reason.message)
-    expect(error).to.equal('the company has nothing to sell or no way to pay')
+    expect(error).to.equal('company has no products or no payment types')
   })
 })
