@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { decoded, MAX_LINES, readSheet } from '#imports/sheet.ts'
 import { isRefusal } from '#ledger/command.ts'
 
-describe('a table from a spreadsheet', () => {
+describe('table from a spreadsheet', () => {
   const cells = (text: string) => {
     const sheet = readSheet(text)
     if (isRefusal(sheet)) throw new Error(JSON.stringify(sheet))
@@ -14,7 +14,7 @@ describe('a table from a spreadsheet', () => {
   }
 
   for (const delimiter of [';', ',', '\t'])
-    it(`is read with ${JSON.stringify(delimiter)} between cells [PANEL-180]`, () => {
+    it(`is parsed with ${JSON.stringify(delimiter)} between cells [PANEL-180]`, () => {
       const text = `${['Nome', 'Preço'].join(delimiter)}\r\n${['"Café; 500 g, torrado"', '"18,90"'].join(delimiter)}`
       expect(cells(text)).to.deep.equal([
         ['Nome', 'Preço'],
@@ -22,22 +22,22 @@ describe('a table from a spreadsheet', () => {
       ])
     })
 
-  it('is read in UTF-8, with a mark or without, and as Windows saves it [PANEL-180]', () => {
+  it('is decoded as UTF-8, with or without a BOM, and as Windows-1252 [PANEL-180]', () => {
     const text = 'Nome\nPão'
     for (const bytes of [Buffer.from(text), Buffer.from(`\ufeff${text}`), Buffer.from(text, 'latin1')])
       expect(cells(decoded(bytes))).to.deep.equal([['Nome'], ['Pão']])
   })
 
-  it('tells lines as a spreadsheet counts them, and passes over empty ones', () => {
+  it('numbers lines like a spreadsheet, and skips empty ones', () => {
     const sheet = readSheet('Nome;SKU\nA;1\n;\nB;2\n')
     expect(isRefusal(sheet) ? null : sheet.lines.map(({ number }) => number)).to.deep.equal([2, 4])
   })
 
-  it('gives back what our own files keep from being a formula', () => {
+  it('restores texts that our exports protect from formula evaluation', () => {
     expect(cells("Nome\n'=1+1\n'-A\n'tis")).to.deep.equal([['Nome'], ['=1+1'], ['-A'], ["'tis"]])
   })
 
-  it('is refused where it is none, empty, or too large [PANEL-180]', () => {
+  it('is refused if it is not a table, empty, or too large [PANEL-180]', () => {
     expect(refused('PK\u0003\u0004\0\0')).to.include('salve a planilha como CSV')
     expect(refused('Nome\n')).to.include('não tem linhas')
     expect(refused('')).to.include('não tem linhas')

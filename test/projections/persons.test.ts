@@ -9,8 +9,8 @@ import { given, minute } from '../support/given.ts'
 const email = 'ana@loja.example'
 const ana = userCreated({ id: 3, email })
 
-describe('users of a company and their persons', () => {
-  it('tell whose token has ended, also by a new password in another company [KEY-21]', async () => {
+describe('users of a company and their logins', () => {
+  it('detect expired tokens, also after a password change in another company [KEY-21]', async () => {
     const caller = { userId: 3, generation: 0, email, personGeneration: 0 }
     const guard = liveUser(caller)
     const holds = async (personGeneration: number, ...more: NewEvent[]) => {
@@ -23,7 +23,7 @@ describe('users of a company and their persons', () => {
     expect(await holds(0, event('UserDeactivated', { id: 3 }))).to.equal(false)
   })
 
-  it('give an address to the first user of the company who has it: restored ledgers may have another', async () => {
+  it('assign an address to the first user of the company: restored ledgers may have duplicates', async () => {
     const scenario = await given(companyRegistered(), ana, userInvited({ id: 4, email }))
     expect((await scenario.rows(userByEmail(email))).get(userByEmail(email))?.id).to.equal(3)
     expect(await scenario.show('user/4')).to.include({ email, status: 'invited' })
