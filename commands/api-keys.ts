@@ -9,10 +9,10 @@ import { type ApiKeySecret, apiKeyById, apiKeySecrets } from '#projections/api-k
 import { ownCompany } from '#projections/companies.ts'
 import type { RecordId } from './records.ts'
 
-/** Active keys, neither revoked nor expired, that a company may have at a time (KEY-4). */
+/** Limit of active keys (neither revoked nor expired) per company (KEY-4). */
 export const MAX_ACTIVE_KEYS = 5
 
-/** `prefix` and `hash` are of the key, which itself only the caller knows. */
+/** Prefix and hash of the key; only the caller knows the key itself. */
 export const CreateApiKeyInput = z.strictObject({
   name: text(80),
   scopes: z.array(z.enum(SCOPES)).min(1),
@@ -22,7 +22,6 @@ export const CreateApiKeyInput = z.strictObject({
 })
 export type CreateApiKeyInput = z.infer<typeof CreateApiKeyInput>
 
-/** Gives an integration its access to the company. */
 export const createApiKey = command<CreateApiKeyInput>({
   needs: () => [ownCompany],
   decide(rows, { name, scopes, prefix, hash, expires_at = null }, { companyId, recordedAt: now, nextId }) {
@@ -37,7 +36,7 @@ export const createApiKey = command<CreateApiKeyInput>({
   },
 })
 
-/** Ends a key for good: its next call fails, whichever process it reaches. An expired one can be revoked too. */
+/** Revokes a key for good: its next request fails on every process. An expired key can be revoked too. */
 export const revokeApiKey = command<RecordId>({
   needs: ({ id }) => [apiKeyById(id)],
   decide(rows, { id }) {

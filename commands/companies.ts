@@ -13,7 +13,7 @@ import { changesBetween, isEmpty } from './records.ts'
 const LOGO_URL = 'deve ser uma URL http ou https'
 const TIME_ZONE = 'deve ser um fuso horário, como "America/Sao_Paulo"'
 
-/** Fields of a company, set by whoever runs the service. */
+/** Fields of a company that the operator sets. */
 export const companyShape = {
   name: text(120),
   cnpj: Cnpj,
@@ -26,7 +26,7 @@ export const companyShape = {
   tax_regime: z.enum(TAX_REGIMES).nullable(),
 }
 
-/** The id is part of the input: a company needs a ledger, and so an id, before anything can happen in it. */
+/** The id is part of the input: a company needs an id and a ledger before its first event. */
 export const RegisterCompanyInput = z.strictObject({
   id: Id,
   ...companyShape,
@@ -35,16 +35,16 @@ export const RegisterCompanyInput = z.strictObject({
   logo_url: companyShape.logo_url.default(null),
   state_registration: companyShape.state_registration.optional(),
   tax_regime: companyShape.tax_regime.optional(),
-  /** For ever: neither does a real company become a test company, nor the other way round. */
+  /** Permanent: a real company cannot become a test company, nor the reverse. */
   test: z.literal(true).optional(),
 })
 export type RegisterCompanyInput = z.infer<typeof RegisterCompanyInput>
 
-/** The first event of a ledger. Registering again changes nothing, so that an interrupted registration can be repeated. */
+/** First event of a ledger. Registering again changes nothing, so an interrupted registration can be repeated. */
 export const registerCompany = command<RegisterCompanyInput>({
   needs: () => [ownCompany],
   decide(rows, input, { companyId }) {
-    if (input.id !== companyId) throw new Error(`company ${input.id} belongs to another ledger`)
+    if (input.id !== companyId) throw new Error(`company ${input.id} does not match the id of this ledger`)
     const subject = `company/${companyId}`
     if (rows.get(ownCompany)) return accept('unchanged', subject)
     const { state_registration = null, tax_regime = null } = input
@@ -52,11 +52,11 @@ export const registerCompany = command<RegisterCompanyInput>({
   },
 })
 
-/** Absent is left alone; null removes the logo, the state registration, or the tax regime. */
+/** Absent fields stay unchanged; null removes the logo, the state registration, or the tax regime. */
 export const UpdateCompanyInput = z.strictObject(companyShape).partial()
 export type UpdateCompanyInput = z.infer<typeof UpdateCompanyInput>
 
-/** A new time zone counts from now on: days that are recorded stay as they were decided, instants are shown by its clock. */
+/** A new time zone applies from now on: recorded days stay unchanged, instants are shown in the new zone. */
 export const updateCompany = command<UpdateCompanyInput>({
   needs: () => [ownCompany],
   decide(rows, input, { companyId }) {
@@ -68,7 +68,7 @@ export const updateCompany = command<UpdateCompanyInput>({
   },
 })
 
-/** Records that the clock ran ahead when the last event was recorded, so that the ledger goes on by the clock as it is. */
+/** Records that the last event carries a time ahead of the clock. The correction itself may carry an earlier time. */
 export const correctClock = command<object>({
   correctsClock: true,
   needs: () => [ownCompany],
@@ -80,7 +80,7 @@ export const correctClock = command<object>({
   },
 })
 
-/** What an operator says of a restore; reasons are one line. */
+/** Operator's report of a restore; the reason is a single line. */
 export const RestoreInput = z.object({
   /** UTC. */
   lost_after: z.iso.datetime({ precision: 3 }),

@@ -17,22 +17,22 @@ import {
 import type { RecordId } from './records.ts'
 import { CreateUserInput, takenEmail, termsFor } from './users.ts'
 
-/** How long a link can be accepted. */
+/** Validity of a link. */
 export const INVITATION_DAYS = 7
-/** Invitations of a company in an hour, those that are sent again too: each is an e-mail to somebody who may not want it. */
+/** Limit per company and hour, renewals included: each sends an e-mail to an address that may not want it. */
 export const INVITATIONS_PER_HOUR = 20
 
 const HOUR_MS = 3_600_000
 
-/** What a person says of whom they invite. */
+/** Fields of an invitation. */
 export const InviteFields = CreateUserInput.omit({ password_hash: true })
 
-/** `token_hash` is of the link's token, which itself only the caller knows. */
+/** Hash of the link's token; only the caller knows the token. */
 type InviteInput = z.infer<typeof InviteFields> & { readonly token_hash: Buffer }
 
 /**
- * Asks somebody to join the company. Whether anybody has the address is neither looked at nor told: who accepts shows it
- * (PANEL-51).
+ * Invites a person to the company. The answer does not reveal whether the address has a login; accepting the invitation
+ * does (PANEL-51).
  */
 export const inviteUser = command<InviteInput>({
   needs: ({ email }) => [ownCompany, userByEmail(email), ownInvitationCount],
@@ -47,7 +47,7 @@ export const inviteUser = command<InviteInput>({
   },
 })
 
-/** Sends an invitation again, also one that was taken back or is over; the link before is worth nothing any more. */
+/** Renews an invitation, cancelled and expired ones included. The previous link stops working. */
 export const renewInvitation = command<RecordId & Pick<InviteInput, 'token_hash'>>({
   needs: ({ id }) => [userById(id), ownInvitationCount],
   decide(rows, { id, token_hash }, context) {
@@ -61,7 +61,7 @@ export const renewInvitation = command<RecordId & Pick<InviteInput, 'token_hash'
   },
 })
 
-/** Whoever is invited joins, once, by the link that was sent last, until it is over (PANEL-52). */
+/** Accepts an invitation, once, by its latest link, before it expires (PANEL-52). */
 export const acceptInvitation = command<RecordId & Pick<InviteInput, 'token_hash'>>({
   needs: ({ id }) => [userById(id), invitationOf(id)],
   decide(rows, { id, token_hash }, { companyId, recordedAt: now }) {
@@ -74,7 +74,7 @@ export const acceptInvitation = command<RecordId & Pick<InviteInput, 'token_hash
   },
 })
 
-/** Where the company stands in its hour, which begins with its first invitation. */
+/** Invitations in the current hour, which starts with its first invitation. */
 function countOf(rows: Rows, { companyId, recordedAt: now }: DecisionContext): InvitationCount {
   const known = rows.get(ownInvitationCount)
   if (known && known.hour_ends_at > now) return known

@@ -12,13 +12,13 @@ import { changesBetween, duplicateOf, isEmpty, newName } from './records.ts'
 /** Ten years. */
 const MAX_DUE_DAYS = 3650
 
-/** Each subscriber defines its own payment types, also of the kinds that only the point of sale may use. */
+/** Each subscriber defines its own payment types, including kinds that only the point of sale may use. */
 const paymentTypeShape = {
   name: nameText(60),
   kind: z.enum(PAYMENT_KINDS),
-  /** Kept with exactly two decimals. */
+  /** Stored with exactly two decimals. */
   fee_percentage: Percentage.transform(normalizePercentage),
-  /** Days until the receivable of a payment on credit is due. */
+  /** Days until the receivable of a credit payment is due. */
   due_days: z.int().min(0).max(MAX_DUE_DAYS),
 }
 
@@ -29,7 +29,7 @@ export const CreatePaymentTypeInput = z.strictObject({
 })
 export type CreatePaymentTypeInput = z.infer<typeof CreatePaymentTypeInput>
 
-/** Defines a way to pay under a name that no other of the company has (TYPE-3). */
+/** Creates a payment type with a unique name (TYPE-3). */
 export const createPaymentType = command<CreatePaymentTypeInput>({
   needs: ({ name }) => [paymentTypeByName(name)],
   decide(rows, input, { nextId }) {
@@ -40,11 +40,11 @@ export const createPaymentType = command<CreatePaymentTypeInput>({
   },
 })
 
-/** Absent is left alone. */
+/** Absent fields stay unchanged. */
 export const UpdatePaymentTypeInput = z.strictObject({ id: Id, ...z.strictObject(paymentTypeShape).partial().shape })
 export type UpdatePaymentTypeInput = z.infer<typeof UpdatePaymentTypeInput>
 
-/** Counts for payments from now on: those of past sales keep their fee. */
+/** Applies to future payments: those of past sales keep their fee. */
 export const updatePaymentType = command<UpdatePaymentTypeInput>({
   needs: ({ id, name }) => [paymentTypeById(id), ...(name === undefined ? [] : [paymentTypeByName(name)])],
   decide(rows, { id, ...fields }) {

@@ -3,13 +3,13 @@ import { z } from 'zod'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { ExternalId, Id, nameKey } from '#domain/text.ts'
 
-/** Input of a command that needs no more than the record's id. */
+/** Input of commands that need only the record's id. */
 export const RecordId = z.strictObject({ id: Id })
 export type RecordId = z.infer<typeof RecordId>
 
 /**
- * The fields of `after` that differ from `before`: what an event records, so that repeating a request records nothing.
- * A field that is undefined is left alone.
+ * Fields of `after` that differ from `before`. Events record only these, so a repeated request records nothing.
+ * Undefined fields stay unchanged.
  */
 export function changesBetween<A extends object>(before: { readonly [F in keyof A]: unknown }, after: A): Partial<A> {
   const fields = Object.keys(after) as (keyof A)[]
@@ -21,20 +21,20 @@ export function changesBetween<A extends object>(before: { readonly [F in keyof 
 
 export const isEmpty = (changes: object): boolean => Object.keys(changes).length === 0
 
-/** A record found by a value that must be unique; a deleted one still holds its external id. */
+/** Record with a unique value; a deleted one still occupies its external id. */
 interface Holder {
   readonly id: number
   readonly deleted_at?: string | null
 }
 
-/** The refusal of a value that a record other than `ownId` has; a deleted one is marked, because no list shows it. */
+/** Refusal if a record other than `ownId` has this value. Deleted ones are marked, because no list shows them. */
 export function duplicateOf(field: string, holder: Holder | null, ownId: number | null): Refusal | null {
   if (!holder || holder.id === ownId) return null
   const details = { field, conflicting_id: holder.id }
   return refuse('duplicate_resource', holder.deleted_at ? { ...details, deleted: true } : details)
 }
 
-/** The name that a live record would get, if it is not the one that it has: old ledgers have records that share a name, and keep it. */
+/** Name of a live record if it changes. Old ledgers have records that share a name, and may keep it. */
 export function newName<N extends string | null | undefined>(
   known: { readonly deleted_at: string | null; readonly doc: { readonly name: string | null } } | null,
   name: N,
@@ -45,7 +45,7 @@ export function newName<N extends string | null | undefined>(
 }
 
 /**
- * The input of PUT by-external: the body under the external id of the path. A body may repeat it; another one in the body is
+ * Input of PUT by-external: the body with the external id of the path. The body may repeat it; a different one is
  * refused, because it would rename the record.
  */
 export function atExternalId<B extends { external_id?: string | null }>(

@@ -11,7 +11,7 @@ import { changesBetween, isEmpty } from './records.ts'
 
 const ALIAS = 'deve ter de 2 a 60 letras minúsculas sem acento, algarismos e hifens entre eles, como "minha-loja"'
 
-/** The store in a URL: lower-case words with hyphens between them. */
+/** URL name of the store: lower-case words joined by hyphens. */
 export const Alias = z
   .string(expects(ALIAS))
   .min(2, ALIAS)
@@ -20,36 +20,39 @@ export const Alias = z
 
 const SECRET = 'deve ter de 1 a 500 caracteres ASCII visíveis, sem espaços'
 
-/** As the provider gives it, of whatever length it likes; other characters are a mistake of pasting. */
+/** Secret of the provider, of any length up to the limit; other characters are a paste error. */
 const Secret = z.string(expects(SECRET)).regex(/^[\x21-\x7e]{1,500}$/, SECRET)
 
-/** Both may come later: without a token the store cannot be paid, without a secret its notifications come unsigned. */
+/**
+ * Both can be added later. Without a token the store takes no payments; without a secret its notifications are not
+ * signed.
+ */
 const secretsShape = { access_token: Secret.optional(), notification_secret: Secret.optional() }
 
 type Secrets = Readonly<Partial<Record<(typeof STORE_SECRETS)[number], string | null | undefined>>>
 
-/** Names of the secrets that are given: all that an event may know of them. */
+/** Names of the given secrets: events contain only these. */
 const namesOf = (secrets: Secrets) => STORE_SECRETS.filter((name) => secrets[name] !== undefined)
 
-/** The secrets are kept in `ops`, not in the event. */
+/** Secrets are stored in schema `ops`, not in the event. */
 export const CreateStoreInput = z.strictObject({
   alias: Alias,
-  /** The service's share of what the store is paid. */
+  /** The service's share of the store's payments. */
   commission_percentage: Percentage,
   sandbox: z.boolean().default(false),
   ...secretsShape,
 })
 export type CreateStoreInput = z.infer<typeof CreateStoreInput>
 
-/** Opens an online store. Its alias belongs to one store of the whole service, for ever. */
+/** Creates an online store. Its alias is unique in the whole service, permanently. */
 export const createStore = command<CreateStoreInput>({
   needs: ({ alias }) => [ownCompany, storeSecretsByAlias(alias), storeByAlias(alias)],
   decide(rows, { alias, commission_percentage, sandbox: wanted, ...secrets }, { companyId, nextId }) {
-    // Nothing of a test company is real, whatever was asked for (KIT-40).
+    // Stores of a test company are always in the sandbox (KIT-40).
     const sandbox = wanted || companyOf(rows).is_test
     const own = rows.get(storeByAlias(alias))
     if (own) return refuse('duplicate_resource', { field: 'alias', conflicting_id: own.id })
-    // Nobody learns more of another company's store than that the alias is taken.
+    // Of another company's store, only the taken alias is revealed.
     if (rows.get(storeSecretsByAlias(alias))) return refuse('duplicate_resource', { field: 'alias' })
     const id = nextId('store')
     const created = event('StoreCreated', {
@@ -66,7 +69,7 @@ export const createStore = command<CreateStoreInput>({
   },
 })
 
-/** What is absent is left alone. The alias and the sandbox are for ever: payments under way refer to them. */
+/** Absent fields stay unchanged. Alias and sandbox cannot change: pending payments refer to them. */
 export const UpdateStoreInput = z.strictObject({
   alias: Alias,
   commission_percentage: Percentage.optional(),
@@ -74,10 +77,10 @@ export const UpdateStoreInput = z.strictObject({
 })
 export type UpdateStoreInput = z.infer<typeof UpdateStoreInput>
 
-/** Of a store whose secrets were lost with a process that died before its commit. */
+/** For a store that lost its secrets because a process died before its commit. */
 const NO_SECRETS = { access_token: null, notification_secret: null }
 
-/** Changes the commission of payments to come, and replaces secrets. */
+/** Changes the commission of future payments, and replaces secrets. */
 export const updateStore = command<UpdateStoreInput>({
   needs: ({ alias }) => [storeByAlias(alias), storeSecretsByAlias(alias)],
   decide(rows, { alias, commission_percentage, access_token, notification_secret }, { companyId }) {
@@ -120,8 +123,8 @@ const switchTo = (enabled: boolean): Command<SwitchStoreInput> =>
     },
   })
 
-/** Takes orders, payments and notifications again. */
+/** Accepts orders, payments and notifications again. */
 export const enableStore = switchTo(true)
 
-/** The store takes no orders and no payments any more, and answers notifications as if it did not exist. */
+/** The store takes no more orders or payments, and answers notifications as if it did not exist. */
 export const disableStore = switchTo(false)

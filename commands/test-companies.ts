@@ -9,19 +9,19 @@ import { companyOf, ownCompany } from '#projections/companies.ts'
 const DAY_MS = 86_400_000
 const MAX_DAYS = 3_650
 
-/** So far the clock of a test company may be ahead of everybody else's, until it is emptied. */
+/** Maximum lead of a test company's clock; erasing its data resets it. */
 const MAX_AHEAD_MS = MAX_DAYS * DAY_MS
 
 export const AdvanceDays = z.int().min(1).max(MAX_DAYS)
 
-/** To a moment, or so many days on. */
+/** To an instant, or by a number of days. */
 export const MoveTestClockInput = z.union([
   z.strictObject({ now: Instant }),
   z.strictObject({ advance_days: AdvanceDays }),
 ])
 export type MoveTestClockInput = z.infer<typeof MoveTestClockInput>
 
-/** Moves the day of a test company on, never back (KIT-34): what waited for a day of it is due by then. */
+/** Moves the clock of a test company forward, never back (KIT-34). Work scheduled up to then is due. */
 export const moveTestClock = command<MoveTestClockInput>({
   needs: () => [ownCompany],
   decide(rows, input, { companyId, now }) {
@@ -36,7 +36,7 @@ export const moveTestClock = command<MoveTestClockInput>({
   },
 })
 
-/** Takes all records of its business from a test company, and sets its clock to everybody's (KIT-36). */
+/** Erases all business records of a test company, and resets its clock (KIT-36). */
 export const eraseTestData = command<object>({
   isAlone: true,
   needs: () => [ownCompany],
@@ -46,11 +46,11 @@ export const eraseTestData = command<object>({
   },
 })
 
-/** `twin_id` is the id that the twin is going to have. */
+/** `twin_id`: id of the twin to be created. */
 export const MakeTestTwinInput = z.strictObject({ twin_id: Id })
 export type MakeTestTwinInput = z.infer<typeof MakeTestTwinInput>
 
-/** Notes that a real company has a test twin. It has one at most: again changes nothing (KIT-32). */
+/** Records the test twin of a real company. A company has at most one: repeating it changes nothing (KIT-32). */
 export const makeTestTwin = command<MakeTestTwinInput>({
   needs: () => [ownCompany],
   decide(rows, { twin_id }, { companyId }) {

@@ -10,15 +10,15 @@ import { companyOf, ownCompany } from '#projections/companies.ts'
 import { type Person, personByEmail, persons, type UserObject, userByEmail, userById } from '#projections/users.ts'
 import { changesBetween, isEmpty, type RecordId } from './records.ts'
 
-/** What an auditor is let in for; other roles have neither. */
+/** Access terms of an auditor; other roles have none. */
 const terms = {
-  /** The last day, on the company's clock. */
+  /** Last day of access, in the company's time zone. */
   access_until: CalendarDate.nullable().optional(),
-  /** Names, documents and contacts of persons are told. */
+  /** Shows names, documents and contacts of persons. */
   personal_data: z.boolean().optional(),
 }
 
-/** The password comes hashed: neither it nor its hash may enter an event. */
+/** Only a hash of the password arrives here; neither password nor hash may enter an event. */
 export const CreateUserInput = z.strictObject({
   name: text(120),
   email: Email,
@@ -28,7 +28,7 @@ export const CreateUserInput = z.strictObject({
 })
 export type CreateUserInput = z.infer<typeof CreateUserInput>
 
-/** The refusal of an address that a user of the company has; whoever it belongs to elsewhere is nobody's business here. */
+/** Refusal if a user of the company has this address. Its logins in other companies do not matter. */
 export function takenEmail(rows: Rows, email: string): Refusal | null {
   const holder = rows.get(userByEmail(email))
   return holder && refuse('duplicate_resource', { field: 'email', conflicting_id: holder.id })
@@ -39,7 +39,7 @@ interface Terms {
   readonly personal_data?: boolean | undefined
 }
 
-/** The terms on which a role comes in from now on: an auditor until a day that has not passed, everybody else without any (PANEL-82). */
+/** Terms for a role: an auditor needs a last day that is not in the past, other roles have none (PANEL-82). */
 export function termsFor(rows: Rows, role: Role, given: Terms, now: string): Terms | Refusal {
   const { access_until = null, personal_data = false } = given
   if (!RIGHTS[role].isGuest) {
@@ -52,8 +52,8 @@ export function termsFor(rows: Rows, role: Role, given: Terms, now: string): Ter
 }
 
 /**
- * Lets a person log in to the company, at the counter and in the panel, without being asked: for operators. The password is for
- * a person whom no company knows; another one's stays as it is.
+ * Adds a user without an invitation: for operators. The password applies only if no company knows the person; an
+ * existing one stays unchanged.
  */
 export const createUser = command<CreateUserInput>({
   needs: ({ email }) => [ownCompany, userByEmail(email), personByEmail(email)],
@@ -69,14 +69,14 @@ export const createUser = command<CreateUserInput>({
   },
 })
 
-/** Absent is left alone. The e-mail stays: it is what people log in with. */
+/** Absent fields stay unchanged. The e-mail cannot change: it is the login. */
 export const UpdateUserInput = z.strictObject({
   id: Id,
   ...CreateUserInput.pick({ name: true, role: true, access_until: true, personal_data: true }).partial().shape,
 })
 export type UpdateUserInput = z.infer<typeof UpdateUserInput>
 
-/** Changes a user's name, role or terms, which counts from the next call on, also of whoever is logged in. */
+/** Changes a user's name, role or terms. Applies from the next request on, in open sessions too. */
 export const updateUser = command<UpdateUserInput>({
   needs: ({ id }) => [ownCompany, userById(id)],
   decide(rows, { id, ...fields }, { recordedAt: now }) {
@@ -91,7 +91,7 @@ export const updateUser = command<UpdateUserInput>({
   },
 })
 
-/** What an update records. Terms of before that are left alone may have passed. */
+/** Changed fields of an update. Unchanged terms may be in the past. */
 function userChanges(
   rows: Rows,
   known: UserObject,
@@ -113,18 +113,18 @@ function userChanges(
   }
 }
 
-/** The password comes hashed: neither it nor its hash may enter an event. */
+/** Only a hash of the password arrives here; neither password nor hash may enter an event. */
 export const ChangePasswordInput = z.strictObject({
   id: Id,
   password_hash: z.string(),
-  /** Of users who change their own: the hash that their old password was found to fit. It must still be the one in force. */
+  /** If users change their own password: the hash that their old password matched. It must still be current. */
   verified_hash: z.string().optional(),
   /** Of links that replace a forgotten password: the person's generation when the link was sent. A later password ends the link. */
   latest_generation: z.int().optional(),
 })
 export type ChangePasswordInput = z.infer<typeof ChangePasswordInput>
 
-/** Gives a person another password and ends whatever was open with the old one, in all companies, in the same transaction. */
+/** Changes a person's password and ends all sessions of the old one, in all companies, in the same transaction. */
 export const changePassword = command<ChangePasswordInput>({
   needs: ({ id }) => [userById(id)],
   needsMore(rows, { id }) {
@@ -133,11 +133,11 @@ export const changePassword = command<ChangePasswordInput>({
   },
   decide(rows, { id, password_hash, verified_hash, latest_generation }) {
     const user = rows.get(userById(id))
-    // Whoever has not accepted an invitation is nobody whose password this company could change.
+    // Before an invitation is accepted, the company cannot change the person's password.
     if (user?.doc.status !== 'active' && user?.doc.status !== 'inactive') return refuse('not_found')
     const { email } = user.doc
     if (email === null) return forgotten(`user/${id}`)
-    // None where it was lost with the Postgres that it was in.
+    // Null if the row was lost with its database.
     const person = rows.get(personByEmail(email))
     if (verified_hash !== undefined && person?.password_hash !== verified_hash)
       return invalid('current_password', 'está incorreta')
@@ -149,8 +149,8 @@ export const changePassword = command<ChangePasswordInput>({
 })
 
 /**
- * Shuts a user out of the company, from the next call on, wherever they are logged in to it; other companies are untouched. An
- * invitation is taken back. Name, e-mail and history stay. Nobody does it to themselves: they could not undo it.
+ * Locks a user out of the company from the next request on, in all sessions; other companies are not affected. Cancels
+ * an invitation. Name, e-mail and history stay. Users cannot deactivate themselves: they could not undo it.
  */
 export const deactivateUser = command<RecordId>({
   needs: ({ id }) => [ownCompany, userById(id)],
@@ -166,7 +166,7 @@ export const deactivateUser = command<RecordId>({
   },
 })
 
-/** Lets a user log in again, with the same password. Sessions of before stay closed. */
+/** Lets a user log in again, with the same password. Earlier sessions stay closed. */
 export const reactivateUser = command<RecordId>({
   needs: ({ id }) => [userById(id)],
   decide(rows, { id }) {
@@ -179,7 +179,7 @@ export const reactivateUser = command<RecordId>({
   },
 })
 
-/** Whether nobody but this user could still administer the company: keys, users and webhooks are for owners. */
+/** Whether this user is the last active owner. Only owners manage keys, users and webhooks. */
 export function isLastOwner(rows: Rows, userId: number): boolean {
   const { active_owners } = companyOf(rows)
   return active_owners.length === 1 && active_owners[0] === userId

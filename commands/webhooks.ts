@@ -22,7 +22,10 @@ const ALL = '*'
 
 const isBasic = (name: string): boolean => BASIC_WEBHOOK_EVENTS.some((event) => event === name)
 
-/** Names of outbound events, each once and in the catalogue's order. `*` stands for the basic ones, and may stand beside others. */
+/**
+ * Names of outbound events, unique, in the order of the catalogue. `*` stands for the basic events, and may be combined
+ * with others.
+ */
 const EventNames = z
   .array(z.enum([...WEBHOOK_EVENTS, ALL]))
   .min(1, 'informe ao menos um evento, ou ["*"]')
@@ -32,36 +35,36 @@ const EventNames = z
   })
   .transform((names): string[] => [ALL, ...WEBHOOK_EVENTS].filter((event) => names.includes(event as never)))
 
-/** What a caller says of an endpoint. Whether its URL may be called depends on the service's settings: src/webhooks/target.ts. */
+/** Fields of an endpoint. src/webhooks/target.ts checks its URL against the settings. */
 export const WebhookFields = z.strictObject({
   url: z.string(),
   events: EventNames,
   description: optionalText(200),
 })
 
-/** PATCH: what is absent stays. */
+/** PATCH: absent fields stay unchanged. */
 export const WebhookChanges = WebhookFields.partial()
 
 const OVERLAP_HOURS = 'deve ser um número inteiro de 0 a 168'
 
-/** Hours during which the secret before a rotation still signs (HOOK-28). */
+/** Hours during which the previous secret still signs after a rotation (HOOK-28). */
 export const RotationFields = z.strictObject({
   overlap_hours: orDefault(z.int({ error: OVERLAP_HOURS }).min(0, OVERLAP_HOURS).max(168, OVERLAP_HOURS), 24),
 })
 
-/** Endpoints that a company may have at a time; every event costs a delivery to each. */
+/** Endpoints per company; every event costs a delivery to each. */
 export const MAX_WEBHOOKS = 50
 
-/** `secret` is shown once by the caller, and kept beside the ledger. */
+/** The caller shows `secret` once; it is stored outside the ledger. */
 type RegisterWebhookInput = z.infer<typeof WebhookFields> & { readonly secret: string }
 
-/** What whoever acts may read: the scopes of a key, null for people and the service itself, who may everything. */
+/** Scopes of the acting key; null for people and the service, who may read everything. */
 function scopesOfActor(rows: Rows, actor: string | null): readonly string[] | null {
   const keyId = keyIdOf(actor)
   return keyId === null ? null : scopesOfKey(companyOf(rows), keyId)
 }
 
-/** The refusal of a key that may not read what these names stand for; `*` stands for what it may (HOOK-50). */
+/** Refusal if the key may not read one of these events; `*` only stands for the readable ones (HOOK-50). */
 function lacking(scopes: readonly string[] | null, names: readonly string[]): Refusal | null {
   const unreadable = named(names).find((event) => !mayBeTold(scopes, event))
   return unreadable ? refuse('insufficient_scope', { missing_scope: readScopeOf(unreadable) }) : null
@@ -69,13 +72,16 @@ function lacking(scopes: readonly string[] | null, names: readonly string[]): Re
 
 const named = (names: readonly string[]): WebhookEvent[] => WEBHOOK_EVENTS.filter((event) => names.includes(event))
 
-/** What an endpoint is told of in the end: what it asks for, as far as whoever it belongs to may read it. */
+/** Delivered events: those that the endpoint requests and its owner may read. */
 const toldOf = (names: readonly string[], scopes: readonly string[] | null): WebhookEvent[] =>
   WEBHOOK_EVENTS.filter((event) => isAskedFor(names, event) && mayBeTold(scopes, event))
 
 const routeOf = (rows: Rows, webhookId: number) => companyOf(rows).webhooks.find(({ id }) => id === webhookId)
 
-/** Registers an endpoint for outbound events. It belongs to the key that does, or to the company where a person does (HOOK-51). */
+/**
+ * Registers an endpoint for outbound events. It belongs to the acting key, or to the company if a person acts
+ * (HOOK-51).
+ */
 export const registerWebhook = command<RegisterWebhookInput>({
   needs: () => [ownCompany],
   decide(rows, { url, events, description, secret }, { companyId, nextId, actor }) {
@@ -93,8 +99,8 @@ export const registerWebhook = command<RegisterWebhookInput>({
 type UpdateWebhookInput = RecordId & z.infer<typeof WebhookChanges>
 
 /**
- * Changes what is delivered, and where. What is on its way already goes to the new URL too: a key that changes either can
- * read all that the endpoint is told of, before and after (HOOK-52).
+ * Changes events, URL or description. Pending deliveries go to the new URL too, so a key that changes URL or events
+ * must be able to read all events of the endpoint, before and after (HOOK-52).
  */
 export const updateWebhook = command<UpdateWebhookInput>({
   needs: ({ id }) => [webhookById(id), ownCompany],
@@ -116,12 +122,12 @@ export const updateWebhook = command<UpdateWebhookInput>({
   },
 })
 
-/** Absent: to the key that acts. Null: to the company itself. */
+/** Absent: the acting key. Null: the company itself. */
 export const HandOverFields = z.strictObject({ api_key_id: Id.nullish() })
 
 /**
- * Gives an endpoint to a key, or to the company itself: from then on it is told of what that one may read, what has waited
- * while it was paused included (HOOK-54).
+ * Assigns an endpoint to a key, or to the company itself. From then on it receives the events that the new owner may
+ * read, including those that waited while it was paused (HOOK-54).
  */
 export const handOverWebhook = command<RecordId & z.infer<typeof HandOverFields>>({
   needs: ({ id }) => [webhookById(id), ownCompany],
@@ -140,7 +146,7 @@ export const handOverWebhook = command<RecordId & z.infer<typeof HandOverFields>
   },
 })
 
-/** Switches an endpoint on again, with a clean record: what it answered before counts no more. */
+/** Enables an endpoint and resets its failure record. */
 export const enableWebhook = command<RecordId>({
   needs: ({ id }) => [webhookById(id)],
   decide(rows, { id }) {
@@ -151,7 +157,7 @@ export const enableWebhook = command<RecordId>({
   },
 })
 
-/** Nothing more is delivered to the endpoint until it is switched on; what waits is cancelled. */
+/** Disables an endpoint: deliveries stop and pending ones are cancelled. */
 export const switchOffWebhook = command<DataOf<'WebhookSwitchedOff'>>({
   needs: ({ id }) => [webhookById(id)],
   decide(rows, { id, reason }) {
@@ -166,7 +172,10 @@ const HOUR_MS = 3_600_000
 
 type RotateSecretInput = RecordId & z.infer<typeof RotationFields> & { readonly secret: string }
 
-/** Gives an endpoint a new secret. During the overlap both sign, so that a receiver can change over without losing a delivery. */
+/**
+ * Rotates an endpoint's secret. During the overlap both secrets sign, so that a receiver can switch without losing a
+ * delivery.
+ */
 export const rotateSecret = command<RotateSecretInput>({
   needs: ({ id }) => [webhookById(id), webhookSecretsById(id), ownCompany],
   decide(rows, { id, overlap_hours, secret }, { companyId, recordedAt: now, actor }) {
@@ -176,7 +185,7 @@ export const rotateSecret = command<RotateSecretInput>({
     const refusal = lacking(scopesOfActor(rows, actor), told)
     if (refusal) return refusal
     const known = rows.get(webhookSecretsById(id))
-    // None where a crash has left the endpoint without one.
+    // Null if a crash left the endpoint without a secret.
     const before = known?.secrets
       ? secretsAt({ ...known.secrets, switch_at: known.switch_at }, Date.parse(now)).secret
       : null
@@ -192,7 +201,7 @@ export const rotateSecret = command<RotateSecretInput>({
   },
 })
 
-/** Takes an endpoint out of service for good. Nothing will be signed for it again, so its secret is forgotten. */
+/** Deletes an endpoint for good. Nothing is signed for it again, so its secret is erased. */
 export const deleteWebhook = command<RecordId>({
   needs: ({ id }) => [webhookById(id)],
   decide(rows, { id }, { companyId }) {

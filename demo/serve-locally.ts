@@ -2,16 +2,16 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Express } from 'express'
 
-/** Nobody but this machine has to reach what is for trying things out. */
+/** Loopback only: demonstration servers need no access from other machines. */
 const HOST = '127.0.0.1'
 
-/** A program that can be called until it is closed. */
+/** Running server. */
 export interface Served {
   readonly url: string
   close(): Promise<void>
 }
 
-/** Serves an app to this machine; `port` 0 takes any that is free. */
+/** Serves an app on the loopback interface; `port` 0: any free one. */
 export async function serveLocally(app: Express, port: number): Promise<Served> {
   const server = await new Promise<Server>((resolve, reject) => {
     const listening = app.listen(port, HOST, (error) => (error ? reject(error) : resolve(listening)))

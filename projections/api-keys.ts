@@ -4,7 +4,7 @@ import type { Guard } from '#ledger/write/unit-of-work.ts'
 import { companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
-/** An API key without its secret, as `/me`, the command line and the panel show it. */
+/** API key without its secret, as `/me`, the command line and the panel show it. */
 export type ApiKeyObject = DataOf<'ApiKeyCreated'> & { created_at: string; revoked_at: string | null }
 
 interface ApiKeyRow extends Changed {
@@ -30,7 +30,7 @@ const apiKeys = table<ApiKeyRow>('api_keys', {
 
 export const apiKeyById = (id: number) => byPk(apiKeys, id)
 
-/** SHA-256 of a key: `ops`, never in an event. */
+/** SHA-256 of a key; schema `ops`, never in an event. */
 export interface ApiKeySecret {
   company_id: number
   api_key_id: number
@@ -62,7 +62,7 @@ export const apiKeysProjection = projection('api_keys', [apiKeys], {
   },
 })
 
-/** That a key can still be used (KEY-21). */
+/** Guard: the key is still valid (KEY-21). */
 export const liveKey = (id: number): Guard => ({
   needs: [apiKeyById(id)],
   holds(rows, now) {

@@ -19,10 +19,10 @@ import {
 } from './define.ts'
 import { type NameHolder, type RecordRow, recordHandlers } from './records.ts'
 
-/** All fields of a category that a caller sets. */
+/** Writable fields of a category. */
 export type CategoryFields = Omit<DataOf<'CategoryCreated'>, 'id'>
 
-/** A category of catalog items as the API shows it. */
+/** Category of catalog items as the API returns it. */
 export type CategoryObject = DataOf<'CategoryCreated'> & { created_at: string; updated_at: string }
 
 interface CategoryColumns extends NameHolder {
@@ -69,10 +69,10 @@ export const categoriesProjection = projection('categories', [categories], {
 
 export const categoryView = docView(categoryById)
 
-/** All fields of an item that a caller sets, stock aside. */
+/** Writable fields of an item, without stock. */
 export type ItemFields = Required<Omit<DataOf<'CatalogItemRevived'>, 'id'>>
 
-/** A catalog item as the API shows it, without `category_name`: categories change by themselves, so they are joined on reading. */
+/** Catalog item as the API returns it, without `category_name`: categories change independently, so reads join them. */
 export type ItemObject = { id: number } & ItemFields & {
     /** Exactly 3 decimals, negative after oversold offline sales; null for services and untracked items. */
     stock: string | null
@@ -83,19 +83,19 @@ export type ItemObject = { id: number } & ItemFields & {
 
 interface ItemColumns {
   name: string
-  /** Names of items need not be unique. */
+  /** Item names need not be unique. */
   sort_key: string
-  /** Of name, SKU, barcode and external id. */
+  /** Name, SKU, barcode and external id. */
   search: string
   sku: string | null
   /** Unique among live items; null when deleted. */
   barcode: string | null
   category_id: number | null
   type: ItemFields['type']
-  /** Whether it is a product or has been one: tills may have it. */
+  /** Whether it is or was a product: tills may have downloaded it. */
   was_product: boolean
   price: string
-  /** When more of it changed than its stock (UTC). */
+  /** Last change of anything except stock (UTC). */
   updated_at: string
   stock: string | null
 }
@@ -118,7 +118,7 @@ export const catalogItems = table<ItemRow>('catalog_items', {
     price: 'numeric',
     updated_at: 'timestamptz',
     deleted_at: 'timestamptz',
-    // Last what each sale changes: the log of Postgres has a row's new version from the first to the last difference.
+    // Hot columns last: WAL holds a new row version from its first to its last difference.
     doc: 'json',
     stock: 'numeric',
     ...changedColumns,
@@ -161,7 +161,7 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemObject, ItemColumns>
   freed: { barcode: null },
 })
 
-/** Sets the stock of an item, deleted or not. */
+/** Sets the stock of an item, deleted ones included. */
 function setStock(
   rows: Changes,
   event: EventOf<never>,
@@ -183,7 +183,7 @@ export interface StockMove {
   quantity: string
 }
 
-/** What lines of a sale take from stock. */
+/** Stock movements of sale lines. */
 export function stockMoves(items: readonly DataOf<'SaleCompleted'>['items'][number][]): StockMove[] {
   return items.flatMap(({ catalog_item_id, quantity, moves_stock }) =>
     moves_stock && catalog_item_id !== null ? [{ catalog_item_id, quantity }] : [],
@@ -192,7 +192,7 @@ export function stockMoves(items: readonly DataOf<'SaleCompleted'>['items'][numb
 
 type Sold = EventOf<'SaleCompleted'> | EventOf<'OfflineSaleCompleted'>
 
-/** However a sale was made, its lines that move stock take it. */
+/** Lines of every kind of sale debit their stock. */
 const takesStock = {
   refs: ({ data }: Sold) => stockMoves(data.items).map((move) => itemById(move.catalog_item_id)),
   apply(rows: Changes, event: Sold) {
@@ -223,13 +223,13 @@ export const catalogItemsProjection = projection('catalog_items', [catalogItems]
   },
 })
 
-/** A deleted category's items have none, until it is revived or they get another. */
+/** Category of an item; null while the category is deleted. */
 const liveCategory = (rows: Rows, categoryId: number | null): Readonly<CategoryRow> | null => {
   const category = categoryId === null ? null : rows.get(categoryById(categoryId))
   return category && !category.deleted_at ? category : null
 }
 
-/** The item's JSON text with its category, spliced in as the list's SQL does it: the same bytes. */
+/** JSON text of the item with its category. Spliced as the list's SQL does it, so that both give the same bytes. */
 export const catalogItemView: RecordView = {
   refs: (id) => [itemById(id)],
   refsMore: (rows, id) => categoryRefs(rows, id),

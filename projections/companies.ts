@@ -7,19 +7,19 @@ import { type Changed, changedColumns, projection, stamp } from './define.ts'
 
 export type CompanyObject = Required<DataOf<'CompanyRegistered'>> & { created_at: string }
 
-/** What deciding on deliveries needs to know of an endpoint. */
+/** Endpoint data that decides which deliveries are made. */
 export interface WebhookRoute {
   id: number
   /** Names of outbound events, or `*` for all. */
   events: string[]
   enabled: boolean
-  /** The key that it belongs to, whose own doings it is not told of; null where it is the company's own. */
+  /** Owning key, whose own changes are not delivered to it; null if the company owns the endpoint. */
   api_key_id: number | null
-  /** Of that key; null where it is the company's own, which may be told of everything. */
+  /** Scopes of the owning key; null if the company owns the endpoint, which may receive everything. */
   scopes: string[] | null
 }
 
-/** An event that was recorded at an earlier time than the one before it. */
+/** Event whose time is earlier than that of the event before it. */
 export interface ClockCorrection {
   readonly revision: number
   readonly recorded_at: string
@@ -28,24 +28,27 @@ export interface ClockCorrection {
 export interface CompanyRow extends Changed {
   company_id: number
   timezone: string
-  /** Whether it ever had another: then records have instants of other offsets, which are shown as its clock has them now. */
+  /**
+   * Whether the company ever had another zone. Its records then hold instants with other offsets, which are converted
+   * when shown.
+   */
   zone_changed: boolean
   plan: string
   cnpj: string
-  /** Keys that are not revoked, expired ones among them. At most five may be active (KEY-4). */
+  /** Keys that are not revoked, including expired ones. At most five may be active (KEY-4). */
   active_keys: { id: number; expires_at: string | null; scopes: string[] }[]
-  /** Ids of the users who are owners and active; the last one cannot be taken away. */
+  /** User ids of active owners; the last one cannot be removed. */
   active_owners: number[]
-  /** Its webhook endpoints, so that rendering messages needs no look-up of its own. */
+  /** Webhook endpoints, copied here so that rendering messages needs no extra query. */
   webhooks: WebhookRoute[]
-  /** Where times of its ledger went back, oldest first: between them they never do. */
+  /** Points where the ledger's times go back, oldest first. Between them times never decrease. */
   clock_corrections: ClockCorrection[]
   is_test: boolean
-  /** Of a real company, its test twin; null where it has none. */
+  /** Test twin of a real company; null if it has none. */
   twin_id: number | null
-  /** So much later it is for a test company than for everybody else (KIT-34). */
+  /** Lead of a test company's clock (KIT-34). */
   clock_ahead_ms: number
-  /** When a test company was last emptied; nulls where it never was. What was recorded before is in the ledger only. */
+  /** Last erasure of a test company's data; null if none. Earlier records exist in the ledger only. */
   erased_revision: number | null
   erased_at: string | null
   doc: CompanyObject
@@ -75,26 +78,26 @@ export const companies = table<CompanyRow>('companies', {
   past: { id: 'company_id', without: ['active_keys', 'active_owners', 'webhooks', 'clock_corrections'] },
 })
 
-/** The company whose rows these are. */
+/** Company of the loaded rows. */
 export const ownCompany = byPk(companies)
 
-/** For projections and commands, where the company must exist. */
+/** For projections and commands that require the company. */
 export function companyOf(rows: Rows): Readonly<CompanyRow> {
   const company = rows.get(ownCompany)
-  if (!company) throw new Error('the company is not registered')
+  if (!company) throw new Error('read model: company row missing; register the company first')
   return company
 }
 
-/** What time it is for the company when it is `at` for everybody else (UTC): later where a test company's clock was moved (KIT-34). */
+/** Company time at real time `at` (UTC): later if a test company's clock was moved (KIT-34). */
 export const companysTime = (rows: Rows, at: string): string => later(at, rows.get(ownCompany)?.clock_ahead_ms ?? 0)
 
-/** The same as SQL, where `c` is the company's row. */
+/** SQL of companysTime; `c` is the company's row. */
 export const companysTimeSql = (at: string): string => `(${at} + c.clock_ahead_ms * interval '1 millisecond')`
 
-/** Its name as it is told to people, who see whether it is a test company; `c` is the company's row. */
+/** SQL of the display name, which marks test companies; `c` is the company's row. */
 export const TOLD_NAME = `((c.doc ->> 'name') || case when c.is_test then ' [empresa de teste]' else '' end)`
 
-/** Shows a record at the company's own time, its instants on the clock of the company's present zone (VAL-3, decision 33). */
+/** Renders a record at company time, with instants in the company's current zone (VAL-3, decision 33). */
 export const onCompanysClock = (view: RecordView): RecordView => ({
   ...view,
   render(rows, id, now) {
@@ -104,12 +107,12 @@ export const onCompanysClock = (view: RecordView): RecordView => ({
   },
 })
 
-/** What the sales of a test company say in their events, whoever they are shown to (KIT-42). */
+/** Mark of a test company in its sale events, visible to every reader (KIT-42). */
 export const markOf = (rows: Rows): { test?: boolean } => (rows.get(ownCompany)?.is_test ? { test: true } : {})
 
 export const timezoneOf = (rows: Rows): string => companyOf(rows).timezone
 
-/** Whether a company tells the time as it always has: as of any event its row does then. */
+/** Whether zone and clock never changed. If so, the current row gives the right times for any past event too. */
 export const tellsTimeAsEver = ({ zone_changed, clock_ahead_ms, erased_revision }: CompanyRow): boolean =>
   !zone_changed && clock_ahead_ms === 0 && erased_revision === null
 
@@ -143,12 +146,12 @@ function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
   }
 }
 
-/** The key that acted; null where it was a person or the service itself. */
+/** Acting key; null if a person or the service acted. */
 export function keyIdOf(actor: string | null): number | null {
   return actor?.startsWith('api_key/') ? Number(actor.slice('api_key/'.length)) : null
 }
 
-/** The scopes of a key that is not revoked; none of any other. */
+/** Scopes of an unrevoked key; empty for others. */
 export const scopesOfKey = ({ active_keys }: Pick<CompanyRow, 'active_keys'>, keyId: number): string[] =>
   active_keys.find(({ id }) => id === keyId)?.scopes ?? []
 
@@ -157,7 +160,7 @@ const webhookOwner = (company: CompanyRow, api_key_id: number | null) => ({
   scopes: api_key_id === null ? null : scopesOfKey(company, api_key_id),
 })
 
-/** For an event that changes what is known of one endpoint. */
+/** Handler of an event that changes one endpoint. */
 const routing = <E extends { data: { id: number } }>(
   change: (route: WebhookRoute, event: E) => WebhookRoute | null,
 ) => ({
@@ -243,10 +246,10 @@ export const companiesProjection = projection('companies', [companies], {
   WebhookDeleted: routing(() => null),
 })
 
-/** A test company with its clock: its own time and day, and when it was last emptied, on the clock of its zone. */
+/** Test company with its clock: current time, day and last erasure in its time zone. */
 export type TestCompanyObject = CompanyObject & { now: string; today: string; erased_at: string | null }
 
-/** `now` is the company's own time (UTC). */
+/** `now` is company time (UTC). */
 export function testCompany(
   { doc, timezone, erased_at }: Pick<CompanyRow, 'doc' | 'timezone' | 'erased_at'>,
   now: string,

@@ -4,7 +4,10 @@ import type { AnyRef, AnyTable, Ref } from '#ledger/table.ts'
 import type { Transaction } from '#ledger/transaction.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 
-/** What one type of event does to rows. `refs` names every row that `apply` gets; `erase` is for those that no key names. */
+/**
+ * Effect of an event type on rows. `refs` names every row that `apply` gets; `erase` changes rows that no key
+ * identifies.
+ */
 interface TypedHandler<N extends EventName> {
   refs?(event: EventOf<N>): readonly AnyRef[]
   apply?(rows: Changes, event: EventOf<N>): void
@@ -29,7 +32,7 @@ export function projection(name: string, tables: readonly AnyTable[], handlers: 
   return { name, tables, on }
 }
 
-/** Columns of every row that lists go by: the revision and the time of its last change. */
+/** Columns for lists: revision and time of the last change. */
 export interface Changed {
   revision: number
   changed_at: string
@@ -37,13 +40,13 @@ export interface Changed {
 
 export const changedColumns = { revision: 'bigint', changed_at: 'timestamptz' } as const
 
-/** Index for lists with `updated_since`, which go by (time and revision of the last change, id). */
+/** Index for lists with `updated_since`, ordered by (time and revision of the last change, id). */
 export const BY_CHANGE = '(company_id, changed_at, revision, id)'
 
-/** Index for what was changed since a revision and was there already, of tables that grow with events. */
+/** Index for rows that existed at a revision and changed since; for tables that grow with events. */
 export const BY_PAST = '(company_id, revision, first_revision) where first_revision < revision'
 
-/** Index for lists by name. Code points, whatever the collation of the database: sort keys are made for that. */
+/** Index for lists by name. Collation "C" (code points), because sort keys are made for it. */
 export const BY_NAME = '(company_id, sort_key collate "C", id)'
 
 /** Index for lists of deleted records. */
@@ -54,14 +57,14 @@ export const stamp = (event: { revision: number; recorded_at: string }): Changed
   changed_at: event.recorded_at,
 })
 
-/** A row that the event says must be there. */
+/** Row that must exist according to the event. */
 export function existing<R>(rows: Rows, ref: Ref<R>): Readonly<R> {
   const row = rows.get(ref)
   if (!row) throw new Error(`row ${ref.table.name} ${ref.values.join('/')} does not exist`)
   return row
 }
 
-/** The view of records that are shown just as their row's `doc` says, while they are not deleted. */
+/** View of records that return their row's `doc` unchanged, unless deleted. */
 export function docView<R extends { doc: object; deleted_at?: string | null }>(
   byId: (id: number) => Ref<R>,
 ): RecordView {
@@ -75,8 +78,8 @@ export function docView<R extends { doc: object; deleted_at?: string | null }>(
 }
 
 /**
- * An object with more members at its end. Not `{ ...object, ...more }`: Node 20 takes two microseconds for each member that
- * a spread adds, which for a receivable is as much as the rest of its replay.
+ * Object with members appended. Not `{ ...object, ...more }`: in Node 20 a spread costs 2 µs per added member, which
+ * for a receivable equals the rest of its replay.
  */
 export const withMore = <T extends object, M extends object>(object: T, more: M): T & M =>
   Object.assign({}, object, more)

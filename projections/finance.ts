@@ -11,31 +11,31 @@ import { type RecordRow, recordHandlers } from './records.ts'
 type Created = DataOf<'ReceivableCreated'>
 type Settled = DataOf<'ReceivableSettled'>
 
-/** Fields of receivables and payables alike that a caller sets. */
+/** Writable fields common to receivables and payables. */
 export type AccountFields = Pick<Created, 'external_id' | 'description' | 'amount' | 'due_date'>
 
-/** What an account has from its beginning: its fields, the other party's (`P`), and where it comes from. */
+/** Initial fields of an account: its own, the counterparty's (`P`), and its origin. */
 export type AccountStart<P> = AccountFields & P & Pick<Created, 'origin' | 'sale_id'>
 
 /**
- * A receivable or payable as the API shows it, without `is_overdue`: the clock changes that, so it is never stored.
- * `P` are the fields of the other party, as it was called at the last change.
+ * Receivable or payable as the API returns it, without `is_overdue`, which depends on the clock and is never stored.
+ * `P`: fields of the counterparty, named as of the last change.
  */
 export type AccountObject<P> = { id: number } & AccountStart<P> & {
     status: 'pending' | 'settled'
     paid_at: string | null
     payment_method: Settled['payment_method'] | null
-    /** Accounting date: the day of `paid_at` on the company's calendar. */
+    /** Accounting date: day of `paid_at` in the company's time zone. */
     settled_on: string | null
     created_at: string
     updated_at: string
   }
 
-/** SQL of what an index of its own finds: accounts of somebody that are not settled. */
+/** SQL of a partial index: pending accounts with a counterparty. */
 export const IS_OPEN = "party_id is not null and status = 'pending' and deleted_at is null"
 
 interface AccountColumns {
-  /** The customer or supplier. */
+  /** Customer or supplier. */
   party_id: number | null
   origin: Created['origin']
   status: 'pending' | 'settled'
@@ -70,14 +70,14 @@ function accountTable<P>(name: 'receivables' | 'payables'): Table<AccountRow<P>>
       '(company_id, status, due_date)',
       '(company_id, settled_on) where settled_on is not null',
       '(company_id, party_id, id) where party_id is not null',
-      // What a person still has to pay, or is owed.
+      // Open accounts of a person.
       `(company_id, party_id, id) where ${IS_OPEN}`,
     ],
     past: { id: 'id' },
   })
 }
 
-/** How accounts of a table are found, what events do to its rows, and how one is shown. */
+/** Lookups, event handlers and view of the accounts of a table. */
 function accountKind<P>(accounts: Table<AccountRow<P>>, partyIdOf: (party: P) => number | null) {
   const byId = (id: number) => byPk(accounts, id)
   const handlers = recordHandlers<{ id: number } & AccountStart<P>, AccountObject<P>, AccountColumns>({
@@ -116,7 +116,10 @@ function accountKind<P>(accounts: Table<AccountRow<P>>, partyIdOf: (party: P) =>
   }
 }
 
-/** The account's JSON text with `is_overdue` at its end, as the list's SQL does it: the same bytes. */
+/**
+ * JSON text of the account with `is_overdue` appended. Spliced as the list's SQL does it, so that both give the same
+ * bytes.
+ */
 function accountView<P>(byId: (id: number) => Ref<AccountRow<P>>): RecordView {
   return {
     refs: (id) => [byId(id), ownCompany],
@@ -129,7 +132,7 @@ function accountView<P>(byId: (id: number) => Ref<AccountRow<P>>): RecordView {
   }
 }
 
-/** The customer of a receivable; all null where there is none. */
+/** Customer of a receivable; all null if it has none. */
 export type CustomerOfReceivable = Pick<
   DataOf<'ReceivableCreated'>,
   'customer_id' | 'customer_external_id' | 'customer_name'
@@ -137,7 +140,6 @@ export type CustomerOfReceivable = Pick<
 
 export type ReceivableObject = AccountObject<CustomerOfReceivable>
 
-/** What is to be received. */
 export const receivables = accountTable<CustomerOfReceivable>('receivables')
 
 const receivable = accountKind(receivables, ({ customer_id }) => customer_id)
@@ -156,12 +158,11 @@ export const receivablesProjection = projection('receivables', [receivables], {
 
 export const receivableView = receivable.view
 
-/** The supplier of a payable; all null where there is none. */
+/** Supplier of a payable; all null if it has none. */
 export type SupplierOfPayable = Pick<DataOf<'PayableCreated'>, 'supplier_id' | 'supplier_external_id' | 'supplier_name'>
 
 export type PayableObject = AccountObject<SupplierOfPayable>
 
-/** What is to be paid. */
 export const payables = accountTable<SupplierOfPayable>('payables')
 
 const payable = accountKind(payables, ({ supplier_id }) => supplier_id)

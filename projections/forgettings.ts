@@ -6,11 +6,11 @@ import { projection } from './define.ts'
 
 type Queued = DataOf<'PersonForgettingQueued'>
 
-/** What waits to be forgotten of a person, by its subject (`customer/9`). */
+/** Queued erasure of a person, by subject (`customer/9`). */
 export interface ForgettingRow extends Pick<Queued, 'ground' | 'reason'> {
   company_id: number
   subject: string
-  /** A day of the company's calendar; null once it is done. */
+  /** Day in the company's time zone; null once it is done. */
   due_on: string | null
 }
 
@@ -38,21 +38,24 @@ export const forgettingsProjection = projection('forgettings', [forgettings], {
   },
 })
 
-/** Rows that a statement changes at most: the ledger is locked meanwhile, and no statement may take long. */
+/** Rows per statement. Bounds the statement's time, during which the ledger is locked. */
 const BATCH_ROWS = 2_000
 
-/** Where rows of a table hold the name of a person who has an id in a column; both expressions are of JSON text. */
+/** Where rows of a table hold the name of the person in an id column; both expressions are JSON text. */
 interface NamedIn {
   readonly table: 'sales' | 'receivables' | 'payables'
   readonly idColumn: 'customer_id' | 'party_id'
-  /** The part of the row's `doc` that holds the name, and the same without it. */
+  /** Part of the row's `doc` that holds the name, and the same part without it. */
   readonly part: string
   readonly nameless: string
-  /** SQL of whether there is a name. */
+  /** SQL condition: a name is present. */
   readonly isNamed: string
 }
 
-/** The statement that takes the name of a person ($2) from rows beyond an id ($3). Documents stay the same bytes otherwise, as a replay makes them. */
+/**
+ * Erases the name of a person ($2) from rows after an id ($3). All other bytes of the documents stay equal to those of
+ * a replay.
+ */
 const statementOf = ({ table, idColumn, part, nameless, isNamed }: NamedIn) => ({
   name: `erase_names_of_${table}`,
   text: `with batch as (
@@ -64,7 +67,7 @@ const statementOf = ({ table, idColumn, part, nameless, isNamed }: NamedIn) => (
          select max(id) as last from batch`,
 })
 
-/** Takes a person's name from all rows of a table that tell it, without changing anything else of them. */
+/** Erases a person's name from all rows of a table, and changes nothing else. */
 function eraserOf(named: NamedIn): (tx: Transaction, companyId: number, personId: number) => Promise<void> {
   const statement = statementOf(named)
   return async (tx, companyId, personId) => {
@@ -95,7 +98,7 @@ const accountEraser = (table: 'receivables' | 'payables', field: string) =>
 export const eraseFromReceivables = accountEraser('receivables', 'customer_name')
 export const eraseFromPayables = accountEraser('payables', 'supplier_name')
 
-/** What a projection does with rows that name the person: those of one kind, when the identity is forgotten. */
+/** Handler that erases a name from rows of one kind when the identity is erased. */
 export const erasing = (
   kind: Queued['kind'],
   erase: (tx: Transaction, companyId: number, personId: number) => Promise<void>,

@@ -21,10 +21,13 @@ import { storesProjection, storeView } from './stores.ts'
 import { users, usersProjection, userView } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
 
-/** Raised when tables change, or a projection writes something else from the same events; the next start then rebuilds them. */
+/**
+ * Incremented when tables change, or when a projection writes different rows for the same events. The next start then
+ * rebuilds them.
+ */
 const NUMBER = 7
 
-/** In the order in which they see each event; the company comes first, because the others read it. */
+/** Order in which they handle each event. The company comes first, because the others read it. */
 const projections = [
   companiesProjection,
   paymentTypesProjection,
@@ -43,11 +46,13 @@ const projections = [
   ordersProjection,
   forgettingsProjection,
   salesSumsProjection,
-  // Written by the working set, whatever changes rows.
+  // The working set writes this table for every changed row.
   projection('row_pasts', [rowPasts], {}),
 ]
 
-/** What a test company keeps when it is emptied: itself, who gets in, and what it has set (KIT-36). */
+/**
+ * Tables that survive the erasure of a test company's data: the company, its users and keys, and its settings (KIT-36).
+ */
 const KEPT: readonly Projection[] = [
   companiesProjection,
   paymentTypesProjection,
@@ -100,7 +105,7 @@ export const readModel: ReadModel = {
   emptiedBy: ({ type }) => (type === 'TestDataErased' ? EMPTIED : NOTHING),
 }
 
-/** Where the row of a record is: its table, and the column that tells a company's rows apart. */
+/** Table of each kind of record, and the id column within a company. */
 export const RECORD_ROWS: Readonly<Record<RecordKind, readonly [table: string, column: string]>> = {
   company: ['companies', 'company_id'],
   user: ['users', 'id'],

@@ -5,42 +5,45 @@ import type { DataOf } from '#events/catalogue.ts'
 
 type Recorded = DataOf<'PaymentRecorded'>
 
-/** An attempt to pay an order, and what became of it, as the API shows it. The provider's fields are null until it tells of a payment. */
+/**
+ * Payment attempt of an order and its result, as the API returns it. Fields of the provider are null until it reports a
+ * payment.
+ */
 export interface PaymentObject {
-  /** Null for a payment that none of our attempts is known to have made. */
+  /** Null for a payment that was not made by a known attempt. */
   attempt_id: string | null
-  /** Null for such a payment. */
+  /** Null without a known attempt. */
   method: OnlineMethod | null
   provider_payment_id: string | null
-  /** In the provider's words; its detail likewise. */
+  /** Status and detail in the provider's terms. */
   provider_status: string | null
   provider_status_detail: string | null
-  /** In ours. An attempt that the provider refused is `failed`, without moving the order. */
+  /** Own status. An attempt that the provider refused is `failed`, and does not change the order. */
   status: OrderStatus
   /** In Portuguese. */
   status_detail: string | null
   payment_method_id: string | null
   amount: string
-  /** Given back of it so far. */
+  /** Refunded so far. */
   refunded: string
   dispute: DisputeObject | null
   commission_percentage: string
-  /** When the time to pay is over; null of cards. */
+  /** Payment deadline; null for cards. */
   expires_at: string | null
-  /** What there is to pay with; null as soon as the payment no longer waits. The same of a boleto. */
+  /** Payment details of a Pix or boleto; null unless the payment is pending. */
   pix: (NonNullable<Recorded['pix']> & { expires_at: string | null }) | null
   boleto: (NonNullable<Recorded['boleto']> & { due_on: string | null }) | null
   card: { last_four: string | null; brand: string; installments: number | null } | null
   live_mode: boolean | null
-  /** When the provider last changed it, as far as it says. */
+  /** Last change at the provider, if it reports one. */
   provider_updated_at: string | null
-  /** Why the provider made no payment of the attempt; null otherwise. */
+  /** Reason why the provider made no payment; null otherwise. */
   refusal: string | null
   started_at: string
   updated_at: string
 }
 
-/** A buyer's claim against a payment. */
+/** Buyer's claim against a payment. */
 export interface DisputeObject {
   status: DisputeStatus
   since: string
@@ -48,22 +51,22 @@ export interface DisputeObject {
 
 type Payments = readonly PaymentObject[]
 
-/** Whether the payment may still come in: it waits at the provider, or nothing was heard of it. */
+/** Whether the payment may still be made: pending at the provider, or without an answer. */
 export const isOpen = ({ status, refusal }: PaymentObject): boolean => status === 'pending' && refusal === null
 
-/** The first moment, in UTC, at which the time to pay of something that waits is over; null where none has an end. */
+/** Earliest deadline of a pending payment, in UTC; null if none has one. */
 export function nextExpiry(payments: Payments): string | null {
   const ends = payments.filter(isOpen).flatMap(({ expires_at }) => expires_at ?? [])
   return ends.map((at) => new Date(at).toISOString()).sort()[0] ?? null
 }
 
-/** When something is said of an order, and the clock on which it is shown. */
+/** Time of an event about an order, and the zone in which it is shown. */
 export interface Moment {
   readonly at: string
   readonly timezone: string
 }
 
-/** An attempt that was refused before starts again, as the latest. */
+/** A refused attempt that starts again becomes the latest. */
 export function attemptStarted(
   payments: Payments,
   data: DataOf<'PaymentStarted'>,
@@ -105,7 +108,7 @@ export function attemptRefused(payments: Payments, data: DataOf<'PaymentRefused'
   )
 }
 
-/** The payment takes the place of what was known of it, and of the attempt that made it. */
+/** Replaces the known payment and the attempt that made it. */
 export function paymentRecorded(
   payments: Payments,
   data: Recorded,
@@ -126,7 +129,7 @@ export function paymentRecorded(
     status_detail: stateInPortuguese(provider_status, status_detail),
     payment_method_id: before?.payment_method_id ?? null,
     amount: total,
-    // Of a payment that was given or taken back nothing is left, also where an event of before does not say so.
+    // A refunded payment has nothing left, even if an old event lacks the amount.
     refunded: status === 'refunded' ? total : (data.refunded ?? '0.00'),
     dispute: disputeOf(data, known, at),
     commission_percentage: data.commission_percentage,

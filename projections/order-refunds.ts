@@ -1,16 +1,16 @@
 import type { DataOf } from '#events/catalogue.ts'
 
-/** Whether the provider has given back, has refused to, or was not heard of. */
+/** `pending`: no final answer of the provider yet. */
 export const REFUND_STATUSES = ['pending', 'completed', 'refused'] as const
 
-/** Money of an order that somebody wanted to be given back, and what became of it, as the API shows it. */
+/** Requested refund of an order and its result, as the API returns it. */
 export interface RefundObject {
   refund_id: string
   provider_payment_id: string
   provider_refund_id: string | null
   amount: string
   status: (typeof REFUND_STATUSES)[number]
-  /** Why the provider gave nothing back; null otherwise. */
+  /** Reason why the provider refused; null otherwise. */
   refusal: string | null
   restock: { catalog_item_id: number; quantity: string }[]
   requested_at: string
@@ -19,7 +19,7 @@ export interface RefundObject {
 
 type Refunds = readonly RefundObject[]
 
-/** A refund that was refused before starts again, as the latest. */
+/** A refused refund that starts again becomes the latest. */
 export function refundRequested(refunds: Refunds, data: DataOf<'OrderRefundRequested'>, at: string): RefundObject[] {
   const { refund_id, provider_payment_id, amount, restock } = data
   const requested: RefundObject = {

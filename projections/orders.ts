@@ -21,42 +21,42 @@ import { type RefundObject, refundCompleted, refundRefused, refundRequested } fr
 
 type Placed = DataOf<'OrderPlaced'>
 
-/** An order of an online store as the API shows it. */
+/** Order of an online store as the API returns it. */
 export type OrderObject = Omit<Placed, 'store_id' | 'customer'> & {
-  /** The buyer; both ids are null of one who is no customer of the company. */
+  /** Buyer; both ids are null if the buyer is not a customer of the company. */
   customer: Required<Placed['customer']>
-  /** What its payments carry at the provider, and no other order's anywhere. */
+  /** Reference of its payments at the provider, unique across orders and installations. */
   provider_reference: string
   status: OrderStatus
-  /** The payment that paid the order, or was given back, else the latest; null before the first attempt. */
+  /** Payment that paid the order or was refunded, else the latest; null before the first attempt. */
   payment: PaymentObject | null
-  /** In the order in which they became known. */
+  /** In the order of their first event. */
   payments: PaymentObject[]
   commission: CommissionObject | null
-  /** Of all its payments. */
+  /** Sum over all payments. */
   refunded_total: string
-  /** Whether a part of the payment that carries it was given back. */
+  /** Whether the carrying payment is partially refunded. */
   partially_refunded: boolean
-  /** The latest of its payments'. */
+  /** Latest dispute of its payments. */
   dispute: DisputeObject | null
-  /** Those that were asked for here, in the order of asking. */
+  /** Refunds requested in this service, in that order. */
   refunds: RefundObject[]
   alarms: AlarmObject[]
   released_at: string | null
-  /** When the goods were handed over, whatever became of the money since. */
+  /** Delivery of the goods, independent of later refunds. */
   delivered_at: string | null
   refunded_at: string | null
-  /** When the store gave the order up, whatever was paid for it afterwards. */
+  /** Cancellation by the store, independent of later payments. */
   cancelled_at: string | null
   cancel_reason: string | null
-  /** When all that is about buyer and payers was forgotten. */
+  /** Erasure of the personal data of buyer and payers. */
   forgotten_at: string | null
   created_at: string
   updated_at: string
 }
 
 type CommissionObject = Pick<DataOf<'CommissionSplit'>, 'percentage' | 'amount' | 'store_amount'> & {
-  /** Given back of `amount` so far. */
+  /** Part of `amount` refunded so far. */
   refunded: string
   reversed_at: string | null
 }
@@ -77,17 +77,17 @@ export interface OrderRow extends Changed {
   provider_reference: string
   status: OrderStatus
   total_cents: number
-  /** The payment that carries the order, by the provider's id; null while it is not paid. */
+  /** Provider id of the payment that carries the order; null while unpaid. */
   carried_by: string | null
-  /** Start of the latest attempt to pay or to give back: where to look for what no notification told of. */
+  /** Start of the latest attempt or refund; the sweep polls from here for missed notifications. */
   attempted_at: string | null
-  /** When the time to pay of something that waits is over. */
+  /** Earliest deadline of a pending payment. */
   expires_at: string | null
-  /** The company's customer that the buyer is. */
+  /** The buyer's customer record. */
   customer_id: number | null
-  /** What of buyer and payers is forgotten; null where nothing is. */
+  /** Erased parts of buyer and payers; null if none. */
   forgotten: readonly Part[] | null
-  /** Whether an alarm waits for somebody. */
+  /** Whether an alarm is not acknowledged. */
   has_open_alarm: boolean
   doc: OrderObject
 }
@@ -126,12 +126,12 @@ export const orders = table<OrderRow>('orders', {
 export const orderById = (id: number) => byPk(orders, id)
 export const orderByExternalId = (externalId: string) => byKey(orders, 'external', externalId)
 
-/** The latest attempt to pay, or refund, that an Idempotency-Key stands for, whatever order it was for. */
+/** Latest attempt or refund under an Idempotency-Key, across all orders. */
 export interface PaymentKeyRow {
   company_id: number
   idempotency_key: string
   order_id: number
-  /** Of an attempt or a refund. */
+  /** Id of the attempt or refund. */
   attempt_id: string
   started_at: string
 }
@@ -149,11 +149,11 @@ const paymentKeys = table<PaymentKeyRow>('payment_keys', {
 
 export const paymentByKey = (key: string) => byPk(paymentKeys, key)
 
-/** The ids of the orders among subjects. */
+/** Order ids among subjects. */
 const ordersAmong = (subjects: readonly string[]): number[] =>
   subjects.map(parseSubject).flatMap(({ type, id }) => (type === 'order' ? [id] : []))
 
-/** An event about an order, as far as all handlers look at it. */
+/** Fields of order events that all handlers read. */
 interface OrderEvent {
   readonly data: { readonly id: number }
   readonly revision: number
@@ -161,13 +161,15 @@ interface OrderEvent {
   readonly actor: string | null
 }
 
-/** What an event changes of an order's object and of its row's own columns; `at` is its time on the company's clock. */
+/**
+ * Changes of an order by an event: its object, and columns of its row. `at` is the event's time in the company's zone.
+ */
 interface OrderChange {
   readonly doc?: Partial<OrderObject>
   readonly row?: Partial<Pick<OrderRow, 'carried_by' | 'attempted_at' | 'forgotten'>>
 }
 
-/** The order without what is forgotten of buyer and payers, also where the provider tells it again. */
+/** Order without the erased data of buyer and payers, even if the provider sends them again. */
 function without(doc: OrderObject, forgotten: OrderRow['forgotten']): OrderObject {
   if (!forgotten) return doc
   const { customer, payments } = doc
@@ -207,10 +209,10 @@ function changeOrder(
   })
 }
 
-/** Whether nobody has seen to an alarm yet. */
+/** Whether the alarm is not acknowledged. */
 export const isUnseen = ({ acknowledged_at }: AlarmObject): boolean => acknowledged_at === null
 
-/** What follows from the payments about the money that went back. */
+/** Fields derived from refunded payments. */
 function returned(
   { status, payments, commission }: OrderObject,
   carriedBy: string | null,
@@ -229,11 +231,11 @@ function returned(
   }
 }
 
-/** Of a commission whose payment was given back everything is returned. */
+/** Without a carrying payment the whole commission is returned. */
 const shareReturned = ({ amount, percentage }: CommissionObject, carrier: PaymentObject | null): string =>
   carrier === null ? amount : commissionRefunded(carrier.amount, percentage, carrier.refunded)
 
-/** The payment that an order is about: the one that paid it, or was given back, or else the latest. */
+/** Payment shown for the order: the one that paid it or was refunded, else the latest. */
 function foremost({ status, payments }: OrderObject, carriedBy: string | null): PaymentObject | null {
   const last = payments.at(-1) ?? null
   if (status === 'refunded') return payments.findLast((payment) => payment.status === 'refunded') ?? last
@@ -248,8 +250,8 @@ const changing = <E extends OrderEvent>(
 })
 
 /**
- * By its id alone an order would take over the payments of the order with that id in another system, or in an earlier
- * database, that uses the same credentials at the provider.
+ * Unique beyond the id: another system or an earlier database may use the same provider account, and its payments must
+ * not match this order.
  */
 const referenceOf = (event: EventOf<'OrderPlaced'>): string => `order-${event.data.id}-${event.id}`
 
@@ -337,7 +339,7 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
       const { data, recorded_at } = event
       changeOrder(rows, event, ({ doc }, { at }) => ({
         doc: { refunds: refundRequested(doc.refunds, data, at) },
-        // News of what becomes of it may be lost too.
+        // Schedules the sweep, because notifications of the refund may be lost.
         row: { attempted_at: recorded_at },
       }))
       rows.put(paymentKeys, {

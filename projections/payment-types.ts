@@ -6,11 +6,11 @@ import { companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 import { claimOf, type NameHolder } from './records.ts'
 
-/** A sale payment type as the API shows it (TYPE-1). */
+/** Payment type of sales as the API returns it (TYPE-1). */
 export type PaymentTypeObject = DataOf<'PaymentTypeCreated'> & {
   is_cash: boolean
   accepts_api: boolean
-  /** Why the API refuses it; absent when it does not. */
+  /** Why the API refuses it; absent if it does not. */
   reason?: string
 }
 
@@ -29,7 +29,7 @@ export const paymentTypes = table<PaymentTypeRow>('payment_types', {
 export const paymentTypeById = (id: number) => byPk(paymentTypes, id)
 export const paymentTypeByName = (name: string) => byKey(paymentTypes, 'name', nameKey(name))
 
-/** Kinds that only the point of sale itself may use, and what an integrator is told. */
+/** Kinds reserved for the point of sale, with the reason given to integrators. */
 const INTERNAL_REASONS: Partial<Record<PaymentKind, string>> = {
   credit_account: 'Venda a prazo (crediário ou convênio): registre o valor como conta a receber.',
   exchange_credit: 'Crédito de troca é gerado somente pelo ponto de venda.',

@@ -19,23 +19,23 @@ import {
 } from './define.ts'
 import { type NameHolder, type RecordRow, recordHandlers } from './records.ts'
 
-/** Fields of customers and suppliers alike that a caller sets. */
+/** Writable fields common to customers and suppliers. */
 export type PersonFields = Omit<DataOf<'CustomerCreated'>, 'id'>
 
-/** A customer or supplier as the API shows it. */
+/** Customer or supplier as the API returns it. */
 type PersonObject<F extends PersonFields> = { id: number } & F & Forgetting & { created_at: string; updated_at: string }
 
-/** How far a person is forgotten. */
+/** State of erasure. */
 export interface Forgetting {
-  /** When all that is about the person was forgotten; from then on no personal field is anything but null. */
+  /** Complete erasure: all personal fields are null from then on. */
   forgotten_at: string | null
-  /** The day from which the identity will be forgotten; what is not needed until then is null already. */
+  /** Day from which the identity will be erased; data that is not needed until then is already null. */
   forgetting_due_on: string | null
 }
 
 interface PersonColumns extends NameHolder {
   sort_key: string
-  /** Of names and external id. */
+  /** Names and external id. */
   search: string
   document: string | null
 }
@@ -62,11 +62,11 @@ function personTable<F extends PersonFields>(name: string): Table<PersonRow<F>> 
   })
 }
 
-/** Of a supplier. */
+/** Suppliers only. */
 const tradeNameOf = (person: object): string | null =>
   'trade_name' in person ? (person.trade_name as string | null) : null
 
-/** What takes the place of a deleted person's own data; the ledger alone still knows them (PERSON-10). */
+/** Replaces the personal data of a deleted person in the read model; the ledger keeps it (PERSON-10). */
 const FORGOTTEN = {
   name: '',
   document: null,
@@ -76,17 +76,17 @@ const FORGOTTEN = {
   notes: null,
 } satisfies Partial<PersonFields>
 
-/** Fields by the part that they are forgotten with. */
+/** Fields by the part that they are erased with. */
 const FIELDS: Readonly<Record<Part, readonly string[]>> = {
   identity: ['name', 'trade_name', 'document', 'address'],
   contact: ['phone', 'email', 'notes'],
 }
 
-/** The fields of these parts that a person has, as null. */
+/** The person's fields of these parts, set to null. */
 const nulled = (person: object, parts: readonly Part[]): object =>
   Object.fromEntries(parts.flatMap((part) => FIELDS[part].flatMap((field) => (field in person ? [[field, null]] : []))))
 
-/** How persons of a table are found, and what events do to its rows. */
+/** Lookups and event handlers of the persons of a table. */
 function personKind<F extends PersonFields>(kind: PersonKind, persons: Table<PersonRow<F>>, forgotten: Partial<F>) {
   const byId = (id: number) => byPk(persons, id)
   const byName = (name: string) => byKey(persons, 'name', nameKey(name))
@@ -95,7 +95,7 @@ function personKind<F extends PersonFields>(kind: PersonKind, persons: Table<Per
     search: searchText(person.name, tradeNameOf(person), person.external_id),
     document: person.document,
   })
-  /** For events about persons of several kinds. */
+  /** Handler of events about several kinds of persons. */
   const changing = <E extends AboutPerson>(change: (doc: PersonObject<F>, event: E, at: string) => object) => ({
     refs: ({ data }: E) => (data.kind === kind ? [byId(data.id)] : []),
     apply(rows: Changes, event: E) {
@@ -156,7 +156,6 @@ export const customerView = docView(customerById)
 
 export type SupplierFields = Omit<DataOf<'SupplierCreated'>, 'id'>
 
-/** With a trade name. */
 export type SupplierObject = PersonObject<SupplierFields>
 
 export const suppliers = personTable<SupplierFields>('suppliers')

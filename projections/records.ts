@@ -5,67 +5,69 @@ import type { Changes } from '#ledger/working-set.ts'
 import { companyOf, timezoneOf } from './companies.ts'
 import { type Changed, existing, stamp } from './define.ts'
 
-/** Times are on the company's clock. */
+/** Times are in the company's zone. */
 interface RecordObject {
   readonly id: number
   readonly external_id: string | null
-  /** Null once forgotten. */
+  /** Null after erasure. */
   readonly name?: string | null
   readonly created_at: string
   readonly updated_at: string
 }
 
-/** A row of records that are created, changed, deleted and revived. */
+/** Row of a record that can be created, changed, deleted and revived. */
 export interface RecordRow<D> extends Changed {
   company_id: number
   id: number
-  /** Kept by a deleted record, so that PUT by-external can revive it. */
+  /** A deleted record keeps it, so that PUT by-external can revive the record. */
   external_id: string | null
   deleted_at: string | null
   doc: D
 }
 
-/** How records of one kind are kept; `C` are its own columns: what of the object is looked for. */
+/** Storage of one kind of records; `C`: its additional columns, for searching. */
 interface RecordKind<T, D extends RecordObject, C> {
   readonly table: Table<RecordRow<D> & C>
   byId(id: number): Ref<RecordRow<D> & C>
-  /** The object of a record that is new `at` this time, from the event's data. */
+  /** Object of a record created `at` this time, from the event's data. */
   create(data: T, at: string): D
-  /** `before` is the row that the object changes; null where it is new. */
+  /** `before`: the previous row; null for a new record. */
   columnsOf(doc: D, before: Readonly<C> | null): Omit<C, 'name_key'>
-  /** Values of unique columns that a deleted record gives up. */
+  /** Unique values that a deleted record releases. */
   readonly freed?: Partial<C>
-  /** What takes the place of fields whose values a deleted record must not keep. */
+  /** Replacements for values that a deleted record must not keep. */
   readonly forgotten?: Partial<D>
-  /** The record that holds a name, in its column `name_key`, where names are unique. */
+  /** Record with this name, in column `name_key`, where names are unique. */
   byName?(name: string): Ref<RecordRow<D> & C>
 }
 
 type Id = { readonly id: number }
 type Named = { readonly name?: string | null }
 
-/** An event about one record, as far as these handlers look at it. */
+/** Fields of record events that these handlers read. */
 interface Recorded<T extends Id> {
   readonly revision: number
   readonly recorded_at: string
   readonly data: T
 }
 
-/** What is unique of a record: the key of its name. */
+/** Unique key of a record's name. */
 export interface NameHolder {
-  /** Null where the record is deleted, or another held the name before: ledgers may have doubles from before names were unique. */
+  /**
+   * Null if the record is deleted, or if another record had the name first: old ledgers may contain duplicate names.
+   */
   name_key: string | null
 }
 
-/** The name's key for the record with this id, unless another one holds it. */
+/** Name key of the record with this id, unless another record has it. */
 export const claimOf = (name: string, holder: { readonly id: number } | null, id: number): NameHolder => ({
   name_key: holder && holder.id !== id ? null : nameKey(name),
 })
 
-/** The object after an event with this data. Times in events are UTC; `zone` is the company's. */
+/** Object after the event. Times in events are UTC; `zone` is the company's. */
 type Alter<D, E> = (doc: D, data: E, zone: string) => D
 
-/** What events do to a record's row; a projection lists these handlers under the events' names. */
+/** Event handlers of a record's row; a projection assigns them to event names. */
 export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: RecordKind<T, D, C>) {
   const { table, byId, columnsOf, freed, forgotten, byName } = kind
   const nameRefs = (name: string | null | undefined) => (byName && typeof name === 'string' ? [byName(name)] : [])
@@ -80,7 +82,7 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
     const doc = { ...alter(before.doc, event.data, zone), updated_at: inZone(event.recorded_at, zone) }
     return { ...before, ...stamp(event), external_id: doc.external_id, ...columnsOf(doc, before), doc }
   }
-  /** For an event that makes another object of the record's. */
+  /** Handler of an event that changes the record's object. */
   const changing = <E extends Id>(alter: Alter<D, E>) => ({
     refs,
     apply: (rows: Changes, event: Recorded<E>) => rows.put(table, change(rows, event, alter)),

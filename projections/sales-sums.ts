@@ -1,53 +1,56 @@
 import type { Grown } from '#ledger/projection.ts'
 import { table } from '#ledger/table.ts'
 
-/** How far the sums of a company's sales have come. Where there is no row, none was made yet. */
+/** Progress of a company's sales rollup. No row: not started. */
 export interface SummedSales {
   company_id: number
-  /** Time and revision of the last change of a sale that is in the sums. */
+  /** Time and revision of the latest sale change in the rollup. */
   changed_at: string
   revision: number
-  /** Width of a span of sums: an hour, or a quarter of one where the company's days do not begin with an hour of UTC. */
+  /** Width of a span: an hour, or 15 minutes if the company's days do not start on a full hour of UTC. */
   span_minutes: number
-  /** Sums are made of sales before this at first, null for none yet; then of all (`is_filled`). */
+  /**
+   * The first fill covers sales before this time, null before it starts; afterwards all sales are covered
+   * (`is_filled`).
+   */
   filled_to: string | null
   is_filled: boolean
-  /** Begin of a day of UTC: wide sums are made of what was sold before, null for none yet. */
+  /** Start of a UTC day: coarse rollups cover sales before it; null before they start. */
   widened_to: string | null
 }
 
-/** What the sales of a company add up to that were made in a span of time. */
+/** Sums of a company's sales within a span. */
 export interface SalesSum {
   company_id: number
   kind: SumKind
-  /** Its begin. */
+  /** Start of the span. */
   span: string
-  /** Which of a kind: an item's or payment type's id, an origin, an actor; empty where it has no such thing. */
+  /** Group within the kind: id of an item or payment type, origin, or actor; else empty. */
   key: string
-  /** Sales; of items, lines of sales. */
+  /** Number of sales; for items, of sale lines. */
   sales: number
   cents: number
-  /** Lines; of items, thousandths. */
+  /** Number of lines; for items, quantity in thousandths. */
   quantity: number
-  /** Part of `cents` that is of sales of which all costs are known, and these costs. */
+  /** Part of `cents` with fully known costs, and these costs. */
   known_cents: number
   cost_cents: number
 }
 
-/** `sale`: completed ones; so are those that the kinds after `cancelled` are of. */
+/** `sale`, and all kinds after `cancelled`, cover completed sales. */
 export const SUM_KINDS = ['sale', 'cancelled', 'origin', 'actor', 'item', 'payment'] as const
 export type SumKind = (typeof SUM_KINDS)[number] | (typeof WIDE_SUMS)[number]['kind']
 
 /**
- * Sums of items over wider spans, each made of the narrower ones: a shop sells each hour other items, but each month the same, so that
- * a year has a hundredth of the rows. Spans of UTC, whose time zone nobody changes, that are over.
+ * Coarse item rollups, each built from the finer one. Items differ from hour to hour but repeat within a month, so a
+ * year needs a hundredth of the rows. Finished spans in UTC, which time zone changes do not affect.
  */
 export const WIDE_SUMS = [
   { kind: 'item_day', of: 'item', minutes: 24 * 60 },
   { kind: 'item_month', of: 'item_day', minutes: 30 * 24 * 60 },
 ] as const
 
-/** First, because whoever empties a company waits here for whoever adds to its sums. */
+/** First in the list: erasing a company's data locks this row, and so waits for a running rollup refresh. */
 const summedSales = table<SummedSales>('summed_sales', {
   columns: {
     company_id: 'bigint',
@@ -78,16 +81,16 @@ const salesSums = table<SalesSum>('sales_sums', {
 
 const cents = (text: string): string => `replace(${text}, '.', '')::bigint`
 
-/** SQL of the begin of the span of an instant. */
+/** SQL of the start of the span that contains an instant. */
 export const spanOf = (instant: string, minutes: string): string =>
   `to_timestamp(floor(extract(epoch from ${instant}) / (60 * ${minutes})) * (60 * ${minutes}))`
 
-/** Columns of `sold`, which `sumsOf` adds up, beside the `span`. */
+/** Columns of `sold` that `sumsOf` reads, besides `span`. */
 export const SOLD = 'status, total_cents, cost_cents, origin, actor, doc'
 
 /**
- * SQL of the sums (all columns but the company) of sales that a subquery `sold` has. Change is taken off the largest payment
- * in cash, so that what was paid adds up to the sales. $1 is the company.
+ * SQL of the sums (all columns except the company) over a subquery `sold`. Change is deducted from the largest cash
+ * payment, so that payments sum to the sales. $1: company.
  */
 export const sumsOf = (sold: string, schema = ''): string => `
   with sold as materialized (${sold})
@@ -123,7 +126,7 @@ export const sumsOf = (sold: string, schema = ''): string => `
   ) as payments
   where status = 'completed' group by span, type`
 
-/** SQL of the wide sums of a kind, made of rows of the narrower one that a subquery has; spans that end after an instant are left out. */
+/** SQL of a coarse rollup from a subquery with rows of the finer one. Leaves out spans that end after `endedBy`. */
 export const widened = ({ kind, minutes }: (typeof WIDE_SUMS)[number], narrow: string, endedBy: string): string => `
   select '${kind}' as kind, ${spanOf('n.span', String(minutes))} as span, n.key, sum(n.sales)::bigint as sales, sum(n.cents)::bigint as cents,
     sum(n.quantity)::bigint as quantity, 0::bigint as known_cents, 0::bigint as cost_cents
@@ -135,8 +138,8 @@ const [DAYS, MONTHS] = WIDE_SUMS
 const FIGURES = ['sales', 'cents', 'quantity', 'known_cents', 'cost_cents'] as const
 
 /**
- * What the sums of a company have of sales, and what these add up to (PANEL-122). Spans are left out of which a sale has
- * changed since, or that nobody has come to yet.
+ * Compares the rollup with sums computed from sales (PANEL-122). Leaves out spans with sales changed since, and spans
+ * not yet covered.
  */
 const differences = (schema: string): string => `
   with at as (select * from ${schema}.summed_sales where company_id = $1),
@@ -168,7 +171,7 @@ const differences = (schema: string): string => `
     and (not is_missing or exists (select from at where is_filled or d.span < filled_to))
   limit $2`
 
-/** Grown behind the sales, by src/sales-sums: no event writes them, so that none gets dearer. */
+/** src/sales-sums refreshes it in the background. No event writes it, so commands pay no cost. */
 export const salesSumsProjection = {
   name: 'sales_sums',
   tables: [summedSales, salesSums],

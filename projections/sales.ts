@@ -22,21 +22,21 @@ import { eraseFromSales, erasing } from './forgettings.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 
-/** The fiscal document of a sale, issued elsewhere. What nobody has told is null. */
+/** Fiscal document of a sale, issued elsewhere; unknown fields are null. */
 export type FiscalDocument = Omit<DataOf<'FiscalDocumentRecorded'>, 'id'> & {
-  /** When it was authorized; in contingency, when it was recorded. */
+  /** Time of authorization; in contingency, time of recording. */
   issued_at: string
 }
 
-/** A sale as the API shows it (SALE-14). Names are those of the moment of the sale. */
+/** Sale as the API returns it (SALE-14). Names are as of the sale. */
 export type SaleObject = Omit<Completed, 'items' | 'test'> & {
-  /** The till's own identifier; null where no till uploaded it. */
+  /** Identifier from the till; null if no till uploaded it. */
   offline_id: string | null
   status: 'completed' | 'cancelled'
   origin: Channel
-  /** The discount of an item is in its total already. */
+  /** Item totals already include the item discount. */
   items: (Omit<Completed['items'][number], 'moves_stock'> & { discount: string })[]
-  /** Taken off at the end: the total is the subtotal less it, with the delivery fee. */
+  /** Discount on the whole sale: total = subtotal - discount + delivery fee. */
   discount: string
   fiscal_document: FiscalDocument | null
   cancelled_at: string | null
@@ -58,27 +58,27 @@ export interface SaleRow extends Changed {
   customer_id: number | null
   sold_at: string
   total_cents: number
-  /** What its items cost when it was sold; null where that is not known of all. */
+  /** Cost of its items at the time of sale; null unless known for all. */
   cost_cents: number | null
-  /** Who recorded it, as `user/3`. */
+  /** Actor who recorded it, as `user/3`. */
   actor: string | null
-  /** Whether a completed sale has a fiscal document in force, see `fiscalOf`; null where it needs none. */
+  /** Whether a completed sale has a valid fiscal document, see `fiscalOf`; null if it needs none. */
   fiscal: FiscalState | null
-  /** When its fiscal document was authorized, or else recorded (UTC): the law counts from then; null without one. */
+  /** Authorization, else recording, of its fiscal document (UTC); the legal retention starts here. Null without one. */
   documented_at: string | null
-  /** What the sale took from stock, for its cancellation. */
+  /** Stock movements, reversed by a cancellation. */
   stock_moves: StockMove[]
-  /** What its payments on credit made, for its cancellation. */
+  /** Receivables of its credit payments, deleted by a cancellation. */
   receivable_ids: readonly number[]
-  /** The ways that it was paid in, each once. */
+  /** Distinct payment types. */
   payment_type_ids: readonly number[]
   doc: SaleObject
 }
 
-/** SQL of what an index of its own finds: people look for cancelled sales, which are few. */
+/** SQL of a partial index: people filter by cancelled sales, which are few. */
 export const IS_CANCELLED = "status = 'cancelled'"
 
-/** SQL of what an index of its own finds: sales whose fiscal document names a customer. */
+/** SQL of a partial index: sales with a customer and a fiscal document. */
 export const IS_DOCUMENTED = 'customer_id is not null and documented_at is not null'
 
 export const sales = table<SaleRow>('sales', {
@@ -105,7 +105,7 @@ export const sales = table<SaleRow>('sales', {
   indexes: [
     BY_CHANGE,
     BY_PAST,
-    // With what is added up of many sales, so that they need not be read.
+    // Covering: sums over many sales need no table access.
     '(company_id, sold_at, id) include (status, total_cents)',
     '(company_id, customer_id, id) where customer_id is not null',
     '(company_id, fiscal, id)',
@@ -118,7 +118,7 @@ export const sales = table<SaleRow>('sales', {
 export const saleById = (id: number) => byPk(sales, id)
 export const saleByExternalId = (externalId: string) => byKey(sales, 'external', externalId)
 
-/** What differs between sales by how they were made. */
+/** Fields that depend on the origin of a sale. */
 type Made = Pick<
   SaleObject,
   'external_id' | 'offline_id' | 'customer' | 'payments' | 'subtotal' | 'discount' | 'delivery_fee'
@@ -155,13 +155,13 @@ function saleObject({ origin, recorded_at, data }: Recorded, made: Made, zone: s
 
 const NOTHING = '0.00'
 
-/** Only tills give discounts, and old events have none. */
+/** Only tills give discounts; old events have none. */
 const discountOf = (part: object & { readonly discount?: string | undefined }): string => part.discount ?? NOTHING
 
-/** An integration names its price as the price. */
+/** Sales of integrations have no discount: their price is final. */
 const throughTheApi = (data: Completed): Made => withMore(data, { offline_id: null, discount: NOTHING })
 
-/** A till sells over the counter, without delivery. */
+/** Counter sales of tills have no delivery. */
 const atTheCounter = (data: DataOf<'OfflineSaleCancelled'>): Made => ({
   external_id: null,
   offline_id: data.offline_id,
@@ -175,7 +175,7 @@ const atTheCounter = (data: DataOf<'OfflineSaleCancelled'>): Made => ({
 const costsOf = ({ data }: Recorded) =>
   data.items.flatMap(({ catalog_item_id }) => (catalog_item_id === null ? [] : [itemById(catalog_item_id)]))
 
-/** What items cost at the moment, to the cent; null where that is not known of all. */
+/** Current cost of items in cents; null unless known for all. */
 function costOf(rows: Changes, items: SaleObject['items']): number | null {
   let sum = 0
   for (const { catalog_item_id, quantity } of items) {
@@ -208,16 +208,16 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
   })
 }
 
-/** All that version 0.1 kept of a document. */
+/** Fields that documents of version 0.1 lack. */
 const ONLY_NUMBER = { model: null, series: null, access_key: null, protocol: null, xml_sha256: null, xml_url: null }
 
-/** A document that was cancelled leaves a completed sale without one. */
+/** A cancelled document leaves a completed sale without one. */
 function fiscalOf({ status, fiscal_document: document }: SaleObject): FiscalState | null {
   if (document && document.status !== 'cancelled') return 'present'
   return status === 'completed' ? 'missing' : null
 }
 
-/** What an event changes of a sale. */
+/** Applies an event to a sale. */
 function changeSale(
   rows: Changes,
   event: { data: { id: number }; revision: number; recorded_at: string },
@@ -245,7 +245,7 @@ export const salesProjection = projection('sales', [sales], {
     refs: costsOf,
     apply(rows, event) {
       const doc = saleObject(event, atTheCounter(event.data), timezoneOf(rows))
-      // Nobody knows when the till cancelled it: for the service it has never been anything else.
+      // The till's cancellation time is unknown; the time of recording stands for it.
       addSale(rows, event, { ...doc, status: 'cancelled', cancelled_at: doc.created_at }, [])
     },
   },
@@ -289,23 +289,23 @@ export const saleView = docView(saleById)
 
 export type OfflineSaleWarning = DataOf<'OfflineSaleCompleted'>['warnings'][number]
 
-/** An uploaded sale by the till's own identifier, where a repeated upload finds it. */
+/** Uploaded sale by the till's identifier, for detecting repeated uploads. */
 export interface OfflineSaleRow {
   company_id: number
   offline_id: string
   sale_id: number
   fingerprint: string
-  /** Who uploaded it, as `user/3`, and when it was recorded. */
+  /** Uploading actor, as `user/3`, and time of recording. */
   actor: string | null
   recorded_at: string
   revision: number
   warnings: readonly OfflineSaleWarning[]
-  /** As the sale has them: what its cancellation touches is loaded at once. */
+  /** Copied from the sale, so that one query loads what a cancellation changes. */
   stock_moves: SaleRow['stock_moves']
   receivable_ids: readonly number[]
 }
 
-/** SQL of what an index of its own finds: sales that somebody should look at, which are few. */
+/** SQL of a partial index: sales with warnings, which are few. */
 export const HAS_WARNINGS = 'json_array_length(warnings) > 0'
 
 const offlineSales = table<OfflineSaleRow>('offline_sales', {

@@ -5,7 +5,7 @@ import type { Changes } from '#ledger/working-set.ts'
 import { companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
-/** An online store without its secrets, as the command line and the panel show it. */
+/** Online store without its secrets, as the command line and the panel show it. */
 export type StoreObject = Omit<DataOf<'StoreCreated'>, 'secrets'> & {
   enabled: boolean
   has_access_token: boolean
@@ -32,7 +32,7 @@ export const stores = table<StoreRow>('stores', {
 export const storeById = (id: number) => byPk(stores, id)
 export const storeByAlias = (alias: string) => byKey(stores, 'alias', alias)
 
-/** Alias and secrets of a store: `ops`, the secrets never in an event. Aliases are unique in the whole service. */
+/** Alias and secrets of a store; schema `ops`, secrets never in an event. Aliases are unique in the whole service. */
 export interface StoreSecrets {
   company_id: number
   store_id: number
@@ -55,7 +55,7 @@ export const storeSecretsByAlias = (alias: string) => byKey(storeSecrets, 'alias
 
 type Secrets = DataOf<'StoreCreated'>['secrets']
 
-/** The members that say which secrets are set, from an event. */
+/** Flags of the secrets that an event sets. */
 function presence(secrets: Secrets): Partial<StoreObject> {
   return Object.fromEntries(
     STORE_SECRETS.filter((name) => secrets.includes(name)).map((name) => [`has_${name}`, true]),

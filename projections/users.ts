@@ -7,16 +7,16 @@ import type { Guard } from '#ledger/write/unit-of-work.ts'
 import { companies, companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
-/** A person who logs in at the counter or in the panel. */
+/** User of the company, who logs in at tills or in the panel. */
 export type UserObject = Omit<DataOf<'UserCreated'>, 'access_until' | 'personal_data'> & {
-  /** The last day that an auditor is let in, on the company's clock; null of other roles. */
+  /** Last day of an auditor's access, in the company's zone; null for other roles. */
   access_until: string | null
-  /** Whether names, documents and contacts of persons are told. */
+  /** Whether names, documents and contacts of persons are shown. */
   personal_data: boolean
-  /** `invited` until the invitation is accepted, `cancelled` when it was taken back; only who is active logs in. */
+  /** `invited` until the invitation is accepted, `cancelled` if it was withdrawn. Only active users can log in. */
   status: 'active' | 'inactive' | 'invited' | 'cancelled'
   company_id: number
-  /** From then on name and e-mail are null. */
+  /** Name and e-mail are null from then on. */
   forgotten_at: string | null
   created_at: string
   updated_at: string
@@ -25,9 +25,11 @@ export type UserObject = Omit<DataOf<'UserCreated'>, 'access_until' | 'personal_
 interface UserRow extends Changed {
   company_id: number
   id: number
-  /** Null where another user of the company has the address: ledgers may hold doubles from restored installations. */
+  /** Null if another user of the company has the address: ledgers of restored installations may contain duplicates. */
   email: string | null
-  /** Tokens and sessions belong to the generation in which they were given out; those of an earlier one have ended. */
+  /**
+   * Tokens and sessions belong to the generation in which they were issued; those of earlier generations are invalid.
+   */
   generation: number
   doc: UserObject
 }
@@ -42,7 +44,7 @@ export const users = table<UserRow>('users', {
     doc: 'json',
   },
   keys: { pk: ['company_id', 'id'], email: ['company_id', 'email'] },
-  // A person's companies.
+  // Finds the companies of a person.
   indexes: ['(email)'],
   past: { id: 'id', without: ['email'] },
 })
@@ -98,11 +100,11 @@ export function liveUser(caller: Caller): Guard {
 
 export const userByEmail = (email: string) => byKey(users, 'email', email)
 
-/** Who logs in, by e-mail, to all companies that the person is a user of: `ops`; the password is never in an event. */
+/** Login of a person, by e-mail, for all companies of that person; schema `ops`. The password is never in an event. */
 export interface Person {
   email: string
   password_hash: string
-  /** Each new password begins another one: what was open with the one before has ended, in all companies. */
+  /** Incremented by each new password: older sessions end, in all companies. */
   generation: number
 }
 
@@ -114,7 +116,7 @@ export const persons = table<Person>('persons', {
 
 export const personByEmail = (email: string) => byPk(persons, email)
 
-/** The link of an invitation: `ops`; an event tells that somebody was invited, never by which link. */
+/** Link of an invitation; schema `ops`. Events never contain the link. */
 export interface Invitation {
   company_id: number
   user_id: number
@@ -129,7 +131,7 @@ export const invitations = table<Invitation>('invitations', {
 
 export const invitationOf = (userId: number) => byPk(invitations, userId)
 
-/** How many a company has invited in the hour under way: `ops`. */
+/** Invitations of a company in the current hour; schema `ops`. */
 export interface InvitationCount {
   company_id: number
   hour_ends_at: string
@@ -213,7 +215,10 @@ function changed<E extends Pick<Envelope, 'recorded_at' | 'revision'> & { data: 
   }
 }
 
-/** Keeps the company's list of active owners, by which a command knows the last one: here, where role and status meet. */
+/**
+ * Maintains the company's list of active owners, which tells commands who is the last one. Done here, where role and
+ * status are both known.
+ */
 function noteOwner(rows: Changes, { id, role, status }: UserObject): void {
   const company = companyOf(rows)
   const isOne = role === 'owner' && status === 'active'

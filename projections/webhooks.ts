@@ -7,7 +7,7 @@ import { apiKeyById } from './api-keys.ts'
 import { companyOf, keyIdOf, ownCompany, timezoneOf } from './companies.ts'
 import { type Changed, changedColumns, existing, projection, stamp } from './define.ts'
 
-/** A webhook endpoint as the ledger knows it; how it answers is added when it is shown. */
+/** Webhook endpoint as recorded; its health is added when it is shown. */
 export type WebhookObject = DataOf<'WebhookRegistered'> & { created_at: string; updated_at: string }
 
 export interface WebhookRow extends Changed {
@@ -15,9 +15,9 @@ export interface WebhookRow extends Changed {
   id: number
   url: string
   enabled: boolean
-  /** Since when its answers count: then it was registered or switched on, or its URL changed. */
+  /** Start of its health record: registration, re-enabling, or a new URL or owner. */
   watched_since: string
-  /** The key that it belongs to; null where it is the company's own. */
+  /** Owning key; null if the company owns it. */
   api_key_id: number | null
   deleted_at: string | null
   doc: WebhookObject
@@ -41,7 +41,10 @@ export const webhooks = table<WebhookRow>('webhooks', {
 
 export const webhookById = (id: number) => byPk(webhooks, id)
 
-/** Secrets of an endpoint: `ops`, never in an event. During a rotation's overlap both `secret` and `next_secret` sign. */
+/**
+ * Secrets of an endpoint; schema `ops`, never in an event. During the overlap of a rotation both `secret` and
+ * `next_secret` sign.
+ */
 export interface WebhookSecrets {
   company_id: number
   webhook_id: number
@@ -62,7 +65,7 @@ export const webhookSecrets = table<WebhookSecrets>('webhook_secrets', {
 
 export const webhookSecretsById = (id: number) => byPk(webhookSecrets, id)
 
-/** How an endpoint answers: `ops`, written by dispatchers. */
+/** Health of an endpoint; schema `ops`, written by dispatchers. */
 export interface WebhookHealth {
   company_id: number
   webhook_id: number
@@ -86,7 +89,7 @@ const healthById = (id: number) => byPk(webhookHealth, id)
 
 type Id = { readonly id: number }
 
-/** An event about one endpoint, as far as its row is concerned. */
+/** Fields of endpoint events that these handlers read. */
 interface AboutWebhook<D extends Id> {
   readonly revision: number
   readonly recorded_at: string
@@ -123,7 +126,7 @@ export const webhooksProjection = projection('webhooks', [webhooks], {
   },
   WebhookUpdated: changing<DataOf<'WebhookUpdated'>>((row, { data: { changes }, recorded_at }) => ({
     url: changes.url ?? row.url,
-    // What another URL has answered says nothing of this one.
+    // Responses of the old URL do not count for the new one.
     watched_since: changes.url === undefined ? row.watched_since : recorded_at,
     doc: { ...row.doc, ...changes },
   })),
@@ -137,7 +140,7 @@ export const webhooksProjection = projection('webhooks', [webhooks], {
   WebhookDeleted: changing((_row, { recorded_at }) => ({ enabled: false, deleted_at: recorded_at })),
 })
 
-/** What a pause depends on beside the endpoint: the company's plan, and the key that the endpoint belongs to. */
+/** Conditions of a pause besides the endpoint: the company's plan and the owning key. */
 interface PausedBy {
   readonly plan: string
   readonly key: { readonly revoked_at: string | null; readonly expires_at: string | null } | null
@@ -145,7 +148,7 @@ interface PausedBy {
   readonly now: string
 }
 
-/** Why an endpoint has to wait (HOOK-53); null when it has not. */
+/** Reason why deliveries are paused (HOOK-53); null if they are not. */
 function pauseReason(api_key_id: number | null, { plan, key, now }: PausedBy) {
   if (plan !== 'api') return 'plan_required'
   if (api_key_id === null) return null
@@ -153,7 +156,7 @@ function pauseReason(api_key_id: number | null, { plan, key, now }: PausedBy) {
   return key.expires_at !== null && key.expires_at <= now ? 'key_expired' : null
 }
 
-/** What is shown of how an endpoint does, on the company's clock. */
+/** Displayed state of an endpoint, with times in the company's zone. */
 export function webhookState(
   { enabled, watched_since, api_key_id }: Pick<WebhookRow, 'enabled' | 'watched_since' | 'api_key_id'>,
   health: Omit<WebhookHealth, 'company_id' | 'webhook_id'> | null,

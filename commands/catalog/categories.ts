@@ -10,11 +10,11 @@ import { changesBetween, duplicateOf, isEmpty, newName, type RecordId } from '..
 
 const Name = nameText(80)
 
-/** POST /catalog/categories, and the body of PUT by-external, whose external id is in the path. */
+/** Body of POST /catalog/categories and of PUT by-external (its external id comes from the path). */
 export const CreateCategoryInput = z.strictObject({ external_id: ExternalId.nullish(), name: Name })
 export type CreateCategoryInput = z.infer<typeof CreateCategoryInput>
 
-/** Creates a category with a name and an external id that no other has. */
+/** Creates a category with a unique name and external id. */
 export const createCategory = command<CreateCategoryInput>({
   needs: uniqueRefs,
   decide(rows, { name, external_id = null }, { nextId }) {
@@ -25,11 +25,11 @@ export const createCategory = command<CreateCategoryInput>({
   },
 })
 
-/** PUT /catalog/categories/by-external/{external_id}, and each item of a batch. */
+/** Body of PUT /catalog/categories/by-external/{external_id}, and each item of a batch. */
 export const ReplaceCategoryInput = z.strictObject({ external_id: ExternalId, name: Name })
 export type ReplaceCategoryInput = z.infer<typeof ReplaceCategoryInput>
 
-/** Makes the category with this external id what the input says: creates, replaces or revives it. */
+/** Creates, replaces or revives the category with this external id. */
 export const replaceCategory = command<ReplaceCategoryInput>({
   needs: uniqueRefs,
   decide(rows, fields, { nextId }) {
@@ -46,13 +46,13 @@ export const replaceCategory = command<ReplaceCategoryInput>({
   },
 })
 
-/** The body of PATCH /catalog/categories/{id}: absent is left alone. */
+/** Body of PATCH /catalog/categories/{id}; absent fields stay unchanged. */
 export const CategoryChanges = z.strictObject({ external_id: ExternalId.nullish(), name: Name.optional() })
 
 export const UpdateCategoryInput = z.strictObject({ id: Id, changes: CategoryChanges })
 export type UpdateCategoryInput = z.infer<typeof UpdateCategoryInput>
 
-/** Changes the fields that are named; its items show the new name. */
+/** Changes the given fields; its items show the new name. */
 export const updateCategory = command<UpdateCategoryInput>({
   needs: ({ id, changes }) => [categoryById(id), ...uniqueRefs(changes)],
   decide(rows, { id, changes: patch }) {
@@ -63,7 +63,10 @@ export const updateCategory = command<UpdateCategoryInput>({
   },
 })
 
-/** Takes a category out of lists and frees its name. Its items have none, until it is revived or they get another (ITEM-8). */
+/**
+ * Removes a category from lists and frees its name. Its items have no category until it is revived or they get another
+ * one (ITEM-8).
+ */
 export const deleteCategory = command<RecordId>({
   needs: ({ id }) => [categoryById(id)],
   decide(rows, { id }) {
@@ -82,7 +85,7 @@ function uniqueRefs({ name, external_id }: UniqueFields): AnyRef[] {
   ]
 }
 
-/** The refusal of a name or external id that another category has, the name first. */
+/** Refusal if another category has this name or external id; the name is checked first. */
 function findDuplicate(rows: Rows, { name, external_id }: UniqueFields, ownId: number | null): Refusal | null {
   const sameName = name === undefined ? null : duplicateOf('name', rows.get(categoryByName(name)), ownId)
   if (sameName || !external_id) return sameName

@@ -7,7 +7,7 @@ import { SignedQuantity, StockQuantity } from '#domain/quantity.ts'
 import { ExternalId, Id, nameText, text } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 
-/** Of an item whose type is not given. */
+/** Type of an item without one. */
 export const DEFAULT_TYPE = 'product'
 
 const optionalShape = {
@@ -19,11 +19,11 @@ const optionalShape = {
   gtin: Gtin.nullish(),
   ncm: Ncm.nullish(),
   cest: Cest.nullish(),
-  /** The new absolute quantity; null is untracked, absent is left alone. */
+  /** New absolute quantity. Null: stock is not tracked; absent: unchanged. */
   stock: StockQuantity.nullish(),
 }
 
-/** Fields of a whole item, external id aside: POST, PUT and batch items. */
+/** Fields of a whole item except its external id: POST, PUT and batch items. */
 export const itemShape = {
   type: orDefault(z.enum(ITEM_TYPES), DEFAULT_TYPE),
   name: nameText(120),
@@ -31,7 +31,7 @@ export const itemShape = {
   ...optionalShape,
 }
 
-/** The body of PATCH /catalog/items/{id}: absent is left alone, null clears what may be empty. */
+/** Body of PATCH /catalog/items/{id}. Absent fields stay unchanged; null clears optional ones. */
 export const ItemChanges = z
   .strictObject({
     external_id: ExternalId.nullish(),
@@ -39,7 +39,7 @@ export const ItemChanges = z
     name: nameText(120).optional(),
     price: Money.optional(),
     ...optionalShape,
-    /** Added to the stock, whatever it is by then, so that it cannot erase concurrent sales. */
+    /** Added to the current stock, so that it cannot overwrite concurrent sales. */
     stock_adjustment: SignedQuantity.nullish(),
   })
   .superRefine(({ stock, stock_adjustment }, context) => {
@@ -53,7 +53,7 @@ export type ItemInput = z.infer<typeof item>
 
 export const NO_STOCK_OF_SERVICES = 'um serviço não tem estoque'
 
-/** For `superRefine` of the schema of a whole item. */
+/** For `superRefine` in schemas of whole items. */
 export function checkStock({ type, stock }: Pick<ItemInput, 'type' | 'stock'>, context: z.RefinementCtx): void {
   if (type === 'product' || stock === undefined || stock === null) return
   context.addIssue({ code: 'custom', path: ['stock'], message: NO_STOCK_OF_SERVICES })
@@ -61,7 +61,7 @@ export function checkStock({ type, stock }: Pick<ItemInput, 'type' | 'stock'>, c
 
 export const WARNING_CODES = ['barcode_check_digit', 'barcode_not_gtin'] as const
 
-/** What a caller should look at, though the request is carried out. */
+/** Problem to review, in a request that is carried out. */
 export interface Warning {
   readonly code: (typeof WARNING_CODES)[number]
   readonly field: string
@@ -74,7 +74,7 @@ const BARCODE_WARNINGS = {
   not_gtin: { code: 'barcode_not_gtin', message: 'não é um GTIN-8, GTIN-12, GTIN-13 ou GTIN-14' },
 } as const
 
-/** Warnings of a barcode that is sent: shops have codes of their own, and labels with errors (ITEM-7). */
+/** Warnings about a barcode: shops have codes of their own, and labels with errors (ITEM-7). */
 export function itemWarnings({ barcode }: { readonly barcode?: string | null | undefined }): Warning[] {
   const problem = barcode ? barcodeProblem(barcode) : null
   return problem ? [{ field: 'barcode', ...BARCODE_WARNINGS[problem] }] : []

@@ -10,13 +10,13 @@ import { changesBetween, duplicateOf, isEmpty, type RecordId } from '../records.
 import { checkStock, DEFAULT_TYPE, ItemChanges, type ItemInput, itemShape } from './item-input.ts'
 import { countStock, moveStock, normalized } from './stock.ts'
 
-/** POST /catalog/items, and the body of PUT by-external, whose external id is in the path. */
+/** Body of POST /catalog/items and of PUT by-external (its external id comes from the path). */
 export const CreateItemInput = z
   .strictObject({ external_id: ExternalId.nullish(), ...itemShape })
   .superRefine(checkStock)
 export type CreateItemInput = z.infer<typeof CreateItemInput>
 
-/** Creates a product or service with an external id and a barcode that no other has. */
+/** Creates a product or service with a unique external id and barcode. */
 export const createItem = command<CreateItemInput>({
   needs: linkedRefs,
   decide(rows, input, { nextId }) {
@@ -31,11 +31,11 @@ export const createItem = command<CreateItemInput>({
   },
 })
 
-/** PUT /catalog/items/by-external/{external_id}, and each item of a batch. */
+/** Body of PUT /catalog/items/by-external/{external_id}, and each item of a batch. */
 export const ReplaceItemInput = z.strictObject({ external_id: ExternalId, ...itemShape }).superRefine(checkStock)
 export type ReplaceItemInput = z.infer<typeof ReplaceItemInput>
 
-/** Makes the item with this external id what the input says: creates, replaces or revives it. Stock not sent is left alone. */
+/** Creates, replaces or revives the item with this external id. Absent stock stays unchanged. */
 export const replaceItem = command<ReplaceItemInput>({
   needs: linkedRefs,
   decide(rows, input, { nextId }) {
@@ -51,7 +51,7 @@ export const replaceItem = command<ReplaceItemInput>({
     const { id } = known
     const changes = changesBetween(known.doc, fields)
     const changed = isEmpty(changes) ? [] : [event('CatalogItemUpdated', { id, changes })]
-    // A webhook shows the record as it is when its event is applied: the event that it tells comes last.
+    // Order matters: a webhook shows the record as of its event, so the event with a webhook comes last.
     const events = [
       ...countStock({ id, type: input.type, stock: known.doc.stock }, input.stock),
       ...(known.deleted_at ? [event('CatalogItemRevived', { id, ...fields })] : changed),
@@ -63,7 +63,7 @@ export const replaceItem = command<ReplaceItemInput>({
 export const UpdateItemInput = z.strictObject({ id: Id, changes: ItemChanges })
 export type UpdateItemInput = z.infer<typeof UpdateItemInput>
 
-/** Changes the fields that are named; a movement of stock is an event of its own. */
+/** Changes the given fields; a change of stock is a separate event. */
 export const updateItem = command<UpdateItemInput>({
   needs: ({ id, changes }) => [itemById(id), ...linkedRefs(changes)],
   decide(rows, { id, changes: input }) {
@@ -76,13 +76,13 @@ export const updateItem = command<UpdateItemInput>({
     const moved = moveStock({ id, type: fields.type ?? known.doc.type, stock: known.doc.stock }, input)
     if (isRefusal(moved)) return moved
     const changes = changesBetween(known.doc, fields)
-    // In this order for the same reason as in replaceItem.
+    // Same order as in replaceItem.
     const events = [...moved, ...(isEmpty(changes) ? [] : [event('CatalogItemUpdated', { id, changes })])]
     return accept(events.length > 0 ? 'updated' : 'unchanged', `catalog_item/${id}`, events)
   },
 })
 
-/** Takes an item out of lists and sales and frees its barcode, without erasing it (REC-6). */
+/** Removes an item from lists and sales and frees its barcode, without deleting it (REC-6). */
 export const deactivateItem = command<RecordId>({
   needs: ({ id }) => [itemById(id)],
   decide(rows, { id }) {
@@ -92,7 +92,9 @@ export const deactivateItem = command<RecordId>({
   },
 })
 
-/** Brings a deactivated item back as it was, unless its barcode is another item's by now; a category that is gone stays away (ITEM-11). */
+/**
+ * Restores a deactivated item unless another item has its barcode now; a deleted category is not restored (ITEM-11).
+ */
 export const reactivateItem = command<RecordId>({
   needs: ({ id }) => [itemById(id)],
   needsMore(rows, { id }) {
@@ -111,14 +113,14 @@ export const reactivateItem = command<RecordId>({
   },
 })
 
-/** Fields that refer to other records or must differ from theirs. */
+/** References to other records, and values that must be unique. */
 interface LinkedFields {
   readonly external_id?: string | null
   readonly barcode?: string | null
   readonly category_id?: number | null
 }
 
-/** A whole item as it is recorded, stock aside: what was not sent is empty. */
+/** Recorded fields of a whole item except stock; absent ones are null. */
 export function fieldsOf(externalId: string | null, input: ItemInput): ItemFields {
   return {
     external_id: externalId,
@@ -144,7 +146,7 @@ function linkedRefs({ external_id, barcode, category_id }: LinkedFields): AnyRef
   ]
 }
 
-/** The refusal of an unknown category, or of an external id or barcode that another item has. */
+/** Refusal of an unknown category, or of an external id or barcode of another item. */
 function findConflict(
   rows: Rows,
   { external_id, barcode, category_id }: LinkedFields,

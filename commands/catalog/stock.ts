@@ -6,20 +6,20 @@ import type { NewEvent } from '#ledger/envelope.ts'
 import type { ItemObject } from '#projections/catalog.ts'
 import { type ItemChanges, NO_STOCK_OF_SERVICES } from './item-input.ts'
 
-/** `type` is the one that the item will have. */
+/** `type` is the item's type after the change. */
 type Stocked = Pick<ItemObject, 'id' | 'type' | 'stock'>
 
-/** With exactly 3 decimals, as quantities are recorded and answered. */
+/** With exactly 3 decimals, the format of stored and returned quantities. */
 export const normalized = (quantity: string): string => fromThousandths(toThousandths(quantity))
 
-/** The event of an absolute stock; none when it is left alone or stays the same. A service has no stock. */
+/** Event of an absolute stock count; none if the stock stays unchanged. A service has no stock. */
 export function countStock({ id, type, stock: before }: Stocked, stock: string | null | undefined): NewEvent[] {
   const wanted = stock === undefined ? before : stock && normalized(stock)
   const after = type === 'service' ? null : wanted
   return after === before ? [] : [event('StockAdjusted', { id, reason: 'count', before, after })]
 }
 
-/** The event of what a PATCH says of the stock. */
+/** Stock event of a PATCH. */
 export function moveStock(item: Stocked, { stock, stock_adjustment }: ItemChanges): NewEvent[] | Refusal {
   if (item.type === 'service') {
     if (stock) return invalid('stock', NO_STOCK_OF_SERVICES)
@@ -34,9 +34,9 @@ function adjusted({ id, stock: before }: Stocked, adjustment: string) {
   if (before === null) return invalid('stock_adjustment', 'o item não tem controle de estoque')
   const difference = toThousandths(adjustment)
   const after = toThousandths(before) + difference
-  // What is answered can be sent back.
+  // Bounded, so that a returned quantity is always valid input.
   if (after > MAX_THOUSANDTHS) return invalid('stock_adjustment', 'o estoque resultante é grande demais')
-  // Goods that arrive are never refused, even where oversold offline sales leave the stock negative.
+  // Incoming goods are never refused, even if oversold offline sales leave the stock negative.
   if (after < 0 && difference < 0) {
     const short = { catalog_item_id: id, requested: fromThousandths(-difference), available: before }
     return refuse('insufficient_stock', { ...short, items: [short] })

@@ -12,18 +12,18 @@ import type { PersonRow } from '#projections/people.ts'
 import { changesBetween, duplicateOf, isEmpty, type RecordId } from '../records.ts'
 import type { AccountInput, PartyName, SettleInput } from './account-input.ts'
 
-/** A customer or supplier as an account records it. */
+/** Customer or supplier as recorded in an account. */
 export interface Party {
   readonly id: number
   readonly external_id: string | null
   readonly name: string | null
 }
 
-/** Who the other party of an account may be, and how inputs (`N`) and events (`P`) speak of it. */
+/** Counterparty of an account: its lookups, and its fields in inputs (`N`) and events (`P`). */
 export interface PartyKind<P, N> {
-  /** Prefix of its fields' names. */
+  /** Prefix of the counterparty's fields. */
   readonly field: 'customer' | 'supplier'
-  /** The refusal of one that does not exist, in Portuguese. */
+  /** Message if the counterparty does not exist, in Portuguese. */
   readonly unknown: string
   byId(id: number): Ref<PersonRow>
   byExternalId(externalId: string): Ref<PersonRow>
@@ -31,9 +31,9 @@ export interface PartyKind<P, N> {
   recorded(party: Party | null): P
 }
 
-/** What differs between receivables and payables: how they are found, and their events. */
+/** Differences between receivables and payables: lookups and events. */
 export interface AccountSide<P extends object, N> {
-  /** In subjects of events, and for ids. */
+  /** Used in event subjects and for ids. */
   readonly name: 'receivable' | 'payable'
   readonly party: PartyKind<P, N>
   byId(id: number): Ref<AccountRow<P>>
@@ -46,7 +46,7 @@ export interface AccountSide<P extends object, N> {
 }
 
 /**
- * Why an account cannot be written at all. One that a sale made belongs to the point of sale: only the integration API is
+ * Refusal if the account cannot be changed. The point of sale owns accounts made by sales: only the integration API is
  * refused (ACCT-3).
  */
 function findLock(
@@ -57,7 +57,7 @@ function findLock(
   return status === 'settled' ? refuse('already_settled') : null
 }
 
-/** Enters a pending account. */
+/** Creates a pending account. */
 export function createAccount<P extends object, N>(side: AccountSide<P, N>): Command<AccountInput & N> {
   return command<AccountInput & N>({
     needs: (input) => [
@@ -86,7 +86,7 @@ export function createAccount<P extends object, N>(side: AccountSide<P, N>): Com
 
 type Replacement = AccountInput & { readonly external_id: string }
 
-/** Makes the account with this external id what the input says: creates, replaces or revives it, while it is pending. */
+/** Creates, replaces or revives the account with this external id, while it is pending. */
 export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Command<Replacement & N> {
   return command<Replacement & N>({
     needs: (input) => [side.byExternalId(input.external_id), ...partyRefs(side.party, input)],
@@ -115,7 +115,7 @@ export function replaceAccount<P extends object, N>(side: AccountSide<P, N>): Co
   })
 }
 
-/** What differs. The name of the party never comes without its id, which tells whose name it is. */
+/** Changed fields. A changed party name always comes with the party's id. */
 function changesOf<P extends object, N>(
   { party: { field } }: AccountSide<P, N>,
   before: AccountFields & P,
@@ -127,8 +127,8 @@ function changesOf<P extends object, N>(
 }
 
 /**
- * Whether an account is what the input says, the other party as it was named: neither a settlement nor what has become of that
- * party since makes a repetition another request (REC-3).
+ * Whether the account already matches the input. A settlement or a later change of the counterparty does not turn a
+ * repeated request into a different one (REC-3).
  */
 function isAsStored<P extends object, N>(
   { party: { field, named } }: AccountSide<P, N>,
@@ -146,7 +146,7 @@ interface Update<N> extends RecordId {
   readonly changes: Partial<AccountInput> & N
 }
 
-/** Changes the fields that are named, while the account is pending. */
+/** Changes the given fields while the account is pending. */
 export function updateAccount<P extends object, N>(side: AccountSide<P, N>): Command<Update<N>> {
   return command<Update<N>>({
     needs: ({ id, changes }) => [
@@ -173,7 +173,7 @@ export function updateAccount<P extends object, N>(side: AccountSide<P, N>): Com
   })
 }
 
-/** Takes a pending account out of lists and sums; its external id stays, so that PUT by-external can revive it. */
+/** Removes a pending account from lists and sums. Its external id stays, so that PUT by-external can revive it. */
 export function deleteAccount<P extends object, N>(side: AccountSide<P, N>): Command<RecordId> {
   return command<RecordId>({
     needs: ({ id }) => [side.byId(id)],
@@ -185,7 +185,7 @@ export function deleteAccount<P extends object, N>(side: AccountSide<P, N>): Com
   })
 }
 
-/** Settles an account in full: there is no partial settlement, so another amount is a mistake (ACCT-5). */
+/** Settles an account in full. There is no partial settlement, so a different amount is an error (ACCT-5). */
 export function settleAccount<P extends object, N>(side: AccountSide<P, N>): Command<SettleInput> {
   return command<SettleInput>({
     needs: ({ id }) => [side.byId(id), ownCompany],
@@ -211,7 +211,7 @@ function partyRefs<P, N>({ byId, byExternalId, named }: PartyKind<P, N>, input: 
   return external_id ? [byExternalId(external_id)] : []
 }
 
-/** What an account records of the party that an input names; undefined where the input says nothing of a party. */
+/** Recorded fields of the counterparty in the input; undefined if the input does not mention one. */
 export function findParty<P, N>(rows: Rows, kind: PartyKind<P, N>, input: N): P | undefined | Refusal {
   const { id, external_id } = kind.named(input)
   if (!id && !external_id) return id === null || external_id === null ? kind.recorded(null) : undefined

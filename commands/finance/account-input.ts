@@ -4,27 +4,27 @@ import { Money } from '#domain/money.ts'
 import { PAYMENT_METHODS } from '#domain/payment-method.ts'
 import { ExternalId, Id, text } from '#domain/text.ts'
 
-/** What is owed: nothing is no account. */
+/** Greater than zero. */
 const Amount = Money.refine((value) => value !== '0.00', 'deve ser maior que zero')
 
 const externalId = { external_id: ExternalId.nullish() }
 
-/** Fields of a whole account, external id and other party aside: POST, PUT and batch items. */
+/** Fields of a whole account except external id and counterparty: POST, PUT and batch items. */
 export const accountShape = { description: text(200), amount: Amount, due_date: CalendarDate }
 
-/** Fields of PATCH: absent is left alone. */
+/** Fields of PATCH; absent ones stay unchanged. */
 export const accountChangesShape = { ...externalId, ...z.strictObject(accountShape).partial().shape }
 
 const account = z.strictObject({ ...externalId, ...accountShape })
 export type AccountInput = z.infer<typeof account>
 
-/** How an input names the other party: by one of its ids; null is none, and absent is left alone by PATCH. */
+/** Counterparty in an input: one of its ids. Null: none; absent in a PATCH: unchanged. */
 export interface PartyName {
   readonly id?: number | null
   readonly external_id?: string | null
 }
 
-/** For `superRefine` of a schema whose input names a party: by one id only, since two could mean two parties. */
+/** For `superRefine`: allows only one of the two ids, since two could mean two parties. */
 export function checkParty<N>(field: string, named: (input: N) => PartyName) {
   return (input: N, context: z.RefinementCtx): void => {
     const { id, external_id } = named(input)
@@ -34,7 +34,7 @@ export function checkParty<N>(field: string, named: (input: N) => PartyName) {
   }
 }
 
-/** The body of a settlement (ACCT-5). The amount is only checked. */
+/** Body of a settlement (ACCT-5). The amount is only checked. */
 export const Settlement = z.strictObject({
   paid_at: Instant.nullish(),
   payment_method: z.enum(PAYMENT_METHODS),

@@ -14,7 +14,7 @@ import {
 } from './account-commands.ts'
 import { accountChangesShape, accountShape, checkParty } from './account-input.ts'
 
-/** The supplier is optional, and named by id or by external id. */
+/** Optional supplier, by id or external id. */
 const supplierShape = { supplier_id: Id.nullish(), supplier_external_id: ExternalId.nullish() }
 
 type SupplierName = z.infer<z.ZodObject<typeof supplierShape>>
@@ -24,19 +24,19 @@ const named = ({ supplier_id, supplier_external_id }: SupplierName) => ({
   external_id: supplier_external_id,
 })
 
-/** POST /finance/payables, and the body of PUT by-external, whose external id is in the path. */
+/** Body of POST /finance/payables and of PUT by-external (its external id comes from the path). */
 export const CreatePayableInput = z
   .strictObject({ external_id: ExternalId.nullish(), ...accountShape, ...supplierShape })
   .superRefine(checkParty('supplier', named))
 export type CreatePayableInput = z.infer<typeof CreatePayableInput>
 
-/** PUT /finance/payables/by-external/{external_id}, and each item of a batch. */
+/** Body of PUT /finance/payables/by-external/{external_id}, and each item of a batch. */
 export const ReplacePayableInput = z
   .strictObject({ external_id: ExternalId, ...accountShape, ...supplierShape })
   .superRefine(checkParty('supplier', named))
 export type ReplacePayableInput = z.infer<typeof ReplacePayableInput>
 
-/** The body of PATCH /finance/payables/{id}; null as the supplier's id or external id removes the supplier. */
+/** Body of PATCH /finance/payables/{id}; a null id or external id removes the supplier. */
 export const PayableChanges = z
   .strictObject({ ...accountChangesShape, ...supplierShape })
   .superRefine(checkParty('supplier', named))

@@ -20,19 +20,19 @@ const named = ({ customer_id, customer_external_id }: CustomerName) => ({
   external_id: customer_external_id,
 })
 
-/** POST /finance/receivables, and the body of PUT by-external, whose external id is in the path. */
+/** Body of POST /finance/receivables and of PUT by-external (its external id comes from the path). */
 export const CreateReceivableInput = z
   .strictObject({ external_id: ExternalId.nullish(), ...accountShape, ...customerShape })
   .superRefine(checkParty('customer', named))
 export type CreateReceivableInput = z.infer<typeof CreateReceivableInput>
 
-/** PUT /finance/receivables/by-external/{external_id}, and each item of a batch. */
+/** Body of PUT /finance/receivables/by-external/{external_id}, and each item of a batch. */
 export const ReplaceReceivableInput = z
   .strictObject({ external_id: ExternalId, ...accountShape, ...customerShape })
   .superRefine(checkParty('customer', named))
 export type ReplaceReceivableInput = z.infer<typeof ReplaceReceivableInput>
 
-/** The body of PATCH /finance/receivables/{id}; null as the customer's id or external id removes the customer. */
+/** Body of PATCH /finance/receivables/{id}; a null id or external id removes the customer. */
 export const ReceivableChanges = z
   .strictObject({ ...accountChangesShape, ...customerShape })
   .superRefine(checkParty('customer', named))

@@ -5,11 +5,11 @@ import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import { orderById } from '#projections/orders.ts'
 
-/** POST /orders/{id}/alarms/{provider_payment_id}/acknowledge: a payment raises one alarm at most. */
+/** POST /orders/{id}/alarms/{provider_payment_id}/acknowledge. A payment raises at most one alarm. */
 export const AcknowledgeAlarmInput = z.strictObject({ id: Id, provider_payment_id: text(100) })
 export type AcknowledgeAlarmInput = z.infer<typeof AcknowledgeAlarmInput>
 
-/** Notes that somebody has seen to an alarm (ORDER-41); who and when is of the event. Doing it twice answers the state. */
+/** Acknowledges an alarm (ORDER-41); the event's actor and time tell who and when. A second request changes nothing. */
 export const acknowledgeAlarm = command<AcknowledgeAlarmInput>({
   needs: ({ id }) => [orderById(id)],
   decide(rows, { id, provider_payment_id }) {

@@ -6,14 +6,14 @@ import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import { orderById } from '#projections/orders.ts'
 
-/** POST /orders/{id}/cancel; a reason is welcome and not demanded. */
+/** POST /orders/{id}/cancel; the reason is optional. */
 export const CancelOrderInput = z.strictObject({ id: Id, reason: optionalText(500) })
 export type CancelOrderInput = z.infer<typeof CancelOrderInput>
 
 /**
- * Gives up an order that is not paid: it takes no further attempts (ORDER-9). What waits at the provider is cancelled there
- * before; an attempt that is approved nevertheless `recordPayment` takes over with an alarm. Refused with `order_already_paid` for a
- * paid or refunded order; cancelling twice answers the state.
+ * Cancels an unpaid order: it accepts no further attempts (ORDER-9). The caller cancels pending attempts at the
+ * provider first. If one is approved nevertheless, `recordPayment` records it and raises an alarm. Refused with
+ * `order_already_paid` for a paid or refunded order; a second request changes nothing.
  */
 export const cancelOrder = command<CancelOrderInput>({
   needs: ({ id }) => [orderById(id)],

@@ -10,8 +10,8 @@ export const DeliverOrderInput = z.strictObject({ id: Id })
 export type DeliverOrderInput = z.infer<typeof DeliverOrderInput>
 
 /**
- * Notes that the goods of a paid order were handed over (ORDER-40). Refused with `order_not_paid` for any other; marking one twice
- * answers the state, also when it was given back since.
+ * Marks a paid order as delivered (ORDER-40). Refused with `order_not_paid` for any other; a second request changes
+ * nothing, even if the order was refunded since.
  */
 export const deliverOrder = command<DeliverOrderInput>({
   needs: ({ id }) => [orderById(id)],

@@ -9,29 +9,29 @@ import { isOpen } from '#projections/order-payments.ts'
 import { type OrderRow, orderById, type PaymentKeyRow, paymentByKey } from '#projections/orders.ts'
 import { storeById } from '#projections/stores.ts'
 
-/** Attempts on one order: more than anybody needs, and they bound the size of its record. */
+/** Limit of attempts per order: bounds the size of its record. */
 const MAX_ATTEMPTS = 50
 
-/** The attempt's id is the caller's: the same request must come with the same one. */
+/** The caller chooses the attempt id: a repeated request must carry the same one. */
 export const StartPaymentInput = z.strictObject({
   id: Id,
   attempt_id: z.uuid(),
-  /** Of the request; one key stands for one attempt. */
+  /** Key of the request; one key identifies one attempt. */
   idempotency_key: z.string().nullable(),
   payment_method_id: text(60),
-  /** Of a card. */
+  /** Cards only. */
   installments: z.int().positive().nullish(),
-  /** Time to pay; null of a card, which is decided at once. */
+  /** Time to pay; null for cards, which are decided at once. */
   expires_in_minutes: z.int().positive().nullish(),
-  /** Starts nothing while another attempt may still come in. */
+  /** Refuses to start while another attempt may still be paid. */
   only_if_none_waits: z.boolean().optional(),
 })
 export type StartPaymentInput = z.infer<typeof StartPaymentInput>
 
 /**
- * Records an attempt to pay an order, before the provider is asked. Repeated, it changes nothing: the provider is asked again
- * with the attempt's id, and charges it once. An attempt of which nothing was heard may have charged or not, so it is refused
- * where a new one would be. A refused attempt starts once more.
+ * Records an attempt to pay an order before the provider is called. Repeating it changes nothing: the provider is
+ * called again with the same attempt id and charges once. An attempt without an answer may have charged or not, so
+ * repeating it is refused if a new one would be. A refused attempt can be started again.
  */
 export const startPayment = command<StartPaymentInput>({
   needs: ({ id, idempotency_key }) => [
@@ -84,16 +84,16 @@ const attemptOf = (order: Readonly<OrderRow> | null, attemptId: string) =>
 const claimOf = (rows: Rows, key: string | null): Readonly<PaymentKeyRow> | null =>
   key === null ? null : rows.get(paymentByKey(key))
 
-/** The order of whatever an Idempotency-Key stands for. */
+/** Order of the attempt or refund that an Idempotency-Key identifies. */
 export const keyHolderRefs = (rows: Rows, key: string | null) => {
   const claim = claimOf(rows, key)
   return claim ? [orderById(claim.order_id)] : []
 }
 
-/** An attempt or a refund under a key. */
+/** Attempt or refund under a key. */
 type Keyed = Pick<StartPaymentInput, 'idempotency_key' | 'attempt_id'>
 
-/** Whether the key stands for another attempt or refund that may still move money: its answer is not stored yet. */
+/** Whether the key identifies another attempt or refund that may still move money. Its response is not stored yet. */
 export function isKeyTaken(rows: Rows, { idempotency_key, attempt_id }: Keyed, now: string): boolean {
   const claim = claimOf(rows, idempotency_key)
   if (!claim || claim.attempt_id === attempt_id) return false
@@ -107,7 +107,10 @@ export function isKeyTaken(rows: Rows, { idempotency_key, attempt_id }: Keyed, n
 export const RefusePaymentInput = z.strictObject({ id: Id, attempt_id: z.uuid(), reason: text(500) })
 export type RefusePaymentInput = z.infer<typeof RefusePaymentInput>
 
-/** Notes that the provider made no payment of an attempt. What the provider has told of it meanwhile has precedence. */
+/**
+ * Records that the provider rejected an attempt. If the provider reported a payment of the attempt meanwhile, the
+ * payment wins.
+ */
 export const refusePayment = command<RefusePaymentInput>({
   needs: ({ id }) => [orderById(id)],
   decide(rows, { id, attempt_id, reason }) {

@@ -17,8 +17,8 @@ type Placed = DataOf<'OrderPlaced'>
 const Buyer = z.strictObject({ name: nameText(120), email: Email.nullish(), document: Document.nullish() })
 
 /**
- * POST /orders. The store is named by its alias; a text that cannot be one is just not found. The buyer is a customer of the
- * company, or described, or both: what is said of the buyer holds for this order (ORDER-10).
+ * POST /orders. An alias of invalid format is simply not found. The buyer is a customer of the company, a description,
+ * or both; the description applies to this order only (ORDER-10).
  */
 export const OrderInput = z
   .strictObject({
@@ -36,7 +36,7 @@ export const OrderInput = z
   })
 export type OrderInput = z.infer<typeof OrderInput>
 
-/** Places an order to be paid online. Prices follow the rules of sales; no stock is moved and no sale made. */
+/** Places an order to be paid online. Prices follow the rules of sales; stock does not change and no sale is made. */
 export const placeOrder = command<OrderInput>({
   needs: (input) => [
     storeByAlias(input.store_alias),
@@ -70,10 +70,10 @@ export const placeOrder = command<OrderInput>({
   },
 })
 
-/** The buyer as the order keeps it: what was said, else what the company knows of its customer. */
+/** Buyer of the order: described fields, completed from the customer's record. */
 function buyerOf(known: Readonly<PersonRow> | null, said: z.infer<typeof Buyer> | null): Placed['customer'] {
   const { id = null, external_id = null, doc } = known ?? {}
   const { name = doc?.name, email = doc?.email, document = doc?.document } = said ?? {}
-  if (name === undefined) throw new Error('an order without a buyer passed validation')
+  if (name === undefined) throw new Error('place order: input without a buyer passed validation')
   return { id, external_id, name, email: email ?? null, document: document ?? null }
 }

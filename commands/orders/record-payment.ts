@@ -20,10 +20,10 @@ import { type PaymentObject, paymentRecorded } from '#projections/order-payments
 import { type OrderRow, orderById } from '#projections/orders.ts'
 import { storeById } from '#projections/stores.ts'
 
-/** A payment as the provider has it; the caller has checked that it is this order's, with its amount. */
+/** Payment as reported by the provider. The caller has checked its order and amount. */
 export const RecordPaymentInput = z.strictObject({
   id: Id,
-  /** The attempt that the payment says it was made by; null when it does not say. */
+  /** Attempt that the payment refers to; null if it refers to none. */
   attempt_id: z.uuid().nullable(),
   provider_payment_id: text(100),
   provider_status: text(100),
@@ -43,8 +43,8 @@ type Recorded = DataOf<'PaymentRecorded'>
 type Payments = readonly PaymentObject[]
 
 /**
- * Takes over what the provider says of a payment, if it is a move forward, and lets the order follow. Anything else, an
- * unknown status included, changes nothing. A payment that was not known yet is adopted.
+ * Records the provider's state of a payment if it is a move forward, and updates the order. Anything else, including an
+ * unknown status, changes nothing. An unknown payment is adopted.
  */
 export const recordPayment = command<RecordPaymentInput>({
   needs: ({ id }) => [orderById(id)],
@@ -62,11 +62,11 @@ export const recordPayment = command<RecordPaymentInput>({
     const before = known && stateKnown(known)
     const told = stateTold(input, total)
     const isMove = told !== null && judge(before, told) === 'applied'
-    // Which attempt made it is worth recording even where the status is not new.
+    // A newly found attempt is recorded even if the status is not new.
     const isFound = known !== null && attempt !== null && attempt !== known
     if (!isMove && !isFound) return accept('unchanged', `order/${id}`)
     const store = rows.get(storeById(order.store_id))
-    if (!store) throw new Error(`order ${id} is of a store that is not there`)
+    if (!store) throw new Error(`order ${id}: store ${order.store_id} not found`)
     const recorded: Recorded = {
       id,
       provider_payment_id,
@@ -83,7 +83,7 @@ export const recordPayment = command<RecordPaymentInput>({
   },
 })
 
-/** What is not known yet of what a payment is made with; nobody pays a Pix or a boleto that does not wait. */
+/** Payment details that are new. Pix and boleto details are only of use while the payment is pending. */
 function newDetails(
   { pix, boleto, card }: Pick<Recorded, 'pix' | 'boleto' | 'card'>,
   known: PaymentObject | null,
@@ -97,7 +97,7 @@ function newDetails(
   }
 }
 
-/** What is known of a payment, as moves are judged. */
+/** Recorded state of a payment, in the form that `judge` takes. */
 export const stateKnown = ({ status, dispute, refunded, provider_updated_at }: PaymentObject): PaymentState => ({
   status,
   dispute: dispute?.status ?? null,
@@ -105,14 +105,14 @@ export const stateKnown = ({ status, dispute, refunded, provider_updated_at }: P
   changedAt: provider_updated_at === null ? null : Date.parse(provider_updated_at),
 })
 
-/** What the provider says of a payment, as moves are judged; null of a status that was never heard of. */
+/** Reported state of a payment, in the form that `judge` takes; null for an unknown status. */
 export function stateTold(
   { provider_status, status_detail, refunded, changed_at }: RecordPaymentInput,
   total: string,
 ): PaymentState | null {
   const read = readStatus(provider_status, status_detail)
   if (!read) return null
-  // A refund that is whole need not say so; of a payment that was taken back nothing is left.
+  // A full refund may come without an amount: nothing is left of a payment that was refunded.
   const refundedCents = toCents(read.status === 'refunded' ? total : (refunded ?? '0.00'))
   return { ...read, refundedCents, changedAt: changed_at === undefined ? null : Date.parse(changed_at) }
 }
@@ -122,7 +122,7 @@ type StateFields = Pick<
   'provider_status' | 'status_detail' | 'status' | 'live_mode' | 'refunded' | 'dispute' | 'changed_at'
 >
 
-/** What an event says of a payment's new state. */
+/** Event fields of a payment's new state. */
 function newState(input: RecordPaymentInput, told: PaymentState, before: PaymentState | null): StateFields {
   const { provider_status, status_detail, live_mode, changed_at } = input
   const dispute = disputeAfter(before, told)
@@ -137,10 +137,11 @@ function newState(input: RecordPaymentInput, told: PaymentState, before: Payment
   }
 }
 
-/** What an event says of a payment's state, as it is known. */
+/** Event fields of a payment's recorded state. */
 function stateOf(payment: PaymentObject): StateFields {
   const { provider_status, provider_status_detail: status_detail, status, live_mode } = payment
-  if (provider_status === null || live_mode === null) throw new Error('a payment is known without its state')
+  if (provider_status === null || live_mode === null)
+    throw new Error('record payment: recorded payment lacks provider status or live mode')
   const { refunded, dispute, provider_updated_at } = payment
   return {
     provider_status,
@@ -154,8 +155,8 @@ function stateOf(payment: PaymentObject): StateFields {
 }
 
 /**
- * The attempt that made a payment: the one that is known or that the payment names, if it has no other payment. One that
- * names none belongs to the attempt under way, if there is just one.
+ * Attempt that made a payment: the known one, or the one that the payment names if that has no other payment. A payment
+ * that names none belongs to the pending attempt, if there is exactly one.
  */
 function attemptBehind(payments: Payments, known: PaymentObject | null, named: string | null): PaymentObject | null {
   if (known?.attempt_id) return known
@@ -173,7 +174,7 @@ const MOVES = {
   refunded: 'OrderRefunded',
 } as const
 
-/** What follows for the order: an alarm, the commission, and its own move. */
+/** Events of the order: an alarm, the commission, and its change of status. */
 function orderFollows(order: Readonly<OrderRow>, after: Payments, recorded: Recorded, now: string): NewEvent[] {
   const { id, provider_payment_id } = recorded
   const isNewMoney =
@@ -181,7 +182,7 @@ function orderFollows(order: Readonly<OrderRow>, after: Payments, recorded: Reco
     !order.doc.payments.some((payment) => isSame(payment, recorded) && hasBeenPaid([payment]))
   const alarm = isNewMoney && alarmOf(order)
   const events = alarm ? [event('OrderAlarmRaised', { id, provider_payment_id, code: alarm })] : []
-  // Whoever is told of the order's own move sees the commission with it.
+  // Before the order's own event: its webhook already shows the commission.
   events.push(...commissionFollows(order, after))
   const status = orderStatusOf(after, order.doc.cancelled_at !== null)
   const refunded = refundedOf(after, recorded)
@@ -193,7 +194,7 @@ function orderFollows(order: Readonly<OrderRow>, after: Payments, recorded: Reco
   return events
 }
 
-/** Whether nobody paid in time: the provider says so, or it was cancelled because the time was over. */
+/** Whether the payment expired: the provider reports it, or its deadline has passed. */
 const isExpired = (after: Payments, recorded: Recorded, now: string): boolean =>
   recorded.status_detail === 'expired' ||
   after.some(
@@ -201,7 +202,7 @@ const isExpired = (after: Payments, recorded: Recorded, now: string): boolean =>
       isSame(payment, recorded) && payment.expires_at !== null && Date.parse(payment.expires_at) <= Date.parse(now),
   )
 
-/** The commission of the payment that carries the order from now on. */
+/** Commission of the payment that now carries the order. */
 function commissionFollows({ doc, carried_by }: Readonly<OrderRow>, after: Payments): NewEvent[] {
   const { id } = doc
   const carrier = carrierOf(after, carried_by)
@@ -213,7 +214,7 @@ function commissionFollows({ doc, carried_by }: Readonly<OrderRow>, after: Payme
   return [...reversed, event('CommissionSplit', { id, provider_payment_id: carriedBy, ...split })]
 }
 
-/** Why an order does not ask for the money that comes in; null where it does. */
+/** Alarm code if the order does not expect this money; null if it does. */
 function alarmOf({ status, doc }: Readonly<OrderRow>): DataOf<'OrderAlarmRaised'>['code'] | null {
   if (status === 'paid') return 'second_payment'
   if (hasBeenPaid(doc.payments)) return 'paid_after_refund'

@@ -14,14 +14,14 @@ import type { RefundObject } from '#projections/order-refunds.ts'
 import { type OrderObject, type OrderRow, orderById, paymentByKey } from '#projections/orders.ts'
 import { isKeyTaken, keyHolderRefs } from './payment-attempts.ts'
 
-/** Refunds of one order: more than anybody needs, and they bound the size of its record. */
+/** Limit of refunds per order: bounds the size of its record. */
 const MAX_REFUNDS = 100
 const MAX_RESTOCKED = 200
 
-/** POST /orders/{id}/refunds: without an amount, all that is left of the payment. */
+/** POST /orders/{id}/refunds; without an amount it refunds all that is left of the payment. */
 export const RefundInput = z.strictObject({
   amount: Money.nullish(),
-  /** The payment that carries the order, if none is named. */
+  /** Default: the payment that carries the order. */
   provider_payment_id: text(100).nullish(),
   restock: z
     .array(z.strictObject({ catalog_item_id: Id, quantity: Quantity }))
@@ -29,19 +29,19 @@ export const RefundInput = z.strictObject({
     .nullish(),
 })
 
-/** The refund's id is the caller's: the same request must come with the same one. */
+/** The caller chooses the refund id: a repeated request must carry the same one. */
 export const RequestRefundInput = RefundInput.extend({
   id: Id,
   refund_id: z.uuid(),
-  /** Of the request; one key stands for one refund. */
+  /** Key of the request; one key identifies one refund. */
   idempotency_key: z.string(),
 })
 export type RequestRefundInput = z.infer<typeof RequestRefundInput>
 
 /**
- * Records that money of an order is to be given back, before the provider is asked. What is asked for and not answered is
- * set aside, so that refunds never add up to more than was paid (ORDER-11). Repeated, it changes nothing: the provider is
- * asked again with the refund's id, and gives back once.
+ * Records a requested refund before the provider is called. Pending amounts are reserved, so that refunds never exceed
+ * the payment (ORDER-11). Repeating it changes nothing: the provider is called again with the same refund id and
+ * refunds once.
  */
 export const requestRefund = command<RequestRefundInput>({
   needs: ({ id, idempotency_key }) => [orderById(id), paymentByKey(idempotency_key)],
@@ -79,7 +79,7 @@ export const requestRefund = command<RequestRefundInput>({
   },
 })
 
-/** A payment that is paid, of which something may be given back. */
+/** Paid payment that can be refunded. */
 export type Paid = PaymentObject & { readonly provider_payment_id: string }
 
 export const isPaid = (payment: PaymentObject | null | undefined): payment is Paid =>
@@ -93,7 +93,10 @@ function refundable({ doc, carried_by }: Readonly<OrderRow>, named: string | nul
   return isPaid(payment) ? payment : null
 }
 
-/** What may still be asked for, in cents: neither given back, nor promised. The provider's record may lag behind its answers. */
+/**
+ * Refundable amount in cents: neither refunded nor pending. The provider's record may lag behind its responses, so the
+ * larger sum counts.
+ */
 export function leftOf(payment: Paid, refunds: readonly RefundObject[]): number {
   const sum = (status: RefundObject['status']) =>
     refunds
@@ -108,7 +111,7 @@ type Restock = RefundObject['restock']
 const thousandthsOf = (lines: readonly { catalog_item_id?: number | null; quantity: string }[], id: number): number =>
   lines.reduce((sum, line) => (line.catalog_item_id === id ? sum + toThousandths(line.quantity) : sum), 0)
 
-/** What of an item was ordered and has not come back, nor is about to, in thousandths. */
+/** Ordered quantity of an item that is neither returned nor pending, in thousandths. */
 export const leftToRestock = ({ items, refunds }: Pick<OrderObject, 'items' | 'refunds'>, itemId: number): number =>
   thousandthsOf(items, itemId) -
   thousandthsOf(
@@ -116,7 +119,7 @@ export const leftToRestock = ({ items, refunds }: Pick<OrderObject, 'items' | 'r
     itemId,
   )
 
-/** Goods come back that the order had, each once, into a stock that is kept. */
+/** Checks returned goods: items of the order, at most the ordered quantity, with tracked stock. */
 function restockOf(rows: Rows, { doc }: Readonly<OrderRow>, asked: Restock): Restock | Refusal {
   for (const [index, { catalog_item_id }] of asked.entries()) {
     if (thousandthsOf(doc.items, catalog_item_id) === 0)
@@ -136,7 +139,7 @@ function restockOf(rows: Rows, { doc }: Readonly<OrderRow>, asked: Restock): Res
 export const RefuseRefundInput = z.strictObject({ id: Id, refund_id: z.uuid(), reason: text(500) })
 export type RefuseRefundInput = z.infer<typeof RefuseRefundInput>
 
-/** Notes that the provider gave nothing back. */
+/** Records that the provider rejected the refund. */
 export const refuseRefund = command<RefuseRefundInput>({
   needs: ({ id }) => [orderById(id)],
   decide(rows, { id, refund_id, reason }) {
@@ -150,7 +153,10 @@ export const refuseRefund = command<RefuseRefundInput>({
 export const CompleteRefundInput = z.strictObject({ id: Id, refund_id: z.uuid(), provider_refund_id: text(100) })
 export type CompleteRefundInput = z.infer<typeof CompleteRefundInput>
 
-/** Notes that the provider has given back, once, and takes the goods back into stock that came with it (ORDER-12). */
+/**
+ * Records that the provider completed the refund, and returns its goods to stock (ORDER-12). A second request changes
+ * nothing.
+ */
 export const completeRefund = command<CompleteRefundInput>({
   needs: ({ id }) => [orderById(id)],
   needsMore: (rows, { id, refund_id }) =>
@@ -169,7 +175,7 @@ export const completeRefund = command<CompleteRefundInput>({
 const refundOf = (rows: Rows, orderId: number, refundId: string): RefundObject | undefined =>
   rows.get(orderById(orderId))?.doc.refunds.find(({ refund_id }) => refund_id === refundId)
 
-/** Where stock is no longer kept there is nothing to return to. */
+/** Items without tracked stock are skipped. */
 function stockReturned(rows: Rows, restock: Restock): NewEvent[] {
   const quantities = new Map<number, number>()
   for (const { catalog_item_id, quantity } of restock)

@@ -16,7 +16,7 @@ const customerKind: PersonKind<PersonFields> = {
   revived: (id, fields) => event('CustomerRevived', { id, ...fields }),
 }
 
-/** POST /customers, and the body of PUT by-external, whose external id is in the path. */
+/** Body of POST /customers and of PUT by-external (its external id comes from the path). */
 export const CreateCustomerInput = z
   .strictObject({ external_id: ExternalId.nullish(), ...personShape })
   .superRefine(checkDocument)
@@ -24,7 +24,7 @@ export type CreateCustomerInput = z.infer<typeof CreateCustomerInput>
 
 export const createCustomer = createPerson<PersonFields, CreateCustomerInput>(customerKind, personOf)
 
-/** PUT /customers/by-external/{external_id}, and each item of a batch. */
+/** Body of PUT /customers/by-external/{external_id}, and each item of a batch. */
 export const ReplaceCustomerInput = z
   .strictObject({ external_id: ExternalId, ...personShape })
   .superRefine(checkDocument)
@@ -32,7 +32,7 @@ export type ReplaceCustomerInput = z.infer<typeof ReplaceCustomerInput>
 
 export const replaceCustomer = replacePerson<PersonFields, ReplaceCustomerInput>(customerKind, personOf)
 
-/** The body of PATCH /customers/{id}. */
+/** Body of PATCH /customers/{id}. */
 export const CustomerChanges = z.strictObject({ external_id: ExternalId.nullish(), ...personChangesShape })
 
 export const UpdateCustomerInput = z.strictObject({ id: Id, changes: CustomerChanges })

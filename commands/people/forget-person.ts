@@ -17,18 +17,21 @@ import { userById } from '#projections/users.ts'
 import { isLastOwner } from '../users.ts'
 import { type Holding, holdingStatement } from './retention.ts'
 
-/** Grounds that somebody can name: the last one is the service's own. */
+/** Grounds that a caller may give; `restored_backup` is reserved for the service. */
 const ASKED = FORGETTING_GROUNDS.filter((ground) => ground !== 'restored_backup')
 
-/** The body of POST /customers/{id}/forget. With `queue`, what is still needed is forgotten later, and the rest at once. */
+/**
+ * Body of POST /customers/{id}/forget. With `queue`, data that records still need is erased later, and the rest at
+ * once.
+ */
 export const ForgetInput = z.strictObject({
   ground: z.enum(ASKED),
-  /** As a reference to the request: it is kept, so it must not name the person. */
+  /** A reference to the request. It is stored, so it must not name the person. */
   reason: text(200).nullish(),
   queue: z.boolean().nullish(),
 })
 
-/** A person, and for how many years after its authorization a fiscal document needs one. */
+/** Person, and the years after its authorization for which a fiscal document needs the person. */
 interface Named {
   readonly kind: PersonKind
   readonly id: number
@@ -41,7 +44,7 @@ export interface ForgetPerson extends Named {
   readonly queue?: boolean | null | undefined
 }
 
-/** What all records that are about a person have. */
+/** Common fields of all records about a person. */
 interface PersonRecord {
   readonly deleted_at?: string | null
   readonly doc: { readonly forgotten_at: string | null }
@@ -58,7 +61,7 @@ const recordOf = (rows: Rows, { kind, id }: Named): Readonly<PersonRecord> | nul
 
 const needs = ({ kind, id }: Named) => [ownCompany, REFS[kind](id), forgettingOf(`${kind}/${id}`)]
 
-/** The oldest document that the law still looks at was authorized on this day or later. */
+/** Finds what still needs the person: documents authorized within the retention period, and open records. */
 const lookup = (rows: Rows, { kind, id, retention_years }: Named, now: string) => {
   const zone = timezoneOf(rows)
   return {
@@ -68,8 +71,9 @@ const lookup = (rows: Rows, { kind, id, retention_years }: Named, now: string) =
 }
 
 /**
- * Forgets a person for good (PRIV-1): keys end, amounts and identifiers stay. Refused with `retention_required` while records
- * need the identity, unless it may wait for them: then the rest is forgotten at once (PRIV-4). Again, it changes nothing.
+ * Erases a person's data for good (PRIV-1): encryption keys are deleted, amounts and identifiers stay. Refused with
+ * `retention_required` while records need the identity, unless it is queued: then the rest is erased at once (PRIV-4).
+ * Repeating it changes nothing.
  */
 export const forgetPerson = command<ForgetPerson>({
   needs,
@@ -87,7 +91,7 @@ export const forgetPerson = command<ForgetPerson>({
     const holding = holdingOf(rows, input, context)
     if (holding.count === 0 || (isRestored && !input.queue)) return forget(record, why, holding, rows)
     if (!input.queue) return refuse('retention_required', detailsOf(holding))
-    // A deleted record is not shown.
+    // A deleted record is not shown, so its status is not `queued`.
     const waiting = record.deleted_at ? 'deleted' : 'queued'
     if (rows.get(forgettingOf(subject))?.due_on) return accept(waiting, subject)
     const { until, finished_orders, today } = holding
@@ -103,8 +107,8 @@ export const forgetPerson = command<ForgetPerson>({
 })
 
 /**
- * Does what was queued, from its day on, as the service itself: what needs the person by then is looked for again, and
- * postpones it; what has no date is waited for (PRIV-5).
+ * Runs a queued erasure from its due day on. The service checks again what needs the person: a dated need postpones it,
+ * an undated one makes it wait (PRIV-5).
  */
 export const forgetDue = command<Named>({
   needs,
@@ -141,14 +145,14 @@ function forget(
   return accept(record.deleted_at ? 'deleted' : 'updated', subject, [...before, forgotten])
 }
 
-/** Whoever is forgotten no longer logs in. */
+/** An erased user cannot log in. */
 function shutOut(rows: Rows, id: number): NewEvent[] {
   const status = rows.get(userById(id))?.doc.status
   if (status === 'active') return [event('UserDeactivated', { id })]
   return status === 'invited' ? [event('UserInvitationCancelled', { id })] : []
 }
 
-/** As of a deactivation: nobody does it to themselves, and an owner is left (PANEL-8). */
+/** Same rules as for a deactivation: not oneself, and not the last owner (PANEL-8). */
 function userRefusal(rows: Rows, id: number, { actor }: DecisionContext): Refusal | null {
   if (actor === `user/${id}`) return invalid('id', 'não pode ser o próprio usuário')
   return isLastOwner(rows, id) ? refuse('last_owner') : null
@@ -156,9 +160,9 @@ function userRefusal(rows: Rows, id: number, { actor }: DecisionContext): Refusa
 
 interface Dated extends Omit<Holding, 'needs'> {
   readonly needed_by: readonly { kind: string; id: number; until: string | null }[]
-  /** The first day on which no document needs the person any more; null where none does, or there is none. */
+  /** First day on which no document needs the person; null without dated needs. */
   readonly until: string | null
-  /** The company's day. */
+  /** Current day in the company's time zone. */
   readonly today: string
 }
 

@@ -5,7 +5,7 @@ import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { customerByExternalId, customerById, type PersonRow } from '#projections/people.ts'
 
-/** How an input names a customer: by id, by external id, or not at all. */
+/** Customer in an input: by id, by external id, or absent. */
 export const customerShape = { customer_id: Id.nullish(), customer_external_id: ExternalId.nullish() }
 
 export type CustomerName = z.infer<z.ZodObject<typeof customerShape>>
@@ -15,7 +15,9 @@ export const customerRefs = ({ customer_id, customer_external_id }: CustomerName
   ...(typeof customer_external_id === 'string' ? [customerByExternalId(customer_external_id)] : []),
 ]
 
-/** The customer that an input names, null where it names none. Both ids must be of one customer (SALE-13), who is not forgotten (PRIV-6). */
+/**
+ * Customer in the input, null if absent. Both ids must belong to one customer (SALE-13) that is not forgotten (PRIV-6).
+ */
 export function findCustomer(rows: Rows, name: CustomerName): Readonly<PersonRow> | null | Refusal {
   const found = findNamed(rows, name)
   return found && 'doc' in found && found.doc.forgotten_at !== null ? forgotten(`customer/${found.id}`) : found

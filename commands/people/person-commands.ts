@@ -7,9 +7,9 @@ import type { PersonFields, PersonRow } from '#projections/people.ts'
 import { changesBetween, duplicateOf, isEmpty, newName, type RecordId } from '../records.ts'
 import { misfit, type PersonPatch, patchOf } from './person-input.ts'
 
-/** What differs between customers and suppliers: how they are found, and their events. `F` are the recorded fields. */
+/** Differences between customers and suppliers: lookups and events. `F`: the recorded fields. */
 export interface PersonKind<F extends PersonFields> extends Lookups<PersonRow<F>> {
-  /** In subjects of events, and for ids. */
+  /** Used in event subjects and for ids. */
   readonly name: 'customer' | 'supplier'
   byId(id: number): Ref<PersonRow<F>>
   created(id: number, fields: F): NewEvent
@@ -18,7 +18,7 @@ export interface PersonKind<F extends PersonFields> extends Lookups<PersonRow<F>
   revived(id: number, fields: F): NewEvent
 }
 
-/** Creates a person with a name and an external id that no other of the kind has. */
+/** Creates a person with a name and external id that are unique in its kind. */
 export function createPerson<F extends PersonFields, I extends { name: string; external_id?: string | null }>(
   kind: PersonKind<F>,
   fieldsOf: (input: I) => F,
@@ -34,7 +34,7 @@ export function createPerson<F extends PersonFields, I extends { name: string; e
   })
 }
 
-/** Makes the person with this external id what the input says: creates, replaces or revives it. */
+/** Creates, replaces or revives the person with this external id. */
 export function replacePerson<F extends PersonFields, I extends { name: string; external_id: string }>(
   kind: PersonKind<F>,
   fieldsOf: (input: I) => F,
@@ -66,7 +66,7 @@ interface Update<F extends PersonFields> extends RecordId {
   readonly changes: PersonPatch<F>
 }
 
-/** Changes the fields that are named; nothing is recorded where they have these values already. */
+/** Changes the given fields. Values that are equal already record nothing. */
 export function updatePerson<F extends PersonFields>(kind: PersonKind<F>): Command<Update<F>> {
   return command<Update<F>>({
     needs: ({ id, changes }) => [kind.byId(id), ...uniqueRefs(kind, changes)],
@@ -87,7 +87,9 @@ export function updatePerson<F extends PersonFields>(kind: PersonKind<F>): Comma
   })
 }
 
-/** Takes a person out of lists and frees its name; its external id stays, so that PUT by-external can revive it. */
+/**
+ * Removes a person from lists and frees the name. The external id stays, so that PUT by-external can revive the record.
+ */
 export function deletePerson<F extends PersonFields>(kind: PersonKind<F>): Command<RecordId> {
   return command<RecordId>({
     needs: ({ id }) => [kind.byId(id)],
@@ -99,7 +101,7 @@ export function deletePerson<F extends PersonFields>(kind: PersonKind<F>): Comma
   })
 }
 
-/** Whoever is forgotten, or waits for it, does not change any more (PRIV-6). */
+/** Refusal if the person is erased or queued for erasure: its record no longer changes (PRIV-6). */
 function closedBy<F extends PersonFields>(
   { name }: PersonKind<F>,
   { id, doc }: Readonly<PersonRow<F>>,
@@ -107,13 +109,13 @@ function closedBy<F extends PersonFields>(
   return doc.forgotten_at === null && doc.forgetting_due_on === null ? null : forgotten(`${name}/${id}`)
 }
 
-/** How persons of one kind are found by their unique values. */
+/** Lookups of persons of one kind by unique values. */
 interface Lookups<R> {
   byName(name: string): Ref<R>
   byExternalId(externalId: string): Ref<R>
 }
 
-/** What is absent or null cannot be a duplicate. */
+/** Absent and null values are never duplicates. */
 interface UniqueFields {
   readonly name?: string | null | undefined
   readonly external_id?: string | null
@@ -123,7 +125,7 @@ function uniqueRefs<R>({ byName, byExternalId }: Lookups<R>, { name, external_id
   return [...(typeof name === 'string' ? [byName(name)] : []), ...(external_id ? [byExternalId(external_id)] : [])]
 }
 
-/** The refusal of a name or external id that another person of the kind has, the name first. */
+/** Refusal if another person of the kind has this name or external id; the name is checked first. */
 function findDuplicate<R extends { id: number; deleted_at: string | null }>(
   rows: Rows,
   { byName, byExternalId }: Lookups<R>,

@@ -11,7 +11,7 @@ const STATES = 'AC AL AP AM BA CE DF ES GO MA MT MS MG PA PB PR PE PI RJ RN RS R
 
 const ZIP = 'deve ser um CEP com 8 dígitos, com ou sem pontuação'
 
-/** Where a person lives or works; each part may be missing. */
+/** Postal address; each part is optional. */
 export const AddressInput = z.strictObject({
   zip: z
     .string(expects(ZIP))
@@ -28,14 +28,14 @@ export const AddressInput = z.strictObject({
 
 const DOCUMENT = 'deve ser um CPF ou CNPJ válido, com ou sem pontuação'
 
-/** A tax number of a person or a company, with or without punctuation; the value is the bare one. */
+/** CPF or CNPJ, with or without punctuation; the parsed value has none. */
 export const Document = z
   .string(expects(DOCUMENT))
   .overwrite(bareTaxNumber)
   .refine((value) => isCpf(value) || isCnpj(value), DOCUMENT)
 
 const optionalShape = {
-  /** Follows from the document where it is not given. */
+  /** Default: derived from the document. */
   person_type: z.enum(PERSON_TYPES).nullish(),
   document: Document.nullish(),
   phone: Phone.nullish(),
@@ -44,13 +44,13 @@ const optionalShape = {
   notes: text(2000).nullish(),
 }
 
-/** Fields of a whole person, external id aside: POST, PUT and batch items. */
+/** Fields of a whole person except the external id: POST, PUT and batch items. */
 export const personShape = {
   name: nameText(120),
   ...optionalShape,
 }
 
-/** Fields of PATCH: absent is left alone, null clears what may be empty. */
+/** Fields of PATCH. Absent ones stay unchanged; null clears optional ones. */
 export const personChangesShape = {
   name: nameText(120).optional(),
   ...optionalShape,
@@ -62,18 +62,18 @@ type PersonInput = z.infer<typeof person>
 const personChanges = z.strictObject(personChangesShape)
 type PersonChanges = z.infer<typeof personChanges>
 
-/** The type of person that a document is of; without one, a natural person. */
+/** Person type that a document implies; a natural person without a document. */
 const typeOf = (document: string | null | undefined): PersonFields['person_type'] =>
   document && isCnpj(document) ? 'PJ' : 'PF'
 
-/** Why a document does not go with the type of person, or null when it does or there is none of either. */
+/** Message if document and person type contradict each other, else null. */
 function documentProblem({ person_type, document }: Pick<PersonInput, 'person_type' | 'document'>): string | null {
   if (!document || !person_type) return null
   if (person_type === 'PF') return isCpf(document) ? null : 'deve ser um CPF válido: o tipo de pessoa é PF'
   return isCnpj(document) ? null : 'deve ser um CNPJ válido: o tipo de pessoa é PJ'
 }
 
-/** For `superRefine` of the schema of a whole person. */
+/** For `superRefine` in schemas of whole persons. */
 export function checkDocument(input: Pick<PersonInput, 'person_type' | 'document'>, context: z.RefinementCtx): void {
   const message = documentProblem(input)
   if (message !== null) context.addIssue({ code: 'custom', path: ['document'], message })
@@ -81,11 +81,11 @@ export function checkDocument(input: Pick<PersonInput, 'person_type' | 'document
 
 type Address = NonNullable<PersonFields['address']>
 
-/** What a PATCH names of a person with the fields `F`; of the address, some parts. */
+/** Fields of a PATCH of a person with the fields `F`; the address may be partial. */
 export type PersonPatch<F extends PersonFields> = Partial<Omit<F, 'address' | 'person_type'>> &
   Pick<PersonChanges, 'address' | 'person_type'>
 
-/** A whole person as it is recorded: what was not sent is empty. */
+/** Recorded fields of a whole person; absent ones are null. */
 export function personOf(input: PersonInput & { readonly external_id?: string | null }): PersonFields {
   return {
     external_id: input.external_id ?? null,
@@ -99,22 +99,22 @@ export function personOf(input: PersonInput & { readonly external_id?: string | 
   }
 }
 
-/** The fields that a PATCH names, with the values that they would have afterwards. */
+/** Fields of a PATCH with their values after the change. */
 export function patchOf<F extends PersonFields>(
   before: F,
   { address, person_type, ...rest }: PersonPatch<F>,
 ): Partial<F> {
   const { document = before.document } = rest as Partial<PersonFields>
-  // A new document brings its type along; null is what a record has to which no type was given.
+  // A new document determines the type. A null type counts as absent, since records may have none.
   const follows = person_type === null || (person_type === undefined && rest.document)
   const type = follows ? typeOf(document) : person_type
   const fields = { ...rest, ...(type && { person_type: type }) } as unknown as Partial<F>
   if (address === undefined) return fields
-  // Parts of an address follow the rule of PATCH too: absent is left alone.
+  // Absent parts of an address stay unchanged.
   return { ...fields, address: address && addressOf({ ...before.address, ...address }) }
 }
 
-/** Refuses changes after which document and type of person do not go together, naming the field that was sent. */
+/** Refuses changes that leave document and person type contradictory, naming the field that was sent. */
 export function misfit(before: PersonFields, changes: Partial<PersonFields>): Refusal | null {
   const message = documentProblem({ ...before, ...changes })
   if (message === null) return null
@@ -123,7 +123,7 @@ export function misfit(before: PersonFields, changes: Partial<PersonFields>): Re
     : invalid('person_type', 'não combina com o documento cadastrado: envie também o novo documento ou null')
 }
 
-/** An address with every part present; one without any content is none. */
+/** Address with every part present; null if all are empty. */
 function addressOf(input: Partial<Address>): Address | null {
   const address = {
     zip: input.zip ?? null,

@@ -4,27 +4,27 @@ import { IS_DOCUMENTED } from '#projections/sales.ts'
 
 export const NEEDS = ['sale', 'receivable', 'payable', 'order'] as const
 
-/** A record that needs a person's identity. */
+/** Record that needs a person's identity. */
 export interface Need {
   readonly kind: (typeof NEEDS)[number]
   readonly id: number
-  /** Of a sale: when its fiscal document was authorized (UTC); null of what has no date while it is open. */
+  /** Authorization of a sale's fiscal document (UTC); null for open records, which have no date. */
   readonly since: string | null
 }
 
-/** What a person is needed for, and what else is about the person. */
+/** Records that need the person, and finished records about the person. */
 export interface Holding {
-  /** The first of each kind: sales from the newest document on, the others by id. */
+  /** First of each kind: sales by newest document, the others by id. */
   readonly needs: readonly Need[]
   readonly count: number
-  /** Orders of the person that are not forgotten, without those that wait for a payment. */
+  /** Orders of the person that are neither erased nor pending. */
   readonly finished_orders: readonly number[]
 }
 
-/** Records of each kind that are told: the date is of the first, and somebody who sees to them finds the others. */
+/** Listed records per kind. The first determines the date; the count covers the rest. */
 const TOLD = 10
 
-/** SQL of the needs of a kind, and of how many there are. */
+/** SQL of one kind of records that need the person. */
 interface Source {
   readonly kind: Need['kind']
   readonly from: string
@@ -66,7 +66,7 @@ const countOf = ({ from }: Source): string => `(select count(*) from ${from})`
 const FINISHED = `select id from orders
   where company_id = $1 and customer_id = $2 and status <> 'pending' and doc->>'forgotten_at' is null order by id`
 
-/** The statement that finds what a person of a kind ($2) is needed for, by documents since a time ($3, UTC): one `Holding`. */
+/** Statement that returns one `Holding` of the person of this kind ($2), counting documents since $3 (UTC). */
 export function holdingStatement(kind: PersonKind): { name: string; text: string } {
   const sources = SOURCES[kind]
   const needs = sources.length > 0 ? sources.map(needsOf).join(' union all ') : 'select null, null, null where false'

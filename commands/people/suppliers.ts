@@ -16,18 +16,18 @@ const supplierKind: PersonKind<SupplierFields> = {
   revived: (id, fields) => event('SupplierRevived', { id, ...fields }),
 }
 
-/** What a supplier has beside the fields of a person: the name it trades under, which need not be unique. */
+/** Additional field of suppliers: the trade name, which need not be unique. */
 export const supplierShape = { trade_name: nameText(120).nullish() }
 
 type SupplierInput = Parameters<typeof personOf>[0] & { readonly trade_name?: string | null }
 
-/** A whole supplier as it is recorded: what was not sent is empty. */
+/** Recorded fields of a whole supplier; absent ones are null. */
 const supplierOf = (input: SupplierInput): SupplierFields => ({
   ...personOf(input),
   trade_name: input.trade_name ?? null,
 })
 
-/** POST /suppliers, and the body of PUT by-external, whose external id is in the path. */
+/** Body of POST /suppliers and of PUT by-external (its external id comes from the path). */
 export const CreateSupplierInput = z
   .strictObject({ external_id: ExternalId.nullish(), ...personShape, ...supplierShape })
   .superRefine(checkDocument)
@@ -35,7 +35,7 @@ export type CreateSupplierInput = z.infer<typeof CreateSupplierInput>
 
 export const createSupplier = createPerson<SupplierFields, CreateSupplierInput>(supplierKind, supplierOf)
 
-/** PUT /suppliers/by-external/{external_id}, and each item of a batch. */
+/** Body of PUT /suppliers/by-external/{external_id}, and each item of a batch. */
 export const ReplaceSupplierInput = z
   .strictObject({ external_id: ExternalId, ...personShape, ...supplierShape })
   .superRefine(checkDocument)
@@ -43,7 +43,7 @@ export type ReplaceSupplierInput = z.infer<typeof ReplaceSupplierInput>
 
 export const replaceSupplier = replacePerson<SupplierFields, ReplaceSupplierInput>(supplierKind, supplierOf)
 
-/** The body of PATCH /suppliers/{id}. */
+/** Body of PATCH /suppliers/{id}. */
 export const SupplierChanges = z.strictObject({
   external_id: ExternalId.nullish(),
   ...personChangesShape,

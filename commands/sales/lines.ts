@@ -10,12 +10,12 @@ import { type ItemRow, itemByExternalId, itemById, stockMoves } from '#projectio
 
 type SaleItem = DataOf<'SaleCompleted'>['items'][number]
 
-/** What a sale keeps of a catalog item: as it is called at the moment, and whether its stock is tracked. */
+/** Item fields stored in a sale: its current description, and whether its stock is tracked. */
 export function soldItem({ id, external_id, doc }: Readonly<ItemRow>) {
   return { catalog_item_id: id, external_id, description: doc.name, moves_stock: typeof doc.stock === 'string' }
 }
 
-/** What lines take from stock, in thousandths by item: an item may stand on several lines. */
+/** Quantities that lines take from stock, in thousandths per item. An item may be on several lines. */
 export function quantitiesTaken(items: readonly SaleItem[]): Map<number, number> {
   const taken = new Map<number, number>()
   for (const { catalog_item_id, quantity } of stockMoves(items)) {
@@ -26,7 +26,7 @@ export function quantitiesTaken(items: readonly SaleItem[]): Map<number, number>
 
 const IDENTIFIER = 'informe exatamente um entre catalog_item_id, catalog_item_external_id e description'
 
-/** A line names its article in exactly one way; an ad-hoc item (description) needs its price (SALE-2, SALE-3). */
+/** A line names its item in exactly one way; an ad-hoc item (description) needs a price (SALE-2, SALE-3). */
 const LineInput = z
   .strictObject({
     catalog_item_id: Id.nullish(),
@@ -46,10 +46,10 @@ const LineInput = z
   })
 type LineInput = z.infer<typeof LineInput>
 
-/** What is sold or ordered: 1 to 500 lines. */
+/** Lines of a sale or order: 1 to 500. */
 export const LinesInput = z.array(LineInput).min(1, 'informe ao menos um item').max(500, 'no máximo 500 itens')
 
-/** Lines with prices that add up: total = subtotal + delivery fee. */
+/** Priced lines with total = subtotal + delivery fee. */
 interface PricedLines {
   readonly items: SaleItem[]
   readonly subtotal: string
@@ -57,12 +57,12 @@ interface PricedLines {
   readonly total: string
 }
 
-/** The catalog's rows that lines name. */
+/** Catalog rows of the lines. */
 export const lineRefs = (lines: readonly LineInput[]) => lines.flatMap((line) => lineRef(line) ?? [])
 
 /**
- * Prices the lines of a sale or an order: the list price where none is given, line totals half up to the cent. Refuses
- * articles that are not in the catalog, and totals that the contract cannot carry.
+ * Prices the lines of a sale or an order: list price by default, line totals rounded half up to the cent. Refuses
+ * unknown items, and totals above the limit.
  */
 export function priceLines(
   rows: Rows,
@@ -95,7 +95,7 @@ function priceLine(rows: Rows, input: LineInput, position: number): SaleItem | R
     return invalid(`items[${position}].${field}`, 'item não encontrado no catálogo')
   }
   const unitPrice = input.unit_price ?? found?.doc.price
-  if (unitPrice === undefined) throw new Error('an ad-hoc item without a price passed validation')
+  if (unitPrice === undefined) throw new Error('price lines: ad-hoc item without a price passed validation')
   const thousandths = toThousandths(input.quantity)
   if (!lineTotalFits(thousandths, toCents(unitPrice)))
     return invalid(`items[${position}].quantity`, 'o total do item é grande demais')

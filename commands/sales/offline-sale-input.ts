@@ -11,8 +11,8 @@ const Item = z.object({ product_id: Id, quantity: JsonQuantity, price: JsonMoney
 const Payment = z.object({ payment_type_id: Id, amount: JsonMoney, status: z.enum(OFFLINE_PAYMENT_STATUSES) })
 
 /**
- * An offline sale as it is uploaded (UP-2), in decimal texts; whether it adds up is judged with the payment types at hand.
- * Unknown fields are ignored: tills of many versions send what they have.
+ * Uploaded offline sale (UP-2), amounts as decimal texts. Its sums are checked later, with the payment types. Unknown
+ * fields are ignored: tills of many versions upload.
  */
 export const OfflineSaleInput: z.ZodType<OfflineSale> = z
   .object({
@@ -33,14 +33,14 @@ export const OfflineSaleInput: z.ZodType<OfflineSale> = z
     customer: customerOf(customer_id),
   }))
 
-/** Who bought must not stand in the way of the sale: what is no id is a customer that nobody knows. */
+/** An invalid customer id does not block the sale: it counts as an unknown customer. */
 function customerOf(sent: unknown): OfflineSale['customer'] {
   if (sent === null || sent === undefined) return null
   const text = typeof sent === 'object' ? '{…}' : String(sent)
   return { id: Id.safeParse(sent).data ?? null, sent: printable(text.slice(0, 100)) }
 }
 
-/** What a till says of a sale. A till without a cash drawer leaves out `amount_received` and `change`: null. */
+/** Sale as sent by a till. Tills without a cash drawer leave out `amount_received` and `change`: null. */
 export interface OfflineSale {
   readonly offline_id: string
   readonly total: string
@@ -55,8 +55,8 @@ export interface OfflineSale {
 }
 
 /**
- * SHA-256, in hex, of a sale by value: 10, 10.0 and 10.00 are the same, and so is one moment in two time zones. The customer
- * is no part of it: who bought makes no other sale.
+ * SHA-256 (hex) of a sale by value: 10, 10.0 and 10.00 are equal, and so are equal instants in different time zones.
+ * The customer is excluded: a different customer does not make a different sale.
  */
 export function fingerprintOf(sale: OfflineSale): string {
   const { offline_id, total, status, created_at } = sale
@@ -67,7 +67,7 @@ export function fingerprintOf(sale: OfflineSale): string {
   return createHash('sha256').update(JSON.stringify(known)).digest('hex')
 }
 
-/** Without them, what was paid was received, and what is more than the total was given back. */
+/** Defaults: the received amount is the paid one, the change is what exceeds the total. */
 function cashOf({ total, amount_received, change, payments }: OfflineSale) {
   const wanted = toCents(total)
   const paid = payments.reduce((sum, { amount }) => sum + toCents(amount), 0)

@@ -4,18 +4,18 @@ import type { OfflineSaleWarning } from '#projections/sales.ts'
 import type { OfflineSale } from './offline-sale-input.ts'
 import { warning } from './offline-sale-warnings.ts'
 
-/** What a sale adds up to: the items' totals less `discount` are its total (UP-21). All in decimal texts. */
+/** Sums of a sale: total = item totals - `discount` (UP-21). Amounts are decimal texts. */
 export interface Sums {
-  /** Of each item, in their order. */
+  /** One per item, in order. */
   readonly lines: readonly { readonly total: string; readonly discount: string }[]
-  /** Taken off at the end, beside the discounts of the items. */
+  /** Discount on the whole sale, in addition to item discounts. */
   readonly discount: string
   readonly amount_received: string
   readonly change: string
   readonly warnings: readonly OfflineSaleWarning[]
-  /** Messages by field, where amounts contradict each other. */
+  /** Messages by field for contradictory amounts. */
   readonly wrong: Readonly<Record<string, string[]>>
-  /** Whether they are more than can be shown. */
+  /** Whether a sum exceeds the limit. */
   readonly isTooLarge: boolean
 }
 
@@ -23,7 +23,7 @@ type Amounts = Pick<OfflineSale, 'items' | 'payments' | 'total' | 'amount_receiv
 
 const sumOf = (amounts: readonly string[]): number => amounts.reduce((sum, amount) => sum + toCents(amount), 0)
 
-/** Adds up what a till says. `isCash` tells of a payment whether its type is cash. */
+/** Checks the sums of an uploaded sale. `isCash`: whether a payment's type is cash. */
 export function addUp(sale: Amounts, isCash: (payment: OfflineSale['payments'][number]) => boolean): Sums {
   const lines = sale.items.map(addUpLine)
   const whole = addUpItems(sale, lines)
@@ -56,8 +56,8 @@ interface Line {
 }
 
 /**
- * A line may be off by one cent for each unit, or part of one: tills truncate, and divide the price of a package. What is
- * farther below quantity × price is a discount (UP-20).
+ * A line total may be off by one cent per started unit: tills truncate, and divide package prices. A larger shortfall
+ * against quantity × price is a discount (UP-20).
  */
 function addUpLine({ product_id, quantity, price, total }: OfflineSale['items'][number]): Line {
   const [thousandths, unitCents, cents] = [toThousandths(quantity), toCents(price), toCents(total)]
@@ -81,8 +81,8 @@ function addUpLine({ product_id, quantity, price, total }: OfflineSale['items'][
 type Wrong = readonly (readonly [field: string, message: string | null])[]
 
 /**
- * What the total is below the items is a discount at the end. Above them it may be by one cent a line, as of a till that
- * rounds at the end only: that many lines are recorded with one cent more each (UP-21).
+ * A total below the sum of the items is a discount on the sale. A total above it by up to one cent per line comes from
+ * a till that rounds only at the end: that many lines get one cent more each (UP-21).
  */
 function addUpItems({ total }: Amounts, lines: readonly Line[]) {
   const [sum, wanted] = [lines.reduce((cents, line) => cents + line.cents, 0), toCents(total)]
@@ -99,13 +99,13 @@ function addUpItems({ total }: Amounts, lines: readonly Line[]) {
 }
 
 /**
- * The payments are the total, or with the change what was given for it. `amount_received` may be of all payments, or of cash
- * alone, as in mixed payments or where nothing was paid in cash. A sale that was cancelled before it was paid has no payments (UP-7).
+ * Payments must sum to the total, or to the received amount including change. `amount_received` may cover all payments,
+ * or cash alone (mixed payments, or no cash). A sale that was cancelled before payment has no payments (UP-7).
  */
 function addUpPayments({ payments, status, ...sale }: Amounts, cash: number) {
   const [total, paid] = [toCents(sale.total), sumOf(payments.map(({ amount }) => amount))]
   const surplus = paid - total
-  /** What remained to be paid in cash. */
+  /** Remaining amount to be paid in cash. */
   const due = total - (paid - cash)
   const given = sale.change === null ? null : toCents(sale.change)
   const said = sale.amount_received === null ? null : toCents(sale.amount_received)

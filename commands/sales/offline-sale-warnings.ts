@@ -10,10 +10,10 @@ import type { OfflineSale } from './offline-sale-input.ts'
 
 type Parts = Pick<DataOf<'OfflineSaleCompleted'>, 'items' | 'payments' | 'change'>
 
-/** How far a till's clock may be ahead without a warning: clocks differ. */
+/** Lead of a till's clock that is tolerated without a warning. */
 const CLOCK_TOLERANCE_MS = 5 * 60_000
 
-/** The stock, in thousandths, that lines leave of each item whose stock they move. */
+/** Remaining stock of each item with moved stock, in thousandths. */
 export function stockAfter(rows: Rows, items: Parts['items']): { id: number; thousandths: number }[] {
   return [...quantitiesTaken(items)].map(([id, taken]) => {
     const before = rows.get(itemById(id))?.doc.stock ?? '0'
@@ -21,7 +21,7 @@ export function stockAfter(rows: Rows, items: Parts['items']): { id: number; tho
   })
 }
 
-/** What somebody should look at, though the sale is recorded as it was made; how it was added up aside. */
+/** Problems of a recorded sale to review, except those of its sums. */
 export function findWarnings(rows: Rows, sale: OfflineSale, parts: Parts, now: string): OfflineSaleWarning[] {
   return [
     ...customerWarnings(rows, sale),
@@ -39,7 +39,7 @@ export const warning = (
   { product_id = null, found = null, expected = null }: Partial<OfflineSaleWarning> = {},
 ): OfflineSaleWarning => ({ code, product_id, found, expected })
 
-/** One of each kind for a product, on however many lines; of prices that differ, one each. */
+/** One warning of each kind per product, and one per differing price. */
 function productWarnings(rows: Rows, { items }: OfflineSale): OfflineSaleWarning[] {
   const warnings = new Map<string, OfflineSaleWarning>()
   for (const { product_id, price } of items) {

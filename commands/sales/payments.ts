@@ -4,7 +4,7 @@ import type { PaymentTypeObject } from '#projections/payment-types.ts'
 
 type SalePayment = DataOf<'SaleCompleted'>['payments'][number]
 
-/** What the customer gave, change included. */
+/** Payment as handed over by the customer, change included. */
 export interface Given {
   readonly type: Pick<PaymentTypeObject, 'id' | 'name' | 'fee_percentage' | 'is_cash'>
   readonly amount: string
@@ -14,9 +14,9 @@ export interface Given {
 export const sumOf = (given: readonly Given[]): number => given.reduce((sum, { amount }) => sum + toCents(amount), 0)
 
 /**
- * Payments, each with its surcharge taken from inside what was charged: its amount less the change that it gave (SALE-8).
- * `change`, in cents, comes out of the cash, as far as that reaches, the last cash payment first (SALE-7). Where a till gave change
- * without any cash, it comes out of the others.
+ * Payments with surcharge and net. The surcharge is part of the charged amount, which is the amount less change
+ * (SALE-8). `change`, in cents, is taken from cash, starting with the last cash payment (SALE-7). If a till gave change
+ * without cash, it is taken from the other payments.
  */
 export function takenPayments<G extends Given>(given: readonly G[], change: number) {
   let left = change

@@ -25,7 +25,10 @@ const HttpsUrl = text(2000).refine(
 
 const xmlShape = { xml_sha256: Sha256.nullish(), xml_url: HttpsUrl.nullish() }
 
-/** The body of PUT /sales/{id}/fiscal-document: the whole document, which in contingency has no authorization yet (FISCAL-1). */
+/**
+ * Body of PUT /sales/{id}/fiscal-document: the whole document, which in contingency has no authorization yet
+ * (FISCAL-1).
+ */
 export const FiscalDocumentBody = z
   .strictObject({
     model: Model,
@@ -45,7 +48,9 @@ export const FiscalDocumentBody = z
     }
   })
 
-/** What is said of a document. People may know no more than its number: absent is left as it is known, null is cleared. */
+/**
+ * Fields of a document that a person enters. Only the number is required. Absent fields stay unchanged; null clears.
+ */
 export const FiscalDocumentFields = z
   .strictObject({
     number: text(60),
@@ -75,7 +80,10 @@ function checkModel(
   })
 }
 
-/** Keeps the fiscal document of a sale as whoever issued it tells; the service issues none itself. Again, it records nothing. */
+/**
+ * Records the fiscal document of a sale as its issuer reports it; the service issues none itself. Repeating it records
+ * nothing.
+ */
 export const recordFiscalDocument = command<FiscalDocumentInput>({
   needs: ({ id }) => [saleById(id)],
   decide(rows, { id, ...said }, { now }) {
@@ -104,7 +112,7 @@ const NOTHING = {
   xml_url: null,
 }
 
-/** As an event has them, with times in UTC. */
+/** Event fields of the document, with times in UTC. */
 function factsOf({ issued_at: _, authorized_at, ...facts }: FiscalDocument): Facts {
   return { ...facts, authorized_at: authorized_at && new Date(authorized_at).toISOString() }
 }
@@ -112,14 +120,17 @@ function factsOf({ issued_at: _, authorized_at, ...facts }: FiscalDocument): Fac
 const definedOf = (said: object): object =>
   Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined))
 
-/** Whether both can be one document: nothing that is known of both differs, or the whole of one follows that was noted by its number. */
+/**
+ * Whether both are the same document: no known field differs, or a whole document follows one that was noted by number
+ * only.
+ */
 const isSame = (known: Facts, said: Omit<FiscalDocumentInput, 'id'>): boolean =>
   (known.access_key === null && said.access_key != null && known.status !== 'cancelled') ||
   (['model', 'series', 'number', 'access_key'] as const).every(
     (field) => known[field] === null || said[field] == null || known[field] === said[field],
   )
 
-/** A document is authorized, then cancelled; one that is authorized is not replaced by another (FISCAL-3). */
+/** A document is authorized, then cancelled. An authorized one cannot be replaced (FISCAL-3). */
 function findObstacle(
   sale: Readonly<SaleRow>,
   known: Facts | null,

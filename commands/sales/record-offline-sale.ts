@@ -29,9 +29,9 @@ import { sumOf, takenPayments } from './payments.ts'
 type Completed = DataOf<'OfflineSaleCompleted'>
 
 /**
- * Records a sale that a till made without a connection. It has happened, so it is recorded even where stock goes below zero
- * or a price differs; such things are warnings. The same sale again records nothing and is answered as the first time; sent
- * again as cancelled, it is cancelled (UP-16).
+ * Records a sale that a till made offline. Uploaded sales are facts: negative stock or a different price only adds
+ * warnings. A repeated upload records nothing and gets the first response; a repeated upload as cancelled cancels the
+ * sale (UP-16).
  */
 export const recordOfflineSale = command<OfflineSale>({
   needs: offlineSaleNeeds,
@@ -46,7 +46,7 @@ export const recordOfflineSale = command<OfflineSale>({
   },
 })
 
-/** The rows that the recording of a sale looks at. */
+/** Rows that the recording of a sale reads. */
 export function offlineSaleNeeds({ offline_id, customer, items, payments }: OfflineSale): AnyRef[] {
   return [
     ownCompany,
@@ -57,7 +57,7 @@ export function offlineSaleNeeds({ offline_id, customer, items, payments }: Offl
   ]
 }
 
-/** A sale under an identifier that is known: the same, the same cancelled, or another one. */
+/** Decides an upload with a known identifier: the same sale, its cancellation, or a different sale. */
 function again(rows: Rows, sale: OfflineSale, known: Readonly<OfflineSaleRow>): Decision {
   const unchanged = accept('unchanged', `sale/${known.sale_id}`, [], [], { warnings: known.warnings })
   if (isRepeated(sale, known)) return unchanged
@@ -70,13 +70,13 @@ function again(rows: Rows, sale: OfflineSale, known: Readonly<OfflineSaleRow>): 
   return isRefusal(events) ? events : accept('updated', unchanged.subject, events, [], unchanged.remarks)
 }
 
-/** What is cancelled stays so: an upload of the completed sale that was under way meanwhile says nothing new. */
+/** A cancelled sale stays cancelled: a delayed upload of the completed one changes nothing. */
 const isRepeated = (sale: OfflineSale, { fingerprint }: Readonly<OfflineSaleRow>): boolean =>
   fingerprintOf(sale) === fingerprint || fingerprintOf({ ...sale, status: 'cancelled' }) === fingerprint
 
 /**
- * Whether another wording is the sale that is recorded: one that is cancelled need not say how it was paid, and one that a
- * person has recorded stands for whatever the till says of that moment.
+ * Whether a differing upload is the recorded sale. A cancelled one may omit its payments; one recorded by a person
+ * matches any upload with the same time.
  */
 function isSoldAs(
   { status, created_at, items, total }: OfflineSale,
@@ -90,17 +90,17 @@ function isSoldAs(
   return status === 'cancelled' && total === recorded.total && JSON.stringify(sent) === JSON.stringify(sold)
 }
 
-/** How a sale comes to be recorded. */
+/** How a sale is recorded. */
 interface Recording {
-  /** Of what the till has sent, by which it is known when it comes again. */
+  /** Fingerprint of the till's upload, which detects a repeated one. */
   readonly fingerprint: string
-  /** What the person who records it says, where one does. */
+  /** Warning with the reason of the person who records it, if any. */
   readonly remark?: OfflineSaleWarning
-  /** Whatever contradicts itself, and of products and payment types that nobody knows. */
+  /** Accepts contradictory amounts, and unknown products and payment types. */
   readonly asIs?: boolean
 }
 
-/** Records a sale that is not known yet. */
+/** Records a new sale. */
 export function recordSale(
   rows: Rows,
   sale: OfflineSale,
@@ -142,7 +142,7 @@ export function recordSale(
 
 type Parts = Pick<Completed, 'items' | 'payments' | 'change'>
 
-/** Items and payments as the sale keeps them. What is not in the catalog is called by its number. */
+/** Items and payments of the sale. Those not in the catalog are named by number. */
 function partsOf(rows: Rows, sale: OfflineSale, sums: Sums): Pick<Parts, 'items' | 'payments'> {
   const items = sale.items.map(({ product_id, quantity, price }, position) => {
     const product = rows.get(itemById(product_id))
@@ -168,7 +168,7 @@ const unknownItem = (id: number) => ({
 
 const unknownType = (id: number) => ({ id, name: `Forma de pagamento ${id}`, fee_percentage: '0.00', is_cash: false })
 
-/** All that stands in the way of recording, by field. */
+/** Errors that prevent the recording, by field. */
 function fieldErrors(
   rows: Rows,
   sale: OfflineSale,
@@ -193,10 +193,10 @@ function fieldErrors(
   return fields
 }
 
-/** What a customer is called whose name went with its deletion (PERSON-10). */
+/** Name of a deleted customer, as deletion erases the name (PERSON-10). */
 const DELETED_CUSTOMER = 'Cliente excluído'
 
-/** The customer as it is called; one that was deleted since has bought all the same. */
+/** Customer of the sale. A customer deleted since is kept. */
 function partyOf(rows: Rows, { customer }: OfflineSale): NonNullable<Completed['customer']> | null {
   const known = customer?.id ? rows.get(customerById(customer.id)) : null
   if (!known) return null
@@ -205,7 +205,7 @@ function partyOf(rows: Rows, { customer }: OfflineSale): NonNullable<Completed['
   return { id: known.id, external_id: known.external_id, name }
 }
 
-/** What is to be received for payments on credit, each due some days after the day of the sale on the company's calendar. */
+/** Receivables of credit payments, due a number of days after the day of the sale in the company's time zone. */
 function receivablesOf(
   rows: Rows,
   { id, sold_at, customer, payments }: Pick<Completed, 'id' | 'sold_at' | 'customer' | 'payments'>,
@@ -214,7 +214,7 @@ function receivablesOf(
   const day = dateInZone(sold_at, timezoneOf(rows))
   return payments.flatMap(({ payment_type_id, amount }) => {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc
-    // A payment of 0.00 leaves nothing to receive.
+    // A payment of 0.00 makes no receivable.
     if (type?.kind !== 'credit_account' || toCents(amount) === 0) return []
     const receivable = event('ReceivableCreated', {
       id: nextId(),

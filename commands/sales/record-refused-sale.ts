@@ -5,19 +5,19 @@ import type { OfflineSale } from './offline-sale-input.ts'
 import { warning } from './offline-sale-warnings.ts'
 import { offlineSaleNeeds, recordSale } from './record-offline-sale.ts'
 
-/** A sale of a till that was refused, and that a person records: as it was sent, or corrected. */
+/** Refused till sale that a person records, unchanged or corrected. */
 export interface RefusedSaleRecording {
   readonly sale: OfflineSale
-  /** Of what the till has sent, by which it is known when it comes again. */
+  /** Fingerprint of the till's upload, which detects a repeated one. */
   readonly fingerprint: string
   readonly how: 'recorded_as_is' | 'recorded_corrected'
-  /** Why, in the person's words. */
+  /** Reason in the person's words. */
   readonly reason: string
 }
 
 /**
- * Records what a till could not get recorded (UP-17). As it is, amounts may contradict each other, and what the company does
- * not have is called by its number; corrected, it is judged as an upload is.
+ * Records a sale that was refused on upload (UP-17). Recorded as is, amounts may contradict each other and unknown
+ * products are named by number. A corrected sale is checked like an upload.
  */
 export const recordRefusedSale = command<RefusedSaleRecording>({
   needs: ({ sale }) => offlineSaleNeeds(sale),

@@ -17,7 +17,7 @@ import { type Given, sumOf, takenPayments } from './payments.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 
-/** The body of POST /sales. */
+/** Body of POST /sales. */
 export const SaleInput = z.strictObject({
   external_id: ExternalId.nullish(),
   ...customerShape,
@@ -28,7 +28,7 @@ export const SaleInput = z.strictObject({
 })
 export type SaleInput = z.infer<typeof SaleInput>
 
-/** Registers a sale that is complete from the start: priced, paid in full, its stock debited (SALE-1). */
+/** Registers a completed sale: priced, fully paid, stock debited (SALE-1). */
 export const registerSale = command<SaleInput>({
   needs: (input) => [
     ...(input.external_id ? [saleByExternalId(input.external_id)] : []),
@@ -63,7 +63,7 @@ export const registerSale = command<SaleInput>({
   },
 })
 
-/** What was paid must reach the total; what is more is change, and comes out of the cash that was given (SALE-6, SALE-7). */
+/** Payments must reach the total. The excess is change, taken from the cash payments (SALE-6, SALE-7). */
 function pay(
   rows: Rows,
   inputs: SaleInput['payments'],
@@ -84,7 +84,7 @@ function pay(
   return { payments: takenPayments(given, change), change }
 }
 
-/** The whole sale or nothing. */
+/** If one item is short, the whole sale is refused. */
 function findShortage(rows: Rows, items: Completed['items']): Refusal | null {
   const short = [...quantitiesTaken(items)].flatMap(([id, thousandths]) => {
     const available = rows.get(itemById(id))?.doc.stock

@@ -21,23 +21,23 @@ import type { DemoCompany } from './companies.ts'
 const access = z.object({
   id: z.number(),
   name: z.string(),
-  /** With every scope. */
+  /** Has all scopes. */
   api_key: z.string(),
   read_only_key: z.string(),
   user: z.object({ email: z.string(), password: z.string() }),
-  /** What signs its notifications; null where there is no store, as in files of before there were any. */
+  /** Signing secret of its notifications. Null without a store, and in files from before stores existed. */
   store: z.object({ alias: z.string(), notification_secret: z.string() }).nullable(),
 })
 
 const file = z.object({ base_url: z.string(), companies: z.array(access) })
 
-/** How to get into one of the demonstration companies. */
+/** Credentials of a demonstration company. */
 export type DemoAccess = z.infer<typeof access>
 
-/** demo.json: the only place that knows these keys and passwords (OPS-3). */
+/** demo.json: the only place with these keys and passwords in clear (OPS-3). */
 export type DemoFile = z.infer<typeof file>
 
-/** The file's content; null when there is none, or what is there is something else. */
+/** Content of the file; null if it is missing or invalid. */
 export async function readDemoFile(path: string): Promise<DemoFile | null> {
   try {
     return file.parse(JSON.parse(await readFile(path, 'utf8')))
@@ -46,16 +46,16 @@ export async function readDemoFile(path: string): Promise<DemoFile | null> {
   }
 }
 
-/** The first demonstration company. @throws WrongSetting where DATA_DIR is not that of a service with demonstration data. */
+/** First demonstration company. @throws WrongSetting if DATA_DIR has no demonstration data. */
 export async function demoCompany({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<DemoAccess> {
   const path = join(DATA_DIR, 'demo.json')
   const company = (await readDemoFile(path))?.companies[0]
   if (!company)
-    throw new WrongSetting(`DATA_DIR should be that of a service with demo data (npm start): there is no ${path}`)
+    throw new WrongSetting(`DATA_DIR should be that of a service with demo data (npm start): ${path} not found`)
   return company
 }
 
-/** Writes the file, and its folder where there is none. */
+/** Writes the file, and creates its folder if needed. */
 export async function writeDemoFile(path: string, content: DemoFile): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
   await replaceFile(path, `${JSON.stringify(content, null, 2)}\n`)
@@ -69,8 +69,8 @@ const KEYS = {
 } as const
 
 /**
- * Keys and password of a demonstration company: those of `known` as far as they still work, new ones otherwise, since
- * what demo.json does not tell, nobody knows.
+ * Keys and password of a demonstration company. Those of `known` are kept while they work. Others are replaced, because
+ * demo.json is the only copy.
  */
 export async function ensureAccess(
   core: Core,
@@ -111,14 +111,12 @@ async function ensureKey(
     hash,
   })
   if (!isRefusal(created)) return key
-  // Its place among the five active keys has been given to another: that was somebody's decision, and stays.
+  // The limit of five active keys is used up by other keys, which a user created on purpose.
   if (known !== undefined) return known
-  throw new Error(
-    `No demonstration key can be made for company ${companyId} (${created.refused}): revoke one of its keys.`,
-  )
+  throw new Error(`demo: no key can be created for company ${companyId} (${created.refused}); revoke one of its keys`)
 }
 
-/** Those of before there were test companies are none. */
+/** False for companies from before test companies existed. */
 async function isTest({ pool }: Core, companyId: number): Promise<boolean> {
   const { rows } = await pool.query<{ is_test: boolean }>('select is_test from companies where company_id = $1', [
     companyId,
@@ -148,13 +146,13 @@ async function ensurePassword(
      where u.company_id = $1 and u.email = $2`,
     [companyId, email],
   )
-  if (!rows[0]) throw new Error(`demonstration user ${email} does not exist`)
+  if (!rows[0]) throw new Error(`demo: user ${email} not found`)
   const { id, password_hash } = rows[0]
   if (known !== undefined && (await verifyPassword(password_hash, known))) return known
   const password = randomBytes(PASSWORD_BYTES).toString('base64url')
   const input = { id, password_hash: await hashPassword(password) }
   const changed = await runAsSystem<UserObject>(writer, companyId, changePassword, input)
-  if (isRefusal(changed)) throw new Error(`the password of ${email} cannot be changed: ${changed.refused}`)
+  if (isRefusal(changed)) throw new Error(`demo: password of ${email} not changed: ${changed.refused}`)
   return password
 }
 
@@ -162,26 +160,25 @@ const SECRET_BYTES = 24
 
 const newSecret = (): string => randomBytes(SECRET_BYTES).toString('base64url')
 
-/** The online store of a demonstration company, opened when it has none that signs its notifications. */
+/** Online store of a demonstration company; created if it has no sandbox store with a notification secret. */
 async function ensureStore(core: Core, companyId: number, wanted: DemoCompany['store']): Promise<DemoAccess['store']> {
   if (!wanted) return null
   const known = await knownStore(core, companyId)
   if (known) return known
-  // Somebody else's store may have the alias already: the company's number makes another of it.
+  // Another company may use the alias: the second try appends the company id.
   for (const alias of [wanted.alias, `${wanted.alias}-${companyId}`]) {
     const notification_secret = newSecret()
-    // Only the sandbox provider takes this token.
+    // Valid at the sandbox provider only.
     const secrets = { access_token: `TEST-${newSecret()}`, notification_secret }
     const input = CreateStoreInput.parse({ ...wanted, alias, sandbox: true, ...secrets })
     const created = await runAsSystem<StoreObject, CreateStoreInput>(core.writer, companyId, createStore, input)
     if (!isRefusal(created)) return { alias, notification_secret }
-    if (created.refused !== 'duplicate_resource')
-      throw new Error(`a demonstration store was refused: ${created.refused}`)
+    if (created.refused !== 'duplicate_resource') throw new Error(`demo: store refused: ${created.refused}`)
   }
-  throw new Error(`no alias is left for a demonstration store of company ${companyId}`)
+  throw new Error(`demo: aliases for a store of company ${companyId} are all taken`)
 }
 
-/** The first sandbox of the company; a production store is nobody's to be shown. */
+/** The company's first sandbox store with a secret. Production stores are never shown. */
 async function knownStore({ pool, vault }: Core, companyId: number): Promise<DemoAccess['store']> {
   for (const { alias, sandbox } of await listStores(pool, companyId)) {
     const store = sandbox ? await findStore(pool, vault, alias) : null

@@ -3,10 +3,10 @@ import type { RegisterCompanyInput } from '#commands/companies.ts'
 import type { CreatePaymentTypeInput } from '#commands/payment-types.ts'
 import type { ReplaceCustomerInput } from '#commands/people/customers.ts'
 
-/** An item whose category is named by the category's external id. */
+/** Item with a category by external id. */
 type DemoItem = Omit<ReplaceItemInput, 'category_id'> & { readonly category?: string }
 
-/** What one of the demonstration companies has at the beginning. */
+/** Initial records of a demonstration company. */
 export interface DemoCompany {
   readonly company: Omit<RegisterCompanyInput, 'id'>
   readonly user: { readonly name: string; readonly email: string }
@@ -14,7 +14,7 @@ export interface DemoCompany {
   readonly categories: readonly { readonly external_id: string; readonly name: string }[]
   readonly items: readonly DemoItem[]
   readonly customers: readonly ReplaceCustomerInput[]
-  /** Its online store, a sandbox; null for none. */
+  /** Its online store, in the sandbox; null for none. */
   readonly store: { readonly alias: string; readonly commission_percentage: string } | null
 }
 
@@ -39,7 +39,7 @@ function product(
   return { external_id, type: 'product', name, price, stock, unit: 'UN', ...rest }
 }
 
-/** With all there is to try: every kind of payment, products by piece and by weight, tracked or not, and a service. */
+/** With all features: every kind of payment, products by piece and by weight, tracked or not, and a service. */
 const grocery: DemoCompany = {
   company: {
     name: 'Mercearia Boa Vista',
@@ -151,7 +151,7 @@ const grocery: DemoCompany = {
   store: { alias: 'mercearia-boa-vista', commission_percentage: '5.00' },
 }
 
-/** In another time zone, with little: to see that companies are apart. */
+/** In another time zone, with few records: shows that companies are isolated. */
 const stationery: DemoCompany = {
   company: {
     name: 'Papelaria Aquarela',
@@ -177,7 +177,7 @@ const stationery: DemoCompany = {
   store: null,
 }
 
-/** Without the add-on of the integration API: its keys get 402. */
+/** Without the API plan: its keys get 402. */
 const hardware: DemoCompany = {
   company: {
     name: 'Ferragens do Vale',
@@ -194,5 +194,5 @@ const hardware: DemoCompany = {
   store: null,
 }
 
-/** In the order of demo.json. */
+/** Same order as in demo.json. */
 export const DEMO_COMPANIES: readonly DemoCompany[] = [grocery, stationery, hardware]

@@ -17,12 +17,12 @@ const CLERKS = [
   { name: 'Carla Dias', email: 'carla@mercearia-boa-vista.example' },
 ] as const
 
-/** What a month sells of an item and more, so that nothing is sold that was not there. */
+/** Initial stock: more than a month sells of any item. */
 const DELIVERED = '5000'
-/** What is running out at its end, by external id. */
+/** Low stock at the end, by external id. */
 const SHORT: Readonly<Record<string, string>> = { 'feijao-1kg': '3', 'sabao-1kg': '0' }
 
-/** A month of sales of a demonstration company, its clerks, and an order of its store; nothing where it has them already. */
+/** Creates a month of sales of a demonstration company, its clerks, and an order of its store, unless they exist. */
 export async function fillMonth(core: Core, companyId: number, demo: DemoCompany, store: string | null): Promise<void> {
   const { rows } = await core.pool.query<{ done: boolean; now: string; timezone: string }>(
     `select exists (select from offline_sales where company_id = $1 and offline_id like 'demo-%') as done, now() as now, timezone
@@ -52,7 +52,7 @@ export async function fillMonth(core: Core, companyId: number, demo: DemoCompany
 
 async function accepted<I>({ writer }: Core, companyId: number, command: Command<I>, input: I): Promise<void> {
   const answer = await runAsSystem<object>(writer, companyId, command, input)
-  if (isRefusal(answer)) throw new Error(`demonstration data was refused: ${JSON.stringify(answer)}`)
+  if (isRefusal(answer)) throw new Error(`demo: data refused: ${JSON.stringify(answer)}`)
 }
 
 async function count(
@@ -68,7 +68,7 @@ async function count(
   await accepted(core, companyId, replaceItem, { ...item, category_id: rows[0]?.id ?? null })
 }
 
-/** Nobody knows their password: whoever wants to be one of them has it set by the owner. */
+/** Their passwords are random and discarded; the owner can set new ones. */
 async function ensureClerks(core: Core, companyId: number): Promise<number[]> {
   const known = async () => {
     const { rows } = await core.pool.query<{ id: number; email: string }>(
@@ -116,7 +116,7 @@ async function shelfOf({ pool }: Core, companyId: number): Promise<Shelf> {
   }
 }
 
-/** All sales of a clerk at once: a crash leaves all or none of them. */
+/** All sales of a clerk in one transaction: a crash leaves all or none. */
 async function record(
   { writer }: Core,
   companyId: number,
@@ -137,5 +137,5 @@ async function record(
     },
   )
   const refused = isRefusal(answer) ? answer : (JSON.parse(answer.body) as CommandResult[]).find(isRefusal)
-  if (refused) throw new Error(`a demonstration sale was refused: ${JSON.stringify(refused)}`)
+  if (refused) throw new Error(`demo: sale refused: ${JSON.stringify(refused)}`)
 }

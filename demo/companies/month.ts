@@ -2,7 +2,7 @@ import { type OfflineSale, OfflineSaleInput } from '#commands/sales/offline-sale
 import { addDays, dateInZone, daysFrom, localInstant } from '#domain/instant.ts'
 import { fromCents, lineTotal, toCents } from '#domain/money.ts'
 
-/** What a month is made of: ids of the company's own records. */
+/** Ids of the company's records for the sales. */
 export interface Shelf {
   readonly items: readonly { readonly id: number; readonly price: string; readonly unit: string | null }[]
   readonly customers: readonly number[]
@@ -10,7 +10,7 @@ export interface Shelf {
 }
 
 const DAYS = 30
-/** Sales of an hour on an ordinary day, from opening to closing; on Sundays the shop closes early. */
+/** Sales per hour of an ordinary day, from opening to closing; the shop closes early on Sundays. */
 const HOURS: readonly (readonly [hour: number, sales: number])[] = [
   [7, 2.2],
   [8, 2.6],
@@ -27,12 +27,12 @@ const HOURS: readonly (readonly [hour: number, sales: number])[] = [
   [19, 1.7],
 ]
 const SUNDAY_CLOSES = 13
-/** From Sunday to Saturday. */
+/** Factors from Sunday to Saturday. */
 const WEEKDAYS = [0.8, 0.85, 0.9, 0.95, 1, 1.3, 1.5]
-/** The first clerk works until then. */
+/** End of the first clerk's shift. */
 const SHIFT_HOUR = 13
 
-/** Numbers from 0 to 1 that are the same every time (mulberry32). */
+/** Deterministic random numbers from 0 to 1 (mulberry32). */
 function numbers(seed: number): () => number {
   let state = seed
   return () => {
@@ -44,8 +44,8 @@ function numbers(seed: number): () => number {
 }
 
 /**
- * A month of sales of a shop up to a moment (UTC), by clerk, as tills upload them: more in the morning, at noon and after work,
- * most on Saturdays. The same each time, but for the dates.
+ * A month of sales until an instant (UTC), by clerk, in the till's format. Peaks in the morning, at noon and after
+ * work, and on Saturdays. Deterministic except for dates.
  */
 export function monthOfSales(
   shelf: Shelf,
@@ -97,7 +97,7 @@ function saleOf(
             ? types.cash
             : types.account
   const onAccount = type === types.account
-  // Who pays in cash gives notes.
+  // Cash customers pay with notes.
   const given = type === types.cash ? Math.ceil(cents / 500) * 500 : cents
   const isCancelled = random() < 0.015
   const buyer = onAccount || random() < 0.12 ? pick(customers) : null

@@ -13,20 +13,20 @@ import { ensureAccess, readDemoFile, writeDemoFile } from './access.ts'
 import { DEMO_COMPANIES, type DemoCompany } from './companies.ts'
 import { fillMonth } from './fill-month.ts'
 
-/** Advisory lock: of two processes that start at once, the second finds everything done. */
+/** Advisory lock: of two processes that start together, the second finds everything done. */
 const DEMO_LOCK = 8_314_159_267
 
 interface SeedOptions {
   readonly baseUrl: string
   readonly demoFile: string
-  /** Whether the first company has a month of sales. */
+  /** Whether the first company gets a month of sales. */
   readonly hasMonth?: boolean
 }
 
 /**
- * Makes the demonstration companies, once in the life of a database, and sees to it that demo.json tells how to get in.
- * Each part is looked for before it is made, so that the next start finishes what a crash has interrupted. Where companies
- * are that no seed has made, as after a rebuild from an event store, nothing is done. Returns whether demo.json tells the truth.
+ * Creates the demonstration companies once per database, and writes their credentials to demo.json. Each part is
+ * created only if missing, so that the next start completes an interrupted one. Does nothing if the database has
+ * companies but no seed, as after a rebuild from an event store. Returns whether demo.json is valid.
  */
 export async function seedDemo(core: Core, { baseUrl, demoFile, hasMonth = false }: SeedOptions): Promise<boolean> {
   const session = await core.pool.connect()
@@ -53,13 +53,13 @@ export async function seedDemo(core: Core, { baseUrl, demoFile, hasMonth = false
     session.release()
     return true
   } catch (error) {
-    // The lock goes with its connection.
+    // Closing the connection releases the lock.
     session.release(true)
     throw error
   }
 }
 
-/** The company at a place of demo.json, with all its records; only the first time are any made. */
+/** Company at a position of demo.json; its records are created on the first call only. */
 async function ensureCompany(core: Core, place: number, demo: DemoCompany): Promise<number> {
   const { pool } = core
   await pool.query(
@@ -79,7 +79,7 @@ async function ensureCompany(core: Core, place: number, demo: DemoCompany): Prom
 }
 
 async function fill(core: Core, companyId: number, demo: DemoCompany): Promise<void> {
-  /** All at once, so that they share a commit; in order, so that their ids are in order too. */
+  /** Concurrent, to share a commit; in order, so that ids are in order. */
   const run = <I>(command: Command<I>, inputs: readonly I[]) =>
     Promise.all(inputs.map((input) => accepted(core, companyId, command, input)))
   await core.found(companyId)
@@ -100,17 +100,17 @@ async function fill(core: Core, companyId: number, demo: DemoCompany): Promise<v
   )
   await run(replaceCustomer, demo.customers)
   if (emails.has(demo.user.email)) return
-  // Nobody is to know this password: a known one is set once it can be written down.
+  // Discarded; ensurePassword sets a password that is written to demo.json.
   const password_hash = await hashPassword(randomBytes(32).toString('base64url'))
   await run(createUser, [{ ...demo.user, role: 'owner', password_hash }])
 }
 
 async function accepted<I>({ writer }: Core, companyId: number, command: Command<I>, input: I): Promise<void> {
   const answer = await runAsSystem<object>(writer, companyId, command, input)
-  if (isRefusal(answer)) throw new Error(`demonstration data was refused: ${JSON.stringify(answer)}`)
+  if (isRefusal(answer)) throw new Error(`demo: data refused: ${JSON.stringify(answer)}`)
 }
 
-/** What commands could not recognise by themselves as done already. */
+/** Existing records of commands that are not idempotent. */
 async function knownNames({ pool }: Core, companyId: number) {
   const [types, categories, users] = await Promise.all([
     pool.query<{ name: string }>(`select doc->>'name' as name from payment_types where company_id = $1`, [companyId]),

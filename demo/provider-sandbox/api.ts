@@ -4,18 +4,18 @@ import { type Book, type Cause, Charge, chargeProblem, type SandboxPayment, type
 import { cardOptions, METHODS } from './methods.ts'
 import type { Notifier } from './notifications.ts'
 
-/** What the endpoints work with. */
+/** Dependencies of the endpoints. */
 export interface Provider {
   readonly book: Book
   readonly notifier: Notifier
 }
 
-/** The endpoints of the provider that deal with payments, as its public documentation describes them. */
+/** Payment endpoints of the provider, as publicly documented. */
 export function providerApi({ book, notifier }: Provider): Router {
   const router = express.Router()
-  /** Payments by account and idempotency key, with the body that made them. */
+  /** Payments by account and idempotency key, with the creating body. */
   const made = new Map<string, { body: string; id: string }>()
-  /** Refunds likewise. */
+  /** Refunds by account, payment and idempotency key. */
   const refunded = new Map<string, SandboxRefund>()
   router.use(authenticate)
 
@@ -37,7 +37,7 @@ export function providerApi({ book, notifier }: Provider): Router {
     if (problem) return refuse(response, 400, problem)
     const payment = book.charge(account, asked.data)
     made.set(name, { body, id: String(payment.id) })
-    // As with the real one, the notification may be there before this answer is.
+    // Not awaited: as with the real provider, the notification may arrive before this response.
     void notifier.tell(payment, { action: 'payment.created' })
     response.status(201).json(payment)
   })
@@ -90,7 +90,7 @@ export function providerApi({ book, notifier }: Provider): Router {
 
 const authenticate: RequestHandler = (request, response, next) => {
   const account = accountOf(request)
-  // Tokens that a demonstration may use to see what wrong credentials do.
+  // Tokens that demonstrate wrong credentials.
   if (account === '' || account.startsWith('INVALID')) refuse(response, 401, [300, 'invalid access token'])
   else next()
 }
@@ -99,13 +99,13 @@ const accountOf = (request: Request): string => /^Bearer (\S+)$/.exec(request.ge
 
 const causeOf = ({ path, message }: z.core.$ZodIssue): Cause => [4050, `${path.join('.')}: ${message}`]
 
-/** The provider's error body. */
+/** Error body of the provider. */
 function refuse(response: Response, status: number, ...causes: readonly Cause[]): void {
   const cause = causes.map(([code, description]) => ({ code, description, data: null }))
   response.status(status).json({ message: cause[0]?.description, error: 'bad_request', status, cause })
 }
 
-/** How the provider's endpoints behave: as they should, or in one of the ways in which they fail. */
+/** Behaviours of the endpoints: correct, or one of the failure modes. */
 export const FAULTS = [
   'none',
   'slow',
@@ -122,9 +122,9 @@ type Fault = (typeof FAULTS)[number]
 
 export interface Faults {
   mode: Fault
-  /** How late it acts in mode `slow`, and in mode `late`, having acted, answers. */
+  /** Delay of the call in mode `slow`, and of the response after the call in mode `late`. */
   delay_ms: number
-  /** Calls that arrived, whatever was made of them. */
+  /** Received calls, failed ones included. */
   calls: number
 }
 
@@ -147,7 +147,7 @@ const BROKEN: { readonly [F in Exclude<Fault, 'none' | 'slow' | 'late'>]: (respo
   },
 }
 
-/** Behaves as the fault in force says, before or instead of the endpoint. */
+/** Applies the current failure mode, before or instead of the endpoint. */
 export function failing(faults: Faults): RequestHandler {
   return (_request, response, next) => {
     faults.calls += 1

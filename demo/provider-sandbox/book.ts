@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ownValue } from '#lib/own-value.ts'
 import { cardOptions, instructionsOf } from './methods.ts'
 
-/** What can happen to a payment at the provider, and from where. */
+/** Transitions of a payment at the provider, with their initial states. */
 export const MOVES = {
   approve: { from: ['pending'], status: 'approved', detail: 'accredited' },
   expire: { from: ['pending'], status: 'cancelled', detail: 'expired' },
@@ -21,7 +21,7 @@ export type Move = keyof typeof MOVES
 
 type Status = 'pending' | (typeof MOVES)[Move]['status']
 
-/** A payment as the provider's API shows it; fields that no client here reads are left out. */
+/** Payment as in the provider's API, without fields that no client reads here. */
 export interface SandboxPayment {
   readonly id: number
   readonly status: Status
@@ -64,10 +64,10 @@ const Payer = z.object({
   address: Address.optional(),
 })
 
-/** Of a boleto the provider wants to know all of whom pays. */
+/** A boleto requires all fields of the payer. */
 const WholePayer = Payer.required()
 
-/** Money that was given back, as the provider shows it. */
+/** Refund as in the provider's API. */
 export interface SandboxRefund {
   readonly id: number
   readonly payment_id: number
@@ -76,7 +76,7 @@ export interface SandboxRefund {
   readonly date_created: string
 }
 
-/** What a payment is made with. */
+/** Body of a payment. */
 export const Charge = z.object({
   transaction_amount: z.number().positive(),
   payment_method_id: z.string().min(1),
@@ -92,7 +92,7 @@ export const Charge = z.object({
 })
 export type Charge = z.infer<typeof Charge>
 
-/** What is wrong with a charge beyond its shape; null when nothing is. */
+/** Problem of a charge beyond its shape; null if valid. */
 export function chargeProblem({ payment_method_id, payer, transaction_amount, ...charge }: Charge): Cause | null {
   if (payment_method_id === 'bolbradesco' && !WholePayer.safeParse(payer).success)
     return [2034, 'Invalid payer: a boleto needs name, identification and address']
@@ -105,20 +105,20 @@ export function chargeProblem({ payment_method_id, payer, transaction_amount, ..
 
 export type Cause = readonly [code: number, description: string]
 
-/** The provider's record: payments by account, which is its access token. In memory, gone with the process. */
+/** The provider's records: payments by account (access token). In memory only. */
 export interface Book {
-  /** Makes a payment: pending, or decided at once by a card token that says so. */
+  /** Creates a payment: pending, or decided at once by a special card token. */
   charge(account: string, charge: Charge): SandboxPayment
-  /** A payment of one account, or of any when none is named. */
+  /** Payment of an account, or of any account if none is given. */
   get(id: string, account?: string): SandboxPayment | null
   /** Newest first. */
   find(account: string, externalReference: string): SandboxPayment[]
   all(): SandboxPayment[]
-  /** Gives back an amount, or all that is left; null when the payment has not so much to give. */
+  /** Refunds an amount, or all that is left; null if the payment has less left. */
   refund(id: string, amount: number | null): SandboxRefund | null
-  /** What can happen to it next. */
+  /** Possible next transitions. */
   moves(id: string): Move[]
-  /** Null when the payment is not where the move begins. */
+  /** Null if the transition does not apply. */
   move(id: string, move: Move): SandboxPayment | null
   accountOf(id: string): string | null
 }
@@ -130,7 +130,7 @@ interface Kept {
 
 const cents = (amount: number): number => Math.round(amount * 100)
 
-/** Card tokens that decide at once; any other leaves the payment pending. */
+/** Card tokens that decide at once; others leave the payment pending. */
 const DECIDING: Readonly<Record<string, Move>> = { APRO: 'approve', OTHE: 'reject' }
 
 const FIRST_ID = 1_300_000_000
@@ -164,7 +164,7 @@ function pendingPayment(
   }
 }
 
-/** A payment after an amount, or all that is left, was given back; null when it has not so much. */
+/** Payment after a refund of an amount, or of all that is left; null if it has less left. */
 function givenBack(payment: SandboxPayment, amount: number | null, { id, at }: { id: number; at: string }) {
   const before = cents(payment.transaction_amount_refunded)
   const left = cents(payment.transaction_amount) - before
@@ -184,16 +184,16 @@ function givenBack(payment: SandboxPayment, amount: number | null, { id, at }: {
   return { refund, payment: { ...payment, ...state, transaction_amount_refunded, refunds, date_last_updated: at } }
 }
 
-/** Whether a payment is where a move begins. What was decided stays so. */
+/** Whether a transition applies to a payment. Decided payments stay decided. */
 function mayMove({ status, status_detail }: SandboxPayment, move: Move): boolean {
   const { from, detail } = MOVES[move]
   return from.some((one) => one === status) && status_detail !== detail && status_detail !== 'reimbursed'
 }
 
-/** `liveMode` is what the payments say of themselves: a sandbox is none, unless a test wants to see a production store. */
+/** `liveMode` of all payments: false in a sandbox, unless a test simulates a production store. */
 export function createBook({ now, liveMode }: { now: () => Date; liveMode: boolean }): Book {
   const payments = new Map<string, Kept>()
-  // Ids of several runs should not meet in the ledger of one shop.
+  // Random start, so that ids of several runs do not collide in a ledger.
   let lastId = FIRST_ID + randomInt(1_000_000) * 1_000
 
   function moved(payment: SandboxPayment, move: Move): SandboxPayment {
@@ -201,11 +201,11 @@ export function createBook({ now, liveMode }: { now: () => Date; liveMode: boole
     return { ...payment, status, status_detail: detail, date_last_updated: after(payment) }
   }
 
-  /** No two changes of a payment have the same time: by it they are told apart. */
+  /** Change times of a payment are distinct, because they order its states. */
   const after = ({ date_last_updated }: SandboxPayment): string =>
     new Date(Math.max(now().getTime(), Date.parse(date_last_updated) + 1)).toISOString()
 
-  /** A payment as it is by now: one that nobody paid in time has expired. */
+  /** Current payment: expired if its deadline has passed. */
   function current(id: string): Kept | undefined {
     const found = payments.get(id)
     const expires = found?.payment.date_of_expiration

@@ -6,7 +6,7 @@ import { MOVES, type Move, type SandboxPayment } from './book.ts'
 import { play, Refusal } from './control.ts'
 import type { Notification } from './notifications.ts'
 
-/** What the buttons say, by whoever would do it. */
+/** Button labels with their actors. */
 const LABELS: Readonly<Record<Move, readonly [who: 'Buyer' | 'Provider' | 'Shop', does: string]>> = {
   approve: ['Buyer', 'Pay'],
   reject: ['Provider', 'Refuse'],
@@ -20,7 +20,7 @@ const LABELS: Readonly<Record<Move, readonly [who: 'Buyer' | 'Provider' | 'Shop'
   refund: ['Shop', 'Refund'],
 }
 
-/** Newest payments that are shown, and what was told last. */
+/** Number of listed payments and notifications. */
 const SHOWN = 50
 const TOLD = 20
 
@@ -29,7 +29,7 @@ const amountGiven = z
   .regex(/^\d{1,9}([.,]\d{1,2})?$/)
   .transform((text) => Number(text.replace(',', '.')))
 
-/** A page with all payments and a button for whatever may happen to each: what buyers do at their banks. */
+/** Page with all payments and a button for each transition, such as a buyer's payment at the bank. */
 export function sandboxConsole(provider: Provider): Router {
   const router = express.Router()
   router.get('/', (_request, response) => {
@@ -39,10 +39,10 @@ export function sandboxConsole(provider: Provider): Router {
   router.post('/console/:id/:move', express.urlencoded({ extended: false }), async (request, response) => {
     const { id, move } = request.params
     if (typeof id !== 'string' || typeof move !== 'string' || !Object.hasOwn(MOVES, move))
-      throw new Refusal(404, 'no such move')
+      throw new Refusal(404, 'unknown move')
     const typed: unknown = request.body?.amount
     const amount = typed === undefined || typed === '' ? null : amountGiven.safeParse(typed).data
-    if (amount === undefined) throw new Refusal(422, 'amount: like 12.50')
+    if (amount === undefined) throw new Refusal(422, 'amount: expected a number such as 12.50')
     await play(provider, id, move as Move, amount)
     response.redirect(303, '/')
   })

@@ -5,7 +5,7 @@ import { FAULTS, type Faults } from './api.ts'
 import { type Book, MOVES, type Move, type SandboxPayment } from './book.ts'
 import { type Claims, DELIVERIES, type Notification, ORDERS } from './notifications.ts'
 
-/** A control call that makes no sense. */
+/** Invalid control call. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   constructor(
@@ -16,10 +16,10 @@ export class Refusal extends Error {
   }
 }
 
-/** Longest that answers may be held back. */
+/** Longest delay of responses. */
 const MAX_DELAY_MS = 60_000
 
-/** Notifications that lie, each signed with the true secret unless the lie is about that. */
+/** Forged notifications; all are signed with the true secret, except where the signature is the forgery. */
 export const FORGERIES = [
   'bad_signature',
   'unsigned',
@@ -45,7 +45,7 @@ const settingsBody = z.strictObject({
 })
 const releaseBody = z.strictObject({ order: z.enum(ORDERS).default('forward') })
 
-/** What the real provider does not offer: deciding what happens to a payment, and how it is told. */
+/** Control API beyond the real provider: decides payments and deliveries of notifications. */
 export function control(provider: Provider, faults: Faults): Router {
   const { book, notifier } = provider
   const router = express.Router()
@@ -92,11 +92,14 @@ export function control(provider: Provider, faults: Faults): Router {
   return router
 }
 
-/** Lets something happen to a payment, and tells the service. Of a refund an amount, or all that is left. @throws Refusal */
+/**
+ * Applies a transition to a payment and notifies the service. `amount`: of a refund; null refunds all that is left.
+ * @throws Refusal
+ */
 export async function play({ book, notifier }: Provider, id: string, move: Move, amount: number | null) {
   const before = payment(book, id)
   const moved = move === 'refund' ? book.refund(id, amount) && book.get(id) : book.move(String(before.id), move)
-  if (!moved) throw new Refusal(409, `a payment can only ${move} from ${MOVES[move].from}`)
+  if (!moved) throw new Refusal(409, `payment cannot ${move}: its state must be ${MOVES[move].from}`)
   return { payment: moved, notification: await notifier.tell(moved) }
 }
 
@@ -108,7 +111,7 @@ function read<T>(schema: z.ZodType<T>, body: unknown): T {
 
 function payment(book: Book, id: string): SandboxPayment {
   const found = book.get(id)
-  if (!found) throw new Refusal(404, `there is no payment ${id}`)
+  if (!found) throw new Refusal(404, `payment ${id} not found`)
   return found
 }
 
@@ -128,7 +131,7 @@ function readable({ status, answer }: Notification['sent'][number]) {
 
 const answer = (response: Response, body: object): void => void response.json(body)
 
-/** What is claimed, and of which payment. `url` is the notification address of another order. */
+/** Claims of a forged notification, and the payment that it names. `url`: notification URL of another order. */
 export function forgery(
   { book }: { readonly book: Book },
   subject: SandboxPayment,
@@ -141,7 +144,7 @@ export function forgery(
     case 'unsigned':
       return [subject, { secret: null }]
     case 'other_order':
-      if (!url) throw new Refusal(422, 'url: the notification address of the other order')
+      if (!url) throw new Refusal(422, 'url: expected the notification URL of another order')
       return [subject, { url }]
     case 'other_amount':
       return [anotherAmount(book, subject), {}]
@@ -154,7 +157,7 @@ export function forgery(
   }
 }
 
-/** A payment of the same order that was really made and approved, for a cent. */
+/** A real, approved payment of the same order over one cent. */
 function anotherAmount(book: Book, subject: SandboxPayment): SandboxPayment {
   const { payment_method_id, payer, external_reference, notification_url } = subject
   const account = book.accountOf(String(subject.id)) ?? ''
@@ -168,7 +171,7 @@ function anotherAmount(book: Book, subject: SandboxPayment): SandboxPayment {
   })
 }
 
-/** Printed when the sandbox runs: what it is for, and what to curl. */
+/** Printed at the start: purpose and curl commands. */
 export const sandboxHelp = (url: string): string => `
   A payment provider to try things with answers on ${url}
 

@@ -1,4 +1,4 @@
-/** The means of payment that are offered; `bins` are the first digits of a brand's cards. */
+/** Offered payment methods; `bins`: first digits of a brand's cards. */
 export const METHODS: readonly { id: string; payment_type_id: string; status: string; bins: readonly string[] }[] = [
   { id: 'pix', payment_type_id: 'bank_transfer', status: 'active', bins: [] },
   { id: 'bolbradesco', payment_type_id: 'ticket', status: 'active', bins: [] },
@@ -9,11 +9,11 @@ export const METHODS: readonly { id: string; payment_type_id: string; status: st
 ]
 
 const MOST_INSTALLMENTS = 12
-/** No instalment is smaller. */
+/** Minimum of an instalment. */
 const LEAST_INSTALLMENT_CENTS = 500
 const INTEREST_PER_INSTALLMENT = 0.03
 
-/** In how many instalments a card pays an amount: more than one with interest. */
+/** Instalment options of a card; several instalments cost interest. */
 export function cardOptions(brand: string, amount: number) {
   const cents = Math.round(amount * 100)
   const counts = Array.from({ length: MOST_INSTALLMENTS }, (_, n) => n + 1)
@@ -27,10 +27,10 @@ export function cardOptions(brand: string, amount: number) {
   return { payment_method_id: brand, payment_type_id: 'credit_card', payer_costs }
 }
 
-/** A PNG of one pixel: nobody scans what moves no money. */
+/** A PNG of one pixel, since sandbox payments are never scanned. */
 const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
 
-/** What the buyer of a new payment needs to pay it, in the provider's shape. */
+/** Payment details of a new payment, in the provider's format. */
 export function instructionsOf(
   id: number,
   charge: { payment_method_id: string; transaction_amount: number; token?: string | undefined },

@@ -1,15 +1,15 @@
 import { createHmac, randomInt, randomUUID } from 'node:crypto'
 import type { SandboxPayment } from './book.ts'
 
-/** What becomes of new notifications: sent at once, kept for later, or forgotten as on a bad day. */
+/** Delivery of new notifications: at once, held for later, or lost. */
 export const DELIVERIES = ['send', 'hold', 'lose'] as const
 type Delivery = (typeof DELIVERIES)[number]
 
-/** In which order notifications that were kept are sent. */
+/** Order in which held notifications are sent. */
 export const ORDERS = ['forward', 'backward', 'shuffled', 'at_once'] as const
 type Order = (typeof ORDERS)[number]
 
-/** A notification as it is sent; `sent` grows with each repetition. */
+/** Sent notification; `sent` counts its repetitions. */
 export interface Notification {
   readonly number: number
   readonly url: string
@@ -18,41 +18,44 @@ export interface Notification {
   readonly sent: { readonly status: number; readonly answer: string }[]
 }
 
-/** What a notification claims, beside what is true. */
+/** Overrides of a notification's content. */
 export interface Claims {
   readonly dataId?: string
   readonly liveMode?: boolean
   readonly type?: string
   readonly action?: string
   readonly url?: string
-  /** Null signs nothing. */
+  /** Null: unsigned. */
   readonly secret?: string | null
 }
 
 export interface Notifier {
-  /** Tells of a payment as the delivery in force says; null when it is not sent now. */
+  /** Notifies of a payment according to the delivery mode; null if nothing is sent now. */
   tell(payment: SandboxPayment, claims?: Claims): Promise<Notification | null>
-  /** Sends a notification whatever the delivery in force, again if it was sent before. */
+  /** Sends a notification regardless of the delivery mode, possibly again. */
   send(notification: Notification): Promise<Notification>
-  /** Makes a notification without sending it. */
+  /** Creates a notification without sending it. */
   make(payment: SandboxPayment, claims?: Claims): Notification
-  /** Sends what was kept. */
+  /** Sends held notifications. */
   release(order: Order): Promise<Notification[]>
-  /** Sends again what was not answered with 2xx, as the provider does for days. */
+  /** Repeats those without a 2xx response, as the provider does for days. */
   retry(): Promise<Notification[]>
-  /** Everything that was made, in the order of making. */
+  /** All notifications in order of creation. */
   readonly made: readonly Notification[]
   delivery: Delivery
   secret: string | null
-  /** Resolves when nothing is under way. */
+  /** Resolves once no delivery is running. */
   idle(): Promise<void>
 }
 
 const SEND_TIMEOUT_MS = 20_000
-/** The oldest are forgotten beyond these. */
+/** Limit of remembered notifications; older ones are dropped. */
 const REMEMBERED = 1_000
 
-/** Makes and sends notifications as the provider does: signed over data.id, request id and time, data.id in the query too. */
+/**
+ * Creates and sends notifications like the provider: signed over data.id, request id and time, with data.id in the
+ * query too.
+ */
 export function createNotifier(options: {
   readonly secret: string | null
   readonly now: () => Date
@@ -81,7 +84,7 @@ export function createNotifier(options: {
     secret: options.secret,
     make(payment, claims = {}) {
       const { url = payment.notification_url } = claims
-      if (!url) throw new Error(`payment ${payment.id} has no notification_url`)
+      if (!url) throw new Error(`payment ${payment.id}: no notification_url`)
       const secret = claims.secret === undefined ? notifier.secret : claims.secret
       const notification = signed({ payment, claims, url, secret, number: ++lastNumber, at: options.now() })
       made.push(notification)

@@ -6,7 +6,7 @@ import { sandboxConsole } from './console.tsx'
 import { control, Refusal } from './control.ts'
 import { createNotifier, type Notifier } from './notifications.ts'
 
-/** A payment provider of one's own: the real one's endpoints, and control over what happens. */
+/** Simulated payment provider: the real endpoints, plus control over payments and failures. */
 export interface Sandbox {
   readonly url: string
   readonly book: Book
@@ -16,16 +16,16 @@ export interface Sandbox {
 }
 
 interface SandboxOptions {
-  /** 0 takes any that is free. */
+  /** 0: any free port. */
   readonly port: number
-  /** Signs notifications; null leaves them unsigned. */
+  /** Signs notifications; null: unsigned. */
   readonly secret: string | null
   readonly liveMode?: boolean
   readonly now?: () => Date
   readonly log?: (line: string) => void
 }
 
-/** It decides about pretended money without asking who calls, so only this machine may call. */
+/** Without authentication: listens on the loopback interface only. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { port, secret, liveMode = false, now = () => new Date(), log = () => {} } = options
   const provider = { book: createBook({ now, liveMode }), notifier: createNotifier({ secret, now, log }) }
@@ -36,7 +36,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   app.use('/v1', failing(faults), providerApi(provider))
   app.use('/sandbox', control(provider, faults))
   app.use(sandboxConsole(provider))
-  app.use((_request, _response, next) => next(new Refusal(404, 'no such address')))
+  app.use((_request, _response, next) => next(new Refusal(404, 'not found')))
   app.use(failures)
   const served = await serveLocally(app, port)
   return {

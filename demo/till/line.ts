@@ -1,7 +1,7 @@
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 
-/** What came back over the line. */
+/** Response to a call. */
 export interface Answer {
   readonly status: number
   readonly headers: IncomingMessage['headers']
@@ -11,39 +11,39 @@ export interface Answer {
 
 export interface Call {
   readonly method: 'GET' | 'POST'
-  /** Below /api, with its query. */
+  /** Path below /api, with query. */
   readonly path: string
   readonly body?: object
   readonly token?: string
 }
 
-/** The line broke, or nothing came over it in time: whatever was sent may have arrived. */
+/** Connection failure or time-out: the request may have arrived. */
 export class LineBroken extends Error {
   override readonly name = 'LineBroken'
 }
 
 /**
- * When a line breaks, to try out what a till does then: with half of the body sent; with all of it sent, which the service
- * may then carry out or not; or as the answer arrives, when it was carried out and the till does not know.
+ * Moment of a simulated connection failure: with half of the body sent; with all of it sent, so that it may be
+ * processed or not; or during the response, so that it was processed and the till does not know.
  */
 type Break = 'while sending' | 'after sending' | 'while receiving'
 
 export interface Line {
-  /** One request, one answer, of whatever status. @throws LineBroken */
+  /** Sends a request and returns its response, with any status. @throws LineBroken */
   send(call: Call): Promise<Answer>
-  /** Lets the next request break. The socket is really destroyed; `then` is called at that moment. */
+  /** Breaks the next request by destroying its socket, then calls `then`. */
   breakNext(when: Break, then?: () => void): void
 }
 
-/** What the documentation of the sync interface recommends. */
+/** Recommended by the documentation of the till sync. */
 const TIMEOUT_MS = 30_000
-/** A catalog of 50,000 products has some 10 MB. */
+/** A catalog of 50,000 products takes about 10 MB. */
 const MAX_ANSWER_BYTES = 64 * 1_048_576
 
-/** What the panel shows of a till beside its last contact. */
+/** The panel shows it with the till's last contact. */
 const TILL_VERSION = 'tillbook-till 1.0'
 
-/** HTTP to the service whose address is given. */
+/** HTTP client for a service. */
 export function createLine(baseUrl: string): Line {
   const request = baseUrl.startsWith('https:') ? requestHttps : requestHttp
   let next: { when: Break; then: () => void } | null = null
@@ -63,7 +63,7 @@ export function createLine(baseUrl: string): Line {
           signal: AbortSignal.timeout(TIMEOUT_MS),
         })
         const cut = () => {
-          fail(new Error(`the line broke ${breaking?.when}`))
+          fail(new Error(`connection broken on purpose ${breaking?.when}`))
           outgoing.destroy()
           breaking?.then()
         }
@@ -79,7 +79,7 @@ export function createLine(baseUrl: string): Line {
   }
 }
 
-/** Sends a body as far as the line holds; the callbacks come when the operating system has what was written. */
+/** Sends a body up to the simulated failure; the callbacks run once the operating system has the written bytes. */
 function write(outgoing: ClientRequest, body: Buffer, breaks: Break | undefined, cut: () => void): void {
   if (breaks === 'while sending') outgoing.write(body.subarray(0, body.length >> 1), cut)
   else outgoing.end(body, breaks === 'after sending' ? cut : undefined)
@@ -99,7 +99,7 @@ async function readAnswer(response: IncomingMessage): Promise<Answer> {
   let bytes = 0
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > MAX_ANSWER_BYTES) throw new Error('the answer is too large')
+    if (bytes > MAX_ANSWER_BYTES) throw new Error(`response larger than ${MAX_ANSWER_BYTES} bytes`)
     chunks.push(chunk)
   }
   const text = Buffer.concat(chunks).toString('utf8')

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { lineTotal } from '#domain/money.ts'
 import { replaceFile } from '#lib/files.ts'
 
-/** A product as the till downloads it (SYNC-10). */
+/** Product as downloaded by the till (SYNC-10). */
 export interface Product {
   readonly id: number
   readonly name: string
@@ -11,7 +11,7 @@ export interface Product {
   readonly updated_at: string
 }
 
-/** A way to pay, as the configuration tells it. */
+/** Payment type from the configuration. */
 export interface PaymentType {
   readonly id: number
   readonly name: string
@@ -19,7 +19,7 @@ export interface PaymentType {
   readonly is_cash: boolean
 }
 
-/** A sale as the till keeps and uploads it (UP-2). */
+/** Sale as stored and uploaded by the till (UP-2). */
 export interface OfflineSale {
   readonly offline_id: string
   readonly total: number
@@ -31,9 +31,9 @@ export interface OfflineSale {
   readonly payments: readonly { payment_type_id: number; amount: number; status: 'completed' | 'pending' }[]
 }
 
-/** Where chance, time and identifiers come from. */
+/** Source of randomness, time and ids. */
 export interface World {
-  /** From 0 to 1, 1 excluded. */
+  /** 0 to 1, 1 excluded. */
   readonly random: () => number
   readonly now: () => Date
   readonly newId: () => string
@@ -42,10 +42,10 @@ export interface World {
 const MOST_LINES = 4
 const CANCELLED = 0.1
 const WEIGHED = 0.2
-/** Customers pay with what they have: tens of reais. */
+/** Customers pay with notes of ten reais. */
 const NOTE_CENTS = 1_000
 
-/** What a customer might buy. All amounts are reckoned in whole cents and thousandths, and become numbers at the end. */
+/** Random sale. Amounts are calculated in integer cents and thousandths, and converted to numbers at the end. */
 export function sell(products: readonly Product[], types: readonly PaymentType[], world: World): OfflineSale {
   const { random, now, newId } = world
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T
@@ -75,21 +75,21 @@ export function sell(products: readonly Product[], types: readonly PaymentType[]
   }
 }
 
-/** What the till has sold and the service has not confirmed yet, oldest first. */
+/** Sales that the service has not confirmed yet, oldest first. */
 export interface Queue {
   add(sale: OfflineSale): Promise<void>
-  /** The first of those that wait. */
+  /** The oldest sales. */
   first(count: number): readonly OfflineSale[]
   readonly size: () => number
-  /** These need not be sent any more. */
+  /** Removes confirmed sales. */
   remove(offlineIds: ReadonlySet<string>): Promise<void>
 }
 
-/** A queue in a JSON file, which another run of the till finds again; in memory without one. */
+/** Queue in a JSON file, which the next run of the till continues; in memory without a file. */
 export async function openQueue(path: string | null): Promise<Queue> {
   let sales: OfflineSale[] = path === null ? [] : await load(path)
   const keep = async (changed: OfflineSale[]) => {
-    // On disk before it counts: a sale that the till has confirmed to the customer must survive a power failure.
+    // Written to disk first: a sale confirmed to the customer must survive a power failure.
     if (path !== null) await replaceFile(path, JSON.stringify(changed))
     sales = changed
   }

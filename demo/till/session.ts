@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Answer, type Call, type Line, LineBroken } from './line.ts'
 
-/** Who is at the till. */
+/** Login of the till's user. */
 export interface Credentials {
   readonly email: string
   readonly password: string
 }
 
-/** The service answered, and what it said is nothing that asking again would change. */
+/** Response that a retry would not change. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   constructor({ status, body }: Answer) {
@@ -15,11 +15,11 @@ export class Refusal extends Error {
   }
 }
 
-/** Calls with a token that is renewed as needed, repeated until they are answered. */
+/** Renews its token as needed, and retries calls until they get a response. */
 export interface Session {
-  /** The answer of a successful call. @throws Refusal, or LineBroken when the service stays out of reach */
+  /** Response of a successful call. @throws Refusal, or LineBroken while the service is unreachable */
   call(call: Omit<Call, 'token'>): Promise<Answer['body']>
-  /** Calls that had to be made again. */
+  /** Number of retried calls. */
   readonly retries: () => number
 }
 
@@ -27,9 +27,9 @@ interface Options {
   readonly line: Line
   readonly credentials: Credentials
   readonly say: (text: string) => void
-  /** From 0 to 1. */
+  /** 0 to 1. */
   readonly random: () => number
-  /** Waits before the second attempt, and at the most; each wait is twice the one before. */
+  /** First and longest pause between attempts; pauses double. */
   readonly firstWait_ms?: number
   readonly longestWait_ms?: number
 }
@@ -38,16 +38,16 @@ const ATTEMPTS = 10
 const FIRST_WAIT_MS = 250
 const LONGEST_WAIT_MS = 15_000
 
-/** Too much was asked, or the service cannot at the moment. */
+/** Statuses worth a retry: overload or a temporary failure. */
 const TRY_AGAIN = [429, 500, 502, 503, 504]
 
-/** A session of a user. It logs in when it has to: at first, and when the service does not know the token any more. */
+/** Session of a user. Logs in at first, and when the service rejects the token. */
 export function createSession(options: Options): Session {
   const { line, credentials, say } = options
   let token: string | null = null
   let retries = 0
 
-  /** Repeating is safe: reads change nothing, and an uploaded sale is known by its offline_id. */
+  /** Retries are safe: reads change nothing, and offline_id identifies uploaded sales. */
   async function insist(call: Call): Promise<Answer> {
     for (let attempt = 1; ; attempt++) {
       const outcome = await line.send(call).catch((error: unknown) => {
@@ -64,14 +64,14 @@ export function createSession(options: Options): Session {
     }
   }
 
-  /** Exponential backoff: the whole wait or as little as half of it, so that tills do not come back all at once. */
+  /** Exponential backoff with jitter from half to the whole pause, so that tills do not retry all at once. */
   function waitAfter(attempt: number, retryAfter: string | undefined): number {
     const { firstWait_ms = FIRST_WAIT_MS, longestWait_ms = LONGEST_WAIT_MS, random } = options
     const wait_ms = Math.min(firstWait_ms * 2 ** (attempt - 1), longestWait_ms) * (0.5 + random() / 2)
     return Math.max(wait_ms, 1000 * (Number(retryAfter) || 0))
   }
 
-  /** Shows the token that it has, which the service does not know any more: nobody else's failures hold this till back then. */
+  /** Sends the expired token too: failed logins of others then do not lock out this till. */
   async function logIn(): Promise<string> {
     const login = { method: 'POST', path: '/auth/login', body: credentials } as const
     const answer = await insist(token === null ? login : { ...login, token })

@@ -3,7 +3,7 @@ import type { Line } from './line.ts'
 import { type OfflineSale, type PaymentType, type Product, type Queue, sell, type World } from './sale.ts'
 import type { Session } from './session.ts'
 
-/** A result of an upload, as far as a till looks at it. */
+/** Fields of an upload result that the till reads. */
 interface Result {
   readonly offline_id: string | null
   readonly status: 'created' | 'duplicate' | 'resolved' | 'error'
@@ -12,30 +12,30 @@ interface Result {
   readonly warnings?: readonly { readonly message: string }[]
 }
 
-/** What a till has done so far. */
+/** Counters of a till. */
 export interface Tally {
   readonly created: number
   readonly duplicate: number
-  /** Refused before, and resolved by a person since. */
+  /** Refused earlier, resolved by a person since. */
   readonly resolved: number
   readonly refused: number
   readonly warnings: number
-  /** Ids that the service gave to the till's sales. */
+  /** Sale ids from the service. */
   readonly saleIds: ReadonlyMap<string, number>
 }
 
-/** A till that works without a connection, and reconciles with the service when it has one. */
+/** Till that works offline and syncs when connected. */
 export interface Till {
-  /** Configuration and all products. */
+  /** Downloads configuration and all products. */
   download(): Promise<void>
   products(): readonly Product[]
-  /** A sale without any connection, safe in the queue. */
+  /** Makes a sale without a connection, and stores it in the queue. */
   sellOffline(): Promise<OfflineSale>
-  /** Uploads all that waits, in portions. */
+  /** Uploads the queue in portions. */
   upload(): Promise<void>
-  /** Products that changed at the service since they were downloaded, by reason. */
+  /** Products changed at the service since their download, by reason. */
   checkConflicts(): Promise<Record<'updated' | 'deleted' | 'unknown', number>>
-  /** What changed since the last download. Returns how many products did, and how many are gone. */
+  /** Downloads changes since the last download. Returns the numbers of changed and deleted products. */
   refresh(): Promise<{ changed: number; deleted: number }>
   tally(): Tally
 }
@@ -45,14 +45,14 @@ interface Options {
   readonly queue: Queue
   readonly world: World
   readonly say: (text: string) => void
-  /** Sales of one upload; the service takes 1,000. */
+  /** Sales per upload; the service accepts 1,000. */
   readonly portion: number
 }
 
-/** The counter's own ways to pay, which stand for something that happened before, are left out: nobody redeems from nothing. */
+/** Without kinds that redeem an earlier event, such as a voucher: the simulation has none to redeem. */
 const SOLD_WITH = ['cash', 'card', 'pix', 'transfer', 'credit_account', 'other']
 
-/** A till of the company that the session's user belongs to. */
+/** Till of the company of the session's user. */
 export function createTill({ session, queue, world, say, portion }: Options): Till {
   const products = new Map<number, Product>()
   let types: PaymentType[] = []
@@ -83,7 +83,7 @@ export function createTill({ session, queue, world, say, portion }: Options): Ti
       say(`${data.company.name}: ${products.size} products and ${types.length} ways to pay`)
     },
     async sellOffline() {
-      if (products.size === 0 || types.length === 0) throw new Error('the company has nothing to sell or no way to pay')
+      if (products.size === 0 || types.length === 0) throw new Error('company has no products or no payment types')
       const sale = sell([...products.values()], types, world)
       await queue.add(sale)
       return sale
@@ -93,7 +93,7 @@ export function createTill({ session, queue, world, say, portion }: Options): Ti
         const sales = queue.first(portion)
         const answer = await session.call({ method: 'POST', path: '/sync/sales', body: { sales } })
         for (const result of answer.results as Result[]) take(result)
-        // Each has its result; a refused one is kept by the service, for people to look at, and would be refused again.
+        // Every sale has a result. The service stores refused ones for review, and would refuse them again.
         await queue.remove(new Set(sales.map((sale) => sale.offline_id)))
         say(answer.message)
       }
@@ -115,29 +115,29 @@ export function createTill({ session, queue, world, say, portion }: Options): Ti
   }
 }
 
-/** What came of a day at the till. */
+/** Results of a day at the till. */
 export interface Report {
-  /** Sales of the day, those among them that were cancelled, and what the others add up to. */
+  /** Sales of the day, cancelled ones among them, and the total of the others. */
   readonly sold: number
   readonly cancelled: number
   readonly total: string
-  /** Sales of another day that had not been uploaded. */
+  /** Earlier sales that were not uploaded. */
   readonly left_from_before: number
-  /** Results of the upload. A duplicate is a sale whose first answer was lost. */
+  /** Upload results. A duplicate is a sale whose first response was lost. */
   readonly created: number
   readonly duplicate: number
   readonly resolved: number
   readonly refused: number
   readonly warnings: number
-  /** Different ids that the service gave to the sales. */
+  /** Distinct sale ids from the service. */
   readonly sale_ids: number
-  /** Calls that were made again, as the line broke. */
+  /** Calls retried after a connection failure. */
   readonly retries: number
-  /** Products that changed at the service meanwhile, and what the till took over of it. */
+  /** Products that changed at the service meanwhile, and the downloaded changes. */
   readonly conflicts: number
   readonly products_changed: number
   readonly products_deleted: number
-  /** Sales that are still to be uploaded. */
+  /** Sales still to upload. */
   readonly waiting: number
 }
 
@@ -149,7 +149,7 @@ interface Parts {
   readonly say: (text: string) => void
 }
 
-/** Downloads, sells so many times offline, loses the line twice in the upload, and reconciles. */
+/** Downloads, makes `sales` offline sales, breaks the connection twice during the upload, and syncs. */
 export async function playDay({ line, session, queue, till, say }: Parts, sales: number): Promise<Report> {
   await till.download()
   const left_from_before = queue.size()
@@ -161,7 +161,7 @@ export async function playDay({ line, session, queue, till, say }: Parts, sales:
     else cents += Math.round(total * 100)
   }
   say(`${sales} sales without a connection`)
-  // The second time all of it has been carried out, and only the answer is lost.
+  // The second failure happens after processing: only the response is lost.
   if (queue.size() > 0) line.breakNext('while sending', () => line.breakNext('while receiving'))
   await till.upload()
   const { updated, deleted, unknown } = await till.checkConflicts()

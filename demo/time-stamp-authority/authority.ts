@@ -7,18 +7,21 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** A time-stamp authority (RFC 3161) of one's own, whose stamps OpenSSL makes. Nobody else trusts it. */
+/** Local time-stamp authority (RFC 3161), based on OpenSSL; for trials only. */
 export interface Authority {
-  /** The certificate to be trusted, PEM. */
+  /** Certificate for clients to trust, PEM. */
   readonly caFile: string
-  /** A TimeStampReq to a TimeStampResp, both DER. What is no request is answered with a refusal, as the RFC has it. */
+  /**
+   * Responds to a TimeStampReq with a TimeStampResp, both DER. An invalid request gets a rejection response, as in the
+   * RFC.
+   */
   reply(query: Buffer): Promise<Buffer>
 }
 
 interface AuthorityOptions {
-  /** Keeps keys, certificates and the last serial number; made on first use. */
+  /** Folder of keys, certificates and the last serial number; created on first use. */
   readonly folder: string
-  /** Of both keys. */
+  /** Type of both keys. */
   readonly keys?: 'ec' | 'rsa'
 }
 
@@ -55,11 +58,11 @@ const KEYS = {
   rsa: ['-newkey', 'rsa:2048'],
 } as const
 
-/** @throws where there is no openssl. */
+/** @throws if openssl is not installed. */
 export async function openAuthority({ folder, keys = 'ec' }: AuthorityOptions): Promise<Authority> {
   const openssl = (...args: readonly string[]) => run('openssl', args, { cwd: folder })
   if (!existsSync(join(folder, 'authority.pem'))) await makeAuthority(folder, openssl, KEYS[keys])
-  /** One after the other: each takes the next serial number. */
+  /** Sequential: each stamp takes the next serial number. */
   let turn: Promise<unknown> = Promise.resolve()
 
   async function stamp(query: Buffer): Promise<Buffer> {

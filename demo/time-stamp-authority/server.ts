@@ -4,7 +4,7 @@ import type { Authority } from './authority.ts'
 
 const MAX_BODY = '16kb'
 
-/** `port` 0 takes any that is free. */
+/** `port` 0: any free one. */
 export async function serveAuthority(authority: Authority, port: number): Promise<Served> {
   const app = express()
   app.disable('x-powered-by')

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 
-/** What came back, as the demo looks at it. */
+/** Response to a call. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
@@ -8,10 +8,10 @@ export interface Answer {
   readonly body: any
 }
 
-/** Picks what is printed of a long answer. */
+/** Selects the printed part of a response. */
 type Show = (answer: Answer) => object
 
-/** Tells what it does, does it with one real request, and shows what came back. */
+/** Prints a title, sends one real request, and prints its response. */
 export interface Narrator {
   say(title: string): void
   print(text: string): void
@@ -19,7 +19,7 @@ export interface Narrator {
   /** `key` is the Idempotency-Key. */
   post(title: string, path: string, body: object, options?: { show?: Show; key?: string }): Promise<Answer>
   remove(title: string, path: string): Promise<Answer>
-  /** A call of the sync interface: POST with a body, GET without. */
+  /** Call of the till sync: POST with a body, GET without. */
   postAsTill(
     title: string,
     path: string,
@@ -49,7 +49,7 @@ export function createNarrator(baseUrl: string, apiKey: string, out: Writable): 
       signal: AbortSignal.timeout(TIMEOUT_MS),
       ...(body ? { body: JSON.stringify(body) } : {}),
     }).catch((error: unknown) => {
-      throw new Error(`nothing answers on ${baseUrl}: is the service running?`, { cause: error })
+      throw new Error(`no response from ${baseUrl}; start the service first`, { cause: error })
     })
     const answer: Answer = { status: response.status, headers: response.headers, body: parsed(await response.text()) }
     const shown = answer.body === null ? '' : `${indented(show(answer))}\n`
@@ -90,14 +90,14 @@ interface Call {
 
 const parsed = (text: string) => (text === '' ? null : JSON.parse(text))
 
-/** A transcript is shown around; a password in it would be too. */
+/** Transcripts are shared, so passwords are hidden. */
 const hidden = (body: object): object => ('password' in body ? { ...body, password: '…' } : body)
 
 const LINE = 110
 
 const indented = (value: object): string => layOut(value, '').replace(/^/gm, '  ')
 
-/** JSON for people: what fits on a line stays on one, the rest is opened level by level. */
+/** Pretty-printed JSON: values that fit on a line stay on one, others are expanded level by level. */
 function layOut(value: unknown, indent: string): string {
   const line = JSON.stringify(value)
   if (indent.length + line.length <= LINE || typeof value !== 'object' || value === null) return line

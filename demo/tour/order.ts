@@ -1,13 +1,13 @@
 import type { Narrator } from './narrator.ts'
 
-/** A payment provider to try things with, as `tillbook provider-sandbox` runs one. */
+/** Payment sandbox, as started by `tillbook provider-sandbox`. */
 interface SandboxAddress {
   readonly url: string
 }
 
 const TIMEOUT_MS = 15_000
 
-/** An order of the online store: its buyer pays it by Pix, and the shop gives a part back. */
+/** Order of the online store: the buyer pays by Pix, and the shop refunds a part. */
 export async function tellOrder(narrator: Narrator, store: { alias: string }, sandbox: SandboxAddress): Promise<void> {
   const { get, post, say, print } = narrator
   const run = Date.now().toString(36)

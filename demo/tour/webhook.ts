@@ -13,8 +13,8 @@ interface Received {
 }
 
 /**
- * A till uploads a sale that it made offline, and an integrator hears of it: an endpoint on this machine is registered,
- * and what arrives there is verified as docs/webhooks.md says.
+ * A till uploads an offline sale, and an integration receives its webhook: registers a local endpoint, and verifies the
+ * delivery as docs/webhooks.md describes.
  */
 export async function tellWebhook(
   { get, post, remove, postAsTill, say, print }: Narrator,
@@ -41,7 +41,7 @@ export async function tellWebhook(
     )
     say('The integrator receives it, and checks who sent it')
     print(await describe(await inbox.next(), secret))
-    // The outcome is recorded a moment after the answer.
+    // The delivery result is recorded shortly after the response.
     await delay(RECORDED_AFTER_MS)
     await get('The delivery, as the service remembers it', `/webhooks/${id}/deliveries?limit=1`, ({ body }) => {
       const [{ event, sequence, status, attempts }] = body.data
@@ -53,7 +53,7 @@ export async function tellWebhook(
   }
 }
 
-/** One piece of whatever the till finds first in its catalog, paid in cash. */
+/** Sale of one piece of the catalog's first product, paid in cash. */
 async function offlineSale(token: string, call: Narrator['postAsTill']): Promise<object> {
   const config = await call('It knows products and payment types', '/sync/config', undefined, {
     token,
@@ -89,7 +89,7 @@ async function describe({ headers, body }: Received, secret: string): Promise<st
   return `${lines.join('\n')}\n  ${told}\n\n  the signature is ${isGenuine ? 'genuine' : 'FORGED'}\n`
 }
 
-/** A receiver on a port of its own. */
+/** Local receiver. */
 async function openInbox() {
   let arrived: (received: Received) => void = () => {}
   const first = new Promise<Received>((resolve) => {
@@ -110,7 +110,7 @@ async function openInbox() {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/eventos`,
     async next(): Promise<Received> {
       const late = new Promise<never>((_, reject) => {
-        setTimeout(() => reject(new Error('no delivery arrived')), WAIT_MS).unref()
+        setTimeout(() => reject(new Error('webhook not delivered in time')), WAIT_MS).unref()
       })
       return Promise.race([first, late])
     },

@@ -4,7 +4,7 @@ import type { Witness } from './witness.ts'
 
 const MAX_BODY = '64kb'
 
-/** `port` 0 takes any that is free. */
+/** `port` 0: any free one. */
 export async function serveWitness(witness: Witness, port: number): Promise<Served> {
   const app = express()
   app.disable('x-powered-by')

@@ -6,7 +6,7 @@ import { type Checkpoint, parseCheckpoint, textOf } from '#proof/checkpoint.ts'
 import { EMPTY_ROOT, isConsistent, type TreeHead } from '#proof/merkle.ts'
 import { bytesOf, COSIGNATURE, cosignatureLine, openNote, type VerifierKey, verifierKey } from '#proof/note.ts'
 
-/** What a witness answers to whoever submits a checkpoint (tlog-witness.md of C2SP). */
+/** Response of a witness to a checkpoint (tlog-witness.md of C2SP). */
 export interface WitnessAnswer {
   readonly status: 200 | 400 | 403 | 404 | 409 | 422
   readonly type: string
@@ -14,20 +14,20 @@ export interface WitnessAnswer {
 }
 
 export interface Witness {
-  /** With which its cosignatures are verified. */
+  /** Verifies its cosignatures. */
   readonly key: VerifierKey
-  /** The body of an add-checkpoint call. */
+  /** Handles the body of an add-checkpoint request. */
   addCheckpoint(body: string): Promise<WitnessAnswer>
-  /** The last checkpoint that it cosigned of the log whose origin has this SHA-256 (lowercase hex), with both signatures. */
+  /** Last cosigned checkpoint of the log with this SHA-256 of its origin (lowercase hex), with both signatures. */
   lastOf(originHash: string): string | null
 }
 
 interface WitnessOptions {
-  /** Keeps its key and what it has seen, for its owner's eyes only; made on first use. */
+  /** File with its key and state, mode 0600; created on first use. */
   readonly file: string
-  /** Of its key. */
+  /** Name of its key. */
   readonly name: string
-  /** Keys of the logs that it knows; the name of a key is the origin of its log. */
+  /** Keys of the known logs; a key's name is the origin of its log. */
   readonly logs: readonly VerifierKey[]
   readonly now: () => Date
 }
@@ -35,7 +35,7 @@ interface WitnessOptions {
 const State = z.object({
   /** PKCS #8, PEM. */
   private_key: z.string(),
-  /** The last checkpoint of each log, by origin: what it is going on from, and the note with its cosignature. */
+  /** Last checkpoint of each log, by origin: its tree head, and the note with the cosignature. */
   logs: z.record(z.string(), z.object({ size: z.number(), root: z.string(), note: z.string() })),
 })
 type State = z.infer<typeof State>
@@ -44,11 +44,11 @@ const MAX_PROOF = 63
 const OLD = /^old (0|[1-9]\d{0,15})$/
 const NOTHING: TreeHead = { size: 0, root: EMPTY_ROOT }
 
-/** Opens a witness: who it has seen it remembers, so that it never cosigns two histories of one log. */
+/** Opens a witness. It remembers the last checkpoints, so that it never cosigns two histories of one log. */
 export async function openWitness({ file, name, logs, now }: WitnessOptions): Promise<Witness> {
   const state = await openState(file)
   const privateKey = createPrivateKey(state.private_key)
-  /** One after the other: what is compared must be what is replaced. */
+  /** Sequential: the compared checkpoint must be the one that is replaced. */
   let turn: Promise<unknown> = Promise.resolve()
 
   async function cosign(body: string): Promise<WitnessAnswer> {
@@ -94,13 +94,13 @@ const answer = (status: WitnessAnswer['status'], message: string): WitnessAnswer
   body: `${message}\n`,
 })
 
-/** Whether a log of one size has become the other: the empty one becomes any, of which nothing has to be shown. */
+/** Whether a tree head extends another. Every log extends the empty one, without a proof. */
 function goesOn(from: TreeHead, to: TreeHead, proof: readonly Buffer[]): boolean {
   if (to.size === 0 && !to.root.equals(EMPTY_ROOT)) return false
   return isConsistent(from, to, proof)
 }
 
-/** Lines of those who signed with a known key; what others signed says nothing, and is not passed on. */
+/** Signature lines of known keys; other lines are not passed on. */
 function signaturesOf(note: string, keys: readonly VerifierKey[]): string {
   const lines = note.slice(note.lastIndexOf('\n\n') + 2).split(/(?<=\n)/)
   return lines.filter((line) => keys.some((key) => openNote(`${textPart(note)}\n${line}`, [key]))).join('')

@@ -5,7 +5,7 @@ import { offsetMinutes, type ZoneDay, zoneDay } from './time-zone.ts'
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 const DAY_MINUTES = 1440
-/** What the four digits of 00:00 would add up to as character codes. */
+/** Sum of the character codes of the four digits of 00:00, weighted by their minutes. */
 const ZERO_MINUTES = 48 * (600 + 60 + 10 + 1)
 /** 'T00:00' to 'T23:59'. */
 const MINUTES = Array.from({ length: DAY_MINUTES }, (_, n) => new Date(n * MINUTE_MS).toISOString().slice(10, 16))
@@ -13,20 +13,20 @@ const FIRST_MS = Date.UTC(1900, 0, 1)
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 const INSTANT =
   /^(\d{4})-(\d{2})-(\d{2})T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))$/
-/** Members that hold an instant are called `…_at`, `…_since` or `since`; those of the ledger itself are in UTC, and stay so. */
+/** Members with an instant are named `…_at`, `…_since` or `since`; those of the ledger itself stay in UTC. */
 const INSTANT_MEMBER =
   /("(?:[a-z_]+_at|(?:[a-z_]+_)?since)": ?")(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}[+-]\d{2}:\d{2})"/g
 const INSTANT_EXPECTED = 'deve ser uma data com hora ISO 8601 com fuso horário, como "2026-11-21T08:17:15-03:00"'
 const DATE_EXPECTED = 'deve ser uma data existente no formato AAAA-MM-DD, como "2026-11-21"'
 
 /**
- * A point in time (VAL-3): ISO 8601 date and time with seconds, an optional fraction of 1 to 9 digits (truncated
- * to milliseconds) and a mandatory offset; real calendar dates of the years 1900 to 9999. The value is UTC,
- * 'YYYY-MM-DDTHH:mm:ss.sssZ', so that instants compare as texts.
+ * Instant (VAL-3): ISO 8601 date and time with seconds, an optional fraction of 1 to 9 digits (truncated to
+ * milliseconds) and a mandatory offset; valid dates of the years 1900 to 9999. Parsed to UTC,
+ * 'YYYY-MM-DDTHH:mm:ss.sssZ', so that instants sort as texts.
  */
 export const Instant = z
   .string(expects(INSTANT_EXPECTED))
-  // One check that tests and rewrites, because a sale has several instants and each is parsed once only.
+  // One check both validates and rewrites: a sale has several instants, and each is parsed only once.
   .check((payload) => {
     const utc = utcInstant(payload.value)
     if (utc !== null) payload.value = utc
@@ -34,7 +34,7 @@ export const Instant = z
   })
   .meta({ format: 'date-time' })
 
-/** A day of the calendar, 'YYYY-MM-DD', real, of the years 1900 to 9999. */
+/** Date 'YYYY-MM-DD', valid, of the years 1900 to 9999. */
 export const CalendarDate = z
   .string(expects(DATE_EXPECTED))
   .regex(/^\d{4}-\d{2}-\d{2}$/, { error: DATE_EXPECTED, abort: true })
@@ -46,17 +46,17 @@ export const CalendarDate = z
 
 export const IMPOSSIBLE = 'não pode estar mais de um dia no futuro'
 
-/** Whether something that has happened cannot have happened then: clocks and zones differ by less than a day (VAL-9). */
+/** Whether a past event is dated impossibly late: clocks and zones differ by less than a day (VAL-9). */
 export const isImpossible = (utcInstant: string, now: string): boolean =>
   Date.parse(utcInstant) - Date.parse(now) > DAY_MS
 
-/** What a question by day depends on: the zone whose days are meant, and which of them it is now ('YYYY-MM-DD'). */
+/** Context of a query by day: the time zone, and its current day ('YYYY-MM-DD'). */
 export interface Calendar {
   readonly timezone: string
   readonly today: string
 }
 
-/** The day `n` days after `date` (before, when negative). Stays within the calendar: 1900-01-01 to 9999-12-31 at the ends. */
+/** The day `n` days after `date` (before it if negative), clamped to 1900-01-01 and 9999-12-31. */
 export function addDays(date: string, n: number): string {
   const ms = Date.parse(`${date}T00:00:00.000Z`) + n * DAY_MS
   return new Date(Math.min(Math.max(ms, FIRST_MS), LAST_MS)).toISOString().slice(0, 10)
@@ -78,7 +78,7 @@ export function daysFrom(first: string, count: number): string[] {
 export const later = (utcInstant: string, ms: number): string =>
   ms === 0 ? utcInstant : new Date(Date.parse(utcInstant) + ms).toISOString()
 
-/** The same day `n` years later, or after so many days more; 28 February where the year has no 29th. */
+/** The day `n` years and `days` days later; 29 February becomes 28 February in other years. */
 export function addYears(date: string, n: number, days = 0): string {
   const [year, monthDay] = [String(Number(date.slice(0, 4)) + n).padStart(4, '0'), date.slice(4)]
   const day = isRealDate(Number(year), Number(date.slice(5, 7)), Number(date.slice(8))) ? monthDay : '-02-28'
@@ -86,11 +86,11 @@ export function addYears(date: string, n: number, days = 0): string {
 }
 
 /**
- * A UTC instant, as Instant gives it, on a zone's clock, with milliseconds and offset: '2026-11-21T08:17:15.123-03:00'. Never
- * 'Z', '+00:00' instead. Throws RangeError for an unknown zone.
+ * Formats a UTC instant (format of Instant) in a zone, with milliseconds and offset: '2026-11-21T08:17:15.123-03:00'.
+ * UTC is '+00:00', never 'Z'. Throws RangeError for an unknown zone.
  */
 export function inZone(utcInstant: string, timeZone: string): string {
-  // On text where possible: parsing and printing a Date would cost five times as much, several times a sale.
+  // Works on text where possible: parsing and printing a Date costs five times as much, several times per sale.
   const day = zoneDay(utcInstant.slice(0, -14), timeZone)
   const offset = offsetOn(day, utcInstant)
   const minute = minuteOfDay(utcInstant) + offset
@@ -100,8 +100,8 @@ export function inZone(utcInstant: string, timeZone: string): string {
 }
 
 /**
- * An object's JSON text as `JSON.stringify` prints it, with its instants, of whatever offset, on a zone's clock: the members
- * that are called so. Never something within a text, where the quotes around a member's name would be escaped.
+ * JSON text of an object, as `JSON.stringify` prints it, with its instants converted to a zone. Finds members by name.
+ * Text values cannot match, because their quotes are escaped.
  */
 export function instantsInZone(json: string, timeZone: string): string {
   return json.replace(INSTANT_MEMBER, (_all, member: string, instant: string) => {
@@ -109,15 +109,15 @@ export function instantsInZone(json: string, timeZone: string): string {
   })
 }
 
-/** The day, 'YYYY-MM-DD', that a zone's calendar shows at a UTC instant. */
+/** Local date 'YYYY-MM-DD' of a UTC instant in a zone. */
 export function dateInZone(utcInstant: string, timeZone: string): string {
   const day = zoneDay(utcInstant.slice(0, -14), timeZone)
   return dateOn(day, minuteOfDay(utcInstant) + offsetOn(day, utcInstant))
 }
 
 /**
- * The UTC instant at which a local day begins: its first midnight, or the moment to which the clock jumps where there is no
- * midnight (America/Sao_Paulo on 2018-11-04) or no such day (Pacific/Apia on 2011-12-30, an empty day).
+ * UTC instant at which a local day starts: its first midnight, or the time to which the clock jumps if midnight is
+ * skipped (America/Sao_Paulo on 2018-11-04) or the whole day is (Pacific/Apia on 2011-12-30, an empty day).
  */
 export function startOfDay(date: string, timeZone: string): string {
   const midnight = Date.parse(`${date}T00:00:00.000Z`)
@@ -131,8 +131,8 @@ export function startOfDay(date: string, timeZone: string): string {
 }
 
 /**
- * The UTC instant at which a zone's clock shows 'YYYY-MM-DDTHH:mm' (seconds may follow); null for any other text. Of a time that
- * the clock shows twice it is the first; one that the clock skips is read as if the clock had not been changed yet.
+ * UTC instant of a local time 'YYYY-MM-DDTHH:mm' (optional seconds); null for other text. A repeated local time gives
+ * the first instant; a skipped one is read with the offset from before the change.
  */
 export function localInstant(local: string, timeZone: string): string | null {
   const match = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?$/.exec(local)
@@ -146,7 +146,7 @@ export function localInstant(local: string, timeZone: string): string | null {
   return new Date(fitting.length > 0 ? Math.min(...fitting) : wall - before * MINUTE_MS).toISOString()
 }
 
-/** Whether a name is that of a time zone ('America/Sao_Paulo'); bare offsets like '-03:00' are not. */
+/** Whether the name is a time zone ('America/Sao_Paulo'); bare offsets like '-03:00' are not. */
 export function isTimeZone(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false
   try {

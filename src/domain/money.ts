@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { percentHundredths } from './percentage.ts'
 import { expects } from './portuguese.ts'
 
-/** The largest amount that the contract can carry: R$ 9.999.999.999,99, in cents. */
+/** Largest amount of the contract: R$ 9.999.999.999,99, in cents. */
 export const MAX_CENTS = 999_999_999_999
 
 const EXPECTED = 'deve ser um valor em texto com exatamente duas casas decimais, como "10.00"'
 
 /**
- * Money in and out (VAL-1): a decimal string with exactly 2 decimals, 1 to 10 integer digits without
- * superfluous leading zeros, never negative. JSON numbers are refused: they are floats at the sender.
+ * Money (VAL-1): decimal string with exactly 2 decimals, 1 to 10 integer digits without superfluous leading zeros,
+ * never negative. JSON numbers are refused, because senders hold them as floats.
  */
 export const Money = z
   .string(expects(EXPECTED))
@@ -20,14 +20,17 @@ function faultOf(text: string): string {
   return /^[1-9]\d{10,}\.\d{2}$/.test(text) ? `deve ser no máximo ${fromCents(MAX_CENTS)}` : EXPECTED
 }
 
-/** Cents of a text with exactly 2 decimals, also of a negative one as fromCents writes it. Throws RangeError on any other text. */
+/**
+ * Cents of a text with exactly 2 decimals; negative ones in the format of fromCents are allowed. Throws RangeError on
+ * any other text.
+ */
 export function toCents(text: string): number {
   const cents = /^-?\d+\.\d{2}$/.test(text) ? Number(text.slice(0, -3) + text.slice(-2)) : Number.NaN
   if (!Number.isSafeInteger(cents)) throw new RangeError(`not an amount of money: ${JSON.stringify(text)}`)
   return cents + 0 // "-0.00" is plain zero
 }
 
-/** The decimal string of an integer number of cents; balances may be negative ("-1.50"). Throws RangeError. */
+/** Decimal string of integer cents; balances may be negative ("-1.50"). Throws RangeError. */
 export function fromCents(cents: number): string {
   if (!Number.isSafeInteger(cents)) throw new RangeError(`not an integer number of cents: ${cents}`)
   const digits = String(Math.abs(cents)).padStart(3, '0')
@@ -35,28 +38,28 @@ export function fromCents(cents: number): string {
 }
 
 /**
- * Quantity (thousandths) × unit price (cents), rounded half up to cents. It may exceed MAX_CENTS, which the caller checks.
- * Throws RangeError beyond 2^53 − 1 and for negative or fractional input. The largest Quantity at the largest Money does
- * go beyond, so check input from outside with lineTotalFits first.
+ * Quantity (thousandths) × unit price (cents), rounded half up to cents. May exceed MAX_CENTS: the caller checks.
+ * Throws RangeError beyond 2^53 − 1 and for negative or fractional input. The largest Quantity at the largest Money
+ * exceeds it, so check external input with lineTotalFits first.
  */
 export function lineTotal(thousandths: number, unitCents: number): number {
   return exact(halfUp(natural(thousandths) * natural(unitCents), 1000n))
 }
 
-/** Whether lineTotal of the two is at most MAX_CENTS. Never throws for valid quantities and prices. */
+/** Whether lineTotal is at most MAX_CENTS. Never throws for valid quantities and prices. */
 export function lineTotalFits(thousandths: number, unitCents: number): boolean {
   return halfUp(natural(thousandths) * natural(unitCents), 1000n) <= BigInt(MAX_CENTS)
 }
 
 /**
- * What remains of a gross amount (cents) when a surcharge of `feePercent` is extracted from inside it: amount ÷ (1 + fee/100),
- * rounded half up. The surcharge is amount − net, so that both always add up (SALE-8).
+ * Net part of a gross amount (cents) that includes a surcharge of `feePercent`: amount ÷ (1 + fee/100), rounded half
+ * up. The surcharge is amount − net, so that both always add up (SALE-8).
  */
 export function netOfSurcharge(amountCents: number, feePercent: string): number {
   return exact(halfUp(natural(amountCents) * 10_000n, BigInt(10_000 + percentHundredths(feePercent))))
 }
 
-/** `percent` of a non-negative amount (cents), rounded half up: a commission. */
+/** `percent` of a non-negative amount (cents), rounded half up; for commissions. */
 export function percentOf(cents: number, percent: string): number {
   return exact(halfUp(natural(cents) * BigInt(percentHundredths(percent)), 10_000n))
 }

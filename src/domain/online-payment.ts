@@ -1,23 +1,22 @@
-/** How a buyer pays online. */
 export const ONLINE_METHODS = ['pix', 'card', 'boleto'] as const
 export type OnlineMethod = (typeof ONLINE_METHODS)[number]
 
-/** The provider's names of those that are no brand of a card. */
+/** The provider's names of methods other than cards. */
 export const PIX = 'pix'
 export const BOLETO = 'bolbradesco'
 
-/** What the provider calls a means of payment says which of ours it is; other names are brands of cards. */
+/** Own method for the provider's method id; other names are card brands. */
 export function methodOf(paymentMethodId: string): OnlineMethod {
   if (paymentMethodId === PIX) return 'pix'
   return paymentMethodId === BOLETO ? 'boleto' : 'card'
 }
 
-/** Bounds and defaults of the time to pay, in minutes; a card is decided at once. */
+/** Bounds and defaults of the payment deadline, in minutes; cards are decided at once. */
 export const SHORTEST_EXPIRY_MINUTES = 10
 export const LONGEST_EXPIRY_MINUTES = 43_200
 export const EXPIRY_MINUTES: Readonly<Record<OnlineMethod, number | null>> = { pix: 30, boleto: 4_320, card: null }
 
-/** What the provider says of a payment's state, in Portuguese, for the buyer's eyes too. */
+/** Portuguese text for the provider's status detail; buyers see it too. */
 const DETAILS: Readonly<Record<string, string>> = {
   accredited: 'Pagamento aprovado.',
   partially_refunded: 'Pagamento aprovado e devolvido em parte.',
@@ -47,7 +46,7 @@ const DETAILS: Readonly<Record<string, string>> = {
   cc_rejected_other_reason: 'O emissor do cartão recusou o pagamento.',
 }
 
-/** For details that are unknown here, what the state alone says. */
+/** Texts by status, for unknown details. */
 const STATES: Readonly<Record<string, string>> = {
   pending: 'Aguardando o pagamento.',
   in_process: 'O pagamento está sendo processado.',
@@ -60,7 +59,7 @@ const STATES: Readonly<Record<string, string>> = {
   charged_back: 'O comprador contestou o pagamento no cartão.',
 }
 
-/** A payment's state in Portuguese; null where the provider's words for it are unknown. */
+/** Portuguese text of a payment's state; null if the provider's status is unknown. */
 export function stateInPortuguese(providerStatus: string, detail: string | null): string | null {
   if (detail !== null && Object.hasOwn(DETAILS, detail)) return DETAILS[detail] as string
   return Object.hasOwn(STATES, providerStatus) ? (STATES[providerStatus] as string) : null

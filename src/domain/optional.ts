@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 
-/** A field that has a default value where it is absent or null. */
+/** Field with a default for absent and null values. */
 export const orDefault = <T extends z.ZodType, D extends z.output<T>>(schema: T, value: D) =>
   schema
     .nullish()

@@ -1,15 +1,15 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { canBePaid, type OrderPayment } from './orders.ts'
 
-/** What the links are made with under which buyers pay. */
+/** Settings of the buyers' payment links. */
 export interface PaymentLinks {
-  /** Of the installation: who has it can make the link of any order. */
+  /** Secret of the installation; with it the link of any order can be made. */
   readonly secret: Buffer
-  /** Where buyers reach the service; no slash at its end. Null where nobody can reach it: there are no links then. */
+  /** Public base URL without trailing slash. Null without public access: then there are no links. */
   readonly publicUrl: string | null
 }
 
-/** What tells one order from all others, also from those of a database that was thrown away or restored. */
+/** Identifies an order, even across discarded or restored databases. */
 interface Linked {
   readonly id: number
   readonly store_alias: string
@@ -30,21 +30,21 @@ function isSame(one: string, other: string): boolean {
 
 const aliasHalf = (secret: Buffer, alias: string, id: number): string => macOf(secret, 'order', alias, id)
 
-/** The token of an order: its number and two codes, of store and number, and of what no other order has (ORDER-30, decision 52). */
+/** Token of an order: its id, a MAC of store and id, and a MAC of the unique reference (ORDER-30, decision 52). */
 export const tokenOf = (secret: Buffer, { id, store_alias, provider_reference }: Linked): string =>
   `${id}-${aliasHalf(secret, store_alias, id)}${macOf(secret, 'reference', provider_reference)}`
 
-/** The order that a token may be of, if it was made here for a store's; null otherwise. Nothing is looked up to know it. */
+/** Order id of a token that was issued here for the store; null otherwise. Needs no database. */
 export function orderIdOf(secret: Buffer, alias: string, token: string): number | null {
   const [, id, half = ''] = TOKEN.exec(token) ?? []
   return id !== undefined && isSame(half, aliasHalf(secret, alias, Number(id))) ? Number(id) : null
 }
 
-/** Whether a token is that of an order, in the same time for any that is not. */
+/** Verifies the token of an order in constant time. */
 export const isTokenOf = (secret: Buffer, token: string, order: Linked): boolean =>
   isSame(token, tokenOf(secret, order))
 
-/** What a form on the page of a token carries: whoever sends it has seen the page. */
+/** CSRF code of forms on the token's page: only the page contains it. */
 export const formCodeOf = (secret: Buffer, token: string): string => macOf(secret, 'form', token)
 
 export const isFormCode = (secret: Buffer, token: string, code: string): boolean =>
@@ -55,13 +55,13 @@ export const CHECKOUT = '/pagar'
 
 type Payable = Linked & { readonly payments: readonly OrderPayment[]; readonly cancelled_at: string | null }
 
-/** Where the buyer of an order pays it; null where it cannot be paid any more. */
+/** Payment link of an order; null if it can no longer be paid. */
 export const paymentUrlOf = ({ secret, publicUrl }: PaymentLinks, order: Payable): string | null =>
   publicUrl !== null && canBePaid(order)
     ? `${publicUrl}${CHECKOUT}/${order.store_alias}/${tokenOf(secret, order)}`
     : null
 
-/** An order's JSON text with its link, as it is shown. */
+/** Adds the payment link to an order's JSON text. */
 export function withPaymentUrl(links: PaymentLinks, record: string): string {
   const url = paymentUrlOf(links, JSON.parse(record))
   return `${record.slice(0, -1)},"payment_url":${JSON.stringify(url)}}`

@@ -1,4 +1,4 @@
-/** How an account is settled (ACCT-10). Sales have payment types of each subscriber's own instead. */
+/** Methods that settle an account (ACCT-10). Sales use the payment types of each subscriber instead. */
 export const PAYMENT_METHODS = [
   'cash',
   'pix',
@@ -12,7 +12,7 @@ export const PAYMENT_METHODS = [
 
 export type PaymentMethod = (typeof PAYMENT_METHODS)[number]
 
-/** As people in Brazil call them. */
+/** Portuguese names. */
 export const PAYMENT_METHOD_NAMES: Readonly<Record<PaymentMethod, string>> = {
   cash: 'Dinheiro',
   pix: 'Pix',

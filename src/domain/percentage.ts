@@ -4,17 +4,17 @@ import { expects } from './portuguese.ts'
 const PERCENTAGE = /^(?:100(?:\.0{1,2})?|(?:0|[1-9]\d?)(?:\.\d{1,2})?)$/
 const EXPECTED = 'deve ser um percentual de "0" a "100" em texto, com até duas casas decimais, como "2.50"'
 
-/** A percentage as a decimal string, 0 to 100 inclusive, up to 2 decimals. Kept as sent; see normalizePercentage. */
+/** Percentage as decimal string, 0 to 100 inclusive, up to 2 decimals. Not normalized; see normalizePercentage. */
 export const Percentage = z.string(expects(EXPECTED)).regex(PERCENTAGE, EXPECTED)
 
-/** Hundredths of a percent of a valid percentage ("2.5" → 250): an integer, for exact arithmetic. Throws RangeError. */
+/** Hundredths of a percent ("2.5" → 250): an integer, for exact arithmetic. Throws RangeError. */
 export function percentHundredths(text: string): number {
   if (!PERCENTAGE.test(text)) throw new RangeError(`not a percentage: ${JSON.stringify(text)}`)
   const [whole = '', fraction = ''] = text.split('.')
   return Number(whole + fraction.padEnd(2, '0'))
 }
 
-/** A valid percentage with exactly 2 decimals ("2.5" → "2.50"), the form in which it is kept and answered. Throws RangeError. */
+/** Percentage with exactly 2 decimals ("2.5" → "2.50"), the format of storage and responses. Throws RangeError. */
 export function normalizePercentage(text: string): string {
   const hundredths = String(percentHundredths(text)).padStart(3, '0')
   return `${hundredths.slice(0, -2)}.${hundredths.slice(-2)}`

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * The catalogue of validation messages in Brazilian Portuguese, written to follow a field's name ("amount: é obrigatório").
- * zod's own `pt` locale is European Portuguese and speaks of types ("registo", "ficheiro"), hence this one.
+ * Validation messages in Brazilian Portuguese, phrased to follow a field's name ("amount: é obrigatório"). zod's own
+ * `pt` locale is European Portuguese and mentions types ("registo", "ficheiro").
  */
 const TYPES: Record<string, string> = {
   string: 'deve ser um texto',
@@ -61,7 +61,7 @@ function message(issue: Issue): string {
     case 'unrecognized_keys':
       return `campo desconhecido: ${listed(issue.keys)}`
     case 'invalid_union':
-      // Without branches it is a discriminator that matches none of the options.
+      // No branches: the discriminator matches none of the options.
       return Array.isArray(issue.options)
         ? `deve ser um destes valores: ${listed(issue.options)}`
         : 'tem um valor inválido'
@@ -70,12 +70,12 @@ function message(issue: Issue): string {
   }
 }
 
-// zod takes its language from one global setting only; every schema of this folder imports this file, so it is set before any parse.
+// zod's language is one global setting. Every schema of this folder imports this file, so it is set before any parse.
 z.config({ localeError: message })
 
 /**
- * The `error` of a schema: `text` when a value was sent but is not what is expected. A missing or null value keeps
- * the catalogue's own message, which tells the caller more.
+ * Schema option `error`: `text` for an invalid value. Missing and null values keep the catalogue's message, which is
+ * more specific.
  */
 export function expects(text: string): { error: (issue: Issue) => string | undefined } {
   return { error: (issue) => (issue.input === undefined || issue.input === null ? undefined : text) }

@@ -1,4 +1,4 @@
-/** Kinds of records that events are about. */
+/** Kinds of records in event subjects. */
 export const RECORD_KINDS = [
   'company',
   'user',
@@ -18,7 +18,7 @@ export const RECORD_KINDS = [
 
 export type RecordKind = (typeof RECORD_KINDS)[number]
 
-/** Those that each company counts by itself, from 1 on (LEDGER-9). */
+/** Kinds with ids per company, from 1 (LEDGER-9). */
 export type IdKind = Exclude<RecordKind, 'company'>
 
 export const isIdKind = (kind: string | undefined): kind is IdKind =>

@@ -1,4 +1,4 @@
-/** The codes with which a command may be refused: a part of the contract (HTTP-2), shared by all channels. */
+/** Codes of refused commands: part of the contract (HTTP-2), common to all channels. */
 export type RefusalCode =
   | 'invalid_token'
   | 'not_found'
@@ -27,22 +27,22 @@ export type RefusalCode =
   | 'not_test_company'
   | 'test_data_erased'
 
-/** Why a command is refused: a code of the contract and its details. HTTP status and Portuguese message are given at the edge. */
+/** Refusal of a command: a code of the contract with details. The HTTP layer adds status and Portuguese message. */
 export interface Refusal {
   readonly refused: RefusalCode
   readonly details?: Record<string, unknown>
 }
 
-/** A refusal as a value: commands never throw one. */
+/** Refusals are values: commands never throw them. */
 export function refuse(code: RefusalCode, details?: Record<string, unknown>): Refusal {
-  // An absent member rather than an undefined one, so that refusals compare and serialise alike.
+  // Omits `details` if undefined, so that refusals compare and serialise alike.
   return details === undefined ? { refused: code } : { refused: code, details }
 }
 
-/** The refusal of what would use or change a person who is forgotten, or waits for it; the subject as `customer/9`. */
+/** Refusal of an erased person, or one queued for erasure; subject as in `customer/9`. */
 export const forgotten = (subject: string): Refusal => refuse('person_forgotten', { subject })
 
-/** `validation_failed` naming one field, in the shape that describeIssues gives for a whole body. */
+/** `validation_failed` for one field, in the format of describeIssues. */
 export function invalid(field: string, message: string): Refusal {
   return refuse('validation_failed', { fields: { [field]: [message] }, unknown_fields: [] })
 }

@@ -1,22 +1,22 @@
-/** What a person is in a company. */
+/** Roles of a user in a company. */
 export const ROLES = ['owner', 'clerk', 'accountant', 'auditor'] as const
 export type Role = (typeof ROLES)[number]
 
-/** What a role lets people do, in the panel and at tills (PANEL-5, PANEL-81, PANEL-200). */
+/** Permissions of a role, in the panel and at tills (PANEL-5, PANEL-81, PANEL-200). */
 interface Rights {
-  /** Changes records. Everybody keeps an own password, whatever the role. */
+  /** May change records. All roles may change their own password. */
   readonly changes: boolean
-  /** Sees what is of the company as a whole: ledger, integrations, settings. Who may change too administers it. */
+  /** May see the whole company: ledger, integrations, settings. With `changes`, may administer it. */
   readonly seesAll: boolean
-  /** Sees who did what when, verifies the ledger, and takes it away with persons sealed. */
+  /** May see the audit trail, verify the ledger, and export it with personal data sealed. */
   readonly checksBooks: boolean
-  /** Is told what items cost, and so what is earned with them. */
+  /** May see item costs, and so margins. */
   readonly seesCosts: boolean
-  /** Is told what the company owes. */
+  /** May see payables. */
   readonly seesPayables: boolean
-  /** Logs in at tills. */
+  /** May log in at tills. */
   readonly usesTills: boolean
-  /** Is let in until a day, and told personal data only where that was granted. */
+  /** Access ends on a day, and excludes personal data unless granted. */
   readonly isGuest: boolean
 }
 
@@ -37,21 +37,21 @@ export const RIGHTS: Readonly<Record<Role, Rights>> = {
   auditor: { changes: false, seesAll: true, checksBooks: true, ...SEES, usesTills: false, isGuest: true },
 }
 
-/** Roles that log in at tills, as statements compare them. */
+/** Roles that may log in at tills, for SQL statements. */
 export const TILL_ROLES: readonly Role[] = ROLES.filter((role) => RIGHTS[role].usesTills)
 
-/** What a user's record says of its access; records of before there were auditors lack it. */
+/** Access terms of a user; records from before auditors existed lack them. */
 export interface AccessTerms {
   readonly role: Role
-  /** The last day, on the company's clock; null for as long as nobody ends it. */
+  /** Last day, in the company's zone; null: unlimited. */
   readonly access_until?: string | null
   readonly personal_data?: boolean
 }
 
-/** Whether a user may come in on a day of the company. */
+/** Whether a user has access on a day of the company. */
 export const isLetIn = ({ access_until }: Pick<AccessTerms, 'access_until'>, today: string): boolean =>
   (access_until ?? null) === null || today <= (access_until as string)
 
-/** Whether a user is told names, documents and contacts of persons (PANEL-83). */
+/** Whether a user may see names, documents and contacts of persons (PANEL-83). */
 export const isToldPersons = ({ role, personal_data }: AccessTerms): boolean =>
   !RIGHTS[role].isGuest || personal_data === true

@@ -1,4 +1,4 @@
-/** What a key may do (KEY-8); orders and the ledger itself have scopes of their own. */
+/** Scopes of API keys (KEY-8); orders and the ledger have separate ones. */
 export const SCOPES = [
   'catalog:read',
   'catalog:write',
@@ -20,10 +20,13 @@ export type Scope = (typeof SCOPES)[number]
 
 const isScope = (name: string): name is Scope => (SCOPES as readonly string[]).includes(name)
 
-/** Scopes in their fixed order, each once: the same set is always kept and shown alike. */
+/** Scopes deduplicated in fixed order, so that equal sets are stored and shown alike. */
 export const inOrder = (scopes: readonly Scope[]): Scope[] => SCOPES.filter((scope) => scopes.includes(scope))
 
-/** Scopes as written on a command line: `all`, `read` (all that change nothing) or names with commas. Null when a name is unknown. */
+/**
+ * Scopes of a command line: `all`, `read` (all without changes), or names separated by commas. Null if a name is
+ * unknown.
+ */
 export function parseScopes(text: string): Scope[] | null {
   if (text === 'all') return [...SCOPES]
   if (text === 'read') return SCOPES.filter((scope) => scope.endsWith(':read'))

@@ -4,16 +4,16 @@ import { expects } from './portuguese.ts'
 const TEXT = 'deve ser um texto'
 
 /**
- * Free text of 1 to `max` characters (code points), counted after trimming both ends; otherwise kept as sent. No lone
- * surrogates, and of the C0 control characters only tab and line ends: anything else could not be stored or hashed.
+ * Free text of 1 to `max` code points, counted after trimming; otherwise unchanged. No lone surrogates, and of the C0
+ * control characters only tab and line ends: others cannot be stored or hashed.
  */
 export function text(max: number) {
   return storable(z.string(expects(TEXT)).trim(), max).meta({ minLength: 1, maxLength: max })
 }
 
 /**
- * The name of a record: one line of text(max) without characters that nobody sees (zero-width, bidi controls, soft hyphens …),
- * with which two names would look alike and differ. What joins the parts of an emoji is no such character.
+ * Name of a record: a single line of text(max) without invisible characters (zero-width, bidi controls, soft hyphens
+ * …), which would let different names look alike. Joiners within emoji are allowed.
  */
 export function nameText(max: number) {
   return text(max).superRefine((value, context) => {
@@ -28,12 +28,15 @@ const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
 const EMOJI_JOINERS =
   /(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}])\uFE0F|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}]|\uFE0F)\u200D(?=\p{Extended_Pictographic})/gu
 
-/** As text(max), but null or absent clears the field or leaves it empty. */
+/** Like text(max), but null or absent leaves the field empty. */
 export function optionalText(max: number) {
   return text(max).nullable().optional()
 }
 
-/** The caller's own identifier of a record: 1 to 100 characters, compared byte for byte, hence refused rather than trimmed. */
+/**
+ * Caller's identifier of a record: 1 to 100 characters, compared byte by byte, so surrounding blanks are refused rather
+ * than trimmed.
+ */
 export const ExternalId = storable(
   z.string(expects(TEXT)).refine((value) => value === value.trim(), {
     error: 'não pode começar nem terminar com espaços',
@@ -42,7 +45,7 @@ export const ExternalId = storable(
   100,
 ).meta({ minLength: 1, maxLength: 100 })
 
-/** An e-mail, trimmed and lower-cased, at most 254 characters. */
+/** E-mail, trimmed and lower-cased, at most 254 characters. */
 export const Email = z
   .string(expects('deve ser um endereço de e-mail'))
   .trim()
@@ -54,7 +57,7 @@ export const Email = z
 
 const PHONE = 'deve ser um telefone de 6 a 20 dígitos, com ou sem pontuação'
 
-/** A telephone number of 6 to 20 digits, bare or as people write it; the value is its digits. */
+/** Telephone number of 6 to 20 digits, with or without punctuation; parsed to digits. */
 export const Phone = z
   .string(expects(PHONE))
   .overwrite((value) => value.replace(/[\s+().-]/g, ''))
@@ -62,27 +65,28 @@ export const Phone = z
 
 const ID = 'deve ser um número inteiro positivo'
 
-/** The service's own identifier of a record: a positive integer up to 2^53 − 1, as a JSON number. */
+/** Id of a record: positive integer up to 2^53 − 1, as a JSON number. */
 export const Id = z.int(expects(ID)).positive(ID)
 
 /**
- * The key under which unique names are compared: NFC, trimmed, inner runs of white space folded to one blank, lower-cased
- * as in Brazil. Accents stay distinct.
+ * Comparison key of unique names: NFC, trimmed, runs of white space folded to one blank, lower-cased by Brazilian
+ * rules. Accents stay distinct.
  */
 export function nameKey(name: string): string {
-  // Most names: nothing to compose or to fold, and lower-case letters of Latin-1 are of Latin-1.
+  // Fast path for most names: nothing to compose or fold, and lower-casing stays within Latin-1.
   if (PLAIN_NAME.test(name)) return name.toLowerCase()
-  // Portuguese has no lower-casing rules of its own, and toLocaleLowerCase('pt-BR') takes 25 times as long for the same text.
-  // Normalised again at the end, because a lower-case letter may have a composed form that its capital lacks (J̌, ǰ).
+  // Portuguese has no special lower-casing rules, and toLocaleLowerCase('pt-BR') takes 25 times as long for the same
+  // text. Normalized again at the end, because a lower-case letter may have a composed form that its capital lacks (J̌,
+  // ǰ).
   return name.normalize('NFC').trim().replace(/\s+/g, ' ').toLowerCase().normalize('NFC')
 }
 
-/** Words of Latin-1 with a blank between them. */
+/** Latin-1 words separated by single blanks. */
 const PLAIN_NAME = /^[!-~\xa1-\xff]+(?: [!-~\xa1-\xff]+)*$/
 
 /**
- * The key under which names are searched and sorted: nameKey without accents and other marks, and with `ª` and `º` as
- * letters. In the order of code points it sorts as Portuguese does: blanks, digits, letters, `á` with `a` and `ç` with `c`.
+ * Search and sort key of names: nameKey without accents and other marks, with `ª` and `º` as letters. Code point order
+ * then is Portuguese order: blanks, digits, letters, `á` with `a` and `ç` with `c`.
  */
 export function searchKey(text: string): string {
   const key = nameKey(text)
@@ -92,10 +96,13 @@ export function searchKey(text: string): string {
 
 const ASCII = /^[\x20-\x7e]*$/
 
-/** As searchKey, and among names that differ in accents only, those without come first. No search key has a line end. */
+/**
+ * searchKey, then nameKey: of names that differ only in accents, the one without comes first. Search keys contain no
+ * line ends.
+ */
 export const sortKey = (name: string): string => `${searchKey(name)}\n${nameKey(name)}`
 
-/** What a search in some fields of a record goes through: a line each. */
+/** Searchable fields of a record, one per line. */
 export const searchText = (...fields: readonly (string | null)[]): string =>
   fields.flatMap((field) => (field === null ? [] : searchKey(field))).join('\n')
 
@@ -117,6 +124,6 @@ function isStorable(value: string): boolean {
     const unit = value.charCodeAt(index)
     if (unit < 0x20 && unit !== 0x09 && unit !== 0x0a && unit !== 0x0d) return false
   }
-  // With the u flag a pair is one character, so that only lone surrogates match.
+  // With the u flag a pair is one character, so only lone surrogates match.
   return !/\p{Surrogate}/u.test(value)
 }

@@ -1,16 +1,19 @@
 const SECOND_MS = 1000
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
-/** Days kept over all zones: about 27 years for two zones, or a month for all; then the cache starts afresh. */
+/** Cached days over all zones: about 27 years for two zones, or a month for all; then the cache restarts. */
 const MAX_CACHED_DAYS = 20_000
 
-/** What a zone's clock does during one UTC day. Offsets are minutes east of Greenwich: `before` until `changes_ms`, `after` from then on. */
+/**
+ * Offsets of a zone during one UTC day, in minutes east of Greenwich: `before` until `changes_ms`, `after` from then
+ * on.
+ */
 export interface ZoneDay {
   readonly before: number
   readonly after: number
   /** Unix ms; Infinity on a day without a change. */
   readonly changes_ms: number
-  /** The dates around, because the local date may be any of the three. */
+  /** Adjacent dates, because the local date may be any of the three. */
   readonly yesterday: string
   readonly today: string
   readonly tomorrow: string
@@ -25,23 +28,23 @@ const zones = new Map<string, Zone>()
 let cachedDays = 0
 
 /**
- * A zone's offsets on a UTC date ('YYYY-MM-DD'). Offsets with seconds (local mean time, before about 1930) are rounded to the
- * minute. Throws RangeError for an unknown zone or a malformed date.
+ * Offsets of a zone on a UTC date ('YYYY-MM-DD'). Offsets with seconds (local mean time, before about 1930) are rounded
+ * to minutes. Throws RangeError for an unknown zone or a malformed date.
  *
- * Intl is asked once a zone and date, not once a call: it costs microseconds, and a list of 200 sales shows 800 times.
+ * Calls Intl once per zone and date: a call takes microseconds, and a list of 200 sales formats 800 instants.
  */
 export function zoneDay(date: string, timeZone: string): ZoneDay {
   const zone = zones.get(timeZone)
   return zone?.days.get(date) ?? examine(date, timeZone, zone ?? { format: clock(timeZone), days: new Map() })
 }
 
-/** The offset at a time (Unix ms), in minutes east of Greenwich. */
+/** Offset at a time (Unix ms), in minutes east of Greenwich. */
 export function offsetMinutes(ms: number, timeZone: string): number {
   const day = zoneDay(dateOf(ms), timeZone)
   return ms < day.changes_ms ? day.before : day.after
 }
 
-/** A day with equal offsets at both ends has no change within it; on the few others the change is found by bisection. */
+/** Equal offsets at both ends of a day mean no change; on other days bisection finds the change. */
 function examine(date: string, timeZone: string, zone: Zone): ZoneDay {
   const start = Date.parse(`${date}T00:00:00.000Z`)
   let low = start

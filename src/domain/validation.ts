@@ -1,17 +1,17 @@
 import type { z } from 'zod'
 import './portuguese.ts'
 
-/** What is wrong with an input: messages by field path ('items[0].quantity'), and paths of fields that do not exist. */
+/** Errors of an input: messages by field path ('items[0].quantity'), and paths of unknown fields. */
 export interface Problems {
   fields: Record<string, string[]>
   unknown_fields: string[]
 }
 
-/** At most so many fields, and so many unknown names, are listed: a body of 1 MB may hold a hundred thousand wrong ones. */
+/** Limit of listed fields, and of unknown names: a body of 1 MB may contain a hundred thousand errors. */
 const MAX_LISTED = 100
 const MAX_NAME_LENGTH = 200
 
-/** The name under which a problem of the whole input is listed. */
+/** Name for problems of the whole input. */
 const WHOLE = 'body'
 
 type Issue = z.core.$ZodIssue
@@ -22,13 +22,13 @@ interface Found {
 }
 
 /**
- * The details of `validation_failed` (HTTP-5, HTTP-6): messages in Brazilian Portuguese by field, and the unknown names of
- * strict objects apart. A union shows the problems of the branch that the input is nearest to.
+ * Details of `validation_failed` (HTTP-5, HTTP-6): messages in Brazilian Portuguese by field, and unknown names of
+ * strict objects. For a union, the problems of the closest branch.
  */
 export function describeIssues(error: z.ZodError): Problems {
   const found: Found = { fields: new Map(), unknown: new Set() }
   for (const issue of error.issues) collect(issue, [], found)
-  // fromEntries defines own properties, also for a field named __proto__, which an assignment would lose.
+  // fromEntries defines own properties; an assignment would lose a field named __proto__.
   return { fields: Object.fromEntries(found.fields), unknown_fields: [...found.unknown] }
 }
 
@@ -58,7 +58,7 @@ function addField(found: Found, path: Path, message: string): void {
   } else if (!messages.includes(message)) messages.push(message)
 }
 
-/** The branch with the fewest problems among those that at least have the input's type; null when there is none. */
+/** Branch with the fewest problems among those of the input's type; null if there is none. */
 function nearest(branches: readonly Issue[][]): Issue[] | null {
   const fitting = branches.filter((issues) => !issues.some(isWrongType))
   let best: Issue[] | null = null
@@ -87,7 +87,7 @@ function pathName(path: Path): string {
   return name === '' ? WHOLE : name
 }
 
-/** Names come from the caller: answers that show them are bounded, and can be stored (no U+0000, no lone surrogates). */
+/** Names come from the caller: bounded, and made storable (no U+0000, no lone surrogates). */
 export function printable(name: string): string {
   const cut = name.length > MAX_NAME_LENGTH ? `${name.slice(0, MAX_NAME_LENGTH)}…` : name
   return cut.replace(/\0|\p{Surrogate}/gu, '\u{FFFD}')

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { PAYMENT_METHODS } from '#domain/payment-method.ts'
 import { date, eventType, id, instant, money, personal, text } from './define.ts'
 
-/** Where an account comes from: `sale` ones were made by a sale on credit, which keeps them. */
+/** Origin of an account; the sale manages a `sale` one (a sale on credit made it). */
 export const ACCOUNT_ORIGINS = ['api', 'pdv', 'sale'] as const
 
 const account = { external_id: text.nullable(), description: text, amount: money, due_date: date }
 
-/** The other party as it was called at the time of the event; all null where there is none. */
+/** Counterparty, named as of the event; all null if there is none. */
 const customer = {
   customer_id: id.nullable(),
   customer_external_id: text.nullable(),
@@ -19,10 +19,13 @@ const supplier = {
   supplier_name: personal(text, 'identity', { kind: 'supplier', id: 'supplier_id' }),
 }
 
-/** Full settlement only. The accounting date is decided once, so that a company that moves to another zone keeps its books. */
+/**
+ * Full settlement only. The accounting date is recorded, so that a later change of time zone leaves the books
+ * unchanged.
+ */
 const settlement = {
   paid_at: instant,
-  /** The day of `paid_at` on the company's calendar. */
+  /** Day of `paid_at` in the company's time zone. */
   settled_on: date,
   payment_method: z.enum(PAYMENT_METHODS),
 }
@@ -31,12 +34,11 @@ const origin = { origin: z.enum(ACCOUNT_ORIGINS), sale_id: id.nullable() }
 const receivable = { ...account, ...customer }
 const payable = { ...account, ...supplier }
 
-/** What is to be received from customers and to be paid to suppliers. */
 export const accountEvents = {
   ReceivableCreated: eventType('receivable', { ...receivable, ...origin }),
   ReceivableUpdated: eventType('receivable', { changes: z.strictObject(receivable).partial() }),
   ReceivableDeleted: eventType('receivable', {}),
-  /** A deleted receivable came back through PUT by-external, with the fields of the PUT. */
+  /** PUT by-external revived a deleted receivable, with the fields of the PUT. */
   ReceivableRevived: eventType('receivable', receivable),
   ReceivableSettled: eventType('receivable', settlement),
   PayableCreated: eventType('payable', { ...payable, ...origin }),

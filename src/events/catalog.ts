@@ -13,7 +13,7 @@ const item = {
   unit: text.nullable(),
   price: money,
   cost: money.nullable(),
-  /** Codes of fiscal documents: digits only, absent in events from before items had them. */
+  /** Codes for fiscal documents: digits only. Older events lack them. */
   gtin: text.nullish(),
   ncm: text.nullish(),
   cest: text.nullish(),
@@ -21,15 +21,15 @@ const item = {
 
 const category = { external_id: text.nullable(), name: text }
 
-/** The catalog. Stock has events of its own, because a movement of stock is no change of the item. */
+/** Stock has separate events: a stock movement does not change the item. */
 export const catalogEvents = {
   /** `stock` is null for services and untracked items. */
   CatalogItemCreated: eventType('catalog_item', { ...item, stock: quantity.nullable() }),
   CatalogItemUpdated: eventType('catalog_item', { changes: z.strictObject(item).partial() }),
   CatalogItemDeactivated: eventType('catalog_item', {}),
-  /** A deactivated item came back through PUT by-external, with the fields of the PUT; its stock is as it was left. */
+  /** PUT by-external revived a deactivated item, with the fields of the PUT; its stock is unchanged. */
   CatalogItemRevived: eventType('catalog_item', item),
-  /** A count (`stock` given) or a signed adjustment; both quantities are recorded, null where untracked. */
+  /** Stock count (`stock` given) or signed adjustment. Both quantities are recorded; null if untracked. */
   StockAdjusted: eventType('catalog_item', {
     reason: z.enum(['count', 'adjustment']),
     before: quantity.nullable(),
@@ -37,7 +37,7 @@ export const catalogEvents = {
   }),
   CategoryCreated: eventType('category', category),
   CategoryUpdated: eventType('category', { changes: z.strictObject(category).partial() }),
-  /** Its items keep its id, and show it again when it is revived. */
+  /** Its items keep the category id, and show the category again once it is revived. */
   CategoryDeleted: eventType('category', {}),
   CategoryRevived: eventType('category', category),
 } as const

@@ -9,7 +9,7 @@ import { saleEvents } from './sales.ts'
 import { storeEvents } from './stores.ts'
 import { webhookEvents } from './webhooks.ts'
 
-/** Every type of event that a ledger can hold. */
+/** All event types of a ledger. */
 export const EVENT_TYPES = {
   ...companyEvents,
   ...customerEvents,
@@ -27,7 +27,7 @@ export type EventName = keyof typeof EVENT_TYPES
 export type DataOf<N extends EventName> = z.infer<(typeof EVENT_TYPES)[N]['data']>
 export type EventOf<N extends EventName> = Omit<Envelope, 'data'> & { readonly type: N; readonly data: DataOf<N> }
 
-/** A new event of a type, in its newest version, about the record that its data names. */
+/** New event of a type, in its newest version. Its subject is the record in the data. */
 export function event<N extends EventName>(name: N, data: DataOf<N>): NewEvent {
   const { version, subject } = EVENT_TYPES[name]
   const { id, kind } = data as { id: number; kind?: string }

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { ROLES } from '#domain/roles.ts'
 import { date, eventType, id, instant, percentage, personal, text } from './define.ts'
 
-/** What a company pays for: `api` is the add-on for the integration API; without it the API answers 402. */
+/** Plan of a company: `api` adds the integration API; without it the API responds 402. */
 export const PLANS = ['basic', 'api'] as const
 
-/** How a company is taxed, as fiscal documents tell it (CRT 1 to 4); the second is Simples Nacional above the state's ceiling. */
+/** Tax regime as in fiscal documents (CRT 1 to 4); the second is Simples Nacional above the state's ceiling. */
 export const TAX_REGIMES = ['simples_nacional', 'simples_nacional_excess', 'normal', 'mei'] as const
 
 export const PAYMENT_KINDS = [
@@ -28,7 +28,7 @@ const company = {
   plan: z.enum(PLANS),
   timezone: text,
   logo_url: text.nullable(),
-  /** These two are absent in events from before companies had them. */
+  /** Older events lack these two. */
   state_registration: text.nullish(),
   tax_regime: z.enum(TAX_REGIMES).nullish(),
 }
@@ -37,7 +37,7 @@ const paymentType = {
   name: text,
   kind: z.enum(PAYMENT_KINDS),
   fee_percentage: percentage,
-  /** Days until a receivable made by a credit-on-account payment is due. */
+  /** Days until the receivable of a credit payment is due. */
   due_days: z.int().nonnegative(),
 }
 
@@ -45,56 +45,59 @@ const person = { name: personal(text, 'identity'), email: personal(text, 'identi
 
 const access = {
   role: z.enum(ROLES),
-  /** These two are absent in events from before there were auditors; of other roles they say nothing. */
+  /** Events from before auditors existed lack these two; for other roles they have no meaning. */
   access_until: date.nullable().optional(),
   personal_data: z.boolean().optional(),
 }
 
-/** The company itself and what it configures: payment types, users, API keys. Secrets are never in an event. */
+/** The company and its settings: payment types, users, API keys. Secrets are never in an event. */
 export const companyEvents = {
-  /** `test` is absent in events from before there were test companies. */
+  /** Events from before test companies existed lack `test`. */
   CompanyRegistered: eventType('company', { ...company, test: z.boolean().optional() }),
   CompanyUpdated: eventType('company', { changes: z.strictObject(company).partial() }),
-  /** The last event before was recorded by a clock that ran ahead; from here on times are those of the clock again (LEDGER-20). */
+  /**
+   * The clock was ahead when the previous event was recorded. From here on times follow the corrected clock
+   * (LEDGER-20).
+   */
   CompanyClockCorrected: eventType('company', { ahead_until: instant }),
   /**
-   * The ledger, as it is up to here, comes from a backup: what was recorded after `lost_after` may be lost. Ids go on beyond those
-   * that may have been given out since (OPS-84).
+   * The ledger up to here was restored from a backup: events recorded after `lost_after` may be lost. New ids start
+   * above `ids`, since lost events may have used ids up to there (OPS-84).
    */
   InstallationRestored: eventType('company', {
     lost_after: instant,
     reason: text,
-    /** Whether this is a copy made on purpose, beside the installation that goes on. */
+    /** Whether this is a deliberate copy, while the original installation continues. */
     copy: z.boolean(),
-    /** By kind of record: no id up to this one is given out any more. */
+    /** Highest id, by kind of record, that is not issued again. */
     ids: z.record(text, z.int().positive()),
   }),
-  /** A test company was made for this one, which is real. */
+  /** A test company was created for this real company. */
   TestTwinMade: eventType('company', { twin_id: id }),
-  /** From then on the day of this test company is so much later than it was. */
+  /** Moves the test company's clock forward. */
   TestClockMoved: eventType('company', { by_ms: z.int().positive() }),
-  /** This test company has no records of its business any more, and its day is everybody's again. */
+  /** Erases the test company's business records and resets its clock. */
   TestDataErased: eventType('company', {}),
   PaymentTypeCreated: eventType('payment_type', paymentType),
   PaymentTypeUpdated: eventType('payment_type', { changes: z.strictObject(paymentType).partial() }),
   UserCreated: eventType('user', { ...person, ...access }),
-  /** Somebody was asked to join the company, and belongs to it when the invitation is accepted. */
+  /** The user becomes active by accepting the invitation. */
   UserInvited: eventType('user', { ...person, ...access }),
-  /** With another link; the one before is over. */
+  /** With a new link; the previous link is invalid. */
   UserInvitationRenewed: eventType('user', {}),
   UserInvitationCancelled: eventType('user', {}),
   UserJoined: eventType('user', {}),
   UserUpdated: eventType('user', {
     changes: z.strictObject({ name: person.name, ...access }).partial(),
   }),
-  /** From then on the user cannot log in, and whatever was open is closed. */
+  /** The user cannot log in any more, and open sessions end. */
   UserDeactivated: eventType('user', {}),
   UserReactivated: eventType('user', {}),
-  /** Whatever was open with the password before is closed. */
+  /** Sessions opened with the previous password end. */
   UserPasswordChanged: eventType('user', {}),
   ApiKeyCreated: eventType('api_key', {
     name: text,
-    /** The first characters of the key, to recognise it by. */
+    /** First characters of the key, for recognition. */
     prefix: text,
     scopes: z.array(text),
     expires_at: instant.nullable(),

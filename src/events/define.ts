@@ -4,39 +4,42 @@ import type { Envelope } from '#ledger/envelope.ts'
 
 import { Unavailable } from '#lib/unavailable.ts'
 
-/** One type of event: the kinds of record it is about, and the shape of its data in the version that is written. */
+/** Event type: the kinds of record that it concerns, and the shape of its data in the current version. */
 export interface EventType<D> {
   readonly version: number
-  /** First half of the subject: `sale` of `sale/981`. The second is `data.id`. Of several kinds, `data.kind` names it. */
+  /**
+   * First half of the subject: `sale` in `sale/981`; the second is `data.id`. If there are several kinds, `data.kind`
+   * selects one.
+   */
   readonly subject: string | readonly string[]
   readonly data: z.ZodType<D>
-  /** Versions that are only read any more, the first one first. */
+  /** Earlier versions, read but no longer written; oldest first. */
   readonly former: readonly FormerVersion[]
 }
 
-/** A shape that nobody writes any more, though ledgers hold it for ever. */
+/** Shape that is no longer written. Ledgers contain it forever. */
 export interface FormerVersion {
   readonly data: z.ZodType
-  /** Its data in the shape of the version after it. Depends on nothing but the event: the same ledger always gives the same tables. */
+  /** Converts data to the next version. Depends only on the event, so that a ledger always gives the same tables. */
   upcast(data: object, event: Envelope): object
 }
 
-/** Every event's data carries the id of the record that it is about. */
+/** All event data contain the id of their record. */
 const dataOf = <S extends z.ZodRawShape>(shape: S) => z.strictObject({ id: z.int().positive(), ...shape })
 
 type DataOf<S extends z.ZodRawShape> = z.infer<ReturnType<typeof dataOf<S>>>
 
-/** Declares an event type, in its first version. */
+/** Declares the first version of an event type. */
 export function eventType<S extends z.ZodRawShape>(subject: EventType<unknown>['subject'], shape: S) {
   const former: readonly FormerVersion[] = []
   return { version: 1, subject, data: dataOf(shape), former } satisfies EventType<DataOf<S>>
 }
 
-/** The kinds of record that a type of event is about. */
+/** Kinds of record that an event type concerns. */
 export const kindsOf = ({ subject }: EventType<unknown>): readonly string[] =>
   typeof subject === 'string' ? [subject] : subject
 
-/** Declares the next version of an event type: its whole shape, and how data of the version before is read in it. */
+/** Declares the next version of an event type: its whole shape, and the conversion from the previous version. */
 export function newVersion<D, S extends z.ZodRawShape>(
   before: EventType<D>,
   shape: S,
@@ -50,19 +53,19 @@ export function newVersion<D, S extends z.ZodRawShape>(
 }
 
 /**
- * How events of these types are read in their newest version, whichever one they were stored in: what is that already is given
- * back as it is. @throws Unavailable for a version that is newer than these types: whoever left it out would make other tables.
+ * Converts events of any stored version to the newest one; returns current ones unchanged.
+ * @throws Unavailable for a version newer than these types: skipping it would give different tables
  */
 export function upcasterOf(types: Readonly<Record<string, EventType<unknown>>>): (event: Envelope) => Envelope {
   const known = new Map(Object.entries(types))
   return (event) => {
     const type = known.get(event.type)
-    // Of a type that is not known, nothing that would act on it is known either.
+    // An unknown type has no handlers either.
     if (!type || type.version === event.version) return event
     if (!type.former[event.version - 1]) {
       const { stream, revision, version } = event
       throw new Unavailable(
-        `this program is older than the ledger: it does not know version ${version} of ${event.type} (${stream}, revision ${revision})`,
+        `this program is older than the ledger: it does not know version ${version} of ${event.type} (${stream}, revision ${revision}); upgrade it`,
       )
     }
     const data = type.former.slice(event.version - 1).reduce((data, { upcast }) => upcast(data, event), event.data)
@@ -70,28 +73,27 @@ export function upcasterOf(types: Readonly<Record<string, EventType<unknown>>>):
   }
 }
 
-/** Whose a personal field is: its event's subject, or the record of a kind whose id is in a member beside the field. */
+/** Owner of a personal field: the event's subject, or the record of a kind with its id in a member beside the field. */
 export type Whose = 'subject' | { readonly kind: PersonKind; readonly id: string }
 
-/** What `personal` says of a field. */
+/** Metadata of a personal field. */
 export interface PersonalMark {
   readonly part: Part
   readonly whose: Whose
 }
 
 /**
- * Marks a field about a person (name, document, phone, e-mail, address), which is stored sealed with the key of that part of
- * the person, and null once that was forgotten (LEDGER-40).
+ * Marks personal data (name, document, phone, e-mail, address). The field is stored encrypted with the key of that part
+ * of the person, and is null once the part is erased (LEDGER-40).
  */
 export const personal = <T extends z.ZodType>(schema: T, part: Part, whose: Whose = 'subject') =>
   schema.nullable().meta({ personal: { part, whose } satisfies PersonalMark })
 
-/** Stored forms are not validated again as input is: plain text, decimal strings as the API shows them, UTC instants. */
+/** Stored values are not validated like input: plain text, decimal strings in the API's format, UTC instants. */
 export const text = z.string()
 export const money = z.string().regex(/^\d+\.\d{2}$/)
 export const quantity = z.string().regex(/^-?\d+\.\d{3}$/)
 export const percentage = z.string().regex(/^\d+\.\d{2}$/)
 export const instant = z.iso.datetime({ precision: 3 })
-/** A day of the calendar. */
 export const date = z.iso.date()
 export const id = z.int().positive()

@@ -3,11 +3,11 @@ import { DISPUTE_STATUSES, ORDER_STATUSES } from '#domain/orders.ts'
 import { eventType, id, instant, money, percentage, personal, quantity, text } from './define.ts'
 import { line } from './sales.ts'
 
-/** Why somebody should look at an order: money came in that it did not ask for. */
+/** Alarms: money was received that the order does not expect. */
 export const ORDER_ALARMS = ['second_payment', 'paid_after_refund', 'paid_after_cancellation'] as const
 
 const customer = z.strictObject({
-  /** Both absent from old events; null of a buyer who is no customer of the company. */
+  /** Both absent in old events; null if the buyer is not a customer of the company. */
   id: id.nullable().optional(),
   external_id: text.nullable().optional(),
   name: personal(text, 'identity'),
@@ -15,19 +15,19 @@ const customer = z.strictObject({
   document: personal(text, 'identity'),
 })
 
-/** Opens the provider's page of the payment, which shows the payer. */
+/** Link to the provider's payment page, which shows the payer. */
 const ticket_url = personal(text, 'contact')
 
-/** What a buyer needs to pay a Pix; the picture is a PNG in Base64. */
+/** Payment details of a Pix; the image is a PNG in Base64. */
 const pix = z.strictObject({ qr_code: text, qr_code_base64: text.nullable(), ticket_url })
 const boleto = z.strictObject({ barcode: text, digitable_line: text.nullable(), ticket_url })
 const card = z.strictObject({ last_four: personal(text, 'identity'), installments: z.int().positive().nullable() })
 
-/** Names one of the order's payments, by the provider's id of it. */
+/** Payment of the order, by its provider id. */
 const ofPayment = { provider_payment_id: text }
 
 export const orderEvents = {
-  /** An order moves no stock and makes no sale. */
+  /** An order does not move stock and is not a sale. */
   OrderPlaced: eventType('order', {
     external_id: text.nullable(),
     store_id: id,
@@ -38,80 +38,84 @@ export const orderEvents = {
     delivery_fee: money,
     total: money,
   }),
-  /** An attempt to pay, recorded before the provider hears of it. The same attempt starts again after it was refused. */
+  /** Payment attempt, recorded before the provider is called. A refused attempt may start again. */
   PaymentStarted: eventType('order', {
-    /** The provider's idempotency key: however often it is asked, it charges this attempt once. */
+    /** Idempotency key at the provider: repeated calls charge this attempt once. */
     attempt_id: z.uuid(),
-    /** Of the request; one key means one attempt. */
+    /** Key of the request; one key identifies one attempt. */
     idempotency_key: text.nullable(),
     payment_method_id: text,
     amount: money,
-    /** Of a card; absent of other methods and from old events. */
+    /** Cards only; absent in old events. */
     installments: z.int().positive().optional(),
-    /** When the time to pay is over; absent of cards and from old events. */
+    /** Payment deadline; absent for cards and in old events. */
     expires_at: instant.optional(),
-    /** In force for this attempt, whatever the store agrees on later: the provider is told the commission with it. */
+    /**
+     * Fixed for this attempt, because the provider receives the commission with it; later changes of the store do not
+     * apply.
+     */
     commission_percentage: percentage,
   }),
-  /** The provider made no payment of the attempt. */
+  /** The provider made no payment for the attempt. */
   PaymentRefused: eventType('order', { attempt_id: z.uuid(), reason: text }),
-  /** A payment as the provider has it: new, in another state, or found to belong to an attempt. */
+  /** Payment as reported by the provider: new, with a new state, or newly matched to an attempt. */
   PaymentRecorded: eventType('order', {
     ...ofPayment,
-    /** Null when none of ours is known to have made it. */
+    /** Null if no known attempt made it. */
     attempt_id: z.uuid().nullable(),
-    /** For its commission; that of the attempt, if there is one. */
+    /** For its commission; taken from the attempt if there is one. */
     commission_percentage: percentage,
-    /** In the provider's words. */
+    /** In the provider's terms. */
     provider_status: text,
     status_detail: text.nullable(),
-    /** In ours. */
+    /** Own status. */
     status: z.enum(ORDER_STATUSES),
     live_mode: z.boolean(),
-    /** What there is to pay with, told once; absent where it is known, of other methods and from old events. */
+    /** Payment details, recorded once; absent if already known, for other methods, and in old events. */
     pix: pix.optional(),
     boleto: boleto.optional(),
     card: card.optional(),
-    /** Given back of it so far; absent where nothing was, and from old events. */
+    /** Refunded so far; absent if nothing was, and in old events. */
     refunded: money.optional(),
     dispute: z.enum(DISPUTE_STATUSES).optional(),
-    /** When the provider last changed it; absent where it does not say, and from old events. */
+    /** Last change at the provider; absent if not reported, and in old events. */
     changed_at: instant.optional(),
   }),
-  /** Somebody wants money to be given back, recorded before the provider hears of it. The same refund starts again after it was refused. */
+  /** Requested refund, recorded before the provider is called. A refused refund may start again. */
   OrderRefundRequested: eventType('order', {
     ...ofPayment,
-    /** The provider's idempotency key: however often it is asked, it gives back once. */
+    /** Idempotency key at the provider: repeated calls refund once. */
     refund_id: z.uuid(),
-    /** Of the request; one key means one refund. */
+    /** Key of the request; one key identifies one refund. */
     idempotency_key: text,
     amount: money,
-    /** Goods that come back with it. */
+    /** Goods returned to stock with the refund. */
     restock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
   }),
-  /** The provider gave nothing back. */
+  /** The provider refunded nothing. */
   OrderRefundRefused: eventType('order', { refund_id: z.uuid(), reason: text }),
   OrderRefundCompleted: eventType('order', { refund_id: z.uuid(), provider_refund_id: text }),
-  /** A part was given back, or one payment of several: the order stays paid. `refunded` is of the payment so far. */
+  /**
+   * Partial refund, or refund of one payment of several: the order stays paid. `refunded` is the payment's sum so far.
+   */
   OrderPartiallyRefunded: eventType('order', { ...ofPayment, refunded: money }),
   OrderAlarmRaised: eventType('order', { ...ofPayment, code: z.enum(ORDER_ALARMS) }),
-  /** Somebody, the event's actor, has seen to the alarm that the payment raised. */
+  /** The event's actor acknowledged the alarm of this payment. */
   OrderAlarmAcknowledged: eventType('order', ofPayment),
-  /** Released: goods may leave. `provider_payment_id` is the payment that did it. */
+  /** Released: the goods may be handed over. `provider_payment_id`: the payment that released it. */
   OrderPaid: eventType('order', ofPayment),
-  /** Waits for a payment again, after another one failed, was cancelled or given back. */
+  /** Pending again, after another payment failed, was cancelled or refunded. */
   OrderPending: eventType('order', ofPayment),
   OrderFailed: eventType('order', ofPayment),
-  /** What the provider tells of a payment; a store that gives up an order is the next one. */
+  /** Reported by the provider. OrderCancelledByStore records a cancellation by the store. */
   OrderCancelled: eventType('order', ofPayment),
-  /** Nobody paid in time; it can be tried again. */
+  /** The payment expired; the order can be paid by a new attempt. */
   OrderExpired: eventType('order', ofPayment),
   OrderCancelledByStore: eventType('order', { reason: text.nullable() }),
   OrderRefunded: eventType('order', ofPayment),
-  /** The goods were handed over. */
   OrderDelivered: eventType('order', {}),
-  /** The payment carries the order from now on, and is shared: amount + store_amount is what was paid. */
+  /** The payment now carries the order and is split: amount + store_amount is the paid amount. */
   CommissionSplit: eventType('order', { ...ofPayment, percentage, amount: money, store_amount: money }),
-  /** The payment that carried the order was given back, and with it the service's share. */
+  /** The carrying payment was refunded, and the commission with it. */
   CommissionReversed: eventType('order', ofPayment),
 } as const

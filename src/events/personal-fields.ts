@@ -2,19 +2,19 @@ import { z } from 'zod'
 import type { PersonalField } from '#ledger/personal-fields.ts'
 import type { EventType, PersonalMark } from './define.ts'
 
-/** As much of a JSON schema as tells where marked fields are. */
+/** Subset of JSON schema that locates marked fields. */
 interface Schema {
   readonly personal?: PersonalMark
   readonly properties?: Readonly<Record<string, Schema>>
   readonly anyOf?: readonly Schema[]
 }
 
-/** How the personal fields of an event are found, by its type and version; none of types that are not known. */
+/** Returns the personal fields of an event by type and version; none for unknown types. */
 export function personalFieldsOf(
   types: Readonly<Record<string, EventType<unknown>>>,
 ): (event: { readonly type: string; readonly version: number }) => readonly PersonalField[] {
   const known = new Map(Object.entries(types))
-  /** By type, then by version; made when first asked for. */
+  /** By type, then by version; filled on first use. */
   const compiled = new Map<string, (readonly PersonalField[])[]>()
   return ({ type, version }) => {
     let versions = compiled.get(type)

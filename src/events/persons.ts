@@ -14,7 +14,7 @@ const address = z.strictObject({
   state: text.nullable(),
 })
 
-/** All fields that a caller sets; null where empty. */
+/** Writable fields; null if empty. */
 const person = {
   external_id: text.nullable(),
   name: personal(text, 'identity'),
@@ -30,7 +30,7 @@ export const customerEvents = {
   CustomerCreated: eventType('customer', person),
   CustomerUpdated: eventType('customer', { changes: z.strictObject(person).partial() }),
   CustomerDeleted: eventType('customer', {}),
-  /** A deleted customer came back through PUT by-external, with the fields of the PUT. */
+  /** PUT by-external revived a deleted customer, with the fields of the PUT. */
   CustomerRevived: eventType('customer', person),
 } as const
 
@@ -44,7 +44,7 @@ export const supplierEvents = {
   SupplierRevived: eventType('supplier', supplier),
 } as const
 
-/** Why a person is forgotten (LGPD, art. 15, 16 and 18). `restored_backup`: was forgotten before, and came back with a backup. */
+/** Ground of an erasure (LGPD, art. 15, 16 and 18). `restored_backup`: erased before, and returned with a backup. */
 export const FORGETTING_GROUNDS = [
   'consent_withdrawn',
   'holder_request',
@@ -57,24 +57,29 @@ export type ForgettingGround = (typeof FORGETTING_GROUNDS)[number]
 const forgetting = {
   kind: z.enum(PERSON_KINDS),
   ground: z.enum(FORGETTING_GROUNDS),
-  /** As a reference to the request; it is not sealed, so it must say nothing about the person. */
+  /** A reference to the request. It is not encrypted, so it must not contain personal data. */
   reason: text.nullable(),
 }
 
-/** Who asked is the actor of the event; the system's own ones are of operators, or of the day that was waited for. */
+/**
+ * The event's actor requested the erasure. Events of the system come from operators or from a queued erasure that is
+ * due.
+ */
 export const privacyEvents = {
-  /** The keys of these parts of these subjects have ended with the event: what they sealed is null from here on, in every event. */
+  /**
+   * The encryption keys of these parts of these subjects are deleted: their data is null from here on, in all events.
+   */
   PersonForgotten: eventType(PERSON_KINDS, {
     ...forgetting,
-    /** With `identity` the whole person is forgotten. */
+    /** `identity` completes the erasure. */
     parts: z.array(z.enum(PARTS)).min(1),
-    /** The record itself and, of a customer, its orders: `customer/9`, `order/5`. */
+    /** The record itself and, for a customer, its orders: `customer/9`, `order/5`. */
     subjects: z.array(text).min(1),
   }),
-  /** The identity is kept for as long as the law asks, and forgotten from this day on, if nothing else needs it then. */
+  /** The identity is kept for the legal retention period, and erased from this day on if no record needs it then. */
   PersonForgettingQueued: eventType(PERSON_KINDS, {
     ...forgetting,
-    /** A day of the company's calendar. */
+    /** Day in the company's time zone. */
     due_on: date,
   }),
 } as const

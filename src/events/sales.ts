@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { eventType, id, instant, money, personal, quantity, text } from './define.ts'
 
-/** A party as it was called at the time of the event. */
+/** Party, named as of the event. */
 const party = z.strictObject({
   id,
   external_id: text.nullable(),
   name: personal(text, 'identity', { kind: 'customer', id: 'id' }),
 })
 
-/** What is sold or ordered, with its price. */
+/** Priced line of a sale or order. */
 export const line = z.strictObject({
   /** Null for an ad-hoc item. */
   catalog_item_id: id.nullable(),
@@ -20,28 +20,28 @@ export const line = z.strictObject({
 })
 
 const item = line.extend({
-  /** Whether the sale debited stock: the item was tracked then. */
+  /** Whether the sale debited stock, i.e. the item was tracked. */
   moves_stock: z.boolean(),
 })
 
 const payment = z.strictObject({
   payment_type_id: id,
   name: text,
-  /** What the customer gave, change included. */
+  /** Amount handed over, change included. */
   amount: money,
-  /** With the net what was charged: part of the amount, never added on top. */
+  /** Net + surcharge is the charged amount; the surcharge is part of it, not added on top. */
   surcharge: money,
   net: money,
 })
 
-/** What a till may say of a sale and of each of its payments (UP-2). */
+/** Status of an uploaded sale and of each of its payments (UP-2). */
 export const OFFLINE_SALE_STATUSES = ['completed', 'cancelled'] as const
 export const OFFLINE_PAYMENT_STATUSES = ['completed', 'pending'] as const
 
 /** `contingency`: issued, and not authorized yet. */
 export const FISCAL_DOCUMENT_STATUSES = ['authorized', 'cancelled', 'contingency'] as const
 
-/** What is odd about a sale that was recorded all the same, because it has happened. */
+/** Problems of an uploaded sale, which is recorded nevertheless because it happened. */
 export const OFFLINE_SALE_WARNINGS = [
   'negative_stock',
   'price_differs',
@@ -65,33 +65,32 @@ export const OFFLINE_SALE_WARNINGS = [
 
 const warning = z.strictObject({
   code: z.enum(OFFLINE_SALE_WARNINGS),
-  /** The product that it is about, if it is about one. */
+  /** Product concerned, if any. */
   product_id: id.nullable(),
   /**
-   * What the till sent or what came of it, as the price or the stock after the sale; and what the service knew instead. For
-   * what a person has recorded: why.
+   * `found`: value sent or its result, such as the price, or the stock after the sale. `expected`: value known to the
+   * service. For sales recorded by a person, `found` is the reason.
    */
   found: text.nullable(),
   expected: text.nullable(),
 })
 
-/** A sale made at a till without a connection, and uploaded later. */
-/** Of a test company, so that its receipts cannot be shown as those of a real sale; absent elsewhere. */
+/** Marks sales of a test company, so that their receipts cannot pass for those of real sales; absent otherwise. */
 const test = z.boolean().optional()
 
 const offlineSale = {
   test,
-  /** The till's own identifier of the sale. */
+  /** Identifier of the sale, given by the till. */
   offline_id: text,
-  /** SHA-256 of all that the till said of it, in hex: a repeated upload is known by it. */
+  /** SHA-256 (hex) of the uploaded sale, which detects repeated uploads. */
   fingerprint: text,
   sold_at: instant,
-  /** Absent from sales of before 0.2, as are discounts, which were refused. */
+  /** Absent in sales from before 0.2, like discounts, which were refused then. */
   customer: party.nullable().optional(),
-  /** The discount of an item is in its total already. */
+  /** The item's total already includes its discount. */
   items: z.array(item.extend({ discount: money.optional() })),
   payments: z.array(z.strictObject({ ...payment.shape, status: z.enum(OFFLINE_PAYMENT_STATUSES) })),
-  /** Taken off the sum of the items. */
+  /** Deducted from the sum of the items. */
   discount: money.optional(),
   total: money,
   amount_received: money,
@@ -112,18 +111,18 @@ export const saleEvents = {
     change: money,
     test,
   }),
-  /** `receivable_ids` are those that its credit-on-account payments made, in events that follow this one. */
+  /** `receivable_ids`: receivables of its credit payments, created by the events that follow. */
   OfflineSaleCompleted: eventType('sale', { ...offlineSale, receivable_ids: z.array(id) }),
-  /** It was cancelled at the till before it was uploaded, and has moved nothing. */
+  /** Cancelled at the till before the upload; it moved no stock. */
   OfflineSaleCancelled: eventType('sale', offlineSale),
   SaleCancelled: eventType('sale', {
     reason: text.nullable(),
-    /** What goes back to stock: the items that moved it and are still tracked. */
+    /** Returned stock: items that the sale debited and that are still tracked. */
     restock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
   }),
-  /** Of version 0.1, which kept no more of a document; since then it is the next one. */
+  /** Written by version 0.1, which recorded no other fields; later versions write FiscalDocumentRecorded. */
   FiscalDocumentAuthorized: eventType('sale', { number: text, issued_at: instant }),
-  /** All that is known of the document from now on. */
+  /** All known fields of the document from now on. */
   FiscalDocumentRecorded: eventType('sale', {
     /** Code of the tax authorities: 55, 65, 59 … */
     model: text.nullable(),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Scope } from '#domain/scopes.ts'
 import { eventType, id, instant, text } from './define.ts'
 
-/** The outbound events that `*` stands for (HOOK-7); names that come later are never among them. */
+/** Outbound events that `*` stands for (HOOK-7). Events added later are never part of it. */
 export const BASIC_WEBHOOK_EVENTS = [
   'customer.created',
   'customer.updated',
@@ -15,7 +15,7 @@ export const BASIC_WEBHOOK_EVENTS = [
   'sale.cancelled',
 ] as const
 
-/** All outbound events of the integration API: those of `*`, and those that are subscribed to by name only. */
+/** All outbound events of the integration API: those of `*`, and those available by name only. */
 export const WEBHOOK_EVENTS = [
   ...BASIC_WEBHOOK_EVENTS,
   'customer.deleted',
@@ -44,7 +44,7 @@ export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
 
 type Told = WebhookEvent extends `${infer Resource}.${string}` ? Resource : never
 
-/** The scope that reads what the events of a resource tell. */
+/** Scope that reads the resource of an event. */
 const READ_SCOPES: Readonly<Record<Told, Scope>> = {
   customer: 'customers:read',
   supplier: 'suppliers:read',
@@ -56,18 +56,18 @@ const READ_SCOPES: Readonly<Record<Told, Scope>> = {
   order: 'orders:read',
 }
 
-/** The scope that a key needs for its endpoints to be told of an event (HOOK-50). */
+/** Scope that a key needs for its endpoints to receive an event (HOOK-50). */
 export const readScopeOf = (event: WebhookEvent): Scope => READ_SCOPES[event.slice(0, event.indexOf('.')) as Told]
 
-/** Whether a key with these scopes may be told of an event; null are those of the company itself, which are all. */
+/** Whether a key with these scopes may receive an event; null: the company itself, which may receive all. */
 export const mayBeTold = (scopes: readonly string[] | null, event: WebhookEvent): boolean =>
   scopes === null || scopes.includes(readScopeOf(event))
 
-/** Whether an endpoint that lists these names asks for an event. */
+/** Whether an endpoint with these names subscribes to an event. */
 export const isAskedFor = (names: readonly string[], event: WebhookEvent): boolean =>
   names.includes(event) || (names.includes('*') && BASIC_WEBHOOK_EVENTS.some((basic) => basic === event))
 
-/** Why an address gets no more deliveries: nobody answered there, it said that it is gone (410), or somebody asked for it. */
+/** Why an endpoint was disabled: it did not respond, it responded 410, or it was disabled on request. */
 export const SWITCH_OFF_REASONS = ['no_response', 'gone', 'requested'] as const
 
 const webhook = {
@@ -77,15 +77,18 @@ const webhook = {
   description: text.nullable(),
 }
 
-/** Addresses of webhooks. Their secrets are never in an event; how they answer is no fact of the company's. */
+/** Secrets and health of endpoints are never in an event. */
 export const webhookEvents = {
   WebhookRegistered: eventType('webhook', webhook),
   WebhookUpdated: eventType('webhook', { changes: z.strictObject(webhook).partial() }),
-  /** Its deliveries are what this key may read from then on; null is the company itself. Before, it was that of whoever had registered it. */
+  /**
+   * From then on the endpoint receives what this key may read; null: the company itself. Before, the registering actor
+   * owned it.
+   */
   WebhookHandedOver: eventType('webhook', { api_key_id: id.nullable() }),
   WebhookEnabled: eventType('webhook', {}),
   WebhookSwitchedOff: eventType('webhook', { reason: z.enum(SWITCH_OFF_REASONS) }),
-  /** `overlap_ends_at` is when the new secret takes over; null when it did at once. */
+  /** `overlap_ends_at`: when the new secret replaces the old one; null if at once. */
   WebhookSecretRotated: eventType('webhook', { overlap_ends_at: instant.nullable() }),
   WebhookDeleted: eventType('webhook', {}),
 } as const

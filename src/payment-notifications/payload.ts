@@ -3,7 +3,7 @@ import { text } from '#domain/text.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { Problem } from '#http/problems.ts'
 
-/** What a notification says, as far as it is looked at. It sets no state: it only says which payment to ask the provider about. */
+/** Fields of a notification that are used. It sets no state: it only names the payment to fetch from the provider. */
 export interface Told {
   readonly type: string
   /** Payment id at the provider; null only for types other than `payment`. */
@@ -11,14 +11,17 @@ export interface Told {
   readonly liveMode: boolean | null
 }
 
-/** Payment ids are digits; letters are foreseen by the provider's signature. Whatever it is, it becomes part of an address. */
+/**
+ * Payment ids are digits; the provider's signature allows letters too. The id becomes part of a URL, so the pattern is
+ * strict.
+ */
 const DataId = z
   .union([z.string().regex(/^[A-Za-z0-9_-]{1,100}$/), z.int().positive()], 'deve ser o id de um pagamento')
   .transform(String)
 
 const anyType = z.object({ type: text(100) })
 
-/** The provider may send more, and sends ids as numbers and as texts; only what is decided on must be there. */
+/** The provider may send more fields, and ids as numbers or texts. Only the required fields are checked. */
 const ofPayment = z.object({
   type: z.literal('payment'),
   live_mode: z.boolean('deve ser true ou false'),
@@ -32,14 +35,14 @@ const ofPayment = z.object({
 
 const dataIdOf = z.object({ data: z.object({ id: DataId }) })
 
-/** Deeper than any notification; who reads the log must not be broken by what somebody sent. */
+/** Deeper than any real notification; bounds what readers of the log must handle. */
 const MAX_DEPTH = 32
 
-/** A body as received, and what it says. */
+/** Received body and its parsed content. */
 export interface Payload {
-  /** JSON text for the log: the body itself, or a string that holds it where it is no JSON. */
+  /** JSON text for the log: the body, or a JSON string that contains it if it is not JSON. */
   readonly text: string
-  /** What it says, or why that cannot be made out: malformed_json, invalid_notification. */
+  /** Parsed content, or the problem: malformed_json, invalid_notification. */
   readonly told: Told | Problem
 }
 
@@ -66,7 +69,7 @@ function toldBy(value: unknown): Told | Problem {
 const invalid = (error: z.ZodError): Problem =>
   new Problem('invalid_notification', { fields: describeIssues(error).fields })
 
-/** Undefined when it is no JSON, or none that can be kept as it is. */
+/** Undefined if the body is not JSON, or cannot be stored unchanged. */
 function parsed(bytes: Buffer, body: string): unknown {
   try {
     const value: unknown = JSON.parse(body)

@@ -11,7 +11,7 @@ import { findNotifiedOrder, type NotifiedOrder } from '#queries/orders.ts'
 import { findStore, type StoreAccess } from '#queries/stores.ts'
 import type { Payload } from './payload.ts'
 
-/** What the provider is told in Portuguese, for whoever reads its panel or our log. */
+/** Responses in Portuguese, visible in the provider's panel and the log. */
 const MESSAGES = {
   applied: 'Notificação processada.',
   duplicate: 'Notificação repetida: o pagamento já estava registrado assim.',
@@ -21,7 +21,7 @@ const MESSAGES = {
   otherMode: 'O modo da notificação (live_mode) não é o da loja.',
 } as const
 
-/** What notifications are processed with. */
+/** Dependencies of notification processing. */
 export interface Processing {
   readonly pool: Pool
   readonly vault: Vault
@@ -30,7 +30,7 @@ export interface Processing {
 }
 
 interface Sent {
-  /** Null when the address names no possible store. */
+  /** Null if the URL contains no valid alias. */
   readonly storeAlias: string | null
   readonly payload: Payload
   /** Headers of the provider. */
@@ -38,15 +38,15 @@ interface Sent {
   readonly providerRequestId: string | undefined
 }
 
-/** Whom a notification is for, and whether it comes from the provider for certain. */
+/** Store of a notification, and whether its signature is valid. */
 export interface Sender {
-  /** Null when there is no such store, or it takes none. */
+  /** Null if the store does not exist or is disabled. */
   readonly store: StoreAccess | null
   /** Signed with the store's notification secret. */
   readonly isSigned: boolean
 }
 
-/** Looks for the store and checks the signature; nothing is looked up about its orders (RCV-20). */
+/** Finds the store and verifies the signature, without reading orders (RCV-20). */
 export async function findSender({ pool, vault }: Pick<Processing, 'pool' | 'vault'>, sent: Sent): Promise<Sender> {
   const { storeAlias, payload, signature, providerRequestId: requestId } = sent
   const store = storeAlias === null ? null : await findStore(pool, vault, storeAlias)
@@ -58,14 +58,14 @@ export async function findSender({ pool, vault }: Pick<Processing, 'pool' | 'vau
 
 interface Received {
   readonly sender: Sender
-  /** Null when the address names no possible order. */
+  /** Null if the URL contains no valid order id. */
   readonly orderId: number | null
   readonly payload: Payload
-  /** Our own id of the request. */
+  /** Request id of this service. */
   readonly requestId: string
 }
 
-/** A notification that is answered 200. */
+/** Notification with response 200. */
 interface Processed {
   readonly outcome: PaymentOutcome
   readonly body: {
@@ -77,16 +77,16 @@ interface Processed {
 }
 
 /**
- * What is made of a notification (RCV-4). It only says where to look: the
- * payment is fetched from the provider, and nothing else is believed. No connection is held while the provider is asked.
- * @throws Problem for whatever is not answered 200; the provider's own errors; Unavailable
+ * Processes a notification (RCV-4). It is only a hint: the payment is fetched from the provider, and nothing else is
+ * trusted. No database connection is held during the fetch.
+ * @throws Problem for responses other than 200; errors of the provider; Unavailable
  */
 export async function processNotification(context: Processing, received: Received): Promise<Processed> {
   const { orderId, payload, sender } = received
   const { told } = payload
   if (told instanceof Problem) throw told
   if (!sender.store) throw new Problem('not_found')
-  // A store that was ever given a secret wants to see it used; without one, only the fetch protects.
+  // A store with a secret requires signatures; without one, only the fetch protects.
   if (sender.store.isSigning && !sender.isSigned) throw new Problem('invalid_signature')
   const order = orderId === null ? null : await findNotifiedOrder(context.pool, sender.store, orderId)
   if (!order) throw new Problem('not_found')

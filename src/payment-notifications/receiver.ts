@@ -14,28 +14,28 @@ import { type Conclusion, recordArrival, recordConclusion } from '#payments/noti
 import { type Payload, payloadOf } from './payload.ts'
 import { findSender, type Processing, processNotification, type Sender } from './process.ts'
 
-/** From one IP address (RCV-10). */
+/** Limit per IP address (RCV-10). */
 export const NOTIFICATIONS_PER_MINUTE = 60
 
 /** Below /webhook. */
 const PATH = '/paymentprovider/:store_alias/:order_id'
 
-/** The provider's notifications of payments have some 300 bytes, of other types up to 2 KB. */
+/** Notifications of payments take about 300 bytes, other types up to 2 KB. */
 const MAX_BODY_BYTES = 8_192
 
 export interface NotificationOptions extends Processing {
-  /** Of an IP address; NOTIFICATIONS_PER_MINUTE in production. */
+  /** Limit per IP address; NOTIFICATIONS_PER_MINUTE in production. */
   readonly notificationLimit: AddressLimit
-  /** Hears how each notification was dealt with. */
+  /** Called with the outcome of each notification. */
   readonly onNotified?: ((outcome: Conclusion['outcome']) => void) | undefined
-  /** Room for the bodies of notifications. */
+  /** Memory budget for notification bodies. */
   readonly strangers: StrangersBodies
   readonly log: LogError
 }
 
 /**
- * Receives notifications of the payment provider, below /webhook. Each is kept as it arrives and again as it is answered, so
- * that the log also shows what was refused, what failed, and what was never finished.
+ * Receives notifications of the payment provider, below /webhook. Each is stored on arrival and updated with its
+ * response, so that the log also shows refused, failed and unfinished ones.
  */
 export function notificationReceiver(options: NotificationOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
@@ -47,7 +47,7 @@ export function notificationReceiver(options: NotificationOptions): Router {
   return router
 }
 
-/** Counts a notification against its address; null while there is room. */
+/** Counts a notification against its IP address; null while within the limit. */
 async function countAddress({ notificationLimit }: NotificationOptions, { ip = '' }: Request): Promise<Problem | null> {
   const counted = await notificationLimit.consume(ip)
   return counted.limited ? limited(counted) : null
@@ -55,7 +55,10 @@ async function countAddress({ notificationLimit }: NotificationOptions, { ip = '
 
 const parse = express.raw({ limit: MAX_BODY_BYTES, type: () => true })
 
-/** The body, whatever it says it is, or why it cannot be read. Rejects when the sender has gone: nobody is left to be answered. */
+/**
+ * The body, regardless of its content type, or the problem of reading it. Rejects if the client disconnected: no
+ * response is possible.
+ */
 function bodyOf(bodies: MemoryBudget, request: Request, response: Response): Promise<Payload | Problem> {
   return new Promise((resolve, reject) => {
     try {
@@ -77,8 +80,8 @@ function bodyOf(bodies: MemoryBudget, request: Request, response: Response): Pro
 }
 
 /**
- * Counts, keeps, processes, answers, keeps the answer. The provider has few addresses, which many shops' payments share: what
- * is signed does not count (RCV-21).
+ * Counts, stores, processes, responds, and stores the response. The provider uses few IP addresses for many shops, so
+ * signed notifications do not count (RCV-21).
  */
 async function receive(options: NotificationOptions, request: Request, response: Response): Promise<void> {
   const startedAt = performance.now()
@@ -89,7 +92,8 @@ async function receive(options: NotificationOptions, request: Request, response:
   const signature = request.get('x-signature')
   const providerRequestId = request.get('x-request-id')
   const tooMany = signature === undefined ? await countAddress(options, request) : null
-  // Read also where it is refused: what is somebody's is kept whole, and nobody learns whether it is (RCV-32).
+  // The body is read even if refused: notifications of known orders are stored whole, and the response must not
+  // reveal whether the order is known (RCV-32).
   const body = await bodyOf(options.strangers.notifications, request, response)
   const sender =
     tooMany || body instanceof Problem
@@ -109,7 +113,7 @@ async function receive(options: NotificationOptions, request: Request, response:
   const durationMs = Math.round(performance.now() - startedAt)
   if (kept)
     await recordConclusion(options.pool, kept, { ...answer, durationMs }).catch((error: unknown) =>
-      options.log(`the answer to notification ${kept.id} could not be kept`, error, requestId),
+      options.log(`payment notifications: response to notification ${kept.id} not stored`, error, requestId),
     )
   if (answer.problem) sendProblem(response, answer.problem, answer.httpStatus)
   else sendJson(response, answer.httpStatus, answer.response)
@@ -130,7 +134,7 @@ async function answerOf(
   } catch (error) {
     const problem = problemOf(error)
     const httpStatus = statusOf(problem.code)
-    if (httpStatus >= 500) log('a notification could not be processed', error, requestId)
+    if (httpStatus >= 500) log('payment notifications: processing failed', error, requestId)
     return {
       outcome: httpStatus >= 500 ? 'failed' : 'refused',
       response: problemBody(problem, requestId),

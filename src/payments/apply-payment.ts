@@ -9,27 +9,27 @@ import type { Writer } from '#ledger/write/writer.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { ProviderPayment } from './provider-port.ts'
 
-/** What a payment of an order has to be. */
+/** Required properties of an order's payment. */
 interface ExpectedPayment {
   readonly reference: string
   readonly totalCents: number
-  /** Whether its store takes test payments, and only those. */
+  /** Whether its store takes test payments only. */
   readonly sandbox: boolean
 }
 
-/** Whether a payment, as the provider has it, was made for this order, over its amount, and in its store's mode. */
+/** Whether a payment of the provider matches the order, its amount, and the store's mode. */
 export const fits = (payment: ProviderPayment, { reference, totalCents, sandbox }: ExpectedPayment): boolean =>
   payment.externalReference === reference && payment.amountCents === totalCents && payment.liveMode === !sandbox
 
-/** What came of telling an order of a payment; `ignored` is a status that was never heard of. */
+/** Result of applying a payment to an order; `ignored`: unknown status. */
 export type PaymentOutcome = 'applied' | 'duplicate' | 'stale' | 'ignored'
 
-/** How the writer's answer tells a change from none; no caller sees it. */
+/** Internal status of the writer for a change; no caller sees it. */
 export const CHANGED = 201
 const UNCHANGED = 200
 export const TELLING: Reply = { status: (outcome) => (outcome === 'unchanged' ? UNCHANGED : CHANGED) }
 
-/** The input of `recordPayment` for a payment that was fetched. */
+/** Input of `recordPayment` for a fetched payment. */
 export const recordOf = (orderId: number, payment: ProviderPayment): RecordPaymentInput =>
   RecordPaymentInput.parse({
     id: orderId,
@@ -44,8 +44,8 @@ export const recordOf = (orderId: number, payment: ProviderPayment): RecordPayme
   })
 
 /**
- * Tells an order of a payment that was fetched from the provider, and has been seen to be this order's with its amount.
- * The order is as it stands afterwards. Refused with `not_found` where there is no such order.
+ * Applies a fetched payment, already checked against order and amount, and returns the updated order. Refused with
+ * `not_found` if the order does not exist.
  */
 export async function applyPayment(
   writer: Writer,

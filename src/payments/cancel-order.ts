@@ -34,9 +34,10 @@ interface Cancellation {
 const DONE = { status: () => 200 }
 
 /**
- * Gives up an order: what waits at the provider is cancelled there first. A payment that was approved before that wins, and
- * the order is refused with `order_already_paid`. An attempt that begins meanwhile is cancelled after, by this call, by the
- * attempt's own or by the sweep. @throws ProviderUnavailable, ProviderMisconfigured: the order stays open
+ * Cancels an order; pending payments are cancelled at the provider first. A payment approved before that wins, and the
+ * order is refused with `order_already_paid`. An attempt that starts meanwhile is cancelled afterwards, by this call,
+ * by the attempt itself or by the sweep.
+ * @throws ProviderUnavailable, ProviderMisconfigured: the order stays open
  */
 export async function cancelWithProvider(context: Cancelling, cancellation: Cancellation): Promise<Answer | Refusal> {
   const { acting, idempotency, orderId, reason } = cancellation
@@ -51,17 +52,20 @@ export async function cancelWithProvider(context: Cancelling, cancellation: Canc
   return answer
 }
 
-/** Cancels at the provider what began while its order was cancelled. Where it cannot be asked, the sweep does it. */
+/**
+ * Cancels at the provider attempts that started while the order was cancelled. If the provider is unavailable, the
+ * sweep does it.
+ */
 export async function cancelLatePayments(context: Cancelling, acting: Acting, order: OrderObject): Promise<void> {
   if (order.cancelled_at === null) return
   try {
     await cancelOpenPayments(context, acting, order)
   } catch {
-    // The order is cancelled, and its caller is to hear so.
+    // The order is cancelled: the response must not fail.
   }
 }
 
-/** Cancels at the provider whatever of an order waits there, and tells the order what has become of each. */
+/** Cancels all pending payments of an order at the provider, and records their states. */
 async function cancelOpenPayments(
   { pool, vault, writer, provider }: Cancelling,
   { companyId, requestId }: Acting,
@@ -70,7 +74,7 @@ async function cancelOpenPayments(
   const open = order.payments.filter(isOpen)
   if (open.length === 0) return
   const store = await findStore(pool, vault, order.store_alias)
-  if (!store?.accessToken) throw new ProviderMisconfigured('the store has no access token')
+  if (!store?.accessToken) throw new ProviderMisconfigured('store has no access token; set one')
   const [account, { sandbox }] = [accountAt(store), store]
   const expected = { reference: order.provider_reference, totalCents: toCents(order.total), sandbox }
   const ids = new Set(open.flatMap(({ provider_payment_id }) => provider_payment_id ?? []))
@@ -85,7 +89,7 @@ async function cancelOpenPayments(
   }
 }
 
-/** A payment as it stands after it was cancelled if it still waited; null when there is none. */
+/** Cancels a payment if it is pending, and returns its final state; null if it does not exist. */
 export async function endPayment(provider: PaymentProvider, account: ProviderAccount, id: string) {
   const payment = await provider.getPayment(account, id)
   return payment && isPending(payment.status) ? provider.cancelPayment(account, id) : payment

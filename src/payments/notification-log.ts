@@ -3,30 +3,30 @@ import type { NotificationOutcome } from '#domain/orders.ts'
 import { notInMove } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 
-/** A notification as it arrives. */
+/** Received notification. */
 interface Arrival {
-  /** Store and order as the address names them, which may be anything. */
+  /** Store and order segments of the URL; any text is possible. */
   readonly storePath: string
   readonly orderPath: string
-  /** The id that it names; null when it is none. */
+  /** Parsed order id; null if invalid. */
   readonly orderId: number | null
   readonly requestId: string
-  /** JSON text; null when the body was not read. */
+  /** JSON text; null if the body was not read. */
   readonly payload: string | null
-  /** Whether it comes from the provider for certain. */
+  /** Whether its signature is valid. */
   readonly isSigned: boolean
-  /** Whether it is one too many of its address: then it is kept only where it is about somebody's order. */
+  /** Whether its IP address exceeded the limit: then it is stored only if its order exists. */
   readonly isLimited: boolean
 }
 
-/** Where a notification is kept, to have its answer added. */
+/** Row of a stored notification, to add its response. */
 export interface Kept {
-  /** Whose order it is about; null: nobody's. */
+  /** Company of its order; null if the order is unknown. */
   readonly company_id: number | null
   readonly id: number
 }
 
-/** How it was answered. */
+/** Response to a notification. */
 export interface Conclusion {
   readonly response: string
   readonly httpStatus: number
@@ -37,14 +37,14 @@ export interface Conclusion {
 const MAX_PATH_LENGTH = 200
 
 /**
- * Bytes that are kept in an hour for each store, of those that are signed and of the others apart, so that no stranger takes the
- * room of the provider; beyond it notifications are counted (RCV-31).
+ * Bytes stored per store and hour, separately for signed and unsigned notifications, so that unauthenticated clients
+ * cannot use up the provider's share. Beyond it notifications are only counted (RCV-31).
  */
 const KEPT_BYTES_PER_HOUR = 8 * 1_048_576
-/** What a notification takes beside its payload, its answer above all. */
+/** Bytes of a row besides its payload, mainly the response. */
 const ROW_BYTES = 1_024
 
-/** Notifications about nobody's order that are kept: the newest ones, of a kilobyte each at most (RCV-30). */
+/** Stored notifications about unknown orders: a ring of the newest ones, at most 1 KB each (RCV-30). */
 const STRANGERS_KEPT = 50_000
 const STRANGERS_PAYLOAD_BYTES = 700
 const STRANGERS_PATH_LENGTH = 64
@@ -83,15 +83,15 @@ const CONCLUDE = {
   text: `update payment_notifications set response = $2, http_status = $3, duration_ms = $4, outcome = $5 where id = $1 and company_id = $6`,
 }
 
-/** By then another one may have taken the slot. */
+/** A newer notification may have replaced the slot: then nothing is updated. */
 const CONCLUDE_STRANGERS = {
   name: 'conclude_stranger_notification',
   text: `update stranger_notifications set http_status = $3, duration_ms = $4, outcome = $5 where slot = $1::bigint % $2::int and id = $1`,
 }
 
 /**
- * Keeps a notification before anything is made of it: whole, under the order that it names if that order is the store's, else its
- * beginning among those of strangers. Null where it was only counted, or is a stranger's and one too many.
+ * Stores a notification before it is processed: whole if it names an order of the store, else its beginning in the ring
+ * of unknown ones. Null if it was only counted, or is unknown and over the limit.
  */
 export async function recordArrival(pool: Pool, arrival: Arrival): Promise<Kept | null> {
   const { storePath, orderPath, requestId, payload, orderId, isSigned, isLimited } = arrival
@@ -115,14 +115,14 @@ export async function recordArrival(pool: Pool, arrival: Arrival): Promise<Kept 
   return rows[0] ?? null
 }
 
-/** A character that was cut in two becomes U+FFFD. */
+/** A character cut in two becomes U+FFFD. */
 const beginningOf = (payload: string): string =>
   Buffer.from(payload).subarray(0, STRANGERS_PAYLOAD_BYTES).toString('utf8')
 
-/** Path segments come from anybody: Postgres keeps no U+0000, and nobody needs more of them. */
+/** Path segments are untrusted: Postgres cannot store U+0000, and the length is bounded. */
 const storable = (segment: string): string => segment.replaceAll('\0', '\u{FFFD}').slice(0, MAX_PATH_LENGTH)
 
-/** Adds how it was answered. */
+/** Adds the response. */
 export async function recordConclusion(pool: Pool, { company_id, id }: Kept, conclusion: Conclusion): Promise<void> {
   const { response, httpStatus, durationMs, outcome } = conclusion
   await pool.query(
@@ -132,7 +132,7 @@ export async function recordConclusion(pool: Pool, { company_id, id }: Kept, con
   )
 }
 
-/** How many notifications of a store's orders were only counted in the last days. */
+/** Number of a store's notifications that were counted but not stored in the last days. */
 export async function countUnkept(pool: Pool, companyId: number, storeId: number): Promise<number> {
   const { rows } = await pool.query<{ counted: number }>({
     name: 'count_unkept_notifications',
@@ -143,10 +143,10 @@ export async function countUnkept(pool: Pool, companyId: number, storeId: number
   return rows[0]?.counted ?? 0
 }
 
-/** Days of which it is shown how many were only counted. */
+/** Days that the count covers. */
 export const COUNTED_DAYS = 30
 
-/** How long notifications are kept: those of orders for claims and charge-backs, what was refused and what is nobody's to see an attack. */
+/** Retention in days: of orders, for claims and chargebacks; refused and unknown ones, to detect attacks. */
 const ORDERS_KEPT_DAYS = 400
 const REFUSED_KEPT_DAYS = 90
 const STRANGERS_KEPT_DAYS = 30
@@ -169,7 +169,7 @@ const PURGE_STRANGERS = `
   delete from stranger_notifications where slot in (
     select slot from stranger_notifications where received_at < now() - make_interval(days => $1) limit $2 for update skip locked)`
 
-/** Deletes notifications past their retention. Returns how many. */
+/** Deletes notifications past their retention. Returns their number. */
 export async function purgeNotifications(pool: Pool): Promise<number> {
   const refused = await deleteInBatches(pool, PURGE_REFUSED, [REFUSED_KEPT_DAYS])
   const ofOrders = await deleteInBatches(pool, PURGE_ORDERS, [ORDERS_KEPT_DAYS])
@@ -177,6 +177,6 @@ export async function purgeNotifications(pool: Pool): Promise<number> {
   return refused + ofOrders + ofStrangers
 }
 
-/** Deletes how many notifications came in hours of which none is kept any more. Returns how many rows. */
+/** Deletes hourly counts whose notifications are all past their retention. Returns their number. */
 export const purgeNotificationHours = (pool: Pool): Promise<number> =>
   deleteInBatches(pool, PURGE_HOURS, [ORDERS_KEPT_DAYS])

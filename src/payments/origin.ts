@@ -1,8 +1,8 @@
 import { InvalidWebhookSignatureError, WebhookSignatureValidator } from 'mercadopago'
 
-/** What says where a notification comes from. */
+/** Data that authenticates a notification. */
 interface Origin {
-  /** `data.id` of the payload: the payment that it speaks of. */
+  /** `data.id` of the payload: the payment concerned. */
   readonly dataId: string | null
   /** Headers `x-signature` and `x-request-id`, as received. */
   readonly signature: string | undefined
@@ -10,13 +10,13 @@ interface Origin {
 }
 
 /**
- * Whether a notification was signed with the secret, by the provider's own validator. The signature covers data.id, the
- * request id and a time; what is not covered is never believed. No tolerance for the time: the provider repeats for days,
- * and a repetition changes nothing (RCV-6).
+ * Verifies the signature of a notification with the provider's own validator. It covers data.id, the request id and a
+ * time; everything else is untrusted. No time tolerance: the provider repeats for days, and a repetition changes
+ * nothing (RCV-6).
  */
 export function isSigned({ dataId, signature, requestId }: Origin, secret: string): boolean {
   const base = { xSignature: signature, xRequestId: requestId, secret }
-  // The provider signs ids with letters in lower case; the validator takes what it is given.
+  // The provider signs ids in lower case; the validator takes them as given.
   return [dataId?.toLowerCase(), dataId].some((id) => isValid({ ...base, dataId: id }))
 }
 

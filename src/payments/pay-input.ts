@@ -38,7 +38,7 @@ type PayerInput = z.infer<typeof PayerInput>
 const BRAND = 'deve ser a bandeira do cartão no nome do provedor, como "visa"'
 const MAX_INSTALLMENTS = 99
 
-/** POST /orders/{id}/payments: how the buyer pays. The token of a card comes from the provider's own form. */
+/** Body of POST /orders/{id}/payments. The provider's own form creates the token of a card. */
 export const PayInput = z
   .strictObject({
     method: z.enum(ONLINE_METHODS),
@@ -60,7 +60,7 @@ export const PayInput = z
   })
 export type PayInput = z.infer<typeof PayInput>
 
-/** The provider's name of what is paid with. */
+/** The provider's name of the payment method. */
 export const paymentMethodIdOf = ({ method, brand }: PayInput): string =>
   method === 'card' ? (brand as string) : method === 'pix' ? PIX : BOLETO
 
@@ -70,8 +70,8 @@ export const expiryOf = ({ method, expires_in_minutes }: PayInput): number | nul
 const ADDRESS_PARTS = ['zip_code', 'street', 'number', 'neighborhood', 'city', 'state'] as const
 
 /**
- * Who pays: what is said, and for the rest the order's buyer and the address of the company's customer. Refused, naming what
- * lacks, where the provider demands more: an e-mail always, everything for a boleto.
+ * Payer: fields of the input, completed from the order's buyer and the customer's address. Refused, naming the missing
+ * fields, if the provider requires more: an e-mail always, all fields for a boleto.
  */
 export function payerOf(
   { method, payer }: Pick<PayInput, 'method' | 'payer'>,
@@ -95,7 +95,7 @@ export function payerOf(
 
 type PartialAddress = { readonly [P in keyof PayerAddress]: string | null }
 
-/** Parts of two places are no place: what is said of the address stands for the customer's whole one where it has a ZIP code. */
+/** Addresses are not mixed: an input with a ZIP code replaces the customer's whole address. */
 function addressOf(said: PayerInput['address'], known: PersonFields['address']): PartialAddress {
   const own = said?.zip_code ? null : known
   return {

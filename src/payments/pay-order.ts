@@ -31,13 +31,13 @@ import {
 } from './provider-port.ts'
 import { accountAt } from './store-account.ts'
 
-/** What it takes to have orders paid. */
+/** Dependencies of order payments. */
 export interface Payments {
   readonly pool: Pool
   readonly vault: Vault
   readonly writer: Writer
   readonly provider: PaymentProvider
-  /** Where the provider reaches the service; no slash at its end. */
+  /** Public base URL for the provider, without trailing slash. */
   readonly publicUrl: string
 }
 
@@ -46,22 +46,22 @@ interface Paying {
   readonly acting: Acting
   readonly orderId: number
   readonly payment: PayInput
-  /** Starts no attempt while another may still come in. */
+  /** Refuses to start while another attempt may still be paid. */
   readonly onlyIfNoneWaits?: boolean
 }
 
-/** A payment that an attempt of ours is to make. */
+/** Payment that an attempt is to make. */
 type Attempt = PaymentObject & { readonly attempt_id: string; readonly payment_method_id: string }
 
-/** Namespace of the ids of attempts; any fixed one would do. */
+/** Namespace of attempt ids; an arbitrary constant. */
 const ATTEMPTS = '9d7a1c9e-5f0a-4a51-8f0e-6c1c2b7d4e10'
 
 /**
- * Makes a payment of an order: the attempt is recorded, the provider asked under the attempt's id, its answer recorded.
- * Nothing of the database is held in between. The same key and request give the same attempt, so that a crash at any point,
- * or a call at the same time, charges once. Only the final answer is stored under the key.
- * @throws ProviderUnavailable when nobody knows whether the payment was made: asking again with the same key is safe
- * @throws ProviderMisconfigured when the store's credentials are missing, wrong, or of the other mode
+ * Pays an order: records the attempt, calls the provider under the attempt's id, records the response. No database
+ * resource is held meanwhile. Equal keys and requests give the same attempt, so that crashes and concurrent calls
+ * charge once. Only the final response is stored under the key.
+ * @throws ProviderUnavailable if it is unknown whether the payment was made: retrying with the same key is safe
+ * @throws ProviderMisconfigured if the store's credentials are missing, wrong, or of the other mode
  */
 export async function payOrder(payments: Payments, paying: Paying): Promise<Answer | Refusal> {
   const { pool, writer } = payments
@@ -88,23 +88,23 @@ export async function payOrder(payments: Payments, paying: Paying): Promise<Answ
   const isFirst = started.status === CHANGED
   const order = JSON.parse(started.body) as OrderObject
   const found = order.payments.find((payment) => payment.attempt_id === attemptId)
-  if (!found) throw new Error(`attempt ${attemptId} was started and is not there`)
+  if (!found) throw new Error(`pay order: attempt ${attemptId} is missing after its start`)
   const attempt: Attempt = { ...found, attempt_id: attemptId, payment_method_id: start.payment_method_id }
-  // What the provider was asked is recorded, whatever became of the key since.
+  // From here on the caller's guard does not apply: what the provider did is always recorded.
   const made =
     recordKnown(order.id, attempt) ?? (await ask(payments, { ...paying, acting, isFirst }, order, attempt, payer))
   if (isRefusal(made)) return made
-  // Its answer is the request's.
+  // The response to the request.
   const answer = await runCommand(writer, acting, recordPayment, made, { reply: CREATED, idempotency })
   if (!isRefusal(answer)) await cancelLatePayments(payments, acting, JSON.parse(answer.body))
   return answer
 }
 
-/** A key and a request mean one attempt of an order, whichever process they come to and however often. */
+/** Attempt id, derived from key and request: the same on every process and retry. */
 const attemptOf = ({ idempotency: { requestHash, key } }: Paying, reference: string): string =>
   uuidv5(`${reference}\n${requestHash}\n${key}`, ATTEMPTS)
 
-/** What is known of an attempt's payment; null when the provider has to be asked. */
+/** Recorded payment of an attempt; null if the provider must be called. */
 function recordKnown(orderId: number, payment: Attempt): RecordPaymentInput | null {
   const { attempt_id, provider_payment_id, provider_status, provider_status_detail, live_mode } = payment
   if (provider_payment_id === null || provider_status === null || live_mode === null) return null
@@ -118,13 +118,16 @@ function recordKnown(orderId: number, payment: Attempt): RecordPaymentInput | nu
   }
 }
 
-/** A call on its way to the provider. */
+/** Pending call to the provider. */
 interface Asking extends Paying {
-  /** Whether nobody has asked for this attempt before: then wrong credentials mean that no payment was made. */
+  /** Whether this is the attempt's first call. Then wrong credentials mean that no payment was made. */
   readonly isFirst: boolean
 }
 
-/** Asks the provider for the attempt's payment. What certainly was not made is noted, so that the key is free again. */
+/**
+ * Creates the attempt's payment at the provider. If it certainly failed, the attempt is refused and the key is free
+ * again.
+ */
 async function ask(
   payments: Payments,
   paying: Asking,
@@ -147,13 +150,16 @@ async function ask(
     return refuse('payment_refused', { causes: [...error.causes] })
   }
   if (made.amountCents !== wanted.amountCents || made.externalReference !== wanted.orderReference)
-    throw new ProviderUnavailable('the provider answered with another payment')
-  // A payment was made, but not of the kind that the store is for: nothing is taken over from it.
-  if (made.liveMode === store?.sandbox) throw new ProviderMisconfigured('the payment is of the other mode')
+    throw new ProviderUnavailable('provider returned a different payment')
+  // A payment of the other mode must not be recorded.
+  if (made.liveMode === store?.sandbox)
+    throw new ProviderMisconfigured(
+      'payment is of the other mode; check whether the access token is a test or a production one',
+    )
   return { ...recordOf(order.id, made), attempt_id }
 }
 
-/** Where the provider knows the attempt with another content, as of a buyer whose record has changed since, its payment is looked for. */
+/** If the provider knows the attempt with other content, such as changed buyer data, finds its payment instead. */
 async function createOrFind(
   provider: PaymentProvider,
   account: ProviderAccount,
@@ -171,7 +177,7 @@ async function createOrFind(
 }
 
 export function accountOf(store: StoreAccess | null) {
-  if (!store?.accessToken) throw new ProviderMisconfigured('the store has no access token')
+  if (!store?.accessToken) throw new ProviderMisconfigured('store has no access token; set one')
   return accountAt(store)
 }
 
@@ -202,5 +208,5 @@ export const reasonOf = ({ causes }: ProviderRefused): string =>
   [...causes.map(({ code, description }) => `${code}: ${description}`).join('; ')].slice(0, MAX_REASON).join('') ||
   'sem motivo informado'
 
-/** The request is one POST that creates a payment, whatever its last command finds. */
+/** The request is a POST that creates a payment, regardless of the result of its last command. */
 export const CREATED = { status: () => 201 }

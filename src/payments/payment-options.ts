@@ -7,11 +7,11 @@ import { findStore } from '#queries/stores.ts'
 import { accountOf } from './pay-order.ts'
 import type { CardOptions, PaymentProvider } from './provider-port.ts'
 
-/** With what an order can be paid, as its store's account at the provider offers it. */
+/** Payment methods of an order, as offered by the store's account at the provider. */
 export interface PaymentOptionsObject {
   readonly amount: string
   readonly methods: readonly OnlineMethod[]
-  /** Null when no card was asked about, or the provider does not know it. */
+  /** Null if no card was given, or the provider does not know it. */
   readonly card: {
     readonly brand: string
     readonly installments: readonly { installments: number; installment_amount: string; total_amount: string }[]
@@ -25,7 +25,7 @@ interface Asking {
 }
 
 /**
- * Asks the provider how an order may be paid; `bin` are a card's first digits. Null when the company has no such order.
+ * Fetches the payment methods of an order; `bin`: first digits of a card. Null if the company has no such order.
  * @throws ProviderUnavailable, ProviderMisconfigured
  */
 export async function paymentOptions(
@@ -47,7 +47,7 @@ export async function paymentOptions(
   }
 }
 
-/** Any other slip than the one that is asked for is of no use here. */
+/** Other kinds of boleto are not supported. */
 const isOffered = (method: OnlineMethod, offered: readonly string[]): boolean =>
   method === 'card' ? offered.some((id) => methodOf(id) === 'card') : offered.includes(method === 'pix' ? PIX : BOLETO)
 

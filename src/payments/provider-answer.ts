@@ -16,10 +16,10 @@ import {
   ProviderUnavailable,
 } from './provider-port.ts'
 
-/** Ids and references come as numbers or as strings, depending on the endpoint. */
+/** Ids and references are numbers or strings, depending on the endpoint. */
 const identifier = z.union([z.int().nonnegative(), text(100)]).transform(String)
 
-/** A JSON number with at most two decimals, as cents; the shortest notation of a double is what was written. */
+/** JSON number with at most two decimals, as cents. The shortest notation of a double is what was written. */
 const amount = z.number().transform((value, context) => {
   const [whole = '', decimals = ''] = String(value).split('.')
   const isMoney = /^\d{1,10}$/.test(whole) && /^\d{0,2}$/.test(decimals)
@@ -29,7 +29,7 @@ const amount = z.number().transform((value, context) => {
   return z.NEVER
 })
 
-/** Addresses are opened by buyers; what is none is not told. */
+/** Buyers open these links; invalid ones are dropped. */
 const address = text(2_000)
   .regex(/^https?:\/\//)
   .nullish()
@@ -41,7 +41,7 @@ const picture = text(PICTURE_CHARACTERS)
   .nullish()
   .catch(null)
 
-/** What is needed to pay, and what a card was: whatever of it cannot be read is not told. */
+/** Payment details and card; unreadable parts are dropped. */
 const detailed = z.object({
   point_of_interaction: z
     .object({
@@ -64,7 +64,7 @@ const detailed = z.object({
   installments: z.int().min(1).max(99).nullish().catch(null),
 })
 
-/** What is read of a payment, as the provider's API shows it; the rest of its many fields is let be. */
+/** Fields of a payment that are used; others are ignored. */
 const payment = detailed.extend({
   id: identifier,
   status: text(100),
@@ -78,16 +78,16 @@ const payment = detailed.extend({
   metadata: z.object({ attempt_id: z.uuid().nullable().catch(null) }).nullish(),
 })
 
-/** Who has just made a payment knows what it is over, and for which order: the answer may leave it out. */
+/** The response to a creation may omit amount and reference: the caller knows them. */
 const made = payment.extend({ transaction_amount: amount.nullish() })
 
-/** Anything may be among what was found; only the payments that are asked for are read. */
+/** Search results may contain anything; only payments with the requested reference are parsed. */
 const search = z.object({ results: z.array(z.looseObject({ external_reference: identifier.nullish().catch(null) })) })
 
-/** Amounts are in reais; a payment that names another currency is over none of them. */
+/** Amounts are in reais; amounts in other currencies do not count. */
 const CURRENCY = 'BRL'
 
-/** `sandbox`: a payment that does not tell its mode has that of the account which it was asked with. */
+/** `sandbox`: default mode of a payment that does not state it. */
 function present(found: z.infer<typeof payment>, { sandbox }: Pick<ProviderAccount, 'sandbox'>): ProviderPayment {
   return {
     id: found.id,
@@ -120,23 +120,20 @@ function detailsOf(found: z.infer<typeof detailed>): PaymentDetails {
 
 const refund = z.object({ id: identifier, payment_id: identifier, amount, status: text(60).nullish() })
 
-/** Of a refund that gives nothing back after all. */
+/** Statuses of a refund that did not happen. */
 const UNDONE: readonly string[] = ['rejected', 'cancelled']
 
-/**
- * The id of a refund that was made, or will be. @throws z.ZodError when the answer is not what the provider's API describes;
- * ProviderRefused
- */
+/** Id of a completed or pending refund. @throws z.ZodError for an unexpected response; ProviderRefused */
 export function readRefund(answer: unknown): string {
   const { id, status } = refund.parse(answer)
   if (status && UNDONE.includes(status)) throw new ProviderRefused([{ code: status, description: 'refund' }])
   return id
 }
 
-/** Every account takes some. */
+/** Every account supports some. */
 const methods = z.array(z.object({ id: text(60), status: text(60).nullish() })).min(1)
 
-/** The means of payment that are in use. @throws z.ZodError when the answer is not what the provider's API describes. */
+/** Active payment methods. @throws z.ZodError for an unexpected response */
 export const readMethods = (answer: unknown): string[] =>
   methods.parse(answer).flatMap(({ id, status }) => ((status ?? 'active') === 'active' ? [id] : []))
 
@@ -149,7 +146,7 @@ const cards = z.array(
   }),
 )
 
-/** Null of a card that the provider does not know. @throws z.ZodError when the answer is not what the provider's API describes. */
+/** Null if the provider does not know the card. @throws z.ZodError for an unexpected response */
 export function readCardOptions(answer: unknown): CardOptions | null {
   const [card] = cards.parse(answer)
   if (!card) return null
@@ -161,11 +158,11 @@ export function readCardOptions(answer: unknown): CardOptions | null {
   return { brand: card.payment_method_id, installments }
 }
 
-/** @throws z.ZodError when the answer is not what the provider's API describes. */
+/** @throws z.ZodError for an unexpected response */
 export const readPayment = (answer: unknown, account: ProviderAccount): ProviderPayment =>
   present(payment.parse(answer), account)
 
-/** @throws z.ZodError when the answer is not what the provider's API describes. */
+/** @throws z.ZodError for an unexpected response */
 export function readMade(
   answer: unknown,
   account: ProviderAccount,
@@ -182,48 +179,48 @@ export function readMade(
   )
 }
 
-/** The payments with this reference. @throws z.ZodError when the answer is not what the provider's API describes. */
+/** Payments with this reference. @throws z.ZodError for an unexpected response */
 export const readSearch = (answer: unknown, account: ProviderAccount, reference: string): ProviderPayment[] =>
   search
     .parse(answer)
     .results.filter(({ external_reference }) => external_reference === reference)
     .map((found) => readPayment(found, account))
 
-/** The credentials are missing, wrong, or not allowed to do this. */
+/** Statuses for missing, wrong, or insufficient credentials. */
 const CREDENTIALS: readonly number[] = [401, 403]
 
-/** The provider may answer otherwise in a moment: time-out, conflict with a call under way, locked, failed dependency, too early, too many. */
+/** Transient statuses: time-out, conflict with a concurrent call, locked, failed dependency, too early, too many. */
 const PASSING: readonly number[] = [408, 409, 423, 424, 425, 429]
 
-/** Causes that are told of a refusal; the provider names one or two. */
+/** Reported causes of a refusal; the provider gives one or two. */
 const MAX_CAUSES = 5
 
-/** The idempotency key came with another content, or with a call that is under way. */
+/** The idempotency key was used with other content, or is in use. */
 const CONFLICT = 409
 
 /**
- * What a failed call means. The provider's own texts are passed on only for a refusal, bounded and without any of `secrets`;
- * nothing of what was sent is ever part of an error.
+ * Maps a failed call to an error of the port. Only refusals include the provider's texts, bounded and without
+ * `secrets`. Errors never include the request.
  */
 export function providerError(error: unknown, secrets: readonly string[]): Error {
   if (error instanceof ProviderUnavailable || error instanceof ProviderMisconfigured) return error
   if (error instanceof ProviderRefused) return error
   const status = statusOf(error)
-  if (CREDENTIALS.includes(status)) return new ProviderMisconfigured(`the provider answered ${status}`)
-  if (status === CONFLICT) return new ProviderConflict('the provider answered 409')
+  if (CREDENTIALS.includes(status)) return new ProviderMisconfigured(`provider responded ${status}`)
+  if (status === CONFLICT) return new ProviderConflict('provider responded 409')
   const isRefusal = status >= 400 && status < 500 && !PASSING.includes(status)
   if (isRefusal) return new ProviderRefused(causesOf(error as MercadoPagoError, secrets))
-  if (status > 0) return new ProviderUnavailable(`the provider answered ${status}`)
-  return new ProviderUnavailable(`the provider gave no usable answer: ${kindOf(error)}`)
+  if (status > 0) return new ProviderUnavailable(`provider responded ${status}`)
+  return new ProviderUnavailable(`provider gave no usable response: ${kindOf(error)}`)
 }
 
-/** The HTTP status that an error of the SDK stands for; 0 when there was no answer. */
+/** HTTP status of an SDK error; 0 without a response. */
 export const statusOf = (error: unknown): number => (error instanceof MercadoPagoError ? Number(error.status) || 0 : 0)
 
-/** A shorter secret, as the number of a house, is one only where it stands alone. */
+/** Shorter secrets, such as house numbers, are removed only as whole words. */
 const LONG = 8
 
-/** Whatever the case, the longest first: a name is taken out before its parts. */
+/** Ignores case. Longest first, so that a name is removed before its parts. */
 function withoutSecrets(text: string, secrets: readonly string[]): string {
   const longestFirst = [...secrets].sort((one, other) => other.length - one.length)
   return longestFirst.reduce((rest, secret) => {
@@ -243,7 +240,7 @@ function causesOf(error: MercadoPagoError, secrets: readonly string[]): Provider
     .map(({ code, description }) => ({ code: safe(code), description: safe(description) }))
 }
 
-/** What went wrong on the way, by the names that Node gives to it: never a text that could repeat what was sent. */
+/** Cause of a failed call, by Node's error names: never a text that could repeat the request. */
 function kindOf(error: unknown): string {
   const causes: string[] = []
   let cause = error

@@ -23,16 +23,16 @@ import {
   ProviderUnavailable,
 } from './provider-port.ts'
 
-/** From the call to the last byte of the answer, waiting for a free place included (PAY-7). */
+/** From the call to the last byte of the response, including the wait for a slot (PAY-7). */
 const TIMEOUT_MS = 4_000
-/** Half of them for one store at most: the provider may be slow with it alone. */
+/** One store gets at most half of the slots: the provider may be slow for it alone. */
 const LIMITS: TurnLimits = { running: 32, runningOfKey: 16, waiting: 512 }
 
-/** The newest payments of one order that are looked at: an order has one or two, and each new attempt is a person's doing. */
+/** Newest payments of an order that are read: an order has one or two, since each attempt is made by a person. */
 const FOUND_PAYMENTS = 50
 
 interface ProviderClientOptions {
-  /** Of the provider's API, without a slash at the end. */
+  /** Base URL of the provider's API, without trailing slash. */
   readonly baseUrl: string
   readonly timeout_ms?: number
   readonly limits?: TurnLimits
@@ -42,12 +42,12 @@ interface ProviderClient extends PaymentProvider {
   close(): Promise<void>
 }
 
-/** One call of the SDK, with everything that bounds it already set. */
+/** SDK call with all limits configured. */
 type Call = (config: MercadoPagoConfig, dispatcher: Dispatcher) => Promise<unknown>
 
 /**
- * The payment provider through its official SDK. Every call ends within the time-out, nothing is repeated here, and what
- * goes wrong becomes one of the errors of the port.
+ * Client of the payment provider, based on its SDK. Every call ends within the time-out, nothing is retried here, and
+ * all failures become errors of the port.
  */
 export function createProviderClient({
   baseUrl,
@@ -59,23 +59,23 @@ export function createProviderClient({
 
   async function answerOf<T>(account: ProviderAccount, call: Call, read: (answer: unknown) => T): Promise<T> {
     const { accessToken } = account
-    if (!accessToken) throw new ProviderMisconfigured('the store has no access token')
+    if (!accessToken) throw new ProviderMisconfigured('store has no access token; set one')
     const deadline = new AbortController()
-    const timer = setTimeout(() => deadline.abort(new Error('time is up')), timeout_ms)
+    const timer = setTimeout(() => deadline.abort(new Error('provider call timed out')), timeout_ms)
     const started = performance.now()
     const release = await turns.enter(accessToken, deadline.signal)
     try {
-      if (!release) throw new ProviderUnavailable('too many calls wait for the provider')
+      if (!release) throw new ProviderUnavailable('too many calls are waiting for the provider')
       const dispatcher = transport.until(deadline.signal)
       const options = {
         timeout: Math.max(1, timeout_ms - (performance.now() - started)),
         maxRetries: 0,
-        // The SDK hands what it does not know over to `fetch`.
+        // The SDK passes unknown options to `fetch`.
         redirect: 'error',
         dispatcher,
         headers: { Authorization: `Bearer ${accessToken}`, 'Accept-Encoding': 'identity' },
       }
-      // One configuration per call: the SDK keeps the options of a call for all that follow.
+      // One configuration per call: the SDK reuses the options of a call for later ones.
       return read(await call(new MercadoPagoConfig({ accessToken, options }), dispatcher))
     } finally {
       clearTimeout(timer)
@@ -111,7 +111,7 @@ export function createProviderClient({
     },
 
     async cancelPayment(account, id) {
-      // Answered 400 for what no longer waits: then it counts as what it has become.
+      // Responds 400 if the payment is no longer pending; its current state then counts.
       const call: Call = (config) =>
         new Payment(config).cancel({ id }).catch((error: unknown) => {
           nullIfUnknown(error)
@@ -141,7 +141,7 @@ export function createProviderClient({
   }
 }
 
-/** What the SDK has no call for, at the address that the dispatcher leads away from as it does the SDK's. */
+/** For endpoints without an SDK call; the dispatcher redirects it like the SDK's calls. */
 async function getJson(path: string, { accessToken }: ProviderAccount, dispatcher: Dispatcher): Promise<unknown> {
   const headers = { Authorization: `Bearer ${accessToken}`, 'Accept-Encoding': 'identity' }
   const response = await fetch(`https://api.mercadopago.com${path}`, { dispatcher, headers, redirect: 'error' })
@@ -150,7 +150,7 @@ async function getJson(path: string, { accessToken }: ProviderAccount, dispatche
   return body
 }
 
-/** What no text of the provider's may repeat: credentials, the card, and who pays. */
+/** Secrets to remove from the provider's texts: credentials, card, and payer. */
 function secretsOf({ accessToken }: ProviderAccount, { token, payer }: NewPayment): string[] {
   const { email, name, document, address } = payer
   const { first_name, last_name } = namesOf(name ?? '')
@@ -162,38 +162,38 @@ function secretsOf({ accessToken }: ProviderAccount, { token, payer }: NewPaymen
   return [...said, ...written].filter((secret) => typeof secret === 'string' && secret !== '')
 }
 
-/** A CPF or CNPJ as people write it. */
+/** CPF or CNPJ with punctuation. */
 const punctuated = (document: string): string =>
   isCpf(document)
     ? document.replace(/^(.{3})(.{3})(.{3})(.{2})$/, '$1.$2.$3-$4')
     : document.replace(/^(.{2})(.{3})(.{3})(.{4})(.{2})$/, '$1.$2.$3/$4-$5')
 
-/** A boleto demands both; who has one name only is called by it twice. */
+/** A boleto requires both names; a single name is used twice. */
 function namesOf(name: string) {
   const [first_name = '', ...rest] = name.split(/\s+/)
   return { first_name, last_name: rest.join(' ') || first_name }
 }
 
-/** A refusal is an answer to what was sent; a question cannot be refused. */
+/** Only writes can be refused; a refused read counts as unavailable. */
 function fail(error: unknown): never {
   const explained = providerError(error, [])
-  if (explained instanceof ProviderRefused) throw new ProviderUnavailable('the provider refused to answer')
+  if (explained instanceof ProviderRefused) throw new ProviderUnavailable('provider refused a read')
   throw explained
 }
 
-/** Something that is no id of a payment at all is answered 400. */
+/** An invalid payment id gets 400. */
 function nullIfUnknown(error: unknown): null {
   if ([400, 404].includes(statusOf(error))) return null
   throw error
 }
 
-/** As an empty list, which the provider answers too. */
+/** Same result as an empty list, which the provider returns too. */
 function noneIfUnknown(error: unknown): [] {
   nullIfUnknown(error)
   return []
 }
 
-/** Cents as the JSON number that the provider wants: the double nearest to it, which is printed with two decimals at most. */
+/** Cents as the JSON number that the provider expects: the nearest double, which prints with at most two decimals. */
 const asNumber = (cents: number): number => cents / 100
 
 function bodyOf(payment: NewPayment) {
@@ -202,7 +202,7 @@ function bodyOf(payment: NewPayment) {
     description: payment.description,
     payment_method_id: payment.paymentMethodId,
     ...(payment.token === undefined ? {} : { token: payment.token, installments: payment.installments ?? 1 }),
-    // The provider wants an offset in digits.
+    // The provider requires a numeric offset.
     ...(payment.expiresAt === undefined ? {} : { date_of_expiration: payment.expiresAt.replace('Z', '+00:00') }),
     payer: payerOf(payment.payer),
     external_reference: payment.orderReference,
@@ -230,19 +230,19 @@ const addressOf = ({ zip_code, street, number, neighborhood, city, state }: NonN
   federal_unit: state,
 })
 
-/** Answers beyond this are no answers of the provider; a page of a hundred payments has half of it. */
+/** Limit of a response; a page of a hundred payments takes half of it. */
 const MAX_ANSWER_BYTES = 2 * 1024 * 1024
 
-/** Connections to the provider: where they lead, and what is taken from them. */
+/** Connections to the provider, with target and limits. */
 interface ProviderTransport {
-  /** Carries one call, until `signal` ends it in whatever state it is. */
+  /** Dispatcher for one call; aborting `signal` ends the call in any state. */
   until(signal: AbortSignal): Dispatcher
   close(): Promise<void>
 }
 
 /**
- * The SDK calls one fixed address through the global `fetch`, and stops its clock when the headers are there. A dispatcher
- * of our own sends its calls to `baseUrl` instead, and bounds the size of the answer and the time until its last byte.
+ * The SDK calls one fixed URL through the global `fetch`, and stops its time-out when the headers arrive. This
+ * dispatcher redirects its calls to `baseUrl`, and bounds the size of the response and the time until its last byte.
  */
 function createTransport(baseUrl: string): ProviderTransport {
   const { origin, pathname } = new URL(baseUrl)
@@ -267,9 +267,9 @@ function bounded(handler: Dispatcher.DispatchHandler, signal: AbortSignal): Disp
     },
     onRequestUpgrade: (...args) => handler.onRequestUpgrade?.(...args),
     onResponseStart(controller, status, headers, message) {
-      // A few compressed kilobytes may be gigabytes; nobody was asked to compress.
+      // A few compressed kilobytes may expand to gigabytes, and compression was not requested.
       if (!['identity', undefined].includes(headers['content-encoding']?.toString()))
-        return controller.abort(new Error('the answer is compressed'))
+        return controller.abort(new Error('provider compressed its response'))
       handler.onResponseStart?.(controller, status, headers, message)
     },
     onResponseData: (...args) => handler.onResponseData?.(...args),

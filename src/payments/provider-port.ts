@@ -1,18 +1,18 @@
 import type { DataOf } from '#events/catalogue.ts'
 
-/** The account of a store at the payment provider. */
+/** Account of a store at the payment provider. */
 export interface ProviderAccount {
   readonly accessToken: string
   readonly sandbox: boolean
-  /** Of a test company's store. */
+  /** The store belongs to a test company. */
   readonly isTest?: boolean
 }
 
-/** Who pays. In no log, and in no event. */
+/** Payer. Never logged or recorded in an event. */
 export interface Payer {
   readonly email: string
   readonly name: string | null
-  /** CPF or CNPJ, bare. */
+  /** CPF or CNPJ without punctuation. */
   readonly document: string | null
   readonly address: PayerAddress | null
 }
@@ -26,55 +26,55 @@ export interface PayerAddress {
   readonly state: string
 }
 
-/** A payment to be made. Money is integer cents. */
+/** Payment to create. Money is in integer cents. */
 export interface NewPayment {
   /**
-   * Goes out as the provider's idempotency key, and as metadata from which a payment that is found later tells its attempt.
-   * The same attempt always comes with the same content.
+   * Sent as idempotency key, and as metadata that identifies the attempt of a payment found later. An attempt always
+   * has the same content.
    */
   readonly attemptId: string
-  /** Goes out as external_reference: the order's provider_reference, by which a payment proves that it is this order's. */
+  /** Sent as external_reference: the order's provider_reference, which links a payment to its order. */
   readonly orderReference: string
   readonly amountCents: number
-  /** The service's commission, which the provider keeps apart. */
+  /** Commission, which the provider withholds for the service. */
   readonly applicationFeeCents: number
   readonly paymentMethodId: string
   readonly payer: Payer
-  /** Of a card, made by the provider's own form in the buyer's browser; absent for methods without one. */
+  /** Card token, created by the provider's form in the buyer's browser; absent for other methods. */
   readonly token: string | undefined
-  /** Of a card. */
+  /** Cards only. */
   readonly installments: number | undefined
-  /** When the time to pay is over, in UTC; absent of cards. */
+  /** Payment deadline in UTC; absent for cards. */
   readonly expiresAt: string | undefined
   readonly description: string
   readonly notificationUrl: string
 }
 
-/** A payment as the provider has it. */
+/** Payment as reported by the provider. */
 export interface ProviderPayment {
   readonly id: string
-  /** In the provider's words. */
+  /** In the provider's terms. */
   readonly status: string
   readonly statusDetail: string | null
   readonly externalReference: string | null
-  /** From its metadata; null when there is none. */
+  /** From its metadata; null if it has none. */
   readonly attemptId: string | null
-  /** Null when it is in another currency. */
+  /** Null in other currencies. */
   readonly amountCents: number | null
   readonly liveMode: boolean
-  /** Given back by refunds so far. */
+  /** Refunded so far. */
   readonly refundedCents: number
-  /** When the provider last changed it, in UTC; null where it does not say. */
+  /** Last change at the provider, in UTC; null if not reported. */
   readonly changedAt: string | null
   readonly details: PaymentDetails
 }
 
 type Recorded = DataOf<'PaymentRecorded'>
 
-/** What a payment is made with, as events keep it: of its method alone. */
+/** Payment details as recorded in events, of the payment's method only. */
 export type PaymentDetails = Pick<Recorded, 'pix' | 'boleto' | 'card'>
 
-/** How a card may pay an amount. */
+/** Instalment options of a card. */
 export interface CardOptions {
   readonly brand: string
   readonly installments: readonly InstallmentOption[]
@@ -83,46 +83,55 @@ export interface CardOptions {
 interface InstallmentOption {
   readonly installments: number
   readonly installmentCents: number
-  /** What the buyer pays in all, with the provider's interest. */
+  /** Total for the buyer, including the provider's interest. */
   readonly totalCents: number
 }
 
-/** Money to be given back of a payment. */
+/** Refund to create. */
 export interface NewRefund {
-  /** Goes out as the provider's idempotency key. */
+  /** Sent as idempotency key. */
   readonly refundId: string
   readonly paymentId: string
   readonly amountCents: number
 }
 
-/** What the service asks of a payment provider. No connection or lock of the database is held meanwhile. */
+/** Operations of a payment provider. Callers hold no database connection or lock meanwhile. */
 export interface PaymentProvider {
   /**
-   * @throws ProviderRefused, ProviderMisconfigured (this call made no payment), ProviderUnavailable (nobody knows),
-   * ProviderConflict (an earlier call may have)
+   * @throws ProviderRefused, ProviderMisconfigured (this call made no payment), ProviderUnavailable (unknown),
+   * ProviderConflict (an earlier call may have made it)
    */
   createPayment(account: ProviderAccount, payment: NewPayment): Promise<ProviderPayment>
-  /** Cancels a payment that waits; answers it as it then stands, whatever it has become meanwhile. @throws ProviderUnavailable, ProviderMisconfigured */
+  /**
+   * Cancels a pending payment, and returns its current state, cancelled or not. @throws ProviderUnavailable,
+   * ProviderMisconfigured
+   */
   cancelPayment(account: ProviderAccount, id: string): Promise<ProviderPayment>
-  /** Answers the refund's id. @throws ProviderRefused, ProviderMisconfigured (this call gave nothing back), ProviderUnavailable (nobody knows) */
+  /**
+   * Returns the refund's id. @throws ProviderRefused, ProviderMisconfigured (this call refunded nothing),
+   * ProviderUnavailable (unknown)
+   */
   createRefund(account: ProviderAccount, refund: NewRefund): Promise<string>
-  /** Null when the provider knows no such payment. @throws ProviderUnavailable, ProviderMisconfigured */
+  /** Null if the provider does not know the payment. @throws ProviderUnavailable, ProviderMisconfigured */
   getPayment(account: ProviderAccount, id: string): Promise<ProviderPayment | null>
-  /** The provider's names of the means of payment that the account takes. @throws ProviderUnavailable, ProviderMisconfigured */
+  /** The provider's names of the account's payment methods. @throws ProviderUnavailable, ProviderMisconfigured */
   getPaymentMethods(account: ProviderAccount): Promise<string[]>
-  /** `bin`: a card's first digits; null when the provider knows no such card. @throws ProviderUnavailable, ProviderMisconfigured */
+  /**
+   * `bin`: first digits of a card; null if the provider does not know the card. @throws ProviderUnavailable,
+   * ProviderMisconfigured
+   */
   getCardOptions(account: ProviderAccount, amountCents: number, bin: string): Promise<CardOptions | null>
   /** All payments with this external_reference. @throws ProviderUnavailable, ProviderMisconfigured */
   findPayments(account: ProviderAccount, orderReference: string): Promise<ProviderPayment[]>
 }
 
-/** Why the provider refused, in its own words, bounded and safe to be shown to the caller. */
+/** Cause of a refusal in the provider's words, bounded and safe to show to the caller. */
 export interface ProviderCause {
   readonly code: string
   readonly description: string
 }
 
-/** The provider understood and does not make this payment: the caller has to change something. */
+/** The provider rejected the payment or refund: the caller has to change something. */
 export class ProviderRefused extends Error {
   override readonly name = 'ProviderRefused'
   constructor(readonly causes: readonly ProviderCause[]) {
@@ -130,15 +139,15 @@ export class ProviderRefused extends Error {
   }
 }
 
-/** The provider cannot be reached, is overloaded, or answers what cannot be understood: it may have made the payment or not. */
+/** The provider is unreachable, overloaded, or responds unexpectedly: the operation may have happened. */
 export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable'
 }
 
-/** What was asked for came under a key that stands for another content, or is being dealt with: it may have been made before. */
+/** The key belongs to other content, or is in use: the operation may have happened earlier. */
 export class ProviderConflict extends ProviderUnavailable {}
 
-/** The store's credentials are missing or not accepted: whoever runs the service has to act. */
+/** The store's credentials are missing or rejected: the operator has to act. */
 export class ProviderMisconfigured extends Error {
   override readonly name = 'ProviderMisconfigured'
 }

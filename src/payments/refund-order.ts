@@ -39,15 +39,15 @@ interface Refund {
   readonly refund: z.infer<typeof RefundInput>
 }
 
-/** Namespace of the ids of refunds; any fixed one would do. */
+/** Namespace of refund ids; an arbitrary constant. */
 const REFUNDS = '0c3f6a52-7f0d-4f3e-9a41-5d8f5b8e2c77'
 
 /**
- * Gives money of an order back: the refund is recorded, the provider asked under the refund's id, its answer recorded, and the
- * payment as it then stands. The same key and request give the same refund, so that a crash at any point, or a call at the
- * same time, gives back once. Only the final answer is stored under the key.
- * @throws ProviderUnavailable when nobody knows whether it was given back: asking again with the same key is safe
- * @throws ProviderMisconfigured when the store's credentials are missing or wrong
+ * Refunds money of an order: records the refund, calls the provider under the refund's id, records its response and the
+ * payment's new state. Equal keys and requests give the same refund, so that crashes and concurrent calls refund once.
+ * Only the final response is stored under the key.
+ * @throws ProviderUnavailable if it is unknown whether the refund happened: retrying with the same key is safe
+ * @throws ProviderMisconfigured if the store's credentials are missing or wrong
  */
 export async function refundOrder(
   context: Refunding,
@@ -60,7 +60,7 @@ export async function refundOrder(
   const found = await findPayableOrder(pool, acting.companyId, orderId)
   if (!found) return refuse('not_found')
   const { provider_reference: reference, store_alias } = found.order
-  // Without credentials nothing is set aside.
+  // Checked first: without credentials no amount is reserved.
   const account = accountOf(await findStore(pool, context.vault, store_alias))
   const refund_id = uuidv5(`${reference}\n${idempotency.requestHash}\n${idempotency.key}`, REFUNDS)
   const request = { ...refund, id: orderId, refund_id, idempotency_key: idempotency.key }
@@ -68,19 +68,19 @@ export async function refundOrder(
   if (isRefusal(requested)) return requested
   const order = JSON.parse(requested.body) as OrderObject
   const asked = order.refunds.find((each) => each.refund_id === refund_id)
-  if (!asked) throw new Error(`refund ${refund_id} was requested and is not there`)
+  if (!asked) throw new Error(`refund order: refund ${refund_id} is missing after its request`)
   const isFirst = requested.status === CHANGED
   const place = { acting, orderId, account, isFirst }
   const refused = await giveBack({ writer, provider }, place, asked)
   if (refused) return refused
   const record = await paymentNow(provider, place, order, asked)
-  // Its answer is the request's.
+  // The response to the request.
   return runCommand(writer, acting, recordPayment, record, { reply: CREATED, idempotency })
 }
 
 /**
- * Asks again for a refund that was never answered, as somebody who has lost its key. One that is answered by now stays as it is;
- * null is one that is not there. @throws as `refundOrder`
+ * Repeats a refund without an answer, for callers that lost its key. An answered refund stays unchanged; null if the
+ * refund does not exist. @throws as `refundOrder`
  */
 export async function repeatRefund(
   { pool, vault, writer, provider }: Refunding,
@@ -90,7 +90,7 @@ export async function repeatRefund(
     refundId,
   }: { readonly acting: Acting; readonly orderId: number; readonly refundId: string },
 ): Promise<Answer | Refusal | null> {
-  // What the provider has done is recorded, also where the caller was shut out meanwhile.
+  // The guard does not apply: what the provider did is recorded even if the caller lost access meanwhile.
   const { guard: _, ...acting } = caller
   const order = (await findPayableOrder(pool, acting.companyId, orderId))?.order
   const asked = order?.refunds.find(({ refund_id }) => refund_id === refundId)
@@ -101,7 +101,7 @@ export async function repeatRefund(
   return runCommand(writer, acting, recordPayment, await paymentNow(provider, place, order, asked), { reply: CREATED })
 }
 
-/** The payment as it stands after something of it went back. */
+/** Current state of a payment after a refund. */
 async function paymentNow(
   provider: PaymentProvider,
   { account, orderId }: Place,
@@ -110,7 +110,7 @@ async function paymentNow(
 ): Promise<RecordPaymentInput> {
   const payment = await provider.getPayment(account, provider_payment_id)
   const expected = { reference: provider_reference, totalCents: toCents(total), sandbox: account.sandbox }
-  if (!payment || !fits(payment, expected)) throw new ProviderUnavailable('the provider answered with another payment')
+  if (!payment || !fits(payment, expected)) throw new ProviderUnavailable('provider returned a different payment')
   return recordOf(orderId, payment)
 }
 
@@ -118,11 +118,11 @@ interface Place {
   readonly acting: Acting
   readonly orderId: number
   readonly account: ProviderAccount
-  /** Whether nobody has asked the provider before: then wrong credentials mean that nothing was given back. */
+  /** Whether this is the refund's first call. Then wrong credentials mean that nothing was refunded. */
   readonly isFirst: boolean
 }
 
-/** Has the provider give back what was requested, if it is not known to have done so, and records its answer. */
+/** Executes a requested refund at the provider unless it is known to be completed, and records the result. */
 export async function giveBack(
   { writer, provider }: Pick<Refunding, 'writer' | 'provider'>,
   { acting, orderId, account, isFirst }: Place,

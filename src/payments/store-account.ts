@@ -1,14 +1,14 @@
 import type { StoreAccess } from '#queries/stores.ts'
 import type { PaymentProvider, ProviderAccount } from './provider-port.ts'
 
-/** The account of a store; without a token the provider cannot be asked about it. */
+/** Provider account of a store. Calls fail without a token. */
 export const accountAt = ({ accessToken, sandbox, isTest }: StoreAccess): ProviderAccount => ({
   accessToken: accessToken ?? '',
   sandbox,
   ...(isTest && { isTest }),
 })
 
-/** One provider in front of two: what is a test company's is asked of the sandbox, and nothing else is (KIT-40). */
+/** Routes accounts of test companies to the sandbox, and all others to the provider (KIT-40). */
 export function withTestsAt(sandbox: PaymentProvider, provider: PaymentProvider): PaymentProvider {
   const of = ({ isTest }: ProviderAccount) => (isTest ? sandbox : provider)
   return {

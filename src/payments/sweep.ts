@@ -24,11 +24,11 @@ import {
 import { giveBack } from './refund-order.ts'
 import { accountAt } from './store-account.ts'
 
-/** Longest and shortest time between two looks for what is due. */
+/** Bounds of the polling interval. */
 const SLOWEST_MS = 30_000
 const FASTEST_MS = 1_000
 
-/** Half of the shortest time between two moments of the schedule: none is late by much, however close they are. */
+/** Half of the smallest gap of the schedule, within the bounds, so that no poll is late by much. */
 function everyMs(schedule: readonly number[]): number {
   const gaps = schedule.map((at, n) => at - (schedule[n - 1] ?? 0))
   return Math.min(SLOWEST_MS, Math.max(FASTEST_MS, (Math.min(...gaps) * 1000) / 2))
@@ -52,13 +52,13 @@ export interface SweepOptions {
 }
 
 interface Sweep {
-  /** Waits for what is under way and starts nothing more. */
+  /** Waits for running work and starts no more. */
   stop(): Promise<void>
 }
 
 /**
- * Notifications can be lost. The sweep asks the provider about every order that somebody tried to pay, at growing intervals,
- * and finds what no notification told: payments whose creation was never answered, too. Any number of processes share it.
+ * Notifications can be lost. The sweep polls the provider for every order with an attempt, at growing intervals, and
+ * finds missed changes, including payments whose creation got no response. Any number of processes share it.
  */
 export function startSweep(given: SweepOptions, every_ms = everyMs(given.schedule)): Sweep {
   const run = createSweep(given, outagesRarely)
@@ -140,14 +140,14 @@ function createLane(options: SweepOptions, isTest: boolean): (stopping: AbortSig
   }
 }
 
-/** Looks at one order. Null when it could not: it stays due. */
+/** Polls one order. Null on a transient failure: it stays due. */
 async function deal(options: SweepOptions, claim: SweepClaim): Promise<number | null> {
   let applied: number | null = null
   try {
     applied = await lookAt(options, claim)
   } catch (error) {
-    options.log(`the payments of order ${claim.orderId} could not be looked at`, error)
-    // Anything else, as wrong credentials, would be the same in a minute: the order waits for its next moment.
+    options.log(`payments: sweep of order ${claim.orderId} failed`, error)
+    // Other failures, such as wrong credentials, would repeat at once: the order waits for its next poll.
     if (!isPassing(error)) applied = 0
   }
   await endSweep(options.pool, claim, { isDone: applied !== null })
@@ -157,7 +157,7 @@ async function deal(options: SweepOptions, claim: SweepClaim): Promise<number | 
 async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: SweepClaim): Promise<number> {
   const { companyId, orderId, storeAlias, reference, totalCents } = claim
   const store = await findStore(pool, vault, storeAlias)
-  if (!store) throw new Error(`order ${orderId} is of a store that is not there`)
+  if (!store) throw new Error(`order ${orderId}: store ${storeAlias} not found`)
   const { sandbox } = store
   const account = accountAt(store)
   for (const refund of claim.refunds.filter(({ status }) => status === 'pending'))
@@ -173,7 +173,7 @@ async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: Sw
   }
   for (const { attempt_id, provider_payment_id, ...attempt } of claim.payments.filter(isOpen)) {
     if (attempt_id === null || provider_payment_id !== null || heard.has(attempt_id)) continue
-    // Whoever repeats the call is refused by the provider too, which is told the same end.
+    // Safe: the provider has the same deadline, so it refuses a repeated call too.
     if (hasExpired(claim, attempt))
       await runAsSystem(writer, companyId, refusePayment, { id: orderId, attempt_id, reason: EXPIRED })
   }
@@ -185,7 +185,7 @@ const EXPIRED = 'o prazo de pagamento passou'
 const hasExpired = ({ lookedAt }: SweepClaim, { expires_at }: Pick<PaymentObject, 'expires_at'>): boolean =>
   expires_at !== null && Date.parse(expires_at) <= Date.parse(lookedAt)
 
-/** Whether a payment waits that is no longer waited for: its time is over, or its order cancelled. */
+/** Whether a pending payment must be ended: it has expired, or its order is cancelled. */
 function isOver(claim: SweepClaim, payment: ProviderPayment): boolean {
   if (!isPending(payment.status)) return false
   const known = claim.payments.find(
@@ -199,8 +199,8 @@ const isPassing = (error: unknown): boolean =>
   error instanceof ProviderUnavailable || error instanceof Unavailable || isOutage(error)
 
 /**
- * The payments of an order as the provider has them. Those that are known here are asked for by id; the provider's search, which
- * may lag behind, is for attempts that nothing was heard of.
+ * Payments of an order at the provider. Known ones are fetched by id; the search, which may lag behind, is only for
+ * attempts without a payment id.
  */
 async function* paymentsOf(
   provider: PaymentProvider,
@@ -216,25 +216,25 @@ async function* paymentsOf(
   for (const payment of await provider.findPayments(account, reference)) if (!ids.includes(payment.id)) yield payment
 }
 
-/** An order to ask the provider about, leased to this process. */
+/** Order to poll, leased to this process. */
 interface SweepClaim {
   readonly companyId: number
   readonly orderId: number
   readonly storeAlias: string
   readonly reference: string
   readonly totalCents: number
-  /** As they are known. */
+  /** Recorded payments. */
   readonly payments: readonly PaymentObject[]
   readonly refunds: readonly RefundObject[]
-  /** By its store. */
+  /** Cancelled by its store. */
   readonly isCancelled: boolean
-  /** The company's time, by the database's clock. */
+  /** Company time, by the database's clock. */
   readonly lookedAt: string
-  /** Whether it was due because a time to pay is over. */
+  /** Whether it was leased because a payment expired. */
   readonly isExpired: boolean
 }
 
-/** What is told of the orders that were claimed. */
+/** Columns of leased orders. */
 const CLAIMED = `
     select o.company_id as "companyId", o.id as "orderId", o.store_alias as "storeAlias", o.total_cents as "totalCents",
            o.provider_reference as reference, o.doc -> 'payments' as payments, o.doc -> 'refunds' as refunds,
@@ -242,10 +242,10 @@ const CLAIMED = `
     from claimed join orders o on o.company_id = claimed.company_id and o.id = claimed.order_id
     join companies c on c.company_id = o.company_id`
 
-/** Longest time that an order is dealt with: two calls of the provider for each of its payments, and waiting for a turn. */
+/** Upper bound for one order: two provider calls for each of its payments, and waits for slots. */
 const LEASE_SECONDS = 300
 const LEASE = `(select clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}) as ends) lease`
-/** After the last moment of the schedule, for what was down when it came. */
+/** Time after the last poll of the schedule, for polls missed in an outage. */
 const GRACE_SECONDS = 86_400
 
 /** A subquery rather than a join, so that orders are found by their time and not by company. */
@@ -260,9 +260,9 @@ const dueInTurn = (column: string, limit: string, after: string): string => `ran
     )`
 
 /**
- * Leases orders that a moment of the schedule has come for since their latest attempt to pay. Moments that were missed
- * become one. Of several processes the upsert lets one win; it is in the order of the key, so that none waits for another in a
- * circle. The time is `now()`, which an index can be searched for: only the latest orders are looked at, of however many.
+ * Leases orders with a scheduled poll since their latest attempt. Missed polls become one. The upsert lets one process
+ * win; it runs in key order, which excludes deadlocks. Uses `now()`, which an index can be searched for: only recent
+ * orders are read.
  */
 const CLAIM = {
   name: 'claim_payment_sweeps',
@@ -296,9 +296,8 @@ const CLAIM = {
 }
 
 /**
- * Leases orders with something that waits though the time to pay is over, whatever the schedule says; `sooner` it is for test
- * companies whose clock was moved. They stay due until
- * the provider has ended it, and are looked at again after a while.
+ * Leases orders with an expired pending payment, regardless of the schedule; `sooner` covers test companies with a
+ * moved clock. They stay due until the provider has ended the payment, and are retried after RETRY_SECONDS.
  */
 const CLAIM_EXPIRED = {
   name: 'claim_expired_orders',
@@ -364,10 +363,10 @@ async function claimExpired(
   return rows.map((claim) => ({ ...claim, isExpired: true }))
 }
 
-/** Before an order is looked at again that could not be: others come first. */
+/** Delay before a failed order is polled again, so that others come first. */
 const RETRY_SECONDS = 120
 
-/** Ends the lease: the moment is dealt with, or will be taken again. */
+/** Releases the lease: marks the poll as done, or leaves it for a retry. */
 async function endSweep(
   pool: Pool,
   { companyId, orderId, isExpired }: SweepClaim,
@@ -384,7 +383,7 @@ async function endSweep(
 
 const KEPT_DAYS = 30
 
-/** Forgets orders that have not been tried to be paid for long. Returns how many. */
+/** Deletes sweep rows of orders without a recent attempt. Returns their number. */
 export const purgeSweeps = (pool: Pool): Promise<number> =>
   deleteInBatches(
     pool,

@@ -1,11 +1,11 @@
 import type { Transaction } from '#ledger/transaction.ts'
 
-/** What the provider says in a notification without saying anything of a person. */
+/** Fields of a notification without personal data. */
 const KEPT = ['id', 'type', 'action', 'api_version', 'date_created', 'live_mode', 'user_id']
 
 /**
- * Takes out of the notifications of orders whatever does not say which payment to ask for: nobody has agreed on what else may
- * be in them (PRIV-34). They are found by order.
+ * Removes all other fields from the notifications of erased orders, because their content is not specified (PRIV-34).
+ * Notifications are found by order.
  */
 export async function wipeNotifications(
   tx: Transaction,

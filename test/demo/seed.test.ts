@@ -33,7 +33,7 @@ const SHELF = {
 const BASE_URL = 'http://127.0.0.1:3000'
 
 describe('demonstration data', () => {
-  it('would be accepted from anybody', () => {
+  it('is valid input', () => {
     for (const { company, paymentTypes, categories, items, customers, store } of DEMO_COMPANIES) {
       if (store) expect(CreateStoreInput.parse(store)).to.include(store)
       expect(RegisterCompanyInput.parse({ id: 1, ...company })).to.deep.equal({ id: 1, ...company })
@@ -66,7 +66,7 @@ describe('demonstration data', () => {
         onOutdated: () => {},
       })
     })
-    it('is not made beside companies that no seed has made [OPS-3]', async () => {
+    it('is not created beside companies without a seed [OPS-3]', async () => {
       await core.pool.query(`insert into ops.ledgers (company_id, hash) values (900, repeat('0', 64))`)
       const company = { cnpj: '11.222.333/0001-81', plan: 'api', timezone: 'UTC', logo_url: null } as const
       await runAsSystem(core.writer, 900, registerCompany, { id: 900, name: 'Já havia', ...company })
@@ -90,7 +90,7 @@ describe('demonstration data', () => {
     const hashOf = async (email: string): Promise<string> =>
       (await core.pool.query('select password_hash from ops.persons where email = $1', [email])).rows[0].password_hash
 
-    /** Everything that demo.json promises. */
+    /** All contents of demo.json. */
     async function expectAccess(): Promise<DemoFile> {
       const file = await read()
       expect(file.base_url).to.equal(BASE_URL)
@@ -154,7 +154,7 @@ describe('demonstration data', () => {
       }
     }
 
-    it('is finished by the next start, wherever a crash has interrupted it [OPS-3]', async () => {
+    it('is completed by the next start after a crash at any point [OPS-3]', async () => {
       const crashAfter = async (survivors: number): Promise<boolean> => {
         let commands = 0
         const run: Core['writer']['run'] = (request) =>
@@ -170,14 +170,14 @@ describe('demonstration data', () => {
       await expectRecordsOnce()
     })
 
-    it('changes nothing at a second start, not even of two at the same time [OPS-3]', async () => {
+    it('is unchanged by further starts, concurrent ones included [OPS-3]', async () => {
       const [file, before] = [await read(), await revisions()]
       await Promise.all([start(), start()])
       expect(await read()).to.deep.equal(file)
       expect(await revisions()).to.deep.equal(before)
     })
 
-    it('tells of the store in a demo.json of before there were stores, and keeps the rest of it', async () => {
+    it('adds the store to a demo.json from before stores existed, and keeps the rest', async () => {
       const file = await read()
       const companies = file.companies.map((company) => ({ ...company, store: null }))
       await writeFile(demoFile, JSON.stringify({ ...file, companies }))
@@ -185,14 +185,14 @@ describe('demonstration data', () => {
       expect(await read()).to.deep.equal(file)
     })
 
-    it('tells the new secret of a store whose secret was replaced', async () => {
+    it('writes the new secret of a store with a replaced secret', async () => {
       const { id, store } = (await read()).companies[0]!
       await runAsSystem(core.writer, id, updateStore, { alias: store!.alias, notification_secret: 'outro-segredo' })
       await start()
       expect((await read()).companies[0]!.store).to.deep.equal({ ...store, notification_secret: 'outro-segredo' })
     })
 
-    it('has a month of sales in the first company where that is asked for, once, with every way to pay [PANEL-126]', async () => {
+    it('has a month of sales in the first company if requested, once, with every payment type [PANEL-126]', async () => {
       const startMonth = () => seedDemo(core, { baseUrl: BASE_URL, demoFile, hasMonth: true })
       await startMonth()
       const { id } = (await read()).companies[0]!
@@ -232,7 +232,7 @@ describe('demonstration data', () => {
       ['deleted', () => rm(demoFile)],
       ['overwritten', () => writeFile(demoFile, '{"companies": []')],
     ] as const) {
-      it(`gets new keys and passwords when demo.json was ${what}; the old ones are worth nothing [OPS-3]`, async () => {
+      it(`gets new keys and passwords when demo.json was ${what}; the old ones are invalid [OPS-3]`, async () => {
         const old = await read()
         await lose()
         await start()
@@ -248,7 +248,7 @@ describe('demonstration data', () => {
       })
     }
 
-    it('replaces a key that was revoked, and leaves the others', async () => {
+    it('replaces a revoked key, and keeps the others', async () => {
       const old = await read()
       const { id, api_key } = old.companies[0]!
       const { keyId } = (await admit(api_key)) as Admitted
@@ -260,7 +260,7 @@ describe('demonstration data', () => {
       expect(file.companies.slice(1)).to.deep.equal(old.companies.slice(1))
     })
 
-    it('does not stand in the way of a start when five other keys have taken the place of its own', async () => {
+    it('does not block a start when five other keys use up the limit', async () => {
       const old = await read()
       const { id, read_only_key, api_key } = old.companies[1]!
       for (const key of [api_key, read_only_key]) {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { barcodeProblem } from '#domain/barcode.ts'
 
 describe('barcode', () => {
-  it('of 8, 12, 13 or 14 digits is a GTIN, whose check digit is the last one [ITEM-7]', () => {
+  it('of 8, 12, 13 or 14 digits is a GTIN with a check digit [ITEM-7]', () => {
     for (const gtin of ['96385074', '036000291452', '7891234567895', '10012345000017', '00000000']) {
       expect(barcodeProblem(gtin), gtin).to.equal(null)
     }

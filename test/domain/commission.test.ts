@@ -14,12 +14,12 @@ describe('commission', () => {
     ['10.00', '100.00', '10.00', '0.00'],
     ['9999999999.99', '99.99', '9998999999.99', '1000000.00'],
   ] as const) {
-    it(`of ${percentage} % on ${amount} is ${share}, half up, and the store has the rest [ORDER-7]`, () => {
+    it(`of ${percentage} % on ${amount} is ${share}, rounded half up, and the store gets the rest [ORDER-7]`, () => {
       expect(splitOf(amount, percentage)).to.deep.equal({ percentage, amount: share, store_amount: rest })
     })
   }
 
-  it('always adds up to what was paid, and is within half a cent of the percentage [ORDER-7]', () => {
+  it('always sums to the paid amount, within half a cent of the percentage [ORDER-7]', () => {
     fc.assert(
       fc.property(fc.nat({ max: MAX_CENTS }), fc.nat({ max: 10_000 }), (cents, hundredths) => {
         const { amount, store_amount } = splitOf(fromCents(cents), fromCents(hundredths))

@@ -6,13 +6,13 @@ const digits = (length: number) =>
   fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: length, maxLength: length })
 
 describe('fiscal codes', () => {
-  it('take a GTIN of each length with the right check digit [ITEM-10]', () => {
+  it('accept a GTIN of each length with a valid check digit [ITEM-10]', () => {
     for (const gtin of ['96385074', '036000291452', '7891234567895', '17891234567892', '00012345600012']) {
       expect(Gtin.parse(gtin), gtin).to.equal(gtin)
     }
   })
 
-  it('take exactly one check digit for all other digits, and no two neighbours that are swapped unless they differ by 5', () => {
+  it('accept exactly one check digit, and detect swapped neighbours unless they differ by 5', () => {
     fc.assert(
       fc.property(fc.constantFrom(7, 11, 12, 13).chain(digits), fc.nat({ max: 5 }), (others, place) => {
         const right = Array.from('0123456789', (digit) => others + digit).filter(isGtin)
@@ -25,7 +25,7 @@ describe('fiscal codes', () => {
     )
   })
 
-  it('refuse a GTIN of another length, with another check digit or with anything but digits [ITEM-10]', () => {
+  it('refuse a GTIN with a wrong length, a wrong check digit or other characters [ITEM-10]', () => {
     for (const wrong of [
       '',
       '7891234567894',
@@ -39,14 +39,14 @@ describe('fiscal codes', () => {
     }
   })
 
-  it('are kept as digits, also where they come with the points of the tables [ITEM-10]', () => {
+  it('are stored as digits, also if sent with punctuation [ITEM-10]', () => {
     expect(Ncm.parse('09012100')).to.equal('09012100')
     expect(Ncm.parse('0901.21.00')).to.equal('09012100')
     expect(Cest.parse('1709600')).to.equal('1709600')
     expect(Cest.parse('17.096.00')).to.equal('1709600')
   })
 
-  it('refuse an NCM or CEST that has other than its digits [ITEM-10]', () => {
+  it('refuse an NCM or CEST with a wrong number of digits [ITEM-10]', () => {
     for (const wrong of ['', '0901210', '090121000', '0901-2100', '09.012100', 'ABCDEFGH', '٠٩٠١٢١٠٠', 9012100]) {
       expect(Ncm.safeParse(wrong).success, String(wrong)).to.equal(false)
     }
@@ -55,7 +55,7 @@ describe('fiscal codes', () => {
     }
   })
 
-  it('take a state registration with or without punctuation, and the word for none [OPS-32]', () => {
+  it('accept a state registration with or without punctuation, and ISENTO [OPS-32]', () => {
     expect(StateRegistration.parse(' 110.042.490.114 ')).to.equal('110042490114')
     expect(StateRegistration.parse('78.123.45-6')).to.equal('78123456')
     expect(StateRegistration.parse('isento')).to.equal('ISENTO')

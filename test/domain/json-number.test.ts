@@ -23,14 +23,14 @@ describe('money as a JSON number', () => {
     [String(1.1 * 3), '3.30'],
   ]
   for (const [text, value] of accepted) {
-    it(`reads ${text} as ${value} [UP-8]`, () => expect(read(JsonMoney, text)).to.equal(value))
+    it(`parses ${text} as ${value} [UP-8]`, () => expect(read(JsonMoney, text)).to.equal(value))
   }
 
   for (const text of ['-0.01', '10.001', '0.005', '10000000000', '1e300', '1e400', '"10.00"', 'null', 'true', '[]']) {
     it(`refuses ${text}`, () => expect(read(JsonMoney, text)).to.equal(null))
   }
 
-  it('is exact for every amount, as JSON writes it [SYNC-11]', () => {
+  it('is exact for every amount in JSON notation [SYNC-11]', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 999_999_999_999 }), (cents) => {
         expect(read(JsonMoney, fromCents(cents))).to.equal(fromCents(cents))
@@ -39,7 +39,7 @@ describe('money as a JSON number', () => {
     )
   })
 
-  it('forgives what adding doubles up leaves behind [UP-8]', () => {
+  it('tolerates rounding errors of added doubles [UP-8]', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 999_999 }), { maxLength: 100 }), (amounts) => {
         const sum = amounts.reduce((total, cents) => total + cents / 100, 0)

@@ -15,7 +15,7 @@ import { fromThousandths } from '#domain/quantity.ts'
 const cents = fc.integer({ min: 0, max: MAX_CENTS })
 const hundredths = fc.integer({ min: 0, max: 10_000 })
 
-/** Oracle: the nearest integer to a fraction, halves up, by looking at the remainder instead of by adding a half. */
+/** Oracle: nearest integer to a fraction, rounded half up by the remainder instead of by adding a half. */
 function nearest(numerator: bigint, denominator: bigint): number {
   const rest = numerator % denominator
   return Number(numerator / denominator + (rest * 2n >= denominator ? 1n : 0n))
@@ -28,7 +28,7 @@ describe('money', () => {
     }
   })
 
-  it('names the fault of what is written well: too large, or negative [HTTP-16]', () => {
+  it('reports well-formed amounts as too large or negative [HTTP-16]', () => {
     const messageOf = (text: string) => Money.safeParse(text).error?.issues[0]?.message
     for (const text of ['10000000000.00', '99999999999999999999.99'])
       expect(messageOf(text)).to.equal('deve ser no máximo 9999999999.99')
@@ -84,7 +84,7 @@ describe('money', () => {
     expect(fromCents(Number.MAX_SAFE_INTEGER)).to.equal('90071992547409.91')
   })
 
-  it('throws on what is not money rather than guess', () => {
+  it('throws on other texts rather than guess', () => {
     for (const text of ['', '1', '1.5', 'x', '1.234', '99999999999999999.99'])
       expect(() => toCents(text), text).to.throw(RangeError)
     for (const amount of [0.5, Number.NaN, 2 ** 53, Number.POSITIVE_INFINITY])
@@ -95,7 +95,7 @@ describe('money', () => {
     expect(lineTotal(1_500, 1_000)).to.equal(1_500)
     expect(lineTotal(1, 499)).to.equal(0)
     expect(lineTotal(1, 500)).to.equal(1)
-    expect(lineTotal(1_005, 100)).to.equal(101) // 1.005 × 1.00, which floats make 1.00
+    expect(lineTotal(1_005, 100)).to.equal(101) // 1.005 × 1.00, which floats round to 1.00
     expect(lineTotal(333, 1_000)).to.equal(333)
     expect(lineTotal(0, 1_000)).to.equal(0)
     fc.assert(
@@ -105,7 +105,7 @@ describe('money', () => {
     )
   })
 
-  it('is exact up to 2^53 − 1 and throws beyond, which lineTotalFits tells in advance', () => {
+  it('is exact up to 2^53 − 1 and throws beyond, which lineTotalFits predicts', () => {
     expect(lineTotal(1_000, Number.MAX_SAFE_INTEGER)).to.equal(Number.MAX_SAFE_INTEGER)
     expect(() => lineTotal(1_001, Number.MAX_SAFE_INTEGER)).to.throw(RangeError)
     expect(lineTotal(2_000, MAX_CENTS)).to.equal(2 * MAX_CENTS)
@@ -122,7 +122,7 @@ describe('money', () => {
     }
   })
 
-  it('extracts a surcharge from inside the amount [SALE-8]', () => {
+  it('extracts a surcharge from the amount [SALE-8]', () => {
     expect(netOfSurcharge(10_250, '2.50')).to.equal(10_000)
     expect(netOfSurcharge(10_000, '2.50')).to.equal(9_756)
     expect(netOfSurcharge(10_000, '0')).to.equal(10_000)
@@ -137,7 +137,7 @@ describe('money', () => {
     )
   })
 
-  it('takes a percentage half up', () => {
+  it('rounds a percentage half up', () => {
     expect(percentOf(1_000, '5')).to.equal(50)
     expect(percentOf(10, '5')).to.equal(1)
     expect(percentOf(9, '5')).to.equal(0)

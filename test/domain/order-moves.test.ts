@@ -36,7 +36,7 @@ describe('the provider’s statuses', () => {
     it(`${theirs} is ${ours} [ORDER-3]`, () => expect(readStatus(theirs, null)?.status).to.equal(ours))
   }
 
-  it('that were never heard of are none of ours', () => {
+  it('map unknown ones to null', () => {
     for (const status of ['', 'APPROVED', 'partially_refunded', 'constructor', '__proto__']) {
       expect(readStatus(status, null), status).to.equal(null)
     }
@@ -48,11 +48,11 @@ describe('the provider’s statuses', () => {
     ['charged_back', 'settled', { status: 'refunded', dispute: 'lost' }],
     ['charged_back', 'reimbursed', { status: 'paid', dispute: 'won' }],
   ] as const)
-    it(`${status} (${detail}) is ${told.status}, its dispute ${told.dispute} [ORDER-14]`, () =>
+    it(`${status} (${detail}) is ${told.status}, with dispute ${told.dispute} [ORDER-14]`, () =>
       expect(readStatus(status, detail)).to.deep.equal(told))
 })
 
-describe('moves of a payment', () => {
+describe('transitions of a payment', () => {
   const forward: Readonly<Record<OrderStatus, readonly OrderStatus[]>> = {
     pending: ['failed', 'cancelled', 'paid', 'refunded'],
     failed: ['paid', 'refunded'],
@@ -70,11 +70,11 @@ describe('moves of a payment', () => {
     })
   }
 
-  it('begin anywhere: a notification may have been lost', () => {
+  it('may skip steps, since notifications can be lost', () => {
     for (const told of ORDER_STATUSES) expect(judge(null, state(told))).to.equal('applied')
   })
 
-  it('give back more and more, whatever comes late [ORDER-11]', () => {
+  it('only increase refunds, even with late reports [ORDER-11]', () => {
     const part = (refundedCents: number, changedAt: number | null = null) => state('paid', { refundedCents, changedAt })
     expect(judge(part(0), part(100))).to.equal('applied')
     expect(judge(part(100), part(100))).to.equal('duplicate')
@@ -82,7 +82,7 @@ describe('moves of a payment', () => {
     expect(judge(part(100, 5), part(200, 4))).to.equal('stale')
   })
 
-  it('come back from a dispute that is won, if that is news, and from nothing else [ORDER-14]', () => {
+  it('return from a dispute only if it is won later [ORDER-14]', () => {
     const lost = state('refunded', { dispute: 'lost', changedAt: 5 })
     expect(judge(lost, state('paid', { dispute: 'won', changedAt: 6 }))).to.equal('applied')
     expect(judge(lost, state('paid', { changedAt: 6 }))).to.equal('applied')
@@ -91,7 +91,7 @@ describe('moves of a payment', () => {
     expect(judge(state('refunded', { changedAt: 5 }), state('paid', { changedAt: 6 }))).to.equal('stale')
   })
 
-  it('end a mediation for the shop when the payment is approved after it, against it when it is given back [ORDER-14]', () => {
+  it('end a mediation for the shop if approved later, and against it if refunded [ORDER-14]', () => {
     const open = state('paid', { dispute: 'open', changedAt: 5 })
     expect(judge(state('paid'), open)).to.equal('applied')
     const [before, after] = [4, 6].map((changedAt) => state('paid', { changedAt })) as [PaymentState, PaymentState]
@@ -103,7 +103,7 @@ describe('moves of a payment', () => {
 })
 
 describe('an order and its payments', () => {
-  it('is paid while any is, else waits while any is pending, else is refunded, else what the last has come to [ORDER-5]', () => {
+  it('is paid while any payment is, else pending, else refunded, else has the last status [ORDER-5]', () => {
     const order = (...statuses: OrderStatus[]) => orderStatusOf(statuses.map((status, n) => payment(String(n), status)))
     expect(order()).to.equal('pending')
     expect(order('failed', 'pending')).to.equal('pending')
@@ -118,7 +118,7 @@ describe('an order and its payments', () => {
     }
   })
 
-  it('that its store has cancelled stays so, unless money has come in [ORDER-9]', () => {
+  it('stays cancelled by its store, unless money was received [ORDER-9]', () => {
     expect(orderStatusOf([], true)).to.equal('cancelled')
     for (const status of ORDER_STATUSES) {
       const expected = status === 'paid' || status === 'refunded' ? status : 'cancelled'
@@ -126,11 +126,11 @@ describe('an order and its payments', () => {
     }
   })
 
-  it('is not moved by an attempt that never became a payment [ORDER-5]', () => {
+  it('ignores an attempt that never became a payment [ORDER-5]', () => {
     expect(orderStatusOf([payment(null, 'failed')])).to.equal('pending')
   })
 
-  it('stays with the payment that carries it, and is handed on when that one is given back [ORDER-5]', () => {
+  it('stays with its carrying payment, and changes to another one when that is refunded [ORDER-5]', () => {
     const [first, second] = [payment('1', 'paid'), payment('2', 'paid')]
     expect(carrierOf([first, second], null)).to.equal(first)
     expect(carrierOf([first, second], '2')).to.equal(second)
@@ -139,8 +139,8 @@ describe('an order and its payments', () => {
   })
 })
 
-describe('any news in any order', () => {
-  /** Lives of payments at the provider: each list is what one payment is, one thing after the other. */
+describe('reports in any order', () => {
+  /** Statuses of payments at the provider: one list per payment, in order. */
   const life = fc.constantFrom<readonly OrderStatus[]>(
     ['pending'],
     ['failed'],
@@ -152,7 +152,7 @@ describe('any news in any order', () => {
     ['pending', 'failed', 'paid', 'refunded'],
     ['pending', 'cancelled', 'paid'],
   )
-  /** Snapshots of payments as they were fetched, in the order in which they are applied: repeated, late, some lost. */
+  /** Snapshots of payments in the order of their application: repeated, late, some lost. */
   const story = fc.array(life, { minLength: 1, maxLength: 4 }).chain((lives) =>
     fc.record({
       lives: fc.constant(lives),
@@ -161,7 +161,7 @@ describe('any news in any order', () => {
     }),
   )
 
-  it('ends where the provider’s record ends, payment by payment, once the last state of each was told [ORDER-8]', () => {
+  it('end in the provider’s final state once the last state of each payment is reported [ORDER-8]', () => {
     fc.assert(
       fc.property(story, ({ lives, news, last }) => {
         const known = new Map<number, OrderStatus>()

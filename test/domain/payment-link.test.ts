@@ -13,17 +13,17 @@ const secret = Buffer.alloc(32, 1)
 const order = { id: 57, store_alias: 'minha-loja', provider_reference: 'order-57-a', payments: [], cancelled_at: null }
 const links: PaymentLinks = { secret, publicUrl: 'https://tillbook.example' }
 
-describe('the link of an order', () => {
+describe('payment link of an order', () => {
   const token = tokenOf(secret, order)
 
-  it('has a token of two codes of 132 bits each, the same whenever it is made [ORDER-30]', () => {
+  it('has a deterministic token with two codes of 132 bits [ORDER-30]', () => {
     expect(token).to.match(/^57-[A-Za-z0-9_-]{44}$/)
     expect(tokenOf(secret, { ...order })).to.equal(token)
     expect(orderIdOf(secret, 'minha-loja', token)).to.equal(57)
     expect(isTokenOf(secret, token, order)).to.equal(true)
   })
 
-  it('is made again by nobody without the secret, for another store, number or order [ORDER-30, ORDER-32]', () => {
+  it('cannot be forged without the secret, for another store, number or order [ORDER-30, ORDER-32]', () => {
     const others = [
       tokenOf(Buffer.alloc(32, 2), order),
       tokenOf(secret, { ...order, store_alias: 'outra' }),
@@ -43,13 +43,13 @@ describe('the link of an order', () => {
     expect(orderIdOf(secret, 'outra', token)).to.equal(null)
   })
 
-  it('is not that of the order that has its number in a database that was restored [ORDER-30]', () => {
+  it('does not match an order with the same number in a restored database [ORDER-30]', () => {
     const later = { ...order, provider_reference: 'order-57-b' }
     expect(orderIdOf(secret, 'minha-loja', token)).to.equal(57)
     expect(isTokenOf(secret, token, later)).to.equal(false)
   })
 
-  it('is told as long as the order can be paid, where buyers can reach the service [ORDER-31]', () => {
+  it('exists while the order can be paid and the service has a public URL [ORDER-31]', () => {
     expect(paymentUrlOf(links, order)).to.equal(`https://tillbook.example/pagar/minha-loja/${token}`)
     for (const status of ['failed', 'cancelled', 'pending'] as const)
       expect(paymentUrlOf(links, { ...order, payments: [{ provider_payment_id: 'p', status }] })).to.not.equal(null)
@@ -59,7 +59,7 @@ describe('the link of an order', () => {
     expect(paymentUrlOf({ secret, publicUrl: null }, order)).to.equal(null)
   })
 
-  it('has a code for its form, which is no part of it [PAY-41]', () => {
+  it('has a form code that is not part of it [PAY-41]', () => {
     const code = formCodeOf(secret, token)
     expect(token).to.not.include(code)
     expect(isFormCode(secret, token, code)).to.equal(true)

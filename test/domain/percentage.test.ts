@@ -31,7 +31,7 @@ describe('percentage', () => {
     }
   })
 
-  it('normalizes to exactly two decimals and is stable', () => {
+  it('normalizes to exactly two decimals, idempotently', () => {
     expect(['0', '2.5', '12', '99.99', '100', '0.05'].map(normalizePercentage)).to.deep.equal([
       '0.00',
       '2.50',

@@ -32,7 +32,7 @@ describe('quantity', () => {
     }
   })
 
-  it('name the fault of what is written well: too large, or negative [HTTP-16]', () => {
+  it('reports well-formed quantities as too large or negative [HTTP-16]', () => {
     const messagesOf = (text: string) => Quantity.safeParse(text).error?.issues.map(({ message }) => message)
     expect(messagesOf('1000000000')).to.deep.equal(['deve ser no máximo 999999999.999'])
     expect(messagesOf('1000000000.5')).to.deep.equal(['deve ser no máximo 999999999.999'])
@@ -50,7 +50,7 @@ describe('quantity', () => {
     }
   })
 
-  it('knows zero and the sign by use', () => {
+  it('allows zero and signs according to its use', () => {
     for (const zero of ['0', '0.0', '0.000']) {
       expect([accepts(Quantity, zero), accepts(StockQuantity, zero), accepts(SignedQuantity, zero)]).to.deep.equal([
         false,

@@ -10,20 +10,20 @@ describe('scopes', () => {
     expect(parseScopes('all')).to.deep.equal([...SCOPES])
   })
 
-  it('are those that change nothing for "read"', () => {
+  it('are the read-only ones for "read"', () => {
     const read = ['catalog', 'customers', 'suppliers', 'finance', 'sales', 'orders', 'audit'].map(
       (area) => `${area}:read`,
     )
     expect(parseScopes('read')).to.deep.equal(read)
   })
 
-  it('are the ones named, in their fixed order and each once', () => {
+  it('are the named ones, deduplicated in fixed order', () => {
     expect(parseScopes('sales:write, catalog:read,sales:write')).to.deep.equal(['catalog:read', 'sales:write'])
     expect(inOrder(['audit:read', 'catalog:write', 'audit:read'])).to.deep.equal(['catalog:write', 'audit:read'])
   })
 
   for (const text of ['', 'sales', 'sales:read,', 'sales:read,all', 'SALES:READ', 'toString']) {
-    it(`are none that can be understood for ${JSON.stringify(text)}`, () => {
+    it(`are null for ${JSON.stringify(text)}`, () => {
       expect(parseScopes(text)).to.equal(null)
     })
   }

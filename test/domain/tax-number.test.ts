@@ -8,7 +8,7 @@ const base = (characters: string, length: number) =>
 const UPPER = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ'
 
 describe('tax numbers', () => {
-  it('accepts bare numbers with right check digits [PERSON-3]', () => {
+  it('accepts bare numbers with valid check digits [PERSON-3]', () => {
     for (const text of ['52998224725', '11144477735', '12345678909']) expect(isCpf(text), text).to.equal(true)
     for (const text of ['11222333000181', '00000000000191', '12ABC34501DE35']) expect(isCnpj(text), text).to.equal(true)
   })
@@ -63,7 +63,7 @@ describe('tax numbers', () => {
     )
   })
 
-  it('formats what is typed on a command line, bare or with any punctuation', () => {
+  it('formats input of a command line, bare or with any punctuation', () => {
     for (const text of ['12345678000195', '12.345.678/0001-95', ' 12345678000195 ', '12.345.678/000195'])
       expect(Cnpj.parse(text)).to.equal('12.345.678/0001-95')
     for (const text of ['12ABC34501DE35', '12.abc.345/01de-35']) expect(Cnpj.parse(text)).to.equal('12.ABC.345/01DE-35')

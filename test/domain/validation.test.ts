@@ -18,8 +18,8 @@ function problems(schema: z.ZodType, json: string) {
 const Item = z.strictObject({ quantity: Quantity, unit_price: Money.optional() })
 const Body = z.strictObject({ name: text(5), items: z.array(Item).min(1).max(3), at: Instant.optional() })
 
-describe('describing what is wrong with an input', () => {
-  it('names fields by their path, in Portuguese [HTTP-6]', () => {
+describe('error descriptions of an input', () => {
+  it('name fields by their path, in Portuguese [HTTP-6]', () => {
     expect(
       problems(Body, '{"name":"abcdef","items":[{"quantity":"1"},{"quantity":"0","unit_price":10}]}'),
     ).to.deep.equal({
@@ -32,7 +32,7 @@ describe('describing what is wrong with an input', () => {
     })
   })
 
-  it('tells missing from null from wrong', () => {
+  it('distinguish missing, null and wrong values', () => {
     expect(problems(Body, '{"name":null,"items":[{}]}').fields).to.deep.equal({
       name: ['não pode ser nulo'],
       'items[0].quantity': ['é obrigatório'],
@@ -44,19 +44,19 @@ describe('describing what is wrong with an input', () => {
     expect(problems(Body, '{"name":"a","items":[]}').fields).to.deep.equal({ items: ['deve ter no mínimo 1 item'] })
   })
 
-  it('lists a body of the wrong type as a whole', () => {
+  it('report a body of the wrong type as a whole', () => {
     expect(problems(Body, '[]')).to.deep.equal({ fields: { body: ['deve ser um objeto'] }, unknown_fields: [] })
     expect(problems(Body, 'null').fields).to.deep.equal({ body: ['não pode ser nulo'] })
   })
 
-  it('lists unknown fields apart, with their path', () => {
+  it('list unknown fields separately, with their path', () => {
     expect(problems(Body, '{"name":"a","colour":1,"items":[{"quantity":"1","colour":2,"size":3}]}')).to.deep.equal({
       fields: {},
       unknown_fields: ['items[0].colour', 'items[0].size', 'colour'],
     })
   })
 
-  it('reports own __proto__ and constructor keys instead of dropping them', () => {
+  it('report own __proto__ and constructor keys instead of dropping them', () => {
     const json =
       '{"name":"a","__proto__":{"x":1},"constructor":1,"toString":2,"items":[{"quantity":"1","__proto__":null}]}'
     expect(problems(Body, json)).to.deep.equal({
@@ -65,7 +65,7 @@ describe('describing what is wrong with an input', () => {
     })
   })
 
-  it('keeps a wrong field named __proto__ as an own property', () => {
+  it('keep a wrong field named __proto__ as an own property', () => {
     const { fields } = describeIssues(
       new z.ZodError([{ code: 'custom', path: ['__proto__'], message: 'errado', input: 1 }]),
     )
@@ -73,7 +73,7 @@ describe('describing what is wrong with an input', () => {
     expect(JSON.stringify(fields)).to.equal('{"__proto__":["errado"]}')
   })
 
-  it('lists at most 100 fields and 100 unknown names, of bounded length', () => {
+  it('list at most 100 fields and 100 unknown names, of bounded length', () => {
     const many = z.strictObject({ items: z.array(Item) })
     const found = problems(many, JSON.stringify({ items: Array.from({ length: 500 }, () => ({ colour: 1 })) }))
     expect(Object.keys(found.fields)).to.have.length(100)
@@ -84,7 +84,7 @@ describe('describing what is wrong with an input', () => {
     expect(problems(z.strictObject({}), '{"a\\u0000\\ud800":1}').unknown_fields).to.deep.equal(['a\ufffd\ufffd'])
   })
 
-  it('does not repeat a message', () => {
+  it('do not repeat a message', () => {
     const schema = z
       .string()
       .refine(() => false, 'errado')
@@ -94,13 +94,13 @@ describe('describing what is wrong with an input', () => {
   })
 })
 
-describe('describing unions', () => {
+describe('error descriptions of unions', () => {
   const reference = z.union([
     z.strictObject({ id: Id, quantity: Quantity }),
     z.strictObject({ description: text(5), unit_price: Money, quantity: Quantity }),
   ])
 
-  it('shows the problems of the nearest branch', () => {
+  it('show the problems of the closest branch', () => {
     const schema = z.strictObject({ items: z.array(reference) })
     expect(problems(schema, '{"items":[{"description":"a","unit_price":"1","quantity":"1"}]}')).to.deep.equal({
       fields: {
@@ -114,14 +114,14 @@ describe('describing unions', () => {
     })
   })
 
-  it('names the alternatives when no branch has the type of the input', () => {
+  it('name the alternatives if no branch has the type of the input', () => {
     const schema = z.strictObject({ events: z.union([z.literal('all'), z.array(z.string()).min(1)]) })
     expect(problems(schema, '{"events":1}').fields).to.deep.equal({ events: ['deve ser "all" ou deve ser uma lista'] })
     expect(problems(schema, '{"events":[1]}').fields).to.deep.equal({ 'events[0]': ['deve ser um texto'] })
     expect(problems(schema, '{}').fields).to.deep.equal({ events: ['é obrigatório'] })
   })
 
-  it('names the options of a discriminator and of an enumeration', () => {
+  it('name the options of a discriminator and of an enumeration', () => {
     const schema = z.discriminatedUnion('type', [
       z.strictObject({ type: z.literal('a') }),
       z.strictObject({ type: z.literal('b') }),
@@ -133,7 +133,7 @@ describe('describing unions', () => {
     expect(problems(z.strictObject({ k: z.enum(['PF', 'PJ']) }), '{}').fields).to.deep.equal({ k: ['é obrigatório'] })
   })
 
-  it('speaks of the key or value of a record', () => {
+  it('mention the key or value of a record', () => {
     const schema = z.strictObject({ tags: z.record(z.string().max(2), z.int().max(5)) })
     expect(problems(schema, '{"tags":{"abc":1}}').fields).to.deep.equal({
       'tags.abc': ['deve ter no máximo 2 caracteres'],
@@ -169,7 +169,7 @@ describe('messages', () => {
 })
 
 describe('refusals', () => {
-  it('carry a code, and details only when there are some [HTTP-2]', () => {
+  it('carry a code, and details only if there are any [HTTP-2]', () => {
     expect(refuse('not_found')).to.deep.equal({ refused: 'not_found' })
     expect(refuse('duplicate_resource', { conflicting_id: 7 })).to.deep.equal({
       refused: 'duplicate_resource',
@@ -177,7 +177,7 @@ describe('refusals', () => {
     })
   })
 
-  it('name one invalid field as a whole body does', () => {
+  it('name one invalid field in the format of a whole body', () => {
     expect(invalid('amount', 'não confere')).to.deep.equal({
       refused: 'validation_failed',
       details: { fields: { amount: ['não confere'] }, unknown_fields: [] },

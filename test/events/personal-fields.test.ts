@@ -16,21 +16,21 @@ interface Schema {
   readonly anyOf?: readonly Schema[]
 }
 
-/** Texts of any content that are not marked: about the company and its goods, or names that programs gave. */
+/** Unmarked texts of any content: about the company and its goods, or names given by programs. */
 const IMPERSONAL = [
   'external_id store_alias alias prefix scopes[] idempotency_key payment_method_id provider_payment_id provider_refund_id offline_id fingerprint',
   'customer_external_id supplier_external_id customer.external_id items[].external_id',
   'name cnpj timezone logo_url state_registration sku barcode unit gtin ncm cest items[].description payments[].name',
   'number model series access_key protocol xml_sha256 xml_url url events[] description',
   'subjects[] provider_status status_detail pix.qr_code pix.qr_code_base64 boleto.barcode boleto.digitable_line',
-  // Why something was done, refused or recorded as it was.
+  // Reasons of actions, refusals and manual recordings.
   'reason warnings[].found warnings[].expected',
 ].flatMap((line) => line.split(' '))
 
-/** Types whose own `name` is a thing's. */
+/** Types with a `name` that is not a person's. */
 const NAMED_THINGS = ['company', 'payment_type', 'api_key', 'catalog_item', 'category']
 
-/** Paths of texts that may hold anything and are not marked. */
+/** Paths of unmarked texts of any content. */
 function openTexts(schema: Schema, path: string): string[] {
   if (schema.personal) return []
   const isText = [schema.type].flat().includes('string') && !schema.format && !schema.pattern && !schema.enum
@@ -44,7 +44,7 @@ function openTexts(schema: Schema, path: string): string[] {
 describe('personal fields of events', () => {
   for (const [type, declared] of Object.entries(EVENT_TYPES)) {
     const { version, data, former } = declared
-    it(`${type} marks every text that says something about a person [LEDGER-5]`, () => {
+    it(`${type} marks every text about a person [LEDGER-5]`, () => {
       for (const shape of [...former.map(({ data }) => data), data]) {
         const texts = openTexts(z.toJSONSchema(shape) as Schema, '').map((path) => path.replace(/^changes\./, ''))
         expect(texts.filter((path) => !IMPERSONAL.includes(path))).to.deep.equal([])
@@ -55,7 +55,7 @@ describe('personal fields of events', () => {
     })
   }
 
-  it('are found wherever they are marked, but nowhere in lists', () => {
+  it('are found at any depth, but never in lists', () => {
     const marks = (schema: Schema): number =>
       (schema.personal ? 1 : 0) +
       [...Object.values(schema.properties ?? {}), ...(schema.anyOf ?? []), ...(schema.items ? [schema.items] : [])]

@@ -52,7 +52,7 @@ type Ask = (past: Past, cursor: { cursor?: string }) => Promise<unknown>
 const LIMIT = { limit: 3 }
 const SINCE = { updated_since: '2020-01-01T00:00:00.000Z' }
 
-/** Lists with what people and programs can ask of them, page by page. */
+/** Lists with the filters of people and programs, page by page. */
 const LISTS: Readonly<Record<string, Ask>> = {
   sales: ({ pool, companyId, timezone }, page) => listLatestSales(pool, companyId, { ...LIMIT, ...page, timezone }),
   'cancelled sales': ({ pool, companyId, timezone }, page) =>
@@ -99,7 +99,7 @@ const OTHERS: Readonly<Record<string, Ask>> = {
     ),
 }
 
-/** What is asked of single records, by kind. */
+/** Queries of single records, by kind. */
 const RECORDS: Readonly<Record<string, (past: Past, id: number) => Promise<unknown>>> = {
   sale: async ({ pool, companyId }, id) => [
     await getSaleTraces(pool, companyId, id),
@@ -183,7 +183,7 @@ for (const { name, store, runs } of STORES)
       }
     }
 
-    /** All that can be asked, by name. */
+    /** All queries, by name. */
     function questions(known: Known): [string, (past: Past) => Promise<unknown>][] {
       const lists = Object.entries(LISTS).map(([list, ask]) => [list, pages(ask)] as const)
       const others = Object.entries(OTHERS).map(([other, ask]) => [other, (past: Past) => ask(past, {})] as const)
@@ -198,7 +198,7 @@ for (const { name, store, runs } of STORES)
       return [...lists, ...others, ...records, ...rows].map(([asked, ask]) => [asked, ask])
     }
 
-    it('shows to the last byte what a replay of the whole ledger does, whatever is asked first and whatever afterwards [ASOF-1] [ASOF-4]', async () => {
+    it('equals, to the last byte, a replay of the whole ledger, for queries in any order [ASOF-1] [ASOF-4]', async () => {
       await explore(
         fc.asyncProperty(history, fc.array(fc.nat(), { minLength: 3, maxLength: 3 }), async (steps, places) => {
           const { companyId, known } = await open()
@@ -216,7 +216,7 @@ for (const { name, store, runs } of STORES)
               for (const [question, ask] of asked)
                 expected.set(question, toldOf(await ask({ pool, companyId, known, ...calendar })))
             })
-            // Each in a past of its own, in which nothing was looked at before; and all in one.
+            // Each in its own past without earlier reads; and all in one.
             const groups = [...asked.map((one) => [one]), rotated(asked, place)]
             for (const group of groups) {
               await withCompanyAsOf(core, companyId, { revision }, async ({ pool, calendar }) => {
@@ -234,7 +234,7 @@ for (const { name, store, runs } of STORES)
     }).timeout(240_000)
   })
 
-/** All pages of a list, at most some. */
+/** Pages of a list, up to a limit. */
 const pages =
   (ask: Ask) =>
   async (past: Past): Promise<unknown> => {
@@ -242,7 +242,7 @@ const pages =
     let cursor: { cursor?: string } = {}
     for (let page = 0; page < 5; page++) {
       const answer = (await ask(past, cursor)) as { next: string | null; tables?: number }
-      // Which tables they are is no part of what they say.
+      // Table identities are not part of the result.
       found.push({ ...answer, tables: null })
       if (!answer.next) break
       cursor = { cursor: answer.next }
@@ -255,7 +255,7 @@ const rotated = <T>(items: readonly T[], by: number): T[] => {
   return [...items.slice(at), ...items.slice(0, at)]
 }
 
-/** Wherever in memory the bytes of its records are. */
+/** Result as text, independent of the memory of its records. */
 const toldOf = (answer: unknown): string =>
   JSON.stringify(answer, (_name, value) => (isText(value) ? textOf(value) : value)) ?? 'undefined'
 

@@ -10,7 +10,7 @@ import { invocationOf, type Known, kindOf, type Step, step } from '../support/ra
 
 const RUNS = 5
 
-/** Lists of everything that is of the ledger; ids are added as they come up. */
+/** Lists of all records of the ledger; ids are added as they appear. */
 const LISTS = [
   '/customers?limit=200',
   '/customers?limit=2',
@@ -43,7 +43,7 @@ const PATHS: Readonly<Record<string, string>> = {
   sale: '/sales',
 }
 
-/** Without leaving the plan that has the API: nothing could be asked any more. */
+/** Keeps the API plan: without it no request would be answered. */
 const keepsPlan = ({ act, input }: Step): Step =>
   act === 'updateCompany' ? { act, input: { ...input, plan: undefined } } : { act, input }
 
@@ -78,7 +78,7 @@ describe('as of', () => {
     }
   }
 
-  /** What the service answers now, to all lists and to each record that was ever there, with its history. */
+  /** Current responses to all lists and all records ever created, with their histories. */
   async function record(company: TestCompany, known: Known): Promise<Recorded[]> {
     const records = [...known].flatMap(([kind, ids]) => {
       const path = PATHS[kind]
@@ -93,7 +93,7 @@ describe('as of', () => {
     return recorded
   }
 
-  it('any revision, every answer is to the last byte what the service answered at that revision [ASOF-1]', async () => {
+  it('any revision, every response equals, to the last byte, the response at that revision [ASOF-1]', async () => {
     await explore(
       fc.asyncProperty(history, async (groups) => {
         present()

@@ -19,13 +19,13 @@ import { masterKeys } from '../support/master-key.ts'
 
 const TABLES = readModel.projections.flatMap(({ tables }) => tables).filter(({ past }) => past)
 
-/** Columns that a past state has. */
+/** Columns of a past state. */
 const columnsOf = ({ columns, past }: AnyTable): string[] =>
   Object.keys(columns).filter((name) => !isLineage(name) && !past?.without?.includes(name))
 
 type Row = Record<string, unknown>
 
-/** What the rows of a table say in some columns, in the order of their ids. */
+/** Values of columns of a table, ordered by id. */
 const textOf = ({ past }: AnyTable, rows: readonly Row[], columns: readonly string[]): string =>
   [...rows]
     .sort((a, b) => (a[past?.id ?? ''] as number) - (b[past?.id ?? ''] as number))
@@ -43,7 +43,7 @@ async function read(pool: Pool, table: AnyTable, columns: readonly string[], loo
   return rows
 }
 
-/** All rows after each event, as the projections make them in memory. */
+/** All rows after each event, as the projections compute them in memory. */
 async function* replayed(): AsyncGenerator<[revision: number, rowsOf: (table: AnyTable) => Row[]]> {
   const made = new Map<AnyTable, Map<unknown, Row>>(TABLES.map((table) => [table, new Map()]))
   const set = createWorkingSet()
@@ -69,7 +69,7 @@ async function* replayed(): AsyncGenerator<[revision: number, rowsOf: (table: An
   }
 }
 
-/** Before it nobody can look back (KIT-37). */
+/** Earlier states are not available (KIT-37). */
 const ERASED = EVERY_EVENT.findIndex(({ type }) => type === 'TestDataErased')
 
 describe('a table as of a revision', () => {
@@ -87,7 +87,7 @@ describe('a table as of a revision', () => {
     await ensureLedger(core.pool, COMPANY_ID)
     await inTransaction(core.pool, async (tx) => {
       const row = (await lock(tx, [COMPANY_ID])).get(COMPANY_ID)
-      if (!row) throw new Error('there is no ledger')
+      if (!row) throw new Error('ledger not found')
       const commands = [EVERY_EVENT]
       await core.store.append([{ stream: streamOf(COMPANY_ID), expectedRevision: -1, commands }], tx)
       async function* all() {
@@ -95,7 +95,7 @@ describe('a table as of a revision', () => {
       }
       await replay(tx, readModel, COMPANY_ID, all(), EVERY_EVENT.length)
       const last = EVERY_EVENT.at(-1)
-      if (!last) throw new Error('there is no event')
+      if (!last) throw new Error('event not found')
       const ledger = { ...open(row, last.recorded_at), revision: last.revision, hash: last.hash }
       await advance(tx, [ledger])
     })
@@ -108,12 +108,12 @@ describe('a table as of a revision', () => {
     return done.value
   }
 
-  it('has the rows that all events up to it make, after each event of each type, however much of it is looked at [ASOF-4]', async () => {
+  it('has the rows of all events up to it, after each event of each type, for any rows read [ASOF-4]', async () => {
     const seen = new Set<string>()
     for await (const [revision, rowsOf] of replayed()) {
       const { type } = EVERY_EVENT[revision] as Envelope
       if (revision < ERASED) continue
-      // Of changes of the same kind some.
+      // A sample of changes of the same kind.
       if (seen.has(type) && revision % 81 > 0) continue
       seen.add(type)
       const expectRows = async (pool: Pool, look: Look | undefined) => {
@@ -130,7 +130,7 @@ describe('a table as of a revision', () => {
       await visit(revision, ({ pool }) => expectRows(pool, 'answered'))
       await visit(revision, async ({ pool }) => {
         await expectRows(pool, 'columns')
-        // One of them alone, and then all of what was looked at by columns only.
+        // A single row, and then all rows with some columns.
         for (const table of TABLES) {
           const columns = columnsOf(table)
           const one = rowsOf(table)[0]?.[table.past?.id ?? '']

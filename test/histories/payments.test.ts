@@ -17,21 +17,21 @@ import type { Reply } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { explore } from '../support/random.ts'
 
-/** What happens at a step: not at all, or done without anybody hearing of it. */
+/** Crash of a step: not executed, or executed without a response. */
 type Crash = 'before' | 'after'
 
 type Action =
-  /** An attempt to pay; its steps may crash, and its caller may ask again or not. */
+  /** Payment attempt; its steps may crash, and its caller may retry. */
   | { do: 'pay'; token?: string; provider?: Crash; writes: (Crash | null)[]; isRepeated: boolean }
-  /** Something happens to a payment at the provider. */
+  /** Transition of a payment at the provider. */
   | { do: 'move'; payment: number; move: Move }
-  /** The provider tells of payments, side by side; the writer may crash. */
+  /** Concurrent notifications of payments; the writer may crash. */
   | { do: 'tell'; payments: number[]; writes: (Crash | null)[] }
-  /** All at once: a payment moves while it is told of. */
+  /** Concurrent: a payment changes during its notifications. */
   | { do: 'race'; payment: number; move: Move; times: number }
-  /** Money is given back through the service; it may crash, be asked for again or at once. */
+  /** Refund through the service; it may crash, be repeated or run concurrently. */
   | { do: 'refund'; cents: number | null; provider?: Crash; writes: (Crash | null)[]; times: number }
-  /** The shop gives back a part at the provider's site. */
+  /** Partial refund on the provider's site. */
   | { do: 'part'; payment: number; cents: number }
   | { do: 'cancel' }
   | { do: 'forge'; payment: number; lies: (typeof FORGERIES)[number][] }
@@ -98,7 +98,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   },
 )
 
-describe('an order, whatever happens to its payments and to the news of them,', function () {
+describe('an order, for any transitions and notifications of its payments,', function () {
   this.timeout(120_000)
   const database = useDatabase()
   let sandbox: Sandbox
@@ -107,7 +107,7 @@ describe('an order, whatever happens to its payments and to the news of them,', 
   let alias: string
   let keys = 0
 
-  /** Faults of the steps to come, in order. */
+  /** Faults of the next steps, in order. */
   const writerFaults: (Crash | null)[] = []
   const providerFaults: Crash[] = []
 
@@ -153,7 +153,7 @@ describe('an order, whatever happens to its payments and to the news of them,', 
   })
 
   const account = 'TEST-token'
-  /** Payments of an order over its amount, the oldest first; forgers make others. */
+  /** Payments of an order with its amount, oldest first; forgeries create others. */
   const ofOrder = ({ provider_reference }: OrderObject): SandboxPayment[] =>
     sandbox.book
       .find(account, provider_reference)
@@ -177,7 +177,7 @@ describe('an order, whatever happens to its payments and to the news of them,', 
     providerFaults.length = 0
     if (isRepeated && status === 503) status = (await post()).status
     expect(status).to.be.oneOf([201, 409, 422, 503])
-    // Asked once or twice, whatever crashed in between: one charge at most.
+    // One charge at most, for any retries and crashes.
     expect(ofOrder(order).length - before).to.be.at.most(1)
   }
 
@@ -195,13 +195,13 @@ describe('an order, whatever happens to its payments and to the news of them,', 
     writerFaults.length = 0
     providerFaults.length = 0
     for (const { status, text } of replies) expect(status, text).to.be.oneOf([201, 409, 422, 503])
-    // However often it was asked for: once.
+    // Once, for any number of requests.
     if (action.cents !== null) expect(refundedOf(order) - before).to.be.oneOf([0, action.cents])
   }
 
   async function forge(order: OrderObject, subject: SandboxPayment, as: (typeof FORGERIES)[number]) {
     const other = await shop.order(alias)
-    // The payment of this order, sent to the address of the other one; everything else to its own.
+    // The payment of this order, sent to the URL of the other one; other forgeries to their own.
     const url = addressOf(shop.api.url, alias, as === 'other_order' ? other.id : order.id)
     const [forged, claims] = forgery(sandbox, subject, as, url)
     const revision = await shop.revision()
@@ -237,7 +237,7 @@ describe('an order, whatever happens to its payments and to the news of them,', 
     }
   }
 
-  /** What the provider's record says of the order. */
+  /** Status of the order by the provider's records. */
   function expectedStatus(order: OrderObject): string {
     const statuses = ofOrder(order).map(statusOf)
     const last = order.payments.findLast((each) => each.provider_payment_id !== null)
@@ -247,7 +247,7 @@ describe('an order, whatever happens to its payments and to the news of them,', 
     )
   }
 
-  /** What the provider's record says was given or taken back of a payment. */
+  /** Refunded or charged-back amount of a payment by the provider's records. */
   const gone = (payment: SandboxPayment): number =>
     statusOf(payment) === 'refunded' ? 4630 : cents(payment.transaction_amount_refunded)
 
@@ -282,7 +282,7 @@ describe('an order, whatever happens to its payments and to the news of them,', 
     return events
   }
 
-  /** Each payment went forward only, and what it earned was shared once for each time that it carried the order. */
+  /** Each payment only moved forward, and its commission was split once each time it carried the order. */
   function assertHistory(events: readonly Envelope[]): void {
     const states = new Map<string, DataOf<'PaymentRecorded'>['status']>()
     let carriers = 0
@@ -300,7 +300,7 @@ describe('an order, whatever happens to its payments and to the news of them,', 
     }
   }
 
-  it('ends where the provider’s own record ends [ORDER-8]', async () => {
+  it('ends in the provider’s final state [ORDER-8]', async () => {
     await explore(
       fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 14 }), async (actions) => {
         const from = await shop.revision()

@@ -19,7 +19,7 @@ import { createOutsideStore } from '../support/outside-store.ts'
 import { explore } from '../support/random.ts'
 import { invocationOf, type Known, kindOf, SECRETS, type Step, step } from '../support/random-history.ts'
 
-/** What one client sends at a time: one command, or the several of a batch. */
+/** Request of a client: one command, or several of a batch. */
 interface Call {
   /** One of two companies. */
   readonly company: 0 | 1
@@ -38,17 +38,17 @@ const call: fc.Arbitrary<Call> = fc.record({
   key: fc.oneof({ weight: 12, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: fc.constantFrom('k1', 'k2') }),
 })
 
-/** Calls that arrive at once, one group after the other. */
+/** Groups of concurrent calls, one group after the other. */
 const history = fc.array(fc.array(call, { minLength: 4, maxLength: 12 }), { minLength: 8, maxLength: 12 })
 
-/** A company, in a home, and what of its records is known. */
+/** Company on a shard, with its known records. */
 interface Opened {
   readonly core: Core
   readonly id: number
   readonly known: Known
 }
 
-/** Types of events that a random history must have led to, or the test would show little. */
+/** Event types that a random history must produce, or the test would prove little. */
 const EXPECTED: readonly EventName[] = [
   'CompanyRegistered',
   'CompanyUpdated',
@@ -92,7 +92,7 @@ const EXPECTED: readonly EventName[] = [
   'FiscalDocumentRecorded',
 ]
 
-/** On a store, so many random histories; undefined is the one in Postgres. */
+/** Number of random histories per store; undefined is Postgres. */
 const REPLAYS = [
   { name: 'replay', store: undefined, runs: 12, expected: EXPECTED },
   { name: 'replay from a store outside Postgres', store: createOutsideStore(), runs: 5, expected: [] },
@@ -101,7 +101,7 @@ const REPLAYS = [
 for (const { name, store, runs, expected } of REPLAYS)
   describe(name, () => {
     const database = useDatabase()
-    /** One, or with TEST_HOMES a home for each of the two companies. */
+    /** One, or with TEST_HOMES a shard per company. */
     let cores: readonly Core[]
     let homes: TwoHomes | null = null
     const seen = new Set<string>()
@@ -143,7 +143,7 @@ for (const { name, store, runs, expected } of REPLAYS)
         ...rest,
       })
 
-    /** A company with a way to pay in cash. */
+    /** Company with a cash payment type. */
     async function open(core: Core): Promise<Opened> {
       const { rows } = await (cores[0] as Core).pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
       const id = (rows[0] as { id: number }).id
@@ -155,7 +155,7 @@ for (const { name, store, runs, expected } of REPLAYS)
       const paid = await run({ core, id }, [
         invoke(createPaymentType, { name: 'Dinheiro', kind: 'cash', fee_percentage: '0.00', due_days: 30 }),
       ])
-      if (isRefusal(paid)) throw new Error('a new company can be paid')
+      if (isRefusal(paid)) throw new Error('setup: payment type refused')
       return { core, id, known: new Map([['payment_type', [JSON.parse(paid.body).id]]]) }
     }
 
@@ -177,7 +177,7 @@ for (const { name, store, runs, expected } of REPLAYS)
         {
           origin,
           idempotency: key === null ? undefined : { key, requestHash },
-          // A single command answers for itself, and so its event carries the key.
+          // A single command has its own response, so its event carries the key.
           reply: tried.length === 1 ? { status: () => 200 } : { status: () => 200, compose },
         },
       )
@@ -197,7 +197,7 @@ for (const { name, store, runs, expected } of REPLAYS)
       return events
     }
 
-    /** Revisions without gaps, time that never goes back, and a chain in which each hash covers the one before. */
+    /** Revisions without gaps, non-decreasing times, and a chain of hashes. */
     async function expectChain({ core, id: companyId }: Opened, events: readonly Envelope[]): Promise<void> {
       let previous = { hash: GENESIS_HASH, recorded_at: '' }
       for (const [revision, event] of events.entries()) {
@@ -216,7 +216,7 @@ for (const { name, store, runs, expected } of REPLAYS)
       ])
     }
 
-    /** What a company keeps apart from its ledger, in every form in which an event could hold it. */
+    /** Secrets of a company outside its ledger, in every form that an event could contain. */
     async function secretsOf({ core, id: companyId }: Opened): Promise<string[]> {
       const { rows } = await core.pool.query<{ secret: string }>(
         `select password_hash as secret from ops.persons where $1 > 0
@@ -227,7 +227,7 @@ for (const { name, store, runs, expected } of REPLAYS)
       return [...SECRETS, ...rows.map((row) => row.secret)]
     }
 
-    /** Each event is what the catalogue says it is, to the last member, and tells no secret. */
+    /** Each event matches the catalogue, to the last member, and contains no secret. */
     function expectCatalogued(events: readonly Envelope[], secrets: readonly string[]): void {
       for (const event of events) {
         const type = EVENT_TYPES[event.type as EventName]
@@ -241,7 +241,7 @@ for (const { name, store, runs, expected } of REPLAYS)
       }
     }
 
-    it('of any history gives the same tables, byte for byte, from ledgers that are whole and hold no secret [LEDGER-5, LEDGER-10, OPS-45]', async () => {
+    it('of any history gives equal tables, byte for byte, from valid ledgers without secrets [LEDGER-5, LEDGER-10, OPS-45]', async () => {
       await explore(
         fc.asyncProperty(history, async (groups) => {
           const [first, last] = [cores.at(0), cores.at(-1)] as [Core, Core]
@@ -262,7 +262,7 @@ for (const { name, store, runs, expected } of REPLAYS)
         }),
         runs,
       )
-      // Chance decides: now and then one or the other of the rarest is left out.
+      // Random: a rare event type may be missing.
       const missing = [...expected].filter((type) => !seen.has(type))
       expect(missing.length, missing.join()).to.be.below(4)
     }).timeout(240_000)

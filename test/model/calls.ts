@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** Fields of bodies, as the model speaks of them. */
+/** Body fields in units of the model. */
 export interface ItemBody {
   readonly external_id?: string
   readonly name: string
@@ -35,7 +35,7 @@ export interface OfflineBody {
   readonly onCredit: boolean
 }
 
-/** A call, with the ids of records in it. */
+/** Call with record ids. */
 export type Call =
   | { readonly act: 'createItem'; readonly body: ItemBody }
   | { readonly act: 'putItem'; readonly at: string; readonly body: ItemBody }
@@ -59,21 +59,21 @@ export type Call =
 
 export type Kind = 'item' | 'customer' | 'receivable' | 'sale'
 
-/** A call whose records are places among those known when it is made, so that a case can be shrunk and still holds. */
+/** Call with positions instead of record ids, so that a shrunk case stays valid. */
 export interface Step {
   readonly call: Call
-  /** How often it is sent, at the same time. */
+  /** Number of concurrent copies. */
   readonly copies: number
 }
 
-/** What several clients do, each one call after the other. */
+/** Calls of several clients, sequential per client. */
 export interface Case {
-  /** Done by one client before the others begin, so that they find something. */
+  /** Run by one client first, so that the others find records. */
   readonly before: readonly Step[]
   readonly clients: readonly (readonly Step[])[]
 }
 
-/** Few values, so that they meet. */
+/** Few values, so that they collide. */
 const place = fc.nat({ max: 3 })
 const externalId = fc.constantFrom('a', 'b', 'c')
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 2 })
@@ -129,7 +129,7 @@ const acts: readonly { readonly name: Call['act']; readonly weight: number; read
         external_id: maybe(fc.constantFrom('a', 'b', 'c', 'd', 'e')),
         customer_external_id: fc.option(externalId, { nil: undefined, freq: 3 }),
         lines: lines(line),
-        // Cash, so that what is too much is change.
+        // Cash, so that any surplus is change.
         paid: fc.constantFrom(1_000, 1_000, 1_000, 1_000, 5),
       }),
     }),
@@ -166,10 +166,10 @@ export const aCase: fc.Arbitrary<Case> = fc.record({
   clients: fc.array(fc.array(anything, { minLength: 1, maxLength: 4 }), { minLength: 2, maxLength: 3 }),
 })
 
-/** Nobody has it. */
+/** Unused id. */
 const NOBODY = 900_000_001
 
-/** The call with the ids of records in the places of places. */
+/** Call with ids instead of positions. */
 export function resolved(call: Call, known: Readonly<Record<Kind, readonly number[]>>): Call {
   const idOf = (kind: Kind, at: number) => known[kind][at % known[kind].length] ?? NOBODY
   const linesOf = <L extends { readonly item: number }>(all: readonly L[]) =>

@@ -4,22 +4,22 @@ import { make } from './model.ts'
 import type { Observation, Played } from './play.ts'
 import { EMPTY, type Outcome, type State, type Turn } from './state.ts'
 
-/** Where a call took place in the company's order of things: between two revisions, or just at one. */
+/** Position of a call in the company's order: between two revisions, or at one. */
 interface Interval {
   readonly from: number
   readonly to: number
 }
 
 /**
- * Holds what clients saw against one order of their calls: that of the ledger. What recorded something took place where its
- * events are; what is answered with a revision and recorded nothing, at this revision; a refusal, at some moment between its
- * call and its answer. Each must be answered just as the model answers it there. Throws for the first that is not, and
- * returns the company as it is in the end.
+ * Checks the clients' observations against one order of calls, the ledger's. A call with events is placed at its
+ * events; a call without events but with a revision, at that revision; a refusal, anywhere between its request and
+ * response. Each response must equal the model's at that position. Throws for the first that does not, and returns the
+ * final state of the company.
  */
 export function checkOrder({ start, observations }: Omit<Played, 'core'>, events: readonly Envelope[]): State {
   const states = statesOf(start, observations, events)
   const last = events.length - 1
-  // A till is told no revision; that of its events is as good.
+  // Till responses lack a revision; that of their events is used instead.
   const placed = observations.map((seen) => ({ ...seen, revision: seen.revision ?? lastOf(eventsOf(seen, events)) }))
   for (const seen of observations) {
     const { from, to } = intervalOf(seen, placed, start, last)
@@ -41,7 +41,7 @@ export function checkOrder({ start, observations }: Omit<Played, 'core'>, events
   return states.get(last) as State
 }
 
-/** The company after each revision at which no call is half done. */
+/** States of the company after each revision at which no call is incomplete. */
 function statesOf(
   start: number,
   observations: readonly Observation[],
@@ -54,7 +54,7 @@ function statesOf(
   while (revision < events.length - 1) {
     const next = events[revision + 1] as Envelope
     const seen = byRequest.get(next.request_id ?? '')
-    if (!seen) throw new Error(`nobody has called for event ${next.revision}, ${next.type}`)
+    if (!seen) throw new Error(`event ${next.revision} (${next.type}) has no call`)
     const own = eventsOf(seen, events)
     const made = make(state, seen.call, idsOf(own))
     if (!isDeepStrictEqual(made.outcome, seen.outcome)) differ(seen, made.outcome, state)
@@ -75,7 +75,7 @@ const lastOf = (events: readonly Envelope[]): number | null => events.at(-1)?.re
 const CREATIONS =
   /^(CatalogItemCreated|CustomerCreated|ReceivableCreated|SaleCompleted|OfflineSale(Completed|Cancelled))$/
 
-/** The ids that the service has given, kind by kind, in their order. */
+/** Ids from the service, by kind, in order. */
 function idsOf(events: readonly Envelope[]): Turn['newId'] {
   const left = events.filter(({ type }) => CREATIONS.test(type)).map(({ subject }) => subject)
   return (kind) => {
@@ -85,7 +85,7 @@ function idsOf(events: readonly Envelope[]): Turn['newId'] {
   }
 }
 
-/** What was over before a call began came before it; what began after its answer came after it. */
+/** Bounds of a call: after calls that ended before it began, before calls that began after it ended. */
 function intervalOf(seen: Observation, all: readonly Observation[], start: number, last: number): Interval {
   const isRefused = seen.outcome.status >= 400
   let from = isRefused ? (seen.revision ?? start) : start
@@ -120,5 +120,5 @@ function differ(seen: Observation, expected: Outcome, state: State): never {
 }
 
 function fail(seen: Observation, what: string): never {
-  throw new Error(`${JSON.stringify(seen.call)}\nanswered ${JSON.stringify(seen.outcome)}\n${what}`)
+  throw new Error(`${JSON.stringify(seen.call)}\nresponded ${JSON.stringify(seen.outcome)}\n${what}`)
 }

@@ -15,7 +15,7 @@ export const shownCustomer = ({ id, external_id, name }: Customer) => ({ id, ext
 
 const show = (status: number, customer: Customer): Outcome => answered(status, shownCustomer(customer))
 
-/** No two live ones have the same name, in whatever case; the names of deleted ones are free. */
+/** Names of live customers are unique, ignoring case; names of deleted ones are available. */
 function conflict({ customers }: State, { name, external_id }: CustomerBody, own: number | null): Outcome | null {
   const isSame = (other: Customer) => !other.deleted && other.name.toLowerCase() === name.toLowerCase()
   const holder = [...customers.values()].find(isSame)

@@ -44,7 +44,7 @@ function add(turn: Turn, { external_id, name, price, stock, barcode }: ItemBody)
   return show(201, item)
 }
 
-/** Stock that is not sent is left alone; everything else is what was sent. */
+/** Absent stock stays unchanged; other fields are replaced. */
 export function putItem(turn: Turn, external_id: string, body: ItemBody): Outcome {
   const { items } = turn.state
   const known = byExternalId(items, external_id)
@@ -78,7 +78,7 @@ export function patchItem(turn: Turn, id: number, body: ItemChanges): Outcome {
   return show(200, after)
 }
 
-/** Too little of some items. */
+/** Refusal for insufficient stock. */
 export function short(all: readonly (readonly [id: number, requested: number, available: number])[]): Outcome {
   const items = all.map(([catalog_item_id, requested, available]) => ({
     catalog_item_id,
@@ -91,7 +91,7 @@ export function short(all: readonly (readonly [id: number, requested: number, av
 export function deleteItem(turn: Turn, id: number): Outcome {
   const known = live(turn.state.items.get(id))
   if (!known) return NOT_FOUND
-  // Its barcode is free for others, and it has it no more when it comes back.
+  // Its barcode is available to others, and is not restored when it is revived.
   turn.state.items.set(id, { ...known, deleted: true })
   turn.events += 1
   return answered(204)

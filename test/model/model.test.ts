@@ -16,14 +16,14 @@ import { shownSale } from './sales.ts'
 import type { Sale, State } from './state.ts'
 import { shownAs } from './wire-form.ts'
 
-/** Random histories, each of a company of its own. A seed repeats them, as far as what happens at the same time can be repeated. */
+/** Random histories, each in a new company. A seed repeats them, as far as concurrency can be repeated. */
 const DRAWS = draws(300)
-/** Every other seed has companies spread over two homes, unless TEST_HOMES says. */
+/** Every other seed spreads companies over two shards, unless TEST_HOMES is set. */
 const HOMES = process.env.TEST_HOMES ? SPREAD : SEED % 2 === 0 ? '2' : '1'
-/** Companies that are at it at the same time. */
+/** Companies that run concurrently. */
 const AT_A_TIME = 12
 
-describe(`the service as its model has it (${TITLE} TEST_HOMES=${HOMES})`, function () {
+describe(`the service compared with its model (${TITLE} TEST_HOMES=${HOMES})`, function () {
   this.timeout(0)
   const database = useDatabase()
   const logged: unknown[] = []
@@ -47,7 +47,7 @@ describe(`the service as its model has it (${TITLE} TEST_HOMES=${HOMES})`, funct
     return events
   }
 
-  /** Plays a case and holds it against the model. */
+  /** Runs a case and checks it against the model. */
   async function hold(one: Case): Promise<void> {
     const played = await play([api, other], one)
     await expectAsModel(played, checkOrder(played, await eventsOf(played)))
@@ -58,7 +58,7 @@ describe(`the service as its model has it (${TITLE} TEST_HOMES=${HOMES})`, funct
     }
   }
 
-  /** What the tables have in the end is what the model has. */
+  /** The final tables equal the model's state. */
   async function expectAsModel({ companyId, core }: Played, state: State): Promise<void> {
     const { rows } = await core.pool.query<{ act: Call['act']; doc: Json }>(
       `select 'getItem' as act, id, doc from read.catalog_items where company_id = $1 and deleted_at is null
@@ -80,7 +80,7 @@ describe(`the service as its model has it (${TITLE} TEST_HOMES=${HOMES})`, funct
 
   const property = () => fc.asyncProperty(aCase, hold)
 
-  it('answers every call as one order of all calls explains it [LEDGER-7]', async () => {
+  it('responds to every call as one order of all calls explains [LEDGER-7]', async () => {
     const cases = DRAWS.flatMap(({ seed, runs }) =>
       fc.sample(aCase, { seed, numRuns: runs }).map((history, place) => ({ history, seed, path: String(place) })),
     )
@@ -99,7 +99,7 @@ describe(`the service as its model has it (${TITLE} TEST_HOMES=${HOMES})`, funct
     const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as Error] : []))
     if (failed) {
       const { seed, path } = failed
-      // The same case again, and ever smaller ones, for as long as they fail too.
+      // The same case again, shrunk as long as it fails.
       const shrunk = await fc.check(property(), { seed, path, numRuns: 1 })
       const smaller = shrunk.failed ? `\nand, smaller: ${fc.defaultReportMessage(shrunk)}` : ''
       throw new Error(`${failures.map((error) => error.message).join('\n')}${smaller}`)
@@ -107,13 +107,13 @@ describe(`the service as its model has it (${TITLE} TEST_HOMES=${HOMES})`, funct
     expect(logged).to.deep.equal([])
   })
 
-  it('and was asked for nearly everything that the model knows', () => {
-    // Chance decides: now and then one or the other of the rarest is left out.
+  it('and was called with nearly all outcomes of the model', () => {
+    // Random: a rare outcome may be missing.
     const missing = KNOWN.filter((outcome) => !outcomes.has(outcome))
     expect(missing).to.have.length.below(KNOWN.length / 8)
   })
 
-  it('and leaves ledgers that verify, and tables that a replay makes again', async () => {
+  it('and leaves valid ledgers, and tables that equal a replay', async () => {
     let ledgers = 0
     for (const { home: core } of api.homes?.cores.present() ?? [{ home: api.core }]) {
       const { rows } = await core.pool.query<{ id: number }>('select company_id as id from ops.ledgers')
@@ -126,7 +126,7 @@ describe(`the service as its model has it (${TITLE} TEST_HOMES=${HOMES})`, funct
   })
 })
 
-/** Outcomes that random cases must have led to, nearly all of them, or they would show little. */
+/** Outcomes that random cases must produce, or they would prove little. */
 const KNOWN = [
   'createItem 201',
   'createItem duplicate_resource',

@@ -5,22 +5,22 @@ import * as receivables from './receivables.ts'
 import * as sales from './sales.ts'
 import { answered, copyOf, type Outcome, refused, type State, type Turn } from './state.ts'
 
-/** What a call makes of a company. */
+/** Result of a call. */
 export interface Made {
   readonly outcome: Outcome
   readonly state: State
-  /** Events that it records. */
+  /** Number of recorded events. */
   readonly events: number
 }
 
-/** One call after the other: what each is answered, and what the company is afterwards. */
+/** Applies calls one after the other: response and next state. */
 export function make(state: State, call: Call, newId: Turn['newId']): Made {
   const turn: Turn = { state: copyOf(state), newId, events: 0 }
   const outcome = 'key' in call && call.key ? once(turn, call.key, call) : run(turn, call)
   return { outcome, state: turn.events > 0 ? turn.state : state, events: turn.events }
 }
 
-/** Successes are kept under their key; who asks again for the same is told the same, and nothing happens. */
+/** Successes are stored under their key; a repeated call gets the stored response and changes nothing. */
 function once(turn: Turn, key: string, call: Call): Outcome {
   const request = JSON.stringify(call)
   const stored = turn.state.answers.get(key)
@@ -93,7 +93,7 @@ function runMoney(turn: Turn, call: Money): Outcome {
   }
 }
 
-/** Each item by itself. */
+/** Items are independent. */
 function batch<I extends { readonly external_id: string }>(all: readonly I[], put: (item: I) => Outcome): Outcome {
   const outcomes = all.map(put)
   const errors = outcomes.flatMap(({ status, body }, index) =>

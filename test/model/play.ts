@@ -5,23 +5,23 @@ import { type Call, type Case, type Kind, resolved, type Step } from './calls.ts
 import type { Outcome } from './state.ts'
 import { outcomeOf, requestOf, type Ways } from './wire-form.ts'
 
-/** A call that was made, and what came of it. */
+/** Call with its response. */
 export interface Observation {
   readonly call: Call
   readonly outcome: Outcome
-  /** When it was sent, and when its answer had come. */
+  /** Times of request and response. */
   readonly began: number
   readonly ended: number
-  /** What the answer says of the ledger; null where it says nothing. */
+  /** Revision in the response; null without one. */
   readonly revision: number | null
   readonly requestId: string
   readonly isReplayed: boolean
 }
 
-/** A company of its own, and what its clients saw. */
+/** Company and the observations of its clients. */
 export interface Played {
   readonly companyId: number
-  /** Of the company's home. */
+  /** Core of the company's shard. */
   readonly core: Core
   /** The ledger's revision before the first call. */
   readonly start: number
@@ -32,8 +32,8 @@ const FAKE_PASSWORD = '$argon2id$v=19$nobody'
 let users = 0
 
 /**
- * Plays a case in a new company: its clients at the same time, each one call after the other, and by turns with one of
- * several processes that share a database.
+ * Runs a case in a new company: clients concurrently, calls of a client sequentially, alternating between processes
+ * that share a database.
  */
 export async function play(apis: readonly [TestApi, ...TestApi[]], { before, clients }: Case): Promise<Played> {
   const [api] = apis
@@ -85,7 +85,7 @@ export async function play(apis: readonly [TestApi, ...TestApi[]], { before, cli
   return { companyId: company.id, core: company.core, start, observations }
 }
 
-/** A token for the user, without the time that a password takes, and where the ledger is then. */
+/** Token of the user, without the cost of a password check, and the ledger's revision. */
 async function openTill({ tokens }: TestApi, { id: companyId, core }: TestCompany, userId: number) {
   const { rows } = await core.pool.query<{ generation: number; start: number }>(
     `select u.generation, l.revision as start from read.users u join ops.ledgers l using (company_id)
@@ -97,7 +97,7 @@ async function openTill({ tokens }: TestApi, { id: companyId, core }: TestCompan
   return { token, start }
 }
 
-/** Remembers the ids that an answer shows. */
+/** Records the ids in a response. */
 function learn(known: Record<Kind, number[]>, { act }: Call, { status, body }: Outcome): void {
   if (status >= 300 || body === null) return
   const add = (kind: Kind, id: number | null) => {

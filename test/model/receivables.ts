@@ -23,7 +23,7 @@ export const shownReceivable = ({ id, external_id, origin, amount, settled }: Re
 
 const show = (status: number, receivable: Receivable): Outcome => answered(status, shownReceivable(receivable))
 
-/** Those of sales are the point of sale's; what is settled stays. */
+/** The point of sale owns those of sales; settled ones cannot change. */
 function locked({ origin, settled }: Receivable): Outcome | null {
   if (origin === 'sale') return refused(409, 'managed_by_pdv')
   return settled ? refused(409, 'already_settled') : null
@@ -39,7 +39,7 @@ function add(turn: Turn, { external_id, amount }: ReceivableBody): Outcome {
   return show(201, receivable)
 }
 
-/** A new receivable; whoever makes it says how many events that was. */
+/** New receivable; the caller counts its events. */
 export function owe(turn: Turn, fields: Pick<Receivable, 'external_id' | 'origin' | 'amount'>): Receivable {
   const receivable = { id: turn.newId('receivable'), ...fields, settled: false, deleted: false }
   turn.state.receivables.set(receivable.id, receivable)
@@ -73,7 +73,7 @@ export function deleteReceivable(turn: Turn, id: number): Outcome {
   return answered(204)
 }
 
-/** In full or not at all. */
+/** In full only. */
 export function settle(turn: Turn, id: number, amount: number | undefined): Outcome {
   const known = live(turn.state.receivables.get(id))
   if (!known) return NOT_FOUND

@@ -33,14 +33,14 @@ const show = (status: number, sale: Sale): Outcome => answered(status, shownSale
 
 const sum = (lines: readonly Line[]): number => lines.reduce((total, line) => total + line.total, 0)
 
-/** Units by item, of the lines that move stock. */
+/** Units per item of lines that move stock. */
 function moves(lines: readonly Line[]): Map<number, number> {
   const all = new Map<number, number>()
   for (const { item, units, moved } of lines) if (moved) all.set(item, (all.get(item) ?? 0) + units)
   return all
 }
 
-/** What has no stock that is tracked has none to move. */
+/** Untracked items have no stock to move. */
 function move({ items }: Turn['state'], lines: readonly Line[], sign: 1 | -1): void {
   for (const [id, count] of moves(lines)) {
     const item = items.get(id)
@@ -48,7 +48,7 @@ function move({ items }: Turn['state'], lines: readonly Line[], sign: 1 | -1): v
   }
 }
 
-/** All of a sale or nothing of it. */
+/** The whole sale or nothing. */
 export function sell(turn: Turn, body: SaleBody): Outcome {
   const { state } = turn
   const same = byExternalId(state.sales, body.external_id)
@@ -103,7 +103,7 @@ export function getSale({ state }: Turn, id: number): Outcome {
   return known ? show(200, known) : NOT_FOUND
 }
 
-/** Has happened already: it is recorded, whatever is to be said of it. */
+/** Uploaded sales are facts: recorded despite problems. */
 export function recordOffline(turn: Turn, sold: OfflineBody): object {
   const { state } = turn
   const { offline_id } = sold
@@ -137,7 +137,7 @@ export function recordOffline(turn: Turn, sold: OfflineBody): object {
   return { offline_id, status: 'created', sale_id: id, warnings }
 }
 
-/** Nothing in the model settles what a sale made, so it goes along. */
+/** The model never settles the receivable of a sale, so it is deleted too. */
 function cancelUploaded(turn: Turn, { sale, owed }: Uploaded): void {
   const { sales, receivables } = turn.state
   const known = sales.get(sale)
@@ -151,7 +151,7 @@ function cancelUploaded(turn: Turn, { sale, owed }: Uploaded): void {
   turn.events += 1
 }
 
-/** By code and product, in no order. */
+/** By code and product, unordered. */
 function warningsOf({ items }: State, { lines: sold }: OfflineBody, lines: readonly Line[]): string[] {
   const warnings = new Set<string>()
   for (const { item, price } of sold) {

@@ -1,4 +1,4 @@
-/** What a company is, as simply as it can be said: whole reais, whole units, and nothing that a clock or a layout decides. */
+/** Simplified state of a company: whole reais, whole units, no clock or format. */
 export interface State {
   readonly items: ReadonlyMap<number, Item>
   readonly customers: ReadonlyMap<number, Customer>
@@ -10,7 +10,7 @@ export interface State {
   readonly answers: ReadonlyMap<string, Stored>
 }
 
-/** Deleted records stay: their external ids are theirs for ever. */
+/** Deleted records stay: they keep their external ids. */
 interface Deletable {
   readonly id: number
   readonly external_id: string | null
@@ -20,7 +20,7 @@ interface Deletable {
 export interface Item extends Deletable {
   readonly name: string
   readonly price: number
-  /** Null: not tracked. */
+  /** Null: untracked. */
   readonly stock: number | null
   readonly barcode: string | null
 }
@@ -50,16 +50,16 @@ export interface Line {
   readonly item: number
   readonly units: number
   readonly total: number
-  /** Whether the item's stock was tracked, and so was taken from. */
+  /** Whether the item was tracked, so that its stock was debited. */
   readonly moved: boolean
 }
 
 export interface Uploaded {
   readonly sale: number
-  /** What was sent, as text, whether cancelled or not; and of that, what was sold. */
+  /** Uploaded sale as text, without its status; and its lines. */
   readonly sent: string
   readonly sold: string
-  /** The receivable that it made. */
+  /** Receivable of the sale. */
   readonly owed: number | null
   readonly warnings: readonly string[]
 }
@@ -69,7 +69,7 @@ export interface Stored {
   readonly outcome: Outcome
 }
 
-/** What a call is answered, without what a clock decides. */
+/** Response to a call, without clock-dependent parts. */
 export interface Outcome {
   readonly status: number
   readonly body: unknown
@@ -86,16 +86,16 @@ export const EMPTY: State = {
 
 type Mutable<M> = M extends ReadonlyMap<infer K, infer V> ? Map<K, V> : never
 
-/** A call that takes place: the company, which it changes, and where its ids come from. */
+/** Executed call: the company's state, and the source of its ids. */
 export interface Turn {
   readonly state: { readonly [T in keyof State]: Mutable<State[T]> }
-  /** The next id that the service has given to a record of the kind. */
+  /** Next id that the service gave to a record of the kind. */
   newId(kind: 'catalog_item' | 'customer' | 'receivable' | 'sale'): number
-  /** Events recorded so far. */
+  /** Number of recorded events. */
   events: number
 }
 
-/** A copy to change; the original stays what it was. */
+/** Mutable copy; the original stays unchanged. */
 export const copyOf = (state: State): Turn['state'] => ({
   items: new Map(state.items),
   customers: new Map(state.customers),
@@ -110,14 +110,14 @@ export const refused = (status: number, code: string, details: unknown = null): 
   status,
   body: { code, details },
 })
-/** A field that is wrong; what is said of it in words is not looked at. */
+/** Invalid field; its message is not compared. */
 export const invalid = (field: string): Outcome => refused(422, 'validation_failed', { fields: [field] })
 export const NOT_FOUND = refused(404, 'not_found')
 
 export const reais = (amount: number): string => `${amount}.00`
 export const units = (quantity: number): string => `${quantity}.000`
 
-/** The refusal of a value that another record has. */
+/** Refusal of a value of another record. */
 export function taken(field: string, holder: Deletable | undefined, own: number | null): Outcome | null {
   if (!holder || holder.id === own) return null
   return refused(409, 'duplicate_resource', {

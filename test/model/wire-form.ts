@@ -2,16 +2,16 @@ import type { Json, Reply } from '../support/api.ts'
 import type { Call, ItemBody, ItemChanges, OfflineBody, ReceivableBody, SaleBody } from './calls.ts'
 import { type Outcome, reais, units } from './state.ts'
 
-/** Ways to pay that every company of the test has. */
+/** Payment types of every test company. */
 export interface Ways {
   readonly cash: number
   readonly credit: number
 }
 
-/** How a call is made over HTTP. */
+/** HTTP form of a call. */
 export interface Request {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Below /api/v1; below /api for a till's. */
+  /** Below /api/v1; for tills, below /api. */
   readonly path: string
   readonly body?: object
   readonly key?: string
@@ -126,7 +126,7 @@ export function requestOf(call: Call, ways: Ways): Request {
   }
 }
 
-/** An answer as the model speaks of it. */
+/** Response in units of the model. */
 export function outcomeOf(call: Call, { status, body }: Reply): Outcome {
   if (status >= 400) return { status, body: body.error ? errorOf(body.error) : body }
   if (status === 204) return { status, body: null }
@@ -150,7 +150,7 @@ export function outcomeOf(call: Call, { status, body }: Reply): Outcome {
   }
 }
 
-/** What is said of a field in words is not looked at. */
+/** Messages of fields are not compared. */
 function errorOf({ code, details = null }: Json): object {
   return { code, details: details?.fields ? { fields: Object.keys(details.fields) } : details }
 }
@@ -164,7 +164,7 @@ const FIELDS = {
 
 const pick = (record: Json, fields: readonly string[]) => Object.fromEntries(fields.map((name) => [name, record[name]]))
 
-/** What the model knows of a record. */
+/** Fields of a record that the model covers. */
 export function shownAs(act: Call['act']): (record: Json) => object {
   if (act === 'settle') return (record) => pick(record, FIELDS.Receivable)
   const resource = resourceOf(act)

@@ -17,7 +17,7 @@ import {
   told,
 } from './shop.ts'
 
-describe('limits of the receiver of notifications', () => {
+describe('limits of the notification receiver', () => {
   const database = useDatabase()
   const provider = stubProvider()
   let shop: OnlineShop
@@ -36,7 +36,7 @@ describe('limits of the receiver of notifications', () => {
   const from = (address: string) => ({ 'x-forwarded-for': address })
   const plan = { type: 'plan' }
 
-  it('takes 60 a minute from one address, then answers 429 until the minute is over, and keeps every one [RCV-10, RCV-11]', async () => {
+  it('accepts 60 per minute from one IP address, then responds 429 until the minute ends, and stores all [RCV-10, RCV-11]', async () => {
     await open({ notificationsPerMinute: NOTIFICATIONS_PER_MINUTE })
     const before = (await shop.kept()).length
     const statuses: number[] = []
@@ -45,7 +45,7 @@ describe('limits of the receiver of notifications', () => {
     const { status, body, headers } = await notify(shop, order.id, plan)
     expect([status, body.error.code]).to.deep.equal([429, 'rate_limited'])
     expect(Number(headers.get('retry-after'))).to.be.within(1, 60)
-    // Each is kept whole, with its answer.
+    // Each is stored whole, with its response.
     const kept = (await shop.kept()).slice(before)
     expect(kept.map(({ http_status }) => http_status)).to.deep.equal([...Array(60).fill(200), ...Array(6).fill(429)])
     for (const { payload, order_id } of kept)
@@ -53,7 +53,7 @@ describe('limits of the receiver of notifications', () => {
     expect(JSON.parse(kept.at(-1)?.response ?? '')).to.deep.equal(body)
   })
 
-  it('keeps nothing of nobody’s beyond the limit, and answers alike [RCV-10, RCV-32]', async () => {
+  it('stores nothing of unknown orders beyond the limit, with equal responses [RCV-10, RCV-32]', async () => {
     await open({ notificationsPerMinute: 1 })
     await notify(shop, order.id, plan)
     const [known, unknown] = [await notify(shop, order.id, plan), await notify(shop, 999_999, plan)]
@@ -66,7 +66,7 @@ describe('limits of the receiver of notifications', () => {
     expect((await shop.kept()).at(-1)).to.include({ http_status: 429, order_id: order.id })
   })
 
-  it('counts what is refused too, before it is read [RCV-10]', async () => {
+  it('counts refused notifications too, before they are read [RCV-10]', async () => {
     await open({ notificationsPerMinute: 2 })
     for (const expected of [400, 404, 429]) {
       const [id, body] = expected === 400 ? [order.id, '{'] : [0, plan]
@@ -74,7 +74,7 @@ describe('limits of the receiver of notifications', () => {
     }
   })
 
-  it('counts nothing that is signed, and lets it in whatever else came from its address; what is signed wrongly counts [RCV-21]', async () => {
+  it('does not count signed notifications, and accepts them beyond the limit; wrong signatures count [RCV-21]', async () => {
     await open({ notificationsPerMinute: 2 })
     const signing = { ...shop, alias: await shop.store({ secret: SECRET }) }
     const { id } = await shop.order(signing.alias)
@@ -98,20 +98,20 @@ describe('limits of the receiver of notifications', () => {
     expect((await notify(shop, order.id, plan, from('203.0.113.1'))).status).to.equal(429)
   })
 
-  it('counts the neighbours of an IPv6 address together [RCV-10]', async () => {
+  it('counts an IPv6 network as one address [RCV-10]', async () => {
     await open({ notificationsPerMinute: 1, trustProxy: true })
     expect((await notify(shop, order.id, plan, from('2001:db8:1:2::1'))).status).to.equal(200)
     expect((await notify(shop, order.id, plan, from('2001:db8:1:2:ffff::2'))).status).to.equal(429)
     expect((await notify(shop, order.id, plan, from('2001:db8:1:3::1'))).status).to.equal(200)
   })
 
-  it('believes no address that an untrusted client claims [OPS-24]', async () => {
+  it('ignores addresses claimed by untrusted clients [OPS-24]', async () => {
     await open({ notificationsPerMinute: 1 })
     expect((await notify(shop, order.id, plan, from('203.0.113.1'))).status).to.equal(200)
     expect((await notify(shop, order.id, plan, from('203.0.113.2'))).status).to.equal(429)
   })
 
-  it('answers 503 when it cannot keep what arrives, and asks nobody', async () => {
+  it('responds 503 if it cannot store a notification, without a provider call', async () => {
     await open({})
     const faulty = await startFaultyApi(shop.api.core, database.url)
     const url = addressOf(faulty.down.handlers, shop.alias, order.id)
@@ -121,7 +121,7 @@ describe('limits of the receiver of notifications', () => {
     expect(Number(headers.get('retry-after'))).to.be.above(0)
   })
 
-  it('holds no connection while the provider is slow: with one only, 20 wait and everybody else is served [PAY-7]', async () => {
+  it('holds no connection while the provider is slow: with one connection and 20 notifications, other requests continue [PAY-7]', async () => {
     await open({ queryConnections: 1 })
     const orders = [order]
     while (orders.length < 20) orders.push(await shop.order())

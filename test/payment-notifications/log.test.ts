@@ -8,7 +8,7 @@ import { panelUser, textIn } from '../support/panel.ts'
 import { until } from '../support/wait.ts'
 import { notify, type OnlineShop, openShop, paymentOf, SECRET, signedHeaders, stubProvider, told } from './shop.ts'
 
-describe('the log of notifications', () => {
+describe('notification log', () => {
   const database = useDatabase()
   const provider = stubProvider()
   let shop: OnlineShop
@@ -30,7 +30,7 @@ describe('the log of notifications', () => {
     return body
   }
 
-  it('lists everything that arrived for an order, in the order of arrival, with what came of it [RCV-11, RCV-12]', async () => {
+  it('lists all notifications of an order in order of arrival, with their outcome [RCV-11, RCV-12]', async () => {
     const payment = paymentOf(order)
     const bodies = [told(payment.id), told(payment.id), { type: 'plan' }, told('1'), '{"half":', told(payment.id)]
     const replies = []
@@ -74,7 +74,7 @@ describe('the log of notifications', () => {
     expect(types).to.deep.equal([0, 1, 2, 3, 4].map((n) => `type-${n}`))
   })
 
-  it('takes no cursor of another order’s log, and no unknown parameter', async () => {
+  it('refuses a cursor of another order’s log, and unknown parameters', async () => {
     for (let n = 0; n < 2; n++) await notify(shop, order.id, { type: 'plan' })
     const { next_cursor } = (await listed('?limit=1')).meta
     const other = await shop.order()
@@ -84,7 +84,7 @@ describe('the log of notifications', () => {
     }
   })
 
-  it('is the company’s own [RCV-12]', async () => {
+  it('is visible to its own company only [RCV-12]', async () => {
     await notify(shop, order.id, { type: 'plan' })
     const stranger = await shop.api.company()
     const { status, body } = await stranger.get(`/orders/${order.id}/notifications`)
@@ -93,7 +93,7 @@ describe('the log of notifications', () => {
     expect((await shop.company.get('/orders/abc/notifications')).status).to.equal(404)
   })
 
-  it('has what is under way before it is answered, and keeps it if it never is [RCV-11]', async () => {
+  it('contains a notification before its response, and keeps it without one [RCV-11]', async () => {
     let go = () => {}
     provider.before = () => new Promise((resolve) => (go = resolve))
     const sent = notify(shop, order.id, told(paymentOf(order).id))
@@ -109,7 +109,7 @@ describe('the log of notifications', () => {
     expect((await listed()).data[0]).to.include({ outcome: 'applied' })
   })
 
-  it('keeps of what is about nobody’s order its beginning only, apart [RCV-30]', async () => {
+  it('stores only the beginning of notifications about unknown orders, separately [RCV-30]', async () => {
     await shop.api.core.pool.query('delete from stranger_notifications')
     const body = { ...told('1'), text: 'é'.repeat(2_000) }
     await notify({ ...shop, alias: 'a'.repeat(150) }, order.id, body)
@@ -130,11 +130,11 @@ describe('the log of notifications', () => {
     expect(short).to.include({ store_alias: shop.alias, http_status: 400, outcome: 'refused', payload: '"no json"' })
   })
 
-  it('keeps so many of nobody’s, the newest, however many come [RCV-30]', async () => {
+  it('keeps a bounded number of those, the newest ones [RCV-30]', async () => {
     const { pool } = shop.api.core
     await pool.query('delete from stranger_notifications')
     await notify(shop, 999_999, 'first')
-    // As if all other slots had been filled since.
+    // Simulates that all other slots were filled since.
     await pool.query(
       `select setval('ops.stranger_notification_ids', last_value + 49999) from ops.stranger_notification_ids`,
     )
@@ -144,7 +144,7 @@ describe('the log of notifications', () => {
     ])
   })
 
-  it('keeps what is signed and what is not up to 8 MiB an hour of each store, and counts the rest, which is shown [RCV-31]', async () => {
+  it('stores up to 8 MiB per store and hour, signed and unsigned separately, and counts and shows the rest [RCV-31]', async () => {
     const { pool } = shop.api.core
     const owner = await panelUser(shop.api, shop.company, 'owner')
     const signing = { ...shop, alias: await shop.store({ secret: SECRET }) }
@@ -153,7 +153,7 @@ describe('the log of notifications', () => {
     const forged = () => notify(signing, id, told('1', { type: 'plan' }))
     expect([(await forged()).status, (await signed()).status]).to.deep.equal([401, 200])
     const before = (await shop.kept()).length
-    // A stranger has filled the hour.
+    // Unauthenticated clients used up the hour.
     await pool.query(
       `update payment_notification_hours set kept_bytes = 8388608 - 1024
        where not is_signed and store_id = (select id from stores where alias = $1)`,
@@ -177,13 +177,13 @@ describe('the log of notifications', () => {
     ])
     const page = textIn((await owner.get(`/painel/loja/lojas/${rows[0]?.store_id}`)).html)
     expect(page).to.include('só foram contadas, porque vieram demais em uma hora: 2.')
-    // The next hour begins anew.
+    // The next hour starts.
     await pool.query(`update payment_notification_hours set hour = hour - interval '1 hour'`)
     await forged()
     expect((await shop.kept()).slice(before)).to.have.length(3)
   })
 
-  it('forgets strangers’ requests after a month, refused ones after three, and those about orders after more than a year [RCV-11, RCV-30]', async () => {
+  it('deletes notifications of unknown orders after a month, refused ones after three, and those of orders after over a year [RCV-11, RCV-30]', async () => {
     const { pool } = shop.api.core
     await pool.query('delete from payment_notifications')
     await pool.query('delete from stranger_notifications')

@@ -6,7 +6,7 @@ import type { OrderObject } from '#projections/orders.ts'
 import { useDatabase } from '../support/database.ts'
 import { notify, type OnlineShop, openShop, paymentOf, SECRET, stubProvider, told } from './shop.ts'
 
-describe('the receiver of notifications, when the provider cannot be asked,', () => {
+describe('notification receiver without a working provider', () => {
   const database = useDatabase()
   const provider = stubProvider()
   const logged: unknown[] = []
@@ -27,7 +27,7 @@ describe('the receiver of notifications, when the provider cannot be asked,', ()
 
   const lastKept = async () => (await shop.kept()).at(-1)
 
-  it('answers 503, keeps the notification as failed, and applies it when it comes again [RCV-9]', async () => {
+  it('responds 503, stores the notification as failed, and applies its repetition [RCV-9]', async () => {
     provider.before = () => Promise.reject(new ProviderUnavailable('down'))
     const reply = await notify(shop, order.id, told(payment.id))
     expect([reply.status, reply.body.error.code]).to.deep.equal([503, 'unavailable'])
@@ -37,14 +37,14 @@ describe('the receiver of notifications, when the provider cannot be asked,', ()
     expect((await notify(shop, order.id, told(payment.id))).body).to.include({ processed: true, status: 'paid' })
   })
 
-  it('answers 500 when the store’s credentials are not accepted [PAY-5]', async () => {
+  it('responds 500 if the store’s credentials are rejected [PAY-5]', async () => {
     provider.before = () => Promise.reject(new ProviderMisconfigured('401'))
     const reply = await notify(shop, order.id, told(payment.id))
     expect([reply.status, reply.body.error.code]).to.deep.equal([500, 'provider_configuration_invalid'])
     expect(await lastKept()).to.include({ outcome: 'failed', http_status: 500 })
   })
 
-  it('answers 500 for a bug, without telling of it [RCV-9]', async () => {
+  it('responds 500 for a bug, without revealing it [RCV-9]', async () => {
     provider.before = () => Promise.reject(new Error('secret detail'))
     const reply = await notify(shop, order.id, told(payment.id))
     expect([reply.status, reply.body.error.code]).to.deep.equal([500, 'internal_error'])
@@ -52,14 +52,14 @@ describe('the receiver of notifications, when the provider cannot be asked,', ()
     expect(await lastKept()).to.include({ outcome: 'failed' })
   })
 
-  it('tells whoever runs the service, without any secret [PAY-8]', () => {
+  it('logs for the operator, without secrets [PAY-8]', () => {
     expect(logged).to.have.length(3)
     expect(inspect(logged, { depth: 20 }))
       .not.to.include('TEST-token')
       .and.not.include(SECRET)
   })
 
-  it('has the provider come again while the company moves [HOME-41]', async () => {
+  it('makes the provider repeat notifications during a migration of the company [HOME-41]', async () => {
     const { pool } = shop.api.core
     await close(pool, shop.company.id)
     const refused = await notify(shop, order.id, told(payment.id))

@@ -15,7 +15,7 @@ import {
   told,
 } from './shop.ts'
 
-describe('the receiver of payment notifications', () => {
+describe('notification receiver', () => {
   const database = useDatabase()
   const provider = stubProvider()
   let shop: OnlineShop
@@ -35,7 +35,7 @@ describe('the receiver of payment notifications', () => {
 
   const lastKept = async () => (await shop.kept()).at(-1)
 
-  describe('takes over what the provider says of the payment', () => {
+  describe('records the provider’s state of the payment', () => {
     for (const [providerStatus, status] of [
       ['approved', 'paid'],
       ['pending', 'pending'],
@@ -71,25 +71,25 @@ describe('the receiver of payment notifications', () => {
       expect(released_at).to.be.a('string')
     })
 
-    it('whatever the notification itself claims [RCV-4]', async () => {
+    it('regardless of the notification’s content [RCV-4]', async () => {
       const lies = { action: 'payment.refunded', status: 'refunded', data: { id: payment.id, status: 'refunded' } }
       expect((await notify(shop, order.id, told(payment.id, lies))).body).to.include({ status: 'paid' })
     })
 
-    it('also where ids are numbers, where fields are missing and where there are more', async () => {
+    it('also with numeric ids, missing fields and additional ones', async () => {
       const body = { type: 'payment', live_mode: false, data: { id: Number(payment.id), more: [] }, extra: { a: 1 } }
       expect((await notify(shop, order.id, body)).body).to.include({ processed: true, status: 'paid' })
     })
 
-    it('by the id in the body, whatever the query says [RCV-4]', async () => {
+    it('by the id in the body, not the one in the query [RCV-4]', async () => {
       const url = `${addressOf(shop.api.url, shop.alias, order.id)}?data.id=1&type=plan`
       expect((await send(url, 'POST', told(payment.id))).body).to.include({ processed: true })
       expect(provider.asked).to.deep.equal([payment.id])
     })
   })
 
-  describe('changes nothing, and says so with 200,', () => {
-    it('when the payment is already known in this state, however often and under whichever notification id [RCV-7]', async () => {
+  describe('changes nothing, and responds 200,', () => {
+    it('if the payment is already in this state, for any number of notifications and ids [RCV-7]', async () => {
       await notify(shop, order.id, told(payment.id))
       const revision = await shop.revision()
       for (const id of [12345, 12346]) {
@@ -101,7 +101,7 @@ describe('the receiver of payment notifications', () => {
       expect(await shop.revision()).to.equal(revision)
     })
 
-    it('when the payment has gone further since [RCV-7]', async () => {
+    it('if the payment has advanced since [RCV-7]', async () => {
       await notify(shop, order.id, told(payment.id))
       provider.payments.set(payment.id, { ...payment, status: 'pending' })
       const revision = await shop.revision()
@@ -111,7 +111,7 @@ describe('the receiver of payment notifications', () => {
       expect(await shop.revision()).to.equal(revision)
     })
 
-    it('when it has never heard of the status [RCV-7]', async () => {
+    it('if the status is unknown [RCV-7]', async () => {
       provider.payments.set(payment.id, { ...payment, status: 'vanished' })
       const revision = await shop.revision()
       const { status, body } = await notify(shop, order.id, told(payment.id))
@@ -128,7 +128,7 @@ describe('the receiver of payment notifications', () => {
       ],
       ['it comes from production and the store is a sandbox', { live_mode: true }],
     ] as const) {
-      it(`when ${name}; the provider is not asked [RCV-3]`, async () => {
+      it(`if ${name}; without a provider call [RCV-3]`, async () => {
         const { status, body } = await notify(shop, order.id, told(payment.id, changes))
         expect(status).to.equal(200)
         expect(body).to.include({ processed: false, order_id: order.id, status: 'pending' })
@@ -138,7 +138,7 @@ describe('the receiver of payment notifications', () => {
       })
     }
 
-    it('when it comes from the sandbox and the store is in production [RCV-3]', async () => {
+    it('if it comes from the sandbox and the store is in production [RCV-3]', async () => {
       const alias = await shop.store({ sandbox: false })
       const real = await shop.order(alias)
       const live = paymentOf(real, { liveMode: true })
@@ -161,7 +161,7 @@ describe('the receiver of payment notifications', () => {
       provider.payments.set(id, paymentOf(mine))
     })
 
-    it('believes what is signed, repeats included [RCV-6]', async () => {
+    it('accepts signed notifications, repeated ones included [RCV-6]', async () => {
       for (const outcome of ['applied', 'duplicate']) {
         const reply = await notify(signedShop, mine.id, told(id), signedHeaders(id, SECRET))
         expect(reply.body, reply.text).to.include({ processed: true, status: 'paid' })
@@ -176,7 +176,7 @@ describe('the receiver of payment notifications', () => {
       ['another request id', () => ({ ...signedHeaders(id, SECRET), 'x-request-id': 'req-2' })],
       ['something else', () => ({ 'x-signature': 'ts=1,v1=00' })],
     ] as const) {
-      it(`refuses what is signed with ${name}, and asks nobody [RCV-6]`, async () => {
+      it(`refuses a signature with ${name}, without a provider call [RCV-6]`, async () => {
         const reply = await notify(signedShop, mine.id, told(id), headers())
         expect([reply.status, reply.body.error.code]).to.deep.equal([401, 'invalid_signature'])
         expect(await lastKept()).to.include({ outcome: 'refused', http_status: 401, order_id: mine.id })
@@ -185,7 +185,7 @@ describe('the receiver of payment notifications', () => {
       })
     }
 
-    it('believes nothing unsigned when the secret was lost with the tables that the ledger does not make [RCV-6]', async () => {
+    it('refuses unsigned notifications after the secret was lost with the ops tables [RCV-6]', async () => {
       await shop.api.core.pool.query('delete from store_secrets where alias = $1', [signedShop.alias])
       for (const headers of [{}, signedHeaders(id, SECRET)]) {
         const reply = await notify(signedShop, mine.id, told(id), headers)
@@ -194,7 +194,7 @@ describe('the receiver of payment notifications', () => {
       expect(provider.asked).to.deep.equal([])
     })
 
-    it('tells nothing of its orders to who does not sign: those that are there and those that are not are alike [RCV-20]', async () => {
+    it('responds alike to unsigned notifications about existing and missing orders [RCV-20]', async () => {
       const answers: unknown[] = []
       const foreign = await shop.order()
       for (const order of [mine.id, foreign.id, 999_999_999, 0, 'abc']) {
@@ -211,13 +211,13 @@ describe('the receiver of payment notifications', () => {
       for (const answer of answers) expect(answer).to.deep.equal(answers[0])
     })
 
-    it('wants a signature for other types too [RCV-6]', async () => {
+    it('requires a signature for other types too [RCV-6]', async () => {
       const body = told(id, { type: 'plan' })
       expect((await notify(signedShop, mine.id, body)).status).to.equal(401)
       expect((await notify(signedShop, mine.id, body, signedHeaders(id, SECRET))).body).to.include({ processed: false })
     })
 
-    it('keeps no secret in its log [PAY-8]', async () => {
+    it('stores no secret in its log [PAY-8]', async () => {
       await notify(signedShop, mine.id, told(id), signedHeaders(id, SECRET))
       await notify(signedShop, mine.id, told(id), { authorization: 'Bearer abcdef', 'x-signature': 'ts=1,v1=feed' })
       const { rows } = await shop.api.core.pool.query(
@@ -228,7 +228,7 @@ describe('the receiver of payment notifications', () => {
     })
   })
 
-  it('keeps what arrives as it was sent, to the last digit, with the answer and the time taken [RCV-11]', async () => {
+  it('stores notifications unchanged, to the last digit, with response and duration [RCV-11]', async () => {
     const sent = `{ "id": 123456789012345678901,\n "live_mode": false, "type": "payment", "data": {"id":"${payment.id}"} }`
     const reply = await notify(shop, order.id, sent)
     expect(await lastKept()).to.include({
@@ -241,7 +241,7 @@ describe('the receiver of payment notifications', () => {
     })
   })
 
-  it('moves an order once, however many notifications come at once [RCV-7]', async () => {
+  it('changes an order once for concurrent notifications [RCV-7]', async () => {
     const replies = await Promise.all(
       Array.from({ length: 20 }, (_, n) => notify(shop, order.id, told(payment.id, { id: n }))),
     )

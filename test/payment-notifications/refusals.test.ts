@@ -7,7 +7,7 @@ import { useDatabase } from '../support/database.ts'
 import { rawRequest } from '../support/raw-request.ts'
 import { addressOf, notify, type OnlineShop, openShop, paymentOf, stubProvider, told } from './shop.ts'
 
-describe('the receiver of payment notifications refuses, changes nothing, and keeps', () => {
+describe('notification receiver refuses without changes, and stores,', () => {
   const database = useDatabase()
   const provider = stubProvider()
   let shop: OnlineShop
@@ -41,21 +41,21 @@ describe('the receiver of payment notifications refuses, changes nothing, and ke
   }
 
   for (const [name, body] of [
-    ['what is no JSON', '{"type":'],
-    ['nothing', undefined],
+    ['invalid JSON', '{"type":'],
+    ['an empty body', undefined],
     ['control characters', '\u0000'],
   ] as const) {
     it(`${name} [RCV-8]`, async () => refused(await notify(shop, order.id, body), 400, 'malformed_json'))
   }
 
-  it('what is not UTF-8, as far as it can be read', async () => {
+  it('invalid UTF-8, as far as it is readable', async () => {
     const path = addressOf('', shop.alias, order.id)
     const body = Buffer.from([0x7b, 0x22, 0xff, 0x00, 0x22, 0x7d])
     await refused(await rawRequest(shop.api.url, { method: 'POST', path, body }), 400, 'malformed_json')
     expect(JSON.parse((await lastKept())?.payload as string)).to.equal('{"\u{FFFD}\0"}')
   })
 
-  it('what is nested beyond sense, as a text that breaks nobody’s parser', async () => {
+  it('excessive nesting, as a text that parsers can handle', async () => {
     const body = `{"type":"payment","live_mode":false,"data":{"id":"1"},"x":${'['.repeat(3_000)}${']'.repeat(3_000)}}`
     await refused(await notify(shop, order.id, body), 400, 'malformed_json')
     expect(JSON.parse((await lastKept())?.payload as string)).to.equal(body)
@@ -66,18 +66,18 @@ describe('the receiver of payment notifications refuses, changes nothing, and ke
     ['a list', [], 'body'],
     ['a text', '"payment"', 'body'],
     ['null', 'null', 'body'],
-    ['a type that is no text', told('1', { type: 7 }), 'type'],
+    ['a type that is not a text', told('1', { type: 7 }), 'type'],
     ['no live_mode', told('1', { live_mode: undefined }), 'live_mode'],
-    ['a live_mode that is no boolean', told('1', { live_mode: 'false' }), 'live_mode'],
+    ['a live_mode that is not a boolean', told('1', { live_mode: 'false' }), 'live_mode'],
     ['no data', told('1', { data: undefined }), 'data'],
-    ['data that is no object', told('1', { data: '1' }), 'data'],
-    ['no id of a payment', told(undefined), 'data.id'],
+    ['data that is not an object', told('1', { data: '1' }), 'data'],
+    ['no payment id', told(undefined), 'data.id'],
     ['an id that is a path', told('../users/me'), 'data.id'],
-    ['an id that is endless', told('1'.repeat(101)), 'data.id'],
+    ['an id that is too long', told('1'.repeat(101)), 'data.id'],
     ['an id that is a fraction', told(1.5), 'data.id'],
-    ['an id that is nothing', told(''), 'data.id'],
-    ['a notification id that is none', told('1', { id: {} }), 'id'],
-    ['an action that is no text', told('1', { action: 1 }), 'action'],
+    ['an empty id', told(''), 'data.id'],
+    ['an invalid notification id', told('1', { id: {} }), 'id'],
+    ['an action that is not a text', told('1', { action: 1 }), 'action'],
   ] as const) {
     it(`a payload with ${name} [RCV-8]`, async () => {
       const reply = await notify(shop, order.id, body)
@@ -86,13 +86,13 @@ describe('the receiver of payment notifications refuses, changes nothing, and ke
     })
   }
 
-  it('a body that is too large, without reading it [RCV-8]', async () => {
+  it('a body above the limit, without reading it [RCV-8]', async () => {
     const reply = await notify(shop, order.id, told('1', { x: 'x'.repeat(8_192) }))
     await refused(reply, 413, 'payload_too_large')
     expect(await lastKept()).to.include({ payload: null, order_id: order.id })
   })
 
-  it('a store or order that is not there, not enabled, or of somebody else, all alike [STORE-3, RCV-2]', async () => {
+  it('a missing, disabled or foreign store or order, with equal responses [STORE-3, RCV-2]', async () => {
     const other = await openShop(database.url, { provider }, FOREIGN_IDS)
     const foreign = await other.order()
     const closedAlias = await shop.store()
@@ -122,11 +122,11 @@ describe('the receiver of payment notifications refuses, changes nothing, and ke
     expect(provider.asked).to.deep.equal([])
   })
 
-  it('what is wrong, before looking whose it is', async () => {
+  it('invalid content, before looking up its store', async () => {
     await refused(await notify({ ...shop, alias: 'nao-existe' }, order.id, '{'), 400, 'malformed_json')
   })
 
-  it('a payment that the provider does not know [RCV-5]', async () => {
+  it('a payment unknown to the provider [RCV-5]', async () => {
     await refused(await notify(shop, order.id, told('1')), 400, 'invalid_notification')
   })
 
@@ -135,7 +135,7 @@ describe('the receiver of payment notifications refuses, changes nothing, and ke
     ['a payment of no order', { externalReference: null }],
     ['a payment of another amount', { amountCents: 4629 }],
     ['a payment in the other mode', { liveMode: true }],
-    ['a payment with another id than was asked for', { id: '77' }],
+    ['a payment with another id than requested', { id: '77' }],
   ] as const) {
     it(`${name} [RCV-5]`, async () => {
       provider.payments.set(payment.id, { ...payment, ...changes })
@@ -143,7 +143,7 @@ describe('the receiver of payment notifications refuses, changes nothing, and ke
     })
   }
 
-  it('nothing of another method, which is refused all the same', async () => {
+  it('other methods, but stores nothing of them', async () => {
     const before = (await shop.kept()).length
     const reply = await send(addressOf(shop.api.url, shop.alias, order.id), 'GET')
     expect([reply.status, reply.headers.get('allow')]).to.deep.equal([405, 'POST'])

@@ -17,11 +17,11 @@ import {
 
 export const SECRET = 'notification-secret'
 
-/** A provider of which the test says what it answers; calls are counted by payment. */
+/** Provider with scripted responses; counts calls by payment. */
 export interface StubProvider extends PaymentProvider {
   readonly payments: Map<string, ProviderPayment>
   readonly asked: string[]
-  /** Runs before each answer; may throw or wait. */
+  /** Runs before each response; may throw or wait. */
   before: () => Promise<void> | void
 }
 
@@ -30,17 +30,17 @@ export function stubProvider(): StubProvider {
     payments: new Map(),
     asked: [],
     before: () => {},
-    createPayment: () => Promise.reject(new Error('no payment is made here')),
-    createRefund: () => Promise.reject(new Error('nothing is given back here')),
+    createPayment: () => Promise.reject(new Error('stub: createPayment is not used')),
+    createRefund: () => Promise.reject(new Error('stub: createRefund is not used')),
     async cancelPayment(_account, id) {
       const payment = stub.payments.get(id)
-      if (!payment) throw new Error('no such payment')
+      if (!payment) throw new Error('stub: payment not found')
       const ended = payment.status === 'pending' ? { ...payment, status: 'cancelled' } : payment
       stub.payments.set(id, ended)
       return ended
     },
-    getPaymentMethods: () => Promise.reject(new Error('nobody asks how to pay here')),
-    getCardOptions: () => Promise.reject(new Error('nobody asks how to pay here')),
+    getPaymentMethods: () => Promise.reject(new Error('stub: getPaymentMethods is not used')),
+    getCardOptions: () => Promise.reject(new Error('stub: getCardOptions is not used')),
     async getPayment(_account, id) {
       stub.asked.push(id)
       await stub.before()
@@ -55,7 +55,7 @@ export function stubProvider(): StubProvider {
   return stub
 }
 
-/** A notification as kept. */
+/** Stored notification. */
 export interface Kept {
   readonly request_id: string
   readonly company_id: number | null
@@ -67,7 +67,7 @@ export interface Kept {
   readonly outcome: string | null
 }
 
-/** A notification about nobody's order as kept. */
+/** Stored notification about an unknown order. */
 export interface Stranger {
   readonly request_id: string
   readonly store_alias: string
@@ -78,7 +78,7 @@ export interface Stranger {
   readonly outcome: string | null
 }
 
-/** A company with an online store, its orders, and what the provider sends about them. */
+/** Company with an online store, its orders, and notifications about them. */
 export interface OnlineShop {
   readonly api: TestApi
   readonly company: TestCompany
@@ -91,9 +91,9 @@ export interface OnlineShop {
   ): Promise<string>
   orderNow(id: number): Promise<OrderObject>
   revision(): Promise<number>
-  /** Everything that is in the log of orders, oldest first. */
+  /** Stored notifications of orders, oldest first. */
   kept(): Promise<Kept[]>
-  /** What is kept of nobody's, oldest first. */
+  /** Stored notifications about unknown orders, oldest first. */
   strangers(): Promise<Stranger[]>
   close(): Promise<void>
 }
@@ -147,7 +147,7 @@ export async function openShop(databaseUrl: string, options: TestApiOptions, ids
   }
 }
 
-/** A payment of an order, as the provider has it. */
+/** Payment of an order in the format of the port. */
 export const paymentOf = (order: OrderObject, changes: Partial<ProviderPayment> = {}): ProviderPayment => ({
   id: `${1_300_000_000 + order.id}`,
   status: 'approved',
@@ -162,7 +162,7 @@ export const paymentOf = (order: OrderObject, changes: Partial<ProviderPayment> 
   ...changes,
 })
 
-/** The body of a notification about a payment. */
+/** Body of a notification about a payment. */
 export const told = (id: unknown, changes: object = {}): Json => ({
   id: 12345,
   live_mode: false,
@@ -175,7 +175,7 @@ export const told = (id: unknown, changes: object = {}): Json => ({
   ...changes,
 })
 
-/** Headers of a notification that was signed. */
+/** Headers of a signed notification. */
 export function signedHeaders(id: string, secret: string): Record<string, string> {
   const manifest = `id:${id};request-id:req-1;ts:1763733600;`
   const hash = createHmac('sha256', secret).update(manifest).digest('hex')
@@ -185,7 +185,6 @@ export function signedHeaders(id: string, secret: string): Record<string, string
 export const addressOf = (url: string, alias: string, orderId: number | string): string =>
   `${url}/webhook/paymentprovider/${alias}/${orderId}`
 
-/** Sends a notification. */
 export const notify = (
   { api, alias }: Pick<OnlineShop, 'api' | 'alias'>,
   orderId: number | string,

@@ -14,7 +14,7 @@ const genuine = {
 }
 
 describe('origin of a notification', () => {
-  it('is the provider when data.id, request id and time are signed with the secret [RCV-6]', () => {
+  it('is the provider if data.id, request id and time are signed with the secret [RCV-6]', () => {
     expect(isSigned(genuine, SECRET)).to.equal(true)
     const spaced = genuine.signature.replace(',', ' , ')
     expect(isSigned({ ...genuine, signature: spaced }, SECRET)).to.equal(true)
@@ -26,14 +26,14 @@ describe('origin of a notification', () => {
     expect(isSigned({ ...genuine, signature }, SECRET)).to.equal(false)
   })
 
-  it('is the provider whether it signed the letters of an id as they are or in lower case', () => {
+  it('is the provider if it signed the letters of an id as given or in lower case', () => {
     for (const id of ['PAY01K', 'pay01k']) {
       const signature = header(`id:${id};request-id:req-1;ts:${TS};`)
       expect(isSigned({ ...genuine, dataId: 'PAY01K', signature }, SECRET), id).to.equal(true)
     }
   })
 
-  it('is the provider however long ago it signed, in seconds or milliseconds [RCV-6]', () => {
+  it('is the provider for any signing time, in seconds or milliseconds [RCV-6]', () => {
     for (const ts of ['1', '1577836800', '1577836800000']) {
       const signature = `ts=${ts},v1=${hmac(`id:123456;request-id:req-1;ts:${ts};`)}`
       expect(isSigned({ ...genuine, signature }, SECRET), ts).to.equal(true)
@@ -43,7 +43,7 @@ describe('origin of a notification', () => {
   const FORGED: Record<string, Partial<typeof genuine> | { signature: undefined } | { requestId: undefined }> = {
     'without a signature': { signature: undefined },
     'with an empty signature': { signature: '' },
-    'with something that is no signature': { signature: 'let me in' },
+    'with an invalid signature': { signature: 'let me in' },
     'without a time': { signature: `v1=${hmac('id:123456;request-id:req-1;')}` },
     'without a hash': { signature: `ts=${TS}` },
     'with a hash of another version': { signature: genuine.signature.replace('v1', 'v2') },
@@ -53,10 +53,10 @@ describe('origin of a notification', () => {
     'with another request id': { requestId: 'req-2' },
     'without the request id that was signed': { requestId: undefined },
     'with another time': { signature: genuine.signature.replace(TS, '1742505638684') },
-    'with a time that is no number': { signature: genuine.signature.replace(TS, `${TS}x`) },
+    'with a time that is not a number': { signature: genuine.signature.replace(TS, `${TS}x`) },
   }
   for (const [name, change] of Object.entries(FORGED)) {
-    it(`is nobody known ${name} [RCV-6]`, () => {
+    it(`is unknown ${name} [RCV-6]`, () => {
       expect(isSigned({ ...genuine, ...change }, SECRET)).to.equal(false)
     })
   }

@@ -7,14 +7,14 @@ const problemsOf = (input: object) => {
   return result.success ? [] : Object.keys(describeIssues(result.error).fields)
 }
 
-describe('how an order is to be paid [PAY-20]', () => {
+describe('payment input of an order [PAY-20]', () => {
   for (const [what, input, problems] of [
     ['a Pix', { method: 'pix' }, []],
     ['a boleto until when', { method: 'boleto', expires_in_minutes: 43_200 }, []],
     ['a card', { method: 'card', token: 't', brand: 'visa', installments: 12 }, []],
     ['a card without its token and brand', { method: 'card' }, ['token', 'brand']],
-    ['a card of no brand', { method: 'card', token: 't', brand: 'pix' }, ['brand']],
-    ['a card that is no text of the provider’s', { method: 'card', token: 't', brand: 'Visa!' }, ['brand']],
+    ['a card without a valid brand', { method: 'card', token: 't', brand: 'pix' }, ['brand']],
+    ['a card with a malformed brand', { method: 'card', token: 't', brand: 'Visa!' }, ['brand']],
     [
       'a card with a time to pay',
       { method: 'card', token: 't', brand: 'visa', expires_in_minutes: 60 },
@@ -26,10 +26,10 @@ describe('how an order is to be paid [PAY-20]', () => {
     ['no instalment', { method: 'card', token: 't', brand: 'visa', installments: 0 }, ['installments']],
     ['a cheque', { method: 'cheque' }, ['method']],
   ] as const)
-    it(`${what}: ${problems.join(', ') || 'taken'}`, () => expect(problemsOf(input)).to.deep.equal(problems))
+    it(`${what}: ${problems.join(', ') || 'accepted'}`, () => expect(problemsOf(input)).to.deep.equal(problems))
 })
 
-describe('who pays an order [PAY-21]', () => {
+describe('payer of an order [PAY-21]', () => {
   const customer = { id: null, external_id: null, name: 'Ana Souza', email: null, document: null }
   const address = {
     zip: '01310100',
@@ -43,7 +43,7 @@ describe('who pays an order [PAY-21]', () => {
   const lacking = (payer: unknown) =>
     Object.keys((payer as { details?: { fields: object } }).details?.fields ?? {}).sort()
 
-  it('needs an e-mail always, and all of it for a boleto', () => {
+  it('requires an e-mail always, and all fields for a boleto', () => {
     expect(lacking(payerOf({ method: 'pix' }, { customer }, null))).to.deep.equal(['payer.email'])
     expect(lacking(payerOf({ method: 'boleto' }, { customer }, { ...address, state: null }))).to.deep.equal([
       'payer.address.state',
@@ -52,7 +52,7 @@ describe('who pays an order [PAY-21]', () => {
     ])
   })
 
-  it('is not put together from two addresses', () => {
+  it('never mixes two addresses', () => {
     const payer = { email: 'ana@example.com', document: '52998224725', address: { zip_code: '80010000', street: 'XV' } }
     const refused = payerOf({ method: 'boleto', payer }, { customer }, address)
     expect(lacking(refused)).to.deep.equal(

@@ -14,14 +14,14 @@ import { until } from '../support/wait.ts'
 
 const card = { method: 'card', brand: 'visa', token: 'card-token', payer: { email: 'ana@example.com' } } as const
 
-/** Where the process may end: before and after each of its steps. */
+/** Simulated crashes: before and after each step. */
 type CrashPoint = 'before start' | 'after start' | 'before charge' | 'after charge' | 'before record' | 'after record'
 
 const crash = (): never => {
   throw new Error('crash')
 }
 
-describe('a payment that is interrupted', () => {
+describe('interrupted payment', () => {
   const database = useDatabase()
   let api: TestApi
   let company: TestCompany
@@ -30,7 +30,7 @@ describe('a payment that is interrupted', () => {
 
   before(async () => {
     provider = createMemoryProvider()
-    // One connection for everything that reads: a call that held it while the provider is asked would stop all others.
+    // One connection for all reads: holding it during a provider call would block all others.
     api = await startApi(database.url, { provider, queryConnections: 1 })
     company = await api.company()
     await company.run(createStore, {
@@ -55,7 +55,7 @@ describe('a payment that is interrupted', () => {
     return reply.body.data.id
   }
 
-  /** A writer whose process ends before or after its n-th unit of work. */
+  /** Writer that crashes before or after its n-th unit of work. */
   function dyingWriter(unit: number, when: 'before' | 'after'): Writer {
     let units = 0
     return {
@@ -96,7 +96,7 @@ describe('a payment that is interrupted', () => {
     'before record',
     'after record',
   ] as const) {
-    it(`${point} is finished by the same call, and charges once [PAY-3]`, async () => {
+    it(`${point}: is completed by a repeated request, and charges once [PAY-3]`, async () => {
       const id = await place()
       if (point === 'before charge') provider.twist(crash)
       if (point === 'after charge') {
@@ -118,7 +118,7 @@ describe('a payment that is interrupted', () => {
     })
   }
 
-  it('holds no connection while the provider is asked: with 20 of them under way and one connection, all else goes on [PAY-7]', async () => {
+  it('holds no connection during provider calls: with one connection and 20 calls, other requests continue [PAY-7]', async () => {
     const ids: number[] = []
     for (let n = 0; n < 20; n++) ids.push(await place())
     let open: () => void = () => {}

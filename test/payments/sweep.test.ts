@@ -14,7 +14,7 @@ import { until } from '../support/wait.ts'
 
 const HOUR = 3600
 
-describe('the sweep over payments', () => {
+describe('payment sweep', () => {
   const database = useDatabase()
   const provider = stubProvider()
   const never = new AbortController().signal
@@ -30,7 +30,7 @@ describe('the sweep over payments', () => {
     logged = []
     const { pool, vault, writer } = shop.api.core
     options = { pool, vault, writer, provider, schedule: [0, HOUR, 24 * HOUR], log: (...line) => logged.push(line) }
-    // What earlier tests left is not due.
+    // Orders of earlier tests are not due.
     await pool.query('update read.orders set attempted_at = null, expires_at = null')
     provider.before = () => {}
     provider.payments.clear()
@@ -40,11 +40,11 @@ describe('the sweep over payments', () => {
   after(() => shop.close())
 
   const sweep = (changes: Partial<SweepOptions> = {}) => sweepOnce({ ...options, ...changes }, never)
-  /** Looks at the order: by its reference, and by its payments that are known. */
+  /** Provider calls of the sweep: by reference, and by known payment ids. */
   const asked = (...ids: string[]) =>
     provider.asked.filter((what) => [order.provider_reference, ...ids].includes(what)).length
 
-  /** As if everything had happened so much earlier; both at once, or a sweep in between would see a new attempt. */
+  /** Shifts all times back by an interval, in one transaction, since a sweep in between would see a new attempt. */
   const pass = (seconds: number) =>
     shop.api.core.pool.query(
       `with earlier as (update read.orders set attempted_at = attempted_at - make_interval(secs => $1))
@@ -54,13 +54,13 @@ describe('the sweep over payments', () => {
   const endLeases = () =>
     shop.api.core.pool.query(`update ops.payment_sweeps set leased_until = now() - interval '1 s'`)
 
-  it('asks at growing intervals for 7 days [PAY-9]', () => {
+  it('polls at growing intervals for 7 days [PAY-9]', () => {
     const steps = SWEEP_SECONDS.map((at, position) => at - (SWEEP_SECONDS[position - 1] ?? 0))
     expect(SWEEP_SECONDS.at(-1)).to.equal(7 * 24 * HOUR)
     for (const [position, step] of steps.entries()) expect(step).to.be.at.least(steps[position - 1] ?? 1)
   })
 
-  it('finds a payment whose creation was never answered, and that nobody told of [PAY-9]', async () => {
+  it('finds a payment without a response and without a notification [PAY-9]', async () => {
     provider.payments.set('1', paymentOf(order, { id: '1' }))
     expect(await sweep()).to.equal(1)
     const now = await shop.orderNow(order.id)
@@ -69,7 +69,7 @@ describe('the sweep over payments', () => {
     expect(now.payment).to.include({ attempt_id: order.payments[0]?.attempt_id, provider_payment_id: '1' })
   })
 
-  it('leaves a company that moves alone, until it is open again, and says when it has done with it [HOME-44, HOME-45]', async () => {
+  it('skips a company during its migration, and releases its lease then [HOME-44, HOME-45]', async () => {
     provider.payments.set('1', paymentOf(order, { id: '1' }))
     const { pool } = shop.api.core
     await pause(pool, shop.company.id)
@@ -85,7 +85,7 @@ describe('the sweep over payments', () => {
     expect((await pool.query('select from ops.payment_sweeps where claimed_until is not null')).rowCount).to.equal(0)
   })
 
-  it('asks for known payments by id: the search may show them late, or be down', async () => {
+  it('fetches known payments by id: the search may lag behind, or be down', async () => {
     provider.payments.set('2', paymentOf(order, { id: '2', status: 'pending' }))
     await sweep()
     provider.payments.set('2', paymentOf(order, { id: '2', status: 'approved' }))
@@ -95,7 +95,7 @@ describe('the sweep over payments', () => {
     expect(await shop.orderNow(order.id)).to.include({ status: 'paid' })
   })
 
-  it('takes over what is known of an order even if the search for its other attempt fails', async () => {
+  it('records known payments of an order even if the search for its other attempt fails', async () => {
     provider.payments.set('9', paymentOf(order, { id: '9', status: 'pending' }))
     await sweep()
     const attempt = { attempt_id: uuidv7(), idempotency_key: null, payment_method_id: 'pix' }
@@ -107,7 +107,7 @@ describe('the sweep over payments', () => {
     expect(logged).to.have.length(1)
   })
 
-  it('takes over nothing that is not the order’s, of its amount and mode', async () => {
+  it('records only payments that match order, amount and mode', async () => {
     for (const [id, changes] of [
       ['3', { amountCents: 1 }],
       ['4', { liveMode: true }],
@@ -123,7 +123,7 @@ describe('the sweep over payments', () => {
     expect(await shop.orderNow(order.id)).to.include({ status: 'pending' })
   })
 
-  it('ends what waits when its time to pay is over, whatever the schedule says, and gives up what nobody heard of [PAY-24]', async () => {
+  it('ends pending payments at their deadline, regardless of the schedule, and refuses attempts without a payment [PAY-24]', async () => {
     const { id } = order
     provider.payments.set('20', paymentOf(order, { id: '20', status: 'pending' }))
     const slow = { schedule: [24 * HOUR, 25 * HOUR] }
@@ -149,7 +149,7 @@ describe('the sweep over payments', () => {
     ])
   })
 
-  it('ends it by the time of the company, where that was moved on [KIT-35]', async () => {
+  it('ends them by company time, if its clock was moved [KIT-35]', async () => {
     const { id } = order
     const attempt_id = uuidv7()
     const slow = { schedule: [24 * HOUR, 25 * HOUR] }
@@ -164,7 +164,7 @@ describe('the sweep over payments', () => {
     await shop.api.core.pool.query(ahead, [shop.company.id, 0])
   })
 
-  it('cancels at the provider what waits there of a cancelled order [ORDER-9]', async () => {
+  it('cancels pending payments of a cancelled order at the provider [ORDER-9]', async () => {
     await shop.company.run(cancelOrder, { id: order.id })
     provider.payments.set('22', paymentOf(order, { id: '22', status: 'pending' }))
     expect(await sweep()).to.equal(1)
@@ -172,7 +172,7 @@ describe('the sweep over payments', () => {
     expect(await shop.orderNow(order.id)).to.include({ status: 'cancelled' })
   })
 
-  it('asks once for each moment, and makes one of those that it missed [PAY-9]', async () => {
+  it('polls once per scheduled time, and merges missed ones [PAY-9]', async () => {
     await sweep()
     await sweep()
     expect(asked()).to.equal(1)
@@ -187,14 +187,14 @@ describe('the sweep over payments', () => {
     expect(asked()).to.equal(3)
   })
 
-  it('does not ask about what is long past, nor where nobody tried to pay', async () => {
+  it('does not poll old orders, or orders without an attempt', async () => {
     await shop.api.core.pool.query('update read.orders set attempted_at = null where id <> $1', [order.id])
     await pass(3 * 24 * HOUR)
     await sweep()
     expect(provider.asked).to.deep.equal([])
   })
 
-  it('starts anew with a new attempt [PAY-9]', async () => {
+  it('restarts the schedule with a new attempt [PAY-9]', async () => {
     await pass(25 * HOUR)
     await sweep()
     await shop.api.core.pool.query('update read.orders set attempted_at = now() where id = $1', [order.id])
@@ -204,7 +204,7 @@ describe('the sweep over payments', () => {
     expect(asked()).to.equal(3)
   })
 
-  it('is shared by processes: an order is asked about once [PAY-9]', async () => {
+  it('is shared by processes: an order is polled once [PAY-9]', async () => {
     while ((await shop.api.core.pool.query('select from read.orders where attempted_at is not null')).rowCount! < 30)
       await shop.order()
     await Promise.all([sweep(), sweep(), sweep(), sweep()])
@@ -212,7 +212,7 @@ describe('the sweep over payments', () => {
     expect(new Set(provider.asked).size).to.equal(30)
   })
 
-  it('is taken over from a process that died in the middle [PAY-9]', async () => {
+  it('takes over from a process that died during a poll [PAY-9]', async () => {
     provider.before = () => new Promise(() => {})
     void sweep()
     await until(() => asked() === 1)
@@ -224,7 +224,7 @@ describe('the sweep over payments', () => {
     expect(asked()).to.equal(2)
   })
 
-  it('ends its turn when the provider is down, and takes the moment up again', async () => {
+  it('stops when the provider is down, and retries the poll', async () => {
     for (let n = 0; n < 20; n++) await shop.order()
     provider.before = () => Promise.reject(new ProviderUnavailable('down'))
     expect(await sweep()).to.equal(0)
@@ -237,7 +237,7 @@ describe('the sweep over payments', () => {
     expect(await shop.orderNow(order.id)).to.include({ status: 'paid' })
   })
 
-  it('goes on with the others when one store’s credentials are wrong, or an order fails for a reason of its own [PAY-9]', async () => {
+  it('continues with other orders if one store has wrong credentials, or one order fails [PAY-9]', async () => {
     const others: OrderObject[] = []
     for (let n = 0; n < 12; n++) others.push(await shop.order())
     const errors = [new ProviderMisconfigured('401'), new Error('a bug')]
@@ -246,7 +246,7 @@ describe('the sweep over payments', () => {
       if (error) throw error
     }
     for (const each of others) provider.payments.set(`7${each.id}`, paymentOf(each, { id: `7${each.id}` }))
-    // Two of 13 orders failed, one of which may be the one that has no payment.
+    // Two of 13 orders failed, and one of them may be the one without a payment.
     expect(await sweep()).to.be.within(10, 11)
     expect(new Set(provider.asked).size).to.equal(13)
     expect(logged).to.have.length(2)
@@ -372,7 +372,7 @@ describe('the sweep over payments', () => {
     expect(asked('8')).to.equal(3)
   })
 
-  it('tells of an outage once, however often it meets it, and of anything else each time', async () => {
+  it('logs an outage once, and other failures each time', async () => {
     provider.before = () => Promise.reject(new ProviderUnavailable('down'))
     const sweeping = startSweep(options, 5)
     await until(async () => (await endLeases()) && asked() > 3)
@@ -382,7 +382,7 @@ describe('the sweep over payments', () => {
     await sweeping.stop()
   })
 
-  it('looks often enough for moments that are close together', async () => {
+  it('runs often enough for a dense schedule', async () => {
     const sweeping = startSweep({ ...options, schedule: [1, 2] })
     try {
       await until(() => asked() > 0)
@@ -391,7 +391,7 @@ describe('the sweep over payments', () => {
     }
   })
 
-  it('does nothing any more once it is stopped', async () => {
+  it('does nothing after it is stopped', async () => {
     const sweeping = startSweep(options)
     await sweeping.stop()
     const stopping = new AbortController()
@@ -400,7 +400,7 @@ describe('the sweep over payments', () => {
     expect(provider.asked).to.deep.equal([])
   })
 
-  it('forgets orders that nobody has tried to pay for a month', async () => {
+  it('deletes rows of orders without an attempt for a month', async () => {
     await sweep()
     await pass(29 * 24 * HOUR)
     expect(await purgeSweeps(shop.api.core.pool)).to.be.at.least(0)

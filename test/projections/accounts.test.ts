@@ -18,7 +18,7 @@ const byId = receivableById(3)
 const at = (time: string) => `2026-03-10T${time}.000-03:00`
 
 describe('receivables projection', () => {
-  it('makes a row of all columns, with the object that the API shows but for what the clock changes', async () => {
+  it('writes a row with all columns, and the API’s object without clock-dependent fields', async () => {
     const scenario = await given(companyRegistered(), created)
     const row = (await scenario.rows(byId)).get(byId)
     expect(row).to.have.all.keys(Object.keys(receivables.columns))
@@ -46,7 +46,7 @@ describe('receivables projection', () => {
     })
   })
 
-  it('keeps the receivable of a sale as such, findable by the id that the sale knows', async () => {
+  it('keeps the receivable of a sale, which is found by the id in the sale', async () => {
     const scenario = await given(
       companyRegistered(),
       from('pdv', receivableCreated({ id: 4, origin: 'sale', sale_id: 8 })),
@@ -56,7 +56,7 @@ describe('receivables projection', () => {
     expect(row?.doc).to.include({ origin: 'sale', sale_id: 8 })
   })
 
-  it('moves the columns that repeat the object', async () => {
+  it('updates the columns that repeat fields of the object', async () => {
     const changes = { ...noCustomer, external_id: null, amount: '7.50', due_date: '2026-04-01' }
     const scenario = await given(companyRegistered(), created, event('ReceivableUpdated', { id: 3, changes }))
     const row = (await scenario.rows(byId)).get(byId)
@@ -70,7 +70,7 @@ describe('receivables projection', () => {
     expect(row?.doc).to.include({ ...changes, created_at: at('12:01:00'), updated_at: at('12:02:00') })
   })
 
-  it('settles under the accounting date of the event, with paid_at on the clock of the company', async () => {
+  it('settles with the accounting date of the event, and paid_at in the company’s zone', async () => {
     const scenario = await given(companyRegistered(), created, settled)
     const row = (await scenario.rows(byId)).get(byId)
     expect(row).to.include({ status: 'settled', settled_on: '2026-03-10', revision: 2 })
@@ -78,7 +78,7 @@ describe('receivables projection', () => {
     expect(row?.doc.paid_at).to.equal(at('12:00:00'))
   })
 
-  it('keeps a deleted receivable with its external id, and revives it under its id', async () => {
+  it('keeps a deleted receivable with its external id, and revives it under the same id', async () => {
     const deleted = event('ReceivableDeleted', { id: 3 })
     const gone = await given(companyRegistered(), created, deleted)
     const byExternalId = receivableByExternalId('a')
@@ -93,7 +93,7 @@ describe('receivables projection', () => {
 })
 
 describe('payables projection', () => {
-  it('keeps payables apart from receivables, with their supplier', async () => {
+  it('keeps payables separate from receivables, with their supplier', async () => {
     const horta = { supplier_id: 2, supplier_external_id: null, supplier_name: 'Horta' }
     const scenario = await given(companyRegistered(), payableCreated({ id: 3, ...horta }))
     const rows = await scenario.rows(payableById(3), byId)
@@ -105,13 +105,13 @@ describe('payables projection', () => {
 })
 
 describe('is_overdue', () => {
-  /** Shown at a moment, of an account that is due on 2026-03-10. */
+  /** Rendered at an instant, for an account due on 2026-03-10. */
   const overdue = async (timezone: string, now: string, ...more: ReturnType<typeof event>[]) => {
     const scenario = await given(companyRegistered({ timezone }), created, ...more)
     return ((await scenario.show('receivable/3', now)) as { is_overdue: boolean }).is_overdue
   }
 
-  it("begins when the due day is over on the company's calendar [ACCT-4]", async () => {
+  it("starts after the due day in the company's zone [ACCT-4]", async () => {
     for (const [timezone, last, first] of [
       ['America/Sao_Paulo', '2026-03-11T02:59:59.999Z', '2026-03-11T03:00:00.000Z'],
       ['Pacific/Kiritimati', '2026-03-10T09:59:59.999Z', '2026-03-10T10:00:00.000Z'],
@@ -123,12 +123,12 @@ describe('is_overdue', () => {
     }
   })
 
-  it('ends with the settlement, however late it was [ACCT-4]', async () => {
+  it('ends with the settlement, also a late one [ACCT-4]', async () => {
     expect(await overdue('America/Sao_Paulo', '2027-01-01T00:00:00.000Z')).to.equal(true)
     expect(await overdue('America/Sao_Paulo', '2027-01-01T00:00:00.000Z', settled)).to.equal(false)
   })
 
-  it('is the last field, and no part of the row', async () => {
+  it('is the last field, and not stored in the row', async () => {
     const scenario = await given(companyRegistered(), created)
     const shown = (await scenario.show('receivable/3')) as object
     expect(Object.keys(shown).at(-1)).to.equal('is_overdue')

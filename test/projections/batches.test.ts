@@ -12,7 +12,7 @@ import { companyRegistered, customerCreated, itemCreated, paymentTypeCreated } f
 import { COMPANY_ID, ledgerOf } from '../support/given.ts'
 import { openShop } from '../support/shop.ts'
 
-/** The tables of the company after its ledger was replayed in pieces of a size; nothing of it stays. */
+/** Tables of the company after a replay in batches of a size; rolled back. */
 async function tablesAfter(pool: Pool, size: number, events = EVERY_EVENT): Promise<Record<string, string>> {
   const client = await pool.connect()
   try {
@@ -49,19 +49,19 @@ describe('read model', () => {
   })
   after(() => pool.end())
 
-  it('is tested with every type of event that a projection handles', () => {
+  it('is tested with every event type that a projection handles', () => {
     const handled = new Set(readModel.projections.flatMap((projection) => Object.keys(projection.on)))
     expect([...new Set(EVERY_EVENT.map(({ type }) => type))]).to.have.members([...handled])
   })
 
-  it('is the same, byte for byte, however the ledger is cut: each event names all rows that it works on [LEDGER-10]', async () => {
+  it('is equal, byte for byte, for any batch size: each event names all rows that it changes [LEDGER-10]', async () => {
     const atOnce = await tablesAfter(pool, EVERY_EVENT.length)
     const grown = readModel.projections.flatMap(({ tables, grown }) => (grown ? tables.map(({ name }) => name) : []))
     for (const [name, dump] of Object.entries(atOnce)) expect(dump === '', name).to.equal(grown.includes(name))
     for (const size of [1, 2, 5]) expect(await tablesAfter(pool, size), `in pieces of ${size}`).to.deep.equal(atOnce)
   })
 
-  it('has nothing of before where a test company was emptied, wherever the ledger is cut [KIT-36]', async () => {
+  it('has no earlier records after a test company was erased, for any batch size [KIT-36]', async () => {
     const emptied = event('TestDataErased', { id: COMPANY_ID })
     const renamed = Array.from({ length: 40 }, (_, n) =>
       event('CustomerUpdated', { id: 1, changes: { name: `Ana ${n}` } }),

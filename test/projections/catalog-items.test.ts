@@ -23,7 +23,7 @@ function soldLine(quantity: string, moves_stock: boolean) {
 }
 
 describe('catalog items projection', () => {
-  it('makes a row of all columns, with the object that the API shows', async () => {
+  it('writes a row with all columns and the API’s object', async () => {
     const scenario = await given(companyRegistered(), tracked)
     const row = (await scenario.rows(ref)).get(ref)
     expect(row).to.have.all.keys(Object.keys(catalogItems.columns))
@@ -49,7 +49,7 @@ describe('catalog items projection', () => {
     })
   })
 
-  it('shows that an item has no fiscal codes, also of an event from before there were any [ITEM-10]', async () => {
+  it('shows null for absent fiscal codes, also for events from before codes existed [ITEM-10]', async () => {
     const none = { gtin: null, ncm: null, cest: null }
     const { gtin: _gtin, ncm: _ncm, cest: _cest, ...data } = tracked.data as Record<string, unknown>
     const scenario = await given(companyRegistered(), { ...tracked, data }, itemCreated({ id: 4 }))
@@ -57,12 +57,12 @@ describe('catalog items projection', () => {
     expect(await scenario.show('catalog_item/4')).to.include(none)
   })
 
-  it('knows no time of a stock that was never tracked', async () => {
+  it('has no stock time for a never tracked stock', async () => {
     const scenario = await given(companyRegistered(), itemCreated({ id: 3 }))
     expect(await scenario.show('catalog_item/3')).to.include({ stock: null, stock_updated_at: null })
   })
 
-  it('shows the name of the category at the end', async () => {
+  it('appends the name of the category', async () => {
     const scenario = await given(companyRegistered(), category, tracked, itemCreated({ id: 4 }))
     const shown = (await scenario.show('catalog_item/3')) as object
     expect(shown).to.include({ category_name: 'Bebidas "frias"' })
@@ -70,7 +70,7 @@ describe('catalog items projection', () => {
     expect(await scenario.show('catalog_item/4')).to.include({ category_name: null })
   })
 
-  it('moves the time of the item with its fields, and that of the stock with the stock; lists find either [ITEM-5]', async () => {
+  it('updates the item’s time with its fields and the stock’s time with the stock; lists find both [ITEM-5]', async () => {
     const updated = event('CatalogItemUpdated', { id: 3, changes: { price: '11.00' } })
     const scenario = await given(companyRegistered(), tracked, updated, stockCounted(3, '5.000', '7.000'))
     expect((await scenario.rows(ref)).get(ref)).to.include({ revision: 3, changed_at: minute(3) })
@@ -78,14 +78,14 @@ describe('catalog items projection', () => {
     expect(shown).to.include({ price: '11.00', stock: '7.000', updated_at: at(2), stock_updated_at: at(3) })
   })
 
-  it('frees the barcode of a deactivated item', async () => {
+  it('releases the barcode of a deactivated item', async () => {
     const scenario = await given(companyRegistered(), tracked, deactivated)
     const rows = await scenario.rows(ref, itemByBarcode('789'))
     expect(rows.get(itemByBarcode('789'))).to.equal(null)
     expect(rows.get(ref)).to.include({ external_id: 'c', barcode: null, deleted_at: minute(2), revision: 2 })
   })
 
-  it('revives an item with its stock as it was left', async () => {
+  it('revives an item with its previous stock', async () => {
     const fields = { ...plainItem, external_id: 'c', barcode: '789', name: 'Café', price: '9.00' }
     const revived = event('CatalogItemRevived', { id: 3, ...fields })
     const scenario = await given(companyRegistered(), tracked, deactivated, revived)
@@ -97,18 +97,18 @@ describe('catalog items projection', () => {
 })
 
 describe('stock in the catalog items projection', () => {
-  it('is debited once per line of a sale that moves it', async () => {
+  it('is debited once per line of a sale that moves stock', async () => {
     const items = [soldLine('1.250', true), soldLine('0.750', true), soldLine('1.000', false)]
     const scenario = await given(companyRegistered(), tracked, saleCompleted({ items }))
     expect(await scenario.show('catalog_item/3')).to.include({ stock: '3.000', stock_updated_at: at(2) })
   })
 
-  it('goes below zero when offline sales say so', async () => {
+  it('goes below zero by offline sales', async () => {
     const scenario = await given(companyRegistered(), tracked, saleCompleted({ items: [soldLine('7.000', true)] }))
     expect(await scenario.show('catalog_item/3')).to.include({ stock: '-2.000' })
   })
 
-  it('comes back with a cancelled sale, also to a deactivated item, which stays so', async () => {
+  it('is returned by a cancelled sale, also to a deactivated item, which stays deactivated', async () => {
     const sold = saleCompleted({ items: [soldLine('2.000', true)] })
     const restock = [{ catalog_item_id: 3, quantity: '2.000' }]
     const cancelled = event('SaleCancelled', { id: 1, reason: null, restock })

@@ -5,7 +5,7 @@ import { categoryCreated, companyRegistered } from '../support/facts.ts'
 import { COMPANY_ID, given, lineageOf, minute } from '../support/given.ts'
 
 describe('categories projection', () => {
-  it('makes a row that is found by id, name and external id', async () => {
+  it('writes a row that is found by id, name and external id', async () => {
     const scenario = await given(companyRegistered(), categoryCreated({ id: 5, external_id: 'b', name: 'Bebidas' }))
     const refs = [categoryById(5), categoryByName('BEBIDAS'), categoryByExternalId('b')]
     const rows = await scenario.rows(...refs)
@@ -25,7 +25,7 @@ describe('categories projection', () => {
     }
   })
 
-  it('renames, deletes and revives a category, which frees its name meanwhile', async () => {
+  it('renames, deletes and revives a category, and releases its name meanwhile', async () => {
     const created = categoryCreated({ id: 5, external_id: 'b', name: 'Bebidas' })
     const renamed = event('CategoryUpdated', { id: 5, changes: { name: 'Sucos' } })
     const deleted = event('CategoryDeleted', { id: 5 })

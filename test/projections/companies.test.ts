@@ -13,7 +13,7 @@ const key = (id: number, expires_at: string | null = null) =>
   event('ApiKeyCreated', { id, name: 'ERP', prefix: 'tb_live_abc', scopes: ['sales:read'], expires_at })
 
 describe('companies projection', () => {
-  it('shows what was registered and changed', async () => {
+  it('shows registration and changes', async () => {
     const updated = event('CompanyUpdated', {
       id: COMPANY_ID,
       changes: { timezone: 'America/Manaus', plan: 'basic', name: 'Nova' },
@@ -24,7 +24,7 @@ describe('companies projection', () => {
     expect(company?.doc).to.include({ name: 'Nova', cnpj: '11.222.333/0001-81', created_at: minute(0) })
   })
 
-  it('shows what a company says of its taxes, and nothing where its event is from before it could', async () => {
+  it('shows tax data of a company, and null for events from before they existed', async () => {
     const taxes = { state_registration: '110042490114', tax_regime: 'mei' } as const
     const told = await given(companyRegistered(taxes))
     expect((await told.rows(ownCompany)).get(ownCompany)?.doc).to.include(taxes)
@@ -35,7 +35,7 @@ describe('companies projection', () => {
     expect(doc).to.include({ state_registration: null, tax_regime: null })
   })
 
-  it('knows where times of its ledger went back [LEDGER-21]', async () => {
+  it('records where times of its ledger go back [LEDGER-21]', async () => {
     const corrected = event('CompanyClockCorrected', { id: COMPANY_ID, ahead_until: '2036-03-10T15:00:00.000Z' })
     const scenario = await given(companyRegistered(), corrected, corrected)
     expect((await scenario.rows(ownCompany)).get(ownCompany)?.clock_corrections).to.deep.equal([
@@ -44,7 +44,7 @@ describe('companies projection', () => {
     ])
   })
 
-  it('remembers for ever that its zone was another', async () => {
+  it('remembers permanently that its zone changed', async () => {
     const to = (changes: object) => event('CompanyUpdated', { id: COMPANY_ID, changes })
     const changed = async (...events: NewEvent[]) => {
       const scenario = await given(companyRegistered(), ...events)
@@ -56,7 +56,7 @@ describe('companies projection', () => {
     expect(await changed(away, to({ timezone: 'America/Sao_Paulo' }))).to.equal(true)
   })
 
-  it('counts the keys that are not revoked', async () => {
+  it('lists keys that are not revoked', async () => {
     const scenario = await given(companyRegistered(), key(1), key(2, minute(60)), event('ApiKeyRevoked', { id: 1 }))
     const rows = await scenario.rows(ownCompany, apiKeyById(1))
     expect(rows.get(ownCompany)?.active_keys).to.deep.equal([{ id: 2, scopes: ['sales:read'], expires_at: minute(60) }])
@@ -69,7 +69,7 @@ describe('users projection', () => {
   const ref = userById(3)
   const owner = userCreated({ id: 3, role: 'owner' })
 
-  it('keeps who logs in, without any secret', async () => {
+  it('stores users without secrets', async () => {
     const scenario = await given(companyRegistered(), owner)
     const row = (await scenario.rows(ref)).get(ref)
     expect(row).to.include({ generation: 0, revision: 1 })
@@ -101,7 +101,7 @@ describe('users projection', () => {
     expect(row?.doc).to.include({ ...changed, email: 'ana@loja.example', created_at: minute(1) })
   })
 
-  it('begins another generation with each password and each deactivation, and with nothing else', async () => {
+  it('starts a new generation with each password and each deactivation only', async () => {
     const scenario = await given(
       companyRegistered(),
       owner,
@@ -114,7 +114,7 @@ describe('users projection', () => {
     expect((await scenario.rows(ref)).get(ref)?.generation).to.equal(3)
   })
 
-  it('tells the company which owners are active', async () => {
+  it('lists active owners in the company', async () => {
     const owners = async (...events: NewEvent[]) => {
       const other = userCreated({ id: 4, email: 'bia@loja.example' })
       const scenario = await given(companyRegistered(), owner, other, ...events)
@@ -133,7 +133,7 @@ describe('users projection', () => {
 })
 
 describe('payment types projection', () => {
-  it('refuses the API the credit and internal kinds, with a reason, and no others [TYPE-2]', async () => {
+  it('refuses credit and internal kinds to the API, with a reason, and no others [TYPE-2]', async () => {
     const internal = ['credit_account', 'exchange_credit', 'promotion', 'cashback']
     const events = PAYMENT_KINDS.map((kind, index) => paymentTypeCreated({ id: index + 1, name: kind, kind }))
     const scenario = await given(companyRegistered(), ...events)

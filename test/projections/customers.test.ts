@@ -9,7 +9,7 @@ const deleted = event('CustomerDeleted', { id: 3 })
 const byId = customerById(3)
 
 describe('customers projection', () => {
-  it('makes a row of all columns, with the object that the API shows', async () => {
+  it('writes a row with all columns and the API’s object', async () => {
     const scenario = await given(companyRegistered(), created)
     const row = (await scenario.rows(byId)).get(byId)
     expect(row).to.have.all.keys(Object.keys(customers.columns))
@@ -45,7 +45,7 @@ describe('customers projection', () => {
     expect(Object.keys((await back.show('customer/3')) as object)).to.deep.equal(before)
   })
 
-  it('moves the time of change and the columns that repeat the object', async () => {
+  it('updates the time of change and the columns that repeat fields of the object', async () => {
     const changes = { name: 'Zé', external_id: null, document: null }
     const scenario = await given(companyRegistered(), created, event('CustomerUpdated', { id: 3, changes }))
     const row = (await scenario.rows(byId)).get(byId)
@@ -56,7 +56,7 @@ describe('customers projection', () => {
     })
   })
 
-  it('frees the name of a deleted customer and keeps its external id', async () => {
+  it('releases the name of a deleted customer and keeps its external id', async () => {
     const scenario = await given(companyRegistered(), created, deleted)
     const rows = await scenario.rows(byId, customerByName('José Silva'), customerByExternalId('a'))
     expect(rows.get(customerByName('José Silva'))).to.equal(null)
@@ -65,7 +65,7 @@ describe('customers projection', () => {
     expect(await scenario.show('customer/3')).to.equal(null)
   })
 
-  it('keeps nothing of a deleted customer that its events mark as personal [PERSON-10]', async () => {
+  it('erases all personal fields of a deleted customer [PERSON-10]', async () => {
     const address = { zip: '1', street: 'Rua', number: '9', complement: 'a', district: 'b', city: 'c', state: 'SP' }
     const told = { phone: '11999990000', email: 'jose@ex.example', notes: 'alérgico', address }
     const scenario = await given(companyRegistered(), customerCreated({ ...created.data, ...told }), deleted)
@@ -78,7 +78,7 @@ describe('customers projection', () => {
     for (const [name] of personal) expect(row?.doc, name).to.have.property(name).that.is.oneOf([null, ''])
   })
 
-  it('revives a customer under its id, with the time of its creation', async () => {
+  it('revives a customer under its id, with its time of creation', async () => {
     const revived = event('CustomerRevived', { id: 3, ...noDetails, external_id: 'a', name: 'Ana' })
     const scenario = await given(companyRegistered(), created, deleted, revived)
     const row = (await scenario.rows(byId)).get(byId)

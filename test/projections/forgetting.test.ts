@@ -38,8 +38,8 @@ const ana = customerCreated({
 const queued = event('PersonForgettingQueued', { kind: 'customer', id: 3, ...why, due_on: '2031-01-01' })
 const AT = (revision: number) => `2026-03-10T12:${String(revision).padStart(2, '0')}:00.000-03:00`
 
-describe('projections of who is forgotten', () => {
-  it('keep the identity while it waits, and nothing afterwards [PRIV-1, PRIV-4]', async () => {
+describe('projections of erased persons', () => {
+  it('keep the identity while the erasure is queued, and nothing afterwards [PRIV-1, PRIV-4]', async () => {
     const waiting = await given(companyRegistered(), ana, forgotten('customer', 3, ['contact']), queued)
     expect(await waiting.show('customer/3')).to.deep.equal({
       ...ana.data,
@@ -75,7 +75,7 @@ describe('projections of who is forgotten', () => {
     expect(rows.get(customerById(3))?.doc).to.deep.include({ ...nothing, forgotten_at: AT(4), forgetting_due_on: null })
   })
 
-  it('make the same rows of events whose keys have ended', async () => {
+  it('write the same rows from events with deleted keys', async () => {
     const nothing = { name: null, document: null, address: null, phone: null, email: null, notes: null }
     const all = forgotten('customer', 3, ['identity', 'contact'])
     const [live, replayed] = [
@@ -86,7 +86,7 @@ describe('projections of who is forgotten', () => {
     expect((await live.rows(ref)).get(ref)).to.deep.equal((await replayed.rows(ref)).get(ref))
   })
 
-  it('keep of a user the id alone, and free the address', async () => {
+  it('keep only the id of a user, and release the address', async () => {
     const scenario = await given(
       companyRegistered(),
       userCreated({ id: 4 }),
@@ -103,7 +103,7 @@ describe('projections of who is forgotten', () => {
     })
   })
 
-  it('null buyer and payers of an order with the customer, also what the provider tells later', async () => {
+  it('erase buyer and payers of the customer’s orders, including later reports of the provider', async () => {
     const card = { last_four: '6351', installments: 1 }
     const all = forgotten('customer', 3, ['identity', 'contact'], ['customer/3', 'order/1'])
     const scenario = await given(
@@ -122,7 +122,7 @@ describe('projections of who is forgotten', () => {
     expect(row?.doc.forgotten_at).to.equal(AT(5))
   })
 
-  it('know since when the law counts: from the authorization, or else the record, of a fiscal document', async () => {
+  it('start the legal retention at the authorization, else the recording, of a fiscal document', async () => {
     const recorded = (fields: object) => event('FiscalDocumentRecorded', { id: 8, ...fiscalDocument, ...fields })
     for (const [document, documented_at] of [
       [recorded({}), fiscalDocument.authorized_at],

@@ -3,18 +3,18 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { readModel } from '#projections/index.ts'
 
-/** Of the number and the declarations of the tables, as they were when the number was last raised. */
+/** Number and hash of the table declarations, as of the last change of the number. */
 const VERSION = '7-3360fb72d8ca'
 
-describe('the number of the read model', () => {
-  it('is raised whenever a table changes, so that an older program knows that it is older [OPS-37]', () => {
+describe('number of the read model', () => {
+  it('is incremented whenever a table changes, so that an older program detects that it is older [OPS-37]', () => {
     const told =
       'raise NUMBER in projections/index.ts, unless that is done since the last release, and note the version here'
     expect(readModel.version, told).to.equal(VERSION)
     expect(readModel.version.split('-')[0]).to.equal(String(readModel.number))
   })
 
-  it('decides in which schema a process finds a table, so no statement names one [OPS-37]', async () => {
+  it('selects the schema of a process’s tables, so no statement names one [OPS-37]', async () => {
     const named: string[] = []
     for (const folder of ['src', 'queries', 'commands', 'projections', 'demo']) {
       for (const path of await readdir(folder, { recursive: true })) {

@@ -25,8 +25,8 @@ async function orderAfter(...events: readonly NewEvent[]): Promise<OrderObject> 
   return (await (await given(...shop, ...events)).show('order/1')) as OrderObject
 }
 
-describe('the orders read model', () => {
-  it('keeps an order under its id and its external id, with its times on the company’s clock', async () => {
+describe('orders read model', () => {
+  it('stores an order under its id and external id, with times in the company’s zone', async () => {
     const rows = await (await given(...shop)).rows(orderById(1), orderByExternalId('a'))
     const row = rows.get(orderById(1))
     expect(rows.get(orderByExternalId('a'))).to.equal(row)
@@ -40,7 +40,7 @@ describe('the orders read model', () => {
     expect(row?.doc).to.include({ created_at: local(2), updated_at: local(2), released_at: null, refunded_at: null })
   })
 
-  it('shows an attempt from its start, and the provider’s payment in its place', async () => {
+  it('shows an attempt from its start, and replaces it by the provider’s payment', async () => {
     const started = await orderAfter(paymentStarted(1))
     expect(started.payments).to.deep.equal([
       {
@@ -84,7 +84,7 @@ describe('the orders read model', () => {
     })
   })
 
-  it('shows what there is to pay with as long as the payment waits, on the company’s calendar [PAY-23]', async () => {
+  it('shows payment details while the payment is pending, in the company’s zone [PAY-23]', async () => {
     const slip = { barcode: '2379', digitable_line: '2379 3', ticket_url: null }
     const boleto = [
       paymentStarted(1, { payment_method_id: 'bolbradesco', expires_at: '2026-03-14T01:30:00.000Z' }),
@@ -103,7 +103,7 @@ describe('the orders read model', () => {
     })
   })
 
-  it('notes when an order was released and when refunded, and what became of the commission [ORDER-5, ORDER-7]', async () => {
+  it('records release, refund and commission of an order [ORDER-5, ORDER-7]', async () => {
     const [, ...paid] = orderPaid()
     const split = { percentage: '5.00', amount: '5.00', store_amount: '95.00' }
     expect(await orderAfter(...paid)).to.deep.include({
@@ -128,7 +128,7 @@ describe('the orders read model', () => {
     })
   })
 
-  it('shows the payment that paid the order or was given back, not a later one', async () => {
+  it('shows the payment that paid the order or was refunded, not a later one', async () => {
     const paid = [paymentStarted(1), paymentStarted(2), paymentRecorded(1, approved), commissionSplit(1)]
     const late = paymentRecorded(2, { provider_status: 'rejected', status: 'failed' })
     expect((await orderAfter(...paid, event('OrderPaid', ofPayment(1)), late)).payment).to.include({
@@ -143,7 +143,7 @@ describe('the orders read model', () => {
     expect((await orderAfter(paymentStarted(1), paymentStarted(2))).payment).to.include({ attempt_id: attemptId(2) })
   })
 
-  it('shows what went back of a payment, and of the commission what the rest no longer gives, to the cent [ORDER-11, ORDER-13]', async () => {
+  it('shows refunds of a payment, and of its commission, to the cent [ORDER-11, ORDER-13]', async () => {
     const [, ...paid] = orderPaid()
     for (const [refunded, commission] of [
       ['0.10', '0.00'],
@@ -165,7 +165,7 @@ describe('the orders read model', () => {
       })
   })
 
-  it('shows the latest dispute, and since when it stands so [ORDER-14]', async () => {
+  it('shows the latest dispute, and since when it has its status [ORDER-14]', async () => {
     const [, ...paid] = orderPaid()
     const open = paymentRecorded(1, { ...approved, dispute: 'open' })
     const { dispute, payment } = await orderAfter(...paid, open, open)
@@ -178,7 +178,7 @@ describe('the orders read model', () => {
     })
   })
 
-  it('keeps alarms in their order, and who has seen to which [ORDER-41]', async () => {
+  it('lists alarms in order, with their acknowledgements [ORDER-41]', async () => {
     const scenario = await given(
       ...shop,
       event('OrderAlarmRaised', { ...ofPayment(2), code: 'second_payment' }),
@@ -197,7 +197,7 @@ describe('the orders read model', () => {
     expect(await open()).to.include({ has_open_alarm: false })
   })
 
-  it('lets a key stand for the latest attempt under it', async () => {
+  it('maps a key to its latest attempt', async () => {
     const scenario = await given(
       ...shop,
       orderPlaced({ id: 2 }),

@@ -37,7 +37,7 @@ describe('users of a company and their persons', () => {
     }
   })
 
-  it('give an address to the first user of the company who has it: restored ledgers may have another', async () => {
+  it('assign an address to the first user of the company: restored ledgers may have duplicates', async () => {
     const scenario = await given(companyRegistered(), ana, userInvited({ id: 4, email }))
     expect((await scenario.rows(userByEmail(email))).get(userByEmail(email))?.id).to.equal(3)
     expect(await scenario.show('user/4')).to.include({ email, status: 'invited' })

@@ -21,7 +21,7 @@ const sold = saleCompleted({ id: 8, external_id: 'x', customer, items: [line, ad
 const ref = saleById(8)
 
 describe('sales projection', () => {
-  it('makes a row of all columns, with the object that the API shows, the panel being the counter too [PANEL-110]', async () => {
+  it('writes a row with all columns and the API’s object; the panel counts as the counter [PANEL-110]', async () => {
     const scenario = await given(companyRegistered(), item, from('panel', sold))
     const row = (await scenario.rows(ref)).get(ref)
     expect(row).to.have.all.keys(Object.keys(sales.columns))
@@ -58,7 +58,7 @@ describe('sales projection', () => {
     )
   })
 
-  it('keeps what all items cost when it was sold, and nothing where that is not known of one [PANEL-123]', async () => {
+  it('stores the cost of all items at the time of sale, or null if one is unknown [PANEL-123]', async () => {
     const costly = itemCreated({ id: 3, stock: '5.000', cost: '3.33' })
     const dearer = event('CatalogItemUpdated', { id: 3, changes: { cost: '9.00' } })
     const weighed = { ...line, quantity: '1.500' }
@@ -82,7 +82,7 @@ describe('sales projection', () => {
     expect(row?.doc).to.include({ status: 'cancelled', cancelled_at: at, cancel_reason: 'erro', updated_at: at })
   })
 
-  it('tells whether a completed sale has a fiscal document in force [FISCAL-5]', async () => {
+  it('records whether a completed sale has a valid fiscal document [FISCAL-5]', async () => {
     const document = (status: 'authorized' | 'cancelled' | 'contingency') =>
       event('FiscalDocumentRecorded', { id: 8, ...fiscalDocument, status })
     const cancelled = event('SaleCancelled', { id: 8, reason: null, restock: [] })
@@ -98,7 +98,7 @@ describe('sales projection', () => {
     }
   })
 
-  it('shows a document in contingency as issued when it was recorded', async () => {
+  it('shows the time of recording as issue time of a document in contingency', async () => {
     const document = event('FiscalDocumentRecorded', {
       id: 8,
       ...fiscalDocument,
@@ -116,7 +116,7 @@ describe('sales projection', () => {
     })
   })
 
-  it('shows what version 0.1 has noted of a fiscal document', async () => {
+  it('shows fiscal documents recorded by version 0.1', async () => {
     const authorized = event('FiscalDocumentAuthorized', { id: 8, number: '1', issued_at: '2026-03-10T15:30:00.000Z' })
     const scenario = await given(companyRegistered(), item, sold, authorized)
     expect((await scenario.rows(ref)).get(ref)).to.include({ status: 'completed', revision: 3 })
@@ -136,7 +136,7 @@ describe('sales projection', () => {
     })
   })
 
-  it('shows times of the company and keeps the names of the moment of the sale [SALE-14]', async () => {
+  it('shows times in the company’s zone, and names as of the sale [SALE-14]', async () => {
     const manaus = companyRegistered({ timezone: 'America/Manaus' })
     const renamed = event('CatalogItemUpdated', { id: 3, changes: { name: 'Café especial' } })
     const scenario = await given(manaus, item, sold, renamed)

@@ -20,7 +20,7 @@ import { openShop, recordsOf } from '../support/shop.ts'
 const ana = customerCreated({ id: 3, name: 'Ana' })
 const other = customerCreated({ id: 4, name: 'ANA' })
 
-describe('names that records of an old ledger share', () => {
+describe('duplicate names in an old ledger', () => {
   for (const { kind, events, byId } of [
     { kind: 'customers', events: [ana, other], byId: customerById },
     {
@@ -39,7 +39,7 @@ describe('names that records of an old ledger share', () => {
       byId: paymentTypeById,
     },
   ] as { kind: string; events: NewEvent[]; byId: typeof customerById }[]) {
-    it(`are held by the first of the ${kind} [REC-8]`, async () => {
+    it(`belong to the first of the ${kind} [REC-8]`, async () => {
       const scenario = await given(companyRegistered(), ...events)
       const rows = await scenario.rows(byId(3), byId(4))
       expect(rows.get(byId(3))?.name_key).to.be.a('string')
@@ -47,7 +47,7 @@ describe('names that records of an old ledger share', () => {
     })
   }
 
-  it('pass to one that takes them when they are free', async () => {
+  it('can be taken by another record once they are released', async () => {
     const scenario = await given(
       companyRegistered(),
       ana,
@@ -60,7 +60,7 @@ describe('names that records of an old ledger share', () => {
     expect(rows.get(customerByName('ana'))?.id).to.equal(4)
   })
 
-  it('may be kept by both, and taken by no other [REC-8]', async () => {
+  it('can be kept by both records, and taken by no other [REC-8]', async () => {
     const scenario = await given(companyRegistered(), ana, other)
     const kept = await scenario.when(updateCustomer, { id: 4, changes: { name: 'ANA', notes: 'x' } })
     kept.accepts('updated', event('CustomerUpdated', { id: 4, changes: { notes: 'x' } }))
@@ -71,7 +71,7 @@ describe('names that records of an old ledger share', () => {
   describe('in a database', () => {
     const database = useDatabase()
 
-    it('are rebuilt from the ledger as they are [REC-8]', async () => {
+    it('are rebuilt from the ledger unchanged [REC-8]', async () => {
       const shop = await openShop(database.url)
       try {
         const twice = [paymentTypeCreated({ id: 1, name: 'Pix' }), paymentTypeCreated({ id: 2, name: 'PIX' })]

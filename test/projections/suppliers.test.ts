@@ -14,7 +14,7 @@ const created = supplierCreated({ id: 3, external_id: 'a', name: 'Moinho  Ltda',
 const byId = supplierById(3)
 
 describe('suppliers projection', () => {
-  it('makes a row of all columns, in a table apart from that of the customers', async () => {
+  it('writes a row with all columns, in a table separate from customers', async () => {
     const scenario = await given(companyRegistered(), created)
     const rows = await scenario.rows(byId, customerByExternalId('a'))
     expect(rows.get(byId)).to.have.all.keys(Object.keys(suppliers.columns))
@@ -39,7 +39,7 @@ describe('suppliers projection', () => {
     expect(rows.get(customerByExternalId('a'))).to.equal(null)
   })
 
-  it('frees the name of a deleted supplier, and revives it under its id [PERSON-10]', async () => {
+  it('releases the name of a deleted supplier, and revives it under its id [PERSON-10]', async () => {
     const deleted = event('SupplierDeleted', { id: 3 })
     const gone = await given(companyRegistered(), created, deleted)
     const rows = await gone.rows(byId, supplierByName('Moinho Ltda'), supplierByExternalId('a'))

@@ -31,7 +31,7 @@ describe('queries on the catalog', () => {
   const categories = async (filters: CategoryFilters) =>
     idsOf(await listCategories(shop.core.pool, COMPANY_ID, { limit: 50, ...filters }))
 
-  it('filters items by each of their fields, and by all together', async () => {
+  it('filters items by each field, and by all together', async () => {
     expect(await items({})).to.deep.equal([1, 2, 3])
     expect(await items({ name: 'CAFÉ' })).to.deep.equal([1])
     expect(await items({ type: 'service' })).to.deep.equal([3])
@@ -51,7 +51,7 @@ describe('queries on the catalog', () => {
     expect(await items({ q: 'cha 789' })).to.deep.equal([])
   })
 
-  it('shows the name of the category, the same bytes in list, get and answer', async () => {
+  it('shows the name of the category with the same bytes in lists, GET and responses', async () => {
     const listed = await listItems(shop.core.pool, COMPANY_ID, { limit: 50 })
     expect(recordsOf(listed).map((item) => item.category_name)).to.deep.equal([AWKWARD, 'Doces', null])
     const input = { external_id: 'z', name: AWKWARD, price: '1.00', category_id: 1, stock: '2' }
@@ -64,7 +64,7 @@ describe('queries on the catalog', () => {
     await shop.run(deactivateItem, { id })
   })
 
-  it('finds an item whose stock moved among the changed ones', async () => {
+  it('finds an item with a changed stock among the changed ones', async () => {
     const { synced_at } = (await listItems(shop.core.pool, COMPANY_ID, { limit: 1 })) as { synced_at: string }
     await shop.run(updateItem, { id: 2, changes: { stock_adjustment: '-1' } })
     const changed = await listItems(shop.core.pool, COMPANY_ID, {
@@ -74,7 +74,7 @@ describe('queries on the catalog', () => {
     expect(recordsOf(changed).map(({ id, stock }) => ({ id, stock }))).to.deep.equal([{ id: 2, stock: '4.000' }])
   })
 
-  it('lists deactivated items apart', async () => {
+  it('lists deactivated items separately', async () => {
     const deleted = await listDeletedItems(shop.core.pool, COMPANY_ID, { limit: 50 })
     const [record] = recordsOf(deleted)
     expect(record).to.include({ external_id: 'z' })
@@ -91,14 +91,14 @@ describe('queries on the catalog', () => {
     expect(dataOf(listed)).to.equal(found.record)
   })
 
-  it('keeps companies apart', async () => {
+  it('isolates companies', async () => {
     expect(await items({ category_id: 9 })).to.deep.equal([])
     expect(await getItem(shop.core.pool, COMPANY_ID, 9)).to.include({ record: null })
     expect(await getCategory(shop.core.pool, COMPANY_ID, 9)).to.include({ record: null })
     expect(idsOf(await listItems(shop.core.pool, OTHER_COMPANY_ID, { limit: 50 }))).to.deep.equal([9])
   })
 
-  it('shows an item without the category that was deleted, the same bytes in list, get and answer [ITEM-8]', async () => {
+  it('shows an item without its deleted category, with the same bytes in lists, GET and responses [ITEM-8]', async () => {
     const category = categoryCreated({ id: 3, name: 'Sazonal' })
     await shop.record([category, event('CategoryDeleted', { id: 3 })])
     await shop.record([itemCreated({ id: 8, name: AWKWARD, category_id: 3 })])

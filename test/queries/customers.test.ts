@@ -31,7 +31,7 @@ describe('queries on customers', () => {
     expect(await list({})).to.deep.equal([1, 2])
   })
 
-  it('finds a part of a name, whatever its case, accents and spacing [LIST-7]', async () => {
+  it('finds a substring of a name, ignoring case, accents and spacing [LIST-7]', async () => {
     expect(await list({ name: 'JOSÉ' })).to.deep.equal([1])
     expect(await list({ name: ' da  SILVA ' })).to.deep.equal([1])
     expect(await list({ name: 'jose' })).to.deep.equal([1])
@@ -64,26 +64,26 @@ describe('queries on customers', () => {
     expect(await list({ name: 'josé', external_id: 'b' })).to.deep.equal([])
   })
 
-  it('gets one customer as it is listed', async () => {
+  it('gets one customer with the bytes of the list', async () => {
     const page = await listCustomers(shop.core.pool, COMPANY_ID, { limit: 1 })
     const found = await getCustomer(shop.core.pool, COMPANY_ID, 1)
     expect(page).to.include({ revision: found.revision })
     expect(dataOf(page)).to.equal(found.record)
   })
 
-  it('gets neither missing nor deleted customers, nor those of another company', async () => {
+  it('does not get missing or deleted customers, or those of another company', async () => {
     for (const id of [3, 4, 99, Number.MAX_SAFE_INTEGER]) {
       const found = await getCustomer(shop.core.pool, COMPANY_ID, id)
       expect(found).to.deep.equal({ record: null, revision: 4 })
     }
   })
 
-  it('answers a command with the bytes of the list', async () => {
+  it('responds to a command with the bytes of the list', async () => {
     const other = await openAnswer(shop)
     expect(await getCustomer(shop.core.pool, COMPANY_ID, other.id)).to.include({ record: other.body })
   })
 
-  it('lists the deleted ones apart', async () => {
+  it('lists deleted ones separately', async () => {
     const page = await listDeletedCustomers(shop.core.pool, COMPANY_ID, { limit: 50 })
     const [record] = recordsOf(page)
     expect(recordsOf(page)).to.have.length(1)

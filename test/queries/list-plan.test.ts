@@ -7,16 +7,19 @@ import { customerCreated } from '../support/facts.ts'
 import { COMPANY_ID } from '../support/given.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
-/** Enough that the planner, which guesses the half percent of them to be the company's, would sort rather than walk. */
+/**
+ * Large enough that the planner, which estimates the company's share at half a percent, would sort instead of walking
+ * the index.
+ */
 const COUNT = 20_000
 
-describe('how a page is found', () => {
+describe('query plan of a page', () => {
   const database = useDatabase()
   let shop: Shop
   before(async () => {
     shop = await openShop(database.url)
     await shop.record([customerCreated({ id: 1, name: 'Cliente' })])
-    // Postgres must not get to know the table meanwhile: this is about the minute before.
+    // No statistics meanwhile: this tests the minute before the first autovacuum.
     await shop.core.pool.query('alter table customers set (autovacuum_enabled = false)')
     await shop.core.pool.query(
       `insert into customers select (jsonb_populate_record(c, jsonb_build_object('id', n, 'name_key', 'cliente ' || n, 'sort_key', 'cliente ' || n))).*
@@ -54,14 +57,14 @@ describe('how a page is found', () => {
     ],
   ]
   for (const [name, order, start, bounds, index] of pages) {
-    it(`walks an index in the order of the list: ${name}, of a table that Postgres knows nothing of`, async () => {
+    it(`walks an index in the order of the list: ${name}, without statistics of the table`, async () => {
       const [, page = ''] = (await planOf(order, start, bounds)).split('->  Limit')
       expect(page).to.include(`Index Scan using ${index}`).and.not.include('Sort')
     })
   }
 
   for (const order of [BY_ID, NEWEST_FIRST, BY_CHANGE]) {
-    it(`merges the ledger’s row with the records, which are not sorted again: in the order ${order.name}`, async () => {
+    it(`merges the ledger’s row with the records without sorting them again: in the order ${order.name}`, async () => {
       expect(await planOf(order, 'first', [])).to.match(/^Merge Append/)
     })
   }

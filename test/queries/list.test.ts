@@ -17,7 +17,7 @@ const WRONG_CURSOR = refuse('validation_failed', {
   fields: { cursor: ['não é um cursor desta lista com estes filtros'] },
   unknown_fields: [],
 })
-/** A time as the API shows it, as `Instant` would give it. */
+/** A time in the API's format, in UTC. */
 const utc = (local: string) => new Date(local).toISOString()
 
 type Query = Parameters<typeof listCustomers>[2]
@@ -46,7 +46,7 @@ describe('lists', () => {
   let shop: Shop
   before(async () => {
     shop = await openShop(database.url)
-    // All at one moment, so that neither the time of change nor that of deletion tells them apart.
+    // All at the same instant, so that times of change and deletion are equal.
     await shop.record(all.map((id) => customerCreated({ id, name: `Cliente ${id}`, external_id: `e${id}` })))
     await shop.record([customerCreated({ id: 1000, name: 'Alheio' })], OTHER_COMPANY_ID)
   })
@@ -55,7 +55,7 @@ describe('lists', () => {
   const page = async (query: Query): Promise<Page> => accepted(await listCustomers(shop.core.pool, COMPANY_ID, query))
   const patch = (id: number, notes: string) => shop.run(updateCustomer, { id, changes: { notes } })
 
-  it('goes by id, every record once, whatever the size of a page', async () => {
+  it('returns every record once in order of id, for any page size', async () => {
     for (const limit of [1, 7, COUNT - 1, COUNT, COUNT + 1, 200]) {
       const records = await walk((cursor) => page({ limit, cursor }))
       expect(
@@ -65,14 +65,14 @@ describe('lists', () => {
     }
   })
 
-  it('gives no more than the limit, and no next page where none is', async () => {
+  it('returns at most the limit, and no next page at the end', async () => {
     expect(await page({ limit: COUNT })).to.include({ has_more: false, next: null })
     const short = await page({ limit: COUNT - 1 })
     expect(short.has_more).to.equal(true)
     expect(idsOf(short)).to.have.length(COUNT - 1)
   })
 
-  it('says when and up to which revision it was true, also on an empty page', async () => {
+  it('states its time and revision, also on an empty page', async () => {
     const [last] = recordsOf(await page({ limit: 1 }))
     for (const query of [{ limit: 5 }, { limit: 5, name: 'ninguém' }]) {
       const { synced_at, revision } = await page(query)
@@ -122,7 +122,7 @@ describe('lists of what changed', () => {
   const page = async (query: Query): Promise<Page> => accepted(await listCustomers(shop.core.pool, COMPANY_ID, query))
   const patch = (id: number, notes: string) => shop.run(updateCustomer, { id, changes: { notes } })
 
-  it('goes in the order of change, every record once, though all changed at one moment [LIST-4]', async () => {
+  it('is ordered by change, every record once, even if all changed at the same instant [LIST-4]', async () => {
     const since = utc(String(recordsOf(await page({ limit: 1 }))[0]?.updated_at))
     for (const limit of [1, 7, COUNT]) {
       const records = await walk((cursor) => page({ limit, cursor, updated_since: since }))
@@ -133,7 +133,7 @@ describe('lists of what changed', () => {
     }
   })
 
-  it('moves what changed to the end, and includes the very moment [LIST-4]', async () => {
+  it('moves changed records to the end, and includes the given instant [LIST-4]', async () => {
     await patch(5, 'a')
     await patch(2, 'b')
     const changed = recordsOf(await page({ limit: 200, name: 'cliente 5' }))[0]
@@ -143,14 +143,14 @@ describe('lists of what changed', () => {
     expect(idsOf(await page({ limit: 200, updated_since: after }))).not.to.include(5)
   })
 
-  it('gives a poller that goes on from synced_at every change [LIST-5]', async () => {
+  it('returns every change to a poller that continues from synced_at [LIST-5]', async () => {
     const known = new Map<unknown, unknown>()
     let since = utc('2020-01-01T00:00:00Z')
     const poll = async () => {
       let synced: string | undefined
       const records = await walk(async (cursor) => {
         const found = await page({ limit: 4, cursor, updated_since: since })
-        // The first page's time: what changes while the poller pages on is found again by the next poll.
+        // Time of the first page: the next poll finds changes made during paging.
         synced ??= found.synced_at
         return found
       })
@@ -168,7 +168,7 @@ describe('lists of what changed', () => {
     )
   })
 
-  it('pages on without loss or repetition while others change', async () => {
+  it('pages without loss or repetition while other records change', async () => {
     const since = utc('2020-01-01T00:00:00Z')
     const first = await page({ limit: 10, updated_since: since })
     const seen = idsOf(first)
@@ -199,14 +199,14 @@ describe('lists of deleted records', () => {
   const page = async (query: DeletedQuery): Promise<Page> =>
     accepted(await listDeletedCustomers(shop.core.pool, COMPANY_ID, query))
 
-  it('goes by time of deletion and id [LIST-6]', async () => {
+  it('is ordered by time of deletion and id [LIST-6]', async () => {
     for (const limit of [1, 2, 4]) {
       const records = await walk((cursor) => page({ limit, cursor }))
       expect(records.map((record) => record.id)).to.deep.equal([3, 4, 6, 1])
     }
   })
 
-  it('shows what a client needs to forget the record', async () => {
+  it('contains the fields that a client needs to delete its copy', async () => {
     const [first, second] = recordsOf(await page({ limit: 2 }))
     expect(first).to.have.all.keys('id', 'external_id', 'deleted_at')
     expect(first).to.include({ id: 3, external_id: null })
@@ -214,7 +214,7 @@ describe('lists of deleted records', () => {
     expect(first?.deleted_at).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}-03:00$/)
   })
 
-  it('includes the moment it is asked since [LIST-6]', async () => {
+  it('includes the given instant [LIST-6]', async () => {
     const records = recordsOf(await page({ limit: 50 }))
     const moment = utc(String(records[3]?.deleted_at))
     expect(idsOf(await page({ limit: 50, since: moment }))).to.deep.equal([1])
@@ -223,7 +223,7 @@ describe('lists of deleted records', () => {
     expect(walked).to.deep.equal(records)
   })
 
-  it('keeps deleted records out of the other lists', async () => {
+  it('excludes deleted records from other lists', async () => {
     const live = await listCustomers(shop.core.pool, COMPANY_ID, { limit: 200 })
     expect(idsOf(live)).to.deep.equal(all.filter((id) => ![6, 3, 4, 1].includes(id)))
     const changed = await listCustomers(shop.core.pool, COMPANY_ID, { limit: 200, updated_since: utc('2020-01-01') })

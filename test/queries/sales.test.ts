@@ -20,7 +20,7 @@ describe('queries on sales', () => {
       paymentTypeCreated({ id: 2, name: 'Crediário', kind: 'credit_account' }),
       paymentTypeCreated({ id: 1 }),
       customerCreated({ id: 4 }),
-      // The last millisecond of March 9th, the first of March 10th, and the last of March 10th in São Paulo.
+      // Last millisecond of 9 March, first of 10 March, and last of 10 March in São Paulo.
       saleCompleted({ id: 1, external_id: 'a', customer, sold_at: '2026-03-10T02:59:59.999Z' }),
       saleCompleted({ id: 2, sold_at: '2026-03-10T03:00:00.000Z' }),
       saleCompleted({ id: 3, external_id: 'c', sold_at: '2026-03-11T02:59:59.999Z' }),
@@ -44,7 +44,7 @@ describe('queries on sales', () => {
     expect(await list({ external_id: 'z' })).to.deep.equal([])
   })
 
-  it('takes days of the company, both ends included', async () => {
+  it('filters by days in the company’s zone, both ends included', async () => {
     expect(await list({ sold_from: '2026-03-10', sold_to: '2026-03-10' })).to.deep.equal([2, 3])
     expect(await list({ sold_to: '2026-03-09' })).to.deep.equal([1])
     expect(await list({ sold_from: '2026-03-11' })).to.deep.equal([])
@@ -65,7 +65,7 @@ describe('queries on sales', () => {
     expect(second).to.include({ has_more: false, next: null })
   })
 
-  it('gets a sale by id and by external id, also a cancelled one [SALE-15]', async () => {
+  it('gets a sale by id and by external id, cancelled ones included [SALE-15]', async () => {
     const listed = await listSales(shop.core.pool, COMPANY_ID, { limit: 1, timezone: TIMEZONE, status: 'cancelled' })
     const byId = await getSale(shop.core.pool, COMPANY_ID, 3)
     const byExternalId = await getSaleByExternalId(shop.core.pool, COMPANY_ID, 'c')
@@ -74,12 +74,12 @@ describe('queries on sales', () => {
     expect(byExternalId).to.deep.equal(byId)
   })
 
-  it('gets no sale of another company', async () => {
+  it('does not get sales of another company', async () => {
     expect(await getSale(shop.core.pool, COMPANY_ID, 9)).to.include({ record: null })
     expect(await getSaleByExternalId(shop.core.pool, COMPANY_ID, 'z')).to.include({ record: null })
   })
 
-  it('answers a cancellation with the bytes that are read afterwards', async () => {
+  it('responds to a cancellation with the bytes of a later read', async () => {
     const { body } = await shop.run(cancelSale, { id: 2 })
     expect(await getSale(shop.core.pool, COMPANY_ID, 2)).to.include({ record: body })
   })

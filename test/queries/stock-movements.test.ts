@@ -17,8 +17,8 @@ const sold = (id: number, ...quantities: string[]) => ({
   ],
 })
 
-describe('movements of a stock', () => {
-  it('go back from what there is, each with why and what was left [PANEL-164]', () => {
+describe('stock movements', () => {
+  it('go back from the current stock, each with its reason and the remaining stock [PANEL-164]', () => {
     const events = new Map([
       happened(1, 'CatalogItemCreated', { id: ITEM, stock: '10.000' }),
       happened(2, 'SaleCompleted', sold(31, '1.5', '0.5')),
@@ -48,7 +48,7 @@ describe('movements of a stock', () => {
     ])
   })
 
-  it('of a part begin at the stock that it ended with [PANEL-164]', () => {
+  it('of an earlier page start at the stock after its last movement [PANEL-164]', () => {
     const events = new Map([happened(40, 'SaleCompleted', sold(1, '1')), happened(41, 'SaleCompleted', sold(2, '2'))])
     const [last, first] = movementsIn({ revision: 41, revisions: [40, 41], stock: '7.000' }, events, ITEM)
     expect([last?.after, first?.after]).to.deep.equal(['7.000', '9.000'])

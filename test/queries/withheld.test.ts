@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { Pool, QueryConfig } from 'pg'
 import { withholding } from '#queries/withheld.ts'
 
-/** Answers every statement with these rows, and tells what was asked. */
+/** Pool that returns these rows for every statement, and records the statements. */
 function answering(rows: object[]) {
   const asked: QueryConfig[] = []
   const pool = { query: async (config: QueryConfig) => ({ rows, asked: asked.push(config) }) } as unknown as Pool
@@ -11,8 +11,8 @@ function answering(rows: object[]) {
 
 const costs = { persons: false, costs: true, payables: false }
 
-describe('what is withheld of what statements find', () => {
-  it('takes costs out of records, whether they are read or still text, and nothing else [PANEL-201]', async () => {
+describe('masking of query results', () => {
+  it('removes costs from records, parsed or still text, and nothing else [PANEL-201]', async () => {
     const at = new Date(0)
     const item = { name: 'x "cost":"1"', cost: '2.50', price: '4.00', lines: [{ cost: '1.00' }], at }
     const { pool } = answering([{ record: JSON.stringify({ ...item, at: null }), item, none: null }])
@@ -21,7 +21,7 @@ describe('what is withheld of what statements find', () => {
     expect(rows).to.deep.equal([{ record: JSON.stringify({ ...shown, at: null }), item: shown, none: null }])
   })
 
-  it('finds none of the accounts that are withheld, under a statement of another name [PANEL-201]', async () => {
+  it('finds no masked accounts, under a different statement name [PANEL-201]', async () => {
     const { pool, asked } = answering([])
     const clerks = withholding(pool, { ...costs, payables: true })
     await clerks.query({ name: 'one', text: 'select 1 from payables' })
@@ -33,7 +33,7 @@ describe('what is withheld of what statements find', () => {
     expect(asked[1]?.text).to.equal('select 1 from customers')
   })
 
-  it('is the same pool where nothing is [PANEL-201]', () => {
+  it('is the unchanged pool if nothing is masked [PANEL-201]', () => {
     const { pool } = answering([])
     expect(withholding(pool, { ...costs, costs: false })).to.equal(pool)
   })

@@ -192,8 +192,8 @@ describe('payment of an order', () => {
       expectProblem(await pay(data.id, 'n'), 500, 'provider_configuration_invalid')
       expect(logged.map(String)).to.deep.equal([
         'ProviderMisconfigured: 401',
-        'ProviderMisconfigured: the payment is of the other mode',
-        'ProviderMisconfigured: the store has no access token',
+        'ProviderMisconfigured: payment is of the other mode; check whether the access token is a test or a production one',
+        'ProviderMisconfigured: store has no access token; set one',
       ])
       await company.run(updateStore, { alias: `${alias()}-nova`, access_token: 'TEST-access-token' })
       expect((await pay(data.id, 'n')).status).to.equal(201)

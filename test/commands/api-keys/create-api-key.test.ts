@@ -15,7 +15,7 @@ const created = (id: number, expires_at: string | null = null) =>
 const ids = Array.from({ length: MAX_ACTIVE_KEYS }, (_, index) => index + 1)
 
 describe('create API key', () => {
-  it('records name, prefix and scopes, in their fixed order and each once', async () => {
+  it('records name, prefix and scopes, deduplicated in fixed order', async () => {
     const scenario = await given(companyRegistered())
     const scopes = ['sales:write', 'catalog:read', 'sales:write']
     const decided = await scenario.when(createApiKey, input({ scopes }), 'system')
@@ -23,7 +23,7 @@ describe('create API key', () => {
     decided.accepts('created', event('ApiKeyCreated', data))
   })
 
-  it('keeps the hash beside the event; neither hash nor key is in it [KEY-3]', async () => {
+  it('stores the hash outside the event; the event contains neither hash nor key [KEY-3]', async () => {
     const scenario = await given(companyRegistered())
     const { decision } = await scenario.when(createApiKey, input(), 'system')
     const row = { company_id: COMPANY_ID, api_key_id: FIRST_NEW_ID, hash }
@@ -50,7 +50,7 @@ describe('create API key', () => {
     expect(decided.decision).to.include({ outcome: 'created' })
   })
 
-  it('does not count a key from the moment on at which it expires [KEY-4]', async () => {
+  it('does not count an expired key, from the moment it expires [KEY-4]', async () => {
     const now = minute(MAX_ACTIVE_KEYS + 1)
     const scenario = await given(companyRegistered(), ...ids.map((id) => created(id, id === 1 ? now : null)))
     const decided = await scenario.when(createApiKey, input(), 'system')
@@ -59,20 +59,20 @@ describe('create API key', () => {
     sixth.refuses('key_limit_reached')
   })
 
-  it('counts a key that expires later', async () => {
+  it('counts a key with a future expiry', async () => {
     const later = minute(MAX_ACTIVE_KEYS + 2)
     const scenario = await given(companyRegistered(), ...ids.map((id) => created(id, id === 1 ? later : null)))
     const decided = await scenario.when(createApiKey, input(), 'system')
     decided.refuses('key_limit_reached')
   })
 
-  it('refuses to expire at once', async () => {
+  it('refuses an expiry that is not in the future', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(createApiKey, input({ expires_at: minute(1) }), 'system')
     decided.refuses('validation_failed', { fields: { expires_at: ['deve estar no futuro'] }, unknown_fields: [] })
   })
 
-  it('expires when it is told to', async () => {
+  it('records the expiry', async () => {
     const scenario = await given(companyRegistered())
     await scenario.when(createApiKey, input({ expires_at: '2026-03-11T00:00:00-03:00' }), 'system')
     const shown = await scenario.show(`api_key/${FIRST_NEW_ID}`)
@@ -80,7 +80,7 @@ describe('create API key', () => {
   })
 
   for (const scopes of [[], ['sales'], ['sales:read', 'all']]) {
-    it(`does not take the scopes ${JSON.stringify(scopes)}`, () => {
+    it(`refuses the scopes ${JSON.stringify(scopes)}`, () => {
       expect(CreateApiKeyInput.safeParse({ ...input(), scopes }).success).to.equal(false)
     })
   }

@@ -13,7 +13,7 @@ const key = event('ApiKeyCreated', {
 })
 
 describe('revoke API key', () => {
-  it('records the end of the key', async () => {
+  it('records the revocation', async () => {
     const scenario = await given(companyRegistered(), key)
     const decided = await scenario.when(revokeApiKey, { id: 3 }, 'system')
     decided.accepts('updated', event('ApiKeyRevoked', { id: 3 }))
@@ -26,7 +26,7 @@ describe('revoke API key', () => {
     decided.accepts('unchanged')
   })
 
-  it('does not know a key of another company', async () => {
+  it('does not find a key of another company', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(revokeApiKey, { id: 3 }, 'system')
     decided.refuses('not_found')

@@ -19,7 +19,7 @@ const replacement = (external_id: string, name: string) => ReplaceCategoryInput.
 const patch = (id: number, changes: object) => ({ id, changes: CategoryChanges.parse(changes) })
 
 describe('replace category', () => {
-  it('creates what is not there, changes what is, and records nothing when repeated [REC-2, REC-3]', async () => {
+  it('creates a missing category, changes an existing one, and records nothing when repeated [REC-2, REC-3]', async () => {
     const scenario = await given(companyRegistered(), drinks)
     const created = await scenario.when(replaceCategory, replacement('s', 'Salgados'))
     created.accepts('created', categoryCreated({ id: FIRST_NEW_ID, external_id: 's', name: 'Salgados' }))
@@ -29,7 +29,7 @@ describe('replace category', () => {
     again.accepts('unchanged')
   })
 
-  it('revives a deleted one, and refuses a name that was taken meanwhile [REC-4]', async () => {
+  it('revives a deleted category, and refuses a name taken meanwhile [REC-4]', async () => {
     const scenario = await given(companyRegistered(), drinks, sweets, deleted)
     const taken = await scenario.when(replaceCategory, replacement('b', 'DOCES'))
     taken.refuses('duplicate_resource', { field: 'name', conflicting_id: 6 })
@@ -39,7 +39,7 @@ describe('replace category', () => {
 })
 
 describe('update category', () => {
-  it('changes what is named, and null clears the external id [REC-5]', async () => {
+  it('changes the given fields, and null clears the external id [REC-5]', async () => {
     const scenario = await given(companyRegistered(), drinks)
     const changed = await scenario.when(updateCategory, patch(5, { name: 'bebidas', external_id: null }))
     const changes = { name: 'bebidas', external_id: null }
@@ -49,7 +49,7 @@ describe('update category', () => {
     expect(CategoryChanges.safeParse({ name: null }).success).to.equal(false)
   })
 
-  it('refuses a name or external id of another, and finds no deleted one', async () => {
+  it('refuses name and external id of another category, and does not find deleted ones', async () => {
     const scenario = await given(companyRegistered(), drinks, sweets)
     const name = await scenario.when(updateCategory, patch(6, { name: ' bebidas' }))
     name.refuses('duplicate_resource', { field: 'name', conflicting_id: 5 })
@@ -66,7 +66,7 @@ describe('update category', () => {
 describe('delete category', () => {
   const item = itemCreated({ id: 3, external_id: 'c', category_id: 5 })
 
-  it('leaves its items without one until it is revived [ITEM-8]', async () => {
+  it('leaves its items without a category until it is revived [ITEM-8]', async () => {
     const scenario = await given(companyRegistered(), drinks, item)
     const decided = await scenario.when(deleteCategory, { id: 5 })
     decided.accepts('deleted', deleted)
@@ -75,7 +75,7 @@ describe('delete category', () => {
     expect(await scenario.show('catalog_item/3')).to.include({ category_id: 5, category_name: 'Sucos' })
   })
 
-  it('finds neither missing nor deleted ones', async () => {
+  it('does not find missing or deleted categories', async () => {
     const scenario = await given(companyRegistered(), drinks, deleted)
     for (const id of [5, 9]) {
       const decided = await scenario.when(deleteCategory, { id })
@@ -83,7 +83,7 @@ describe('delete category', () => {
     }
   })
 
-  it('lets no item be put into it [ITEM-6]', async () => {
+  it('refuses items for a deleted category [ITEM-6]', async () => {
     const scenario = await given(companyRegistered(), drinks, item, deleted)
     const fields = { type: 'product', name: 'Chá', price: '1.00', category_id: 5 } as const
     for (const decided of [

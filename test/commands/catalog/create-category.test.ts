@@ -20,7 +20,7 @@ describe('create category', () => {
     externalId.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 5 })
   })
 
-  it('takes names of 1 to 80 characters', () => {
+  it('accepts names of 1 to 80 characters', () => {
     for (const name of ['', 'x'.repeat(81), null]) {
       expect(CreateCategoryInput.safeParse({ name }).success, String(name)).to.equal(false)
     }

@@ -7,7 +7,7 @@ import { FIRST_NEW_ID, given } from '../../support/given.ts'
 const input = (body: object) => CreateItemInput.parse({ name: 'Café', price: '10.00', ...body })
 
 describe('create catalog item', () => {
-  it('records an untracked product of which only name and price are known', async () => {
+  it('records an untracked product with name and price only', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(createItem, input({}))
     decided.accepts('created', itemCreated({ id: FIRST_NEW_ID }))
@@ -22,7 +22,7 @@ describe('create catalog item', () => {
     expect(await scenario.show(`catalog_item/${FIRST_NEW_ID}`)).to.include({ category_name: 'Bebidas', stock: '2.500' })
   })
 
-  it('tells a stock of zero from none', async () => {
+  it('distinguishes zero stock from untracked stock', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(createItem, input({ stock: '0' }))
     decided.accepts('created', itemCreated({ id: FIRST_NEW_ID, stock: '0.000' }))
@@ -34,7 +34,7 @@ describe('create catalog item', () => {
     decided.refuses('validation_failed', { fields: { category_id: ['categoria não encontrada'] }, unknown_fields: [] })
   })
 
-  it('refuses the barcode of a live item, not that of a deleted one [ITEM-2]', async () => {
+  it('refuses the barcode of a live item, but not of a deleted one [ITEM-2]', async () => {
     const scenario = await given(companyRegistered(), itemCreated({ id: 3, barcode: '789' }))
     const refused = await scenario.when(createItem, input({ barcode: '789' }))
     refused.refuses('duplicate_resource', { field: 'barcode', conflicting_id: 3 })
@@ -47,7 +47,7 @@ describe('create catalog item', () => {
     created.accepts('created', itemCreated({ id: FIRST_NEW_ID, barcode: '789' }))
   })
 
-  it('refuses the external id of another item, and says when that one is deleted [REC-4]', async () => {
+  it('refuses the external id of another item, and marks a deleted one [REC-4]', async () => {
     const other = itemCreated({ id: 3, external_id: 'c' })
     const live = await given(companyRegistered(), other)
     const refused = await live.when(createItem, input({ external_id: 'c' }))

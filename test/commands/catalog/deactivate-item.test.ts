@@ -5,14 +5,14 @@ import { companyRegistered, itemCreated } from '../../support/facts.ts'
 import { given } from '../../support/given.ts'
 
 describe('deactivate catalog item', () => {
-  it('takes the item out of sight', async () => {
+  it('removes the item from lists', async () => {
     const scenario = await given(companyRegistered(), itemCreated({ id: 3 }))
     const decided = await scenario.when(deactivateItem, { id: 3 })
     decided.accepts('deleted', event('CatalogItemDeactivated', { id: 3 }))
     expect(await scenario.show('catalog_item/3')).to.equal(null)
   })
 
-  it('finds neither missing nor deleted items', async () => {
+  it('does not find missing or deleted items', async () => {
     const scenario = await given(
       companyRegistered(),
       itemCreated({ id: 3 }),

@@ -18,7 +18,7 @@ function patchProblems(changes: object): Problems {
 const wrongFields = (body: object) => Object.keys(problemsOf({ name: 'Café', price: '1.00', ...body }).fields)
 
 describe('catalog item input', () => {
-  it('needs name and price only, and is a product by default [ITEM-1]', () => {
+  it('requires name and price only, and defaults to a product [ITEM-1]', () => {
     expect(CreateItemInput.parse({ name: 'Café', price: '1.00' })).to.deep.equal({
       type: 'product',
       name: 'Café',
@@ -27,7 +27,7 @@ describe('catalog item input', () => {
     expect(problemsOf({}).fields).to.deep.equal({ name: ['é obrigatório'], price: ['é obrigatório'] })
   })
 
-  it('takes null for whatever may be empty, and only for that', () => {
+  it('accepts null for optional fields only', () => {
     const empty = {
       external_id: null,
       type: null,
@@ -62,19 +62,19 @@ describe('catalog item input', () => {
     expect(wrongFields(malformed)).to.have.members(Object.keys(malformed))
   })
 
-  it('lists fields that only the service sets as unknown', () => {
+  it('reports fields of the service as unknown', () => {
     const read = ['id', 'category_name', 'stock_updated_at', 'created_at', 'updated_at']
     const body = Object.fromEntries(read.map((field) => [field, null]))
     expect(problemsOf({ name: 'Café', price: '1.00', ...body }).unknown_fields).to.have.members(read)
     expect(patchProblems(body).unknown_fields).to.have.members(read)
   })
 
-  it('refuses stock of a service, but not null', () => {
+  it('refuses stock for a service, but accepts null', () => {
     expect(wrongFields({ type: 'service', stock: '0' })).to.deep.equal(['stock'])
     expect(wrongFields({ type: 'service', stock: null })).to.deep.equal([])
   })
 
-  it('takes an adjustment of stock in PATCH only, and not beside a count', () => {
+  it('accepts a stock adjustment in PATCH only, and not together with a count', () => {
     expect(problemsOf({ name: 'Café', price: '1.00', stock_adjustment: '1' }).unknown_fields).to.deep.equal([
       'stock_adjustment',
     ])
@@ -87,7 +87,7 @@ describe('catalog item input', () => {
     }
   })
 
-  it('demands an external id where the record is named by it', () => {
+  it('requires an external id in inputs that identify the record by it', () => {
     expect(ReplaceItemInput.safeParse({ name: 'Café', price: '1.00' }).success).to.equal(false)
   })
 })

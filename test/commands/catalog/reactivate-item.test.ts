@@ -9,7 +9,7 @@ type ItemData = DataOf<'CatalogItemCreated'>
 const gone = event('CatalogItemDeactivated', { id: 3 })
 
 describe('reactivate catalog item', () => {
-  it('brings an item back as it was, once [ITEM-11]', async () => {
+  it('restores a deactivated item once, with its previous fields [ITEM-11]', async () => {
     const created = itemCreated({ id: 3, barcode: '789' })
     const scenario = await given(companyRegistered(), created)
     const before = await scenario.show('catalog_item/3')
@@ -21,7 +21,7 @@ describe('reactivate catalog item', () => {
     await (await scenario.when(reactivateItem, { id: 3 })).accepts('unchanged')
   })
 
-  it('refuses what never was, and a barcode that is another item’s by now [ITEM-11]', async () => {
+  it('does not find missing items, and refuses a barcode that another item has now [ITEM-11]', async () => {
     const taken = itemCreated({ id: 4, barcode: '789' })
     const scenario = await given(companyRegistered(), itemCreated({ id: 3, barcode: '789' }), gone, taken)
     ;(await scenario.when(reactivateItem, { id: 9 })).refuses('not_found')

@@ -10,7 +10,7 @@ const tracked = itemCreated({ id: 3, external_id: 'c', stock: '5.000' })
 const deactivated = event('CatalogItemDeactivated', { id: 3 })
 
 describe('replace catalog item', () => {
-  it('creates what is not there, untracked unless stock is given', async () => {
+  it('creates a missing item, untracked unless stock is given', async () => {
     const scenario = await given(companyRegistered())
     const plain = await scenario.when(replaceItem, input())
     plain.accepts('created', itemCreated({ id: FIRST_NEW_ID, external_id: 'c' }))
@@ -19,7 +19,7 @@ describe('replace catalog item', () => {
     decided.accepts('created', itemCreated({ id: FIRST_NEW_ID, external_id: 'c', stock: '1.000' }))
   })
 
-  it('replaces the fields and leaves a stock that is not sent alone', async () => {
+  it('replaces the fields, and keeps absent stock unchanged', async () => {
     const before = itemCreated({ id: 3, external_id: 'c', sku: 'CF-1', cost: '4.00', category_id: 5, stock: '5.000' })
     const scenario = await given(companyRegistered(), categoryCreated({ id: 5 }), before)
     const decided = await scenario.when(replaceItem, input({ price: '11.00', cost: '4.00' }))
@@ -27,7 +27,7 @@ describe('replace catalog item', () => {
     expect(await scenario.show('catalog_item/3')).to.include({ stock: '5.000', price: '11.00', category_name: null })
   })
 
-  it('records nothing when repeated, however the stock is written', async () => {
+  it('records nothing when repeated, even with a different notation of the stock', async () => {
     const scenario = await given(companyRegistered(), tracked)
     for (const stock of ['5', '5.0', '5.000']) {
       const decided = await scenario.when(replaceItem, input({ stock }))
@@ -35,7 +35,7 @@ describe('replace catalog item', () => {
     }
   })
 
-  it('compares codes by their digits, and clears those that are not sent [ITEM-10] [REC-2]', async () => {
+  it('compares codes by their digits, and clears absent ones [ITEM-10] [REC-2]', async () => {
     const codes = { gtin: '7891234567895', ncm: '09012100', cest: '1709600' }
     const scenario = await given(companyRegistered(), itemCreated({ id: 3, external_id: 'c', ...codes }))
     const same = await scenario.when(replaceItem, input({ ...codes, ncm: '0901.21.00', cest: '17.096.00' }))
@@ -44,7 +44,7 @@ describe('replace catalog item', () => {
     bare.accepts('updated', updated({ gtin: null, cest: null }))
   })
 
-  it('records a new stock apart from the fields', async () => {
+  it('records a new stock in a separate event', async () => {
     const scenario = await given(companyRegistered(), tracked)
     const stock = await scenario.when(replaceItem, input({ stock: '8' }))
     stock.accepts('updated', stockCounted(3, '5.000', '8.000'))
@@ -52,13 +52,13 @@ describe('replace catalog item', () => {
     both.accepts('updated', stockCounted(3, '8.000', null), updated({ unit: 'kg' }))
   })
 
-  it('takes the stock away from a product that becomes a service', async () => {
+  it('removes the stock of a product that becomes a service', async () => {
     const scenario = await given(companyRegistered(), tracked)
     const decided = await scenario.when(replaceItem, input({ type: 'service' }))
     decided.accepts('updated', stockCounted(3, '5.000', null), updated({ type: 'service' }))
   })
 
-  it('revives a deactivated item with its stock as it was left', async () => {
+  it('revives a deactivated item with its previous stock', async () => {
     const scenario = await given(companyRegistered(), tracked, deactivated)
     const decided = await scenario.when(replaceItem, input())
     const revived = event('CatalogItemRevived', { id: 3, ...plainItem, external_id: 'c', name: 'Café', price: '10.00' })
@@ -66,14 +66,14 @@ describe('replace catalog item', () => {
     expect(await scenario.show('catalog_item/3')).to.include({ id: 3, stock: '5.000' })
   })
 
-  it('revives and counts in one go', async () => {
+  it('revives an item and counts its stock in one request', async () => {
     const scenario = await given(companyRegistered(), tracked, deactivated)
     const decided = await scenario.when(replaceItem, input({ stock: '1' }))
     const revived = event('CatalogItemRevived', { id: 3, ...plainItem, external_id: 'c', name: 'Café', price: '10.00' })
     decided.accepts('updated', stockCounted(3, '5.000', '1.000'), revived)
   })
 
-  it('refuses a barcode taken by another, also when reviving', async () => {
+  it('refuses the barcode of another item, also when reviving', async () => {
     const other = itemCreated({ id: 4, barcode: '789' })
     const refusal = { field: 'barcode', conflicting_id: 4 }
     const live = await given(companyRegistered(), other, tracked)

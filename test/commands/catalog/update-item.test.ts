@@ -16,14 +16,14 @@ const tracked = itemCreated({ id: 3, external_id: 'c', category_id: 5, cost: '4.
 const bebidas = categoryCreated({ id: 5 })
 
 describe('update catalog item', () => {
-  it('changes what is named, null removing what may be empty', async () => {
+  it('changes the given fields; null clears optional ones', async () => {
     const scenario = await given(companyRegistered(), bebidas, tracked)
     const decided = await scenario.when(updateItem, patch({ price: '12.00', category_id: null, cost: null }))
     decided.accepts('updated', updated({ price: '12.00', category_id: null, cost: null }))
     expect(await scenario.show('catalog_item/3')).to.include({ price: '12.00', category_name: null, stock: '5.000' })
   })
 
-  it('records nothing for {} and for values that are there already', async () => {
+  it('records nothing for {} and for equal values', async () => {
     const scenario = await given(companyRegistered(), bebidas, tracked)
     for (const changes of [{}, { price: '10.00', category_id: 5, sku: null }, { stock: '5' }, { external_id: 'c' }]) {
       const decided = await scenario.when(updateItem, patch(changes))
@@ -31,7 +31,7 @@ describe('update catalog item', () => {
     }
   })
 
-  it('records fields and stock as events of their own', async () => {
+  it('records fields and stock in separate events', async () => {
     const scenario = await given(companyRegistered(), bebidas, tracked)
     const decided = await scenario.when(updateItem, patch({ name: 'Café torrado', stock: '7.25' }))
     decided.accepts('updated', stockCounted(3, '5.000', '7.250'), updated({ name: 'Café torrado' }))
@@ -47,7 +47,7 @@ describe('update catalog item', () => {
     started.accepts('updated', stockCounted(3, null, '0.000'))
   })
 
-  it('knows no stock of a service', async () => {
+  it('refuses stock for a service', async () => {
     const scenario = await given(companyRegistered(), itemCreated({ id: 3, type: 'service' }))
     const count = await scenario.when(updateItem, patch({ stock: '1' }))
     count.refuses('validation_failed', wrong('stock', 'um serviço não tem estoque'))
@@ -57,7 +57,7 @@ describe('update catalog item', () => {
     product.accepts('updated', stockCounted(3, null, '1.000'), updated({ type: 'product' }))
   })
 
-  it('takes the stock away from a product that becomes a service', async () => {
+  it('removes the stock of a product that becomes a service', async () => {
     const scenario = await given(companyRegistered(), bebidas, tracked)
     const refused = await scenario.when(updateItem, patch({ type: 'service', stock_adjustment: '1' }))
     refused.refuses('validation_failed', wrong('stock_adjustment', 'um serviço não tem estoque'))
@@ -76,7 +76,7 @@ describe('update catalog item', () => {
     externalId.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 4 })
   })
 
-  it('finds neither missing nor deleted items', async () => {
+  it('does not find missing or deleted items', async () => {
     const scenario = await given(companyRegistered(), tracked, event('CatalogItemDeactivated', { id: 3 }))
     for (const id of [3, 9]) {
       const decided = await scenario.when(updateItem, patch({}, id))
@@ -85,8 +85,8 @@ describe('update catalog item', () => {
   })
 })
 
-describe('adjustment of stock', () => {
-  it('adds to the stock and takes from it, down to zero [ITEM-4]', async () => {
+describe('stock adjustment', () => {
+  it('adds to the stock and subtracts from it, down to zero [ITEM-4]', async () => {
     const scenario = await given(companyRegistered(), tracked)
     const more = await scenario.when(updateItem, patch({ stock_adjustment: '1.5' }))
     more.accepts('updated', adjusted('5.000', '6.500'))
@@ -94,20 +94,20 @@ describe('adjustment of stock', () => {
     less.accepts('updated', adjusted('6.500', '0.000'))
   })
 
-  it('refuses to take more than there is [ITEM-4]', async () => {
+  it('refuses to subtract more than the stock [ITEM-4]', async () => {
     const scenario = await given(companyRegistered(), tracked)
     const decided = await scenario.when(updateItem, patch({ stock_adjustment: '-5.001' }))
     const short = { catalog_item_id: 3, requested: '5.001', available: '5.000' }
     decided.refuses('insufficient_stock', { ...short, items: [short] })
   })
 
-  it('accepts goods that arrive while the stock is negative', async () => {
+  it('accepts incoming goods while the stock is negative', async () => {
     const scenario = await given(companyRegistered(), tracked, stockCounted(3, '5.000', '-2.000'))
     const decided = await scenario.when(updateItem, patch({ stock_adjustment: '1' }))
     decided.accepts('updated', adjusted('-2.000', '-1.000'))
   })
 
-  it('needs a stock to adjust, and a result that can be sent back', async () => {
+  it('requires tracked stock, and a result within the limit', async () => {
     const untracked = await given(companyRegistered(), itemCreated({ id: 3 }))
     const none = await untracked.when(updateItem, patch({ stock_adjustment: '1' }))
     none.refuses('validation_failed', wrong('stock_adjustment', 'o item não tem controle de estoque'))
@@ -116,7 +116,7 @@ describe('adjustment of stock', () => {
     beyond.refuses('validation_failed', wrong('stock_adjustment', 'o estoque resultante é grande demais'))
   })
 
-  it('keeps the sum of what was accepted, and never goes below zero [ITEM-4]', async () => {
+  it('keeps the sum of accepted adjustments, and never goes below zero [ITEM-4]', async () => {
     const thousandths = fc.integer({ min: -9_000, max: 9_000 }).filter((n) => n !== 0)
     await fc.assert(
       fc.asyncProperty(fc.array(thousandths, { maxLength: 12 }), async (adjustments) => {

@@ -6,13 +6,13 @@ import { COMPANY_ID, given } from '../../support/given.ts'
 const body = { id: COMPANY_ID, name: ' Padaria Ipê ', cnpj: '11222333000181' }
 
 describe('register company', () => {
-  it('records the company with its tax number formatted, without the add-on, in the time of Brazil', async () => {
+  it('records the company with formatted CNPJ, the basic plan and the time zone of Brazil', async () => {
     const scenario = await given()
     const decided = await scenario.when(registerCompany, RegisterCompanyInput.parse(body), 'system')
     decided.accepts('created', companyRegistered({ plan: 'basic' }))
   })
 
-  it('records plan, time zone, logo and what it says of its taxes where they are given [OPS-32]', async () => {
+  it('records plan, time zone, logo and tax data if given [OPS-32]', async () => {
     const rest = {
       plan: 'api',
       timezone: 'America/Manaus',
@@ -25,14 +25,14 @@ describe('register company', () => {
     decided.accepts('created', companyRegistered(rest))
   })
 
-  it('changes nothing when it is repeated, as after an interruption', async () => {
+  it('changes nothing when repeated after an interruption', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(registerCompany, RegisterCompanyInput.parse(body), 'system')
     decided.accepts('unchanged')
     expect(decided.decision).to.include({ subject: `company/${COMPANY_ID}` })
   })
 
-  it('refuses to record a company in the ledger of another', async () => {
+  it('refuses to record a company in the ledger of another one', async () => {
     const scenario = await given()
     const input = RegisterCompanyInput.parse({ ...body, id: COMPANY_ID + 1 })
     const failure = await scenario.when(registerCompany, input).catch((error: unknown) => error)
@@ -50,7 +50,7 @@ describe('register company', () => {
     ['tax_regime', 'simples'],
     ['name', ' '],
   ] as const) {
-    it(`does not take ${field} ${JSON.stringify(value)}`, () => {
+    it(`refuses ${field} ${JSON.stringify(value)}`, () => {
       const parsed = RegisterCompanyInput.safeParse({ ...body, [field]: value })
       expect(parsed.error?.issues.map((issue) => issue.path)).to.deep.equal([[field]])
     })

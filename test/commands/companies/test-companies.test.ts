@@ -17,18 +17,18 @@ const BACK = 'deve ser depois da hora atual da empresa: o relógio só anda para
 const TOO_FAR = 'o relógio pode ficar adiantado no máximo 3650 dias: esvazie a empresa para voltar'
 const refusal = (field: string, message: string) => ({ fields: { [field]: [message] }, unknown_fields: [] })
 
-describe('the clock of a test company', () => {
-  it('goes on by days, and to a moment, from where it stands [KIT-34]', async () => {
+describe('clock of a test company', () => {
+  it('moves forward by days, and to an instant, from its current time [KIT-34]', async () => {
     const scenario = await given(tester(), moved(40))
     ;(await scenario.when(moveTestClock, { advance_days: 2 })).accepts('updated', moved(2))
     const [row] = [(await scenario.rows(ownCompany)).get(ownCompany)]
     expect(row?.clock_ahead_ms).to.equal(42 * DAY_MS)
-    // The next event is recorded at minute(3), when it is 42 days later for the company.
+    // The next event is recorded at minute(3), which is 42 days later in company time.
     const decided = await scenario.when(moveTestClock, { now: later(minute(3), 45 * DAY_MS) })
     decided.accepts('updated', moved(3))
   })
 
-  it('neither goes back nor further than ten years [KIT-34]', async () => {
+  it('neither moves back nor further than ten years ahead [KIT-34]', async () => {
     const scenario = await given(tester(), moved(40))
     const back = await scenario.when(moveTestClock, { now: '2020-01-01T00:00:00.000Z' })
     back.refuses('validation_failed', refusal('now', BACK))
@@ -36,10 +36,10 @@ describe('the clock of a test company', () => {
     far.refuses('validation_failed', refusal('advance_days', TOO_FAR))
   })
 
-  it('decides the day of what happens, and not who has access [KIT-34]', async () => {
+  it('determines business days, but not the validity of keys [KIT-34]', async () => {
     const scenario = await given(tester(), moved(40))
     const key = { name: 'a', scopes: ['sales:read'] as const, prefix: 'tb_test_0000', hash: Buffer.alloc(32) }
-    // Over for the company, but not for anybody else.
+    // Past in company time only.
     const made = await scenario.when(createApiKey, {
       ...key,
       scopes: [...key.scopes],
@@ -52,15 +52,15 @@ describe('the clock of a test company', () => {
     decided.refuses('validation_failed', refusal('sold_at', 'não pode estar mais de um dia no futuro'))
   })
 
-  it('is everybody’s for a real company, which is refused [KIT-33]', async () => {
+  it('cannot be moved for a real company [KIT-33]', async () => {
     const scenario = await given(companyRegistered())
     ;(await scenario.when(moveTestClock, { advance_days: 1 })).refuses('not_test_company')
     ;(await scenario.when(eraseTestData, {})).refuses('not_test_company')
   })
 })
 
-describe('an emptied test company', () => {
-  it('has lost its records and its clock, and goes on counting [KIT-36]', async () => {
+describe('erased test company', () => {
+  it('has lost its records and its clock offset, and continues its ids [KIT-36]', async () => {
     const scenario = await given(tester(), customerCreated({ id: 1 }), moved(40))
     ;(await scenario.when(eraseTestData, {})).accepts('updated', erased)
     const rows = await scenario.rows(ownCompany, customerById(1))
@@ -69,8 +69,8 @@ describe('an emptied test company', () => {
   })
 })
 
-describe('the test twin of a company', () => {
-  it('is one: asked for again it is the one that there is [KIT-32]', async () => {
+describe('test twin of a company', () => {
+  it('is created once: a second request returns the same twin [KIT-32]', async () => {
     const scenario = await given(companyRegistered())
     const twin = (twin_id: number) => event('TestTwinMade', { id: COMPANY_ID, twin_id })
     ;(await scenario.when(makeTestTwin, { twin_id: 8 })).accepts('updated', twin(8))
@@ -78,7 +78,7 @@ describe('the test twin of a company', () => {
     expect((await scenario.rows(ownCompany)).get(ownCompany)).to.include({ twin_id: 8 })
   })
 
-  it('is not made of a test company [KIT-32]', async () => {
+  it('is refused for a test company [KIT-32]', async () => {
     const scenario = await given(tester())
     const decided = await scenario.when(makeTestTwin, { twin_id: 8 })
     decided.refuses('validation_failed', refusal('company', 'já é uma empresa de teste'))

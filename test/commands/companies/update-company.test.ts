@@ -7,20 +7,20 @@ import { COMPANY_ID, given } from '../../support/given.ts'
 const input = (body: object) => UpdateCompanyInput.parse(body)
 
 describe('update company', () => {
-  it('records only what changes', async () => {
+  it('records changed fields only', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(updateCompany, input({ name: 'Padaria Ipê', plan: 'basic' }), 'system')
     decided.accepts('updated', event('CompanyUpdated', { id: COMPANY_ID, changes: { plan: 'basic' } }))
     expect(await scenario.show(`company/${COMPANY_ID}`)).to.include({ name: 'Padaria Ipê', plan: 'basic' })
   })
 
-  it('removes the logo when it is null', async () => {
+  it('removes the logo if it is null', async () => {
     const scenario = await given(companyRegistered({ logo_url: 'https://ipe.example/logo.png' }))
     const decided = await scenario.when(updateCompany, input({ logo_url: null }), 'system')
     decided.accepts('updated', event('CompanyUpdated', { id: COMPANY_ID, changes: { logo_url: null } }))
   })
 
-  it('records a registration as digits, and null for what is not so any more [OPS-32]', async () => {
+  it('records a registration as digits, and null for removed tax data [OPS-32]', async () => {
     const scenario = await given(companyRegistered({ tax_regime: 'mei' }))
     const decided = await scenario.when(
       updateCompany,
@@ -37,13 +37,13 @@ describe('update company', () => {
     decided.accepts('unchanged')
   })
 
-  it('does not know a company that was never registered', async () => {
+  it('does not find an unregistered company', async () => {
     const scenario = await given()
     const decided = await scenario.when(updateCompany, input({ name: 'Outra' }), 'system')
     decided.refuses('not_found')
   })
 
-  it('does not fill in defaults for what is absent', () => {
+  it('adds no defaults for absent fields', () => {
     expect(input({})).to.deep.equal({})
   })
 })

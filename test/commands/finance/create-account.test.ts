@@ -11,13 +11,13 @@ for (const side of SIDES) {
   const unknown = side.party === 'customer' ? 'cliente não encontrado' : 'fornecedor não encontrado'
 
   describe(`create ${side.subject}`, () => {
-    it('records an account with what is required alone', async () => {
+    it('records an account with required fields only', async () => {
       const scenario = await given(companyRegistered())
       const decided = await scenario.when(...side.create(body))
       decided.accepts('created', side.created({ id: FIRST_NEW_ID }))
     })
 
-    it('records every field, and the other party as it is called now', async () => {
+    it('records every field, with the current name of the counterparty', async () => {
       for (const named of [{ [byId]: 3 }, { [byExternalId]: 'p3' }, { [byId]: 3, [byExternalId]: null }]) {
         const scenario = await given(companyRegistered(), side.partyCreated())
         const decided = await scenario.when(...side.create({ ...body, ...named, external_id: 'a' }))
@@ -25,7 +25,7 @@ for (const side of SIDES) {
       }
     })
 
-    it('says where it came from: the API, or the shop itself', async () => {
+    it('records its origin: API or point of sale', async () => {
       const origins = [
         ['api', 'api'],
         ['pdv', 'pdv'],
@@ -38,7 +38,7 @@ for (const side of SIDES) {
       }
     })
 
-    it('refuses another party that is unknown or deleted, naming the field', async () => {
+    it('refuses an unknown or deleted counterparty, naming the field', async () => {
       const scenario = await given(companyRegistered(), side.partyCreated(), side.partyDeleted())
       for (const [field, value] of [
         [byId, 3],
@@ -51,7 +51,7 @@ for (const side of SIDES) {
       }
     })
 
-    it('refuses an external id that another account has, and says so when that one is deleted', async () => {
+    it('refuses the external id of another account, and marks a deleted one', async () => {
       const first = side.created({ id: 8, external_id: 'a' })
       const scenario = await given(companyRegistered(), first)
       const decided = await scenario.when(...side.create({ ...body, external_id: 'a' }))
@@ -70,13 +70,13 @@ describe('account input', () => {
   }
   const wrongFields = (input: object) => Object.keys(problems(input).fields)
 
-  it('needs description, amount and due date [ACCT-2]', () => {
+  it('requires description, amount and due date [ACCT-2]', () => {
     const { error } = CreateReceivableInput.safeParse({})
     expect(Object.keys(describeIssues(error!).fields)).to.deep.equal(['description', 'amount', 'due_date'])
     for (const field of Object.keys(body)) expect(wrongFields({ [field]: null })).to.deep.equal([field])
   })
 
-  it('takes an amount above zero only, with two decimals [ACCT-2]', () => {
+  it('accepts only amounts above zero with two decimals [ACCT-2]', () => {
     expect(problems({ amount: '0.00' }).fields).to.deep.equal({ amount: ['deve ser maior que zero'] })
     for (const amount of ['0', '1', '1.0', '-1.00', '01.00', '1,00', 1, '10000000000.00']) {
       expect(wrongFields({ amount }), String(amount)).to.deep.equal(['amount'])
@@ -84,7 +84,7 @@ describe('account input', () => {
     for (const amount of ['0.01', '9999999999.99']) expect(wrongFields({ amount })).to.deep.equal([])
   })
 
-  it('takes a real day as due date [ACCT-2]', () => {
+  it('requires a valid due date [ACCT-2]', () => {
     for (const due_date of ['2026-02-29', '2026-13-01', '2026-3-1', '2026-03-10T00:00:00Z', '', 20260310]) {
       expect(wrongFields({ due_date }), String(due_date)).to.deep.equal(['due_date'])
     }
@@ -93,7 +93,7 @@ describe('account input', () => {
     }
   })
 
-  it('names the customer once [ACCT-2]', () => {
+  it('accepts only one id of the customer [ACCT-2]', () => {
     const both = { customer_id: 1, customer_external_id: 'a' }
     const message = 'informe somente um entre customer_id e customer_external_id'
     expect(problems(both)).to.deep.equal(wrong('customer_external_id', message))
@@ -101,7 +101,7 @@ describe('account input', () => {
     expect(wrongFields({ customer_id: '1' })).to.deep.equal(['customer_id'])
   })
 
-  it('knows no field that the service sets, nor those of the other side', () => {
+  it('refuses fields of the service and of the other side', () => {
     const unknown = { id: 1, status: 'settled', is_overdue: true, origin: 'api', paid_at: null, supplier_id: 1 }
     expect(problems(unknown).unknown_fields).to.have.members(Object.keys(unknown))
   })

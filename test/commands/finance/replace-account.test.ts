@@ -10,13 +10,13 @@ for (const side of SIDES) {
   const deleted = side.happened('Deleted', { id: 5 })
 
   describe(`replace ${side.subject}`, () => {
-    it('creates what is not there', async () => {
+    it('creates a missing account', async () => {
       const scenario = await given(companyRegistered(), side.partyCreated())
       const decided = await scenario.when(...input({ [byId]: 3 }))
       decided.accepts('created', side.created({ id: FIRST_NEW_ID, external_id: 'a', ...side.partyFields(true) }))
     })
 
-    it('replaces the record: the other party that is not sent is removed', async () => {
+    it('replaces the record; an absent counterparty is removed', async () => {
       const scenario = await given(companyRegistered(), side.partyCreated(), known)
       const decided = await scenario.when(...input({ amount: '120.00' }))
       const changes = { amount: '120.00', ...side.partyFields(false) }
@@ -38,7 +38,7 @@ for (const side of SIDES) {
       expect(await scenario.show(`${side.subject}/5`)).to.include({ amount: '7.00', status: 'pending' })
     })
 
-    it('records nothing when repeated for a settled account, whatever has become of the other party [REC-3]', async () => {
+    it('records nothing when repeated for a settled account, even after a change of the counterparty [REC-3]', async () => {
       const settled = side.happened('Settled', { id: 5, ...settlement })
       const scenario = await given(companyRegistered(), side.partyCreated(), known, settled, side.partyDeleted())
       for (const party of [{ [byId]: 3 }, { [`${side.party}_external_id`]: 'p3' }]) {
@@ -51,7 +51,7 @@ for (const side of SIDES) {
       decided.accepts('unchanged')
     })
 
-    it('refuses another content for a settled account, before it looks at the rest', async () => {
+    it('refuses other content for a settled account before other checks', async () => {
       const settled = side.happened('Settled', { id: 5, ...settlement })
       const scenario = await given(companyRegistered(), side.partyCreated(), known, settled)
       for (const fields of [{}, { amount: '1.00' }, { [byId]: 99 }]) {
@@ -60,7 +60,7 @@ for (const side of SIDES) {
       }
     })
 
-    it('refuses the API an account that a sale made, also a deleted one; the panel may write it', async () => {
+    it('refuses API changes of an account made by a sale, deleted ones included; the panel may change it', async () => {
       const ofSale = from('pdv', side.created({ id: 5, external_id: 'a', origin: 'sale', sale_id: 2 }))
       for (const past of [[ofSale], [ofSale, deleted]]) {
         const scenario = await given(companyRegistered(), ...past)
@@ -72,7 +72,7 @@ for (const side of SIDES) {
       decided.accepts('updated', side.happened('Updated', { id: 5, changes: { amount: '1.00' } }))
     })
 
-    it('refuses another party that is unknown', async () => {
+    it('refuses an unknown counterparty', async () => {
       const scenario = await given(companyRegistered(), known)
       const decided = await scenario.when(...input({ [byId]: 99 }))
       const message = side.party === 'customer' ? 'cliente não encontrado' : 'fornecedor não encontrado'

@@ -12,7 +12,7 @@ for (const side of SIDES) {
   const settled = (fields: object) => side.happened('Settled', { id: 5, ...settlement, ...fields })
 
   describe(`settle ${side.subject}`, () => {
-    it('settles in full, at the moment of the call unless told otherwise [ACCT-7]', async () => {
+    it('settles in full, by default at the time of the request [ACCT-7]', async () => {
       const scenario = await given(companyRegistered(), known)
       const decided = await scenario.when(...side.settle(5, pix))
       decided.accepts('updated', settled({ paid_at: minute(2) }))
@@ -27,7 +27,7 @@ for (const side of SIDES) {
       })
     })
 
-    it("takes the accounting date from paid_at, on the company's calendar [ACCT-7]", async () => {
+    it("derives the accounting date from paid_at in the company's zone [ACCT-7]", async () => {
       for (const [timezone, paid_at, settled_on] of [
         ['America/Sao_Paulo', '2026-03-10T02:59:59.999Z', '2026-03-09'],
         ['America/Sao_Paulo', '2026-03-10T03:00:00.000Z', '2026-03-10'],
@@ -48,7 +48,7 @@ for (const side of SIDES) {
       decided.accepts('updated', settled({ paid_at: '2026-03-11T15:02:00.000Z', settled_on: '2026-03-11' }))
     })
 
-    it('takes the amount as a check: another one is refused, and nothing happens [ACCT-5]', async () => {
+    it('checks the amount: a different one is refused and changes nothing [ACCT-5]', async () => {
       const scenario = await given(companyRegistered(), known)
       const message = 'deve ser o valor da conta, 100.00: não há liquidação parcial'
       for (const amount of ['99.99', '100.01', '0.00']) {
@@ -59,7 +59,7 @@ for (const side of SIDES) {
       decided.accepts('updated', settled({ paid_at: minute(2) }))
     })
 
-    it('refuses a second settlement, before it looks at the amount [ACCT-8]', async () => {
+    it('refuses a second settlement before checking the amount [ACCT-8]', async () => {
       const scenario = await given(companyRegistered(), known, settled({}))
       for (const input of [pix, { ...pix, amount: '1.00' }, { ...pix, paid_at: settlement.paid_at }]) {
         const decided = await scenario.when(...side.settle(5, input))
@@ -67,7 +67,7 @@ for (const side of SIDES) {
       }
     })
 
-    it('refuses the API an account that a sale made; the panel settles it [ACCT-3]', async () => {
+    it('refuses the API for an account made by a sale; the panel settles it [ACCT-3]', async () => {
       const scenario = await given(
         companyRegistered(),
         from('pdv', side.created({ id: 5, origin: 'sale', sale_id: 2 })),
@@ -80,7 +80,7 @@ for (const side of SIDES) {
       again.refuses('managed_by_pdv')
     })
 
-    it('finds neither missing nor deleted accounts', async () => {
+    it('does not find missing or deleted accounts', async () => {
       const scenario = await given(companyRegistered(), known, side.happened('Deleted', { id: 5 }))
       for (const id of [5, 9]) {
         const decided = await scenario.when(...side.settle(id, pix))
@@ -93,13 +93,13 @@ for (const side of SIDES) {
 describe('settlement input', () => {
   const accepts = (input: object) => Settlement.safeParse(input).success
 
-  it('needs one of the payment methods', () => {
+  it('requires a known payment method', () => {
     for (const payment_method of PAYMENT_METHODS) expect(accepts({ payment_method }), payment_method).to.equal(true)
     for (const payment_method of [undefined, null, '', 'PIX', 'card'])
       expect(accepts({ payment_method })).to.equal(false)
   })
 
-  it('needs an offset in paid_at, two decimals in amount, and knows no other field', () => {
+  it('requires an offset in paid_at and two decimals in amount, and refuses other fields', () => {
     expect(accepts({ ...pix, paid_at: '2026-03-10T12:00:00-03:00', amount: '1.00' })).to.equal(true)
     for (const more of [{ paid_at: '2026-03-10T12:00:00' }, { paid_at: '2026-03-10' }, { amount: '1' }, { id: 1 }]) {
       expect(accepts({ ...pix, ...more }), JSON.stringify(more)).to.equal(false)

@@ -7,10 +7,10 @@ import { customerCreated, payableCreated, receivableCreated, supplierCreated } f
 
 type Fields = Record<string, unknown>
 
-/** One side of the finances, so that a test can be told once for both. Inputs are parsed as requests are. */
+/** Receivables or payables, so that one test covers both. Inputs are parsed like requests. */
 export interface Side {
   readonly subject: 'receivable' | 'payable'
-  /** First half of the names of the other party's fields. */
+  /** Prefix of the counterparty's fields. */
   readonly party: 'customer' | 'supplier'
   create(body: Fields): [Command<never>, never]
   replace(body: Fields): [Command<never>, never]
@@ -18,12 +18,12 @@ export interface Side {
   remove(id: number): [Command<never>, never]
   settle(id: number, body: Fields): [Command<never>, never]
   created(fields?: Fields): NewEvent
-  /** An event of the side: `Settled` is ReceivableSettled or PayableSettled. */
+  /** Event of the side: `Settled` is ReceivableSettled or PayableSettled. */
   happened(what: 'Updated' | 'Deleted' | 'Revived' | 'Settled', data: Fields): NewEvent
-  /** A customer or supplier with id 3, external id `p3` and name Ana. */
+  /** Customer or supplier with id 3, external id `p3` and name Ana. */
   partyCreated(): NewEvent
   partyDeleted(): NewEvent
-  /** Fields of the other party, as recorded: `{customer_id: 3, …}`, or all null. */
+  /** Recorded fields of the counterparty: `{customer_id: 3, …}`, or all null. */
   partyFields(known: boolean): Fields
 }
 
@@ -69,8 +69,8 @@ const payable: Side = {
 
 export const SIDES: readonly Side[] = [receivable, payable]
 
-/** A body with everything that is required. */
+/** Body with the required fields. */
 export const body = { description: 'Aluguel', amount: '100.00', due_date: '2026-03-10' }
 
-/** The details of `validation_failed` that names one field. */
+/** Details of `validation_failed` for one field. */
 export const wrong = (field: string, message: string) => ({ fields: { [field]: [message] }, unknown_fields: [] })

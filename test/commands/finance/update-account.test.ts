@@ -10,7 +10,7 @@ for (const side of SIDES) {
   const updated = (changes: Record<string, unknown>) => side.happened('Updated', { id: 5, changes })
 
   describe(`update ${side.subject}`, () => {
-    it('changes what is named and leaves the rest alone', async () => {
+    it('changes the given fields only', async () => {
       const scenario = await given(companyRegistered(), side.partyCreated(), known)
       const changes = { description: 'Outro', amount: '2.00', due_date: '2026-05-01', external_id: null }
       const decided = await scenario.when(...side.update(5, changes))
@@ -18,7 +18,7 @@ for (const side of SIDES) {
       expect(await scenario.show(`${side.subject}/5`)).to.include({ ...changes, ...side.partyFields(true) })
     })
 
-    it('records nothing for values that are there already', async () => {
+    it('records nothing for equal values', async () => {
       const scenario = await given(companyRegistered(), side.partyCreated(), known)
       for (const changes of [{}, { amount: '100.00', external_id: 'a' }, { [byId]: 3 }, { [byExternalId]: 'p3' }]) {
         const decided = await scenario.when(...side.update(5, changes))
@@ -26,7 +26,7 @@ for (const side of SIDES) {
       }
     })
 
-    it('removes the other party with null as either of its ids', async () => {
+    it('removes the counterparty if either id is null', async () => {
       for (const field of [byId, byExternalId]) {
         const scenario = await given(companyRegistered(), side.partyCreated(), known)
         const decided = await scenario.when(...side.update(5, { [field]: null }))
@@ -34,7 +34,7 @@ for (const side of SIDES) {
       }
     })
 
-    it('takes another party by either id, as it is called now', async () => {
+    it('accepts another counterparty by either id, with its current name', async () => {
       const bia = { id: 4, external_id: 'p4', name: 'Bia' }
       const other = side.party === 'customer' ? customerCreated(bia) : supplierCreated(bia)
       for (const named of [{ [byId]: 4 }, { [byExternalId]: 'p4' }]) {
@@ -44,7 +44,7 @@ for (const side of SIDES) {
       }
     })
 
-    it('keeps the name of its party when that changes, until the party is named again; the event says whose name it is [LEDGER-40]', async () => {
+    it('keeps the recorded party name until the party is given again; the event contains its id [LEDGER-40]', async () => {
       const changes = { name: 'Ana Lima' }
       const renamed = { id: 3, external_id: 'p3', name: 'Ana Lima' }
       const party = side.party === 'customer' ? customerCreated(renamed) : supplierCreated(renamed)
@@ -55,7 +55,7 @@ for (const side of SIDES) {
       named.accepts('updated', updated({ [byId]: 3, [`${side.party}_name`]: changes.name }))
     })
 
-    it('refuses an unknown party, and the external id of another account', async () => {
+    it('refuses an unknown counterparty, and the external id of another account', async () => {
       const scenario = await given(companyRegistered(), known, side.created({ id: 6, external_id: 'b' }))
       const message = side.party === 'customer' ? 'cliente não encontrado' : 'fornecedor não encontrado'
       const unknown = await scenario.when(...side.update(5, { [byExternalId]: 'p9' }))
@@ -64,7 +64,7 @@ for (const side of SIDES) {
       taken.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 6 })
     })
 
-    it('refuses a settled account, whatever is changed [ACCT-8]', async () => {
+    it('refuses changes of a settled account [ACCT-8]', async () => {
       const scenario = await given(companyRegistered(), known, side.happened('Settled', { id: 5, ...settlement }))
       for (const changes of [{}, { amount: '1.00' }, { [byId]: 99 }]) {
         const decided = await scenario.when(...side.update(5, changes))
@@ -72,7 +72,7 @@ for (const side of SIDES) {
       }
     })
 
-    it('refuses the API an account that a sale made, settled or not; the panel may write it [ACCT-3]', async () => {
+    it('refuses the API for an account made by a sale, settled or not; the panel may change it [ACCT-3]', async () => {
       const ofSale = from('pdv', side.created({ id: 5, origin: 'sale', sale_id: 2 }))
       const scenario = await given(companyRegistered(), ofSale)
       const decided = await scenario.when(...side.update(5, { amount: '1.00' }))
@@ -84,7 +84,7 @@ for (const side of SIDES) {
       again.refuses('managed_by_pdv')
     })
 
-    it('finds neither missing nor deleted accounts', async () => {
+    it('does not find missing or deleted accounts', async () => {
       const scenario = await given(companyRegistered(), known, side.happened('Deleted', { id: 5 }))
       for (const id of [5, 9]) {
         const decided = await scenario.when(...side.update(id, {}))
@@ -96,7 +96,7 @@ for (const side of SIDES) {
   describe(`delete ${side.subject}`, () => {
     const deleted = side.happened('Deleted', { id: 5 })
 
-    it('takes the account out of sight, once', async () => {
+    it('removes the account from lists, once', async () => {
       const scenario = await given(companyRegistered(), known)
       const decided = await scenario.when(...side.remove(5))
       decided.accepts('deleted', deleted)
@@ -113,7 +113,7 @@ for (const side of SIDES) {
       decided.refuses('already_settled')
     })
 
-    it('refuses the API an account that a sale made; the shop itself may delete it [ACCT-3]', async () => {
+    it('refuses the API for an account made by a sale; the panel may delete it [ACCT-3]', async () => {
       const scenario = await given(
         companyRegistered(),
         from('pdv', side.created({ id: 5, origin: 'sale', sale_id: 2 })),

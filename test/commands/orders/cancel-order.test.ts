@@ -31,7 +31,7 @@ const told = (provider_status: string): RecordPaymentInput => ({
 })
 
 describe('cancel order', () => {
-  it('cancels an order that is not paid, with the reason, once [ORDER-9]', async () => {
+  it('cancels an unpaid order with its reason, once [ORDER-9]', async () => {
     const scenario = await given(...waiting)
     const decided = await scenario.when(cancelOrder, { id: 1, reason: 'Desistência' })
     decided.accepts('updated', event('OrderCancelledByStore', { id: 1, reason: 'Desistência' }))
@@ -44,7 +44,7 @@ describe('cancel order', () => {
     again.accepts('unchanged')
   })
 
-  it('cancels an order that has failed, or that the provider has cancelled, too [ORDER-9]', async () => {
+  it('cancels an order that failed, or that the provider cancelled [ORDER-9]', async () => {
     for (const status of ['rejected', 'cancelled']) {
       const scenario = await given(...waiting)
       await scenario.when(recordPayment, told(status))
@@ -53,7 +53,7 @@ describe('cancel order', () => {
     }
   })
 
-  it('refuses a paid order, and one whose payment was given back [ORDER-9]', async () => {
+  it('refuses a paid or refunded order [ORDER-9]', async () => {
     const scenario = await given(...store, ...orderPaid())
     const paid = await scenario.when(cancelOrder, { id: 1 })
     paid.refuses('order_already_paid')
@@ -64,7 +64,7 @@ describe('cancel order', () => {
     missing.refuses('not_found')
   })
 
-  it('takes no further attempts, also none again of which nothing was heard [ORDER-9]', async () => {
+  it('refuses further attempts, and the repetition of one without an answer [ORDER-9]', async () => {
     const scenario = await given(...store, orderPlaced(), paymentStarted(1))
     await scenario.when(cancelOrder, { id: 1 })
     for (const n of [1, 2]) {
@@ -75,7 +75,7 @@ describe('cancel order', () => {
     }
   })
 
-  it('stays cancelled whatever comes of an attempt, unless it is approved: then it is paid, with an alarm [ORDER-6, ORDER-9]', async () => {
+  it('stays cancelled after all attempts except an approved one, which pays it and raises an alarm [ORDER-6, ORDER-9]', async () => {
     const scenario = await given(...waiting)
     await scenario.when(cancelOrder, { id: 1 })
     const failed = await scenario.when(recordPayment, told('rejected'))

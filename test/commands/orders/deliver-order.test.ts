@@ -22,7 +22,7 @@ const givenBack = [
 const local = (n: number) => inZone(minute(n), 'America/Sao_Paulo')
 
 describe('deliver order', () => {
-  it('marks a paid order once, and it stays marked when it is given back [ORDER-40]', async () => {
+  it('marks a paid order once, and keeps the mark after a refund [ORDER-40]', async () => {
     const scenario = await given(...store, ...orderPaid())
     const decided = await scenario.when(deliverOrder, { id: 1 })
     decided.accepts('updated', event('OrderDelivered', { id: 1 }))
@@ -36,7 +36,7 @@ describe('deliver order', () => {
     expect(await returned.show('order/1')).to.include({ status: 'refunded', delivered_at })
   })
 
-  it('refuses one that is not paid, was given back or is not there [ORDER-40]', async () => {
+  it('refuses an order that is unpaid, refunded or missing [ORDER-40]', async () => {
     const scenario = await given(...store, orderPlaced())
     const unpaid = await scenario.when(deliverOrder, { id: 1 })
     unpaid.refuses('order_not_paid')
@@ -51,7 +51,7 @@ describe('deliver order', () => {
 describe('acknowledge alarm', () => {
   const raised = (n: number) => event('OrderAlarmRaised', { ...ofPayment(n), code: 'second_payment' })
 
-  it('notes who has seen to the alarm of a payment and when, once, and leaves others open [ORDER-41]', async () => {
+  it('records who acknowledged the alarm of a payment and when, once, and leaves others open [ORDER-41]', async () => {
     const scenario = await given(...store, ...orderPaid(), raised(2), raised(3))
     const decided = await scenario.when(acknowledgeAlarm, { id: 1, provider_payment_id: 'p2' }, 'pdv', 'user/1')
     decided.accepts('updated', event('OrderAlarmAcknowledged', ofPayment(2)))
@@ -76,7 +76,7 @@ describe('acknowledge alarm', () => {
     again.accepts('unchanged')
   })
 
-  it('finds none where no payment raised one [ORDER-41]', async () => {
+  it('does not find an alarm of a payment without one [ORDER-41]', async () => {
     const scenario = await given(...store, ...orderPaid())
     for (const id of [1, 9]) {
       const decided = await scenario.when(acknowledgeAlarm, { id, provider_payment_id: 'p1' })

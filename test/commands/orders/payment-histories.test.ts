@@ -7,7 +7,7 @@ import { attemptId, companyRegistered, orderPlaced, storeCreated } from '../../s
 import { given, type Scenario } from '../../support/given.ts'
 import { explore } from '../../support/random.ts'
 
-/** What one payment is at the provider, one status after the other. */
+/** Statuses of one payment at the provider, in order. */
 const life = fc.constantFrom<readonly string[]>(
   ['pending'],
   ['rejected'],
@@ -18,7 +18,9 @@ const life = fc.constantFrom<readonly string[]>(
   ['authorized', 'approved', 'in_mediation_of_a_new_kind', 'charged_back'],
 )
 
-/** News of payments as they were fetched: repeated, late, some lost, some before the provider's answer; in the end, the last of each. */
+/**
+ * Reports of payments: repeated, late, lost, or earlier than the provider's response; at the end the last one of each.
+ */
 const story = fc.array(life, { minLength: 1, maxLength: 3 }).chain((lives) =>
   fc.record({
     lives: fc.constant(lives),
@@ -42,7 +44,7 @@ const OURS: Readonly<Record<string, string>> = {
 const rowOf = async (scenario: Scenario): Promise<OrderRow> =>
   (await scenario.rows(orderById(1))).get(orderById(1)) as OrderRow
 
-/** What must hold of an order at any time. */
+/** Invariants of an order at any time. */
 function expectSound({ doc, carried_by, status }: OrderRow): void {
   expect(doc.status).to.equal(status)
   expect(carried_by !== null).to.equal(status === 'paid')
@@ -59,8 +61,8 @@ function expectSound({ doc, carried_by, status }: OrderRow): void {
 const together = (statuses: readonly string[]) =>
   ['paid', 'pending', 'refunded'].find((status) => statuses.includes(status)) ?? statuses.at(-1)
 
-describe('an order’s payments, whatever is told of them in whatever order', () => {
-  it('end where the provider’s record ends, sound at every step, and then nothing more is recorded [ORDER-8]', async () => {
+describe('payments of an order, reported in any order,', () => {
+  it('end in the provider’s final state, consistent at every step, and then record nothing more [ORDER-8]', async () => {
     await explore(
       fc.asyncProperty(story, async ({ lives, news, last }) => {
         const scenario = await given(companyRegistered(), storeCreated(), orderPlaced())

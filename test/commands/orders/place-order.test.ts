@@ -17,7 +17,7 @@ const wrong = (field: string, message: string) => ({ fields: { [field]: [message
 const shop = [companyRegistered(), storeCreated()]
 
 describe('place order', () => {
-  it('records the order with prices and sums, and without any move of stock [ORDER-1]', async () => {
+  it('records the order with prices and sums, without stock movements [ORDER-1]', async () => {
     const scenario = await given(...shop, itemCreated({ external_id: 'caf', price: '18.90', stock: '1.000' }))
     const decided = await scenario.when(
       placeOrder,
@@ -35,7 +35,7 @@ describe('place order', () => {
     decided.accepts('created', orderPlaced({ id: FIRST_NEW_ID, external_id: 'a', items: [line], ...sums }))
   })
 
-  it('keeps the customer as given', async () => {
+  it('records the given customer', async () => {
     const customer = { name: 'Ana', email: 'ana@example.com', document: '11222333000181' }
     const decided = await (await given(...shop)).when(placeOrder, order({ customer }))
     decided.accepts(
@@ -44,7 +44,7 @@ describe('place order', () => {
     )
   })
 
-  it('takes the buyer from the company’s customers, and what is said beside it for this order only [ORDER-10]', async () => {
+  it('reads the buyer from the company’s customers, with overrides for this order only [ORDER-10]', async () => {
     const ana = { id: 4, external_id: 'ana', name: 'Ana', email: 'ana@example.com', document: '52998224725' }
     const scenario = await given(...shop, customerCreated(ana))
     const place = (fields: object) => scenario.when(placeOrder, order({ customer: undefined, ...fields }))
@@ -55,7 +55,7 @@ describe('place order', () => {
     both.accepts('created', orderPlaced({ id: FIRST_NEW_ID + 1, customer: { ...ana, ...said } }))
   })
 
-  it('refuses a customer that does not exist, two customers, and an order of nobody [ORDER-10]', async () => {
+  it('refuses an unknown customer, two customers, and an order without a buyer [ORDER-10]', async () => {
     const eva = customerCreated({ id: 5, external_id: 'eva', name: 'Eva' })
     const scenario = await given(...shop, customerCreated({ id: 4 }), eva)
     const unknown = await scenario.when(placeOrder, order({ customer_id: 9 }))
@@ -70,13 +70,13 @@ describe('place order', () => {
     }
   })
 
-  it('refuses a repeated external id before anything else [ORDER-1]', async () => {
+  it('refuses a repeated external id before other checks [ORDER-1]', async () => {
     const scenario = await given(...shop, orderPlaced({ id: 5, external_id: 'a' }), event('StoreDisabled', { id: 1 }))
     const decided = await scenario.when(placeOrder, order({ external_id: 'a' }))
     decided.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 5 })
   })
 
-  it('refuses a store that is missing or disabled', async () => {
+  it('refuses a missing or disabled store', async () => {
     const missing = await (await given(companyRegistered())).when(placeOrder, order())
     missing.refuses('validation_failed', wrong('store_alias', 'loja não encontrada'))
     const disabled = await given(...shop, event('StoreDisabled', { id: 1 }))
@@ -84,7 +84,7 @@ describe('place order', () => {
     decided.refuses('validation_failed', wrong('store_alias', 'a loja está desativada'))
   })
 
-  it('refuses unknown items and an order that costs nothing', async () => {
+  it('refuses unknown items and a total of zero', async () => {
     const scenario = await given(...shop)
     const unknown = await scenario.when(placeOrder, order({ items: [{ catalog_item_id: 9, quantity: '1' }] }))
     unknown.refuses('validation_failed', wrong('items[0].catalog_item_id', 'item não encontrado no catálogo'))

@@ -54,7 +54,7 @@ describe('record payment', () => {
     })
   })
 
-  it('follows a payment that fails or is cancelled, and one that is paid afterwards [ORDER-5]', async () => {
+  it('follows a failed or cancelled payment, and a later paid one [ORDER-5]', async () => {
     const scenario = await given(...shop, paymentStarted(1), paymentStarted(2))
     const rejected = { provider_status: 'rejected', status: 'failed' } as const
     const first = await scenario.when(recordPayment, told(1, 'rejected'))
@@ -63,7 +63,7 @@ describe('record payment', () => {
     second.accepts('updated', paymentRecorded(2, approved), commissionSplit(2), event('OrderPaid', ofPayment(2)))
   })
 
-  it('waits again while a payment is pending, also after another was rejected, and then shows the last one’s outcome [ORDER-5]', async () => {
+  it('is pending again while a payment is pending, also after a rejected one, then shows the last one’s outcome [ORDER-5]', async () => {
     const scenario = await given(...shop, paymentStarted(1), paymentStarted(2))
     await scenario.when(recordPayment, told(1, 'rejected'))
     const pending = await scenario.when(recordPayment, told(2, 'in_process'))
@@ -78,7 +78,7 @@ describe('record payment', () => {
     last.accepts('updated', paymentRecorded(2, cancelled), event('OrderCancelled', ofPayment(2)))
   })
 
-  it('leaves a paid order paid through late news of other attempts [ORDER-5]', async () => {
+  it('keeps a paid order paid despite late reports of other attempts [ORDER-5]', async () => {
     for (const status of ['pending', 'rejected', 'cancelled']) {
       const scenario = await given(...store, ...orderPaid(), paymentStarted(2))
       await scenario.when(recordPayment, told(2, status))
@@ -86,7 +86,7 @@ describe('record payment', () => {
     }
   })
 
-  it('waits for an attempt that is pending after a refund, and takes no new one [ORDER-5, PAY-2]', async () => {
+  it('is pending for a pending attempt after a refund, and refuses a new one [ORDER-5, PAY-2]', async () => {
     const scenario = await given(...shop, paymentStarted(1), paymentStarted(2))
     await scenario.when(recordPayment, told(2, 'pending'))
     await scenario.when(recordPayment, told(1, 'approved'))
@@ -104,7 +104,7 @@ describe('record payment', () => {
     expect(await scenario.show('order/1')).to.include({ status: 'refunded' })
   })
 
-  it('changes nothing when the state is known, goes backwards, or was never heard of [ORDER-4]', async () => {
+  it('changes nothing for a known, earlier or unknown state [ORDER-4]', async () => {
     const scenario = await given(...store, ...orderPaid())
     for (const status of ['approved', 'pending', 'in_process', 'rejected', 'cancelled', 'teletransported']) {
       const decided = await scenario.when(recordPayment, told(1, status))
@@ -123,7 +123,7 @@ describe('record payment', () => {
     }
   })
 
-  it('raises an alarm over a second approved payment, whose refund does not refund the order [ORDER-6]', async () => {
+  it('raises an alarm for a second approved payment, whose refund does not refund the order [ORDER-6]', async () => {
     const scenario = await given(...store, ...orderPaid(), paymentStarted(2))
     const second = await scenario.when(recordPayment, told(2, 'approved'))
     second.accepts(
@@ -140,7 +140,7 @@ describe('record payment', () => {
     expect(await scenario.show('order/1')).to.include({ status: 'paid' })
   })
 
-  it('hands a paid order on when the payment that carries it is refunded and another one stays [ORDER-5, ORDER-6]', async () => {
+  it('carries a paid order over to another paid payment when the first is refunded [ORDER-5, ORDER-6]', async () => {
     const scenario = await given(...store, ...orderPaid(), paymentStarted(2, { commission_percentage: '10.00' }))
     await scenario.when(recordPayment, told(2, 'approved'))
     const refund = await scenario.when(recordPayment, told(1, 'refunded'))
@@ -163,7 +163,7 @@ describe('record payment', () => {
     )
   })
 
-  it('takes over what was given back in part, and raises no alarm when a dispute is won [ORDER-11, ORDER-14]', async () => {
+  it('records partial refunds, and raises no alarm for a won dispute [ORDER-11, ORDER-14]', async () => {
     const scenario = await given(...store, ...orderPaid())
     const part = await scenario.when(recordPayment, told(1, 'approved', { refunded: '30.00' }))
     part.accepts(
@@ -197,14 +197,14 @@ describe('record payment', () => {
     expect(await scenario.show('order/1')).to.deep.include({ status: 'paid', refunded_total: '30.00', alarms: [] })
   })
 
-  it('refunds an order whose approval it never saw, without a commission', async () => {
+  it('refunds an order with an unseen approval, without a commission', async () => {
     const scenario = await given(...shop, paymentStarted(1))
     const refund = await scenario.when(recordPayment, told(1, 'refunded'))
     refund.accepts('updated', paymentRecorded(1, refunded), event('OrderRefunded', ofPayment(1)))
     expect(await scenario.show('order/1')).to.deep.include({ status: 'refunded', commission: null, released_at: null })
   })
 
-  it('takes a payment that comes in after a refund, and raises an alarm over it [ORDER-6]', async () => {
+  it('accepts a payment after a refund, and raises an alarm [ORDER-6]', async () => {
     const scenario = await given(...shop, paymentStarted(1), paymentStarted(2))
     await scenario.when(recordPayment, told(1, 'approved'))
     await scenario.when(recordPayment, told(1, 'refunded'))
@@ -219,21 +219,21 @@ describe('record payment', () => {
     expect(await scenario.show('order/1')).to.deep.include({ status: 'paid', refunded_at: null })
   })
 
-  it('refuses an order that does not exist', async () => {
+  it('refuses a missing order', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(recordPayment, told(1, 'approved'))
     decided.refuses('not_found')
   })
 })
 
-describe('record payment: whose attempt', () => {
-  it('is the only one under way when the payment names none', async () => {
+describe('record payment: attempt of the payment', () => {
+  it('is the only pending one if the payment names none', async () => {
     const scenario = await given(...shop, paymentStarted(1))
     const decided = await scenario.when(recordPayment, told(1, 'pending', { attempt_id: null }))
     decided.accepts('updated', paymentRecorded(1))
   })
 
-  it('is nobody’s when several are under way, until the provider’s answer names it', async () => {
+  it('is unknown while several are pending, until the provider’s response names it', async () => {
     const scenario = await given(...shop, paymentStarted(1), paymentStarted(2))
     const unnamed = await scenario.when(recordPayment, told(1, 'approved', { attempt_id: null }))
     unnamed.accepts(
@@ -250,7 +250,7 @@ describe('record payment: whose attempt', () => {
     expect(payments[1]).to.include({ attempt_id: attemptId(2), provider_payment_id: null, status: 'pending' })
   })
 
-  it('is adopted with the commission of the store where no attempt is known', async () => {
+  it('is absent for an unknown payment, which gets the commission of the store', async () => {
     const scenario = await given(...shop)
     const decided = await scenario.when(recordPayment, told(9, 'approved'))
     decided.accepts(
@@ -261,7 +261,7 @@ describe('record payment: whose attempt', () => {
     )
   })
 
-  it('is not one that has another payment already', async () => {
+  it('is never one with another payment', async () => {
     const scenario = await given(...shop, paymentStarted(1), paymentRecorded(1))
     const decided = await scenario.when(recordPayment, told(1, 'pending', { provider_payment_id: 'p2' }))
     decided.accepts('updated', paymentRecorded(2, { attempt_id: null }))

@@ -30,7 +30,7 @@ const wrong = (field: string, message: string) =>
   ['validation_failed', { fields: { [field]: [message] }, unknown_fields: [] }] as const
 
 describe('refunds of an order', () => {
-  it('ask for what is left of the payment, or for a part, once [ORDER-11]', async () => {
+  it('request the rest of the payment, or a part, once [ORDER-11]', async () => {
     const scenario = await given(...paid)
     const part = await scenario.when(requestRefund, asked(1, { amount: '30.00' }))
     part.accepts('created', requested(1, '30.00'))
@@ -42,18 +42,18 @@ describe('refunds of an order', () => {
     more.refuses(...wrong('amount', 'todo o valor já foi devolvido, ou está sendo'))
   })
 
-  it('never add up to more than was paid, whatever the provider’s record shows already [ORDER-11, PAY-26]', async () => {
+  it('never exceed the payment, even if the provider’s record lags behind [ORDER-11, PAY-26]', async () => {
     const scenario = await given(...paid, paymentRecorded(1, { ...approved, refunded: '50.00' }), requested(1, '20.00'))
     const most = wrong('amount', 'deve ser no máximo 30.00, o que ainda não foi devolvido')
     const over = await scenario.when(requestRefund, asked(2, { amount: '30.01' }))
     over.refuses(...most)
     await scenario.when(completeRefund, done(1))
-    // The 20.00 may be among the 50.00 or not: the greater of both counts.
+    // The 20.00 may be part of the 50.00 or not: the larger sum counts.
     const fits = await scenario.when(requestRefund, asked(2, { amount: '50.00' }))
     fits.accepts('created', requested(2, '50.00'))
   })
 
-  it('set nothing aside once they are refused, and may be asked for again [PAY-26]', async () => {
+  it('reserve nothing once refused, and can be requested again [PAY-26]', async () => {
     const scenario = await given(...paid, requested(1, '100.00'))
     const refused = await scenario.when(refuseRefund, { id: 1, refund_id: attemptId(1), reason: 'sem saldo' })
     refused.accepts('updated', event('OrderRefundRefused', { id: 1, refund_id: attemptId(1), reason: 'sem saldo' }))
@@ -64,7 +64,7 @@ describe('refunds of an order', () => {
     late.accepts('unchanged')
   })
 
-  it('are refused for an order that is not paid, is not there, or a key that is taken [PAY-25, PAY-26]', async () => {
+  it('are refused for an unpaid or missing order, or a used key [PAY-25, PAY-26]', async () => {
     const scenario = await given(...store, orderPlaced())
     const unpaid = await scenario.when(requestRefund, asked(1))
     unpaid.refuses('order_not_paid')
@@ -84,7 +84,7 @@ describe('refunds of an order', () => {
     const shop = [...store, itemCreated({ id: 1, stock: '5.000' }), sold, ...then]
     const back = (quantity: string, catalog_item_id = 1) => [{ catalog_item_id, quantity }]
 
-    it('take them back into stock when the provider has given back, once [ORDER-12]', async () => {
+    it('return goods to stock when the provider has refunded, once [ORDER-12]', async () => {
       const scenario = await given(...shop, requested(1, '50.00', back('1.500')))
       expect(await scenario.show('catalog_item/1')).to.include({ stock: '5.000' })
       const completed = await scenario.when(completeRefund, done(1))
@@ -97,7 +97,7 @@ describe('refunds of an order', () => {
       again.accepts('unchanged')
     })
 
-    it('take back no more than was ordered, of items of the order that are kept in stock [ORDER-12]', async () => {
+    it('return at most the ordered quantity, of tracked items of the order [ORDER-12]', async () => {
       const scenario = await given(
         ...shop,
         itemCreated({ id: 2, name: 'Chá', stock: null }),

@@ -26,7 +26,7 @@ const attempt = (n: number, rest: Partial<StartPaymentInput> = {}): StartPayment
 const store = [companyRegistered(), storeCreated()]
 const shop = [...store, orderPlaced()]
 describe('start payment', () => {
-  it('records the attempt with the order’s total and the commission of the moment', async () => {
+  it('records the attempt with the order’s total and the current commission', async () => {
     const scenario = await given(...shop, event('StoreUpdated', { id: 1, changes: { commission_percentage: '8.00' } }))
     const decided = await scenario.when(startPayment, attempt(1, { payment_method_id: 'visa' }))
     decided.accepts('created', paymentStarted(1, { payment_method_id: 'visa', commission_percentage: '8.00' }))
@@ -34,13 +34,13 @@ describe('start payment', () => {
     expect(rows.get(orderById(1))).to.include({ status: 'pending', attempted_at: minute(4) })
   })
 
-  it('changes nothing when repeated, even if the order has been paid since', async () => {
+  it('changes nothing when repeated, even after the order is paid', async () => {
     const scenario = await given(...store, ...orderPaid())
     const decided = await scenario.when(startPayment, attempt(1))
     decided.accepts('unchanged')
   })
 
-  it('repeats no attempt that nothing was heard of once the order is paid or the store closed: it might charge', async () => {
+  it('refuses to repeat an attempt without an answer once the order is paid or the store disabled: it might charge', async () => {
     const [placed, ...paid] = orderPaid()
     const scenario = await given(...store, placed as NewEvent, paymentStarted(2), ...paid)
     const unheard = await scenario.when(startPayment, attempt(2))
@@ -55,7 +55,7 @@ describe('start payment', () => {
     })
   })
 
-  it('takes another attempt while the order is not paid', async () => {
+  it('accepts another attempt while the order is unpaid', async () => {
     const scenario = await given(
       ...shop,
       paymentStarted(1),
@@ -66,7 +66,7 @@ describe('start payment', () => {
     decided.accepts('created', paymentStarted(2))
   })
 
-  it('starts none that is to be the only one while another waits, whoever began that, but goes on with it [PAY-40]', async () => {
+  it('refuses an exclusive attempt while another is pending, but continues its own [PAY-40]', async () => {
     const alone = { only_if_none_waits: true }
     const scenario = await given(...shop, paymentStarted(1, { payment_method_id: 'bolbradesco' }))
     const fields = { payments: ['o pedido já tem um pagamento que espera'] }
@@ -79,7 +79,7 @@ describe('start payment', () => {
     then.accepts('created', paymentStarted(2))
   })
 
-  it('starts an attempt again that the provider refused, in its place', async () => {
+  it('restarts a refused attempt in place', async () => {
     const scenario = await given(...shop, paymentStarted(1), paymentStarted(2))
     const refused = await scenario.when(refusePayment, { id: 1, attempt_id: attemptId(1), reason: 'token' })
     refused.accepts('updated', event('PaymentRefused', { id: 1, attempt_id: attemptId(1), reason: 'token' }))
@@ -112,7 +112,7 @@ describe('start payment', () => {
     })
   })
 
-  it('refuses the fifty-first attempt, and still repeats those that there are [PAY-2]', async () => {
+  it('refuses the fifty-first attempt, and still repeats existing ones [PAY-2]', async () => {
     const attempts = Array.from({ length: 50 }, (_, n) => paymentStarted(n))
     const refused = event('PaymentRefused', { id: 1, attempt_id: attemptId(7), reason: 'token' })
     const scenario = await given(...shop, ...attempts, refused)
@@ -130,7 +130,7 @@ describe('start payment: an Idempotency-Key', () => {
   const withKey = (n: number, id = 1) => attempt(n, { id, idempotency_key: 'k' })
   const started = paymentStarted(1, { idempotency_key: 'k' })
 
-  it('stands for one attempt, of whatever order', async () => {
+  it('identifies one attempt across all orders', async () => {
     const scenario = await given(...shop, orderPlaced({ id: 2 }), started)
     for (const id of [1, 2]) {
       const decided = await scenario.when(startPayment, withKey(2, id))
@@ -140,7 +140,7 @@ describe('start payment: an Idempotency-Key', () => {
     same.accepts('unchanged')
   })
 
-  it('is free again when its attempt was refused [PAY-4]', async () => {
+  it('can be reused after its attempt was refused [PAY-4]', async () => {
     const refused = event('PaymentRefused', { id: 1, attempt_id: attemptId(1), reason: 'token' })
     const scenario = await given(...shop, orderPlaced({ id: 2 }), started, refused)
     const decided = await scenario.when(startPayment, withKey(2, 2))
@@ -149,7 +149,7 @@ describe('start payment: an Idempotency-Key', () => {
     expect(rows.get(paymentByKey('k'))).to.include({ order_id: 2, attempt_id: attemptId(2) })
   })
 
-  it('is free again after a day, as every key is', async () => {
+  it('can be reused after a day, like every key', async () => {
     const day = Array.from({ length: 24 * 60 - 2 }, () => event('StoreEnabled', { id: 1 }))
     const scenario = await given(...shop, started, ...day)
     const early = await scenario.when(startPayment, withKey(2))
@@ -163,7 +163,7 @@ describe('start payment: an Idempotency-Key', () => {
 describe('refuse payment', () => {
   const refusal = { id: 1, attempt_id: attemptId(1), reason: 'token' }
 
-  it('changes nothing when it is known, or when the provider has told of a payment meanwhile', async () => {
+  it('changes nothing when repeated, or after the provider reported a payment', async () => {
     const known = await given(...shop, paymentStarted(1), event('PaymentRefused', refusal))
     const again = await known.when(refusePayment, { ...refusal, reason: 'other' })
     again.accepts('unchanged')
@@ -171,7 +171,7 @@ describe('refuse payment', () => {
     adopted.accepts('unchanged')
   })
 
-  it('refuses an attempt that is not the order’s', async () => {
+  it('refuses an attempt of another order', async () => {
     const decided = await (await given(...shop)).when(refusePayment, refusal)
     decided.refuses('not_found')
   })

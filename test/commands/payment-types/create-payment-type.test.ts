@@ -7,20 +7,20 @@ import { FIRST_NEW_ID, given } from '../../support/given.ts'
 const input = (body: object) => CreatePaymentTypeInput.parse(body)
 
 describe('create payment type', () => {
-  it('charges nothing and lets pay in 30 days unless told otherwise', async () => {
+  it('defaults to no fee and 30 due days', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(createPaymentType, input({ name: 'Dinheiro', kind: 'cash' }), 'system')
     decided.accepts('created', paymentTypeCreated({ id: FIRST_NEW_ID }))
   })
 
-  it('keeps the fee with two decimals', async () => {
+  it('stores the fee with two decimals', async () => {
     const scenario = await given(companyRegistered())
     const body = { name: 'Cartão', kind: 'card', fee_percentage: '2.5', due_days: 0 } as const
     const decided = await scenario.when(createPaymentType, input(body), 'system')
     decided.accepts('created', paymentTypeCreated({ id: FIRST_NEW_ID, ...body, fee_percentage: '2.50' }))
   })
 
-  it('refuses a name that another has, whatever its case and blanks [TYPE-3]', async () => {
+  it('refuses the name of another type, ignoring case and blanks [TYPE-3]', async () => {
     const scenario = await given(companyRegistered(), paymentTypeCreated({ id: 4, name: 'Cartão' }))
     const decided = await scenario.when(createPaymentType, input({ name: ' CARTÃO ', kind: 'card' }), 'system')
     decided.refuses('duplicate_resource', { field: 'name', conflicting_id: 4 })
@@ -29,7 +29,7 @@ describe('create payment type', () => {
   const internal = ['credit_account', 'exchange_credit', 'promotion', 'cashback']
   for (const kind of PAYMENT_KINDS) {
     const refused = internal.includes(kind)
-    it(`takes the kind ${kind}, which the API ${refused ? 'refuses, with a reason' : 'accepts'} [TYPE-2]`, async () => {
+    it(`records the kind ${kind}, which the API ${refused ? 'refuses, with a reason' : 'accepts'} [TYPE-2]`, async () => {
       const scenario = await given(companyRegistered())
       await scenario.when(createPaymentType, input({ name: 'Forma', kind }), 'system')
       const shown = (await scenario.show(`payment_type/${FIRST_NEW_ID}`)) as { reason?: string }
@@ -46,7 +46,7 @@ describe('create payment type', () => {
     ['due_days', 1.5],
     ['name', ''],
   ] as const) {
-    it(`does not take ${field} ${JSON.stringify(value)}`, () => {
+    it(`refuses ${field} ${JSON.stringify(value)}`, () => {
       const parsed = CreatePaymentTypeInput.safeParse({ name: 'Pix', kind: 'pix', [field]: value })
       expect(parsed.error?.issues.map((issue) => issue.path)).to.deep.equal([[field]])
     })

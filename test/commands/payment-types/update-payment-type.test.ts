@@ -8,13 +8,13 @@ const input = (body: object) => UpdatePaymentTypeInput.parse({ id: 1, ...body })
 const existing = () => given(companyRegistered(), paymentTypeCreated({ kind: 'card', fee_percentage: '2.50' }))
 
 describe('update payment type', () => {
-  it('records only what changes', async () => {
+  it('records changed fields only', async () => {
     const scenario = await existing()
     const decided = await scenario.when(updatePaymentType, input({ name: 'Crédito', fee_percentage: '2.5' }), 'system')
     decided.accepts('updated', event('PaymentTypeUpdated', { id: 1, changes: { name: 'Crédito' } }))
   })
 
-  it('lets the API accept a type that becomes one of its kinds, and no longer gives a reason', async () => {
+  it('lets the API accept a type with an accepted kind, and removes the reason', async () => {
     const scenario = await given(companyRegistered(), paymentTypeCreated({ kind: 'promotion' }))
     await scenario.when(updatePaymentType, input({ kind: 'pix' }), 'system')
     expect(await scenario.show('payment_type/1'))
@@ -28,7 +28,7 @@ describe('update payment type', () => {
     decided.accepts('unchanged')
   })
 
-  it('refuses a name that another has, but not its own [TYPE-3]', async () => {
+  it('refuses the name of another type, but not its own [TYPE-3]', async () => {
     const scenario = await given(
       companyRegistered(),
       paymentTypeCreated({ id: 1, name: 'Pix' }),
@@ -41,7 +41,7 @@ describe('update payment type', () => {
     shared.accepts('updated', event('PaymentTypeUpdated', { id: 2, changes: { name: 'Pix' } }))
   })
 
-  it('does not know a type of another company', async () => {
+  it('does not find a type of another company', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(updatePaymentType, input({ name: 'Crédito' }), 'system')
     decided.refuses('not_found')

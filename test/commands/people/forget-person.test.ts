@@ -31,7 +31,7 @@ const ask = (kind: ForgetPerson['kind'], id: number, more: Partial<ForgetPerson>
   retention_years: 5,
   ...more,
 })
-/** Customer 3, and orders. */
+/** Customer 3 with orders. */
 const shop = (...orders: number[]) => [
   customerCreated({ id: 3 }),
   storeCreated(),
@@ -40,7 +40,7 @@ const shop = (...orders: number[]) => [
 
 const nothing: Holding = { needs: [], count: 0, finished_orders: [] }
 
-/** Decides with what the lookup would find. */
+/** Decides with the given result of the lookup. */
 async function decide(facts: readonly NewEvent[], input: ForgetPerson, found: Partial<Holding> = {}, actor = 'user/9') {
   const scenario = await given(companyRegistered(), ...facts)
   return { scenario, decided: await scenario.when(forgetPerson, input, 'pdv', actor, null, [{ ...nothing, ...found }]) }
@@ -53,12 +53,12 @@ const sale = { kind: 'sale', id: 5, since: '2026-01-10T02:00:00.000Z' } as const
 const receivable = { kind: 'receivable', id: 7, since: null } as const
 
 describe('forget person', () => {
-  it('forgets a customer with the orders of the customer [PRIV-1]', async () => {
+  it('erases a customer and the customer’s orders [PRIV-1]', async () => {
     const { decided } = await decide(shop(1, 4), ask('customer', 3), { finished_orders: [1, 4] })
     decided.accepts('updated', forgotten('customer', 3, 'order/1', 'order/4'))
   })
 
-  it('forgets a supplier, an order’s buyer, and who was deleted [PRIV-1]', async () => {
+  it('erases a supplier, the buyer of an order, and a deleted person [PRIV-1]', async () => {
     const suppliers = await decide([supplierCreated({ id: 3 })], ask('supplier', 3))
     suppliers.decided.accepts('updated', forgotten('supplier', 3))
     const orders = await decide([storeCreated(), orderPlaced({ id: 3 })], ask('order', 3))
@@ -67,13 +67,13 @@ describe('forget person', () => {
     ;(await decide(deleted, ask('customer', 3))).decided.accepts('deleted', forgotten('customer', 3))
   })
 
-  it('changes nothing the second time, and knows nobody who never was [PRIV-1]', async () => {
+  it('changes nothing when repeated, and does not find a missing person [PRIV-1]', async () => {
     const { decided } = await decide([customerCreated({ id: 3 }), forgotten('customer', 3)], ask('customer', 3))
     decided.accepts('unchanged')
     ;(await decide([customerCreated({ id: 3 })], ask('supplier', 3))).decided.refuses('not_found')
   })
 
-  it('shuts a user out first, but neither the last owner nor whoever asks [PRIV-3]', async () => {
+  it('deactivates a user first; refuses the last owner and the acting user [PRIV-3]', async () => {
     const owners = [
       userCreated({ id: 1, role: 'owner' }),
       userCreated({ id: 2, email: 'b@loja.example', role: 'owner' }),
@@ -93,7 +93,7 @@ describe('forget person', () => {
     const facts = [customerCreated({ id: 3 })]
     const { decided } = await decide(facts, ask('customer', 3), { needs: [sale, receivable], count: 12 })
     decided.refuses('retention_required', {
-      // The document is of 9 January in São Paulo, which is the last day five years later too.
+      // The document is dated 9 January in São Paulo; five years later that is still the last day.
       until: '2031-01-10',
       needed_by: [
         { kind: 'sale', id: 5, until: '2031-01-10' },
@@ -129,18 +129,18 @@ describe('forget person', () => {
   })
   const queued = (due_on: string) => event('PersonForgettingQueued', { kind: 'customer', id: 3, ...why, due_on })
 
-  it('may wait: contacts are forgotten at once, the identity on the day [PRIV-4]', async () => {
+  it('can be queued: erases contacts at once, and the identity on the due day [PRIV-4]', async () => {
     const needed = { needs: [sale], count: 1, finished_orders: [1] }
     const { decided, scenario } = await decide(shop(1), queue, needed)
     decided.accepts('queued', contact, queued('2031-01-10'))
     ;(await scenario.when(forgetPerson, queue, 'pdv', 'user/9', null, [{ ...nothing, ...needed }])).accepts('queued')
-    // Without a date it is looked at from today on.
+    // Without a date it is due from today on.
     const open = await decide(shop(1), queue, { ...needed, needs: [receivable] })
     open.decided.accepts('queued', contact, queued('2026-03-10'))
     ;(await decide(shop(1), queue)).decided.accepts('updated', forgotten('customer', 3))
   })
 
-  it('on the day looks again for what needs the person [PRIV-5]', async () => {
+  it('checks again on the due day what needs the person [PRIV-5]', async () => {
     const due = { kind: 'customer', id: 3, retention_years: 5 } as const
     const when = async (due_on: string, found: Partial<Holding>) => {
       const scenario = await given(companyRegistered(), ...shop(1, 2), contact, queued(due_on))
@@ -155,7 +155,7 @@ describe('forget person', () => {
   })
 })
 
-describe('who is forgotten', () => {
+describe('erased person', () => {
   const facts = [
     customerCreated({ id: 3, external_id: 'a', name: 'Ana' }),
     supplierCreated({ id: 4, external_id: 'b' }),
@@ -177,7 +177,7 @@ describe('who is forgotten', () => {
   ]
   const customer = { subject: 'customer/3' }
 
-  it('does not change any more, and is named by nothing new [PRIV-6]', async () => {
+  it('cannot be changed, or referenced by new records [PRIV-6]', async () => {
     const scenario = await given(companyRegistered(), ...facts, ...all)
     const items = [{ description: 'Café', quantity: '1', unit_price: '1.00' }]
     const payments = [{ payment_type_id: 1, amount: '1.00' }]
@@ -195,14 +195,14 @@ describe('who is forgotten', () => {
     await refused(scenario.when(renewInvitation, { id: 5, token_hash: Buffer.alloc(1) }), 'user/5')
     const attempt = { id: 6, attempt_id: attemptId(1), idempotency_key: null, payment_method_id: 'pix' }
     await refused(scenario.when(startPayment, attempt), 'order/6')
-    // The name is free again.
+    // The name is available again.
     ;(await scenario.when(createCustomer, { name: 'Ana' })).accepts(
       'created',
       customerCreated({ id: 1001, name: 'Ana' }),
     )
   })
 
-  it('does not change while it waits either, but may be named [PRIV-6]', async () => {
+  it('cannot be changed while queued, but can be referenced [PRIV-6]', async () => {
     const queued = event('PersonForgettingQueued', { kind: 'customer', id: 3, ...why, due_on: '2031-01-01' })
     const scenario = await given(companyRegistered(), ...facts, queued)
     ;(await scenario.when(updateCustomer, { id: 3, changes: { notes: 'x' } })).refuses('person_forgotten', customer)

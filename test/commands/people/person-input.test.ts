@@ -14,13 +14,13 @@ function problemsOf(body: object): Problems {
 const wrongFields = (body: object) => Object.keys(problemsOf({ name: 'Ana', ...body }).fields)
 
 describe('person input', () => {
-  it('needs a name only, of 1 to 120 characters [PERSON-1]', () => {
+  it('requires a name only, of 1 to 120 characters [PERSON-1]', () => {
     expect(CreateCustomerInput.parse({ name: 'Ana' })).to.deep.equal({ name: 'Ana' })
     expect(problemsOf({}).fields).to.deep.equal({ name: ['é obrigatório'] })
     for (const name of ['', '   ', null, 7, 'x'.repeat(121)]) expect(wrongFields({ name })).to.deep.equal(['name'])
   })
 
-  it('takes null for whatever may be empty', () => {
+  it('accepts null for optional fields', () => {
     const empty = {
       external_id: null,
       person_type: null,
@@ -33,7 +33,7 @@ describe('person input', () => {
     expect(problemsOf({ name: 'Ana', ...empty }).fields).to.deep.equal({})
   })
 
-  it('lists unknown fields, also those of the address and those that only the service sets', () => {
+  it('reports unknown fields, in the address too, and fields of the service', () => {
     const body = { name: 'Ana', id: 1, created_at: 'x', trade_name: 'y', address: { country: 'BR' } }
     expect(problemsOf(body).unknown_fields).to.have.members(['id', 'created_at', 'trade_name', 'address.country'])
   })
@@ -45,7 +45,7 @@ describe('person input', () => {
     expect(wrongFields({ document: ALPHANUMERIC_CNPJ, person_type: 'PJ' })).to.deep.equal([])
   })
 
-  it('takes a document with punctuation or in lower case, and keeps it bare [PERSON-3]', () => {
+  it('accepts a document with punctuation or in lower case, and stores it bare [PERSON-3]', () => {
     for (const [document, bare] of [
       ['529.982.247-25', CPF],
       [' 52998224725 ', CPF],
@@ -56,7 +56,7 @@ describe('person input', () => {
     }
   })
 
-  it('refuses any other document, and one that contradicts the type [PERSON-3]', () => {
+  it('refuses invalid documents, and one that contradicts the type [PERSON-3]', () => {
     expect(wrongFields({ document: CNPJ, person_type: 'PF' })).to.deep.equal(['document'])
     expect(wrongFields({ document: CPF, person_type: 'PJ' })).to.deep.equal(['document'])
     for (const document of ['52998224724', '529.982.247-24', '00000000000', '', 'abc', 52998224725]) {
@@ -64,7 +64,7 @@ describe('person input', () => {
     }
   })
 
-  it('refuses an address that is no Brazilian one [PERSON-1]', () => {
+  it('refuses an address that is not Brazilian [PERSON-1]', () => {
     for (const zip of ['01001000', '01001-000', '01.001-000']) {
       expect(CreateCustomerInput.parse({ name: 'Ana', address: { zip } }).address?.zip).to.equal('01001000')
     }
@@ -73,13 +73,13 @@ describe('person input', () => {
     expect(wrongFields({ address: { state: 'sp' } })).to.deep.equal(['address.state'])
   })
 
-  it('demands an external id where the record is named by it', () => {
+  it('requires an external id in inputs that identify the record by it', () => {
     expect(ReplaceCustomerInput.safeParse({ name: 'Ana' }).success).to.equal(false)
     expect(ReplaceCustomerInput.safeParse({ name: 'Ana', external_id: null }).success).to.equal(false)
     expect(ReplaceCustomerInput.safeParse({ name: 'Ana', external_id: 'a' }).success).to.equal(true)
   })
 
-  it('has no defaults in a PATCH, where absent means left alone', () => {
+  it('has no defaults in a PATCH: absent fields stay unchanged', () => {
     expect(UpdateCustomerInput.parse({ id: 1, changes: {} })).to.deep.equal({ id: 1, changes: {} })
     for (const changes of [{ name: null }, { id: 2 }]) {
       expect(UpdateCustomerInput.safeParse({ id: 1, changes }).success, JSON.stringify(changes)).to.equal(false)

@@ -20,7 +20,7 @@ const deleted = event('SupplierDeleted', { id: 3 })
 describe('create supplier', () => {
   const input = (body: object) => CreateSupplierInput.parse(body)
 
-  it('records a supplier of whom only the name is known', async () => {
+  it('records a supplier with a name only', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(createSupplier, input({ name: ' Moinho ' }))
     decided.accepts('created', supplierCreated({ id: FIRST_NEW_ID }))
@@ -40,7 +40,7 @@ describe('create supplier', () => {
     externalId.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 3 })
   })
 
-  it('says so when the external id is that of a deleted supplier, whose name is free', async () => {
+  it('marks the external id of a deleted supplier; the name is available', async () => {
     const scenario = await given(companyRegistered(), moinho, deleted)
     const decided = await scenario.when(createSupplier, input({ name: 'Moinho', external_id: 'a' }))
     decided.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 3, deleted: true })
@@ -48,7 +48,7 @@ describe('create supplier', () => {
     named.accepts('created', supplierCreated({ id: FIRST_NEW_ID }))
   })
 
-  it('keeps suppliers and customers apart', async () => {
+  it('keeps suppliers separate from customers', async () => {
     const scenario = await given(companyRegistered(), customerCreated({ id: 3, name: 'Moinho', external_id: 'a' }))
     const decided = await scenario.when(createSupplier, input({ name: 'Moinho', external_id: 'a' }))
     decided.accepts('created', supplierCreated({ id: FIRST_NEW_ID, external_id: 'a' }))
@@ -58,13 +58,13 @@ describe('create supplier', () => {
 describe('replace supplier', () => {
   const input = (body: object) => ReplaceSupplierInput.parse({ external_id: 'a', ...body })
 
-  it('creates what is not there', async () => {
+  it('creates a missing supplier', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(replaceSupplier, input({ name: 'Moinho', trade_name: 'M' }))
     decided.accepts('created', supplierCreated({ id: FIRST_NEW_ID, external_id: 'a', trade_name: 'M' }))
   })
 
-  it('replaces the record: what is not sent is cleared, and nothing is recorded when repeated', async () => {
+  it('replaces the record, clears absent fields, and records nothing when repeated', async () => {
     const scenario = await given(companyRegistered(), moinho)
     const decided = await scenario.when(replaceSupplier, input({ name: 'Moinho', phone: '11 5555-1234' }))
     const changes = { phone: '1155551234', trade_name: null }
@@ -74,7 +74,7 @@ describe('replace supplier', () => {
     expect(again.decision).to.include({ subject: 'supplier/3' })
   })
 
-  it('revives a deleted supplier, unless its name was taken meanwhile', async () => {
+  it('revives a deleted supplier unless the name was taken meanwhile', async () => {
     const scenario = await given(companyRegistered(), moinho, deleted)
     const decided = await scenario.when(replaceSupplier, input({ name: 'Moinho' }))
     const revived = { id: 3, ...noDetails, external_id: 'a', name: 'Moinho', trade_name: null }
@@ -86,7 +86,7 @@ describe('replace supplier', () => {
 })
 
 describe('update supplier', () => {
-  it('changes what is named and leaves the rest alone', async () => {
+  it('changes the given fields only', async () => {
     const scenario = await given(companyRegistered(), moinho)
     const decided = await scenario.when(updateSupplier, patch({ trade_name: null, notes: 'entrega às terças' }))
     const changes = { trade_name: null, notes: 'entrega às terças' }
@@ -94,7 +94,7 @@ describe('update supplier', () => {
     expect(await scenario.show('supplier/3')).to.include({ name: 'Moinho', ...changes })
   })
 
-  it('records nothing for values that are there already', async () => {
+  it('records nothing for equal values', async () => {
     const scenario = await given(companyRegistered(), moinho)
     for (const changes of [{}, { trade_name: 'Moinho Azul' }, { external_id: 'a', name: 'Moinho' }]) {
       const decided = await scenario.when(updateSupplier, patch(changes))
@@ -102,7 +102,7 @@ describe('update supplier', () => {
     }
   })
 
-  it('refuses a name or external id of another', async () => {
+  it('refuses name and external id of another supplier', async () => {
     const scenario = await given(companyRegistered(), moinho, granja)
     const name = await scenario.when(updateSupplier, patch({ name: 'granja' }))
     name.refuses('duplicate_resource', { field: 'name', conflicting_id: 4 })
@@ -112,14 +112,14 @@ describe('update supplier', () => {
 })
 
 describe('delete supplier', () => {
-  it('takes the supplier out of sight', async () => {
+  it('removes the supplier from lists', async () => {
     const scenario = await given(companyRegistered(), moinho)
     const decided = await scenario.when(deleteSupplier, { id: 3 })
     decided.accepts('deleted', deleted)
     expect(await scenario.show('supplier/3')).to.equal(null)
   })
 
-  it('finds neither missing nor deleted suppliers, nor does a change', async () => {
+  it('does not find missing or deleted suppliers, in changes either', async () => {
     const scenario = await given(companyRegistered(), moinho, deleted)
     for (const id of [3, 9]) {
       const removed = await scenario.when(deleteSupplier, { id })

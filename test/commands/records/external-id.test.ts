@@ -13,25 +13,25 @@ interface Body {
 const body = (fields: Partial<Body> = {}): Body => ({ name: 'Ana', ...fields })
 
 describe('input at an external id', () => {
-  it('takes the external id of the path', () => {
+  it('uses the external id of the path', () => {
     expect(atExternalId('a/1', body())).to.deep.equal({ name: 'Ana', external_id: 'a/1' })
   })
 
-  it('lets the body repeat it', () => {
+  it('accepts the same id in the body', () => {
     expect(atExternalId('a', body({ external_id: 'a' }))).to.deep.equal({ name: 'Ana', external_id: 'a' })
   })
 
-  it('takes null in the body as not given', () => {
+  it('treats null in the body as absent', () => {
     expect(atExternalId('a', body({ external_id: null }))).to.deep.equal({ name: 'Ana', external_id: 'a' })
   })
 
-  it('refuses another one in the body', () => {
+  it('refuses a different id in the body', () => {
     for (const external_id of ['b', 'A']) {
       expect(atExternalId('a', body({ external_id }))).to.deep.equal(refusal('deve ser igual ao do endereço'))
     }
   })
 
-  it('refuses a path that is no external id', () => {
+  it('refuses an invalid external id in the path', () => {
     expect(atExternalId(' a', body())).to.deep.equal(refusal('não pode começar nem terminar com espaços'))
     expect(atExternalId('x'.repeat(101), body())).to.deep.equal(refusal('deve ter no máximo 100 caracteres'))
   })

@@ -28,7 +28,7 @@ const coffeeMove = { catalog_item_id: 10, quantity: '2.000' }
 const teaMove = { catalog_item_id: 11, quantity: '0.500' }
 
 describe('cancel sale', () => {
-  it('cancels and returns what the sale took from stock [SALE-16]', async () => {
+  it('cancels the sale and returns its stock [SALE-16]', async () => {
     const scenario = await given(...shop, sold)
     const decided = await scenario.when(cancelSale, CancelSaleInput.parse({ id: 8, reason: ' desistência ' }))
     decided.accepts('updated', cancelled({ reason: 'desistência', restock: [coffeeMove, teaMove] }))
@@ -38,7 +38,7 @@ describe('cancel sale', () => {
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '5.000' })
   })
 
-  it('answers a second cancellation with the state as it is [SALE-17]', async () => {
+  it('returns the unchanged state for a second cancellation [SALE-17]', async () => {
     const scenario = await given(...shop, sold)
     await scenario.when(cancelSale, cancel)
     const before = await scenario.show('sale/8')
@@ -49,32 +49,32 @@ describe('cancel sale', () => {
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '5.000' })
   })
 
-  it('returns stock to an item that was deactivated meanwhile [SALE-16]', async () => {
+  it('returns stock to an item deactivated meanwhile [SALE-16]', async () => {
     const scenario = await given(...shop, sold, event('CatalogItemDeactivated', { id: 10 }))
     const decided = await scenario.when(cancelSale, cancel)
     decided.accepts('updated', cancelled({ restock: [coffeeMove, teaMove] }))
   })
 
-  it('returns nothing to an item that is no longer tracked', async () => {
+  it('returns no stock to an untracked item', async () => {
     const scenario = await given(...shop, sold, stockCounted(10, '3.000', null))
     const decided = await scenario.when(cancelSale, cancel)
     decided.accepts('updated', cancelled({ restock: [teaMove] }))
   })
 
-  it('returns nothing for a line that took nothing, though the item is tracked now [SALE-16]', async () => {
+  it('returns nothing for a line that debited nothing, even if the item is tracked now [SALE-16]', async () => {
     const untracked = saleCompleted({ id: 8, items: [{ ...line, moves_stock: false }] })
     const scenario = await given(...shop, untracked)
     const decided = await scenario.when(cancelSale, cancel)
     decided.accepts('updated', cancelled())
   })
 
-  it('adds to whatever the stock is by then', async () => {
+  it('adds to the current stock', async () => {
     const scenario = await given(...shop, sold, stockCounted(10, '3.000', '100.000'))
     await scenario.when(cancelSale, cancel)
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '102.000' })
   })
 
-  it('leaves everything as it was before the sale', async () => {
+  it('restores the state before the sale', async () => {
     const scenario = await given(...shop)
     const before = (await scenario.show('catalog_item/10')) as { stock: string }
     const items = [
@@ -89,8 +89,8 @@ describe('cancel sale', () => {
   })
 })
 
-describe('refusals of a cancellation', () => {
-  it('leaves counter sales to the counter: only the integration API is refused [SALE-18]', async () => {
+describe('refused cancellations', () => {
+  it('refuses counter sales to the integration API only [SALE-18]', async () => {
     const scenario = await given(...shop, from('pdv', sold))
     const api = await scenario.when(cancelSale, cancel, 'api')
     api.refuses('managed_by_pdv')
@@ -98,7 +98,7 @@ describe('refusals of a cancellation', () => {
     counter.accepts('updated', cancelled({ restock: [coffeeMove, teaMove] }))
   })
 
-  it('refuses a cancelled counter sale to the API as well [SALE-18]', async () => {
+  it('refuses a cancelled counter sale to the API too [SALE-18]', async () => {
     const scenario = await given(...shop, from('pdv', sold), from('pdv', cancelled({ restock: [coffeeMove, teaMove] })))
     const decided = await scenario.when(cancelSale, cancel, 'api')
     decided.refuses('managed_by_pdv')

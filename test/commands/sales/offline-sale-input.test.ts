@@ -3,7 +3,7 @@ import { fingerprintOf, type OfflineSale, OfflineSaleInput } from '#commands/sal
 import { describeIssues } from '#domain/validation.ts'
 import { offlineSaleOf } from '../../support/offline-sales.ts'
 
-/** Fields that are wrong, with what is said of each. */
+/** Wrong fields with their messages. */
 function errorsOf(sale: unknown): Record<string, string[]> {
   const result = OfflineSaleInput.safeParse(sale)
   return result.success ? {} : describeIssues(result.error).fields
@@ -12,7 +12,7 @@ function errorsOf(sale: unknown): Record<string, string[]> {
 const parse = (fields: object = {}): OfflineSale => OfflineSaleInput.parse(offlineSaleOf(fields))
 
 describe('offline sale input', () => {
-  it('reads JSON numbers as decimals, exact to the cent and the thousandth [UP-2, UP-8]', () => {
+  it('parses JSON numbers as decimals, exact to the cent and the thousandth [UP-2, UP-8]', () => {
     const sale = parse({
       total: 0.3,
       amount_received: 0.1 + 0.2,
@@ -24,13 +24,13 @@ describe('offline sale input', () => {
     expect(sale.items).to.deep.equal([{ product_id: 10, quantity: '1.500', price: '0.20', total: '0.30' }])
   })
 
-  it('ignores fields that it does not know [SYNC-2]', () => {
+  it('ignores unknown fields [SYNC-2]', () => {
     const known = parse()
     const items = offlineSaleOf().items.map((item) => ({ ...item, name: 'Café' }))
     expect(parse({ items, synced: false, till: { version: 3 } })).to.deep.equal(known)
   })
 
-  it('takes whatever a till says of a customer, and leaves out what it does not say [UP-18]', () => {
+  it('accepts any value of the customer, and omits absent fields [UP-18]', () => {
     const none = { customer_id: null, amount_received: null, change: undefined }
     expect(parse(none)).to.deep.include({ customer: null, amount_received: null, change: null })
     expect(parse({ customer_id: 7 }).customer).to.deep.equal({ id: 7, sent: '7' })
@@ -42,7 +42,7 @@ describe('offline sale input', () => {
   })
 })
 
-describe('refusals of offline sale input', () => {
+describe('refused offline sale input', () => {
   const item = { product_id: 10, quantity: 1, price: 10, total: 10 }
   const payment = { payment_type_id: 1, amount: 10, status: 'completed' }
   const cases: [string, object, string[]][] = [
@@ -52,18 +52,14 @@ describe('refusals of offline sale input', () => {
     ['has a total as text', { total: '10.00' }, ['total']],
     ['has a negative amount', { change: -1 }, ['change']],
     ['has thousandths of a cent', { total: 10.0001 }, ['total']],
-    ['has a status that nobody knows', { status: 'open' }, ['status']],
-    ['has no moment', { created_at: undefined }, ['created_at']],
-    ['has a moment without an offset', { created_at: '2026-03-10T10:00:00' }, ['created_at']],
+    ['has an unknown status', { status: 'open' }, ['status']],
+    ['has no time', { created_at: undefined }, ['created_at']],
+    ['has a time without an offset', { created_at: '2026-03-10T10:00:00' }, ['created_at']],
     ['has no items', { items: [] }, ['items']],
     ['has too many items', { items: Array.from({ length: 501 }, () => item) }, ['items']],
     ['has an item of quantity 0', { items: [{ ...item, quantity: 0 }] }, ['items[0].quantity']],
     ['has an item without a product', { items: [{ ...item, product_id: null }] }, ['items[0].product_id']],
-    [
-      'has a payment with a status that nobody knows',
-      { payments: [{ ...payment, status: 'paid' }] },
-      ['payments[0].status'],
-    ],
+    ['has a payment with an unknown status', { payments: [{ ...payment, status: 'paid' }] }, ['payments[0].status']],
   ]
   for (const [what, fields, wrong] of cases) {
     it(`refuses a sale that ${what} [UP-2]`, () => {
@@ -74,7 +70,7 @@ describe('refusals of offline sale input', () => {
   }
 
   for (const text of ['null', '7', '"venda"', '[]', 'true', '{"__proto__": 1}']) {
-    it(`refuses ${text} in the place of a sale`, () => expect(errorsOf(JSON.parse(text))).not.to.deep.equal({}))
+    it(`refuses ${text} as a sale`, () => expect(errorsOf(JSON.parse(text))).not.to.deep.equal({}))
   }
 })
 
@@ -82,7 +78,7 @@ describe('fingerprint of an offline sale', () => {
   const other: [string, object][] = [
     ['identifier', { offline_id: 'outra' }],
     ['status', { status: 'cancelled' }],
-    ['moment', { created_at: '2026-03-10T14:00:00.001Z' }],
+    ['time', { created_at: '2026-03-10T14:00:00.001Z' }],
     ['cash', { amount_received: 20, change: 10 }],
     ['product', { items: [{ ...offlineSaleOf().items[0], product_id: 11 }] }],
     ['quantity and price', { items: [{ product_id: 10, quantity: 2, price: 5, total: 10 }] }],
@@ -90,10 +86,10 @@ describe('fingerprint of an offline sale', () => {
     ['status of a payment', { payments: [{ payment_type_id: 1, amount: 10, status: 'pending' }] }],
   ]
   for (const [what, fields] of other) {
-    it(`differs by ${what} [UP-5]`, () => expect(fingerprintOf(parse(fields))).not.to.equal(fingerprintOf(parse())))
+    it(`differs for ${what} [UP-5]`, () => expect(fingerprintOf(parse(fields))).not.to.equal(fingerprintOf(parse())))
   }
 
-  it('is the same for the same values, however they are written [UP-5]', () => {
+  it('is equal for equal values in different notations [UP-5]', () => {
     const known = fingerprintOf(parse())
     expect(fingerprintOf(parse({ created_at: '2026-03-10T11:00:00-03:00', extra: 1 }))).to.equal(known)
     expect(fingerprintOf(parse({ amount_received: null, change: undefined }))).to.equal(known)

@@ -14,7 +14,7 @@ const line = (quantity: number, price: number, total: number) => ({ product_id: 
 const paid = (...payments: [type: number, amount: number][]) => ({
   payments: payments.map(([payment_type_id, amount]) => ({ payment_type_id, amount, status: 'completed' })),
 })
-/** One line, paid exactly. */
+/** A single line, paid exactly. */
 const sold = (quantity: number, price: number, total: number) => ({
   items: [line(quantity, price, total)],
   total,
@@ -32,11 +32,11 @@ describe('sums of an offline sale', () => {
     ['two cents below', 0.333, 29.9, 9.94, ['line_discount'], '0.02'],
     ['a package whose price was divided', 12, 0.83, 10, ['line_total_rounded'], '0.00'],
     ['one cent a unit below', 12, 1, 11.88, ['line_total_rounded'], '0.00'],
-    ['more than that below', 12, 1, 11.87, ['line_discount'], '0.13'],
+    ['more than one cent a unit below', 12, 1, 11.87, ['line_discount'], '0.13'],
     ['given away', 1, 10, 0, ['line_discount'], '10.00'],
   ]
   for (const [what, quantity, price, total, warned, discount] of lines) {
-    it(`take a line that is ${what} [UP-20]`, () => {
+    it(`accept a line that is ${what} [UP-20]`, () => {
       const sums = sumsOf(sold(quantity, price, total))
       expect(sums.wrong).to.deep.equal({})
       expect(codes(sums)).to.deep.equal(warned)
@@ -45,13 +45,13 @@ describe('sums of an offline sale', () => {
     })
   }
 
-  it('keep what the total is below the items as a discount at the end [UP-21]', () => {
+  it('record a total below the items as a discount on the sale [UP-21]', () => {
     const sums = sumsOf({ total: 9, amount_received: 9, ...paid([CASH, 9]) })
     expect(sums).to.deep.include({ discount: '1.00', lines: [{ total: '10.00', discount: '0.00' }], wrong: {} })
     expect(codes(sums)).to.deep.equal(['discount'])
   })
 
-  it('share out what a till has rounded at the end only, one cent a line [UP-21]', () => {
+  it('distribute a total rounded at the end, one cent per line [UP-21]', () => {
     const items = Array.from({ length: 3 }, () => line(0.333, 1, 0.33))
     const sums = sumsOf({ items, total: 1, amount_received: 1, ...paid([CASH, 1]) })
     expect(sums.wrong).to.deep.equal({})
@@ -70,21 +70,21 @@ describe('sums of an offline sale', () => {
       { amount_received: 50, change: 40, ...paid([CASH, 50]) },
       { received: '50.00', change: '40.00' },
     ],
-    ['nothing said of cash', { amount_received: null, change: null }, { received: '10.00', change: '0.00' }],
+    ['absent cash fields', { amount_received: null, change: null }, { received: '10.00', change: '0.00' }],
     [
-      'nothing said of a surplus',
+      'a surplus without cash fields',
       { amount_received: null, change: null, ...paid([CASH, 12]) },
       { received: '12.00', change: '2.00' },
     ],
-    ['only the change', { amount_received: null, change: 3 }, { received: '13.00', change: '3.00' }],
-    ['only what was received', { amount_received: 15, change: null }, { received: '15.00', change: '5.00' }],
+    ['the change only', { amount_received: null, change: 3 }, { received: '13.00', change: '3.00' }],
+    ['the received amount only', { amount_received: 15, change: null }, { received: '15.00', change: '5.00' }],
     [
-      'nothing received in cash, for there was none',
+      'a received amount of zero without cash payments',
       { amount_received: 0, change: 0, ...paid([CARD, 10]) },
       { received: '0.00', change: '0.00', warned: ['amount_received_differs'] },
     ],
     [
-      'what was received in cash beside a card',
+      'received cash beside a card',
       { amount_received: 4, change: 0, ...paid([CARD, 6], [CASH, 4]) },
       { received: '4.00', change: '0.00', warned: ['amount_received_differs'] },
     ],
@@ -94,7 +94,7 @@ describe('sums of an offline sale', () => {
       { received: '5.00', change: '1.00', warned: ['amount_received_differs'] },
     ],
     [
-      'cash beside a card, its change left out',
+      'cash beside a card, without its change',
       { amount_received: 5, change: null, ...paid([CARD, 6], [CASH, 4]) },
       { received: '5.00', change: '1.00', warned: ['amount_received_differs'] },
     ],
@@ -109,13 +109,13 @@ describe('sums of an offline sale', () => {
       { received: '10.00', change: '0.00' },
     ],
     [
-      'no payment of a sale that was cancelled before',
+      'no payments of a sale cancelled before payment',
       { status: 'cancelled', payments: [], amount_received: 0, change: 0 },
       { received: '0.00', change: '0.00' },
     ],
   ]
   for (const [what, fields, { received, change, warned = [] }] of cash) {
-    it(`understand ${what} [UP-7]`, () => {
+    it(`accept ${what} [UP-7]`, () => {
       const sums = sumsOf(fields)
       expect(sums.wrong).to.deep.equal({})
       expect(sums).to.include({ amount_received: received, change })
@@ -125,7 +125,7 @@ describe('sums of an offline sale', () => {
 
   const contradictions: [string, object, string[]][] = [
     ['a line above its price by more than rounding', { items: [line(1, 10, 10.02)] }, ['items[0].total']],
-    ['a line beyond all money', { items: [line(999_999_999, 9_999_999_999, 10)] }, ['items[0].total']],
+    ['a line above the limit', { items: [line(999_999_999, 9_999_999_999, 10)] }, ['items[0].total']],
     ['a total above the items', sold(1, 10, 10) && { total: 20, amount_received: 20, ...paid([CASH, 20]) }, ['total']],
     ['payments below the total', { ...paid([CASH, 9]) }, ['payments']],
     ['payments that are neither', { amount_received: 50, change: 40, ...paid([CASH, 30]) }, ['payments', 'change']],
@@ -137,14 +137,14 @@ describe('sums of an offline sale', () => {
     ['nothing received though there is cash', { amount_received: 0, change: 0 }, ['change']],
   ]
   for (const [what, fields, wrong] of contradictions) {
-    it(`do not understand ${what} [UP-7, UP-20, UP-21]`, () => {
+    it(`refuse ${what} [UP-7, UP-20, UP-21]`, () => {
       const sums = sumsOf(fields)
       expect(Object.keys(sums.wrong)).to.have.members(wrong)
       for (const messages of Object.values(sums.wrong)) expect(messages.join()).to.match(/\S/)
     })
   }
 
-  it('are too large to be shown where items or payments are [UP-7]', () => {
+  it('are too large if items or payments are [UP-7]', () => {
     const most = 9_999_999_999.99
     expect(sumsOf({ items: [line(1, most, most), line(1, most, most)] }).isTooLarge).to.equal(true)
     expect(sumsOf({ ...paid([CASH, most], [CASH, most]), amount_received: null, change: null }).isTooLarge).to.equal(
@@ -154,7 +154,7 @@ describe('sums of an offline sale', () => {
   })
 })
 
-describe('any sums that are understood', () => {
+describe('any accepted sums', () => {
   const cents = fc.nat({ max: 99_999 })
   const some = fc.record({
     thousandths: fc.integer({ min: 1, max: 99_999 }),
@@ -170,7 +170,7 @@ describe('any sums that are understood', () => {
     says: fc.constantFrom('all', 'cash', 'nothing'),
   })
 
-  it('are items less discount, and paid by what was charged [UP-7, UP-21]', () => {
+  it('equal items less discount, and the charged payments [UP-7, UP-21]', () => {
     fc.assert(
       fc.property(sale, ({ lines, discount, card, given, isNet, says }) => {
         const items = lines.map(({ thousandths, price, off }) =>

@@ -29,7 +29,7 @@ const payment = fc.record({
   payment_type_id: fc.integer({ min: 1, max: fees.length }),
   amount: fc.integer({ min: 0, max: 99_999_999 }).map(fromCents),
 })
-/** Every type is cash here, so that any surplus is change. */
+/** All types are cash, so that any surplus is change. */
 const sale: fc.Arbitrary<SaleInput> = fc.record({
   items: fc.array(fc.oneof(line, adHoc), { minLength: 1, maxLength: 6 }),
   payments: fc.array(payment, { minLength: 1, maxLength: 4 }),
@@ -69,7 +69,7 @@ describe('any sale', () => {
     )
   })
 
-  it('never takes stock below zero; a refused one takes nothing, and cancelling gives everything back [SALE-11]', async () => {
+  it('never takes stock below zero; a refusal changes nothing, and a cancellation restores everything [SALE-11]', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(sale, { minLength: 1, maxLength: 5 }), async (inputs) => {
         const scenario = await given(...shop)

@@ -27,7 +27,7 @@ const other = { model: '55', access_key: OTHER_KEY }
 const wrong = (field: string, message: string) => ({ fields: { [field]: [message] }, unknown_fields: [] })
 
 describe('record fiscal document', () => {
-  it('keeps the document of a sale, and records nothing when it is told again [FISCAL-1]', async () => {
+  it('records the document of a sale, and nothing when repeated [FISCAL-1]', async () => {
     const scenario = await given(...shop)
     const decided = await scenario.when(recordFiscalDocument, input())
     decided.accepts('updated', recorded())
@@ -38,7 +38,7 @@ describe('record fiscal document', () => {
     again.accepts('unchanged')
   })
 
-  it('follows a document from contingency to its authorization and its cancellation, and never back [FISCAL-3]', async () => {
+  it('follows a document from contingency to authorization and cancellation, and never back [FISCAL-3]', async () => {
     const scenario = await given(...shop)
     const first = await scenario.when(recordFiscalDocument, input(contingency))
     first.accepts('updated', recorded(contingency))
@@ -54,7 +54,7 @@ describe('record fiscal document', () => {
     }
   })
 
-  it('refuses another document beside an authorized one, and takes it after a cancelled one or one in contingency [FISCAL-3]', async () => {
+  it('refuses to replace an authorized document, but replaces a cancelled one or one in contingency [FISCAL-3]', async () => {
     const scenario = await given(...shop, recorded())
     for (const fields of [other, { number: '9' }, { series: '2' }]) {
       const decided = await scenario.when(recordFiscalDocument, input(fields))
@@ -66,7 +66,7 @@ describe('record fiscal document', () => {
     }
   })
 
-  it('keeps what it knows of a document of which only the number is told again [FISCAL-4]', async () => {
+  it('keeps known fields when only the number is sent again [FISCAL-4]', async () => {
     const scenario = await given(...shop, recorded())
     const same = await scenario.when(recordFiscalDocument, {
       id: 8,
@@ -85,7 +85,7 @@ describe('record fiscal document', () => {
     more.accepts('updated', recorded({ protocol: null, xml_url }))
   })
 
-  it('takes a number alone, as authorized at the moment, which the whole document may follow [FISCAL-4]', async () => {
+  it('accepts a number alone, as authorized now; the whole document may follow [FISCAL-4]', async () => {
     const scenario = await given(...shop)
     const nothing = { model: null, series: null, access_key: null, protocol: null, xml_sha256: null, xml_url: null }
     const noted = { id: 8, number: 'NFC-e 1', status: 'authorized' } as const
@@ -102,7 +102,7 @@ describe('record fiscal document', () => {
     next.accepts('updated', recorded())
   })
 
-  it('completes a document that version 0.1 has noted [FISCAL-4]', async () => {
+  it('completes a document recorded by version 0.1 [FISCAL-4]', async () => {
     const old = event('FiscalDocumentAuthorized', { id: 8, number: 'NFC-e 1', issued_at: '2026-03-10T15:30:00.000Z' })
     const scenario = await given(...shop, old)
     const same = await scenario.when(recordFiscalDocument, { id: 8, number: 'NFC-e 1', status: 'authorized' })
@@ -111,7 +111,7 @@ describe('record fiscal document', () => {
     whole.accepts('updated', recorded())
   })
 
-  it('refuses a cancelled sale, whose document may only be cancelled too, and finds no missing ones [SALE-20]', async () => {
+  it('accepts only a cancelled document for a cancelled sale, and does not find missing sales [SALE-20]', async () => {
     const cancelled = event('SaleCancelled', { id: 8, reason: null, restock: [] })
     const scenario = await given(...shop, cancelled)
     for (const fields of [{}, contingency]) {
@@ -130,7 +130,7 @@ describe('record fiscal document', () => {
     decided.refuses('validation_failed', wrong('authorized_at', 'não pode estar mais de um dia no futuro'))
   })
 
-  it('keeps a sale from being cancelled while it is in force, also in contingency [SALE-19]', async () => {
+  it('blocks the cancellation of the sale while it is valid, in contingency too [SALE-19]', async () => {
     for (const fields of [{}, contingency]) {
       const scenario = await given(...shop, recorded(fields))
       const refused = await scenario.when(cancelSale, { id: 8 })
@@ -149,7 +149,7 @@ describe('fiscal document input', () => {
     return error ? describeIssues(error).fields : {}
   }
 
-  it('is a whole document; an authorization is not missing but in contingency [FISCAL-1]', () => {
+  it('requires the whole document; the authorization may be absent only in contingency [FISCAL-1]', () => {
     expect(problems(FiscalDocumentBody, fiscalDocument)).to.deep.equal({})
     const { protocol: _, authorized_at: __, xml_sha256: ___, xml_url: ____, ...required } = fiscalDocument
     expect(problems(FiscalDocumentBody, { ...required, status: 'contingency' })).to.deep.equal({})
@@ -163,7 +163,7 @@ describe('fiscal document input', () => {
       expect(problems(FiscalDocumentBody, { ...fiscalDocument, [field]: undefined })).to.have.all.keys(field)
   })
 
-  it('refuses wrong values, and a key of another model [FISCAL-2]', () => {
+  it('refuses invalid values, and an access key of another model [FISCAL-2]', () => {
     for (const [field, value] of [
       ['model', '655'],
       ['model', 65],
@@ -185,7 +185,7 @@ describe('fiscal document input', () => {
       })
   })
 
-  it('of people needs a number only, and is authorized unless they say otherwise [FISCAL-4]', () => {
+  it('from people requires only a number, and defaults to authorized [FISCAL-4]', () => {
     expect(FiscalDocumentFields.parse({ number: '1' })).to.deep.equal({ number: '1', status: 'authorized' })
     expect(FiscalDocumentFields.parse({ number: '1', status: null }).status).to.equal('authorized')
     expect(problems(FiscalDocumentFields, {})).to.have.all.keys('number')

@@ -16,7 +16,7 @@ const recording = (fields: Partial<RefusedSaleRecording> = {}): RefusedSaleRecor
 const remark = warning('recorded_as_is', { found: 'O cliente pagou assim.' })
 
 describe('record a refused sale as it is', () => {
-  it('takes the amounts as they were sent, with the reason, and moves stock [UP-17]', async () => {
+  it('records the uploaded amounts with the reason, and moves stock [UP-17]', async () => {
     const scenario = await given(...shop)
     const decided = await scenario.when(recordRefusedSale, recording(), 'pdv')
     const { data } = recorded(decided)
@@ -29,7 +29,7 @@ describe('record a refused sale as it is', () => {
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '4.000' })
   })
 
-  it('calls products and payment types that nobody knows by their number [UP-17]', async () => {
+  it('names unknown products and payment types by number [UP-17]', async () => {
     const scenario = await given(...shop)
     const items = [{ product_id: 99, quantity: 1, price: 10, total: 10 }]
     const sale = input({ items, ...paidBy(77) })
@@ -43,7 +43,7 @@ describe('record a refused sale as it is', () => {
     ])
   })
 
-  it('makes what is to be received for it [UP-11, UP-17]', async () => {
+  it('creates its receivables [UP-11, UP-17]', async () => {
     const scenario = await given(...shop)
     recorded(
       await scenario.when(recordRefusedSale, recording({ sale: input({ total: 11, ...paidBy(ACCOUNT) }) }), 'pdv'),
@@ -51,7 +51,7 @@ describe('record a refused sale as it is', () => {
     expect(await scenario.show(`receivable/${FIRST_NEW_ID}`)).to.include({ amount: '10.00', sale_id: FIRST_NEW_ID })
   })
 
-  it('refuses sums that are too large to be shown', async () => {
+  it('refuses sums above the limit', async () => {
     const scenario = await given(...shop)
     const item = { product_id: 10, quantity: 1, price: 9_999_999_999, total: 9_999_999_999 }
     const decided = await scenario.when(recordRefusedSale, recording({ sale: input({ items: [item, item] }) }), 'pdv')
@@ -62,7 +62,7 @@ describe('record a refused sale as it is', () => {
 describe('record a refused sale corrected', () => {
   const corrected = (fields: Partial<RefusedSaleRecording> = {}) => recording({ how: 'recorded_corrected', ...fields })
 
-  it('judges it as an upload is [UP-17]', async () => {
+  it('checks it like an upload [UP-17]', async () => {
     const scenario = await given(...shop)
     const decided = await scenario.when(recordRefusedSale, corrected(), 'pdv')
     expect(decided.decision).to.include({ refused: 'validation_failed' })
@@ -70,7 +70,7 @@ describe('record a refused sale corrected', () => {
     expect(warnings).to.deep.equal([{ ...remark, code: 'recorded_corrected' }])
   })
 
-  it('is known to the till by what it has sent, and by whatever it says of the same moment [UP-17]', async () => {
+  it('matches repeated uploads by fingerprint, and any upload with the same time [UP-17]', async () => {
     const scenario = await given(...shop)
     await scenario.when(recordRefusedSale, corrected({ sale: input() }), 'pdv')
     for (const sent of [wrong, input({ total: 12 })]) {
@@ -91,7 +91,7 @@ describe('record a refused sale', () => {
     again.accepts('unchanged')
   })
 
-  it('refuses an identifier that another sale has', async () => {
+  it('refuses the identifier of another sale', async () => {
     const scenario = await given(...shop)
     await scenario.when(recordOfflineSale, input(), 'pdv')
     const decided = await scenario.when(recordRefusedSale, recording(), 'pdv')

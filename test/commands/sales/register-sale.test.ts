@@ -30,7 +30,7 @@ const cake = { description: 'Bolo', quantity: '1', unit_price: '10.00' }
 const sale = (body: object) => SaleInput.parse(body)
 const wrong = (field: string, message: string) => ({ fields: { [field]: [message] }, unknown_fields: [] })
 
-/** Data of the one event that was decided. */
+/** Data of the single decided event. */
 function completed({ decision }: Decided): DataOf<'SaleCompleted'> {
   if (isRefusal(decision)) throw new Error(`refused: ${JSON.stringify(decision)}`)
   expect(decision.events.map(({ type }) => type)).to.deep.equal(['SaleCompleted'])
@@ -38,7 +38,7 @@ function completed({ decision }: Decided): DataOf<'SaleCompleted'> {
 }
 
 describe('register sale', () => {
-  it('takes price, name and external id from the catalog and debits its stock [SALE-1]', async () => {
+  it('reads price, name and external id from the catalog and debits the stock [SALE-1]', async () => {
     const scenario = await given(...shop)
     const decided = await scenario.when(registerSale, sale({ items: [coffee('2')], payments: [cash('20.00')] }))
     const item = {
@@ -57,7 +57,7 @@ describe('register sale', () => {
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '3.000' })
   })
 
-  it('finds an item by external id, and prefers the price that was sent, also zero [SALE-4]', async () => {
+  it('finds an item by external id, and prefers a given price, zero included [SALE-4]', async () => {
     const scenario = await given(...shop)
     const items = [{ catalog_item_external_id: 'c', quantity: '1', unit_price: '0.00' }]
     const decided = await scenario.when(registerSale, sale({ items, payments: [] }))
@@ -65,7 +65,7 @@ describe('register sale', () => {
     expect(completed(decided).items[0]).to.include({ catalog_item_id: 10, unit_price: '0.00', moves_stock: true })
   })
 
-  it('sells services and untracked or ad-hoc items without touching stock [SALE-3]', async () => {
+  it('sells services, untracked and ad-hoc items without stock movements [SALE-3]', async () => {
     const scenario = await given(...shop, itemCreated({ id: 12, name: 'Água', price: '3.00' }))
     const items = [{ catalog_item_id: 11, quantity: '1' }, { catalog_item_id: 12, quantity: '1' }, cake]
     const decided = await scenario.when(registerSale, sale({ items, payments: [cash('20.90')] }))
@@ -74,7 +74,7 @@ describe('register sale', () => {
     expect(completed(decided).items[2]).to.include({ catalog_item_id: null, external_id: null, description: 'Bolo' })
   })
 
-  it('records customer, own time of sale and delivery fee', async () => {
+  it('records customer, given time of sale and delivery fee', async () => {
     const scenario = await given(...shop, customerCreated({ id: 4, external_id: 'ana' }))
     const body = {
       external_id: 'order-1',
@@ -95,7 +95,7 @@ describe('register sale', () => {
     })
   })
 
-  it('takes a customer by id, by external id, or by both where they agree [SALE-13]', async () => {
+  it('accepts a customer by id, external id, or both if they agree [SALE-13]', async () => {
     const ana = customerCreated({ id: 4, external_id: 'ana' })
     const gone = customerCreated({ id: 5, external_id: 'eva', name: 'Eva' })
     const scenario = await given(...shop, ana, gone, event('CustomerDeleted', { id: 5 }))
@@ -118,7 +118,7 @@ describe('register sale', () => {
     }
   })
 
-  it('refuses two ids of two customers [SALE-13]', async () => {
+  it('refuses ids of two customers [SALE-13]', async () => {
     const [ana, eva] = [customerCreated({ id: 4, external_id: 'ana' }), customerCreated({ id: 5, name: 'Eva' })]
     const scenario = await given(...shop, ana, eva)
     const body = { customer_id: 5, customer_external_id: 'ana', items: [cake], payments: [cash('10.00')] }
@@ -149,7 +149,7 @@ describe('register sale', () => {
     expect(completed(decided).items.map((item) => item.quantity)).to.deep.equal(['0.333', '0.005', '0.001'])
   })
 
-  it('takes the surcharge from inside the amount [SALE-8]', async () => {
+  it('includes the surcharge in the amount [SALE-8]', async () => {
     const scenario = await given(...shop)
     const decided = await scenario.when(registerSale, sale({ items: [cake], payments: [card('10.00')] }))
     expect(completed(decided).payments).to.deep.equal([
@@ -158,7 +158,7 @@ describe('register sale', () => {
     expect(completed(decided)).to.include({ total: '10.00', change: '0.00' })
   })
 
-  it('sees the sale before in the same company: stock goes on from there', async () => {
+  it('continues from the stock of the company’s previous sale', async () => {
     const scenario = await given(...shop)
     const body = sale({ items: [coffee('3')], payments: [cash('30.00')] })
     await scenario.when(registerSale, body)
@@ -169,13 +169,13 @@ describe('register sale', () => {
 })
 
 describe('payments of a sale', () => {
-  it('takes a surplus as change when cash is among them [SALE-7]', async () => {
+  it('returns a surplus as change if there is cash [SALE-7]', async () => {
     const scenario = await given(...shop)
     const decided = await scenario.when(registerSale, sale({ items: [cake], payments: [card('4.00'), cash('10.00')] }))
     expect(completed(decided)).to.include({ total: '10.00', change: '4.00' })
   })
 
-  it('takes surcharge and net of cash from what was charged, not from the change [SALE-8]', async () => {
+  it('calculates surcharge and net of cash from the charged amount, without change [SALE-8]', async () => {
     const dear = paymentTypeCreated({ id: 4, name: 'Dinheiro com taxa', fee_percentage: '3.50' })
     const scenario = await given(...shop, dear)
     for (const [payment_type_id, surcharge, net] of [
@@ -189,7 +189,7 @@ describe('payments of a sale', () => {
     }
   })
 
-  it('gives change out of the last cash payment first, then out of the one before [SALE-7]', async () => {
+  it('deducts change from the last cash payment first, then from the one before [SALE-7]', async () => {
     const scenario = await given(...shop)
     const payments = [cash('8.00'), cash('3.00'), card('2.05'), cash('2.00')]
     const decided = await scenario.when(registerSale, sale({ items: [cake], payments }))
@@ -197,7 +197,7 @@ describe('payments of a sale', () => {
     expect(completed(decided).payments.map(({ net }) => net)).to.deep.equal(['7.95', '0.00', '2.00', '0.00'])
   })
 
-  it('refuses change beyond the cash that was given [SALE-7]', async () => {
+  it('refuses change beyond the received cash [SALE-7]', async () => {
     const scenario = await given(...shop)
     const beyond = await scenario.when(registerSale, sale({ items: [cake], payments: [card('50.00'), cash('0.01')] }))
     beyond.refuses('payment_mismatch', { total: '10.00', paid: '50.01' })
@@ -215,7 +215,7 @@ describe('payments of a sale', () => {
     unpaid.refuses('payment_mismatch', { total: '10.00', paid: '0.00' })
   })
 
-  it('refuses payment types that the API may not use, with their reason, and unknown ones [SALE-9]', async () => {
+  it('refuses payment types reserved from the API, with their reason, and unknown ones [SALE-9]', async () => {
     const scenario = await given(...shop)
     const payments = [cash('5.00'), { payment_type_id: CREDIT, amount: '5.00' }]
     const internal = await scenario.when(registerSale, sale({ items: [cake], payments }))
@@ -232,7 +232,7 @@ describe('payments of a sale', () => {
 describe('stock of a sale', () => {
   const item = (id: number, stock: string) => itemCreated({ id, name: `Item ${id}`, price: '1.00', stock })
 
-  it('adds up what is asked on several lines and lists everything that is short [SALE-10]', async () => {
+  it('adds up the quantities of several lines, and lists all shortages [SALE-10]', async () => {
     const scenario = await given(...shop, item(20, '1.000'), item(21, '9.000'))
     const items = [
       coffee('3'),
@@ -247,14 +247,14 @@ describe('stock of a sale', () => {
     expect(await scenario.show('catalog_item/21')).to.include({ stock: '9.000' })
   })
 
-  it('sells the last piece', async () => {
+  it('sells the last unit', async () => {
     const scenario = await given(...shop)
     const decided = await scenario.when(registerSale, sale({ items: [coffee('5')], payments: [cash('50.00')] }))
     expect(completed(decided).items[0]).to.include({ moves_stock: true })
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '0.000' })
   })
 
-  it('moves the time of the stock, not that of the item', async () => {
+  it('updates the time of the stock, but not of the item', async () => {
     const scenario = await given(...shop)
     const before = (await scenario.show('catalog_item/10')) as { updated_at: string }
     await scenario.when(registerSale, sale({ items: [coffee()], payments: [cash('10.00')] }))
@@ -263,8 +263,8 @@ describe('stock of a sale', () => {
   })
 })
 
-describe('refusals of a sale', () => {
-  it('refuses an external id that a sale has, also a cancelled one [SALE-12]', async () => {
+describe('refused sales', () => {
+  it('refuses the external id of another sale, cancelled ones included [SALE-12]', async () => {
     const cancelled = event('SaleCancelled', { id: 8, reason: null, restock: [] })
     const scenario = await given(...shop, saleCompleted({ id: 8, external_id: 'x' }), cancelled)
     const decided = await scenario.when(
@@ -283,7 +283,7 @@ describe('refusals of a sale', () => {
     }
   })
 
-  it('refuses unknown and deactivated items, naming the field that was used [SALE-13]', async () => {
+  it('refuses unknown and deactivated items, naming the field [SALE-13]', async () => {
     const scenario = await given(...shop, event('CatalogItemDeactivated', { id: 10 }))
     const message = 'item não encontrado no catálogo'
     const byId = await scenario.when(registerSale, sale({ items: [cake, coffee()], payments: [] }))
@@ -293,7 +293,7 @@ describe('refusals of a sale', () => {
     byExternalId.refuses('validation_failed', wrong('items[0].catalog_item_external_id', message))
   })
 
-  it('refuses amounts that the contract cannot carry instead of failing', async () => {
+  it('refuses amounts above the limit instead of failing', async () => {
     const scenario = await given(...shop)
     const huge = { description: 'x', quantity: '999999999.999', unit_price: '9999999999.99' }
     const line = await scenario.when(registerSale, sale({ items: [huge], payments: [] }))

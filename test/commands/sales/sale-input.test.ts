@@ -13,13 +13,13 @@ function problemsOf(body: object): Problems {
 const wrongFields = (body: object) => Object.keys(problemsOf(body).fields)
 
 describe('sale input', () => {
-  it('needs items and payments only', () => {
+  it('requires items and payments only', () => {
     expect(SaleInput.parse(minimal)).to.deep.equal(minimal)
     expect(Object.keys(describeIssues(SaleInput.safeParse({}).error!).fields)).to.have.members(['items', 'payments'])
     expect(wrongFields({ items: [] })).to.deep.equal(['items'])
   })
 
-  it('demands exactly one identifier of an item [SALE-2]', () => {
+  it('requires exactly one identifier per item [SALE-2]', () => {
     const ways = [{}, { catalog_item_id: 1, description: 'x', unit_price: '1.00' }]
     const both = { catalog_item_id: 1, catalog_item_external_id: 'c' }
     for (const identifiers of [...ways, both]) {
@@ -30,12 +30,12 @@ describe('sale input', () => {
     }
   })
 
-  it('demands the price of an ad-hoc item', () => {
+  it('requires the price of an ad-hoc item', () => {
     const { fields } = problemsOf({ items: [item, { description: 'Bolo', quantity: '1' }] })
     expect(fields).to.deep.equal({ 'items[1].unit_price': ['é obrigatório para um item avulso'] })
   })
 
-  it('refuses quantities of zero and more than 3 decimals, and amounts that are not texts with 2', () => {
+  it('refuses quantities of zero or with more than 3 decimals, and amounts without exactly 2', () => {
     for (const quantity of ['0', '0.000', '-1', '1.0001', 1, null]) {
       expect(wrongFields({ items: [{ ...item, quantity }] }), String(quantity)).to.deep.equal(['items[0].quantity'])
     }
@@ -47,7 +47,7 @@ describe('sale input', () => {
     ])
   })
 
-  it('lists unknown fields at every depth', () => {
+  it('reports unknown fields at every depth', () => {
     const body = {
       total: '1.00',
       items: [{ ...item, discount: '1' }],

@@ -17,14 +17,14 @@ import { COMPANY_ID, type Decided, FIRST_NEW_ID, given } from '../../support/giv
 const input = (rest: object = {}): CreateStoreInput =>
   CreateStoreInput.parse({ alias: 'padaria-ipe', commission_percentage: '5', ...rest })
 
-/** What a command that was accepted records, and what it keeps beside the ledger. */
+/** Events and private rows of an accepted command. */
 function recorded({ decision }: Decided): Pick<Accepted, 'events' | 'privateRows'> {
   if (isRefusal(decision)) throw new Error(decision.refused)
   return decision
 }
 
 describe('create store', () => {
-  it('records the store without its secrets, and keeps those apart [STORE-2]', async () => {
+  it('records the store without its secrets, which are stored separately [STORE-2]', async () => {
     const secrets = { access_token: 'APP_USR-token', notification_secret: 'segredo-da-loja' }
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(createStore, input({ sandbox: true, ...secrets }))
@@ -42,7 +42,7 @@ describe('create store', () => {
     })
   })
 
-  it('refuses an alias that is taken, and names only the company’s own store [STORE-1]', async () => {
+  it('refuses a used alias, and gives the id only of the company’s own store [STORE-1]', async () => {
     const own = await (await given(companyRegistered(), storeCreated())).when(createStore, input())
     own.refuses('duplicate_resource', { field: 'alias', conflicting_id: 1 })
     const scenario = await given(companyRegistered())
@@ -53,18 +53,18 @@ describe('create store', () => {
     theirs.refuses('duplicate_resource', { field: 'alias' })
   })
 
-  it('needs no secret, and is for production unless told otherwise', async () => {
+  it('requires no secret, and defaults to production', async () => {
     const decided = await (await given(companyRegistered())).when(createStore, input())
     decided.accepts('created', storeCreated({ id: FIRST_NEW_ID, sandbox: false, secrets: [] }))
   })
 
-  it('takes secrets of whatever length the provider gives them', async () => {
+  it('accepts secrets of any length up to the limit', async () => {
     const secrets = { access_token: 'T', notification_secret: 'curto' }
     const decided = await (await given(companyRegistered())).when(createStore, input(secrets))
     expect(recorded(decided).privateRows).to.have.nested.property('[0].row.secrets.notification_secret', 'curto')
   })
 
-  it('takes only what can stand in an address, percentages up to 100, and secrets without blanks [STORE-1]', () => {
+  it('accepts only valid aliases, percentages up to 100, and secrets without blanks [STORE-1]', () => {
     for (const alias of ['a', 'A-loja', 'loja_1', '-loja', 'loja-', 'lo--ja', 'loja/1', 'açaí', 'x'.repeat(61), '']) {
       expect(CreateStoreInput.safeParse({ alias, commission_percentage: '5' }).success, alias).to.equal(false)
     }
@@ -100,7 +100,7 @@ describe('update store', () => {
     return scenario
   }
 
-  it('changes the commission, and puts secrets in the place of others without telling them', async () => {
+  it('changes the commission, and replaces secrets without recording them', async () => {
     const scenario = await open()
     const changes = { commission_percentage: '7.5', access_token: 'APP_USR-new', notification_secret: 'um-segredo' }
     const decided = await scenario.when(updateStore, update(changes))
@@ -114,7 +114,7 @@ describe('update store', () => {
     expect(await scenario.show('store/1')).to.include({ commission_percentage: '7.50', has_notification_secret: true })
   })
 
-  it('sets secrets anew that were lost, unless another store has got the alias since', async () => {
+  it('sets lost secrets again, unless another store has the alias now', async () => {
     const lost = await given(...shop)
     const decided = await lost.when(updateStore, update({ access_token: 'APP_USR-new' }))
     decided.accepts('updated', event('StoreSecretsReplaced', { id: 1, secrets: ['access_token'] }))
@@ -127,7 +127,7 @@ describe('update store', () => {
     refused.refuses('duplicate_resource', { field: 'alias' })
   })
 
-  it('changes nothing when all is as it was', async () => {
+  it('changes nothing for equal values', async () => {
     const scenario = await open()
     for (const same of [{}, { commission_percentage: '5' }, { access_token: 'APP_USR-old' }]) {
       const decided = await scenario.when(updateStore, update(same))
@@ -135,7 +135,7 @@ describe('update store', () => {
     }
   })
 
-  it('refuses a store that is not there', async () => {
+  it('refuses a missing store', async () => {
     const decided = await (await given(companyRegistered())).when(updateStore, update({ commission_percentage: '1' }))
     decided.refuses('not_found')
   })
@@ -144,7 +144,7 @@ describe('update store', () => {
 describe('enable and disable store', () => {
   const alias = 'padaria-ipe'
 
-  it('switch once, and change nothing when it is so already [STORE-3]', async () => {
+  it('switch once, and change nothing when repeated [STORE-3]', async () => {
     const scenario = await given(companyRegistered(), storeCreated())
     for (const [wanted, name] of [
       [disableStore, 'StoreDisabled'],
@@ -158,7 +158,7 @@ describe('enable and disable store', () => {
     }
   })
 
-  it('refuse a store that is not there', async () => {
+  it('refuse a missing store', async () => {
     const decided = await (await given(companyRegistered())).when(disableStore, { alias })
     decided.refuses('not_found')
   })

@@ -6,7 +6,7 @@ import { event } from '#events/catalogue.ts'
 import { companyRegistered, userCreated } from '../../support/facts.ts'
 import { FIRST_NEW_ID, given, minute } from '../../support/given.ts'
 
-/** What `invalid` says of a field. */
+/** Details of `invalid` for one field. */
 const wrong = (field: string, message: string) => ({ fields: { [field]: [message] }, unknown_fields: [] })
 
 const today = dateInZone(minute(3), 'America/Sao_Paulo')
@@ -17,7 +17,7 @@ const ivo = { name: 'Ivo', email: 'ivo@auditoria.example', role: 'auditor', pass
 const auditor = userCreated({ id: 2, ...{ name: 'Ivo', role: 'auditor' }, access_until: later, personal_data: false })
 
 describe('auditors', () => {
-  it('come in until a day, with personal data only where it is said [PANEL-82]', async () => {
+  it('have access until a day, and see personal data only if granted [PANEL-82]', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(createUser, { ...ivo, access_until: later }, 'system')
     const { password_hash: _, ...fields } = ivo
@@ -26,7 +26,7 @@ describe('auditors', () => {
     expect(await scenario.show(`user/${FIRST_NEW_ID}`)).to.include(user)
   })
 
-  it('are let in today, but not until a day that has passed, nor for ever [PANEL-82]', async () => {
+  it('have access today, but not until a past day, nor without an end [PANEL-82]', async () => {
     const scenario = await given(companyRegistered())
     const create = (access_until?: string | null) => scenario.when(createUser, { ...ivo, access_until }, 'system')
     for (const [day, message] of [
@@ -38,7 +38,7 @@ describe('auditors', () => {
     expect((await create(today)).decision).to.have.property('events')
   })
 
-  it('alone have terms: nobody else is invited until a day, or with personal data [PANEL-82]', async () => {
+  it('are the only role with terms: others have no last day and no personal data grant [PANEL-82]', async () => {
     const scenario = await given(companyRegistered())
     const invite = { name: 'Rui', email: 'rui@loja.example', role: 'clerk', token_hash: Buffer.alloc(32) } as const
     ;(await scenario.when(inviteUser, { ...invite, access_until: later })).refuses(
@@ -55,7 +55,7 @@ describe('auditors', () => {
     expect(await scenario.show(`user/${FIRST_NEW_ID}`)).to.include({ access_until: null, personal_data: true })
   })
 
-  it('are told persons where a clerk becomes one only if it is said so [PANEL-83]', async () => {
+  it('see personal data after a change from clerk only if granted [PANEL-83]', async () => {
     const scenario = await given(companyRegistered(), userCreated({ id: 2 }))
     const changes = { role: 'auditor', access_until: later, personal_data: false } as const
     const decided = await scenario.when(updateUser, { id: 2, role: 'auditor', access_until: later })
@@ -70,7 +70,7 @@ describe('auditors', () => {
     expect(await scenario.show('user/2')).to.include({ role: 'clerk', access_until: null, personal_data: true })
   })
 
-  it('are renamed after their last day, and let in again by another one', async () => {
+  it('can be renamed after their last day, and get access again with a new one', async () => {
     const ended = userCreated({ id: 2, role: 'auditor', access_until: yesterday, personal_data: true })
     const scenario = await given(companyRegistered(), ended)
     ;(await scenario.when(updateUser, { id: 2, name: 'Ivone' })).accepts(
@@ -87,7 +87,7 @@ describe('auditors', () => {
     )
   })
 
-  it('are no owners: the last owner becomes none', async () => {
+  it('are not owners: the last owner cannot become one', async () => {
     const scenario = await given(companyRegistered(), userCreated({ id: 1, role: 'owner' }))
     ;(await scenario.when(updateUser, { id: 1, role: 'auditor', access_until: later })).refuses('last_owner')
   })

@@ -12,7 +12,7 @@ const EMAIL = 'ana@loja.example'
 const OLD: Person = { email: EMAIL, password_hash: '$argon2id$old', generation: 4 }
 const NEW = { id: 3, password_hash: '$argon2id$new' }
 
-/** Decides for user 3, whose person no event makes. */
+/** Decides for user 3; the person row is given, since no event creates it. */
 async function decide(input: ChangePasswordInput, kept: Person | null = OLD) {
   const scenario = await given(companyRegistered(), userCreated({ id: 3, email: EMAIL, role: 'clerk' }))
   const rows = await scenario.rows(...changePassword.needs(input))
@@ -30,28 +30,28 @@ describe('change password', () => {
     privateRows: [{ table: persons, row: { ...OLD, password_hash: NEW.password_hash, generation: 5 } }],
   }
 
-  it('keeps the hash beside the event, which only says that it happened', async () => {
+  it('stores the hash outside the event', async () => {
     expect(await decide(NEW)).to.deep.equal(changed)
   })
 
-  it('needs that the verified password is still the one in force', async () => {
+  it('requires that the verified password is still current', async () => {
     expect(await decide({ ...NEW, verified_hash: OLD.password_hash })).to.deep.equal(changed)
     const stale = { ...NEW, verified_hash: '$argon2id$older' }
     expect(await decide(stale)).to.deep.equal(invalid('current_password', 'está incorreta'))
     expect(await decide(stale, null)).to.deep.equal(invalid('current_password', 'está incorreta'))
   })
 
-  it('gives a password to a person whose own was lost', async () => {
+  it('sets the password of a person who lost theirs', async () => {
     const row = { email: EMAIL, password_hash: NEW.password_hash, generation: 1 }
     expect(await decide(NEW, null)).to.deep.equal({ ...changed, privateRows: [{ table: persons, row }] })
   })
 
-  it('is not for whoever has only been invited [TOKEN-23]', async () => {
+  it('is refused for users with a pending invitation [TOKEN-23]', async () => {
     const scenario = await given(companyRegistered(), userInvited({ id: 3, email: EMAIL }))
     ;(await scenario.when(changePassword, NEW)).refuses('not_found')
   })
 
-  it('begins another generation of tokens each time', async () => {
+  it('starts a new generation of tokens each time', async () => {
     const scenario = await given(companyRegistered(), userCreated({ id: 3, email: EMAIL, role: 'clerk' }))
     for (const generation of [1, 2]) {
       await scenario.when(changePassword, NEW)
@@ -60,7 +60,7 @@ describe('change password', () => {
     expect(JSON.stringify(await scenario.show('user/3'))).not.to.include('argon2')
   })
 
-  it('refuses a user that the company does not have', async () => {
+  it('does not find users of other companies', async () => {
     const scenario = await given(companyRegistered())
     ;(await scenario.when(changePassword, { ...NEW, id: 9 })).refuses('not_found')
   })

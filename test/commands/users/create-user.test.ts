@@ -22,7 +22,7 @@ describe('create user', () => {
     expect(await scenario.show(`user/${FIRST_NEW_ID}`)).to.include({ ...user, company_id: COMPANY_ID })
   })
 
-  it('keeps the password hash beside the event, never in it', async () => {
+  it('stores the password hash outside the event', async () => {
     const scenario = await given(companyRegistered())
     const { decision } = await scenario.when(createUser, input, 'system')
     const { email, password_hash } = input
@@ -31,7 +31,7 @@ describe('create user', () => {
     expect(JSON.stringify('events' in decision && decision.events)).not.to.include('argon2')
   })
 
-  it('leaves the password alone of a person whom another company knows [TOKEN-22]', async () => {
+  it('keeps the password of a person known to another company [TOKEN-22]', async () => {
     const scenario = await given(companyRegistered())
     const rows = (await scenario.rows(...createUser.needs(input))) as Changes
     rows.put(persons, { email: input.email, password_hash: '$argon2id$theirs', generation: 3 })
@@ -39,7 +39,7 @@ describe('create user', () => {
     expect(decision).to.have.deep.property('privateRows', [])
   })
 
-  it('refuses an address that a user of the company has, and says who', async () => {
+  it('refuses the address of another user of the company, and returns its id', async () => {
     const scenario = await given(companyRegistered(), userCreated({ id: 5, email: input.email }))
     ;(await scenario.when(createUser, input, 'system')).refuses('duplicate_resource', {
       field: 'email',

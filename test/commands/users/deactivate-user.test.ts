@@ -11,7 +11,7 @@ const bia = userCreated({ id: 2, email: 'bia@loja.example', role: 'owner' })
 const caio = userCreated({ id: 3, email: 'caio@loja.example', role: 'clerk' })
 
 describe('deactivate user', () => {
-  it('records it once, and begins another generation of tokens', async () => {
+  it('records it once, and starts a new generation of tokens', async () => {
     const scenario = await given(companyRegistered(), ana, caio)
     const decided = await scenario.when(deactivateUser, { id: 3 })
     decided.accepts('updated', event('UserDeactivated', { id: 3 }))
@@ -20,13 +20,13 @@ describe('deactivate user', () => {
     expect((await scenario.rows(userById(3))).get(userById(3))).to.include({ generation: 1, revision: 3 })
   })
 
-  it('refuses the last owner, and lets one of two go [PANEL-8]', async () => {
+  it('refuses the last owner, and accepts one of two [PANEL-8]', async () => {
     const scenario = await given(companyRegistered(), ana, bia, caio)
     ;(await scenario.when(deactivateUser, { id: 1 })).accepts('updated', event('UserDeactivated', { id: 1 }))
     ;(await scenario.when(deactivateUser, { id: 2 })).refuses('last_owner')
   })
 
-  it('refuses to shut out whoever asks for it', async () => {
+  it('refuses the acting user', async () => {
     const scenario = await given(companyRegistered(), ana, bia)
     const rows = await scenario.rows(...deactivateUser.needs({ id: 2 }))
     const decide = (actor: string | null) =>
@@ -35,14 +35,14 @@ describe('deactivate user', () => {
     for (const actor of ['user/1', 'user/22', null]) expect(decide(actor)).to.have.property('outcome', 'updated')
   })
 
-  it('refuses a user that the company does not have', async () => {
+  it('does not find users of other companies', async () => {
     const scenario = await given(companyRegistered())
     ;(await scenario.when(deactivateUser, { id: 9 })).refuses('not_found')
   })
 })
 
 describe('reactivate user', () => {
-  it('records it once; what was open before stays closed', async () => {
+  it('records it once; earlier sessions stay closed', async () => {
     const scenario = await given(companyRegistered(), ana, caio, event('UserDeactivated', { id: 3 }))
     ;(await scenario.when(reactivateUser, { id: 3 })).accepts('updated', event('UserReactivated', { id: 3 }))
     ;(await scenario.when(reactivateUser, { id: 3 })).accepts('unchanged')
@@ -50,13 +50,13 @@ describe('reactivate user', () => {
     expect((await scenario.rows(userById(3))).get(userById(3))?.generation).to.equal(1)
   })
 
-  it('makes an owner count again', async () => {
+  it('counts a reactivated owner again', async () => {
     const scenario = await given(companyRegistered(), ana, bia, event('UserDeactivated', { id: 1 }))
     await scenario.when(reactivateUser, { id: 1 })
     ;(await scenario.when(deactivateUser, { id: 2 })).accepts('updated', event('UserDeactivated', { id: 2 }))
   })
 
-  it('refuses a user that the company does not have', async () => {
+  it('does not find users of other companies', async () => {
     const scenario = await given(companyRegistered())
     ;(await scenario.when(reactivateUser, { id: 9 })).refuses('not_found')
   })

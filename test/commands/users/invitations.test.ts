@@ -26,7 +26,7 @@ const withLink = async (scenario: Scenario, link: Partial<Invitation>) => {
 }
 
 describe('invite user', () => {
-  it('records who is invited, keeps the link beside the ledger, and lets nobody in yet [PANEL-50]', async () => {
+  it('records the invitation, stores the link outside the ledger, and gives no access yet [PANEL-50]', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(inviteUser, { ...rui, token_hash: HASH })
     const user = { id: FIRST_NEW_ID, name: 'Rui', email: 'rui@ipe.example', role: 'owner' } as const
@@ -42,7 +42,7 @@ describe('invite user', () => {
     expect(companyOf(await scenario.rows()).active_owners).to.deep.equal([])
   })
 
-  it('knows the addresses of the own company only [PANEL-51]', async () => {
+  it('checks addresses of the own company only [PANEL-51]', async () => {
     const scenario = await given(companyRegistered(), userCreated({ id: 5, email: 'rui@ipe.example' }))
     const decided = await scenario.when(inviteUser, { ...rui, token_hash: HASH })
     decided.refuses('duplicate_resource', { field: 'email', conflicting_id: 5 })
@@ -53,7 +53,7 @@ describe('invite user', () => {
     ])
   })
 
-  it('goes on for so many in an hour, those that are sent again too [PANEL-53]', async () => {
+  it('is limited per hour, renewals included [PANEL-53]', async () => {
     const scenario = await given(companyRegistered())
     for (let n = 1; n < INVITATIONS_PER_HOUR; n++) {
       const { decision } = await scenario.when(inviteUser, { ...rui, email: `rui${n}@ipe.example`, token_hash: HASH })
@@ -68,7 +68,7 @@ describe('invite user', () => {
     ;(await scenario.when(renewInvitation, { id: FIRST_NEW_ID, token_hash: HASH })).refuses('invitation_limit_reached')
   })
 
-  it('is taken back, sent again, and over for whoever has joined [PANEL-50]', async () => {
+  it('can be cancelled and renewed, until it is accepted [PANEL-50]', async () => {
     const scenario = await given(companyRegistered(), userInvited({ id: 3 }))
     ;(await scenario.when(reactivateUser, { id: 3 })).refuses('validation_failed', {
       fields: { id: ['só entra na empresa quem aceita o convite'] },
@@ -91,7 +91,7 @@ describe('accept invitation', () => {
   const invited = async (link: Partial<Invitation> = {}) =>
     withLink(await given(companyRegistered(), userInvited({ id: 3, role: 'owner' })), link)
 
-  it('lets whoever has the link in, once [PANEL-52]', async () => {
+  it('gives access to the owner of the link, once [PANEL-52]', async () => {
     const scenario = await invited()
     const decided = await scenario.when(acceptInvitation, { id: 3, token_hash: HASH })
     decided.accepts('updated', event('UserJoined', { id: 3 }))
@@ -103,8 +103,8 @@ describe('accept invitation', () => {
 
   for (const [what, link] of [
     ['another link', { token_hash: OTHER }],
-    ['one that was used', { token_hash: null }],
-    ['one that is over', { expires_at: minute(2) }],
+    ['a used link', { token_hash: null }],
+    ['an expired link', { expires_at: minute(2) }],
   ] as const) {
     it(`refuses ${what} [PANEL-52]`, async () => {
       const scenario = await invited(link)
@@ -112,7 +112,7 @@ describe('accept invitation', () => {
     })
   }
 
-  it('refuses one that was taken back [PANEL-52]', async () => {
+  it('refuses a cancelled invitation [PANEL-52]', async () => {
     const scenario = await invited()
     await scenario.when(deactivateUser, { id: 3 })
     ;(await scenario.when(acceptInvitation, { id: 3, token_hash: HASH })).refuses('not_found')

@@ -10,7 +10,7 @@ const owner = (id: number) => userCreated({ id, email: `dona${id}@loja.example`,
 const clerk = (id: number) => userCreated({ id, email: `caixa${id}@loja.example`, role: 'clerk' })
 
 describe('update user', () => {
-  it('records what differs, and shows it', async () => {
+  it('records changed fields, and shows them', async () => {
     const scenario = await given(companyRegistered(), owner(1), clerk(2))
     const decided = await scenario.when(updateUser, { id: 2, name: 'Beatriz', role: 'owner' })
     decided.accepts('updated', event('UserUpdated', { id: 2, changes: { name: 'Beatriz', role: 'owner' } }))
@@ -24,7 +24,7 @@ describe('update user', () => {
     }
   })
 
-  it('refuses to make the last owner a clerk, but not to rename her', async () => {
+  it('refuses to make the last owner a clerk, but renames her', async () => {
     const scenario = await given(companyRegistered(), owner(1), clerk(2))
     ;(await scenario.when(updateUser, { id: 1, role: 'clerk', name: 'Alba' })).refuses('last_owner')
     ;(await scenario.when(updateUser, { id: 1, name: 'Alba' })).accepts(
@@ -33,7 +33,7 @@ describe('update user', () => {
     )
   })
 
-  it('of two owners makes one a clerk, whoever comes first', async () => {
+  it('makes one of two owners a clerk, but not both', async () => {
     const scenario = await given(companyRegistered(), owner(1), owner(2))
     ;(await scenario.when(updateUser, { id: 2, role: 'clerk' })).accepts(
       'updated',
@@ -42,25 +42,25 @@ describe('update user', () => {
     ;(await scenario.when(updateUser, { id: 1, role: 'clerk' })).refuses('last_owner')
   })
 
-  it('does not count an inactive owner as one who is left', async () => {
+  it('does not count inactive owners', async () => {
     const scenario = await given(companyRegistered(), owner(1), owner(2), event('UserDeactivated', { id: 2 }))
     ;(await scenario.when(updateUser, { id: 1, role: 'clerk' })).refuses('last_owner')
     const demoted = await scenario.when(updateUser, { id: 2, role: 'clerk' })
     demoted.accepts('updated', event('UserUpdated', { id: 2, changes: { role: 'clerk' } }))
   })
 
-  it('refuses a user that the company does not have', async () => {
+  it('does not find users of other companies', async () => {
     const scenario = await given(companyRegistered())
     ;(await scenario.when(updateUser, { id: 9, name: 'X' })).refuses('not_found')
   })
 
-  it('takes neither an address, nor another role, nor an empty name', () => {
+  it('refuses an address, an unknown role and an empty name', () => {
     for (const input of [{ email: 'a@b.example' }, { role: 'admin' }, { name: ' ' }, { name: 'x'.repeat(121) }]) {
       expect(UpdateUserInput.safeParse({ id: 1, ...input }).success, JSON.stringify(input)).to.equal(false)
     }
   })
 
-  it('and whatever else is done to users, in any order, leave an active owner [PANEL-8]', async () => {
+  it('and all other user commands, in any order, leave an active owner [PANEL-8]', async () => {
     const id = fc.integer({ min: 1, max: 4 })
     const act = fc.oneof(
       fc.record({ id, role: fc.constantFrom('owner' as const, 'clerk' as const) }).map((input) => ({

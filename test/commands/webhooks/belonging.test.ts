@@ -8,7 +8,7 @@ import { by, COMPANY_ID, FIRST_NEW_ID, given, minute } from '../../support/given
 
 const address = { url: 'https://erp.example/eventos', description: null }
 
-/** Key 1 may do everything; key 2 manages webhooks and reads customers; key 3 is over. */
+/** Key 1 has all scopes; key 2 manages webhooks and reads customers; key 3 has expired. */
 const shop = [
   companyRegistered(),
   apiKeyCreated(),
@@ -22,7 +22,7 @@ const shownBy = async (scenario: Awaited<ReturnType<typeof given>>, id: number) 
   (await scenario.show(`webhook/${id}`)) as Record<string, unknown>
 
 describe('webhooks of a key', () => {
-  it('need the scope that reads what each event tells [HOOK-50]', () => {
+  it('require the scope that reads each event [HOOK-50]', () => {
     const scopes = WEBHOOK_EVENTS.map((name) => [name.split('.')[0], readScopeOf(name)])
     expect(new Map(scopes as [string, string][])).to.deep.equal(
       new Map([
@@ -38,7 +38,7 @@ describe('webhooks of a key', () => {
     )
   })
 
-  it('are not registered for what it may not read; `*` is what it may [HOOK-50]', async () => {
+  it('cannot be registered for unreadable events; `*` covers the readable ones [HOOK-50]', async () => {
     const scenario = await given(...shop)
     const named = { ...address, events: ['customer.created', 'sale.completed'], secret: 'whsec_x' }
     const refused = await scenario.when(registerWebhook, named, 'api', CLERK)
@@ -48,7 +48,7 @@ describe('webhooks of a key', () => {
     expect(await shownBy(scenario, FIRST_NEW_ID)).to.include({ api_key_id: 2, status: 'active', pause_reason: null })
   })
 
-  it('belong to the company where a person registers them, and are told of everything [HOOK-51]', async () => {
+  it('belong to the company if a person registers them, and receive everything [HOOK-51]', async () => {
     const scenario = await given(...shop)
     const events = ['sale.completed']
     const made = await scenario.when(registerWebhook, { ...address, events, secret: 'whsec_x' }, 'pdv', PERSON)
@@ -56,7 +56,7 @@ describe('webhooks of a key', () => {
     expect(await shownBy(scenario, FIRST_NEW_ID)).to.include({ api_key_id: null })
   })
 
-  it('are led elsewhere only by a key that may read what they are told of [HOOK-52]', async () => {
+  it('can be changed only by a key that may read their events [HOOK-52]', async () => {
     const scenario = await given(...shop, webhookRegistered({ id: 1, events: ['*'] }))
     const url = 'https://evil.example/'
     const refusal = ['insufficient_scope', { missing_scope: 'catalog:read' }] as const
@@ -70,7 +70,7 @@ describe('webhooks of a key', () => {
     described.accepts('updated', event('WebhookUpdated', { id: 1, changes: { description: 'ERP' } }))
   })
 
-  it('ask for nothing that the key they belong to may not read, whoever changes them [HOOK-52]', async () => {
+  it('cannot request events that their owning key may not read, whatever key changes them [HOOK-52]', async () => {
     const scenario = await given(...shop, by(CLERK, webhookRegistered({ id: 1, events: ['*'] })))
     const events = ['sale.completed']
     const decided = await scenario.when(updateWebhook, { id: 1, events }, 'pdv', PERSON)
@@ -78,7 +78,7 @@ describe('webhooks of a key', () => {
     decided.refuses('validation_failed', { fields: { events: [message] }, unknown_fields: [] })
   })
 
-  it('are handed over to a key that may read what they name, or to the company [HOOK-54]', async () => {
+  it('can be handed over to a key that may read their events, or to the company [HOOK-54]', async () => {
     const scenario = await given(...shop, webhookRegistered({ id: 1, events: ['sale.completed'] }))
     const taken = await scenario.when(handOverWebhook, { id: 1 }, 'api', CLERK)
     taken.refuses('insufficient_scope', { missing_scope: 'sales:read' })
@@ -109,7 +109,7 @@ describe('webhooks of a key', () => {
 describe('pauses of webhooks', () => {
   const ofKey = (id: number) => by(`api_key/${id}`, webhookRegistered({ id, events: ['*'] }))
 
-  it('begin when the key is revoked or expires, or the plan ends, and are shown with their reason [HOOK-53]', async () => {
+  it('start when the key is revoked or expires, or the plan ends, and show their reason [HOOK-53]', async () => {
     const scenario = await given(...shop, ofKey(1), ofKey(3), webhookRegistered({ id: 7 }))
     expect(await scenario.show('webhook/3', minute(3))).to.include({ status: 'active', pause_reason: null })
     expect(await scenario.show('webhook/3', minute(4))).to.include({ status: 'paused', pause_reason: 'key_expired' })
@@ -122,7 +122,7 @@ describe('pauses of webhooks', () => {
       expect(await shownBy(unpaid, id)).to.include({ status: 'paused', pause_reason: 'plan_required' })
   })
 
-  it('leave one that is switched off as it is', async () => {
+  it('do not affect a disabled endpoint', async () => {
     const off = event('WebhookSwitchedOff', { id: 1, reason: 'requested' })
     const scenario = await given(...shop, ofKey(1), off, event('ApiKeyRevoked', { id: 1 }))
     expect(await shownBy(scenario, 1)).to.include({ status: 'disabled', pause_reason: null })

@@ -15,7 +15,7 @@ import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
 import { apiKeyCreated, companyRegistered, webhookRegistered } from '../../support/facts.ts'
 import { COMPANY_ID, FIRST_NEW_ID, given, minute } from '../../support/given.ts'
 
-/** Its key 1, which acts, may do everything; key 2 manages webhooks and reads customers. */
+/** Acting key 1 has all scopes; key 2 manages webhooks and reads customers. */
 const shop = [
   companyRegistered(),
   apiKeyCreated(),
@@ -24,7 +24,7 @@ const shop = [
 
 const address = { url: 'https://erp.example/eventos', events: ['sale.completed'], description: null }
 
-/** The secret that a decision leaves beside the ledger. */
+/** Secret stored by a decision outside the ledger. */
 function secretLeftBy({ decision }: { decision: object }) {
   if (isRefusal(decision)) throw new Error('refused')
   const { privateRows } = decision as { privateRows: { table: unknown; row: WebhookSecrets }[] }
@@ -34,7 +34,7 @@ function secretLeftBy({ decision }: { decision: object }) {
 }
 
 describe('register webhook', () => {
-  it('records the address, and keeps its secret beside the ledger [HOOK-1]', async () => {
+  it('records the endpoint, and stores its secret outside the ledger [HOOK-1]', async () => {
     const scenario = await given(...shop)
     const decided = await scenario.when(registerWebhook, { ...address, secret: 'whsec_x' })
     decided.accepts('created', event('WebhookRegistered', { id: FIRST_NEW_ID, ...address }))
@@ -47,7 +47,7 @@ describe('register webhook', () => {
     })
   })
 
-  it('takes so many and no more; a deleted one makes room [HOOK-4]', async () => {
+  it('is limited per company; a deleted endpoint makes room [HOOK-4]', async () => {
     const many = Array.from({ length: 50 }, (_, index) => webhookRegistered({ id: index + 1 }))
     const scenario = await given(...shop, ...many)
     const refused = await scenario.when(registerWebhook, { ...address, secret: 'whsec_x' })
@@ -61,7 +61,7 @@ describe('register webhook', () => {
 describe('input of a webhook', () => {
   const parse = (fields: object) => WebhookFields.safeParse({ ...address, ...fields })
 
-  it('keeps the names of events once each and in one order [HOOK-2]', () => {
+  it('deduplicates event names and sorts them [HOOK-2]', () => {
     const { data } = parse({ events: ['sale.cancelled', 'customer.created', 'sale.cancelled'] })
     expect(data?.events).to.deep.equal(['customer.created', 'sale.cancelled'])
     expect(parse({ events: ['*', '*'] }).data?.events).to.deep.equal(['*'])
@@ -75,7 +75,7 @@ describe('input of a webhook', () => {
   for (const [what, fields] of [
     ['an unknown event', { events: ['sale.deleted'] }],
     ['no event', { events: [] }],
-    ['the asterisk beside a name that it stands for', { events: ['*', 'sale.completed'] }],
+    ['`*` together with a basic event', { events: ['*', 'sale.completed'] }],
     ['a test event', { events: ['webhook.test'] }],
     ['no list', { events: 'sale.completed' }],
     ['no URL', { url: undefined }],
@@ -86,7 +86,7 @@ describe('input of a webhook', () => {
 })
 
 describe('update webhook', () => {
-  it('records what changed, and nothing when nothing did', async () => {
+  it('records changes, and nothing for equal values', async () => {
     const scenario = await given(...shop, webhookRegistered({ id: 1 }))
     const changed = await scenario.when(updateWebhook, { id: 1, events: ['*'], url: address.url })
     changed.accepts('updated', event('WebhookUpdated', { id: 1, changes: { events: ['*'] } }))
@@ -94,7 +94,7 @@ describe('update webhook', () => {
     same.accepts('unchanged')
   })
 
-  it('refuses an address that is not there any more', async () => {
+  it('refuses a deleted endpoint', async () => {
     const scenario = await given(...shop, webhookRegistered({ id: 1 }), event('WebhookDeleted', { id: 1 }))
     for (const id of [1, 2]) {
       const decided = await scenario.when(updateWebhook, { id, events: ['*'] })
@@ -105,7 +105,7 @@ describe('update webhook', () => {
 })
 
 describe('switching a webhook', () => {
-  it('goes off with a reason and on again, once each', async () => {
+  it('disables with a reason and enables again, once each', async () => {
     const scenario = await given(...shop, webhookRegistered({ id: 1 }))
     const off = await scenario.when(switchOffWebhook, { id: 1, reason: 'gone' })
     off.accepts('updated', event('WebhookSwitchedOff', { id: 1, reason: 'gone' }))
@@ -119,7 +119,7 @@ describe('switching a webhook', () => {
     expect(await scenario.show('webhook/1')).to.include({ status: 'active' })
   })
 
-  it('refuses an address that is not there', async () => {
+  it('refuses a missing endpoint', async () => {
     const scenario = await given(...shop)
     for (const decided of [
       await scenario.when(enableWebhook, { id: 1 }),
@@ -132,7 +132,7 @@ describe('switching a webhook', () => {
 })
 
 describe('rotate secret', () => {
-  it('overlaps for 0 to 168 whole hours, and for 24 unless told otherwise [HOOK-28]', () => {
+  it('overlaps for 0 to 168 whole hours, 24 by default [HOOK-28]', () => {
     expect(RotationFields.parse({})).to.deep.equal({ overlap_hours: 24 })
     for (const overlap_hours of [0, 168]) expect(RotationFields.safeParse({ overlap_hours }).success).to.equal(true)
     for (const overlap_hours of [-1, 0.5, 169, '24']) {
@@ -140,7 +140,7 @@ describe('rotate secret', () => {
     }
   })
 
-  /** A scenario in which the first secret of address 1 is whsec_old. */
+  /** Scenario in which the first secret of endpoint 1 is whsec_old. */
   async function withSecret(next_secret: string | null = null, switch_at: string | null = null) {
     const scenario = await given(...shop, webhookRegistered({ id: 1 }))
     const keys = { company_id: COMPANY_ID, webhook_id: 1 }
@@ -150,7 +150,7 @@ describe('rotate secret', () => {
     return scenario
   }
 
-  it('lets both sign until the overlap ends [HOOK-28]', async () => {
+  it('signs with both secrets until the overlap ends [HOOK-28]', async () => {
     const scenario = await withSecret()
     const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 24, secret: 'whsec_new' })
     const overlap_ends_at = '2026-03-11T15:04:00.000Z'
@@ -162,26 +162,26 @@ describe('rotate secret', () => {
     })
   })
 
-  it('takes over at once without an overlap [HOOK-28]', async () => {
+  it('replaces the secret at once without an overlap [HOOK-28]', async () => {
     const scenario = await withSecret()
     const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 0, secret: 'whsec_new' })
     decided.accepts('updated', event('WebhookSecretRotated', { id: 1, overlap_ends_at: null }))
     expect(secretLeftBy(decided)).to.include({ secret: 'whsec_new', next_secret: null, switch_at: null })
   })
 
-  it('replaces the next secret when it is rotated again within the overlap', async () => {
+  it('replaces the next secret if rotated again within the overlap', async () => {
     const scenario = await withSecret('whsec_lost', minute(60))
     const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 1, secret: 'whsec_new' })
     expect(secretLeftBy(decided)).to.include({ secret: 'whsec_old', next_secret: 'whsec_new' })
   })
 
-  it('keeps what is in force after the overlap as the one that still signs', async () => {
+  it('keeps the secret that is current after the overlap as the signing one', async () => {
     const scenario = await withSecret('whsec_second', minute(1))
     const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 1, secret: 'whsec_third' })
     expect(secretLeftBy(decided)).to.include({ secret: 'whsec_second', next_secret: 'whsec_third' })
   })
 
-  it('gives an address a secret that has lost its own', async () => {
+  it('gives a new secret to an endpoint that lost its own', async () => {
     const scenario = await given(...shop, webhookRegistered({ id: 1 }))
     const decided = await scenario.when(rotateSecret, { id: 1, overlap_hours: 24, secret: 'whsec_new' })
     decided.accepts('updated', event('WebhookSecretRotated', { id: 1, overlap_ends_at: null }))

@@ -16,7 +16,7 @@ interface Told {
   readonly signed: boolean
 }
 
-describe('the sandbox of the payment provider', () => {
+describe('payment provider sandbox', () => {
   let sandbox: Sandbox
   let receiver: Server
   let receiverUrl: string
@@ -72,7 +72,7 @@ describe('the sandbox of the payment provider', () => {
     return payment
   }
 
-  it('tells of a payment that is made, as the provider does: signed, with data.id in the query too [OPS-18]', async () => {
+  it('notifies of a payment as the provider does: signed, with data.id in the query too [OPS-18]', async () => {
     const { id, status } = await charge()
     expect(status).to.equal('pending')
     await until(() => told.length === 1)
@@ -92,7 +92,7 @@ describe('the sandbox of the payment provider', () => {
     [['approve', 'refund'], 'refunded'],
     [['approve', 'charge-back'], 'charged_back'],
   ] as const) {
-    it(`brings a payment to ${end}, and tells of each step`, async () => {
+    it(`moves a payment to ${end}, and notifies of each step`, async () => {
       const { id } = await chargeQuietly()
       for (const move of moves) {
         const { body } = await control('POST', `/payments/${id}/${move}`)
@@ -103,7 +103,7 @@ describe('the sandbox of the payment provider', () => {
     })
   }
 
-  it('decides at once what a card token says', async () => {
+  it('decides at once by card token', async () => {
     for (const [token, end] of [
       ['APRO', 'approved'],
       ['OTHE', 'rejected'],
@@ -112,7 +112,7 @@ describe('the sandbox of the payment provider', () => {
       expect(await charge({ token, payment_method_id: 'visa' })).to.include({ status: end })
   })
 
-  it('makes no move that the provider could not make', async () => {
+  it('refuses transitions that the provider does not allow', async () => {
     const { id } = await chargeQuietly()
     expect((await control('POST', `/payments/${id}/refund`)).status).to.equal(409)
     await control('POST', `/payments/${id}/reject`)
@@ -122,7 +122,7 @@ describe('the sandbox of the payment provider', () => {
     expect((await api('GET', `/payments/${id}`)).body).to.include({ status: 'rejected' })
   })
 
-  it('has a page with what may happen to each payment, which tells of it [OPS-18]', async () => {
+  it('has a page with the transitions of each payment, which notify the service [OPS-18]', async () => {
     const { id } = await chargeQuietly({ description: '<Pedido> 17' })
     const buttons = async () => {
       const { text } = await send(`${sandbox.url}/`, 'GET')
@@ -154,7 +154,7 @@ describe('the sandbox of the payment provider', () => {
     expect((await press('refund', 'much')).status).to.equal(422)
   })
 
-  it('charges once under one idempotency key, apart for each account, and wants one [OPS-18]', async () => {
+  it('charges once per account and idempotency key, and requires a key [OPS-18]', async () => {
     const body = { transaction_amount: 1, payment_method_id: 'pix', payer: { email: 'a@example.com' } }
     const post = (changes: object, headers: Record<string, string>) =>
       api('POST', '/payments', { ...body, ...changes }, headers)
@@ -167,7 +167,7 @@ describe('the sandbox of the payment provider', () => {
     expect(sandbox.book.all()).to.have.length(2)
   })
 
-  it('refuses what is wrong in the provider’s own shape', async () => {
+  it('refuses invalid requests in the provider’s format', async () => {
     const refused = async (changes: object, headers: Record<string, string> = {}): Promise<Reply> => {
       const body = { transaction_amount: 1, payment_method_id: 'pix', payer: { email: 'a@example.com' }, ...changes }
       return api('POST', '/payments', body, { 'x-idempotency-key': 'k', ...headers })
@@ -193,14 +193,14 @@ describe('the sandbox of the payment provider', () => {
     expect(other.status).to.equal(404)
   })
 
-  it('repeats, side by side if it is told to [OPS-18]', async () => {
+  it('repeats notifications, concurrently if requested [OPS-18]', async () => {
     const { id } = await chargeQuietly()
     await control('POST', `/payments/${id}/notify`, { times: 5, at_once: true })
     expect(new Set(told.map(({ body }) => body.id))).to.have.property('size', 1)
     expect(told).to.have.length(5)
   })
 
-  it('holds notifications, and sends them in the order that it is told [OPS-18]', async () => {
+  it('holds notifications, and sends them in the requested order [OPS-18]', async () => {
     await control('PUT', '/settings', { delivery: 'hold' })
     const ids: number[] = []
     for (let n = 0; n < 4; n++) ids.push((await charge()).id)
@@ -218,7 +218,7 @@ describe('the sandbox of the payment provider', () => {
     expect(told).to.deep.equal([])
   })
 
-  it('repeats what was not answered well, until it is', async () => {
+  it('repeats notifications until they get a 2xx response', async () => {
     status = 503
     const { id } = await chargeQuietly()
     await control('POST', `/payments/${id}/approve`)
@@ -228,7 +228,7 @@ describe('the sandbox of the payment provider', () => {
     expect(told).to.have.length(3)
   })
 
-  it('lies in every way that it knows [OPS-18]', async () => {
+  it('sends every kind of forged notification [OPS-18]', async () => {
     const { id } = await chargeQuietly()
     const forge = async (as: string, url?: string): Promise<Told> => {
       const { status } = await control('POST', `/payments/${id}/forge`, { as, url })
@@ -251,7 +251,7 @@ describe('the sandbox of the payment provider', () => {
     expect((await control('POST', `/payments/${id}/forge`, { as: 'what' })).status).to.equal(422)
   })
 
-  it('signs with the secret that it is told, or not at all', async () => {
+  it('signs with the given secret, or not at all', async () => {
     const { id } = await chargeQuietly()
     for (const secret of ['another', null, SECRET]) {
       await control('PUT', '/settings', { secret })
@@ -260,7 +260,7 @@ describe('the sandbox of the payment provider', () => {
     expect(told.map(({ signed }) => signed)).to.deep.equal([false, false, true])
   })
 
-  it('fails in every way that it knows, and then works again [OPS-18]', async () => {
+  it('simulates every kind of failure, and recovers [OPS-18]', async () => {
     const { id } = await chargeQuietly()
     const get = () => fetch(`${sandbox.url}/v1/payments/${id}`, { headers: { authorization: `Bearer ${TOKEN}` } })
     const fault = (mode: string, delay_ms?: number) => control('PUT', '/fault', { mode, delay_ms })

@@ -35,7 +35,7 @@ describe('a day at the reference till', () => {
     queue = await openQueue(null)
   })
 
-  /** What the till has sold, seen on its way through the queue. */
+  /** Records sales on their way through the queue. */
   function watched(sold: OfflineSale[]): Queue {
     return {
       ...queue,
@@ -69,12 +69,12 @@ describe('a day at the reference till', () => {
     })
   }
 
-  it('uploads every sale once though its line breaks twice, and the stock is exact [UP-15]', async () => {
+  it('uploads every sale once despite two connection failures, and the stock is exact [UP-15]', async () => {
     const sold: OfflineSale[] = []
     const { play, till } = await open(sold)
     const report = await play(35)
     expect(report).to.include({ sold: 35, sale_ids: 35, refused: 0, retries: 2, conflicts: 0, waiting: 0 })
-    // The answer of the first ten was lost.
+    // The response to the first ten was lost.
     expect(report).to.include({ created: 25, duplicate: 10 })
     const { data } = (await company.get('/sales?limit=200')).body
     expect(data.map((sale: { id: number }) => sale.id)).to.have.members([...till.tally().saleIds.values()])
@@ -83,7 +83,7 @@ describe('a day at the reference till', () => {
     expect(known, 'what the till took over in the end').to.deep.equal(await stocks())
   })
 
-  it('goes on with what another day has left in the queue', async () => {
+  it('continues with sales that an earlier day left in the queue', async () => {
     await queue.add(
       offlineSaleOf({
         items: [{ product_id: items[0], quantity: 1, price: 1.99, total: 1.99 }],
@@ -96,13 +96,13 @@ describe('a day at the reference till', () => {
     expect(report).to.include({ sold: 0, left_from_before: 1, sale_ids: 1, waiting: 0 })
   })
 
-  it('drops a refused sale from its queue, because the service keeps it', async () => {
+  it('removes a refused sale from its queue, because the service stores it', async () => {
     await queue.add(offlineSaleOf({ total: 11 }) as OfflineSale)
     const report = await (await open()).play(3)
     expect(report).to.include({ refused: 1, waiting: 0, sale_ids: 3 })
   })
 
-  it('sees what changed at the service meanwhile, and takes it over', async () => {
+  it('downloads changes made at the service meanwhile', async () => {
     const { till } = await open()
     await till.download()
     await company.call('PATCH', `/catalog/items/${items[0]}`, { price: '7.77' })
@@ -113,9 +113,9 @@ describe('a day at the reference till', () => {
     expect(await till.checkConflicts()).to.deep.equal({ updated: 0, deleted: 0, unknown: 0 })
   })
 
-  it('has nothing to sell without products or a way to pay', async () => {
+  it('fails without products or payment types', async () => {
     company = await api.company()
     const error = await (await open()).play(1).catch((reason: Error) => reason.message)
-    expect(error).to.equal('the company has nothing to sell or no way to pay')
+    expect(error).to.equal('company has no products or no payment types')
   })
 })

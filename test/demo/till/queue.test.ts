@@ -18,7 +18,7 @@ describe('queue of the reference till', () => {
   })
   afterEach(() => rm(directory, { recursive: true }))
 
-  it('gives sales out in their order until they are removed', async () => {
+  it('returns sales in order until they are removed', async () => {
     const queue = await openQueue(null)
     for (const id of ['a', 'b', 'c']) await queue.add(sale(id))
     expect(queue.first(2).map(({ offline_id }) => offline_id)).to.deep.equal(['a', 'b'])
@@ -27,7 +27,7 @@ describe('queue of the reference till', () => {
     expect(queue.size()).to.equal(2)
   })
 
-  it('finds in its file what was left by another run, and leaves no drafts behind', async () => {
+  it('loads the file of another run, and leaves no temporary files', async () => {
     const before = await openQueue(file)
     for (const id of ['a', 'b']) await before.add(sale(id))
     await before.remove(new Set(['a']))
@@ -35,7 +35,7 @@ describe('queue of the reference till', () => {
     expect(await readdir(directory)).to.deep.equal(['queue.json'])
   })
 
-  it('refuses a file that holds something else rather than losing it', async () => {
+  it('refuses an invalid file instead of overwriting it', async () => {
     await writeFile(file, 'oops')
     const error = await openQueue(file).catch((reason: Error) => reason.message)
     expect(error).to.equal(`${file} is not a queue of sales`)

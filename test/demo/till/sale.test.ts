@@ -19,7 +19,7 @@ const types: PaymentType[] = [
 ]
 
 describe('sales of the reference till', () => {
-  it('add up for the service, whatever is sold', async () => {
+  it('are valid for the service, with correct sums', async () => {
     const chance = fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), { minLength: 1 })
     await explore(
       fc.property(fc.array(product, { minLength: 1, maxLength: 5 }), chance, (products, numbers) => {

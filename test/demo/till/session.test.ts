@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { createLine, LineBroken } from '#demo/till/line.ts'
 import { createSession, Refusal } from '#demo/till/session.ts'
 
-/** What a service may answer: status, body, headers; nothing is a connection that is cut. */
+/** Scripted responses: status, body, headers; null cuts the connection. */
 type Scripted = { status: number; body?: object; headers?: Record<string, string> } | null
 
 const LOGGED_IN: Scripted = { status: 200, body: { data: { token: 'tb_sync_1', user: { name: 'Ana' } } } }
@@ -68,7 +68,7 @@ describe('session of the reference till', () => {
     expect(JSON.parse(received[0]?.body ?? '')).to.deep.equal({ email: 'ana@loja.example', password: 'segredo' })
   })
 
-  it('logs in again when its token is not known any more, and repeats the call', async () => {
+  it('logs in again when its token is rejected, and repeats the call', async () => {
     const renewed = { status: 200, body: { data: { token: 'tb_sync_2', user: { name: 'Ana' } } } }
     script = [LOGGED_IN, OK, { status: 401 }, renewed, OK]
     const { session } = open()
@@ -77,7 +77,7 @@ describe('session of the reference till', () => {
     expect(received.at(-1)).to.include({ path: '/api/sync/status', token: 'Bearer tb_sync_2' })
   })
 
-  it('gives up at once where asking again would change nothing', async () => {
+  it('fails at once if a retry would not help', async () => {
     script = [LOGGED_IN, { status: 422, body: { message: 'Há dados inválidos na requisição.' } }]
     const { session } = open()
     const error = await session.call(status).catch((reason: unknown) => reason)
@@ -96,9 +96,9 @@ describe('session of the reference till', () => {
     ['the connection is cut', null],
     ['the service is unavailable', { status: 503, headers: { 'retry-after': '0' } }],
     ['the service fails', { status: 500 }],
-    ['too much was asked', { status: 429 }],
+    ['the quota is exhausted', { status: 429 }],
   ] as [string, Scripted][]) {
-    it(`tries again while ${what}`, async () => {
+    it(`retries while ${what}`, async () => {
       script = [failure, LOGGED_IN, failure, failure, OK]
       const { session } = open()
       expect(await session.call(status)).to.deep.equal({ success: true })
@@ -106,7 +106,7 @@ describe('session of the reference till', () => {
     })
   }
 
-  it('gives up in the end, telling what the last attempt met', async () => {
+  it('fails in the end with the result of the last attempt', async () => {
     script = []
     const error = await open()
       .session.call(status)
@@ -115,7 +115,7 @@ describe('session of the reference till', () => {
     expect(received).to.have.length(10)
   })
 
-  it('sends half of a request when its line breaks while sending, and all of it when only the answer is lost', async () => {
+  it('sends half of a request when broken while sending, and all of it when broken while receiving', async () => {
     script = [LOGGED_IN, OK, OK, OK]
     const { line, session } = open()
     await session.call(status)

@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import { ProviderUnavailable } from '#payments/provider-port.ts'
 import { ACCESS_TOKEN, account, failure, json, newPayment, shown, useProvider } from './provider.ts'
 
-describe('client of the payment provider against a provider that answers anything', () => {
+describe('payment provider client: responses', () => {
   const provider = useProvider()
 
-  it('calls the address that it is told, under its path, with the credentials and the idempotency key', async () => {
+  it('calls the configured URL and path, with credentials and idempotency key', async () => {
     provider.answer = json(201, shown())
     const port = provider.port()
     await provider.clientOf({ baseUrl: `http://127.0.0.1:${port}/mirror` }).createPayment(account, newPayment())
@@ -26,13 +26,13 @@ describe('client of the payment provider against a provider that answers anythin
     [9_999_999_999.99, 999_999_999_999],
     [8_000_000.07, 800_000_007],
   ] as const) {
-    it(`reads ${text} as ${cents} cents`, async () => {
+    it(`parses ${text} as ${cents} cents`, async () => {
       provider.answer = json(200, shown({ transaction_amount: text }))
       expect(await provider.clientOf().getPayment(account, '1')).to.include({ amountCents: cents })
     })
   }
 
-  it('reads ids and references whether they come as numbers or as texts', async () => {
+  it('parses ids and references from numbers or texts', async () => {
     provider.answer = json(200, shown({ id: '1300555', external_reference: 17, metadata: null, status_detail: null }))
     expect(await provider.clientOf().getPayment(account, '1')).to.include({
       id: '1300555',
@@ -44,13 +44,13 @@ describe('client of the payment provider against a provider that answers anythin
     expect(await provider.clientOf().getPayment(account, '1')).to.include({ externalReference: null })
   })
 
-  it('takes a payment that does not tell its mode for one of the account’s', async () => {
+  it('assumes the account’s mode for a payment without one', async () => {
     provider.answer = json(200, shown({ live_mode: undefined }))
     for (const sandbox of [true, false])
       expect(await provider.clientOf().getPayment({ ...account, sandbox }, '1')).to.include({ liveMode: !sandbox })
   })
 
-  it('takes a new payment for the one that was asked for, where the answer does not tell', async () => {
+  it('assumes amount and reference of the request for a new payment without them', async () => {
     provider.answer = json(201, { id: 1300555, status: 'approved' })
     expect(await provider.clientOf().createPayment(account, newPayment())).to.deep.equal({
       id: '1300555',
@@ -71,7 +71,7 @@ describe('client of the payment provider against a provider that answers anythin
     })
   })
 
-  it('knows no amount of a payment in another currency', async () => {
+  it('returns no amount for a payment in another currency', async () => {
     for (const [currency_id, amountCents] of [
       ['BRL', 4630],
       ['ARS', null],
@@ -81,7 +81,7 @@ describe('client of the payment provider against a provider that answers anythin
     }
   })
 
-  it('finds the payments of an order among others that it cannot read', async () => {
+  it('finds the payments of an order among unreadable results', async () => {
     provider.answer = json(200, { results: [{ id: null, external_reference: 'order-18' }, {}, shown()] })
     expect(await provider.clientOf().findPayments(account, 'order-17')).to.have.length(1)
     provider.answer = json(200, { results: [shown({ id: null })] })

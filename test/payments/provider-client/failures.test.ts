@@ -19,18 +19,18 @@ import {
   useProvider,
 } from './provider.ts'
 
-describe('client of the payment provider against a provider that fails', () => {
+describe('payment provider client: failures', () => {
   const provider = useProvider()
 
   for (const status of [401, 403]) {
-    it(`takes ${status} as a wrong configuration`, async () => {
+    it(`treats ${status} as a wrong configuration`, async () => {
       provider.answer = json(status, { message: `invalid token ${ACCESS_TOKEN}` })
       expect(await failure(provider.clientOf().getPayment(account, '1'))).to.be.instanceOf(ProviderMisconfigured)
     })
   }
 
   for (const status of [302, 408, 409, 423, 424, 429, 500, 502, 503, 504]) {
-    it(`takes ${status} as passing, and does not ask again`, async () => {
+    it(`treats ${status} as transient, without a retry`, async () => {
       provider.answer = (_request, response) => response.writeHead(status, { location: '/elsewhere' }).end('{}')
       for (const call of callsOf(provider.clientOf())) expect(await failure(call)).to.be.instanceOf(ProviderUnavailable)
       expect(provider.calls).to.have.length(callsOf(provider.clientOf()).length)
@@ -38,13 +38,13 @@ describe('client of the payment provider against a provider that fails', () => {
   }
 
   for (const status of [400, 402, 404, 422]) {
-    it(`takes ${status} of a new payment as a refusal`, async () => {
+    it(`treats ${status} for a new payment as a refusal`, async () => {
       provider.answer = json(status, { message: 'no', error: 'bad_request', cause: [] })
       expect(await failure(provider.clientOf().createPayment(account, newPayment()))).to.be.instanceOf(ProviderRefused)
     })
   }
 
-  it('shows a refusal without who pays, part by part and however it is written [PAY-8]', async () => {
+  it('shows a refusal without payer data, in any part and notation [PAY-8]', async () => {
     const payer = {
       email: 'ana@example.com',
       name: 'Ana de Souza',
@@ -71,12 +71,12 @@ describe('client of the payment provider against a provider that fails', () => {
     }
   })
 
-  it('takes a conflict for what it is: the key came with another content, and something may have been made [PAY-50]', async () => {
+  it('treats a conflict as an unknown result: the key was used with other content [PAY-50]', async () => {
     provider.answer = json(409, { message: 'conflict' })
     expect(await failure(provider.clientOf().createPayment(account, newPayment()))).to.be.instanceOf(ProviderConflict)
   })
 
-  it('takes a refund that the provider answers as rejected or cancelled as a refusal, and any other as made [PAY-26]', async () => {
+  it('treats a rejected or cancelled refund as a refusal, and any other as made [PAY-26]', async () => {
     const refund = () => provider.clientOf().createRefund(account, { refundId: '1', paymentId: '2', amountCents: 100 })
     for (const status of ['rejected', 'cancelled']) {
       provider.answer = json(201, { id: 7, payment_id: 2, amount: 1, status })
@@ -90,7 +90,7 @@ describe('client of the payment provider against a provider that fails', () => {
     }
   })
 
-  it('shows a refusal bounded, and without what was sent', async () => {
+  it('shows a refusal bounded, and without the request', async () => {
     const description = `${CARD_TOKEN} is no token ${'x'.repeat(5000)}`
     provider.answer = json(400, {
       message: ACCESS_TOKEN,
@@ -115,7 +115,7 @@ describe('client of the payment provider against a provider that fails', () => {
 
   const GARBAGE: Record<string, (request: IncomingMessage, response: ServerResponse) => void> = {
     'a page': (_request, response) => response.end('<html>'),
-    'an empty answer': (_request, response) => response.end(),
+    'an empty response': (_request, response) => response.end(),
     'no content': (_request, response) => response.writeHead(204).end(),
     null: json(200, null),
     'a text': json(200, 'approved'),
@@ -125,32 +125,32 @@ describe('client of the payment provider against a provider that fails', () => {
     'an amount as text': json(200, shown({ transaction_amount: '46.30' })),
     'a fraction of a cent': json(200, shown({ transaction_amount: 46.301 })),
     'a negative amount': json(200, shown({ transaction_amount: -1 })),
-    'an endless amount': json(200, shown({ transaction_amount: 1e21 })),
-    'an id that is none': json(200, shown({ id: 1.5 })),
-    'too much': json(200, shown({ description: 'x'.repeat(3_000_000) })),
+    'an amount above the limit': json(200, shown({ transaction_amount: 1e21 })),
+    'an invalid id': json(200, shown({ id: 1.5 })),
+    'a response above the limit': json(200, shown({ description: 'x'.repeat(3_000_000) })),
     'compressed gigabytes': (_request, response) =>
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(Buffer.alloc(1000)),
     'a closed connection': (_request, response) => response.destroy(),
-    'half an answer': (_request, response) => {
+    'half a response': (_request, response) => {
       response.writeHead(200, { 'content-length': 1000 }).write('{"id":')
       setImmediate(() => response.destroy())
     },
   }
   for (const [name, respond] of Object.entries(GARBAGE)) {
-    it(`is not misled by ${name}`, async () => {
+    it(`rejects ${name} as a response`, async () => {
       provider.answer = respond
       for (const call of callsOf(provider.clientOf())) expect(await failure(call)).to.be.instanceOf(ProviderUnavailable)
     })
   }
 
-  it('does not answer for an address where nobody listens', async () => {
+  it('fails for an address without a listener', async () => {
     const client = provider.clientOf({ baseUrl: 'http://127.0.0.1:1' })
     expect(await failure(client.getPayment(account, '1'))).to.be.instanceOf(ProviderUnavailable)
   })
 
   for (const [name, respond] of [
-    ['never answers', () => {}],
-    ['never ends its answer', (_request: IncomingMessage, response: ServerResponse) => response.write('{')],
+    ['never responds', () => {}],
+    ['never ends its response', (_request: IncomingMessage, response: ServerResponse) => response.write('{')],
     [
       'answers byte by byte',
       (_request: IncomingMessage, response: ServerResponse) => {
@@ -159,7 +159,7 @@ describe('client of the payment provider against a provider that fails', () => {
       },
     ],
   ] as const) {
-    it(`gives up, and hangs up, when the provider ${name} [PAY-7]`, async () => {
+    it(`times out and disconnects if the provider ${name} [PAY-7]`, async () => {
       provider.answer = respond
       const error = await failure(provider.clientOf({ timeout_ms: 200 }).getPayment(account, '1'))
       expect(error).to.be.instanceOf(ProviderUnavailable)
@@ -167,7 +167,7 @@ describe('client of the payment provider against a provider that fails', () => {
     })
   }
 
-  it('asks only so much at a time, and lets only so many wait [PAY-7]', async () => {
+  it('limits concurrent and waiting calls [PAY-7]', async () => {
     const open: ServerResponse[] = []
     provider.answer = (_request, response) => open.push(response)
     const client = provider.clientOf({ limits: { running: 2, waiting: 1 }, timeout_ms: 10_000 })

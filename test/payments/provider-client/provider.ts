@@ -24,7 +24,7 @@ export const newPayment = (changes: Partial<NewPayment> = {}): NewPayment => ({
   ...changes,
 })
 
-/** What the provider answers about a payment. */
+/** Payment in the provider's format. */
 export const shown = (changes: object = {}) => ({
   id: 1300555,
   status: 'pending',
@@ -42,14 +42,14 @@ export async function failure(call: Promise<unknown> | (() => Promise<unknown>))
     (reason: unknown) => reason,
   )
   expect(error).to.be.instanceOf(Error)
-  // Whatever may be logged of an error, nothing that was sent is in it.
+  // A logged error never contains the request.
   expect(inspect(error, { depth: 10 }))
     .not.to.include(ACCESS_TOKEN)
     .and.not.include(CARD_TOKEN)
   return error as Error
 }
 
-/** Everything that can be asked of the provider. */
+/** All read calls of the client. */
 export const callsOf = (client: PaymentProvider, of: ProviderAccount = account) => [
   () => client.createPayment(of, newPayment()),
   () => client.getPayment(of, '1'),
@@ -62,16 +62,16 @@ export const callsOf = (client: PaymentProvider, of: ProviderAccount = account) 
 
 type Respond = (request: IncomingMessage, response: ServerResponse) => void
 
-/** The answer of a provider in good order. */
+/** Regular JSON response. */
 export const json =
   (status: number, body: unknown): Respond =>
   (_request, response) =>
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 
-/** A provider that answers anything, and clients that ask it. */
+/** Provider with scripted responses, and its clients. */
 interface AnyProvider {
   answer: Respond
-  /** Those of the test, of which so many responses have been closed. */
+  /** Received requests of the test; `closed`: number of closed responses. */
   readonly calls: readonly IncomingMessage[]
   readonly closed: number
   port(): number

@@ -4,7 +4,7 @@ import { createProviderClient } from '#payments/provider-client.ts'
 import { ProviderMisconfigured, ProviderRefused } from '#payments/provider-port.ts'
 import { account, callsOf, failure, newPayment } from './provider.ts'
 
-describe('client of the payment provider against the sandbox', () => {
+describe('payment provider client with the sandbox', () => {
   let sandbox: Awaited<ReturnType<typeof startSandbox>>
   let client: ReturnType<typeof createProviderClient>
 
@@ -18,7 +18,7 @@ describe('client of the payment provider against the sandbox', () => {
     await sandbox.close()
   })
 
-  it('creates a payment with everything that the provider has to know [PAY-1]', async () => {
+  it('creates a payment with all required data [PAY-1]', async () => {
     const payment = await client.createPayment(account, newPayment())
     expect(payment).to.deep.equal({
       id: payment.id,
@@ -44,7 +44,7 @@ describe('client of the payment provider against the sandbox', () => {
     expect(await client.getPayment(account, payment.id)).to.deep.equal(payment)
   })
 
-  it('charges once for one attempt, however often it is made [PAY-3]', async () => {
+  it('charges once per attempt, for any number of calls [PAY-3]', async () => {
     const attempt = newPayment({ attemptId: '0190d6a0-0000-7000-8000-000000000002', orderReference: 'order-18' })
     const made = await Promise.all(Array.from({ length: 5 }, () => client.createPayment(account, attempt)))
     expect(new Set(made.map(({ id }) => id))).to.have.property('size', 1)
@@ -64,7 +64,7 @@ describe('client of the payment provider against the sandbox', () => {
     expect(await client.findPayments(account, 'order-1')).to.deep.equal([])
   })
 
-  it('knows no payment that is not there, or is another account’s', async () => {
+  it('returns null for a missing payment, or one of another account', async () => {
     const { id } = await client.createPayment(account, newPayment())
     expect(await client.getPayment({ ...account, accessToken: 'TEST-other' }, id)).to.equal(null)
     for (const unknown of ['1', 'abc', '..', '../users/me', '1/refunds'])
@@ -85,7 +85,7 @@ describe('client of the payment provider against the sandbox', () => {
     },
   }
 
-  it('sends all that is known of who pays, and until when, and reads what a boleto is paid with [PAY-21]', async () => {
+  it('sends all known payer data and the deadline, and reads boleto details [PAY-21]', async () => {
     const boleto = newPayment({
       attemptId: 'boleto',
       paymentMethodId: 'bolbradesco',
@@ -115,7 +115,7 @@ describe('client of the payment provider against the sandbox', () => {
     expect(await failure(client.createPayment(account, bare))).to.be.instanceOf(ProviderRefused)
   })
 
-  it('pays by card in the instalments that are offered for its amount and first digits, and in no others [PAY-20, PAY-22]', async () => {
+  it('pays by card only in the instalments offered for its amount and first digits [PAY-20, PAY-22]', async () => {
     const offered = await client.getCardOptions(account, 4630, '423564')
     expect(offered?.brand).to.equal('visa')
     expect(offered?.installments.map(({ installments }) => installments)).to.deep.equal([1, 2, 3, 4, 5, 6, 7, 8, 9])
@@ -129,7 +129,7 @@ describe('client of the payment provider against the sandbox', () => {
     expect(await failure(client.createPayment(account, card(10)))).to.be.instanceOf(ProviderRefused)
   })
 
-  it('tells what the provider refused, and why', async () => {
+  it('reports a refusal with its cause', async () => {
     const error = await failure(
       client.createPayment(account, newPayment({ attemptId: 'refused', paymentMethodId: 'cheque' })),
     )
@@ -139,7 +139,7 @@ describe('client of the payment provider against the sandbox', () => {
     ])
   })
 
-  it('recognises credentials that are missing or not accepted', async () => {
+  it('detects missing or rejected credentials', async () => {
     for (const accessToken of ['INVALID-token', '']) {
       const stranger = { accessToken, sandbox: true }
       for (const call of callsOf(client, stranger)) expect(await failure(call)).to.be.instanceOf(ProviderMisconfigured)

@@ -72,7 +72,7 @@ describe('sums of sales on the start page', () => {
     return salesSums(shop.core.pool, COMPANY_ID, { bounds, before })
   }
   const centsOf = async (...asked: Parameters<typeof byDay>) => (await byDay(...asked)).bars.map(({ cents }) => cents)
-  /** What `projections verify` says of the sums themselves. */
+  /** Result of `projections verify` for the rollup. */
   async function differences() {
     const { readModel } = await import('#projections/index.ts')
     const grown = readModel.projections.find((each) => each.grown)?.grown
@@ -80,7 +80,7 @@ describe('sums of sales on the start page', () => {
     return rows
   }
 
-  it('tell items, margin of known costs, payments without change, channel and seller, cancelled ones apart [PANEL-121] [PANEL-123]', async () => {
+  it('include items, margin of known costs, payments without change, channel and seller; cancelled sales separately [PANEL-121] [PANEL-123]', async () => {
     const at = '2026-03-10T14:10:00.000Z'
     await sell(at, '20.00', {
       items: [line(10, '1.500', '20.00')],
@@ -113,7 +113,7 @@ describe('sums of sales on the start page', () => {
     })
   })
 
-  it('take up sales of the past, cancellations and changes; the time before ends at any moment [PANEL-121]', async () => {
+  it('cover past sales, cancellations and changes; the comparison period ends at any time of day [PANEL-121]', async () => {
     const [first] = [await sell('2026-03-10T14:59:59.999Z', '1.00'), await sell('2026-03-10T15:00:00.000Z', '2.00')]
     await growAllSalesSums(shop.core.pool, { onError: (error) => expect.fail(String(error)) })
     await sell('2026-03-10T14:30:00.000Z', '4.00')
@@ -132,7 +132,7 @@ describe('sums of sales on the start page', () => {
     expect((await byDay('2026-03-10', 1)).cancelled).to.deep.equal({ count: 1, cents: 100 })
   })
 
-  it('are begun anew where times of the ledger have gone back, and after the company was emptied [PANEL-121]', async () => {
+  it('are rebuilt after times of the ledger went back, and after the company was erased [PANEL-121]', async () => {
     await sell('2026-03-10T15:00:00.000Z', '2.00')
     await grow()
     const { pool } = shop.core
@@ -150,7 +150,7 @@ describe('sums of sales on the start page', () => {
     expect(await byDay('2026-03-10', 1)).to.deep.include({ is_complete: true, items: [] })
   })
 
-  it('are verified, and a sum that is not what the sales say is told without its value [PANEL-122]', async () => {
+  it('are verified, and wrong sums are reported without their values [PANEL-122]', async () => {
     await sell('2026-03-10T15:00:00.000Z', '2.00')
     await sell('2026-03-11T15:00:00.000Z', '3.00')
     await grow()
@@ -163,13 +163,13 @@ describe('sums of sales on the start page', () => {
       ['changed', ['cents']],
       ['missing', []],
     ])
-    // What is not summed yet is no difference.
+    // A sale that is not summed yet is not a difference.
     await sell('2026-03-10T15:01:00.000Z', '2.00')
     await sell('2026-03-11T15:01:00.000Z', '2.00')
     expect(await differences()).to.deep.equal([])
   })
 
-  it('of items are those of days and months wherever these have ended, and made anew with them [PANEL-121] [PANEL-122]', async () => {
+  it('use day and month rollups of items for finished periods, and rebuild them [PANEL-121] [PANEL-122]', async () => {
     const coffee = (sold_at: string, total: string) => sell(sold_at, total, { items: [line(10, '1.000', total)] })
     const [from, to] = ['2026-01-10', '2026-06-20']
     const edge = startOfDay(from, SAO_PAULO)
@@ -199,8 +199,8 @@ describe('sums of sales on the start page', () => {
     expect(found.every(({ key }) => key.kind === 'item_month')).to.equal(true)
   })
 
-  it('fall on days that are longer, shorter, or not there at all, where clocks are changed', async () => {
-    // São Paulo had no midnight on 2018-11-04, and 2018-02-17 had 25 hours; Apia had no 2011-12-30.
+  it('fall on longer, shorter and skipped days at clock changes', async () => {
+    // São Paulo had no midnight on 2018-11-04, and 25 hours on 2018-02-17; Apia had no 2011-12-30.
     await sell('2018-11-04T02:59:59.999Z', '1.00')
     await sell('2018-11-04T03:00:00.000Z', '2.00')
     await sell('2018-02-18T02:30:00.000Z', '4.00')
@@ -217,7 +217,7 @@ describe('sums of sales on the start page', () => {
     expect(bars.map(({ cents }) => cents)).to.deep.equal([800, 1600])
   })
 
-  it('equal what one adds up by the days of the zone, however far they were grown in between [PANEL-121]', async () => {
+  it('equal sums by local days, at any progress of the rollup [PANEL-121]', async () => {
     const zones = [SAO_PAULO, 'Pacific/Kiritimati', 'Asia/Kathmandu']
     const sale = fc.record({
       hours: fc.integer({ min: 0, max: 24 * 6 }),

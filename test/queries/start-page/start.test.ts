@@ -11,7 +11,7 @@ import { OTHER_COMPANY_ID, openShop, type Shop } from '../../support/shop.ts'
 
 const NONE = { count: 0, amount: '0.00' }
 
-describe('the rest of the start page', () => {
+describe('other parts of the start page', () => {
   const database = useDatabase()
   let shop: Shop
 
@@ -24,12 +24,12 @@ describe('the rest of the start page', () => {
     const calendar = (today: string) => ({ timezone: 'America/Sao_Paulo', today })
     const open = (today: string) => openAccounts(shop.core.pool, COMPANY_ID, calendar(today))
 
-    it('are none before there are any', async () => {
+    it('are zero before any exist', async () => {
       const none = { pending: NONE, overdue: NONE }
       expect(await open('2026-03-10')).to.deep.equal({ receivables: none, payables: none })
     })
 
-    it('are the pending ones, overdue from the day after they were due, without settled and deleted ones', async () => {
+    it('are the pending ones, overdue from the day after the due date, without settled and deleted ones', async () => {
       const due = (due_date: string, amount: string) => ({ due_date, amount })
       await shop.record([
         receivableCreated({ id: 1, ...due('2026-03-09', '10.00') }),
@@ -55,11 +55,11 @@ describe('the rest of the start page', () => {
       itemCreated({ id, name, stock, ...rest })
     const short = (limit = 20) => lowStock(shop.core.pool, COMPANY_ID, limit)
 
-    it('is none in an empty catalog', async () => {
+    it('is empty for an empty catalog', async () => {
       expect(await short()).to.deep.equal({ out: 0, low: 0, items: [] })
     })
 
-    it('is what has run out and what soon will, the shortest first', async () => {
+    it('lists items that are or will soon be out of stock, lowest stock first', async () => {
       await shop.record([
         product(1, '5.001'),
         product(2, '5.000', 'Zinco', { unit: 'KG' }),
@@ -80,7 +80,7 @@ describe('the rest of the start page', () => {
       expect(items.at(-1)).to.deep.equal({ id: 2, name: 'Zinco', unit: 'KG', stock: '5.000' })
     })
 
-    it('counts all, and shows as many as are asked for', async () => {
+    it('counts all, and lists up to the requested number', async () => {
       const { out, low, items } = await short(2)
       expect([out, low]).to.deep.equal([3, 2])
       expect(items.map(({ id }) => id)).to.deep.equal([4, 8])
@@ -90,7 +90,7 @@ describe('the rest of the start page', () => {
   describe('recent events', () => {
     const recent = (limit: number, companyId = COMPANY_ID) => recentEvents(shop.core, companyId, limit)
 
-    it('are the last ones of the company, the last first, on its clock', async () => {
+    it('are the latest ones of the company, newest first, in its time zone', async () => {
       await shop.record([customerCreated({ id: 70, name: 'Um' })])
       await shop.record([customerCreated({ id: 71, name: 'Dois' }), event('CustomerDeleted', { id: 71 })])
       const { events, revision } = await recent(3)
@@ -107,7 +107,7 @@ describe('the rest of the start page', () => {
       }
     })
 
-    it('are all of them where there are fewer', async () => {
+    it('are all events if there are fewer', async () => {
       const { events, revision } = await recent(1_000)
       expect(events).to.have.length(revision + 1)
       expect(events.at(-1)).to.include({ revision: 0, type: 'CompanyRegistered' })

@@ -32,7 +32,7 @@ describe('users', () => {
     return { ...page, users: JSON.parse(`[${dataOf(page)}]`) }
   }
 
-  it('are listed by id, also inactive ones, with times on the company’s clock, and no other company’s', async () => {
+  it('are listed by id, inactive ones included, with times in the company’s zone, and without other companies', async () => {
     const { users, has_more } = await list(10)
     expect(has_more).to.equal(false)
     expect(users.map(({ created_at: _, updated_at: __, ...user }: Record<string, unknown>) => user)).to.deep.equal([
@@ -64,14 +64,14 @@ describe('users', () => {
     expect(users[1].updated_at > users[1].created_at).to.equal(true)
   })
 
-  it('come in pages', async () => {
+  it('are listed in pages', async () => {
     const first = await list(1)
     const second = await list(1, first.next ?? '')
     expect([first.has_more, second.has_more]).to.deep.equal([true, false])
     expect([...first.users, ...second.users]).to.deep.equal((await list(10)).users)
   })
 
-  it('are found one by one, as in the list, by their own company only', async () => {
+  it('are returned by id as in the list, to their own company only', async () => {
     const { users } = await list(10)
     const found = await getUser(api.core.pool, company.id, clerk.id)
     expect(JSON.parse(found.record ?? '')).to.deep.equal(users[1])

@@ -6,7 +6,7 @@ import { FIRST_NEW_ID, given } from '../../../support/given.ts'
 const input = (body: object) => CreateCustomerInput.parse(body)
 
 describe('create customer', () => {
-  it('records a customer of whom only the name is known', async () => {
+  it('records a customer with a name only', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(createCustomer, input({ name: '  Ana Lima ' }))
     decided.accepts('created', event('CustomerCreated', { id: FIRST_NEW_ID, ...noDetails, name: 'Ana Lima' }))
@@ -46,13 +46,13 @@ describe('create customer', () => {
     )
   })
 
-  it('takes an address without content as none', async () => {
+  it('treats an empty address as absent', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(createCustomer, input({ name: 'Ana', address: { city: null } }))
     decided.accepts('created', customerCreated({ id: FIRST_NEW_ID, name: 'Ana' }))
   })
 
-  it('refuses a name that a live customer has, however it is written', async () => {
+  it('refuses the name of a live customer, in any notation', async () => {
     const scenario = await given(companyRegistered(), customerCreated({ id: 3, name: 'José da Silva' }))
     const decided = await scenario.when(createCustomer, input({ name: ' JOSÉ  DA silva' }))
     decided.refuses('duplicate_resource', { field: 'name', conflicting_id: 3 })
@@ -70,7 +70,7 @@ describe('create customer', () => {
     decided.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 3 })
   })
 
-  it('says so when the external id is that of a deleted customer [REC-4]', async () => {
+  it('marks the external id of a deleted customer [REC-4]', async () => {
     const scenario = await given(
       companyRegistered(),
       customerCreated({ id: 3, external_id: 'a' }),
@@ -80,7 +80,7 @@ describe('create customer', () => {
     decided.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 3, deleted: true })
   })
 
-  it('keeps external ids that differ in case apart', async () => {
+  it('distinguishes external ids by case', async () => {
     const scenario = await given(companyRegistered(), customerCreated({ id: 3, external_id: 'a' }))
     const decided = await scenario.when(createCustomer, input({ name: 'Bia', external_id: 'A' }))
     decided.accepts('created', customerCreated({ id: FIRST_NEW_ID, name: 'Bia', external_id: 'A' }))

@@ -5,14 +5,14 @@ import { companyRegistered, customerCreated } from '../../../support/facts.ts'
 import { given } from '../../../support/given.ts'
 
 describe('delete customer', () => {
-  it('takes the customer out of sight', async () => {
+  it('removes the customer from lists', async () => {
     const scenario = await given(companyRegistered(), customerCreated({ id: 3 }))
     const decided = await scenario.when(deleteCustomer, { id: 3 })
     decided.accepts('deleted', event('CustomerDeleted', { id: 3 }))
     expect(await scenario.show('customer/3')).to.equal(null)
   })
 
-  it('finds neither missing nor deleted customers', async () => {
+  it('does not find missing or deleted customers', async () => {
     const scenario = await given(companyRegistered(), customerCreated({ id: 3 }), event('CustomerDeleted', { id: 3 }))
     for (const id of [3, 9]) {
       const decided = await scenario.when(deleteCustomer, { id })

@@ -8,7 +8,7 @@ const input = (body: object) => ReplaceCustomerInput.parse({ external_id: 'a', .
 const deleted = event('CustomerDeleted', { id: 3 })
 
 describe('replace customer', () => {
-  it('creates what is not there', async () => {
+  it('creates a missing customer', async () => {
     const scenario = await given(companyRegistered())
     const decided = await scenario.when(replaceCustomer, input({ name: 'Ana', phone: '11 5555-1234' }))
     decided.accepts(
@@ -17,7 +17,7 @@ describe('replace customer', () => {
     )
   })
 
-  it('replaces the record: what is not sent is cleared', async () => {
+  it('replaces the record; absent fields are cleared', async () => {
     const before = customerCreated({ id: 3, external_id: 'a', phone: '11 5555-1234', email: 'a@b.example', notes: 'n' })
     const scenario = await given(companyRegistered(), before)
     const decided = await scenario.when(replaceCustomer, input({ name: 'Ana Lima', notes: 'n' }))
@@ -38,13 +38,13 @@ describe('replace customer', () => {
     expect(again.decision).to.include({ subject: `customer/${FIRST_NEW_ID}` })
   })
 
-  it('lets a customer write its own name differently', async () => {
+  it('accepts a different notation of the customer’s own name', async () => {
     const scenario = await given(companyRegistered(), customerCreated({ id: 3, external_id: 'a', name: 'ana' }))
     const decided = await scenario.when(replaceCustomer, input({ name: 'Ana' }))
     decided.accepts('updated', event('CustomerUpdated', { id: 3, changes: { name: 'Ana' } }))
   })
 
-  it('refuses the name of another customer, for a new record and for a known one', async () => {
+  it('refuses the name of another customer, for new and existing records', async () => {
     const taken = customerCreated({ id: 2, external_id: 'b', name: 'Bia' })
     const refusal = { field: 'name', conflicting_id: 2 }
     const fresh = await given(companyRegistered(), taken)
@@ -63,7 +63,7 @@ describe('replace customer', () => {
     expect(await scenario.show('customer/3')).to.include({ id: 3, name: 'Ana', phone: null })
   })
 
-  it('does not revive a customer whose name was taken meanwhile', async () => {
+  it('does not revive a customer if the name was taken meanwhile', async () => {
     const namesake = customerCreated({ id: 4 })
     const scenario = await given(companyRegistered(), customerCreated({ id: 3, external_id: 'a' }), deleted, namesake)
     const decided = await scenario.when(replaceCustomer, input({ name: 'Ana' }))

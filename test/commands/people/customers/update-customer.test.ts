@@ -21,14 +21,14 @@ const ana = customerCreated({ id: 3, external_id: 'a', document: CPF, phone: '11
 const bia = customerCreated({ id: 4, external_id: 'b', name: 'Bia' })
 
 describe('update customer', () => {
-  it('changes what is named and leaves the rest alone', async () => {
+  it('changes the given fields only', async () => {
     const scenario = await given(companyRegistered(), ana)
     const decided = await scenario.when(updateCustomer, patch({ notes: 'prefere pix', phone: null }))
     decided.accepts('updated', updated({ notes: 'prefere pix', phone: null }))
     expect(await scenario.show('customer/3')).to.include({ document: CPF, notes: 'prefere pix', phone: null })
   })
 
-  it('records nothing for {} and for values that are there already', async () => {
+  it('records nothing for {} and for equal values', async () => {
     const scenario = await given(companyRegistered(), ana)
     for (const changes of [{}, { name: 'Ana', email: null, external_id: 'a' }, { address: home }, { address: {} }]) {
       const decided = await scenario.when(updateCustomer, patch(changes))
@@ -36,7 +36,7 @@ describe('update customer', () => {
     }
   })
 
-  it('changes the parts of the address that are named; null removes it whole', async () => {
+  it('changes the given parts of the address; null removes the whole address', async () => {
     const scenario = await given(companyRegistered(), ana)
     const moved = await scenario.when(updateCustomer, patch({ address: { number: '2', street: null } }))
     moved.accepts('updated', updated({ address: { ...home, number: '2', street: null } }))
@@ -44,14 +44,14 @@ describe('update customer', () => {
     removed.accepts('updated', updated({ address: null }))
   })
 
-  it('takes an address without any part left as none', async () => {
+  it('treats an address without remaining parts as absent', async () => {
     const city = { ...home, zip: null, street: null, number: null, state: null }
     const scenario = await given(companyRegistered(), customerCreated({ id: 3, address: city }))
     const decided = await scenario.when(updateCustomer, patch({ address: { city: null } }))
     decided.accepts('updated', updated({ address: null }))
   })
 
-  it('takes the type of person from a new document, and from the present one where the type is cleared [PERSON-3]', async () => {
+  it('derives the person type from a new document, or from the current one if the type is cleared [PERSON-3]', async () => {
     const scenario = await given(companyRegistered(), ana)
     const document = await scenario.when(updateCustomer, patch({ document: CNPJ }))
     document.accepts('updated', updated({ document: CNPJ, person_type: 'PJ' }))
@@ -75,7 +75,7 @@ describe('update customer', () => {
     })
   })
 
-  it('changes type and document together, or type while the document is removed', async () => {
+  it('changes type and document together, or the type while removing the document', async () => {
     const scenario = await given(companyRegistered(), ana)
     const both = { person_type: 'PJ', document: CNPJ }
     const changed = await scenario.when(updateCustomer, patch(both))
@@ -92,20 +92,20 @@ describe('update customer', () => {
     externalId.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 4 })
   })
 
-  it('says so when the external id is that of a deleted customer', async () => {
+  it('marks the external id of a deleted customer', async () => {
     const scenario = await given(companyRegistered(), ana, bia, event('CustomerDeleted', { id: 4 }))
     const decided = await scenario.when(updateCustomer, patch({ external_id: 'b' }))
     decided.refuses('duplicate_resource', { field: 'external_id', conflicting_id: 4, deleted: true })
   })
 
-  it('frees the name and the external id that it gives up', async () => {
+  it('releases the previous name and external id', async () => {
     const scenario = await given(companyRegistered(), ana, bia)
     await scenario.when(updateCustomer, patch({ name: 'Ana Lima', external_id: null }))
     const decided = await scenario.when(updateCustomer, patch({ name: 'Ana', external_id: 'a' }, 4))
     decided.accepts('updated', event('CustomerUpdated', { id: 4, changes: { name: 'Ana', external_id: 'a' } }))
   })
 
-  it('finds neither missing nor deleted customers', async () => {
+  it('does not find missing or deleted customers', async () => {
     const scenario = await given(companyRegistered(), ana, event('CustomerDeleted', { id: 3 }))
     for (const id of [3, 9]) {
       const decided = await scenario.when(updateCustomer, patch({}, id))

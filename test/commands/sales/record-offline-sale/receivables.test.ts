@@ -11,7 +11,7 @@ describe('receivables of an offline sale', () => {
   const onAccount = input(paidBy(ACCOUNT, 'pending'))
   const cancel: CancelSaleInput = { id: FIRST_NEW_ID }
 
-  it('are made by its credit-on-account payments, due after the day of the sale on the company’s calendar [UP-11]', async () => {
+  it('are created for its credit payments, due after the day of the sale in the company’s zone [UP-11]', async () => {
     const scenario = await given(...shop)
     const late = input({ created_at: '2026-03-11T02:59:59.999Z', ...paidBy(ACCOUNT) })
     const { decision } = await scenario.when(recordOfflineSale, late, 'pdv')
@@ -30,7 +30,7 @@ describe('receivables of an offline sale', () => {
     expect(await scenario.show(`receivable/${FIRST_NEW_ID}`)).to.include({ status: 'pending', origin: 'sale' })
   })
 
-  it('are one for each such payment, and none for nothing [UP-11]', async () => {
+  it('are created once per such payment, and not for zero amounts [UP-11]', async () => {
     const scenario = await given(...shop)
     const of = (payment_type_id: number, amount: number) => ({ payment_type_id, amount, status: 'completed' })
     const payments = [of(ACCOUNT, 4), of(CASH, 5), of(ACCOUNT, 1), of(ACCOUNT, 0)]
@@ -40,14 +40,14 @@ describe('receivables of an offline sale', () => {
     expect(events.slice(1).map((each) => (each.data as { amount: string }).amount)).to.deep.equal(['4.00', '1.00'])
   })
 
-  it('stay within the calendar, whatever the till’s clock says', async () => {
+  it('have due dates within the calendar, for any clock of the till', async () => {
     const scenario = await given(...shop)
     const sale = input({ created_at: '9999-12-31T23:59:59.999Z', ...paidBy(ACCOUNT) })
     const { decision } = await scenario.when(recordOfflineSale, sale, 'pdv')
     expect((decision as Accepted).events[1]?.data).to.include({ due_date: '9999-12-31' })
   })
 
-  it('go with the sale when it is cancelled, while they are pending [UP-12]', async () => {
+  it('are deleted with the sale’s cancellation while pending [UP-12]', async () => {
     const scenario = await given(...shop)
     await scenario.when(recordOfflineSale, onAccount, 'pdv')
     const decided = await scenario.when(cancelSale, cancel, 'pdv')
@@ -64,7 +64,7 @@ describe('receivables of an offline sale', () => {
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '5.000' })
   })
 
-  it('forbid to cancel the sale once one is settled [UP-12]', async () => {
+  it('block the cancellation once one is settled [UP-12]', async () => {
     const scenario = await given(
       ...shop,
       offlineSaleCompleted({ id: 8, receivable_ids: [4] }),
@@ -84,7 +84,7 @@ describe('receivables of an offline sale', () => {
     decided.refuses('already_settled')
   })
 
-  it('that were deleted before do not hinder the cancellation', async () => {
+  it('do not block the cancellation if deleted earlier', async () => {
     const scenario = await given(...shop)
     const { decision } = await scenario.when(recordOfflineSale, onAccount, 'pdv')
     const again = await given(
@@ -103,7 +103,7 @@ describe('receivables of an offline sale', () => {
     )
   })
 
-  it('do not open the sale to the integration API: it stays the counter’s', async () => {
+  it('do not let the integration API change the counter sale', async () => {
     const scenario = await given(...shop)
     await scenario.when(recordOfflineSale, onAccount, 'pdv')
     const decided = await scenario.when(cancelSale, cancel, 'api')

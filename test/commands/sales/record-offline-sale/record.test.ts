@@ -18,7 +18,7 @@ import { FIRST_NEW_ID, given } from '../../../support/given.ts'
 import { ACCOUNT, CARD, CASH, input, ofProduct, paidBy, recorded, shop, warning } from './shop.ts'
 
 describe('record offline sale', () => {
-  it('records what the till says, names of the catalog beside it, and debits the stock', async () => {
+  it('records the upload with names from the catalog, and debits the stock', async () => {
     const scenario = await given(...shop)
     const sale = input({ amount_received: 12, change: 2, ...paidBy(CASH, 'completed', 12) })
     const decided = await scenario.when(recordOfflineSale, sale, 'pdv')
@@ -44,13 +44,13 @@ describe('record offline sale', () => {
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '4.000' })
   })
 
-  it('takes the surcharge of a payment type from inside the amount', async () => {
+  it('includes the surcharge of a payment type in the amount', async () => {
     const scenario = await given(...shop)
     const { data } = recorded(await scenario.when(recordOfflineSale, input(paidBy(CARD)), 'pdv'))
     expect(data.payments[0]).to.include({ amount: '10.00', surcharge: '2.00', net: '8.00' })
   })
 
-  it('takes surcharge and net of cash from what was charged, not from the change [SALE-8]', async () => {
+  it('calculates surcharge and net of cash from the charged amount, without change [SALE-8]', async () => {
     const dear = paymentTypeCreated({ id: 4, name: 'Dinheiro com taxa', fee_percentage: '3.50' })
     const scenario = await given(...shop, dear)
     const sold = { amount_received: 20, change: 10 }
@@ -64,7 +64,7 @@ describe('record offline sale', () => {
     }
   })
 
-  it('records nothing when the same sale comes again, and finds its sale and its warnings [UP-4]', async () => {
+  it('records nothing for a repeated upload, and returns its sale and warnings [UP-4]', async () => {
     const scenario = await given(...shop)
     const sale = input(ofProduct(10, 9))
     const first = await scenario.when(recordOfflineSale, sale, 'pdv')
@@ -77,14 +77,14 @@ describe('record offline sale', () => {
     expect(await scenario.show('catalog_item/10')).to.include({ stock: '-4.000' })
   })
 
-  it('takes promotions, exchange credit and cashback, which only the counter may [UP-9]', async () => {
+  it('accepts promotions, exchange credit and cashback, which are reserved for the counter [UP-9]', async () => {
     for (const kind of ['promotion', 'exchange_credit', 'cashback'] as const) {
       const scenario = await given(...shop, paymentTypeCreated({ id: 9, kind }))
       expect(recorded(await scenario.when(recordOfflineSale, input(paidBy(9)), 'pdv')).warnings).to.deep.equal([])
     }
   })
 
-  it('takes change out of the cash, and the surcharge from what is left of it [SALE-8]', async () => {
+  it('deducts change from cash, and the surcharge from the rest [SALE-8]', async () => {
     const dear = paymentTypeCreated({ id: 9, name: 'Notas', fee_percentage: '25.00' })
     const scenario = await given(...shop, dear)
     const payments = [
@@ -99,7 +99,7 @@ describe('record offline sale', () => {
     ])
   })
 
-  it('keeps discounts, of a line in it and at the end in the sale [UP-20, UP-21]', async () => {
+  it('records discounts of lines in the lines, and of the total in the sale [UP-20, UP-21]', async () => {
     const scenario = await given(...shop)
     const items = [
       { product_id: 10, quantity: 1, price: 10, total: 9 },
@@ -119,7 +119,7 @@ describe('record offline sale', () => {
     ])
   })
 
-  it('is of the customer that the till names, also in what is to be received [UP-18]', async () => {
+  it('records the customer of the upload, in receivables too [UP-18]', async () => {
     const scenario = await given(...shop, customerCreated({ id: 4, external_id: 'c4' }))
     const sale = input({ customer_id: 4, ...paidBy(ACCOUNT) })
     expect(recorded(await scenario.when(recordOfflineSale, sale, 'pdv')).warnings).to.deep.equal([])
@@ -129,7 +129,7 @@ describe('record offline sale', () => {
     expect(await scenario.show(`receivable/${FIRST_NEW_ID}`)).to.deep.include(owed)
   })
 
-  it('is of a customer who was deleted, by no name any more [UP-18, PERSON-10]', async () => {
+  it('records a deleted customer without the name [UP-18, PERSON-10]', async () => {
     const gone = event('CustomerDeleted', { id: 4 })
     const scenario = await given(...shop, customerCreated({ id: 4, external_id: 'c4' }), gone)
     await scenario.when(recordOfflineSale, input({ customer_id: 4 }), 'pdv')
@@ -137,7 +137,7 @@ describe('record offline sale', () => {
     expect(await scenario.show(`sale/${FIRST_NEW_ID}`)).to.deep.include({ customer })
   })
 
-  it('moves no stock for untracked products and services', async () => {
+  it('moves no stock of untracked products and services', async () => {
     const service = itemCreated({ id: 12, type: 'service', name: 'Entrega' })
     const scenario = await given(...shop, service)
     for (const [place, id] of [11, 12].entries()) {
@@ -149,7 +149,7 @@ describe('record offline sale', () => {
 })
 
 describe('cancelled offline sale', () => {
-  it('is recorded as cancelled, moves no stock, makes no receivable and looks like any cancelled sale [UP-10]', async () => {
+  it('is recorded as cancelled, without stock movements or receivables, like any cancelled sale [UP-10]', async () => {
     const scenario = await given(...shop)
     const sale = input({ status: 'cancelled', ...paidBy(ACCOUNT, 'pending') })
     const decided = await scenario.when(recordOfflineSale, sale, 'pdv')
@@ -171,17 +171,17 @@ describe('cancelled offline sale', () => {
   })
 })
 
-describe('an offline sale that comes again as cancelled', () => {
+describe('repeated upload of an offline sale as cancelled', () => {
   const sale = input(ofProduct(10, 2))
   const restock = [{ catalog_item_id: 10, quantity: '2.000' }]
   const cancelled = { status: 'cancelled', created_at: '2026-03-10T14:00:00.000Z', ...ofProduct(10, 2) }
   const wordings: [string, object][] = [
-    ['just as it was', cancelled],
-    ['with nothing paid', { ...cancelled, payments: [], amount_received: 0 }],
-    ['paid in another way', { ...cancelled, ...paidBy(CARD, 'completed', 20) }],
+    ['unchanged', cancelled],
+    ['without payments', { ...cancelled, payments: [], amount_received: 0 }],
+    ['with other payments', { ...cancelled, ...paidBy(CARD, 'completed', 20) }],
   ]
   for (const [what, fields] of wordings) {
-    it(`is cancelled, ${what}, and stays so [UP-16]`, async () => {
+    it(`cancels the sale, ${what}, permanently [UP-16]`, async () => {
       const scenario = await given(...shop)
       await scenario.when(recordOfflineSale, sale, 'pdv')
       const decided = await scenario.when(recordOfflineSale, input(fields), 'pdv')
@@ -195,7 +195,7 @@ describe('an offline sale that comes again as cancelled', () => {
     })
   }
 
-  it('takes its receivables along [UP-12, UP-16]', async () => {
+  it('deletes its receivables [UP-12, UP-16]', async () => {
     const scenario = await given(...shop)
     await scenario.when(recordOfflineSale, input(paidBy(ACCOUNT)), 'pdv')
     const decided = await scenario.when(recordOfflineSale, input({ status: 'cancelled', ...paidBy(ACCOUNT) }), 'pdv')
@@ -206,7 +206,7 @@ describe('an offline sale that comes again as cancelled', () => {
     )
   })
 
-  it('stays once it has a fiscal document [SALE-19, UP-16]', async () => {
+  it('changes nothing once the sale has a fiscal document [SALE-19, UP-16]', async () => {
     const scenario = await given(...shop)
     await scenario.when(recordOfflineSale, sale, 'pdv')
     await scenario.when(recordFiscalDocument, { id: FIRST_NEW_ID, number: '1', status: 'authorized' }, 'pdv')
@@ -215,12 +215,12 @@ describe('an offline sale that comes again as cancelled', () => {
   })
 
   const others: [string, object][] = [
-    ['at another moment', { created_at: '2026-03-10T15:00:00.000Z' }],
-    ['of another quantity', ofProduct(10, 3)],
-    ['of another product', { items: [{ product_id: 11, quantity: 2, price: 10, total: 20 }] }],
+    ['with another time', { created_at: '2026-03-10T15:00:00.000Z' }],
+    ['with another quantity', ofProduct(10, 3)],
+    ['with another product', { items: [{ product_id: 11, quantity: 2, price: 10, total: 20 }] }],
   ]
   for (const [what, fields] of others) {
-    it(`is another sale ${what}, and cancels nothing [UP-5]`, async () => {
+    it(`is a different sale ${what}, and cancels nothing [UP-5]`, async () => {
       const scenario = await given(...shop)
       await scenario.when(recordOfflineSale, sale, 'pdv')
       const decided = await scenario.when(recordOfflineSale, input({ ...cancelled, ...fields }), 'pdv')
@@ -228,7 +228,7 @@ describe('an offline sale that comes again as cancelled', () => {
     })
   }
 
-  it('says nothing new when it was recorded as cancelled, and is completed in an upload that was late [UP-16]', async () => {
+  it('keeps a cancelled sale cancelled when a late upload completes it [UP-16]', async () => {
     const scenario = await given(...shop)
     await scenario.when(recordOfflineSale, input(cancelled), 'pdv')
     const late = await scenario.when(recordOfflineSale, sale, 'pdv')
@@ -236,8 +236,8 @@ describe('an offline sale that comes again as cancelled', () => {
   })
 })
 
-describe('offline sales of before discounts', () => {
-  it('are shown without any', async () => {
+describe('offline sales from before discounts', () => {
+  it('are shown without discounts', async () => {
     const {
       discount: _,
       customer: __,
@@ -252,7 +252,7 @@ describe('offline sales of before discounts', () => {
 })
 
 describe('offline sales projection', () => {
-  it('remembers each upload under the till’s identifier', async () => {
+  it('records each upload under the till’s identifier', async () => {
     const warnings = [{ code: 'change_without_cash' as const, product_id: null, found: '1.00', expected: null }]
     const scenario = await given(...shop, offlineSaleCompleted({ id: 8, offline_id: 'a', warnings }))
     const row = (await scenario.rows(offlineSaleById('a'))).get(offlineSaleById('a'))

@@ -29,7 +29,7 @@ export const ofProduct = (product_id: number, quantity = 1, price = 10) => ({
   ...paidBy(CASH, 'completed', quantity * price),
 })
 
-/** The event's data of the one sale that was recorded, and what the till is told of it. */
+/** Event data of the single recorded sale, and the warnings returned to the till. */
 export function recorded({ decision }: Decided): { data: DataOf<'OfflineSaleCompleted'>; warnings: object[] } {
   const { outcome, events, remarks } = decision as Accepted
   expect(outcome).to.equal('created')

@@ -9,15 +9,15 @@ import { CARD, CASH, input, ofProduct, paidBy, recorded, shop, warning } from '.
 
 describe('warnings of an offline sale', () => {
   const cases: [string, object, object[]][] = [
-    ['sells more than there is', ofProduct(10, 6), [warning('negative_stock', { product_id: 10, found: '-1.000' })]],
-    ['sells exactly what there is', ofProduct(10, 5), []],
+    ['exceeds the stock', ofProduct(10, 6), [warning('negative_stock', { product_id: 10, found: '-1.000' })]],
+    ['sells the whole stock', ofProduct(10, 5), []],
     [
-      'has another price than the catalog',
+      'differs from the catalog price',
       ofProduct(10, 1, 9),
       [warning('price_differs', { product_id: 10, found: '9.00', expected: '10.00' })],
     ],
     [
-      'leaves a payment open that is not on account',
+      'has a pending payment that is not on credit',
       paidBy(CASH, 'pending'),
       [warning('payment_pending', { found: 'Dinheiro' })],
     ],
@@ -26,10 +26,10 @@ describe('warnings of an offline sale', () => {
       { amount_received: 12, change: 2, ...paidBy(CARD, 'completed', 12) },
       [warning('change_without_cash', { found: '2.00' })],
     ],
-    ['is of a customer that nobody knows', { customer_id: 99 }, [warning('customer_unknown', { found: '99' })]],
-    ['is of a customer that was deleted', { customer_id: 4 }, [warning('customer_deleted', { found: '4' })]],
+    ['has an unknown customer', { customer_id: 99 }, [warning('customer_unknown', { found: '99' })]],
+    ['has a deleted customer', { customer_id: 4 }, [warning('customer_deleted', { found: '4' })]],
     [
-      'was paid by card, with nothing received',
+      'was paid by card, with a received amount of zero',
       { amount_received: 0, ...paidBy(CARD) },
       [warning('amount_received_differs', { found: '0.00', expected: '10.00' })],
     ],
@@ -40,7 +40,7 @@ describe('warnings of an offline sale', () => {
       [warning('created_at_in_future', { found: '2026-03-10T15:13:00.001Z', expected: '2026-03-10T15:08:00.000Z' })],
     ],
   ]
-  it('records a sale to a customer who was forgotten, without the name [UP-18, PRIV-6]', async () => {
+  it('records a sale to an erased customer without the name [UP-18, PRIV-6]', async () => {
     const forgotten = event('PersonForgotten', {
       kind: 'customer',
       id: 5,
@@ -62,7 +62,7 @@ describe('warnings of an offline sale', () => {
     })
   }
 
-  it('adds up the lines of a product before it looks at the stock [UP-6]', async () => {
+  it('adds up the lines of a product before checking the stock [UP-6]', async () => {
     const scenario = await given(...shop)
     const line = { product_id: 10, quantity: 3, price: 10, total: 30 }
     const sale = input({ ...ofProduct(10, 6), items: [line, line] })
@@ -70,7 +70,7 @@ describe('warnings of an offline sale', () => {
     expect(warnings).to.deep.equal([warning('negative_stock', { product_id: 10, found: '-1.000' })])
   })
 
-  it('records the sale of a product that was deactivated meanwhile [UP-6]', async () => {
+  it('records the sale of a product deactivated meanwhile [UP-6]', async () => {
     const scenario = await given(...shop, event('CatalogItemDeactivated', { id: 10 }))
     const { warnings } = recorded(await scenario.when(recordOfflineSale, input(), 'pdv'))
     expect(warnings).to.deep.equal([warning('product_deactivated', { product_id: 10 })])
@@ -78,14 +78,14 @@ describe('warnings of an offline sale', () => {
   })
 })
 
-describe('refusals of an offline sale', () => {
-  it('refuses another sale under an identifier that is taken [UP-5]', async () => {
+describe('refused offline sales', () => {
+  it('refuses a different sale under a used identifier [UP-5]', async () => {
     const scenario = await given(...shop, offlineSaleCompleted({ id: 8 }))
     const decided = await scenario.when(recordOfflineSale, input(), 'pdv')
     decided.refuses('duplicate_resource', { field: 'offline_id', conflicting_id: 8 })
   })
 
-  it('names every amount that contradicts others [UP-7]', async () => {
+  it('reports every contradictory amount [UP-7]', async () => {
     const scenario = await given(...shop)
     const sale = input({ total: 20, items: [{ product_id: 10, quantity: 1, price: 10, total: 10.02 }] })
     const { decision } = await scenario.when(recordOfflineSale, sale, 'pdv')
@@ -93,7 +93,7 @@ describe('refusals of an offline sale', () => {
     expect((decision as Refusal).details?.fields).to.have.all.keys('items[0].total', 'total', 'change')
   })
 
-  it('names every product and payment type that the company does not have [UP-9]', async () => {
+  it('reports every unknown product and payment type [UP-9]', async () => {
     const scenario = await given(...shop)
     const item = { product_id: 99, quantity: 1, price: 5, total: 5 }
     const sale = input({
@@ -114,7 +114,7 @@ describe('refusals of an offline sale', () => {
     })
   })
 
-  it('refuses to let stock sink below what can be shown', async () => {
+  it('refuses stock below the limit', async () => {
     const scenario = await given(...shop)
     const sale = (offline_id: string) => input({ ...ofProduct(10, 999_999_999, 0.01), offline_id })
     recorded(await scenario.when(recordOfflineSale, sale('a'), 'pdv'))
