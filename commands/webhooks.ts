@@ -127,7 +127,9 @@ export const HandOverFields = z.strictObject({ api_key_id: Id.nullish() })
 
 /**
  * Assigns an endpoint to a key, or to the company itself. From then on it receives the events that the new owner may
- * read, including those that waited while it was paused (HOOK-54).
+ * read, including those that waited while it was paused (HOOK-54). A key takes over only
+ * an endpoint whose events it may all read (HOOK-82): otherwise `*` would silently lose events, and a narrower key could
+ * change URL and secret.
  */
 export const handOverWebhook = command<RecordId & z.infer<typeof HandOverFields>>({
   needs: ({ id }) => [webhookById(id), ownCompany],
@@ -138,7 +140,9 @@ export const handOverWebhook = command<RecordId & z.infer<typeof HandOverFields>
     const key = companyOf(rows).active_keys.find((one) => one.id === api_key_id)
     if (api_key_id !== null && (!key || (key.expires_at !== null && key.expires_at <= now)))
       return invalid('api_key_id', 'não é uma chave ativa')
-    const refusal = lacking(key?.scopes ?? null, webhook.doc.events)
+    const { events } = webhook.doc
+    const told = wanted === undefined ? toldOf(events, routeOf(rows, id)?.scopes ?? null) : []
+    const refusal = lacking(key?.scopes ?? null, [...told, ...events])
     if (refusal && wanted === undefined) return refusal
     if (refusal) return invalid('api_key_id', `a chave não tem o escopo ${refusal.details?.missing_scope}`)
     if (webhook.api_key_id === api_key_id) return accept('unchanged', `webhook/${id}`)

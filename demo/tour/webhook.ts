@@ -79,10 +79,13 @@ async function offlineSale(token: string, call: Narrator['postAsTill']): Promise
 }
 
 async function describe({ headers, body }: Received, secret: string): Promise<string> {
-  const name = 'x-service-signature'
-  const expected = `sha256=${createHmac('sha256', secret).update(`${headers['x-service-timestamp']}.${body}`).digest('hex')}`
-  const isGenuine = timingSafeEqual(Buffer.from(expected), Buffer.from(String(headers[name]).padEnd(expected.length)))
-  const shown = ['x-service-event', 'x-service-sequence', 'x-service-revision', 'x-service-timestamp', name]
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+  const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
+  const expected = Buffer.from(`v1,${createHmac('sha256', key).update(signed).digest('base64')}`)
+  const name = 'webhook-signature'
+  const given = Buffer.from(String(headers[name]))
+  const isGenuine = given.length === expected.length && timingSafeEqual(given, expected)
+  const shown = ['x-service-event', 'x-service-sequence', 'x-service-revision', 'webhook-id', 'webhook-timestamp', name]
   const lines = shown.map((header) => `  ${header}: ${headers[header]}`)
   const { event, origin, data } = JSON.parse(body)
   const told = JSON.stringify({ event, origin, data: { id: data.id, total: data.total, status: data.status } })

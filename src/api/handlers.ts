@@ -12,6 +12,7 @@ import type { Params } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { describeQuery } from '#http/query-values.ts'
 import { representationOf, sendCompressed, sendRepresentation } from '#http/representation.ts'
+import { shareOf } from '#http/share-of.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { PersonKeys } from '#ledger/person-keys.ts'
 import type { EventStore } from '#ledger/port.ts'
@@ -20,6 +21,7 @@ import type { Idempotency } from '#ledger/write/idempotency.ts'
 import { operate } from '#ledger/write/operation.ts'
 import { runCommands } from '#ledger/write/run.ts'
 import type { Answer, Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
+import { createSlices } from '#lib/slices.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { Proof } from '#proof/proof.ts'
@@ -102,6 +104,7 @@ async function answerRead(
   request: Request,
   response: Response,
 ): Promise<void> {
+  assertNoKey(request)
   const demand = demandOf(request, admissionOf(response))
   const page = route.ofLedger ? pageOf(request, response) : null
   const kept = page && context.pages.find(page.key, page.moment)
@@ -170,6 +173,7 @@ async function answerStream(
   request: Request,
   response: Response,
 ): Promise<void> {
+  assertNoKey(request)
   const query = parseQuery(route.query, request.query)
   const caller = callerOf(response)
   const last = request.get('Last-Event-ID') ?? ''
@@ -188,6 +192,12 @@ function pageOf(request: Request, response: Response): { key: string; moment: Pa
 
 const NO_BODY = z.strictObject({})
 
+/** Bytes of a body that weigh as one command in a group commit (queue.ts): a sale of some fifty lines. */
+const BYTES_OF_A_COMMAND = 2_048
+
+const rawBodyOf = ({ locals }: Response) => locals.rawBody as Buffer | undefined
+const bodyBytesOf = (response: Response): number => rawBodyOf(response)?.length ?? 0
+
 async function answerCommand(
   route: CommandRoute<unknown, object>,
   context: RouteContext,
@@ -195,17 +205,15 @@ async function answerCommand(
   response: Response,
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
-  const idempotency =
-    route.idempotency === 'required'
-      ? demandedKey(request, response, context)
-      : idempotencyOf(request, response, context)
+  const key = keyOf(request, demandsKey(route))
   const body = parse(route.body ?? NO_BODY, request.body)
   const input = route.input(request.params as Params, body, context)
   if (input === null) throw new Problem('not_found')
   if (isRefusal(input)) throw new Problem(input.refused, input.details)
   await run(context, response, {
     invocations: [{ command: route.command, input }],
-    idempotency,
+    weight: Math.ceil(bodyBytesOf(response) / BYTES_OF_A_COMMAND),
+    idempotency: await idempotencyOf(key, request, response, context),
     reply: singleReply,
     revealsSecret: route.reveal !== undefined,
     // Once: who asks again with the same key gets the record, without its secret.
@@ -228,8 +236,9 @@ async function answerOperation(
 ): Promise<void> {
   const { poolOf, newId, deliveryNotifier } = context
   parseQuery(NO_QUERY, request.query)
-  const idempotency = idempotencyOf(request, response, context)
+  const key = keyOf(request, false)
   const body = parse(route.body ?? NO_BODY, request.body)
+  const idempotency = await idempotencyOf(key, request, response, context)
   const params = request.params as Params
   const { companyId, guard } = actingOf(response)
   const answer = await operate(poolOf(companyId), { companyId, guard, idempotency }, async (operating) => {
@@ -247,10 +256,9 @@ async function answerAction(
   response: Response,
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
-  const idempotency = demandsKey(route)
-    ? demandedKey(request, response, context)
-    : idempotencyOf(request, response, context)
+  const key = keyOf(request, demandsKey(route))
   const body = parse(route.body, request.body)
+  const idempotency = await idempotencyOf(key, request, response, context)
   const params = request.params as Params
   const acting = actingOf(response)
   const pool = context.poolOf(acting.companyId)
@@ -266,7 +274,7 @@ async function answerBatch(
   response: Response,
 ): Promise<void> {
   parseQuery(NO_QUERY, request.query)
-  const idempotency = idempotencyOf(request, response, context)
+  const key = keyOf(request, false)
   const input: BatchInput = await readBatch(
     callerOf(response).companyId,
     parse(batchBody, request.body).items,
@@ -274,7 +282,7 @@ async function answerBatch(
   )
   await run(context, response, {
     invocations: input.valid.map((item) => ({ command: route.batch, input: item })),
-    idempotency,
+    idempotency: await idempotencyOf(key, request, response, context),
     reply: batchReply(input, route.warnings),
     wrap: ({ body }) => body,
   })
@@ -283,7 +291,7 @@ async function answerBatch(
 /** A batch is a list; what is in it is judged item by item. */
 const batchBody = batchOf(z.unknown())
 
-interface Run extends Pick<LedgerRequest, 'invocations' | 'idempotency' | 'reply'> {
+interface Run extends Pick<LedgerRequest, 'invocations' | 'weight' | 'idempotency' | 'reply'> {
   readonly wrap: (answer: Answer) => string
   readonly revealsSecret?: boolean
 }
@@ -320,24 +328,33 @@ const headerProblem = (name: string, message: string): Problem =>
 
 const keyProblem = (message: string): Problem => headerProblem('Idempotency-Key', message)
 
-function demandedKey(request: Request, response: Response, context: RouteContext): Idempotency {
-  const idempotency = idempotencyOf(request, response, context)
-  if (!idempotency) throw keyProblem('é obrigatória nesta operação')
-  return idempotency
+const METHODS_WITH_A_KEY = 'só vale em POST, PUT, PATCH e DELETE: retire-a desta chamada'
+
+/** A key on a read is a mistake: no answer of a read is stored (IDEM-12). */
+function assertNoKey(request: Request): void {
+  if (request.get('idempotency-key') !== undefined) throw keyProblem(METHODS_WITH_A_KEY)
 }
 
-/** The key with what tells its request from others; only a POST takes a key. */
-function idempotencyOf(
+/** The Idempotency-Key of a write; undefined where it has none and needs none. */
+function keyOf(request: Request, isDemanded: boolean): string | undefined {
+  const key = request.get('idempotency-key')
+  if (key === undefined && isDemanded) throw keyProblem('é obrigatória nesta operação')
+  // Header values are bytes; anything but printable ASCII would be stored as something else than was meant.
+  if (key !== undefined && !/^[\x20-\x7e]{1,255}$/.test(key))
+    throw keyProblem('deve ter de 1 a 255 caracteres ASCII visíveis')
+  return key
+}
+
+/** A key with what tells its request from others. */
+async function idempotencyOf(
+  key: string | undefined,
   request: Request,
   response: Response,
-  { requestSecret: secret }: RouteContext,
-): Idempotency | undefined {
-  if (request.method !== 'POST') return undefined
-  const key = request.get('idempotency-key')
+  { requestSecret }: RouteContext,
+): Promise<Idempotency | undefined> {
   if (key === undefined) return undefined
-  // Header values are bytes; anything but printable ASCII would be stored as something else than was meant.
-  if (!/^[\x20-\x7e]{1,255}$/.test(key)) throw keyProblem('deve ter de 1 a 255 caracteres ASCII visíveis')
   const [path = ''] = request.originalUrl.split('?', 1)
-  const rawBody = response.locals.rawBody as Buffer | undefined
-  return identify(key, { path, body: request.body, rawBody }, secret)
+  const { method, body } = request
+  const arrived = { method, path, body: body as unknown, rawBody: rawBodyOf(response) }
+  return identify(key, arrived, requestSecret, createSlices(shareOf(response)))
 }

@@ -2,8 +2,9 @@ import { createHash, createHmac } from 'node:crypto'
 import { canonicalJson } from '#ledger/envelope.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 
-/** A POST as it arrived. */
+/** A write as it arrived. */
 interface Arrived {
+  readonly method: string
   /** Without its query. */
   readonly path: string
   /** What its JSON means; an absent body is an empty object. */
@@ -13,25 +14,71 @@ interface Arrived {
 }
 
 /**
- * Tells a request from others under its Idempotency-Key by path and body (IDEM-2). Bodies are compared by their canonical form
- * (RFC 8785), so that order of members, blanks and spelling of equal numbers and texts do not matter; of a member that is there
+ * Tells a request from others under its Idempotency-Key by method, path and body (IDEM-2). Bodies are compared by their canonical
+ * form (RFC 8785), so that order of members, blanks and spelling of equal numbers and texts do not matter; of a member that is there
  * twice the last counts, as it does for whoever reads the body. Hashes stay in the ledger for ever and bodies hold personal
- * data: `secret` keeps anybody from finding what was sent by trying (IDEM-8).
+ * data: `secret` keeps anybody from finding what was sent by trying (IDEM-8). A large body is hashed in pieces, with `pause` awaited
+ * after each.
  */
-export function identify(key: string, request: Arrived, secret: Buffer): Idempotency {
-  const { path, rawBody = '' } = request
-  return {
-    key,
-    requestHash: createHmac('sha256', secret).update(`POST ${path}\n`).update(meaningOf(request)).digest('hex'),
-    formerHash: createHash('sha256').update(`POST ${path}\n`).update(rawBody).digest('hex'),
+export async function identify(
+  key: string,
+  request: Arrived,
+  secret: Buffer,
+  pause: () => Promise<void>,
+): Promise<Idempotency> {
+  const { method, path, rawBody = '' } = request
+  const line = `${method} ${path}\n`
+  const requestHash = await meaningOf(request, () => createHmac('sha256', secret).update(line), pause)
+  // Version 0.1 took no key but that of a POST.
+  if (method !== 'POST') return { key, requestHash }
+  return { key, requestHash, formerHash: createHash('sha256').update(line).update(rawBody).digest('hex') }
+}
+
+/** Characters of canonical JSON that are hashed without a pause. */
+const PIECE = 16_384
+
+type Digest = ReturnType<typeof createHmac>
+
+/** What has no canonical form, as a number beyond all measure, is compared by its bytes. */
+async function meaningOf(
+  { body, rawBody = Buffer.alloc(0) }: Arrived,
+  begin: () => Digest,
+  pause: () => Promise<void>,
+): Promise<string> {
+  const digest = begin()
+  try {
+    if (rawBody.length <= PIECE) digest.update(canonicalJson(body))
+    else await updateCanonical(digest, body, pause)
+    return digest.digest('hex')
+  } catch {
+    return begin().update(rawBody).digest('hex')
   }
 }
 
-/** What has no canonical form, as a number beyond all measure or a hundred thousand levels, is compared by its bytes. */
-function meaningOf({ body, rawBody = Buffer.alloc(0) }: Arrived): string | Buffer {
-  try {
-    return canonicalJson(body as object)
-  } catch {
-    return rawBody
+/** Updates a digest with the canonical JSON of a value. */
+async function updateCanonical(digest: Digest, value: unknown, pause: () => Promise<void>): Promise<void> {
+  let text = ''
+  async function visit(each: unknown): Promise<void> {
+    if (typeof each !== 'object' || each === null) text += canonicalJson(each)
+    else if (Array.isArray(each)) {
+      text += '['
+      for (const [position, element] of each.entries()) await member(position, '', element)
+      text += ']'
+    } else {
+      text += '{'
+      for (const [position, name] of Object.keys(each).sort().entries())
+        await member(position, `${JSON.stringify(name)}:`, (each as Record<string, unknown>)[name])
+      text += '}'
+    }
   }
+  async function member(position: number, name: string, each: unknown): Promise<void> {
+    text += position === 0 ? name : `,${name}`
+    await visit(each)
+    if (text.length < PIECE) return
+    digest.update(text)
+    text = ''
+    await pause()
+  }
+  await visit(value)
+  digest.update(text)
 }

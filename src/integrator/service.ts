@@ -61,7 +61,7 @@ export function createService(base: string, key: string, newKey: () => string): 
     async call(method, path, body) {
       const headers = {
         ...(body && { 'Content-Type': 'application/json' }),
-        ...(method === 'POST' && { 'Idempotency-Key': newKey() }),
+        ...(method !== 'GET' && { 'Idempotency-Key': newKey() }),
       }
       const signal = AbortSignal.timeout(TIMEOUT_MS)
       const response = await send(path, { method, headers, signal, ...(body && { body: JSON.stringify(body) }) })

@@ -53,7 +53,7 @@ export interface Envelope {
 export const GENESIS_HASH = '0'.repeat(64)
 
 /** The one text of a value that everybody hashes and signs alike (RFC 8785). */
-export function canonicalJson(value: object): string {
+export function canonicalJson(value: unknown): string {
   try {
     // In two thirds of the library's time, of which verification and sales spend much here.
     return JSON.stringify(inOrder(value))

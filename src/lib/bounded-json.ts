@@ -12,7 +12,7 @@ export interface JsonLimits {
   readonly textBytes: number
 }
 
-/** A JSON text exceeds one of its limits; it was not read to its end. */
+/** The JSON text exceeds a limit; the rest of it was not read. */
 export class JsonLimitExceeded extends Error {
   override readonly name = 'JsonLimitExceeded'
   constructor(readonly limit: keyof JsonLimits) {
@@ -20,12 +20,12 @@ export class JsonLimitExceeded extends Error {
   }
 }
 
-/** Bytes that are looked at, and that are parsed, at a stretch: at most some 3 ms of each. */
+/** Bytes that are scanned, and bytes that are parsed, without a pause: at most some 3 ms each. */
 const STRETCH_BYTES = 16_384
 
 /**
- * Reads a JSON text in UTF-8 as JSON.parse does. A long one is read in pieces: `pause` is awaited after each, so that others
- * are served in between. Limits are enforced before the values beyond them are made.
+ * Parses JSON text in UTF-8 with the result of JSON.parse. A long text is parsed in pieces, with `pause` awaited before each.
+ * Limits are enforced before the values beyond them are created.
  * @throws JsonLimitExceeded, SyntaxError
  */
 export async function parseBoundedJson(
@@ -47,38 +47,38 @@ const withoutByteOrderMark = (bytes: Buffer): Buffer =>
 const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c]
 const [LIST_BEGIN, LIST_END, OBJECT_BEGIN, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-/** A list or object that has begun and not ended. */
+/** A list or object that is open. */
 interface Level {
   isList: boolean
-  /** Where its bracket is. */
+  /** Offset of its bracket. */
   begin: number
   /** Commas so far. */
   commas: number
-  /** Where the members begin that are not parsed yet. */
+  /** Offset of the first member that is not parsed yet. */
   from: number
-  /** Where its present member begins. */
+  /** Offset of the current member. */
   member: number
-  /** What it is made of in pieces; null while it is short enough to be parsed with what it is in. */
+  /** Value under construction; null while it is short enough to be parsed with its parent. */
   made: unknown[] | Record<string, unknown> | null
-  /** Whether its present member is made in pieces: by the level below it, or completely. */
+  /** Whether the current member is parsed in pieces: under construction by the level below, or complete. */
   part: 'none' | 'begun' | 'made'
-  /** Name of that member, in an object. */
+  /** Name of that member in an object. */
   name: string
 }
 
 /**
- * Finds lists and objects by their brackets and commas, cuts those that are long into pieces at their own commas, and leaves
- * every piece, with all of its syntax, to JSON.parse.
+ * Tracks brackets, commas and strings only. Long lists and objects are cut into pieces at their own commas; JSON.parse parses each
+ * piece and checks its syntax.
  */
 class Reader {
   readonly #bytes: Buffer
   readonly #limits: JsonLimits
-  /** Those beyond the depth are kept to be used again. */
+  /** Levels beyond the depth are reused. */
   readonly #levels: Level[] = []
   #depth = 0
   #at = 0
   #values = 0
-  /** Behind the outermost list or object. */
+  /** Offset behind the outermost list or object; -1 until it is closed. */
   #end = -1
 
   constructor(bytes: Buffer, limits: JsonLimits) {
@@ -90,7 +90,7 @@ class Reader {
     return this.#at >= this.#bytes.length
   }
 
-  /** Goes on for so many bytes, or to the end of a text that goes beyond them. */
+  /** Scans `stretch` bytes, and to the end of a string that crosses that limit. */
   read(stretch: number): void {
     const bytes = this.#bytes
     const until = Math.min(this.#at + stretch, bytes.length)
@@ -157,14 +157,14 @@ class Reader {
     level.member = at + 1
   }
 
-  /** Behind a member that was made in pieces there is a comma, or the end, and nothing else. */
+  /** Only blanks may stand between a member that was parsed in pieces and its comma. */
   #endPart(level: Level, at: number): void {
     this.#assertBlank(level.from, at)
     level.from = at + 1
     level.part = 'none'
   }
 
-  /** Parses what a level has so far. What is around it cannot be parsed as a whole any more. */
+  /** Parses the members of a level so far. Its parents can then no longer be parsed as a whole. */
   #cut(level: Level, at: number): void {
     for (let depth = 1; depth < this.#depth; depth++)
       this.#beginPart(this.#levels[depth - 1] as Level, this.#levels[depth] as Level)
@@ -203,7 +203,7 @@ class Reader {
     outer.part = 'made'
   }
 
-  /** Parses the members of a level between `from` and here. There is at least one: a comma is never the last thing, nor the first. */
+  /** Parses the members of a level from `from` to `to`: at least one, since a comma is neither first nor last. */
   #append(level: Level, to: number): void {
     const text = this.#bytes.toString('utf8', level.from, to)
     if (level.isList) {

@@ -105,7 +105,7 @@ export async function noteRefusals(
   })
 }
 
-/** Payloads of one statement: some 10 ms to write down. */
+/** Bytes of payloads and errors in one statement: some 10 ms to serialize. */
 const PORTION_BYTES = 1_048_576
 
 function* portionsOf(refused: readonly Refusal[]): Iterable<Refusal[]> {
@@ -173,18 +173,18 @@ function resolution(offline_id: string | null, { sale_id, note }: KeptRow): Sale
   return { offline_id, status: 'resolved', sale_id, message: note === null ? message : `${message} ${note}` }
 }
 
-/** Of a refused sale. */
+/** A refused sale in the form in which it is stored. */
 interface Digest {
   readonly hex: string
-  /** JSON text of the sale; null where it is too long to be kept. */
+  /** JSON text of the sale; null if it is too long to be stored. */
   readonly payload: string | null
   /** JSON text. */
   readonly errors: string
-  /** What keeping both takes. */
+  /** Bytes of both texts. */
   readonly bytes: number
 }
 
-/** By position; undefined of what was not refused. In slices: an upload may have 5 MB. */
+/** By position, in slices; undefined if the sale was not refused. */
 async function digestsOf(
   entries: readonly Kept[],
   slices: () => Promise<void>,

@@ -19,13 +19,16 @@ export interface Receipt extends ProvedEvent {
   readonly cancellation?: ProvedEvent
 }
 
+/** Above the capacity of the largest QR code. The cost of the decimal form grows with the square of its length. */
+const MOST_DEFLATED_BYTES = 3_000
+
 /**
  * A receipt in decimal digits, of which a QR code takes three in ten bits, and an address any number: its JSON, deflated, behind
- * a first hex digit that keeps zeros (PROOF-46).
+ * a first hex digit that keeps zeros (PROOF-46). Null where no code has room for it.
  */
-export function digitsOf(receipt: Receipt): string {
+export function digitsOf(receipt: Receipt): string | null {
   const deflated = deflateRawSync(JSON.stringify(receipt), { level: 9 })
-  return BigInt(`0x1${deflated.toString('hex')}`).toString()
+  return deflated.length > MOST_DEFLATED_BYTES ? null : BigInt(`0x1${deflated.toString('hex')}`).toString()
 }
 
 /** Behind the `#` of the page's address, which browsers send to nobody: the receipt, or the hash of its event where it is too long. */

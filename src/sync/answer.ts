@@ -88,10 +88,10 @@ export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   return result.data
 }
 
-/** Elements that may be wrong before a list is given up: their fields are all that an answer names. */
+/** Validation of a list stops after so many invalid elements: an answer names no more fields. */
 const MOST_WRONG = 100
 
-/** The same for the elements of a long list, which stands under this name in the body, in slices. */
+/** Validates the elements of a long list in slices; `name` is the list's field in the body. @throws Problem (422) */
 export async function parseEach<T>(
   schema: z.ZodType<T>,
   name: string,

@@ -15,7 +15,7 @@ import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
 const MAX_CHECKED = 50_000
 
 const Download = z.object({ last_sync: QueryInstant.optional() })
-/** What is in the list is validated in slices. */
+/** The elements are validated in slices. */
 const Check = z.object({ products: z.array(z.unknown()).max(MAX_CHECKED) })
 const Known = z.object({ id: Id, updated_at: Instant })
 

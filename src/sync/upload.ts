@@ -29,7 +29,7 @@ const MAX_SALES = 1_000
 /** Items of the sales of one unit of work: more of them are no faster, and let others wait longer. */
 const PORTION_LINES = 1_000
 
-/** A sale of no more lines is one command of its group (queue.ts); one of 500 lines is as much work as many. */
+/** Lines that weigh as one command in a group commit (queue.ts). */
 const LINES_OF_A_COMMAND = 32
 
 /** What is in the list is judged sale by sale. */
@@ -128,7 +128,7 @@ function resultsOf({ sales, invalid: wrong }: Upload, done: readonly CommandResu
 
 type Counts = Record<SaleResult['status'], number>
 
-/** JSON text of the answer in UTF-8, made in slices: a thousand sales may have a hundred thousand errors and warnings. */
+/** JSON text of the answer in UTF-8, in slices: 1,000 sales may have 100,000 errors and warnings. */
 async function composeAnswer(results: readonly SaleResult[], slices: () => Promise<void>): Promise<Buffer> {
   const counts: Counts = { created: 0, duplicate: 0, resolved: 0, error: 0 }
   const pieces: Part[] = []

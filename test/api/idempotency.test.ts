@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { expectInvalid, expectProblem, idsIn } from '../support/answers.ts'
 import { FOREIGN_IDS, type Reply, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
+import { createOutsideStore } from '../support/outside-store.ts'
 import { rawRequest } from '../support/raw-request.ts'
 
 describe('Idempotency-Key', () => {
@@ -82,17 +83,30 @@ describe('Idempotency-Key', () => {
   })
 
   it('compares what has no canonical form by its bytes, and never fails [IDEM-2, HTTP-12]', async () => {
-    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
-    for (const [name, odd] of [
-      ['numero', '1e999'],
-      ['fundo', deep],
-    ] as const) {
-      const body = `{"items": [{"external_id": "a", "name": "Ana ${name}"}, ${odd}]}`
-      const first = await post('/customers/batch', body, name)
+    const body = '{"items": [{"external_id": "a", "name": "Ana"}, 1e999]}'
+    const long = `{"items": [{"external_id": "b", "name": "Bia"}, [${'1,'.repeat(20_000)}1e999]]}`
+    for (const odd of [body, long]) {
+      const key = `chave ${odd.length}`
+      const first = await post('/customers/batch', odd, key)
       expect(first.status).to.equal(207)
-      expectReplay(first, await post('/customers/batch', body, name))
-      expectProblem(await post('/customers/batch', `${body} `, name), 409, 'idempotency_key_reuse')
+      expectReplay(first, await post('/customers/batch', odd, key))
+      expectProblem(await post('/customers/batch', `${odd} `, key), 409, 'idempotency_key_reuse')
     }
+  })
+
+  it('compares a large body by its meaning too [IDEM-2]', async () => {
+    const items = Array.from({ length: 300 }, (_, n) => ({
+      external_id: `c-${n}`,
+      name: `Conceição ${n}`,
+      notes: '"\\/é😀'.repeat(20),
+      address: { city: 'São Paulo', state: 'SP' },
+    }))
+    const first = await post('/customers/batch', { items }, 'k')
+    expect(first.status, first.text).to.equal(200)
+    const reversed = items.map((item) => Object.fromEntries(Object.entries(item).reverse()))
+    expectReplay(first, await post('/customers/batch', JSON.stringify({ items: reversed }, null, 2), 'k'))
+    const other = [...items.slice(0, -1), { ...items[299], name: 'Conceição 298 ' }]
+    expectProblem(await post('/customers/batch', { items: other }, 'k'), 409, 'idempotency_key_reuse')
   })
 
   it('keeps nothing by which a body could be guessed, in tables and ledger [IDEM-8]', async () => {
@@ -249,14 +263,201 @@ describe('Idempotency-Key', () => {
     expectReplay(later, await post('/sales', sale('11.00'), 'k'))
   })
 
-  it('means nothing on PUT, PATCH and DELETE, which are repeatable by themselves', async () => {
-    const headers = { 'idempotency-key': 'k' }
-    const put = (name: string) => company.call('PUT', '/customers/by-external/a', { name }, headers)
-    expect((await put('Ana')).status).to.equal(201)
-    const second = await put('Bia')
-    expect(second.status).to.equal(200)
-    expect(second.body.data.name).to.equal('Bia')
-    expect(second.headers.has('idempotent-replayed')).to.equal(false)
-    expect((await company.call('DELETE', `/customers/${second.body.data.id}`, undefined, headers)).status).to.equal(204)
+  describe('of a PUT, PATCH or DELETE', () => {
+    const call = (method: string, path: string, body: unknown, key: string) =>
+      company.call(method, path, body, { 'idempotency-key': key })
+    const stored = async () => {
+      const { rows } = await company.core.pool.query<{ key: string }>(
+        'select key from idempotent_answers where company_id = $1 order by key',
+        [company.id],
+      )
+      return rows.map(({ key }) => key)
+    }
+    const item = async (stock = '10') =>
+      (await company.post('/catalog/items', { name: 'Café', price: '10.00', stock })).body.data.id as number
+
+    it('adjusts stock once, whatever was lost [IDEM-11]', async () => {
+      const id = await item()
+      const adjust = () => call('PATCH', `/catalog/items/${id}`, { stock_adjustment: '-3' }, 'k')
+      const first = await adjust()
+      expect(first.body.data.stock).to.equal('7.000')
+      const before = await revision()
+      expectReplay(first, await adjust())
+      expect(await revision()).to.equal(before)
+      expect((await company.get(`/catalog/items/${id}`)).body.data.stock).to.equal('7.000')
+      const next = await call('PATCH', `/catalog/items/${id}`, { stock_adjustment: '-3' }, 'outra')
+      expect(next.body.data.stock).to.equal('4.000')
+    })
+
+    it('adjusts stock once where copies come at once, in several processes [IDEM-6, IDEM-11]', async () => {
+      const id = await item()
+      const another = await startApi(database.url)
+      try {
+        const replies = await Promise.all(
+          Array.from({ length: 20 }, (_, n) =>
+            send(
+              `${n % 2 === 0 ? api.url : another.url}/api/v1/catalog/items/${id}`,
+              'PATCH',
+              { stock_adjustment: '-3' },
+              { authorization: `Bearer ${company.key}`, 'idempotency-key': 'k' },
+            ),
+          ),
+        )
+        for (const { status, text } of replies) expect([status, text]).to.deep.equal([200, replies[0]?.text])
+        expect(replies.filter(({ headers }) => !headers.has('idempotent-replayed'))).to.have.length(1)
+        expect((await company.get(`/catalog/items/${id}`)).body.data.stock).to.equal('7.000')
+      } finally {
+        await another.close()
+      }
+    })
+
+    it('answers a PUT as it was answered, 201 too, whatever has become of the record [IDEM-2, IDEM-11]', async () => {
+      const put = (name: string, key: string) => call('PUT', '/customers/by-external/a', { name }, key)
+      const created = await put('Ana', 'a')
+      expect(created.status).to.equal(201)
+      const replaced = await put('Bia', 'b')
+      expect(replaced.status).to.equal(200)
+      expectReplay(created, await put('Ana', 'a'))
+      expectReplay(replaced, await put('Bia', 'b'))
+      expect((await company.get(`/customers/${created.body.data.id}`)).body.data.name).to.equal('Bia')
+    })
+
+    it('answers a PATCH that changed nothing again, without a second look [IDEM-11]', async () => {
+      const id = await item()
+      const first = await call('PATCH', `/catalog/items/${id}`, { name: 'Café' }, 'k')
+      await company.call('PATCH', `/catalog/items/${id}`, { name: 'Chá' })
+      expectReplay(first, await call('PATCH', `/catalog/items/${id}`, { name: 'Café' }, 'k'))
+    })
+
+    it('answers a DELETE with 204 again; without the key the record is gone [IDEM-13]', async () => {
+      const id = await item()
+      const first = await call('DELETE', `/catalog/items/${id}`, undefined, 'k')
+      expect(first.status).to.equal(204)
+      const before = await revision()
+      expectReplay(first, await call('DELETE', `/catalog/items/${id}`, undefined, 'k'))
+      expect(await revision()).to.equal(before)
+      expectProblem(await company.call('DELETE', `/catalog/items/${id}`), 404, 'not_found')
+    })
+
+    it('is another method’s, path’s or body’s: 409, and nothing is done [IDEM-3]', async () => {
+      const id = await item()
+      const path = `/catalog/items/${id}`
+      await call('PATCH', path, { stock_adjustment: '-3' }, 'k')
+      const before = await revision()
+      for (const [method, other, body] of [
+        ['PATCH', path, { stock_adjustment: '-4' }],
+        ['PATCH', `/catalog/items/${await item()}`, { stock_adjustment: '-3' }],
+        ['DELETE', path, undefined],
+        ['PUT', '/catalog/items/by-external/a', { name: 'Chá', price: '1.00' }],
+      ] as const)
+        expectProblem(await call(method, other, body, 'k'), 409, 'idempotency_key_reuse')
+      expect(Number(await revision())).to.equal(Number(before) + 1)
+    })
+
+    it('is free again after a refusal [IDEM-4]', async () => {
+      const id = await item()
+      const path = `/catalog/items/${id}`
+      expectProblem(await call('PATCH', path, { stock_adjustment: '-30' }, 'k'), 422, 'insufficient_stock')
+      expect((await call('PATCH', path, { stock_adjustment: '-3' }, 'k')).body.data.stock).to.equal('7.000')
+    })
+
+    it('has 1 to 255 visible characters [IDEM-1]', async () => {
+      const id = await item()
+      for (const method of ['PATCH', 'DELETE'])
+        expectInvalid(await call(method, `/catalog/items/${id}`, {}, 'k'.repeat(256)), ['Idempotency-Key'])
+      expectInvalid(await call('PUT', '/customers/by-external/a', { name: 'Ana' }, ''), ['Idempotency-Key'])
+    })
+
+    it('is all that has an answer stored: calls without one leave none [IDEM-14]', async () => {
+      const id = await item()
+      await company.call('PATCH', `/catalog/items/${id}`, { stock_adjustment: '1' })
+      await company.call('PUT', '/customers/by-external/a', { name: 'Ana' })
+      expect(await stored()).to.deep.equal([])
+      await call('PATCH', `/catalog/items/${id}`, { stock_adjustment: '1' }, 'k')
+      await company.call('DELETE', `/catalog/items/${id}`)
+      expect(await stored()).to.deep.equal(['k'])
+    })
+  })
+
+  for (const method of ['GET', 'HEAD'])
+    it(`is refused by a ${method}, which needs none [IDEM-12]`, async () => {
+      for (const path of ['/customers', '/me', '/events/stream']) {
+        const reply = await send(`${api.url}/api/v1${path}`, method, undefined, {
+          authorization: `Bearer ${company.key}`,
+          'idempotency-key': 'k',
+        })
+        expect(reply.status, path).to.equal(422)
+        if (method === 'GET')
+          expect(reply.body.error.details.fields).to.deep.equal({
+            'Idempotency-Key': ['só vale em POST, PUT, PATCH e DELETE: retire-a desta chamada'],
+          })
+      }
+    })
+})
+
+describe('Idempotency-Key on a store outside Postgres', () => {
+  const database = useDatabase()
+  const store = createOutsideStore()
+  let api: TestApi
+  let company: TestCompany
+
+  before(async () => {
+    api = await startApi(database.url, { store, log: () => {} })
+  })
+  beforeEach(async () => {
+    company = await api.company()
+  })
+  after(() => api.close())
+
+  /** The process dies between the append and its COMMIT: nobody is told anything. */
+  async function lost(call: () => Promise<Reply>): Promise<void> {
+    const append = store.append
+    store.append = async (...args) => {
+      await append.apply(store, args)
+      store.down = true
+      throw new Error('the process died')
+    }
+    expectProblem(await call(), 503, 'unavailable')
+    store.append = append
+    store.down = false
+  }
+
+  const item = async () =>
+    (await company.post('/catalog/items', { name: 'Café', price: '10.00', stock: '10' })).body.data.id as number
+
+  for (const [what, body, changed] of [
+    ['a PATCH that adjusts stock', { stock_adjustment: '-3' }, { stock: '7.000' }],
+    [
+      'a PATCH that adjusts stock and changes the price',
+      { price: '12.00', stock_adjustment: '-3' },
+      { stock: '7.000', price: '12.00' },
+    ],
+  ] as const)
+    it(`has ${what} done once where its answer was lost in a crash [IDEM-7, IDEM-11]`, async () => {
+      const path = `/catalog/items/${await item()}`
+      const adjust = () => company.call('PATCH', path, body, { 'idempotency-key': 'k' })
+      await lost(adjust)
+      const again = await adjust()
+      expect(again.status, again.text).to.equal(200)
+      expect(again.headers.get('idempotent-replayed')).to.equal('true')
+      expect(again.body.data).to.include(changed)
+      expect((await company.get(path)).text).to.equal(again.text)
+    })
+
+  it('has a PUT answered 201 by whoever catches up after a crash [IDEM-7, IDEM-11]', async () => {
+    const put = () => company.call('PUT', '/customers/by-external/a', { name: 'Ana' }, { 'idempotency-key': 'k' })
+    await lost(put)
+    const again = await put()
+    expect([again.status, again.headers.get('idempotent-replayed')]).to.deep.equal([201, 'true'])
+    expect((await company.get('/customers')).body.data).to.deep.equal([again.body.data])
+  })
+
+  it('has a DELETE answered 204 by whoever catches up after a crash [IDEM-7, IDEM-13]', async () => {
+    const path = `/catalog/items/${await item()}`
+    const remove = () => company.call('DELETE', path, undefined, { 'idempotency-key': 'k' })
+    await lost(remove)
+    const again = await remove()
+    expect([again.status, again.text, again.headers.get('idempotent-replayed')]).to.deep.equal([204, '', 'true'])
+    expectProblem(await company.get(path), 404, 'not_found')
   })
 })

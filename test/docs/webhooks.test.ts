@@ -71,12 +71,17 @@ describe('the guide for receivers of webhooks', () => {
 
   it('has a receiver that refuses what is forged, altered or old [HOOK-15]', async () => {
     const body = '{"event":"customer.created","data":{"id":9}}'
-    expect((await post(body, { 'X-Service-Signature': `sha256=${'0'.repeat(64)}` })).status).to.equal(401)
-    expect((await post(body, { 'X-Service-Timestamp': String(Math.floor(Date.now() / 1000) - 1) })).status).to.equal(
-      401,
-    )
+    const second = String(Math.floor(Date.now() / 1000) - 1)
+    expect((await post(body, { 'webhook-signature': `v1,${'A'.repeat(43)}=` })).status).to.equal(401)
+    expect((await post(body, { 'webhook-timestamp': second })).status).to.equal(401)
     expect((await post(body, {}, Date.now() - 302_000)).status).to.equal(401)
     expect((await post(body, {}, Date.now() + 302_000)).status).to.equal(401)
+    expect(output).not.to.include('customer.created 9')
+  })
+
+  it('has a receiver that takes no delivery under another id than its own [HOOK-81]', async () => {
+    const body = '{"event":"customer.created","data":{"id":9}}'
+    expect((await post(body, { 'webhook-id': 'outra' })).status).to.equal(401)
     expect(output).not.to.include('customer.created 9')
   })
 
@@ -111,6 +116,10 @@ describe('the guide for receivers of webhooks', () => {
       value,
     ])
     const verify = (own: string) => isAuthentic(Object.fromEntries(signed), Buffer.from(delivery.body), own)
-    expect([secret, next, `${secret}x`].map(verify)).to.deep.equal([true, true, false])
+    expect([secret, next, `whsec_${Buffer.alloc(32).toString('base64')}`].map(verify)).to.deep.equal([
+      true,
+      true,
+      false,
+    ])
   })
 })

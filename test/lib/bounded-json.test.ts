@@ -116,12 +116,12 @@ describe(`a JSON text with bounds (${TITLE})`, () => {
       expect((error as JsonLimitExceeded).limit).to.equal(limit)
     })
 
-  it('is not made where it is beyond a bound, however long it is', async () => {
+  it('is refused at the first bound, whatever its length', async () => {
     const error = await read(`[${'[],'.repeat(1_000_000)}`, { elements: 10 }).catch((thrown: unknown) => thrown)
     expect((error as JsonLimitExceeded).limit).to.equal('elements')
   })
 
-  it('has others served after each piece where it is long, and at once where it is short [HTTP-42]', async () => {
+  it('pauses between the pieces of a long text, and not for a short one [HTTP-42]', async () => {
     let pauses = 0
     const pause = async () => void pauses++
     await parseBoundedJson(Buffer.from('{"a":[1,2,3]}'), WIDE, pause)

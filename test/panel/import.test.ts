@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { wipePerson } from '#wiping/wipe-person.ts'
 import { hiddenFields, textIn, usePanelUser } from '../support/panel.ts'
+import { expectShortTurns } from '../support/turns-taken.ts'
 
 describe('panel: import of files', () => {
   const { api, company, user } = usePanelUser('owner')
@@ -23,6 +24,22 @@ describe('panel: import of files', () => {
     const done = await user.submit(`/painel${path}/conferir`, {})
     return { check: told(check.html), done: told(done.html) }
   }
+
+  it('refuses a form of 10,000 parts with 400 without blocking the event loop [HTTP-43]', async () => {
+    const { _csrf = '', _key = '' } = hiddenFields(
+      (await user.get('/painel/clientes/importar')).html,
+      '/painel/clientes/importar',
+    )
+    const send = (parts: number) => {
+      const part = (name: string, value: string) =>
+        `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+      const body = `${part('_csrf', _csrf)}${part('_key', _key)}${part('a', '').repeat(parts)}--b--\r\n`
+      const headers = { cookie: user.cookie(), 'content-type': 'multipart/form-data; boundary=b' }
+      return fetch(`${api.url}/painel/clientes/importar`, { method: 'POST', headers, body, redirect: 'manual' })
+    }
+    expect((await send(90)).status).to.equal(422)
+    await expectShortTurns(100, async () => expect((await send(10_000)).status).to.equal(400))
+  })
 
   const PRODUCTS = [
     'Código;Produto;Preço de venda (R$);Custo;Categoria;EAN;Estoque;Cor',

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { canonicalJson } from '#ledger/envelope.ts'
@@ -5,6 +6,7 @@ import { originOf } from '#proof/checkpoint.ts'
 import { digitsOf, type Receipt } from '#proof/receipt.ts'
 import { explore, TITLE } from '../support/random.ts'
 import { ledgerOf, loadVerification, newKey, saleData, trustedOf } from '../support/receipts.ts'
+import { expectShortTurns } from '../support/turns-taken.ts'
 
 const { verifyReceipt, readGiven, canonicalJson: canonicalInBrowsers } = await loadVerification()
 
@@ -124,12 +126,18 @@ describe(`receipts, as browsers verify them (${TITLE})`, () => {
 
   it('are read from their text and from the digits of a code, alone or in an address [PROOF-46]', async () => {
     const text = JSON.stringify(RECEIPT)
-    const digits = digitsOf(RECEIPT)
+    const digits = digitsOf(RECEIPT) as string
     for (const given of [text, ` ${text}\n`, digits, `#${digits}`, `https://loja.example/conferir#${digits}`])
       expect(await readGiven(given)).to.equal(text)
     const bomb = BigInt(`0x1${Buffer.alloc(2_000).toString('hex')}`).toString()
     for (const given of ['', 'recibo', '#', '12', digits.slice(0, -9), `${digits}x`, bomb, '9'.repeat(8_000)])
       expect(await readGiven(given), given.slice(0, 20)).to.be.oneOf(['', text.slice(0, -1)])
+  })
+
+  it('have no digits if they exceed the capacity of a code, which is found without blocking the event loop [PROOF-46, HTTP-42]', async () => {
+    const description = randomBytes(150_000).toString('base64')
+    const long = { ...RECEIPT, event: { ...RECEIPT.event, data: { ...RECEIPT.event.data, description } } }
+    await expectShortTurns(100, async () => expect(digitsOf(long)).to.equal(null))
   })
 
   it('hash what the service hashes [PROOF-43]', () =>

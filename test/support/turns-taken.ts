@@ -1,7 +1,7 @@
 import { openSync, readSync } from 'node:fs'
 import { expect } from 'chai'
 
-/** Of the thread that runs JavaScript, where Linux tells it: what others do to a busy machine does not count. */
+/** CPU time of the JavaScript thread on Linux, in ms: other processes of a busy machine do not distort it. Elsewhere wall time. */
 function processorClock(): () => number {
   if (process.platform !== 'linux') return () => performance.now()
   const file = openSync(`/proc/self/task/${process.pid}/schedstat`, 'r')
@@ -12,7 +12,7 @@ function processorClock(): () => number {
   }
 }
 
-/** Longest that one turn of the event loop has kept the others waiting while something was done, in milliseconds of processor time. */
+/** Longest turn of the event loop while `work` runs, in ms of CPU time. */
 export async function longestTurn(work: () => Promise<unknown>): Promise<number> {
   const clock = processorClock()
   let longest = 0
@@ -34,10 +34,10 @@ export async function longestTurn(work: () => Promise<unknown>): Promise<number>
   return longest
 }
 
-/** What is measured beside others on a busy machine is at times too long by what they cost: such a work is done again. */
+/** Cold caches of a busy machine lengthen single measurements: the shortest of several counts. */
 const TRIES = 3
 
-/** Asserts that something keeps the others waiting no longer than so many milliseconds of processor time at a stretch. */
+/** Asserts that `work` blocks the event loop for at most `most_ms` of CPU time. */
 export async function expectShortTurns(most_ms: number, work: () => Promise<unknown>): Promise<void> {
   const turns: number[] = []
   do turns.push(await longestTurn(work))

@@ -2,7 +2,7 @@ import createFetchClient, { type Client as FetchClient } from 'openapi-fetch'
 import { type Changes, type ChangesOptions, changesOf } from './changes.ts'
 import { type EventsOptions, eventsOf, type LedgerEvent } from './events.ts'
 import { type ListPath, type Page, type PageInit, pagesOf } from './pages.ts'
-import { RETRIES, type Retries, retrying } from './retry.ts'
+import { isRead, RETRIES, type Retries, retrying } from './retry.ts'
 import type { components, paths } from './schema.ts'
 
 export type { Changes, ChangesOptions, PositionStore, Resource } from './changes.ts'
@@ -61,7 +61,7 @@ export function createClient({
   calls.use({
     onRequest({ request }) {
       // One key for the call, whatever number of attempts it takes.
-      if (request.method === 'POST' && !request.headers.has('Idempotency-Key'))
+      if (!isRead(request) && !request.headers.has('Idempotency-Key'))
         request.headers.set('Idempotency-Key', crypto.randomUUID())
     },
   })

@@ -12,8 +12,11 @@ export const RETRIES: Retries = { times: 4, firstPauseMs: 500, longestPauseMs: 6
 /** Answers after which the same call may be answered otherwise: too many calls, and a service that is away for a moment. */
 export const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
-/** Calls that change no more when they are made twice; a POST carries a key by which the service knows it again. */
-const isRepeatable = (request: Request): boolean => request.method !== 'POST' || request.headers.has('Idempotency-Key')
+/** A read takes no Idempotency-Key. */
+export const isRead = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD'
+
+/** Reads, and writes with a key under which a second attempt has no second effect. */
+const isRepeatable = (request: Request): boolean => isRead(request) || request.headers.has('Idempotency-Key')
 
 export type Fetch = (request: Request) => Promise<Response>
 

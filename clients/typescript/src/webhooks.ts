@@ -9,13 +9,13 @@ type Payloads = {
     : never
 }
 
-/** A delivery that comes from the service: the body, and what its headers say. */
+/** A delivery that comes from the service: `id` and `payload` are signed, `sequence` and `revision` are not. */
 export interface Delivery {
-  /** The same in every attempt: whoever has dealt with it already answers 2xx and does nothing. */
+  /** The same in every attempt: answer 2xx to one that was dealt with already, and do nothing. */
   readonly id: string
-  /** 1, 2, 3 … for each address: a gap is a loss. Null of a test. */
+  /** 1, 2, 3 … for each address: a gap is a loss. Null of a test. Not signed: use it to notice a loss, and for nothing else. */
   readonly sequence: number | null
-  /** Position in the ledger. Null of a test. */
+  /** Position in the ledger. Null of a test. Not signed. */
   readonly revision: number | null
   readonly payload: Payloads[keyof Payloads]
 }
@@ -37,40 +37,54 @@ const headerOf = (headers: HeadersLike, name: string): string | null =>
   headers instanceof Headers ? headers.get(name) : (headers[name]?.toString() ?? null)
 
 /**
- * The delivery of a request, by the raw bytes of its body; null for one that is not the service's, or too old. While a secret is
- * being rotated either of the two verifies.
+ * The delivery of a request, by the raw bytes of its body; null for one that is not the service's, or too old. Verifies
+ * `webhook-signature`, which covers id, time and body. While a secret is being rotated either of the two verifies.
  */
 export async function verifyWebhook(
   headers: HeadersLike,
   body: Uint8Array,
   { secret, toleranceSeconds = TOLERANCE_SECONDS, now = Date.now() }: VerifyOptions,
 ): Promise<Delivery | null> {
-  const timestamp = headerOf(headers, 'x-service-timestamp') ?? ''
-  if (!/^\d+$/.test(timestamp) || Math.abs(now / 1000 - Number(timestamp)) > toleranceSeconds) return null
-  const signatures = ['x-service-signature', 'x-service-signature-next'].map((name) => headerOf(headers, name))
-  const encoder = new TextEncoder()
-  const key = await crypto.subtle.importKey('raw', encoder.encode(secret), HMAC, false, ['verify'])
-  const signed = new Uint8Array([...encoder.encode(`${timestamp}.`), ...body])
-  for (const signature of signatures) {
-    const hex = /^sha256=([0-9a-f]{64})$/.exec(signature ?? '')?.[1]
+  const [id, timestamp] = [headerOf(headers, 'webhook-id') ?? '', headerOf(headers, 'webhook-timestamp') ?? '']
+  if (id === '' || !/^\d+$/.test(timestamp)) return null
+  if (Math.abs(now / 1000 - Number(timestamp)) > toleranceSeconds) return null
+  const key = await crypto.subtle.importKey('raw', keyOf(secret), HMAC, false, ['verify'])
+  const head = new TextEncoder().encode(`${id}.${timestamp}.`)
+  const signed = new Uint8Array(head.length + body.length)
+  signed.set(head)
+  signed.set(body, head.length)
+  const given = (headerOf(headers, 'webhook-signature') ?? '').split(' ').slice(0, MOST_SIGNATURES)
+  for (const each of given) {
+    const signature = /^v1,([A-Za-z0-9+/]{43}=)$/.exec(each)?.[1]
     // Compared by the platform, in constant time.
-    if (hex && (await crypto.subtle.verify('HMAC', key, bytesOf(hex), signed))) return deliveryOf(headers, body)
+    if (signature && (await crypto.subtle.verify('HMAC', key, bytesOf(signature), signed)))
+      return deliveryOf(id, headers, body)
   }
   return null
 }
 
 const HMAC = { name: 'HMAC', hash: 'SHA-256' }
 
-const bytesOf = (hex: string): Uint8Array<ArrayBuffer> =>
-  Uint8Array.from(hex.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16))
+/** The service sends one signature, and two during a rotation. Bounds the work for forged headers. */
+const MOST_SIGNATURES = 4
 
-function deliveryOf(headers: HeadersLike, body: Uint8Array): Delivery {
+const bytesOf = (base64: string): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+
+/** The bytes that a secret encodes. @throws if the text is no secret */
+function keyOf(secret: string): Uint8Array<ArrayBuffer> {
+  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1]
+  if (encoded === undefined) throw new Error('secret must be the whole whsec_… of the webhook')
+  return bytesOf(encoded)
+}
+
+function deliveryOf(id: string, headers: HeadersLike, body: Uint8Array): Delivery {
   const numberOf = (name: string) => {
     const text = headerOf(headers, name)
     return text === null ? null : Number(text)
   }
   return {
-    id: headerOf(headers, 'x-service-delivery') ?? '',
+    id,
     sequence: numberOf('x-service-sequence'),
     revision: numberOf('x-service-revision'),
     payload: JSON.parse(new TextDecoder().decode(body)),

@@ -53,6 +53,32 @@ describe('the client', () => {
       expect(body.data).to.have.length(1)
     })
 
+    it('each kind of write, under a key of its own for all its attempts: an adjustment of stock is made once [KIT-61]', async () => {
+      let calls = 0
+      const client = clientOf(async (_, pass) => {
+        const answer = await pass()
+        if (calls++ % 2 === 0) throw new TypeError('fetch failed')
+        return answer
+      })
+      const item = { name: 'Café', price: '10.00', stock: '10' }
+      const put = await ok(
+        client.PUT('/catalog/items/by-external/{external_id}', { params: { path: { external_id: 'a' } }, body: item }),
+      )
+      const params = { path: { id: put.data.id } }
+      const adjusted = await ok(client.PATCH('/catalog/items/{id}', { params, body: { stock_adjustment: '-3' } }))
+      expect(adjusted.data.stock).to.equal('7.000')
+      expect((await client.DELETE('/catalog/items/{id}', { params })).response.status).to.equal(204)
+      const keys = sent.map(({ method, headers }) => `${method} ${headers.get('Idempotency-Key')}`)
+      expect(keys.filter((_, n) => n % 2 === 0)).to.deep.equal(keys.filter((_, n) => n % 2 === 1))
+      expect(new Set(keys).size).to.equal(3)
+      for (const key of keys) expect(key).to.match(/^(PUT|PATCH|DELETE) [0-9a-f-]{36}$/)
+    })
+
+    it('reads without a key, which the service would refuse [KIT-61]', async () => {
+      expect((await clientOf().GET('/me')).response.status).to.equal(200)
+      expect(sent[0]?.headers.has('Idempotency-Key')).to.equal(false)
+    })
+
     it('what was refused for the moment, after as long as it was told', async () => {
       const times: number[] = []
       const client = clientOf((_, pass) => {

@@ -51,7 +51,31 @@ describe('a delivery', () => {
     for (const seconds of [-301, 301]) expect(await verify(headersOf(BODY, NOW + seconds * 1000))).to.equal(null)
     expect(await verify(headersOf(BODY, NOW - 299_000))).to.not.equal(null)
     expect(await verify({})).to.equal(null)
-    expect(await verify({ ...headersOf(), 'x-service-timestamp': String(NOW / 1000 + 1) })).to.equal(null)
+    expect(await verify({ ...headersOf(), 'webhook-timestamp': String(NOW / 1000 + 1) })).to.equal(null)
+    const { 'webhook-signature': _, ...unsigned } = headersOf()
+    expect(await verify(unsigned)).to.equal(null)
+  })
+
+  it('is none under another id: what was seen once cannot be passed off as a new one [KIT-62]', async () => {
+    expect(await verify({ ...headersOf(), 'webhook-id': `${ID.slice(0, -1)}c` })).to.equal(null)
+    const { 'webhook-id': _, ...nameless } = headersOf()
+    expect(await verify(nameless)).to.equal(null)
+    // What is not signed does not decide.
+    expect((await verify({ ...headersOf(), 'x-service-delivery': 'outra' }))?.id).to.equal(ID)
+  })
+
+  it('is not verified by what covers its body alone [KIT-62]', async () => {
+    const { 'webhook-signature': _, ...older } = headersOf()
+    expect(older['x-service-signature']).to.match(/^sha256=/)
+    expect(await verify(older)).to.equal(null)
+    expect(await verify({ ...older, 'webhook-signature': older['x-service-signature'] ?? '' })).to.equal(null)
+  })
+
+  it('cannot be verified with what is no secret, which is said', async () => {
+    for (const secret of ['', 'whsec_', SECRET.slice(6), `${SECRET} `]) {
+      const error = await verify(headersOf(), BODY, secret).catch((thrown: unknown) => thrown)
+      expect((error as Error).message).to.equal('secret must be the whole whsec_… of the webhook')
+    }
   })
 })
 

@@ -26,13 +26,13 @@ Cadastros, vendas e contas de uma empresa, para sistemas de terceiros. Cada empr
 
 **Listas.** \`limit\` vai de 1 a 200 (padrão 50) e \`cursor\` recebe o \`meta.next_cursor\` anterior. Sem \`updated_since\`, a ordem é a dos ids; com ele, a das mudanças, e usar \`meta.synced_at\` como o próximo \`updated_since\` nunca perde uma mudança. O que foi excluído sai das listas e aparece em \`/deleted\`.
 
-**Repetições.** Todo POST aceita \`Idempotency-Key\`, e os que liquidam ou cobram a exigem: com a mesma chave e o mesmo corpo (o mesmo JSON, como quer que esteja escrito), a resposta guardada volta por 24 horas com \`Idempotent-Replayed: true\`; com outro corpo, 409 \`idempotency_key_reuse\`. Só sucessos são guardados.
+**Repetições.** Todo POST, PUT, PATCH e DELETE aceita \`Idempotency-Key\`, e os POST que liquidam ou cobram a exigem: com a mesma chave e o mesmo corpo (o mesmo JSON, como quer que esteja escrito), a resposta guardada volta por 24 horas com \`Idempotent-Replayed: true\`; com outro corpo, 409 \`idempotency_key_reuse\`. Só sucessos são guardados. Em um GET a chave é recusada com 422.
 
 **Lotes.** Até 500 itens, cada um criado ou substituído pelo \`external_id\` e julgado por si; o lote conta como uma chamada. A resposta é 200 quando todos passam e 207 quando algum falha.
 
 **Erros.** \`{"error": {"code", "message", "details", "request_id"}}\`: decida pelo \`code\`, mostre a \`message\`, guarde o \`request_id\`.
 
-**Limites.** 120 chamadas por minuto e 50.000 por dia, por empresa, somadas as chaves. Além disso, 1 GiB por dia em corpos de requisições, os dos caixas também. Toda resposta traz \`X-RateLimit-Limit\`, \`-Remaining\` e \`-Reset\`, e \`X-RateLimit-Bytes-Limit\` e \`-Bytes-Remaining\`; um 429 ou 503 traz também \`Retry-After\`, em segundos.
+**Limites.** 120 chamadas por minuto e 50.000 por dia, por empresa, somadas as chaves. Além disso, 1 GiB por dia em corpos de requisições, os dos caixas também. Toda resposta traz \`X-RateLimit-Limit\`, \`-Remaining\` e \`-Reset\`, e \`X-RateLimit-Bytes-Limit\` e \`-Bytes-Remaining\`; um 429 ou 503 traz também \`Retry-After\`, em segundos. O JSON de um corpo tem no máximo 64 níveis de listas e objetos, 1.000 campos em um objeto, 100.000 itens em uma lista, 550.000 valores ao todo e 1.048.576 bytes em um texto: além disso, 422.
 
 **Webhooks.** O que é enviado aos endereços registrados, evento por evento, com cabeçalhos e corpo, está na seção \`webhooks\`. \`*\` inclui os eventos básicos; os outros se pedem pelo nome, e nomes novos nunca fazem parte de \`*\`.
 

@@ -41,7 +41,9 @@ export const DETAILS = {
   insufficient_stock: z.strictObject({ ...Shortage.shape, items: z.array(Shortage).min(1) }),
   payment_mismatch: z.strictObject({ total: Amount, paid: Amount }),
   unavailable: z
-    .strictObject({ reason: z.enum(['share_taken', 'ledger_ahead_of_clock', 'restore_unconfirmed', 'seals_unwritable']) })
+    .strictObject({
+      reason: z.enum(['share_taken', 'ledger_ahead_of_clock', 'restore_unconfirmed', 'seals_unwritable']),
+    })
     .optional(),
   payment_refused: Refused,
   refund_refused: Refused,
@@ -70,16 +72,20 @@ const ANYWHERE: readonly ProblemCode[] = [
   'unavailable',
 ]
 
-/** Whatever is sent is read, also where nothing is expected: an unknown field is refused rather than ignored. */
-const WITH_A_BODY: readonly ProblemCode[] = ['malformed_json', 'payload_too_large', 'unsupported_media_type']
+/** Whatever is sent is read, also where nothing is expected: an unknown field is refused rather than ignored. And each takes a key. */
+const OF_WRITES: readonly ProblemCode[] = [
+  'malformed_json',
+  'payload_too_large',
+  'unsupported_media_type',
+  'idempotency_key_reuse',
+]
 
 /** Every code that a route may answer with: those of the edge, which follow from its shape, and its command's own. */
 export function codesOf(route: Route): ProblemCode[] {
   const codes = new Set<ProblemCode>(ANYWHERE)
   // Also where no record is looked for: a path that cannot be decoded names nothing.
   if (route.path.includes(':')) codes.add('not_found')
-  if (route.method !== 'get') for (const code of WITH_A_BODY) codes.add(code)
-  if (route.method === 'post') codes.add('idempotency_key_reuse')
+  if (route.method !== 'get') for (const code of OF_WRITES) codes.add(code)
   if ('refusals' in route) for (const code of route.refusals ?? []) codes.add(code)
   return PROBLEM_CODES.filter((code) => codes.has(code))
 }

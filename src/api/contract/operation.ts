@@ -70,13 +70,13 @@ const retryAfter = header('Retry-After', 'Segundos a esperar antes de repetir a 
 
 const challenge = header('WWW-Authenticate', 'Sempre `Bearer`.', z.literal('Bearer'))
 
-/** Headers of a success. Only a POST can be a replay; what a GET answers can be asked for by its ETag. */
+/** Headers of a success. A write may be a replay; what a GET answers can be asked for by its ETag. */
 const successHeaders = (route: Pick<Route, 'method'>) =>
   z.object({
     'X-Request-Id': requestId,
     ...rate,
     'X-Ledger-Revision': revision,
-    ...(route.method === 'post' ? { 'Idempotent-Replayed': replayed } : {}),
+    ...(route.method === 'get' ? {} : { 'Idempotent-Replayed': replayed }),
     ...(route.method === 'get' && !('send' in route) ? { ETag: etag } : {}),
   })
 
@@ -141,7 +141,7 @@ function parametersOf(route: Route) {
   return {
     ...(names.length > 0 ? { path: z.object(path) } : {}),
     ...('query' in route && route.query ? { query: route.query as unknown as ObjectSchema } : {}),
-    ...(route.method === 'post' ? { header: z.object({ 'Idempotency-Key': key }) } : {}),
+    ...(route.method === 'get' ? {} : { header: z.object({ 'Idempotency-Key': key }) }),
     ...('read' in route ? { header: z.object(READ_HEADERS) } : {}),
     ...('send' in route ? { header: z.object({ 'Last-Event-ID': LastEventId.optional() }) } : {}),
   }

@@ -7,11 +7,14 @@ export type Headers = Readonly<Record<string, string | string[] | undefined>>
 
 /** Whether a request comes from the service: \`body\` is what arrived, byte for byte, \`secret\` the whole \`whsec_…\`. */
 export function isAuthentic(headers: Headers, body: Buffer, secret: string, now = Date.now()): boolean {
-  const timestamp = String(headers['x-service-timestamp'])
+  const id = String(headers['webhook-id'])
+  const timestamp = String(headers['webhook-timestamp'])
   if (!/^\\d+$/.test(timestamp) || Math.abs(now / 1000 - Number(timestamp)) > TOLERANCE_SECONDS) return false
-  const expected = Buffer.from(\`sha256=\${createHmac('sha256', secret).update(\`\${timestamp}.\`).update(body).digest('hex')}\`)
-  return [headers['x-service-signature'], headers['x-service-signature-next']].some((signature) => {
-    const given = Buffer.from(String(signature))
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+  const signature = createHmac('sha256', key).update(\`\${id}.\${timestamp}.\`).update(body).digest('base64')
+  const expected = Buffer.from(\`v1,\${signature}\`)
+  return String(headers['webhook-signature']).split(' ').some((each) => {
+    const given = Buffer.from(each)
     return given.length === expected.length && timingSafeEqual(given, expected)
   })
 }
@@ -20,8 +23,10 @@ export function isAuthentic(headers: Headers, body: Buffer, secret: string, now 
 /** A delivery of one's own, for SECRET and URL. */
 export const TRIAL = `body='{"event":"webhook.test","occurred_at":"2026-11-21T08:17:15.123-03:00","origin":"system","data":{}}'
 timestamp=$(date +%s)
-signature=$(printf '%s.%s' "$timestamp" "$body" | openssl dgst -sha256 -hmac "$SECRET" -r | cut -d' ' -f1)
+id="test-$timestamp"
+key=$(printf %s "\${SECRET#whsec_}" | openssl base64 -d -A | od -An -v -tx1 | tr -d ' \\n')
+signature=$(printf '%s.%s.%s' "$id" "$timestamp" "$body" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | openssl base64 -A)
 curl -sS -o /dev/null -w '%{http_code}\\n' "$URL" -H 'Content-Type: application/json' \\
-  -H 'X-Service-Event: webhook.test' -H "X-Service-Delivery: test-$timestamp" \\
-  -H "X-Service-Timestamp: $timestamp" -H "X-Service-Signature: sha256=$signature" --data-binary "$body"
+  -H 'X-Service-Event: webhook.test' -H "webhook-id: $id" \\
+  -H "webhook-timestamp: $timestamp" -H "webhook-signature: v1,$signature" --data-binary "$body"
 `

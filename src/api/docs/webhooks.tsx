@@ -80,7 +80,7 @@ const Menu = ({ events }: OfEvents) => (
   </nav>
 )
 
-const ARRIVAL = `Cada evento é um POST ao endereço registrado (\`POST /webhooks\`), com o corpo \`event\`, \`occurred_at\`, \`origin\` e \`data\`, e os cabeçalhos abaixo. Responda com 2xx em até 10 segundos, depois de guardar a entrega e antes de trabalhar com ela: qualquer outra resposta é uma falha, e a entrega é repetida até cinco vezes, com o mesmo \`X-Service-Delivery\`.
+const ARRIVAL = `Cada evento é um POST ao endereço registrado (\`POST /webhooks\`), com o corpo \`event\`, \`occurred_at\`, \`origin\` e \`data\`, e os cabeçalhos abaixo. Responda com 2xx em até 10 segundos, depois de guardar a entrega e antes de trabalhar com ela: qualquer outra resposta é uma falha, e a entrega é repetida até cinco vezes, com o mesmo \`webhook-id\`.
 
 Entregas podem se ultrapassar e, enquanto o endereço está fora, se perder: \`X-Service-Sequence\` mostra a lacuna, \`POST /webhooks/{id}/replay\` entrega de novo, e as listas com \`updated_since\` mostram tudo o que mudou.`
 
@@ -93,10 +93,11 @@ const Arrival = ({ headers }: { readonly headers: readonly oas31.ParameterObject
 )
 
 const RULES = `- **Antes de tudo, e sobre os bytes que chegaram.** Um corpo lido como JSON e escrito de novo é outro texto, e a assinatura não confere.
-- **Uma das duas assinaturas basta.** Durante a troca do segredo \`X-Service-Signature\` é do segredo de antes e \`X-Service-Signature-Next\` do novo: quem confere as duas conhece um ou outro, e não recusa nada.
-- **Até 300 segundos.** Recuse um \`X-Service-Timestamp\` mais distante, ou quem viu uma entrega a repetiria para sempre.
+- **Confira \`webhook-signature\`, que cobre também o id.** Só por \`X-Service-Signature\`, uma entrega poderia ser repetida com outro id e passar por nova. \`X-Service-Sequence\` e \`X-Service-Revision\` não são assinados: servem para notar uma lacuna, e para mais nada.
+- **Uma das assinaturas basta.** Durante a troca do segredo \`webhook-signature\` traz duas, a do segredo de antes e a do novo: quem confere as duas conhece um ou outro, e não recusa nada.
+- **Até 300 segundos.** Recuse um \`webhook-timestamp\` mais distante, ou quem viu uma entrega a repetiria para sempre.
 - **Em tempo constante.** Compare com \`timingSafeEqual\` ou equivalente.
-- **O segredo é a chave inteira**, com \`whsec_\`. As bibliotecas de Standard Webhooks conferem os cabeçalhos \`webhook-*\` com o mesmo segredo.`
+- **A chave são os bytes do segredo**: o que \`whsec_\` antecede, lido como base64. De \`X-Service-Signature\`, o segredo inteiro. As bibliotecas de Standard Webhooks conferem os cabeçalhos \`webhook-*\`.`
 
 const Verification = () => (
   <section id="verificar">

@@ -216,7 +216,7 @@ export const webhookRoutes: readonly Route[] = [
     operation: 'takeOverWebhook',
     summary: 'Assume um endereço de webhook',
     description:
-      'O endereço passa a pertencer à chave desta chamada e recebe o que ela pode ler. Se estava pausado, continua de onde parou.',
+      'O endereço passa a pertencer à chave desta chamada, que precisa poder ler tudo o que ele recebe. Se estava pausado, continua de onde parou.',
     reply: singleOf(Webhook),
     status: 200,
     command: handOverWebhook,

@@ -30,7 +30,7 @@ export const roomOfStrangers =
   (request) =>
     bodies.open(networkOf(request.ip ?? ''))
 
-/** No caller needs more: 1,000 sales of a till, or 50,000 products that it compares, stay within. */
+/** Legitimate maximum: 1,000 sales of a till, or 50,000 products that it checks. */
 const LIMITS: JsonLimits = {
   levels: 64,
   members: 1_000,
@@ -51,9 +51,9 @@ const BEYOND: Readonly<Record<keyof JsonLimits, string>> = {
 const METHODS_WITHOUT_BODY = ['GET', 'HEAD']
 
 /**
- * Reads the body of a request that may have one, of at most so many bytes, and parses it; an absent body is an empty object. Room
- * for it is held from its first byte until its request is answered, so that many slow ones cannot fill the memory. `charge` sees
- * its bytes before they are parsed.
+ * Reads and parses the body of a request that may have one, of at most `limit` bytes; an absent body is an empty object. Room for
+ * it is held from its first byte until its request is answered, so that many slow bodies cannot fill the memory. `charge` runs
+ * before the parser: a body counts also if it is refused.
  */
 export function jsonBodyUpTo(limit: number, room: Room, charge?: RequestHandler): RequestHandler[] {
   return [readBytes(limit, room), ...(charge ? [charge] : []), parseBody]
@@ -79,7 +79,7 @@ function readBytes(limit: number, room: Room): RequestHandler {
   }
 }
 
-/** Others are served while a large body is parsed (HTTP-42). */
+/** A large body is parsed in slices (HTTP-42). */
 const parseBody: RequestHandler = async (request, response, next) => {
   const bytes = response.locals.rawBody as Buffer | undefined
   request.body = bytes === undefined || bytes.length === 0 ? {} : await parsed(bytes, response)

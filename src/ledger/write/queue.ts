@@ -5,7 +5,7 @@ import { ShareTaken } from '#lib/unavailable.ts'
 export interface Queued {
   readonly companyId: number
   readonly invocations: readonly unknown[]
-  /** Commands that take as much work, where that is more than there are. */
+  /** Equivalent number of usual commands, if the request is more work than its commands suggest. */
   readonly weight?: number | undefined
   /** As a larger request: nobody else's write waits for it. */
   readonly takesLong?: boolean
@@ -30,8 +30,8 @@ export interface Queue<T extends Queued> extends SharedFigures {
 }
 
 /**
- * A request without commands counts as one, or nothing would bound how many wait. What weighs more than its commands counts for
- * more, so that no group of 32 sales of 500 lines each keeps the event loop to itself.
+ * A request without commands counts as one, so that the number of waiting requests is bounded. `weight` keeps a group of 32 sales
+ * with 500 lines each from blocking the event loop.
  */
 const weightOf = ({ invocations, weight = 1 }: Queued): number => Math.max(1, weight, invocations.length)
 

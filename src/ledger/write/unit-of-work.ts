@@ -34,7 +34,7 @@ export interface Guard {
 export interface Request {
   readonly companyId: number
   readonly invocations: readonly Invocation[]
-  /** Commands that take as much work, where that is more than there are. */
+  /** Equivalent number of usual commands, if the request is more work than its commands suggest (queue.ts). */
   readonly weight?: number | undefined
   readonly origin: Origin
   readonly actor: string | null

@@ -15,6 +15,7 @@ const shop = [
   apiKeyCreated({ id: 2, scopes: ['customers:read', 'webhooks:manage'] }),
   apiKeyCreated({ id: 3, expires_at: minute(4) }),
 ]
+const WIDE = 'api_key/1'
 const CLERK = 'api_key/2'
 const PERSON = 'user/9'
 
@@ -103,6 +104,45 @@ describe('webhooks of a key', () => {
     })
     const none = await scenario.when(handOverWebhook, { id: 7 })
     none.refuses('not_found')
+  })
+})
+
+describe('webhooks that name `*`', () => {
+  const refusal = ['insufficient_scope', { missing_scope: 'catalog:read' }] as const
+
+  it('are not taken over by a key that reads less than their owner [HOOK-82]', async () => {
+    const scenario = await given(...shop, by(WIDE, webhookRegistered({ id: 1, events: ['*'] })))
+    const taken = await scenario.when(handOverWebhook, { id: 1 }, 'api', CLERK)
+    taken.refuses(...refusal)
+    expect(await shownBy(scenario, 1)).to.include({ api_key_id: 1 })
+  })
+
+  it('are not taken over from the company by a key that reads less than all basic events [HOOK-82]', async () => {
+    const scenario = await given(...shop, webhookRegistered({ id: 1, events: ['*'] }))
+    const taken = await scenario.when(handOverWebhook, { id: 1 }, 'api', CLERK)
+    taken.refuses(...refusal)
+  })
+
+  it('are not taken over from a key that was revoked by one that reads less than it did [HOOK-82]', async () => {
+    const scenario = await given(
+      ...shop,
+      by(WIDE, webhookRegistered({ id: 1, events: ['*'] })),
+      event('ApiKeyRevoked', { id: 1 }),
+    )
+    const taken = await scenario.when(handOverWebhook, { id: 1 }, 'api', CLERK)
+    taken.refuses(...refusal)
+  })
+
+  it('are taken over by a key that reads all that they are told of, however little that is [HOOK-82]', async () => {
+    const scenario = await given(...shop, by(CLERK, webhookRegistered({ id: 1, events: ['*'] })))
+    const taken = await scenario.when(handOverWebhook, { id: 1 }, 'api', WIDE)
+    taken.accepts('updated', event('WebhookHandedOver', { id: 1, api_key_id: 1 }))
+  })
+
+  it('are handed by an owner to a key that reads less [HOOK-82]', async () => {
+    const scenario = await given(...shop, by(WIDE, webhookRegistered({ id: 1, events: ['*'] })))
+    const given2 = await scenario.when(handOverWebhook, { id: 1, api_key_id: 2 }, 'pdv', PERSON)
+    given2.accepts('updated', event('WebhookHandedOver', { id: 1, api_key_id: 2 }))
   })
 })
 

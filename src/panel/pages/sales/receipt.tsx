@@ -64,8 +64,11 @@ const DRAWING = { errorCorrectionLevel: 'L', margin: 4 } as const
 /** The receipt, or the hash of its event if the code would be too dense (PROOF-46). */
 function codeOf(receipt: Receipt, publicUrl: string): ReceiptCode {
   const address = { data: Buffer.from(`${publicUrl}${RECEIPT_PAGE}#`), mode: 'byte' } as const
-  const whole: ReceiptCode['segments'] = [address, { data: digitsOf(receipt), mode: 'numeric' }]
-  if (modulesOf(whole) <= MOST_MODULES) return { segments: whole, isWhole: true }
+  const digits = digitsOf(receipt)
+  if (digits !== null) {
+    const whole: ReceiptCode['segments'] = [address, { data: digits, mode: 'numeric' }]
+    if (modulesOf(whole) <= MOST_MODULES) return { segments: whole, isWhole: true }
+  }
   const hash = Buffer.from(`${HASH_FRAGMENT}${receipt.event.hash}`)
   return { segments: [address, { data: hash, mode: 'byte' }], isWhole: false }
 }
