@@ -297,4 +297,13 @@ describe('every route of the panel', function () {
     const { status, headers } = await fetch(panel.api.url + address, { redirect: 'manual' })
     return { status, to: headers.get('location') }
   }
+
+  for (const order of ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'nenhuma'])
+    it(`shows each list in its usual order where ${order} is asked for [PANEL-324]`, async () => {
+      for (const route of [...PAGES, ...FILES].filter(({ path }) => !path.includes(':'))) {
+        const address = await addressOf(panel, route.path)
+        const { status } = await owner.get(`${address}?ordem=${order}&${order}=1&linhas=${order}`)
+        expect(status, address).to.be.below(500)
+      }
+    })
 })

@@ -115,6 +115,28 @@ describe('panel: import of files', () => {
     expect((await company.get('/suppliers')).body.data).to.have.length(2)
   })
 
+  it('imports the file that was checked, and no other that was uploaded since [PANEL-323]', async () => {
+    const path = '/painel/fornecedores/importar/conferir'
+    await upload('/fornecedores/importar', 'Nome\nTorrefação')
+    const fields = hiddenFields((await user.get(path)).html, path)
+    await upload('/fornecedores/importar', 'Nome\nMoinho\nOutro')
+    for (const other of [fields, { ...fields, arquivo: '' }]) {
+      const refused = await user.post(path, other)
+      expect(refused.status).to.equal(409)
+      expect(told(refused.html)).to.include('O arquivo foi trocado')
+    }
+    expect((await company.get('/suppliers')).body.data).to.deep.equal([])
+    expect(told((await user.submit(path, {})).html)).to.match(/Criados 2/)
+  })
+
+  it('imports a file that was uploaded once more, as it is the same [PANEL-323]', async () => {
+    const path = '/painel/fornecedores/importar/conferir'
+    await upload('/fornecedores/importar', 'Nome\nTorrefação')
+    const fields = hiddenFields((await user.get(path)).html, path)
+    await upload('/fornecedores/importar', 'Nome\nTorrefação')
+    expect(told((await user.post(path, fields)).html)).to.match(/Criados 1/)
+  })
+
   it('takes columns for what somebody says they are, and no field twice [PANEL-180]', async () => {
     await upload('/fornecedores/importar', 'A;B\nTorrefação;12.345.678/0001-95')
     const path = '/painel/fornecedores/importar/conferir'

@@ -1,0 +1,97 @@
+import { expect } from 'chai'
+import { line } from '#panel/forms/kinds.ts'
+import { IMPORTED, type Imported } from '#panel/import/kinds.ts'
+import {
+  createHolders,
+  guessed,
+  type KeyField,
+  type Known,
+  planner,
+  type Reading,
+  readLine,
+} from '#panel/import/plan.ts'
+
+const items = IMPORTED.find(({ kind }) => kind === 'items') as Imported
+const { keyFields } = items.reading
+
+const FIELDS = Object.fromEntries(
+  ['external_id', 'barcode', 'sku', 'name', 'price'].map((name) => [name, { label: name, kind: line }] as const),
+)
+const reading: Reading = { ...items.reading, fields: FIELDS }
+
+const known = (id: number, keys: Partial<Known['keys']>, is_deleted = false): Known => ({
+  id,
+  is_deleted,
+  keys: { external_id: null, barcode: null, sku: null, ...keys } as Known['keys'],
+})
+
+/** What becomes of a line with such values. */
+function planOf(records: Iterable<Known>, values: Readonly<Record<string, string>>) {
+  const holders = createHolders(keyFields as readonly KeyField[])
+  for (const record of records) holders.add(record)
+  const names = Object.keys(values)
+  const mapping = new Map(names.map((name, column) => [column, name]))
+  const plan = planner(reading, holders, 'America/Sao_Paulo')
+  return plan(readLine({ number: 2, cells: Object.values(values) }, mapping, keyFields))
+}
+
+const NEW = { name: 'Café', price: '1.00' }
+
+describe('the record that a line of a file is about', () => {
+  it('is the one that has its first key [PANEL-181]', () => {
+    const records = [known(1, { external_id: 'a' }), known(2, { barcode: '7', sku: 'S' })]
+    expect(planOf(records, { external_id: 'a', ...NEW })).to.include({ id: 1 })
+    expect(planOf(records, { barcode: '7', ...NEW })).to.include({ id: 2 })
+    expect(planOf(records, { sku: 'S', ...NEW })).to.include({ id: 2 })
+    expect(planOf(records, { sku: 'other', ...NEW })).to.include({ id: null })
+  })
+
+  it('cannot be told where two have its key [PANEL-181]', () => {
+    const records = [known(1, { sku: 'S' }), known(2, { sku: 'S' })]
+    expect(planOf(records, { sku: 'S', ...NEW })).to.deep.equal({
+      number: 2,
+      errors: ['há mais de um cadastro com este código: altere-os um a um'],
+    })
+  })
+
+  it('is none that has another value of a more telling key [PANEL-181]', () => {
+    const records = [known(1, { external_id: 'x', sku: 'S' }), known(2, { external_id: 'y', sku: 'S' })]
+    expect(planOf(records, { external_id: 'z', sku: 'S', ...NEW })).to.include({ id: null })
+    const [without] = [known(3, { barcode: '7', sku: 'S' })]
+    expect(planOf([...records, without], { external_id: 'z', sku: 'S', ...NEW })).to.include({ id: 3 })
+    expect(planOf([...records, without], { external_id: 'z', barcode: '8', sku: 'S', ...NEW })).to.include({ id: null })
+  })
+
+  it('is found among 200,000 that share its key, of which few are kept [PANEL-322]', () => {
+    const holders = createHolders(keyFields)
+    const before = process.cpuUsage().user
+    for (let id = 1; id <= 200_000; id++) holders.add(known(id, { external_id: `x${id}`, sku: 'S' }))
+    holders.add(known(200_001, { sku: 'S' }))
+    expect(holders.of(['sku', 'S'])).to.have.length(3)
+    // Copied for each record, the lists would take minutes.
+    expect(process.cpuUsage().user - before).to.be.below(3_000_000)
+    const plan = planner(reading, holders, 'America/Sao_Paulo')
+    const mapping = new Map([...['external_id', 'sku', 'name', 'price'].entries()])
+    const found = plan(readLine({ number: 2, cells: ['z', 'S', 'Café', '1.00'] }, mapping, keyFields))
+    expect(found).to.include({ id: 200_001 })
+  })
+
+  it('is guessed from heads, however they are written, in time that follows their length [PANEL-321]', () => {
+    const heads = [
+      'Código',
+      'PREÇO (R$) ',
+      'preco_venda',
+      'Preço de custo [R$]',
+      '__proto__',
+      'constructor',
+      '('.repeat(5_000),
+    ]
+    const fields = { ...FIELDS, cost: { label: 'Custo', kind: line } }
+    const before = process.cpuUsage().user
+    expect([...guessed(heads, fields, items.heads)]).to.deep.equal([
+      [0, 'external_id'],
+      [1, 'price'],
+    ])
+    expect(process.cpuUsage().user - before).to.be.below(250_000)
+  })
+})

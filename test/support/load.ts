@@ -1,0 +1,49 @@
+import pg from 'pg'
+
+/** What the process has done for something. */
+export interface Load {
+  /** Rows that it got from Postgres, and their bytes. */
+  readonly rows: number
+  readonly bytes: number
+  /** The most computing time between two turns of the event loop, in ms. The machine may be busy: time alone says nothing. */
+  readonly longestTurn_ms: number
+}
+
+interface DataRow {
+  readonly length: number
+}
+/** What the driver calls for each row; its types do not tell. */
+type Rows = { handleDataRow(message: DataRow): unknown }
+
+/** Does something, and tells what this process has done meanwhile; what runs in the background counts as well. */
+export async function loadOf<T>(act: () => Promise<T>): Promise<{ readonly result: T; readonly load: Load }> {
+  const queries = (pg as unknown as { Query: { prototype: Rows } }).Query.prototype
+  const { handleDataRow } = queries
+  let [rows, bytes] = [0, 0]
+  queries.handleDataRow = function (this: Rows, message) {
+    rows += 1
+    bytes += message.length
+    return handleDataRow.call(this, message)
+  }
+  const spent_ms = () => process.cpuUsage().user / 1_000
+  let [last_ms, longestTurn_ms, isOver] = [spent_ms(), 0, false]
+  const look = () => {
+    const now_ms = spent_ms()
+    longestTurn_ms = Math.max(longestTurn_ms, now_ms - last_ms)
+    last_ms = now_ms
+    if (!isOver) setImmediate(look)
+  }
+  setImmediate(look)
+  try {
+    const result = await act()
+    return {
+      result,
+      get load() {
+        return { rows, bytes, longestTurn_ms }
+      },
+    }
+  } finally {
+    isOver = true
+    queries.handleDataRow = handleDataRow
+  }
+}
