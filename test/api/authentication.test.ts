@@ -10,7 +10,7 @@ import { until } from '../support/wait.ts'
 
 const UNKNOWN_KEY = `tb_live_${'A'.repeat(43)}`
 
-/** Every route of the catalog, customers and sales, with the scope that the contract gives it. */
+/** Routes of catalog, customers and sales, with their scopes in the contract. */
 const ROUTES: readonly (readonly [method: string, path: string, scope: Scope])[] = [
   ['GET', '/catalog/items', 'catalog:read'],
   ['GET', '/catalog/items/1', 'catalog:read'],
@@ -54,7 +54,7 @@ describe('authentication of API v1', () => {
     send(`${api.url}/api/v1${path}`, 'GET', undefined, headers)
   const withKey = (key: string, path = '/me') => ask(path, { authorization: `Bearer ${key}` })
 
-  it('answers 401 missing_token without an Authorization header, whatever the path [KEY-1]', async () => {
+  it('responds 401 missing_token without an Authorization header, for any path [KEY-1]', async () => {
     for (const path of ['/me', '/customers', '/customers/1', '/nothing', '/']) {
       const reply = await ask(path)
       expect(expectProblem(reply, 401, 'missing_token')).to.equal(undefined)
@@ -63,7 +63,7 @@ describe('authentication of API v1', () => {
     }
   })
 
-  it('answers 401 invalid_token to a header that holds no key of the service [KEY-1]', async () => {
+  it('responds 401 invalid_token to a header without a valid key [KEY-1]', async () => {
     const { key } = company
     const broken = [
       'Bearer',
@@ -86,13 +86,13 @@ describe('authentication of API v1', () => {
     }
   })
 
-  it('reads the word Bearer in any case, as HTTP defines it [KEY-1]', async () => {
+  it('accepts the word Bearer in any case, as HTTP defines it [KEY-1]', async () => {
     for (const word of ['Bearer', 'bearer', 'BEARER']) {
       expect((await ask('/me', { authorization: `${word} ${company.key}` })).status).to.equal(200)
     }
   })
 
-  it('refuses a key in the query string with 401 invalid_token, even beside a good header, and even when empty [KEY-6, HTTP-16]', async () => {
+  it('refuses a key in the query string with 401 invalid_token, even with a valid header, and even if empty [KEY-6, HTTP-16]', async () => {
     for (const name of ['api_key', 'access_token', 'token', 'key']) {
       for (const value of [company.key, '']) {
         const query = `${name}=${value}`
@@ -104,7 +104,7 @@ describe('authentication of API v1', () => {
     }
   })
 
-  it('refuses a revoked key from the next call on, and no other key of the company [KEY-5]', async () => {
+  it('refuses a revoked key from the next request on, and no other key of the company [KEY-5]', async () => {
     const { id, key } = await company.newKey(['customers:read'])
     expect((await withKey(key)).status).to.equal(200)
     await company.run(revokeApiKey, { id })
@@ -112,7 +112,7 @@ describe('authentication of API v1', () => {
     expect((await company.get('/me')).status).to.equal(200)
   })
 
-  it('refuses a key from the moment of its expiry on [KEY-5]', async () => {
+  it('refuses an expired key, from the moment of its expiry [KEY-5]', async () => {
     const expiresAt = new Date(Date.now() + 1_500).toISOString()
     const { key } = await company.newKey(['customers:read'], expiresAt)
     const refused = await until(
@@ -127,7 +127,7 @@ describe('authentication of API v1', () => {
     expect(Date.now()).to.be.at.least(Date.parse(expiresAt))
   })
 
-  it('tells nobody whether a refused key ever existed [KEY-1]', async () => {
+  it('does not reveal whether a refused key ever existed [KEY-1]', async () => {
     const { id, key } = await company.newKey(['customers:read'])
     await company.run(revokeApiKey, { id })
     const [revoked, unknown] = [await withKey(key), await withKey(UNKNOWN_KEY)]
@@ -136,7 +136,7 @@ describe('authentication of API v1', () => {
     expect(a).to.deep.equal(b)
   })
 
-  it('answers 402 plan_required to every call of a company without the add-on, and serves it once it has it [KEY-10]', async () => {
+  it('responds 402 plan_required to a company without the API plan, and serves it once it has the plan [KEY-10]', async () => {
     const basic = await api.company({ plan: 'basic' })
     for (const [method, path] of [
       ['GET', '/me'],
@@ -154,13 +154,13 @@ describe('authentication of API v1', () => {
     expectProblem(await basic.get('/me'), 402, 'plan_required')
   })
 
-  it('gives /me to a key of any scope [KEY-2]', async () => {
+  it('serves /me to a key with any scope [KEY-2]', async () => {
     const { key } = await company.newKey(['webhooks:manage'])
     expect((await withKey(key)).status).to.equal(200)
   })
 
   describe('scopes', () => {
-    /** Company with all scopes but one, by that one. */
+    /** Companies that lack one scope, by that scope. */
     const lacking = new Map<Scope, TestCompany>()
 
     before(async () => {
@@ -170,14 +170,14 @@ describe('authentication of API v1', () => {
     })
 
     for (const [method, path, scope] of ROUTES) {
-      it(`${method} ${path} names ${scope} when the key lacks it [KEY-9]`, async () => {
+      it(`${method} ${path} reports ${scope} if the key lacks it [KEY-9]`, async () => {
         const without = await (lacking.get(scope) as TestCompany).call(method, path)
         expect(expectProblem(without, 403, 'insufficient_scope')).to.deep.equal({ missing_scope: scope })
         expect(without.headers.get('x-ledger-revision')).to.match(/^\d+$/)
       })
     }
 
-    it('one scope suffices for its routes and opens no others [KEY-8]', async () => {
+    it('a single scope permits its routes and no others [KEY-8]', async () => {
       for (const scope of new Set(ROUTES.map((route) => route[2]))) {
         const only = await api.company({ scopes: [scope] })
         for (const [method, path, needed] of ROUTES) {
@@ -188,7 +188,7 @@ describe('authentication of API v1', () => {
       }
     })
 
-    it('every route of the contract that has a scope names it when it is missing [KEY-9]', async () => {
+    it('every route of the contract with a scope reports it if missing [KEY-9]', async () => {
       for (const route of V1_ROUTES) {
         if (route.scope === null) continue
         const path = route.path.replaceAll(/:\w+/g, '1')
@@ -199,7 +199,7 @@ describe('authentication of API v1', () => {
       }
     })
 
-    it('is judged before the body and the query are read [KEY-9]', async () => {
+    it('are checked before body and query are read [KEY-9]', async () => {
       const caller = lacking.get('customers:write') as TestCompany
       for (const body of ['{', '{"name": 1}', '[]']) {
         expectProblem(await caller.post('/customers?x=1', body), 403, 'insufficient_scope')
@@ -208,7 +208,7 @@ describe('authentication of API v1', () => {
       expectProblem(reply, 403, 'insufficient_scope')
     })
 
-    it('changes nothing when it is missing [KEY-9]', async () => {
+    it('block all changes if missing [KEY-9]', async () => {
       const caller = lacking.get('customers:write') as TestCompany
       const before = (await caller.get('/customers')).headers.get('x-ledger-revision')
       await caller.post('/customers', { name: 'Ana' })

@@ -20,7 +20,7 @@ describe('batches', () => {
     company.post('/customers/batch', { items }, headers)
   const catalog = (items: unknown) => company.post('/catalog/items/batch', { items })
   const person = (n: number | string, extra: object = {}) => ({ external_id: `c${n}`, name: `Cliente ${n}`, ...extra })
-  /** Errors without their texts. */
+  /** Errors without their messages. */
   const errorsOf = (reply: Reply) =>
     reply.body.meta.errors.map(({ message, details: _, ...rest }: Json) => {
       expect(message).to.be.a('string').that.is.not.empty
@@ -28,7 +28,7 @@ describe('batches', () => {
     })
   const revision = async () => Number((await company.get('/me')).headers.get('x-ledger-revision'))
 
-  it('answer 200 with all records in the order of the list when all succeed [BATCH-3]', async () => {
+  it('respond 200 with all records in the order of the list if all succeed [BATCH-3]', async () => {
     const reply = await customers([person(3), person(1), person(2)])
     expect(reply.status).to.equal(200)
     expect(Object.keys(reply.body)).to.deep.equal(['data', 'meta'])
@@ -52,7 +52,7 @@ describe('batches', () => {
     expect(reply.text.startsWith(`{"data":[${texts.join(',')}],"meta":`)).to.equal(true)
   })
 
-  it('answer 207 when some fail, with position, external_id, code, message and details of each failure [BATCH-3]', async () => {
+  it('respond 207 if some fail, with position, external_id, code, message and details of each failure [BATCH-3]', async () => {
     const { id } = (await company.post('/customers', { name: 'Ana' })).body.data
     const reply = await customers([
       person(0),
@@ -83,14 +83,14 @@ describe('batches', () => {
     expect(idsIn(await company.get('/customers'))).to.have.length(3)
   })
 
-  it('answer 207 also when all fail [BATCH-3]', async () => {
+  it('respond 207 also if all fail [BATCH-3]', async () => {
     const reply = await customers([{}, { external_id: 'x' }])
     expect(reply.status).to.equal(207)
     expect(reply.body.data).to.deep.equal([])
     expect(reply.body.meta).to.include({ succeeded: 0, failed: 2 })
   })
 
-  it('take whatever is no item as a failure of that place [BATCH-3]', async () => {
+  it('report anything that is not an item as a failure of its position [BATCH-3]', async () => {
     const reply = await customers([
       null,
       1,
@@ -109,7 +109,7 @@ describe('batches', () => {
     for (const error of errorsOf(reply)) expect(error).to.include({ external_id: null, code: 'validation_failed' })
   })
 
-  it('upsert by external_id: create, replace, revive, leave alone, each as PUT does [BATCH-2]', async () => {
+  it('upsert by external_id: create, replace, revive or keep each item as PUT does [BATCH-2]', async () => {
     const put = (id: string, body: object) => company.call('PUT', `/customers/by-external/${id}`, body)
     const replaced = (await put('a', { name: 'A', notes: 'some' })).body.data
     const revived = (await put('b', { name: 'B' })).body.data
@@ -132,7 +132,7 @@ describe('batches', () => {
     expect(reply.headers.get('x-ledger-revision')).to.equal(String(before + 3))
   })
 
-  it('see what earlier items of the same batch did [BATCH-2]', async () => {
+  it('see changes by earlier items of the same batch [BATCH-2]', async () => {
     const reply = await customers([
       { external_id: 'a', name: 'Primeiro' },
       { external_id: 'a', name: 'Segundo', notes: 'x' },
@@ -156,7 +156,7 @@ describe('batches', () => {
     expect((await company.get(`/customers/${first.id}`)).body.data).to.deep.equal(third)
   })
 
-  it('keep the rules of stock and barcodes for each item [BATCH-2]', async () => {
+  it('apply the rules of stock and barcodes to each item [BATCH-2]', async () => {
     const item = (external_id: string, extra: object) => ({ external_id, name: external_id, price: '1.00', ...extra })
     const reply = await catalog([
       item('a', { barcode: '1', stock: '5' }),
@@ -179,7 +179,7 @@ describe('batches', () => {
     ])
   })
 
-  it('of 500 items are taken as one request; of 501 none is [BATCH-1]', async () => {
+  it('accept 500 items in one request, and refuse 501 [BATCH-1]', async () => {
     const items = Array.from({ length: 501 }, (_, n) => person(n))
     const before = expectRate(await company.get('/me')).remaining
     const reply = await customers(items.slice(0, 500))
@@ -191,7 +191,7 @@ describe('batches', () => {
     expect(idsIn(await other.get('/customers'))).to.deep.equal([])
   })
 
-  it('are 422 only when they are no batch at all [BATCH-3]', async () => {
+  it('respond 422 only to a body that is not a batch [BATCH-3]', async () => {
     expectInvalid(await company.post('/customers/batch', {}), ['items'])
     expectInvalid(await customers({}), ['items'])
     expectInvalid(await customers(null), ['items'])
@@ -200,12 +200,12 @@ describe('batches', () => {
     expect((await customers([])).status).to.equal(200)
   })
 
-  it('name fields of an item as if it stood alone [BATCH-3]', async () => {
+  it('report fields of an item as in a single request [BATCH-3]', async () => {
     const { body } = await customers([person(0, { address: { zip: '1' } })])
     expect(Object.keys(body.meta.errors[0].details.fields)).to.deep.equal(['address.zip'])
   })
 
-  it('are replayed under their Idempotency-Key, mixed results included, and do nothing twice', async () => {
+  it('are replayed under their Idempotency-Key, mixed results included, without changes', async () => {
     const items = [person(1), {}, person(2)]
     const headers = { 'idempotency-key': 'lote-1' }
     const first = await customers(items, headers)
@@ -221,7 +221,7 @@ describe('batches', () => {
     expect(other.body.error.code).to.equal('idempotency_key_reuse')
   })
 
-  it('echo an external_id whole when it can be one, and never as a broken text', async () => {
+  it('return an external_id unchanged if valid, and never as a broken text', async () => {
     const longest = '🥖'.repeat(100)
     await company.post('/customers', { name: 'Ana' })
     const reply = await customers(

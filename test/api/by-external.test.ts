@@ -17,7 +17,7 @@ describe('GET …/by-external/{external_id}', () => {
   const { api, company } = useCompany()
 
   for (const [path, body] of RESOURCES)
-    it(`of ${path} is what GET by id answers, for its company, until it is deleted [REC-9]`, async () => {
+    it(`of ${path} equals GET by id, for its company, until the record is deleted [REC-9]`, async () => {
       const external_id = 'código/1 ?'
       const { id } = (await company.post(path, { ...body, external_id })).body.data
       const at = `${path}/by-external/${encodeURIComponent(external_id)}`
@@ -31,7 +31,7 @@ describe('GET …/by-external/{external_id}', () => {
       expectProblem(await company.get(at), 404, 'not_found')
     })
 
-  it('of /orders is what GET by id answers [REC-9]', async () => {
+  it('of /orders equals GET by id [REC-9]', async () => {
     const store_alias = 'loja-externa'
     await company.run(createStore, { alias: store_alias, commission_percentage: '5', sandbox: true })
     const items = [{ description: 'Bolo', quantity: '1', unit_price: '10.00' }]

@@ -39,7 +39,7 @@ describe('cancellation of a sale', () => {
   const stock = async () => (await get(`/catalog/items/${item}`)).stock
   const revision = async () => (await company.get('/me')).headers.get('x-ledger-revision')
 
-  it('answers 200 with the cancelled sale, keeps all else, and returns the stock [SALE-16]', async () => {
+  it('responds 200 with the cancelled sale, keeps its other fields, and returns the stock [SALE-16]', async () => {
     const sale = await sell()
     expect(await stock()).to.equal('6.500')
     const before = await get(`/catalog/items/${item}`)
@@ -55,7 +55,7 @@ describe('cancellation of a sale', () => {
     expect(after).to.include({ stock: '10.000', updated_at: before.updated_at, stock_updated_at: cancelled_at })
   })
 
-  it('needs no reason, and takes one of up to 500 characters', async () => {
+  it('accepts an optional reason of up to 500 characters', async () => {
     for (const sent of [undefined, {}, { reason: null }]) {
       const reply = await cancel((await sell()).id, sent)
       expect(reply.status).to.equal(200)
@@ -68,7 +68,7 @@ describe('cancellation of a sale', () => {
     expect((await cancel(id, { reason: 'ç'.repeat(500) })).status).to.equal(200)
   })
 
-  it('of a cancelled sale answers 200 with its state, and neither changes the reason nor returns stock again [SALE-17]', async () => {
+  it('of a cancelled sale responds 200 with its state, without changing the reason or returning stock again [SALE-17]', async () => {
     const { id } = await sell()
     const first = await cancel(id, { reason: 'primeira' })
     const before = await revision()
@@ -79,11 +79,11 @@ describe('cancellation of a sale', () => {
     expect(await revision()).to.equal(before)
   })
 
-  it('of a sale that nobody has is 404', async () => {
+  it('of a missing sale responds 404', async () => {
     expectProblem(await cancel(999_999, {}), 404, 'not_found')
   })
 
-  it('of a sale made at the counter is 409 managed_by_pdv, and reading it is allowed [SALE-18]', async () => {
+  it('of a counter sale responds 409 managed_by_pdv, while reading it is allowed [SALE-18]', async () => {
     const sale = await counterSale()
     expect(expectProblem(await cancel(sale.id, { reason: 'x' }), 409, 'managed_by_pdv')).to.equal(undefined)
     expect(await get(`/sales/${sale.id}`)).to.deep.equal(sale)
@@ -91,13 +91,13 @@ describe('cancellation of a sale', () => {
     expect(await stock()).to.equal('6.500')
   })
 
-  it('of such a sale is open to the counter itself [SALE-18]', async () => {
+  it('of a counter sale is allowed to the counter [SALE-18]', async () => {
     const sale = await counterSale()
     await company.run(cancelSale, { id: sale.id, reason: 'no balcão' }, 'pdv')
     expect(await get(`/sales/${sale.id}`)).to.include({ status: 'cancelled', cancel_reason: 'no balcão' })
   })
 
-  it('of a sale with an authorized fiscal document is 409 fiscal_document_issued, and changes nothing [SALE-19]', async () => {
+  it('of a sale with an authorized fiscal document responds 409 fiscal_document_issued, without changes [SALE-19]', async () => {
     const sale = await sell()
     await company.run(recordFiscalDocument, { id: sale.id, number: 'NFC-e 123', status: 'authorized' })
     const before = (await company.get(`/sales/${sale.id}`)).text
@@ -109,7 +109,7 @@ describe('cancellation of a sale', () => {
     expect(await stock()).to.equal('6.500')
   })
 
-  it('returns stock to a deactivated item, and to none whose stock is no longer controlled [SALE-16]', async () => {
+  it('returns stock to a deactivated item, but not to an untracked one [SALE-16]', async () => {
     const [a, b] = [await sell(), await sell()]
     await company.call('DELETE', `/catalog/items/${item}`)
     expect((await cancel(a.id)).status).to.equal(200)
@@ -120,7 +120,7 @@ describe('cancellation of a sale', () => {
     expect(await stock()).to.equal(null)
   })
 
-  it('returns nothing for what was sold before stock was controlled [SALE-16]', async () => {
+  it('returns nothing for items sold before they were tracked [SALE-16]', async () => {
     await company.call('PATCH', `/catalog/items/${item}`, { stock: null })
     const { id } = await sell()
     await company.call('PATCH', `/catalog/items/${item}`, { stock: '1' })

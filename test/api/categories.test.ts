@@ -18,7 +18,7 @@ describe('categories', () => {
 
   const post = (body: object) => company.post('/catalog/categories', body)
 
-  it('are created with 201 and answered alike by POST, GET and the list [REC-1, ITEM-6]', async () => {
+  it('are created with 201, with equal bytes in POST, GET and list [REC-1, ITEM-6]', async () => {
     const created = await post({ name: 'Bebidas', external_id: 'beb' })
     expect(created.status).to.equal(201)
     const { id, created_at, ...rest } = created.body.data
@@ -28,7 +28,7 @@ describe('categories', () => {
     expect((await company.get('/catalog/categories')).text).to.include(`{"data":[${recordText(created)}],`)
   })
 
-  it('need a name, unique whatever its case and blanks; the external_id is optional and unique [ITEM-6]', async () => {
+  it('require a name, unique ignoring case and blanks; the external_id is optional and unique [ITEM-6]', async () => {
     const { id } = (await post({ name: 'Pães e Bolos', external_id: 'a' })).body.data
     expectInvalid(await post({}), ['name'])
     expectInvalid(await post({ name: 'x'.repeat(81) }), ['name'])

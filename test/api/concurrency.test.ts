@@ -3,7 +3,7 @@ import { type Json, type Reply, send, startApi, type TestApi, type TestCompany }
 import { useDatabase } from '../support/database.ts'
 import { type Service, startService } from '../support/process.ts'
 
-/** Counts answers by status. */
+/** Number of responses by status. */
 const statuses = (replies: readonly Reply[]) => {
   const counts: Record<number, number> = {}
   for (const { status } of replies) counts[status] = (counts[status] ?? 0) + 1
@@ -32,7 +32,7 @@ describe('sales under concurrency', () => {
   })
   after(() => api.close())
 
-  it('sells exactly the stock: of 50 concurrent sales of one unit against a stock of 20, 20 succeed [SALE-11]', async () => {
+  it('sell exactly the stock: of 50 concurrent sales of one unit from a stock of 20, 20 succeed [SALE-11]', async () => {
     const item = await itemWithStock(company, '20')
     const replies = await Promise.all(Array.from({ length: 50 }, () => company.post('/sales', oneUnit(item, cash))))
     expect(statuses(replies)).to.deep.equal({ 201: 20, 422: 30 })
@@ -40,7 +40,7 @@ describe('sales under concurrency', () => {
     expect((await company.get(`/catalog/items/${item}`)).body.data.stock).to.equal('0.000')
   })
 
-  it('numbers the sales of each company from 1 on, without a gap for those that were refused [LEDGER-9]', async () => {
+  it('number the sales of each company from 1, without gaps for refused ones [LEDGER-9]', async () => {
     const shops = [await api.company(), await api.company()]
     for (const shop of shops) {
       const [item, payment] = [await itemWithStock(shop, '12'), await shop.paymentType('cash')]
@@ -51,7 +51,7 @@ describe('sales under concurrency', () => {
     }
   })
 
-  it('makes one sale of 20 requests with the same Idempotency-Key, and 20 equal answers [IDEM-6]', async () => {
+  it('make one sale of 20 requests with the same Idempotency-Key, with 20 equal responses [IDEM-6]', async () => {
     const item = await itemWithStock(company, '100')
     const headers = { 'idempotency-key': 'pedido-1' }
     const replies = await Promise.all(
@@ -63,7 +63,7 @@ describe('sales under concurrency', () => {
     expect((await company.get(`/catalog/items/${item}`)).body.data.stock).to.equal('99.000')
   })
 
-  it('lets one of 20 sales with the same external_id through [SALE-12]', async () => {
+  it('accept one of 20 sales with the same external_id [SALE-12]', async () => {
     const item = await itemWithStock(company, '100')
     const sale = { ...oneUnit(item, cash), external_id: 'corrida' }
     const replies = await Promise.all(Array.from({ length: 20 }, () => company.post('/sales', sale)))
@@ -72,7 +72,7 @@ describe('sales under concurrency', () => {
     for (const { status, body } of replies) if (status === 409) expect(body.error.details.conflicting_id).to.equal(id)
   })
 
-  it('returns the stock once when a sale is cancelled 20 times at once [SALE-17]', async () => {
+  it('return the stock once for 20 concurrent cancellations of a sale [SALE-17]', async () => {
     const item = await itemWithStock(company, '5')
     const sale = (await company.post('/sales', oneUnit(item, cash))).body.data
     const replies = await Promise.all(
@@ -83,7 +83,7 @@ describe('sales under concurrency', () => {
     expect((await company.get(`/catalog/items/${item}`)).body.data.stock).to.equal('5.000')
   })
 
-  it('never oversells when stock is adjusted, sold and returned at once [SALE-11]', async () => {
+  it('never oversell under concurrent adjustments, sales and returns [SALE-11]', async () => {
     const item = await itemWithStock(company, '10')
     const work = Array.from({ length: 60 }, async (_, number) => {
       if (number % 3 === 0) return company.call('PATCH', `/catalog/items/${item}`, { stock_adjustment: '1' })
@@ -107,7 +107,7 @@ describe('a poller of updated_since', () => {
   })
   after(() => api.close())
 
-  it("ends with exactly the writers' records, whatever commits when [LIST-5]", async () => {
+  it("ends with exactly the writers' records, for any order of commits [LIST-5]", async () => {
     const company = await api.company()
     const copy = new Map<number, Json>()
     let since: string | null = null
@@ -123,7 +123,7 @@ describe('a poller of updated_since', () => {
         const { status, body } = await company.get(`/customers?${query}`)
         expect(status).to.equal(200)
         for (const record of body.data) copy.set(record.id, record)
-        // The position of the first page: what changes while the others are read is found by the next poll.
+        // Position of the first page: the next poll finds changes made during paging.
         if (cursor === null) synced = body.meta.synced_at
         cursor = body.meta.next_cursor
       } while (cursor)
@@ -168,7 +168,7 @@ describe('two processes on one database', () => {
     await api.close()
   })
 
-  it('sell exactly the stock between them, and replay each other’s answers [SALE-11]', async () => {
+  it('sell exactly the stock together, and replay each other’s responses [SALE-11]', async () => {
     const company = await api.company()
     const cash = await company.paymentType('cash')
     const item = await itemWithStock(company, '20')
@@ -188,7 +188,7 @@ describe('two processes on one database', () => {
     expect((await company.get(`/catalog/items/${item}`)).body.data.stock).to.equal('9.000')
   })
 
-  it('refuse a revoked key at once in both [KEY-5]', async () => {
+  it('refuse a revoked key at once on both [KEY-5]', async () => {
     const company = await api.company()
     const { id, key } = await company.newKey(['catalog:read'])
     const ask = () =>

@@ -10,7 +10,7 @@ import { contract, expectDocumentedMessage, expectExample, operations } from '..
 import { useDatabase } from '../support/database.ts'
 import { rawRequest } from '../support/raw-request.ts'
 
-describe('the contract as a document', () => {
+describe('contract document', () => {
   it('is valid OpenAPI 3.1 [HTTP-14]', async () => {
     const result = await new Validator().validate(structuredClone(contract) as never)
     expect(result.valid, JSON.stringify(result.errors)).to.equal(true)
@@ -54,21 +54,21 @@ describe('the contract as a document', () => {
       const example = route.example as { items?: unknown[] } | undefined
       expect(example, route.operation).to.not.equal(undefined)
       for (const body of 'batch' in route ? (example?.items ?? []) : [example]) {
-        // PUT by-external is shown without what its path says.
+        // The example of PUT by-external omits fields given in the path.
         const result = schema.safeParse(body)
         expect(result.error?.issues ?? [], route.operation).to.deep.equal([])
       }
     }
   })
 
-  it('shows records that are what it says of them', () => {
+  it('shows records that match their schemas', () => {
     const schemas = Object.entries((contract.components?.schemas ?? {}) as Record<string, Json>)
     const shown = schemas.filter(([, { examples }]) => examples)
     for (const [name, { examples }] of shown) for (const example of examples) expectExample(name, example)
     for (const { node, id } of operations) {
       const reply = Object.entries(node.responses ?? {}).find(([status]) => status < '300')?.[1]
       const schema = reply.content?.['application/json']?.schema
-      // A receipt is the answer itself, not what the answer holds.
+      // A receipt is the whole response, without `data`.
       const data = schema?.$ref ? schema : schema?.properties.data
       const name = (data?.$ref ?? data?.items?.$ref)?.split('/').pop()
       if (name)
@@ -79,7 +79,7 @@ describe('the contract as a document', () => {
     }
   })
 
-  it('describes every event that is sent to receivers of webhooks, with the headers of a delivery and an example [HTTP-17]', () => {
+  it('describes every webhook event, with delivery headers and an example [HTTP-17]', () => {
     const webhooks = (contract.webhooks ?? {}) as Record<string, Json>
     expect(Object.keys(webhooks)).to.have.members(WEBHOOK_EVENTS)
     const secrets = { secret: 'whsec_a', next_secret: 'whsec_b', switch_at: '2026-11-22T00:00:00.000Z' }
@@ -103,7 +103,7 @@ describe('/api/v1/openapi.json', () => {
   })
   after(() => api.close())
 
-  it('is served without a key, counted by address [HTTP-14]', async () => {
+  it('is served without a key, limited per IP address [HTTP-14]', async () => {
     const reply = await send(`${api.url}/api/v1/openapi.json`, 'GET')
     expect(reply.status).to.equal(200)
     expect(reply.body).to.deep.equal(JSON.parse(JSON.stringify(contract)))
@@ -112,7 +112,7 @@ describe('/api/v1/openapi.json', () => {
     expect(expectRate(reply)).to.include({ limit: 5, remaining: 4 })
   })
 
-  it('is 403 over plain HTTP, 405 for another method, and 429 when there were too many', async () => {
+  it('responds 403 over plain HTTP, 405 for other methods, and 429 above the limit', async () => {
     const forwarded = { host: 'localhost', 'x-forwarded-proto': 'http' }
     expectProblem(
       await rawRequest(api.url, { path: '/api/v1/openapi.json', headers: forwarded }),

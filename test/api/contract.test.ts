@@ -16,7 +16,7 @@ import { CASES } from './contract/cases.ts'
 import { EDGE, sendCall } from './contract/edge.ts'
 import { createWorld, type World } from './contract/world.ts'
 
-/** The outcome of an answer, as the tables of cases name it. */
+/** Outcome of a response, as named in the case tables. */
 function outcomeOf({ status, body }: Reply, wanted: string): string {
   if (status >= 400) return body.error.code
   if (!wanted.startsWith('item:')) return String(status)
@@ -26,7 +26,7 @@ function outcomeOf({ status, body }: Reply, wanted: string): string {
 
 const isSuccess = (outcome: string) => /^\d/.test(outcome)
 
-describe('the contract, operation by operation', () => {
+describe('contract by operation', () => {
   const database = useDatabase()
   let world: World
 
@@ -40,15 +40,15 @@ describe('the contract, operation by operation', () => {
     const edge = documentedCodes(operation).filter((code) => code in EDGE && !(code in cases)) as ProblemCode[]
 
     describe(`${operation.id}: ${operation.method} ${operation.path}`, () => {
-      it('has every documented outcome exercised, and no other [HTTP-15]', () => {
+      it('has a case for every documented outcome, and no other [HTTP-15]', () => {
         const documented = [...documentedSuccesses(operation), ...documentedCodes(operation)]
         expect([...Object.keys(cases), ...edge]).to.have.members(documented)
       })
 
       for (const [outcome, prepare] of Object.entries(cases)) {
-        // Never ends: test/api/event-stream.test.ts reads it.
+        // Never ends: test/api/event-stream.test.ts covers it.
         if (isStream(operation)) continue
-        it(`answers ${outcome} as documented [HTTP-15]`, async () => {
+        it(`responds ${outcome} as documented [HTTP-15]`, async () => {
           const call = await prepare(world)
           if (isSuccess(outcome) && outcome !== '207') expectAcceptable(operation, call.body)
           const reply = await sendCall(world, { operation, call })
@@ -58,7 +58,7 @@ describe('the contract, operation by operation', () => {
       }
 
       if (operation.method === 'GET' && !isStream(operation)) {
-        it('answers 304 to who has the representation already, as documented [HTTP-15, LIST-9]', async () => {
+        it('responds 304 if the client has the current representation, as documented [HTTP-15, LIST-9]', async () => {
           const call = await firstSuccess(operation)(world)
           const reply = await sendCall(world, { operation, call }, { headers: { 'if-none-match': '*' } })
           expect(reply.status).to.equal(304)
@@ -73,7 +73,7 @@ describe('the contract, operation by operation', () => {
           const first = await sendCall(world, { operation, call }, { headers })
           const second = await sendCall(world, { operation, call }, { headers })
           expect(second.headers.get('idempotent-replayed')).to.equal('true')
-          // A secret is shown once: a stored answer never has it.
+          // Secrets are shown once: a stored response omits them.
           const stored = first.text.replace(/,"secret":"[^"]*"/, '')
           expect([second.status, second.text]).to.deep.equal([first.status, stored])
           expectDocumented(operation, second)
@@ -91,7 +91,7 @@ describe('the contract, operation by operation', () => {
     })
   }
 
-  it('has no cases of operations that are gone', () => {
+  it('has no cases of removed operations', () => {
     expect(operations.map(({ id }) => id)).to.include.members(Object.keys(CASES))
   })
 })

@@ -18,7 +18,7 @@ interface Ledger {
   readonly recorded_at: string
 }
 
-/** A stream as a program reads it, message by message. */
+/** Stream as a program reads it, message by message. */
 interface Stream {
   readonly status: number
   next(): Promise<Message | null>
@@ -70,7 +70,7 @@ describe('GET /events/stream', () => {
   const register = async (company: TestCompany, name: string) =>
     (await company.post('/catalog/categories', { name })).body.data.id as number
 
-  it('tells what is there, then what is recorded, in the ledger’s order and just as /events has it [FEED-10]', async () => {
+  it('sends existing events, then new ones, in the order and format of /events [FEED-10]', async () => {
     const company = await api.company()
     await register(company, 'Bebidas')
     const { body } = await company.get('/events')
@@ -84,7 +84,7 @@ describe('GET /events/stream', () => {
     }
   })
 
-  it('goes on after a revision, or after the last event that a reader has got [FEED-10]', async () => {
+  it('resumes after a revision, or after the reader’s last event [FEED-10]', async () => {
     const company = await api.company()
     for (let n = 0; n < 3; n++) await register(company, `Categoria ${n}`)
     const all = (await company.get('/events')).body.data as { revision: number }[]
@@ -97,7 +97,7 @@ describe('GET /events/stream', () => {
     expect(await again.next()).to.include({ id: last })
   })
 
-  it('tells a key what it may read, and auditors everything; personal fields are sealed unless they are to be opened [FEED-12]', async () => {
+  it('sends a key what it may read, and auditors everything; personal fields stay sealed unless opened=true [FEED-12]', async () => {
     const company = await api.company()
     await register(company, 'Bebidas')
     const { id } = (await company.post('/customers', { name: 'Ana' })).body.data
@@ -120,7 +120,7 @@ describe('GET /events/stream', () => {
     expect((await open(key)).status).to.equal(403)
   })
 
-  it('begins at a moment, and sends messages of webhooks as far as the key may read them [KIT-10, KIT-11]', async () => {
+  it('starts at an instant, and sends messages of webhooks that the key may read [KIT-10, KIT-11]', async () => {
     const company = await api.company()
     await company.post('/customers', { name: 'Ana' })
     await register(company, 'Bebidas')
@@ -139,7 +139,7 @@ describe('GET /events/stream', () => {
     expect((await open(company.key, '?since=yesterday')).status).to.equal(422)
   })
 
-  it('refuses what it does not understand, and answers HEAD at once', async () => {
+  it('refuses invalid parameters, and responds to HEAD at once', async () => {
     const company = await api.company()
     for (const query of ['?after=x', '?types=Nothing', '?limit=3'])
       expect((await open(company.key, query)).status).to.equal(422)
@@ -150,7 +150,7 @@ describe('GET /events/stream', () => {
     expect(head.status).to.equal(200)
   })
 
-  it('ends with the key that it was opened with [FEED-11]', async () => {
+  it('ends when its key ends [FEED-11]', async () => {
     const company = await api.company()
     const { id, key } = await company.newKey(['audit:read'])
     const stream = await open(key, '?types=CategoryCreated')
@@ -160,7 +160,7 @@ describe('GET /events/stream', () => {
     expect(await stream.next()).to.equal(null)
   })
 
-  it('gives a company 50 streams, and others theirs [FEED-11]', async () => {
+  it('is limited to 50 per company, independent of others [FEED-11]', async () => {
     const [company, other] = [await api.company(), await api.company()]
     const streams = await Promise.all(Array.from({ length: 50 }, () => open(company.key)))
     expect(streams.map(({ status }) => status)).to.deep.equal(Array(50).fill(200))

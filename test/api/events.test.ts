@@ -10,10 +10,10 @@ import { FOREIGN_IDS, type Json, type Reply, startApi, type TestApi, type TestCo
 import { useDatabase } from '../support/database.ts'
 import { tamperBy } from '../support/tamper.ts'
 
-/** Nobody has it. */
+/** Unused id. */
 const MISSING = 9_000_001
 
-/** All pages of a list, with their answers. */
+/** All pages of a list. */
 async function pagesOf(company: TestCompany, path: string): Promise<Reply[]> {
   const pages: Reply[] = []
   let cursor: string | null = null
@@ -39,7 +39,7 @@ function treeOf(events: readonly Json[]): TreeHead {
 const eventsIn = (pages: readonly Reply[]): Json[] => pages.flatMap(({ body }) => body.data)
 const headOf = (reply: Reply): number => Number(reply.headers.get('x-ledger-revision'))
 
-describe('the event feed', () => {
+describe('event feed', () => {
   const database = useDatabase()
   let api: TestApi
   let company: TestCompany
@@ -52,7 +52,7 @@ describe('the event feed', () => {
   })
   after(() => api.close())
 
-  it('is the ledger from its first event to the revision in the header, in order, each as it was hashed [FEED-1]', async () => {
+  it('contains the ledger from its first event to the revision in the header, in order, as hashed [FEED-1]', async () => {
     const pages = await pagesOf(company, '/events?limit=2')
     const events = eventsIn(pages)
     expect(events.map(({ revision }) => revision)).to.deep.equal(events.map((_, n) => n))
@@ -82,7 +82,7 @@ describe('the event feed', () => {
     const opened = async (of: TestCompany, subject: string) =>
       eventsIn([await of.get(`/events?opened=true&limit=200&subject=${subject}`)]).map((event) => event.opened)
 
-    it('adds what each event says in clear; all else is as it was hashed [LEDGER-43]', async () => {
+    it('adds the clear text of each event; the rest stays as hashed [LEDGER-43]', async () => {
       const { id } = (await company.post('/customers', { name: 'Rita', phone: '11988887777', email: 'r@r.example' }))
         .body.data
       const [sealed] = eventsIn([await company.get(`/events?subject=customer/${id}`)])
@@ -96,7 +96,7 @@ describe('the event feed', () => {
       expectInvalid(await company.get('/events?opened=1'), ['opened'])
     })
 
-    it('shows null where a part was destroyed, and nobody users [LEDGER-41, LEDGER-43]', async () => {
+    it('shows null for erased parts, and never shows users [LEDGER-41, LEDGER-43]', async () => {
       const { id } = (await company.post('/customers', { name: 'Sara', phone: '11988887777' })).body.data
       await api.core.pool.query(
         `update ops.person_keys set wrapped = null, destroyed_at = now() where subject = $1 and part = 'contact'`,
@@ -111,7 +111,7 @@ describe('the event feed', () => {
       expect(users).not.to.deep.equal([])
     })
 
-    it('shows a key what it may read of the kinds of persons, in histories too [LEDGER-43]', async () => {
+    it('shows a key the kinds of persons that it may read, in histories too [LEDGER-43]', async () => {
       const shop = await api.company({ scopes: ['audit:read', 'customers:write', 'suppliers:write', 'suppliers:read'] })
       const { id } = (await shop.post('/customers', { name: 'Tina' })).body.data
       const supplier = (await shop.post('/suppliers', { name: 'Moinho' })).body.data
@@ -122,7 +122,7 @@ describe('the event feed', () => {
     })
   })
 
-  it('goes on after a revision, exclusive, and is empty at the end [FEED-2]', async () => {
+  it('resumes after a revision, exclusive, and is empty at the end [FEED-2]', async () => {
     const all = eventsIn(await pagesOf(company, '/events'))
     expect(eventsIn([await company.get('/events?after=2')])).to.deep.equal(all.slice(3))
     expect(eventsIn([await company.get('/events?after=-1')])).to.deep.equal(all)
@@ -133,7 +133,7 @@ describe('the event feed', () => {
     }
   })
 
-  it('gives just the events of some types, or of one record [FEED-2]', async () => {
+  it('filters by types, or by one record [FEED-2]', async () => {
     const all = eventsIn(await pagesOf(company, '/events'))
     const types = ['CustomerDeleted', 'CustomerCreated']
     const typed = eventsIn(await pagesOf(company, `/events?types=${types}&limit=1`))
@@ -148,7 +148,7 @@ describe('the event feed', () => {
     expect(eventsIn([await company.get(`/events?subject=sale/${MISSING}`)])).to.deep.equal([])
   })
 
-  it('keeps its place while events come in, and its cursor belongs to its filters [FEED-2]', async () => {
+  it('keeps its position while events are added, and its cursor requires the same filters [FEED-2]', async () => {
     const shop = await api.company()
     const first = await shop.get('/events?limit=1')
     const { next_cursor } = first.body.meta
@@ -171,7 +171,7 @@ describe('the event feed', () => {
     expectInvalid(await company.get('/events?cursor=x'), ['cursor'])
   })
 
-  it('shows one company its own events only [FEED-1]', async () => {
+  it('shows a company its own events only [FEED-1]', async () => {
     const other = await api.company()
     const events = eventsIn(await pagesOf(other, '/events'))
     expect(new Set(events.map(({ stream }) => stream))).to.deep.equal(new Set([`company-${other.id}`]))
@@ -179,7 +179,7 @@ describe('the event feed', () => {
     expect(eventsIn([await other.get(`/events?subject=customer/${theirs.body.data[0].id}`)])).to.deep.equal([])
   })
 
-  it('needs the scope audit:read [FEED-1]', async () => {
+  it('requires the scope audit:read [FEED-1]', async () => {
     const other = await api.company({ scopes: ['sales:read', 'customers:read'] })
     for (const path of ['/events', '/events/verify', '/customers/1/history'])
       expect(expectProblem(await other.get(path), 403, 'insufficient_scope')).to.deep.equal({
@@ -188,7 +188,7 @@ describe('the event feed', () => {
   })
 
   describe('of one record', () => {
-    it('is its history, oldest first, in pages, also after it was deleted [FEED-3]', async () => {
+    it('is its history, oldest first, in pages, deleted records included [FEED-3]', async () => {
       const { id } = (await company.post('/customers', { name: 'Dora' })).body.data
       for (const notes of ['a', 'b', 'c']) await company.call('PATCH', `/customers/${id}`, { notes })
       await company.call('DELETE', `/customers/${id}`)
@@ -202,7 +202,7 @@ describe('the event feed', () => {
       expectInvalid(await company.get(`/customers/${id}/history?after=1`), [], ['after'])
     })
 
-    it('is 404 where the company never had one, to the last byte as for another company’s [FEED-3]', async () => {
+    it('is 404 for a missing record, with the same bytes as for another company’s [FEED-3]', async () => {
       const other = await api.company({ idsFrom: FOREIGN_IDS })
       const { id } = (await other.post('/customers', { name: 'Eva' })).body.data
       const ask = async (asked: number | string) => {
@@ -212,7 +212,7 @@ describe('the event feed', () => {
       }
       expect(await ask(id)).to.equal(await ask(MISSING))
       for (const path of ['x', '0', '1e3', '-1']) await ask(path)
-      // The same number, of another kind.
+      // Same number, different kind.
       expectProblem(await other.get(`/suppliers/${id}/history`), 404, 'not_found')
     })
   })
@@ -227,7 +227,7 @@ describe('GET /events/verify, and proofs', () => {
   })
   after(() => api.close())
 
-  it('says that an untouched ledger is whole, and to where [FEED-4]', async () => {
+  it('reports an untouched ledger as valid, with its last revision [FEED-4]', async () => {
     const company = await api.company()
     const reply = await company.get('/events/verify')
     const events = eventsIn(await pagesOf(company, '/events'))
@@ -238,7 +238,7 @@ describe('GET /events/verify, and proofs', () => {
     expect(headOf(reply)).to.equal(revision)
   })
 
-  it('goes on after what was verified, and refuses one half of a place [FEED-4]', async () => {
+  it('resumes after a verified position, and refuses half a position [FEED-4]', async () => {
     const company = await api.company()
     const events = eventsIn(await pagesOf(company, '/events'))
     const [first] = events
@@ -261,7 +261,7 @@ describe('GET /events/verify, and proofs', () => {
     expectInvalid(await company.get('/events/verify?after=0&hash=xyz'), ['hash'])
   })
 
-  it('tells where a ledger was altered [FEED-4]', async () => {
+  it('reports where a ledger was altered [FEED-4]', async () => {
     const company = await api.company()
     await tamperBy(
       api.core.pool,
@@ -278,7 +278,7 @@ describe('GET /events/verify, and proofs', () => {
     })
   })
 
-  it('answers calls that ask the same at once alike, and another one of the company with 503 or in its turn', async () => {
+  it('shares one verification among equal concurrent requests, and delays or refuses another one of the company with 503', async () => {
     const company = await api.company()
     const [{ hash }] = eventsIn(await pagesOf(company, '/events'))
     const paths = ['/events/verify', '/events/verify', `/events/verify?after=0&hash=${hash}`]
@@ -292,7 +292,7 @@ describe('GET /events/verify, and proofs', () => {
     }
     expect(replies.filter(({ status }) => status === 200)).to.not.be.empty
   })
-  it('proves each event in a signed checkpoint, and that the ledger only grew since [PROOF-7, PROOF-8]', async () => {
+  it('proves each event in a signed checkpoint, and that the ledger is append-only [PROOF-7, PROOF-8]', async () => {
     const company = await api.company()
     for (const path of ['/events/checkpoint', '/events/checkpoint/place'])
       expectProblem(await company.get(path), 404, 'not_found')
@@ -319,7 +319,7 @@ describe('GET /events/verify, and proofs', () => {
     expect((await company.get('/events/checkpoint')).body.data).to.deep.equal(made)
   })
 
-  it('proves nothing beyond the ledger, nor of another company [PROOF-7]', async () => {
+  it('proves nothing beyond the ledger, or of another company [PROOF-7]', async () => {
     const [company, other] = [await api.company(), await api.company()]
     const size = eventsIn(await pagesOf(company, '/events')).length
     await other.post('/customers', { name: 'Eva' })

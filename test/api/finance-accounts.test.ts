@@ -43,7 +43,7 @@ for (const side of SIDES) {
     const remove = (id: number) => company.call('DELETE', `${path}/${id}`)
     const revision = async () => (await company.get('/me')).headers.get('x-ledger-revision')
 
-    it('POST creates with all fields, and answers what GET and the list answer, byte by byte [ACCT-1]', async () => {
+    it('POST creates with all fields, with equal bytes in POST, GET and list [ACCT-1]', async () => {
       const ana = await newParty('Ana "Aspas" \\ \u2028', 'p1')
       const reply = await company.post(path, { ...body, external_id: 'a', [byExternalId]: 'p1' })
       expect(reply.status).to.equal(201)
@@ -67,14 +67,14 @@ for (const side of SIDES) {
       expect((await company.get(path)).text).to.include(`{"data":[${recordText(reply)}],`)
     })
 
-    it('POST needs description, amount and due_date; the other party is optional [ACCT-2]', async () => {
+    it('POST requires description, amount and due_date; the counterparty is optional [ACCT-2]', async () => {
       expect(await create()).to.include({ external_id: null, [byId]: null, [byExternalId]: null, [partyName]: null })
       expectInvalid(await company.post(path, {}), ['description', 'amount', 'due_date'])
       const wrong = { description: ' ', amount: '0.00', due_date: '2026-02-30', [byId]: 0, status: 'settled' }
       expectInvalid(await company.post(path, wrong), ['description', 'amount', 'due_date', byId], ['status'])
     })
 
-    it('POST refuses another party that is unknown, deleted, or named twice [ACCT-2]', async () => {
+    it('POST refuses an unknown or deleted counterparty, or two ids [ACCT-2]', async () => {
       const { id } = await newParty('Ana', 'p1')
       await company.call('DELETE', `${side.parties}/${id}`)
       expectInvalid(await company.post(path, { ...body, [byId]: id }), [byId])
@@ -84,7 +84,7 @@ for (const side of SIDES) {
       expect(idsIn(await company.get(path))).to.deep.equal([])
     })
 
-    it('POST refuses an external_id that is taken, and tells whether by a deleted account [REC-4]', async () => {
+    it('POST refuses a used external_id, and marks a deleted account [REC-4]', async () => {
       const { id } = await create({ external_id: 'a' })
       const details = { field: 'external_id', conflicting_id: id }
       const reply = await company.post(path, { ...body, external_id: 'a' })
@@ -94,7 +94,7 @@ for (const side of SIDES) {
       expect(expectProblem(again, 409, 'duplicate_resource')).to.deep.equal({ ...details, deleted: true })
     })
 
-    it('PATCH changes what is named, null removes the other party, and {} records nothing [REC-5, ACCT-1]', async () => {
+    it('PATCH changes the given fields, null removes the counterparty, and {} records nothing [REC-5, ACCT-1]', async () => {
       const ana = await newParty('Ana', 'p1')
       const { id } = await create({ external_id: 'a', [byId]: ana.id })
       const reply = await patch(id, { amount: '2.50', due_date: '2000-01-01', external_id: null })
@@ -108,7 +108,7 @@ for (const side of SIDES) {
       expect((await patch(id, { [byExternalId]: null })).body.data).to.include({ [byId]: null, [partyName]: null })
     })
 
-    it('PATCH refuses what is wrong, taken, settled, or not there [ACCT-8]', async () => {
+    it('PATCH refuses invalid fields, used ids, and settled or missing accounts [ACCT-8]', async () => {
       const { id } = await create()
       const other = await create({ external_id: 'b' })
       expectInvalid(await patch(id, { amount: null, [byId]: MISSING }), ['amount'])
@@ -121,7 +121,7 @@ for (const side of SIDES) {
       expectProblem(await patch(MISSING, {}), 404, 'not_found')
     })
 
-    it('DELETE answers 204 once, and lists the account among the deleted [LIST-6, ACCT-1]', async () => {
+    it('DELETE responds 204 once, and adds the account to the list of deleted records [LIST-6, ACCT-1]', async () => {
       const { id } = await create({ external_id: 'a' })
       const reply = await remove(id)
       expect([reply.status, reply.text]).to.deep.equal([204, ''])
@@ -158,7 +158,7 @@ for (const side of SIDES) {
       expectProblem(await put('a', { ...body, amount: '5.00' }), 409, 'already_settled')
     })
 
-    it('batch judges each item by itself [ACCT-1, BATCH-1]', async () => {
+    it('batch decides each item separately [ACCT-1, BATCH-1]', async () => {
       await settled({ external_id: 'paid' })
       await accountOfSale(company, side, { external_id: 'sale' })
       const items = [
@@ -184,7 +184,7 @@ for (const side of SIDES) {
       expect((await company.post(`${path}/batch`, { items: items.slice(0, 1) })).status).to.equal(200)
     })
 
-    it('an account of a sale can be read, and not written through the API [ACCT-3]', async () => {
+    it('an account of a sale can be read but not changed through the API [ACCT-3]', async () => {
       const { id } = await accountOfSale(company, side, { external_id: 'a' })
       const shown = await company.get(`${path}/${id}`)
       expect(shown.body.data).to.include({ id, origin: 'sale', sale_id: 1, status: 'pending' })
@@ -204,7 +204,7 @@ for (const side of SIDES) {
       expect((await company.get(`${path}/${id}`)).text).to.equal(shown.text)
     })
 
-    it("another company's account cannot be told from one that is not there", async () => {
+    it("another company's account looks like a missing one", async () => {
       const theirs = await create({ external_id: 'a' })
       const theirParty = await newParty('Ana', 'p1')
       const mine = await api.company({ idsFrom: FOREIGN_IDS })
@@ -239,7 +239,7 @@ for (const side of SIDES) {
       expect((await company.get(`${path}/${theirs.id}`)).body.data).to.include({ status: 'pending', amount: '100.00' })
     })
 
-    it('needs the scopes of finance [KEY-9]', async () => {
+    it('requires the scopes of finance [KEY-9]', async () => {
       const calls = [
         ['GET', path, 'read'],
         ['GET', `${path}/1`, 'read'],

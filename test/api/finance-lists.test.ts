@@ -15,7 +15,7 @@ for (const side of SIDES) {
     const database = useDatabase()
     let api: TestApi
     let company: TestCompany
-    /** The clock of the calls. */
+    /** Clock of the calls. */
     let now: string | null
 
     before(async () => {
@@ -35,7 +35,7 @@ for (const side of SIDES) {
     }
     const ids = async (query: string, of = company) => idsIn(await of.get(`${path}?${query}`))
 
-    it('filters by status; overdue ones are among the pending ones [ACCT-4]', async () => {
+    it('filters by status; overdue accounts are among pending ones [ACCT-4]', async () => {
       now = '2026-03-20T12:00:00.000Z'
       const late = await create()
       const later = await create({ due_date: '2026-03-30' })
@@ -48,7 +48,7 @@ for (const side of SIDES) {
       expect(shown.map((record: Json) => record.is_overdue)).to.deep.equal([true, false, false])
     })
 
-    it('filters by the other party, by its id or by what its external id is now', async () => {
+    it('filters by counterparty, by its id or its current external id', async () => {
       const { id } = (await company.post(parties, { name: 'Ana', external_id: 'p1' })).body.data
       await company.post(parties, { name: 'Bia', external_id: 'p2' })
       const account = await create({ [`${party}_external_id`]: 'p1' })
@@ -64,7 +64,7 @@ for (const side of SIDES) {
       expect(shown).to.include({ [`${party}_external_id`]: 'p1', [`${party}_name`]: 'Ana' })
     })
 
-    it('filters by due date, accounting date, origin and external id, and all must hold [LIST-7]', async () => {
+    it('filters by due date, accounting date, origin and external id, all together [LIST-7]', async () => {
       const first = await create({ due_date: '2026-03-09', external_id: 'a' })
       const second = await create({ due_date: '2026-03-10' })
       const third = await create({ due_date: '2026-03-11' })
@@ -84,7 +84,7 @@ for (const side of SIDES) {
       expect(await ids('status=settled&external_id=a&paid_to=2026-03-12')).to.deep.equal([first])
     })
 
-    it('refuses filters that are none', async () => {
+    it('refuses invalid filters', async () => {
       expectInvalid(await company.get(`${path}?status=paid`), ['status'])
       expectInvalid(await company.get(`${path}?origin=system`), ['origin'])
       expectInvalid(await company.get(`${path}?due_from=2026-02-30&paid_to=hoje`), ['due_from', 'paid_to'])
@@ -93,7 +93,7 @@ for (const side of SIDES) {
       expectInvalid(await company.get(`${path}?${other?.party}_id=1`), [], [`${other?.party}_id`])
     })
 
-    it('lists what changed since, a settlement too, in the order of change', async () => {
+    it('lists changes since an instant, settlements included, in the order of change', async () => {
       const [first, second] = [await create(), await create()]
       const { synced_at } = (await company.get(path)).body.meta
       await settle(company, side, second, pix)
@@ -104,7 +104,7 @@ for (const side of SIDES) {
       expect(await ids(`updated_since=${since}&status=settled`)).to.deep.equal([second])
     })
 
-    it("becomes overdue when the due day is over on the company's calendar, in lists and by id alike [ACCT-4]", async () => {
+    it("become overdue after the due day in the company's zone, in lists and by id [ACCT-4]", async () => {
       for (const [timezone, last, first] of [
         ['America/Sao_Paulo', '2026-03-11T02:59:59.999Z', '2026-03-11T03:00:00.000Z'],
         ['Pacific/Kiritimati', '2026-03-10T09:59:59.999Z', '2026-03-10T10:00:00.000Z'],
@@ -120,13 +120,13 @@ for (const side of SIDES) {
         now = first
         expect(await overdue(), first).to.equal(true)
         expect(await ids('status=overdue', of)).to.deep.equal([id])
-        // The day changed, the ledger did not.
+        // The day changed, but not the ledger.
         expect((await of.get(path)).headers.get('x-ledger-revision')).to.equal(before)
       }
     })
 
-    it('agrees with what commands answer, which go by the clock of the database', async () => {
-      // At any moment these two are on different days.
+    it('agree with responses to commands, which use the database clock', async () => {
+      // These two zones are always on different days.
       const [east, west] = [
         await api.company({ timezone: 'Pacific/Kiritimati' }),
         await api.company({ timezone: 'Pacific/Pago_Pago' }),
@@ -138,7 +138,7 @@ for (const side of SIDES) {
         [west, false],
       ] as const) {
         const reply = await of.post(path, { description: 'x', amount: '1.00', due_date })
-        // Unless midnight passed in between.
+        // Unless midnight passed meanwhile.
         if (due_date !== today('Pacific/Pago_Pago')) return
         expect(reply.body.data.is_overdue).to.equal(is_overdue)
         expect((await of.get(`${path}/${reply.body.data.id}`)).text).to.equal(reply.text)
@@ -164,7 +164,7 @@ for (const side of SIDES) {
   })
 }
 
-describe('finance: a company that moves', () => {
+describe('finance: a company that changes its time zone', () => {
   const database = useDatabase()
   let api: TestApi
   before(async () => {

@@ -31,7 +31,7 @@ for (const side of SIDES) {
     const create = async (fields: object = {}): Promise<Json> =>
       (await company.post(path, { ...body, ...fields })).body.data
 
-    it('answers 200 with the account, settled now, as GET shows it [ACCT-5]', async () => {
+    it('responds 200 with the settled account, as GET shows it [ACCT-5]', async () => {
       const { id, is_overdue } = await create()
       expect(is_overdue).to.equal(true)
       const reply = await settle(company, side, id, { payment_method: 'bank_slip', amount: '100.00' })
@@ -43,7 +43,7 @@ for (const side of SIDES) {
       expect((await company.get(`${path}/${id}`)).text).to.equal(reply.text)
     })
 
-    it("decides the accounting date by paid_at on the company's calendar, and shows it with its offset [VAL-3, ACCT-7]", async () => {
+    it("derives the accounting date from paid_at in the company's zone, and shows paid_at with its offset [VAL-3, ACCT-7]", async () => {
       for (const [paid_at, shown, settled_on] of [
         ['2026-03-11T02:59:59.999Z', '2026-03-10T23:59:59.999-03:00', '2026-03-10'],
         ['2026-03-11T03:00:00Z', '2026-03-11T00:00:00.000-03:00', '2026-03-11'],
@@ -57,7 +57,7 @@ for (const side of SIDES) {
       }
     })
 
-    it('refuses another amount, naming it, and leaves the account as it was [ACCT-5]', async () => {
+    it('refuses a different amount, naming it, and changes nothing [ACCT-5]', async () => {
       const { id } = await create()
       const before = (await company.get(`${path}/${id}`)).text
       for (const amount of ['99.99', '100.01', '0.00']) {
@@ -66,7 +66,7 @@ for (const side of SIDES) {
       expect((await company.get(`${path}/${id}`)).text).to.equal(before)
     })
 
-    it('refuses a body that is wrong: method missing or unknown, paid_at without offset, amount that is no money', async () => {
+    it('refuses an invalid body: missing or unknown method, paid_at without offset, malformed amount', async () => {
       const { id } = await create()
       expectInvalid(await settle(company, side, id, {}), ['payment_method'])
       expectInvalid(await settle(company, side, id, { payment_method: 'card' }), ['payment_method'])
@@ -75,7 +75,7 @@ for (const side of SIDES) {
       expectInvalid(await settle(company, side, id, { ...pix, paid_at: '2026-03-10' }), ['paid_at'])
     })
 
-    it('demands an Idempotency-Key, also where there would be nothing to settle [ACCT-6]', async () => {
+    it('requires an Idempotency-Key, also if there is nothing to settle [ACCT-6]', async () => {
       const { id } = await create()
       for (const target of [id, 9_000_001]) {
         expectInvalid(await company.post(`${path}/${target}/settle`, pix), ['Idempotency-Key'])
@@ -85,7 +85,7 @@ for (const side of SIDES) {
       expect((await settle(company, side, id, pix, 'x'.repeat(255))).status).to.equal(200)
     })
 
-    it('replays under the same key, refuses the key with another body, and a second settlement [ACCT-8]', async () => {
+    it('replays under the same key, refuses the key with another body, and refuses a second settlement [ACCT-8]', async () => {
       const { id } = await create()
       const first = await settle(company, side, id, pix, `k-${id}`)
       const again = await settle(company, side, id, pix, `k-${id}`)
@@ -97,18 +97,18 @@ for (const side of SIDES) {
       expectProblem(await settle(company, side, id, { ...pix, amount: '1.00' }), 409, 'already_settled')
     })
 
-    it('keeps no refusal under a key: corrected, it settles [IDEM-4]', async () => {
+    it('stores no refusal under a key: a corrected request settles [IDEM-4]', async () => {
       const { id } = await create()
       expectInvalid(await settle(company, side, id, { ...pix, amount: '1.00' }, `c-${id}`), ['amount'])
       expect((await settle(company, side, id, { ...pix, amount: '100.00' }, `c-${id}`)).status).to.equal(200)
     })
 
-    it('finds no account that is not there', async () => {
+    it('does not find missing accounts', async () => {
       expectProblem(await settle(company, side, 9_000_001, pix), 404, 'not_found')
       expectProblem(await company.post(`${path}/x/settle`, pix, { 'idempotency-key': 'nowhere' }), 404, 'not_found')
     })
 
-    it('raced 20 times with different keys: one settlement, 19 refusals [ACCT-9]', async () => {
+    it('concurrent with 20 keys: one settlement, 19 refusals [ACCT-9]', async () => {
       const { id } = await create()
       const replies = await Promise.all(Array.from({ length: 20 }, () => settle(company, side, id, pix)))
       expect(statuses(replies)).to.deep.equal({ 200: 1, 409: 19 })
@@ -117,7 +117,7 @@ for (const side of SIDES) {
       expect((await company.get(`${path}/${id}`)).text).to.equal(won?.text)
     })
 
-    it('raced 20 times with one key: 20 equal answers [ACCT-9]', async () => {
+    it('concurrent 20 times with one key: 20 equal responses [ACCT-9]', async () => {
       const { id } = await create()
       const key = `race-${id}`
       const replies = await Promise.all(Array.from({ length: 20 }, () => settle(company, side, id, pix, key)))
@@ -126,7 +126,7 @@ for (const side of SIDES) {
       expect(replies.filter(({ headers }) => headers.get('idempotent-replayed') === 'true')).to.have.length(19)
     })
 
-    it('raced with changes and deletions: an account is settled for what it says, or not at all [ACCT-9]', async () => {
+    it('concurrent with changes and deletions: settles the current amount, or nothing [ACCT-9]', async () => {
       for (let round = 0; round < 5; round++) {
         const { id } = await create()
         const [changed, removed, settled] = (await Promise.all([
@@ -150,7 +150,7 @@ for (const side of SIDES) {
   })
 }
 
-describe('finance: settle of what a sale made', () => {
+describe('finance: settle of an account made by a sale', () => {
   const database = useDatabase()
   let api: TestApi
   before(async () => {
@@ -158,7 +158,7 @@ describe('finance: settle of what a sale made', () => {
   })
   after(() => api.close())
 
-  it('is refused to the API and done by the panel [ACCT-3]', async () => {
+  it('is refused to the API and allowed to the panel [ACCT-3]', async () => {
     const company = await api.company()
     const [receivables] = SIDES
     const { id } = await accountOfSale(company, receivables)

@@ -11,7 +11,7 @@ const PATH = '/finance/summary'
 const NONE = { count: 0, amount: '0.00' }
 const [receivables, payables] = SIDES
 
-/** Every record of a list, page by page. */
+/** All records of a list, page by page. */
 async function all(company: TestCompany, path: string): Promise<Json[]> {
   const records: Json[] = []
   let cursor: string | null = null
@@ -28,7 +28,7 @@ const addUp = (amounts: readonly string[]) => ({
   amount: fromCents(amounts.reduce((sum, amount) => sum + toCents(amount), 0)),
 })
 
-/** What the summary must say, from the lists alone: days are the first ten characters of the times as they are shown. */
+/** Expected summary, computed from the lists: days are the first ten characters of the shown times. */
 async function expectedSummary(company: TestCompany, from: string, to: string): Promise<Json> {
   const within = (day: string) => from <= day && day <= to
   const amountsOf = (records: readonly Json[]) => records.map(({ amount }) => amount)
@@ -78,7 +78,7 @@ describe('finance: summary', () => {
   const settleAt = (company: TestCompany, side: Side, id: number, paid_at: string) =>
     settle(company, side, id, { payment_method: 'pix', paid_at })
 
-  it('is all zeros for a company that did nothing', async () => {
+  it('is all zeros for a new company', async () => {
     const company = await api.company()
     const reply = await company.get(`${PATH}?from=2026-03-01&to=2026-03-31`)
     expect(reply.status).to.equal(200)
@@ -96,7 +96,7 @@ describe('finance: summary', () => {
     expect(reply.headers.get('x-ledger-revision')).to.equal((await company.get('/me')).headers.get('x-ledger-revision'))
   })
 
-  it('adds up pending by due date, settled by accounting date and sales by day of sale; the balance may be negative [ACCT-11]', async () => {
+  it('sums pending by due date, settled by accounting date and sales by day of sale; the balance may be negative [ACCT-11]', async () => {
     now = '2026-03-10T15:00:00.000Z'
     const company = await api.company()
     const cash = await company.paymentType('cash')
@@ -129,7 +129,7 @@ describe('finance: summary', () => {
     })
   })
 
-  it("is of this month until today, on the company's calendar, where no days are given [ACCT-11]", async () => {
+  it("defaults to this month until today, in the company's zone [ACCT-11]", async () => {
     const company = await api.company()
     const period = async (query = '') => {
       const { from, to } = (await company.get(PATH + query)).body.data
@@ -145,7 +145,7 @@ describe('finance: summary', () => {
     expectInvalid(await company.get(`${PATH}?from=2026-03-02`), ['from'])
   })
 
-  it('refuses days that are none, a period that ends before it begins, and unknown parameters', async () => {
+  it('refuses invalid days, a period that ends before it begins, and unknown parameters', async () => {
     const company = await api.company()
     expectInvalid(await company.get(`${PATH}?from=2026-03-02&to=2026-03-01`), ['from'])
     expectInvalid(await company.get(`${PATH}?from=2026-02-29&to=2026-3-1`), ['from', 'to'])
@@ -157,7 +157,7 @@ describe('finance: summary', () => {
     expect(expectProblem(denied, 403, 'insufficient_scope')).to.deep.equal({ missing_scope: 'finance:read' })
   })
 
-  it('adds up without rounding, also beyond what a float can tell apart [ACCT-11]', async () => {
+  it('sums without rounding, beyond the precision of floats too [ACCT-11]', async () => {
     const company = await api.company()
     const item = (n: number) => ({
       external_id: `a${n}`,
@@ -173,8 +173,8 @@ describe('finance: summary', () => {
     expect(body.data.receivables.pending).to.deep.equal({ count: 10_000, amount: '99999999999900.00' })
   })
 
-  it('equals what one adds up from the lists, across the end of a day, in any zone [VAL-3, ACCT-11]', async () => {
-    // The moments at which a day ends in one of the zones, and those just before and after.
+  it('equals the sums of the lists, around the end of a day, in any zone [VAL-3, ACCT-11]', async () => {
+    // Instants at which a day ends in one of the zones, and those just before and after.
     const zones = ['America/Sao_Paulo', 'America/New_York', 'Pacific/Kiritimati', 'Pacific/Pago_Pago', 'Asia/Kathmandu']
     const midnights = ['03:00', '05:00', '04:00', '10:00', '11:00', '18:15', '00:00']
     const around = fc
@@ -223,7 +223,7 @@ describe('finance: summary', () => {
     await explore(property, 20)
   }).timeout(60_000)
 
-  it("knows nothing of another company's records", async () => {
+  it("excludes another company's records", async () => {
     const [mine, theirs] = [await api.company(), await api.company()]
     await create(theirs, receivables, { amount: '10.00', due_date: '2026-03-09' })
     const { body } = await mine.get(`${PATH}?from=2026-03-01&to=2026-03-31`)

@@ -21,7 +21,7 @@ const accepted = async (reply: Promise<{ status: number; text: string; body: Jso
   return body?.data
 }
 
-/** A customer of every field, and what names it: a sale, an account that is settled, and another one. */
+/** Customer with all fields, and records that contain the name: a sale, a settled account, and another one. */
 async function known(company: TestCompany) {
   const cash = await company.paymentType('cash')
   const customer = await accepted(company.post('/customers', { ...personExample, notes: 'Alérgica' }))
@@ -50,7 +50,7 @@ async function known(company: TestCompany) {
   }
 }
 
-describe('forgetting', () => {
+describe('erasure', () => {
   const { api, company } = useCompanyPerTest()
 
   const forgettings = async (): Promise<Json[]> =>
@@ -60,7 +60,7 @@ describe('forgetting', () => {
     expect(await api.core.verifyTables(company.id)).to.deep.include({ kind: 'verified', differences: [] })
   }
 
-  it('takes the person out of every record, and leaves amounts, ids and times as they were [PRIV-1, PRIV-2]', async () => {
+  it('removes the person from all records, and keeps amounts, ids and times [PRIV-1, PRIV-2]', async () => {
     const { customer, sale, receivable, settle, forget } = await known(company)
     const refused = await forget()
     expectProblem(refused, 409, 'retention_required')
@@ -102,7 +102,7 @@ describe('forgetting', () => {
     expect(JSON.parse(then.sale).data).to.deep.equal({ ...sale, customer: named })
   })
 
-  it('is of suppliers and orders too, and of whoever was deleted, who stays in the listing [PRIV-1]', async () => {
+  it('covers suppliers and orders, and deleted persons, who stay in the list of deleted records [PRIV-1]', async () => {
     const supplier = await accepted(company.post('/suppliers', supplierExample))
     const account = { description: 'Farinha', amount: '5.00', due_date: '2026-12-01', supplier_id: supplier.id }
     const payable = await accepted(company.post('/finance/payables', account))
@@ -128,7 +128,7 @@ describe('forgetting', () => {
     await expectParity()
   })
 
-  it('waits for the law, and is done once on the day, whoever does it [PRIV-4, PRIV-5]', async () => {
+  it('waits for the legal retention, and runs once on the due day, on any process [PRIV-4, PRIV-5]', async () => {
     const { customer, sale, settle, forget } = await known(company)
     await settle()
     await accepted(company.call('PUT', `/sales/${sale.id}/fiscal-document`, fiscalDocument))
@@ -148,7 +148,7 @@ describe('forgetting', () => {
     const sweep = () => forgetWhoIsDue({ pool, writer, retentionYears: 5, onError: (error) => errors.push(error) })
     await sweep()
     expect(await forgettings()).to.have.length(1)
-    // Five years later.
+    // Simulates five years.
     await pool.query('update forgettings set due_on = current_date - 1 where company_id = $1', [company.id])
     await sweep()
     expect((await company.get(`/customers/${customer.id}`)).body.data.forgetting_due_on).to.equal('2031-03-11')
@@ -163,7 +163,7 @@ describe('forgetting', () => {
     expect(errors).to.deep.equal([])
   })
 
-  it('is done once among many who ask, and of sales at the same moment none keeps the name [PRIV-2, PRIV-6]', async () => {
+  it('runs once for concurrent requests, and no concurrent sale keeps the name [PRIV-2, PRIV-6]', async () => {
     const { settle, sell, forget } = await known(company)
     await settle()
     const calls = Array.from({ length: 24 }, (_, n) => (n % 2 === 0 ? forget() : sell()))
@@ -176,7 +176,7 @@ describe('forgetting', () => {
   })
 })
 
-describe('forgetting on a store outside Postgres', () => {
+describe('erasure with an event store outside Postgres', () => {
   const database = useDatabase()
   const store = createOutsideStore()
   let api: TestApi
@@ -185,7 +185,7 @@ describe('forgetting on a store outside Postgres', () => {
   })
   after(() => api.close())
 
-  it('is finished by whoever catches up, when its process dies between append and COMMIT [PRIV-2]', async () => {
+  it('is completed by catch-up if its process dies between append and COMMIT [PRIV-2]', async () => {
     const company = await api.company()
     const { customer, sale, settle } = await known(company)
     await settle()
@@ -214,7 +214,7 @@ describe('forgetting on a store outside Postgres', () => {
     expect(await api.core.verifyTables(company.id)).to.deep.include({ kind: 'verified', differences: [] })
   })
 
-  it('is of everybody where a test company is emptied, also by whoever catches up, and of nobody who came afterwards [KIT-36, KIT-37]', async () => {
+  it('covers all persons in an erased test company, in catch-up too, and no later records [KIT-36, KIT-37]', async () => {
     const tester = await api.company({ test: true })
     await tester.post('/customers', { name: 'Ana', external_id: 'ana' })
     const append = store.append

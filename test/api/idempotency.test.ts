@@ -28,7 +28,7 @@ describe('Idempotency-Key', () => {
   })
   const revision = async () => (await company.get('/me')).headers.get('x-ledger-revision')
 
-  /** The second answer is the stored first one. */
+  /** The second response is the stored first one. */
   function expectReplay(first: Reply, second: Reply): void {
     expect(second.status).to.equal(first.status)
     expect(second.text).to.equal(first.text)
@@ -38,7 +38,7 @@ describe('Idempotency-Key', () => {
     expect(second.headers.get('x-request-id')).to.not.equal(first.headers.get('x-request-id'))
   }
 
-  it('replays every POST with its status and bytes, and records nothing again [IDEM-1, IDEM-2]', async () => {
+  it('replays every POST with its status and bytes, and records nothing [IDEM-1, IDEM-2]', async () => {
     const { id } = (await company.post('/sales', sale())).body.data
     for (const [path, body] of [
       ['/customers', { name: 'Ana' }],
@@ -59,7 +59,7 @@ describe('Idempotency-Key', () => {
     }
   })
 
-  it('compares what the JSON means, not how it is written [IDEM-2]', async () => {
+  it('compares JSON by value, not by notation [IDEM-2]', async () => {
     const payments = `"payments": [{"payment_type_id": ${cash}, "amount": "10.00"}]`
     const written = `{"items": [{"description": "Pão", "quantity": "1", "unit_price": "10.00"}], ${payments}}`
     const first = await post('/sales', written, 'k')
@@ -127,7 +127,7 @@ describe('Idempotency-Key', () => {
     expect(company.core.requestSecret).to.have.length(32)
   })
 
-  it('is known again after a restart and by other processes; of another installation it is 409, and does nothing [IDEM-2, IDEM-8]', async () => {
+  it('is recognised after a restart and by other processes; by another installation it is 409, without changes [IDEM-2, IDEM-8]', async () => {
     const first = await post('/customers', { name: 'Ana' }, 'k')
     const again = await startApi(database.url)
     const foreign = await startApi(database.url, { requestSecret: Buffer.alloc(32, 'x') })
@@ -146,7 +146,7 @@ describe('Idempotency-Key', () => {
     }
   })
 
-  it('of an answer that version 0.1 stored is still known by the bytes [IDEM-2]', async () => {
+  it('of a response stored by version 0.1 is still compared by bytes [IDEM-2]', async () => {
     const body = { name: 'Ana' }
     const first = await post('/customers', body, 'k')
     const former = createHash('sha256')
@@ -160,13 +160,13 @@ describe('Idempotency-Key', () => {
     expectProblem(await post('/customers', { name: 'Bia' }, 'k'), 409, 'idempotency_key_reuse')
   })
 
-  it('is not needed: without it each call stands alone', async () => {
+  it('is optional: calls without it are independent', async () => {
     const [a, b] = [await company.post('/sales', sale()), await company.post('/sales', sale())]
     expect([a.status, b.status]).to.deep.equal([201, 201])
     expect(a.body.data.id).to.not.equal(b.body.data.id)
   })
 
-  it('answers what was stored, whatever happened to the record since [IDEM-2]', async () => {
+  it('returns the stored response despite later changes of the record [IDEM-2]', async () => {
     const first = await post('/sales', sale(), 'k')
     await company.post(`/sales/${first.body.data.id}/cancel`, {})
     expectReplay(first, await post('/sales', sale(), 'k'))
@@ -175,7 +175,7 @@ describe('Idempotency-Key', () => {
     expectReplay(customer, await post('/customers', { name: 'Ana' }, 'c'))
   })
 
-  it('with another body or another path is 409 idempotency_key_reuse, and does nothing [IDEM-3]', async () => {
+  it('with another body or path is 409 idempotency_key_reuse, without changes [IDEM-3]', async () => {
     const first = await post('/sales', sale(), 'k')
     const before = await revision()
     for (const [path, body] of [
@@ -193,7 +193,7 @@ describe('Idempotency-Key', () => {
     expectReplay(first, await post('/sales', sale(), 'k'))
   })
 
-  it('of a refused call is free again: a correction may use it [IDEM-4]', async () => {
+  it('of a refused call can be reused for a corrected one [IDEM-4]', async () => {
     expectInvalid(await post('/sales', { ...sale(), items: [] }, 'k'), ['items'])
     expectProblem(await post('/sales', { ...sale(), payments: [] }, 'k'), 422, 'payment_mismatch')
     const { data } = (await company.post('/sales', { ...sale(), external_id: 'p' })).body
@@ -204,7 +204,7 @@ describe('Idempotency-Key', () => {
     expectReplay(first, await post('/sales', sale(), 'k'))
   })
 
-  it('belongs to the company: another of its keys replays, another company does not [IDEM-5]', async () => {
+  it('belongs to the company: its other keys replay, another company does not [IDEM-5]', async () => {
     const first = await post('/sales', sale(), 'k')
     const { key } = await company.newKey(['sales:write'])
     const replay = await company.post('/sales', sale(), { 'idempotency-key': 'k', authorization: `Bearer ${key}` })
@@ -217,14 +217,14 @@ describe('Idempotency-Key', () => {
     expect(reply.body.data.id).to.not.equal(first.body.data.id)
   })
 
-  it('opens no door: a key without the scope is refused before anything is replayed [IDEM-5]', async () => {
+  it('bypasses no scope: a key without the scope is refused before any replay [IDEM-5]', async () => {
     await post('/sales', sale(), 'k')
     const { key } = await company.newKey(['sales:read'])
     const reply = await company.post('/sales', sale(), { 'idempotency-key': 'k', authorization: `Bearer ${key}` })
     expectProblem(reply, 403, 'insufficient_scope')
   })
 
-  it('is compared in every character, its case included [IDEM-1]', async () => {
+  it('is compared in every character, including case [IDEM-1]', async () => {
     const [a, b] = [await post('/sales', sale(), 'Key'), await post('/sales', sale(), 'key')]
     expect(a.body.data.id).to.not.equal(b.body.data.id)
   })
@@ -247,7 +247,7 @@ describe('Idempotency-Key', () => {
     expect(idsIn(await company.get('/sales'))).to.have.length(count)
   })
 
-  it('is kept for 24 hours and then forgotten [IDEM-4]', async () => {
+  it('is stored for 24 hours and then deleted [IDEM-4]', async () => {
     const first = await post('/sales', sale(), 'k')
     const age = (interval: string) =>
       company.core.pool.query(

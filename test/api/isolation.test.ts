@@ -4,7 +4,7 @@ import { expectInvalid, idsIn } from '../support/answers.ts'
 import { FOREIGN_IDS, type Json, type Reply, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 
-/** Nobody has it. */
+/** Unused id. */
 const MISSING = 9_000_001
 
 describe("another company's records", () => {
@@ -22,7 +22,7 @@ describe("another company's records", () => {
     alias: string
   }
 
-  /** One record of each kind, with the same names in every company. */
+  /** One record of each kind, with equal names in every company. */
   async function fill(shop: TestCompany): Promise<typeof theirs> {
     const create = async (path: string, body: object): Promise<number> => {
       const reply = await shop.post(path, body)
@@ -68,7 +68,7 @@ describe("another company's records", () => {
   })
   after(() => api.close())
 
-  /** All that may be told from an answer, but for what differs between any two. */
+  /** Response without the parts that differ between any two. */
   function telling(reply: Reply): { status: number; text: string; headers: Record<string, string> } {
     const headers = Object.fromEntries(reply.headers)
     const id = headers['x-request-id'] ?? ''
@@ -77,7 +77,7 @@ describe("another company's records", () => {
     return { status: reply.status, text: reply.text.replaceAll(id, '<request_id>'), headers }
   }
 
-  /** Both answers are the same in every byte and header. */
+  /** Both responses are equal in every byte and header. */
   async function expectAlike(
     ask: (id: number | string) => Promise<Reply>,
     foreign: number | string,
@@ -89,7 +89,7 @@ describe("another company's records", () => {
     expect(a).to.deep.equal(shown)
   }
 
-  it('answer every route with an id exactly as a missing one does [HTTP-8]', async () => {
+  it('look exactly like missing ones on every route with an id [HTTP-8]', async () => {
     const routes: readonly (readonly [method: string, path: string, id: number, body?: object])[] = [
       ['GET', '/customers/ID', theirs.customer],
       ['GET', '/customers/ID', theirs.deleted],
@@ -123,7 +123,7 @@ describe("another company's records", () => {
     await expectAlike((id) => company.get(`/sales/by-external/${id}`), 'pedido', 'nenhum')
   })
 
-  it('cannot be referred to in a body: exactly as with a missing one [HTTP-9]', async () => {
+  it('cannot be referenced in a body: exactly as with a missing one [HTTP-9]', async () => {
     const cash = await company.paymentType('cash')
     const { data: own } = (await company.post('/catalog/items', { name: 'Meu', price: '1.00' })).body
     const line = { description: 'x', quantity: '1', unit_price: '1.00' }
@@ -179,7 +179,7 @@ describe("another company's records", () => {
     ])
   })
 
-  it('are in no list, under no filter, and in no deleted listing [HTTP-9]', async () => {
+  it('are in no list, under no filter, and in no list of deleted records [HTTP-9]', async () => {
     for (const path of [
       '/customers',
       '/customers?name=ana',
@@ -205,7 +205,7 @@ describe("another company's records", () => {
     expect((await company.get('/sales/payment-types')).body.data).to.deep.equal([])
   })
 
-  it('stand in the way of no name, barcode, external_id or Idempotency-Key [HTTP-9]', async () => {
+  it('do not conflict with any name, barcode, external_id or Idempotency-Key [HTTP-9]', async () => {
     const own = await fill(company)
     for (const kind of Object.keys(own) as (keyof typeof own)[]) expect(own[kind]).to.not.equal(theirs[kind])
     const other = await api.company()
@@ -218,7 +218,7 @@ describe("another company's records", () => {
     expect([a, b].map((reply) => reply.headers.has('idempotent-replayed'))).to.deep.equal([false, false])
   })
 
-  it('are not touched by an upsert under their external id', async () => {
+  it('are not changed by an upsert under their external id', async () => {
     const reply = await company.call('PUT', '/customers/by-external/ana', { name: 'Minha Ana' })
     expect(reply.status).to.equal(201)
     expect(reply.body.data.id).to.not.equal(theirs.customer)
@@ -228,7 +228,7 @@ describe("another company's records", () => {
     expect(item.body.data).to.include({ stock: null, category_id: null })
   })
 
-  it('are not reached with the cursor of their list [HTTP-9, LIST-3]', async () => {
+  it('are not reachable with the cursor of their list [HTTP-9, LIST-3]', async () => {
     const [mine, other] = [await api.company(), await api.company()]
     for (let n = 0; n < 3; n++) await other.post('/customers', { name: `Cliente ${n}` })
     const { next_cursor } = (await other.get('/customers?limit=1')).body.meta
@@ -237,7 +237,7 @@ describe("another company's records", () => {
     else expectInvalid(reply, ['cursor'])
   })
 
-  it('leave no trace in a conflict [HTTP-9]', async () => {
+  it('are not revealed by a conflict [HTTP-9]', async () => {
     await company.post('/customers', { name: 'Bia' })
     const reply = await company.post('/customers', { name: 'Bia' })
     const { conflicting_id } = reply.body.error.details

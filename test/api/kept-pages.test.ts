@@ -29,7 +29,7 @@ const LISTS = [
   '/webhooks',
 ]
 
-/** Counts what is found, so that a test knows that it has tested something. */
+/** Counts cache hits, to prove that the test used the cache. */
 function counted(): PageCache & { found: number } {
   const pages = createPageCache(2 ** 24)
   return {
@@ -43,10 +43,10 @@ function counted(): PageCache & { found: number } {
   }
 }
 
-describe('pages that are kept', () => {
+describe('cached pages', () => {
   const database = useDatabase()
   const pages = counted()
-  /** Both serve the same companies: one keeps pages, the other reads each anew. */
+  /** Both serve the same companies; only one caches pages. */
   let keeping: TestApi
   let reading: TestApi
   let days = 0
@@ -64,7 +64,7 @@ describe('pages that are kept', () => {
     return { status: response.status, text: `${response.headers.get('x-ledger-revision')} ${text}` }
   }
 
-  /** Reads a list on both, and the page after it. */
+  /** Reads a list and its next page on both. */
   async function compare(company: TestCompany, path: string): Promise<void> {
     const [kept, fresh] = await Promise.all([read(keeping, company, path), read(reading, company, path)])
     expect(kept, path).to.deep.equal(fresh)
@@ -84,7 +84,7 @@ describe('pages that are kept', () => {
     known.set(kindOf(each), [...(known.get(kindOf(each)) ?? []), JSON.parse(answer.body).id])
   }
 
-  /** Leaving the plan that has the API, nothing could be asked any more. */
+  /** Keeps the API plan: without it no request would be answered. */
   const write = step
     .filter(({ act }) => act !== 'updateCompany')
     .chain((each) => fc.boolean().map((here) => ({ kind: 'write' as const, each, here })))
@@ -94,7 +94,7 @@ describe('pages that are kept', () => {
     { weight: 1, arbitrary: fc.constant({ kind: 'midnight' as const }) },
   )
 
-  it('are to the last byte what would be read, however writes and reads follow each other [LIST-8]', async () => {
+  it('equal uncached reads to the last byte, for any sequence of writes and reads [LIST-8]', async () => {
     await explore(
       fc.asyncProperty(fc.array(action, { minLength: 30, maxLength: 60 }), async (actions) => {
         days = 0
@@ -112,7 +112,7 @@ describe('pages that are kept', () => {
     expect(pages.found).to.be.greaterThan(RUNS * (LISTS.length - 1))
   }).timeout(180_000)
 
-  it('never hide what another process has acknowledged, whoever reads meanwhile [LIST-8]', async () => {
+  it('never hide changes acknowledged by another process, whatever is read meanwhile [LIST-8]', async () => {
     const company = await keeping.company()
     const path = '/customers?limit=200'
     let writing = true
@@ -143,7 +143,7 @@ describe('pages that are kept', () => {
     return ((await response.json()) as { data: { id: number } }).data.id
   }
 
-  it('go with the tables that they were read from: a rebuild puts right what a kept page shows, too', async () => {
+  it('are invalidated with their tables: a rebuild corrects cached pages too', async () => {
     const company = await keeping.company()
     await createCustomer(keeping, company, 'Ana')
     const path = '/customers'
@@ -161,7 +161,7 @@ describe('pages that are kept', () => {
     expect(await read(keeping, company, path)).to.deep.equal(right)
   })
 
-  it('are a company’s own, for keys that may read them [LIST-8]', async () => {
+  it('belong to one company, for keys that may read them [LIST-8]', async () => {
     const [company, other] = [await keeping.company(), await keeping.company()]
     await createCustomer(keeping, company, 'Ana')
     expect((await company.get('/customers')).body.data).to.have.length(1)
@@ -170,7 +170,7 @@ describe('pages that are kept', () => {
     expect((await read(keeping, { ...company, key }, '/customers')).status).to.equal(403)
   })
 
-  it('still count as calls, answer HEAD, and carry their own request id', async () => {
+  it('count as requests, support HEAD, and have their own request id', async () => {
     const company = await keeping.company()
     const [first, second] = [await company.get('/customers'), await company.get('/customers')]
     const remaining = ({ headers }: Reply) => Number(headers.get('x-ratelimit-remaining'))
@@ -181,7 +181,7 @@ describe('pages that are kept', () => {
     expect(head.text).to.equal('')
   })
 
-  it('are of lists that follow from the ledger alone', () => {
+  it('exist only for lists that depend on the ledger alone', () => {
     const kept = V1_ROUTES.filter((route) => 'ofLedger' in route && route.ofLedger).map(({ path }) => path)
     expect(kept.sort()).to.deep.equal([
       '/catalog/categories',

@@ -24,7 +24,7 @@ const alternativesOf = (schema: Schema): Schema[] => {
   return found.anyOf ? found.anyOf.flatMap(alternativesOf) : [found]
 }
 
-/** Paths of the optional fields at any depth that do not take null. */
+/** Paths of optional fields, at any depth, that refuse null. */
 function refusing(schema: Schema, path = ''): string[] {
   return alternativesOf(schema).flatMap(({ properties = {}, required = [], items }) => [
     ...(items ? refusing(items, `${path}[]`) : []),
@@ -36,7 +36,7 @@ function refusing(schema: Schema, path = ''): string[] {
   ])
 }
 
-/** Absent from a PATCH they are left alone; a record cannot be without them, and so null is refused (REC-5). */
+/** Absent in a PATCH they stay unchanged; records require them, so null is refused (REC-5). */
 const REQUIRED_OF_RECORDS: Readonly<Record<string, readonly string[]>> = {
   updateCatalogItem: ['name', 'price'],
   updateCategory: ['name'],
@@ -54,12 +54,12 @@ describe('null in a body', () => {
     const body = node.requestBody as { content?: Record<string, { schema?: Schema }> } | undefined
     const schema = body?.content?.['application/json']?.schema
     if (!schema) continue
-    it(`is taken by ${id} for every optional field [VAL-6]`, () => {
+    it(`is accepted by ${id} for every optional field [VAL-6]`, () => {
       expect(refusing(schema)).to.have.members([...(REQUIRED_OF_RECORDS[id] ?? [])])
     })
   }
 
-  /** What every record has of its own. */
+  /** Without the fields that every record has. */
   const rest = ({ id: _, name: __, external_id: ___, created_at: ____, updated_at: _____, ...fields }: Json) => fields
 
   const nullsOf = (operation: string, ...besides: string[]): Record<string, null> => {
@@ -93,7 +93,7 @@ describe('null in a body', () => {
     { path: '/finance/receivables', operation: 'Receivable', required: account, whole: account },
     { path: '/finance/payables', operation: 'Payable', required: account, whole: account },
   ]) {
-    it(`means "not given" to POST, PUT and batches of ${path}, and "cleared" to PATCH [VAL-6, REC-5]`, async () => {
+    it(`means "absent" to POST, PUT and batches of ${path}, and "cleared" to PATCH [VAL-6, REC-5]`, async () => {
       const plain = rest((await company.post(path, required)).body.data)
       const nulls = nullsOf(`create${operation}`)
       const named = (name: string) => ('name' in required ? { ...required, name } : required)
@@ -113,7 +113,7 @@ describe('null in a body', () => {
     })
   }
 
-  it('means "not given" in a sale and in its items [VAL-6]', async () => {
+  it('means "absent" in a sale and in its items [VAL-6]', async () => {
     const cash = await company.paymentType('cash')
     const payments = [{ payment_type_id: cash, amount: '5.00' }]
     const item = { description: 'Bolo', quantity: '1', unit_price: '5.00' }

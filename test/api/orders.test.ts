@@ -35,7 +35,7 @@ describe('orders', () => {
   const place = (rest: object = {}) => company.post('/orders', body(rest))
   const revision = async () => (await company.get('/me')).headers.get('x-ledger-revision')
 
-  it('answers 201 with the order, priced as a sale is, and GET and list show the same bytes [ORDER-1]', async () => {
+  it('responds 201 with the order, priced like a sale, with equal bytes in GET and list [ORDER-1]', async () => {
     const item = (
       await company.post('/catalog/items', { name: 'Café', price: '18.90', stock: '5', external_id: 'caf' })
     ).body.data
@@ -94,7 +94,7 @@ describe('orders', () => {
     expect((await company.get('/orders')).body.data).to.deep.equal([reply.body.data])
   })
 
-  it('are cancelled while they are not paid, once, and then take no payment [ORDER-9]', async () => {
+  it('are cancelled once while unpaid, and then accept no payment [ORDER-9]', async () => {
     const { id } = (await place()).body.data
     const cancel = (body: object = {}) => company.post(`/orders/${id}/cancel`, body)
     const cancelled = await cancel({ reason: 'Desistência' })
@@ -109,7 +109,7 @@ describe('orders', () => {
     expectInvalid(await cancel({ motive: 'x' }), [], ['motive'])
   })
 
-  it('with an alarm are listed until a key that is named has seen to it, and delivered once [ORDER-40, ORDER-41]', async () => {
+  it('with an alarm are listed until a key acknowledges it, and delivered once [ORDER-40, ORDER-41]', async () => {
     const id = await alarmedOrder(company, alias)
     expect(idsIn(await company.get('/orders?alarm=open'))).to.deep.equal([id])
     expectInvalid(await company.get('/orders?alarm=seen'), ['alarm'])
@@ -124,7 +124,7 @@ describe('orders', () => {
     expect((await company.post(`/orders/${id}/deliver`, {})).text).to.equal(delivered.text)
   })
 
-  it('are of a customer of the company, by id or external id [ORDER-10]', async () => {
+  it('have a customer of the company, by id or external id [ORDER-10]', async () => {
     const { id } = (await company.post('/customers', { name: 'Eva', external_id: 'eva' })).body.data
     for (const name of [{ customer_id: id }, { customer_external_id: 'eva' }]) {
       const { customer } = (await place({ customer: undefined, ...name })).body.data
@@ -134,14 +134,14 @@ describe('orders', () => {
     expectInvalid(await place({ customer_id: 999_999 }), ['customer_id'])
   })
 
-  it('moves no stock, however much is ordered, and makes no sale [ORDER-1]', async () => {
+  it('move no stock in any quantity, and make no sale [ORDER-1]', async () => {
     const item = (await company.post('/catalog/items', { name: 'Café', price: '1.00', stock: '5' })).body.data
     expect((await place({ items: [{ catalog_item_id: item.id, quantity: '50' }] })).status).to.equal(201)
     expect((await company.get(`/catalog/items/${item.id}`)).body.data.stock).to.equal('5.000')
     expect((await company.get('/sales')).body.data).to.deep.equal([])
   })
 
-  it('lists by store, status and external id, and what changed since a time [ORDER-2]', async () => {
+  it('are listed by store, status, external id and time of change [ORDER-2]', async () => {
     const other = await openStore(company)
     const first = (await place({ external_id: 'a' })).body.data
     const second = (await place({ store_alias: other, external_id: 'b' })).body.data
@@ -158,7 +158,7 @@ describe('orders', () => {
     expect(idsIn(await company.get(`/orders?limit=1&cursor=${page.body.meta.next_cursor}`))).to.deep.equal([second.id])
   })
 
-  it('answers 409 duplicate_resource for a known external id, naming the order; equal ones at once make one order [ORDER-1]', async () => {
+  it('respond 409 duplicate_resource to a used external id, with the order’s id; equal concurrent requests make one order [ORDER-1]', async () => {
     const replies = await Promise.all(Array.from({ length: 5 }, () => place({ external_id: 'a' })))
     const [created, ...others] = replies.filter(({ status }) => status === 201)
     expect(others).to.have.length(0)
@@ -174,7 +174,7 @@ describe('orders', () => {
     expect(elsewhere.status).to.equal(201)
   })
 
-  it('answers 422 naming store_alias for a store that is missing, disabled, or another company’s [STORE-3]', async () => {
+  it('respond 422 naming store_alias for a store that is missing, disabled, or another company’s [STORE-3]', async () => {
     const theirs = await openStore(await api.company())
     const before = await revision()
     for (const store_alias of ['nenhuma', theirs, 'Não é um alias']) {
@@ -187,7 +187,7 @@ describe('orders', () => {
     expect((await place()).status).to.equal(201)
   })
 
-  it('answers 422 for what is no order, and records nothing', async () => {
+  it('respond 422 to an invalid order, and record nothing', async () => {
     const before = await revision()
     const line = { description: 'Bolo', quantity: '1', unit_price: '10.00' }
     expectInvalid(await place({ items: [] }), ['items'])
@@ -204,7 +204,7 @@ describe('orders', () => {
     expect(await revision()).to.equal(before)
   })
 
-  it('answers another company’s order as one that does not exist [ORDER-2]', async () => {
+  it('of another company look like missing ones [ORDER-2]', async () => {
     const { id } = (await place()).body.data
     const theirs = await api.company()
     const payment = { method: 'pix', payer: { email: 'ana@example.com' } }

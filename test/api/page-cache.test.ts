@@ -6,7 +6,7 @@ const MOMENT: PageMoment = { revision: 7, tables: 16_700, today: '2026-03-10' }
 const KIB = 1_024
 const page = (size_bytes: number) => representationOf(Buffer.alloc(size_bytes, 'x'))
 
-/** Pages of requests that all were made before. */
+/** Cache in which all keys were already requested once. */
 function cacheOf(capacity_bytes: number): PageCache {
   const cache = createPageCache(capacity_bytes)
   return {
@@ -19,7 +19,7 @@ function cacheOf(capacity_bytes: number): PageCache {
 }
 
 describe('page cache', () => {
-  it('gives a page back, the very bytes, as often as it is asked for', () => {
+  it('returns a page with the same bytes for every request', () => {
     const cache = cacheOf(1_000 * KIB)
     const body = { ...page(20 * KIB), br: Buffer.from('br'), gzip: Buffer.from('gzip') }
     cache.keep('1 /sales', MOMENT, body)
@@ -28,7 +28,7 @@ describe('page cache', () => {
     expect(cache.find('2 /sales', MOMENT)).to.equal(null)
   })
 
-  it('keeps nothing that is asked for once: who reads a whole history drives out nobody else’s pages', () => {
+  it('does not cache first requests: reading a whole history evicts no other pages', () => {
     const cache = createPageCache(1_000 * KIB)
     cache.keep('1 /sales', MOMENT, page(10))
     expect(cache.find('1 /sales', MOMENT)).to.equal(null)
@@ -36,7 +36,7 @@ describe('page cache', () => {
     expect(cache.find('1 /sales', { ...MOMENT, revision: 8 })?.identity.length).to.equal(20)
   })
 
-  it('remembers what was asked for once for a while only', () => {
+  it('remembers first requests for a limited time', () => {
     const cache = createPageCache(1_000 * KIB)
     for (let n = 0; n < 20_000; n++) cache.keep(`1 /sales?cursor=${n}`, MOMENT, page(1))
     cache.keep('1 /sales?cursor=0', MOMENT, page(1))
@@ -45,7 +45,7 @@ describe('page cache', () => {
     expect(cache.find('1 /sales?cursor=19999', MOMENT)).not.to.equal(null)
   })
 
-  it('keeps nothing that comes again after more pages than there is room for: it would be gone before the third time', () => {
+  it('does not cache pages that repeat after more pages than its capacity', () => {
     const cache = createPageCache(1_000 * KIB)
     const readAll = (count: number) => {
       for (let n = 0; n < count; n++) cache.keep(`1 /sales?cursor=${n}`, MOMENT, page(100 * KIB))
@@ -59,20 +59,20 @@ describe('page cache', () => {
   })
 
   const changes: [string, Partial<PageMoment>][] = [
-    ['the ledger has moved', { revision: 8 }],
-    ['the ledger was not there yet', { revision: 6 }],
-    ['a rebuild has put other tables in their place', { tables: 16_900 }],
-    ['another day has begun', { today: '2026-03-11' }],
+    ['the ledger has a newer revision', { revision: 8 }],
+    ['the ledger has an older revision', { revision: 6 }],
+    ['a rebuild has replaced the tables', { tables: 16_900 }],
+    ['the day has changed', { today: '2026-03-11' }],
   ]
   for (const [what, change] of changes) {
-    it(`does not give it when ${what}`, () => {
+    it(`misses if ${what}`, () => {
       const cache = cacheOf(1_000 * KIB)
       cache.keep('1 /sales', MOMENT, page(10))
       expect(cache.find('1 /sales', { ...MOMENT, ...change })).to.equal(null)
     })
   }
 
-  it('replaces a page by that of another moment', () => {
+  it('replaces a page by one of another revision or day', () => {
     const cache = cacheOf(1_000 * KIB)
     const later = { ...MOMENT, revision: 8 }
     cache.keep('1 /sales', MOMENT, page(10))
@@ -81,14 +81,14 @@ describe('page cache', () => {
     expect(cache.find('1 /sales', MOMENT)).to.equal(null)
   })
 
-  it('does not replace it by that of a standby that was behind [HOME-102]', () => {
+  it('does not replace a page by one of a replica that lags behind [HOME-102]', () => {
     const cache = cacheOf(1_000 * KIB)
     cache.keep('1 /sales', MOMENT, page(10))
     cache.keep('1 /sales', { ...MOMENT, revision: MOMENT.revision - 1 }, page(20))
     expect(cache.find('1 /sales', MOMENT)?.identity.length).to.equal(10)
   })
 
-  it('lets go of what was not asked for longest when there is no more room', () => {
+  it('evicts the least recently requested pages when it is full', () => {
     const cache = cacheOf(100 * KIB)
     for (const key of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i']) cache.keep(key, MOMENT, page(10 * KIB))
     cache.find('a', MOMENT)
@@ -97,7 +97,7 @@ describe('page cache', () => {
     for (const key of ['a', 'c', 'j']) expect(cache.find(key, MOMENT), key).not.to.equal(null)
   })
 
-  it('keeps a page in memory of its own: that which it was sent from is used again', () => {
+  it('copies a page, because the buffer of its response is reused', () => {
     const cache = cacheOf(10 * KIB)
     const body = Buffer.from('{}')
     cache.keep('1 /sales', MOMENT, { ...representationOf(body), gzip: body, br: body })
@@ -109,21 +109,21 @@ describe('page cache', () => {
     }
   })
 
-  it('counts what a page takes beside its bytes, however small they are', () => {
+  it('counts the overhead of a page, even a small one', () => {
     const cache = cacheOf(10 * KIB)
     for (let n = 0; n < 40; n++) cache.keep(String(n), MOMENT, page(2))
     const held = Array.from({ length: 40 }, (_, n) => cache.find(String(n), MOMENT)).filter((found) => found !== null)
     expect(held.length).to.be.within(1, 20)
   })
 
-  it('counts what a page takes compressed, too', () => {
+  it('counts the compressed form of a page too', () => {
     const cache = cacheOf(10 * KIB)
     cache.keep('a', MOMENT, page(500))
     cache.keep('a', MOMENT, { ...page(500), gzip: Buffer.alloc(KIB) })
     expect(cache.find('a', MOMENT)?.gzip).to.equal(undefined)
   })
 
-  it('takes no page that would fill an eighth of it, and none at all without room', () => {
+  it('refuses pages larger than an eighth of its capacity, and all pages without capacity', () => {
     const cache = cacheOf(80 * KIB)
     cache.keep('large', MOMENT, page(11 * KIB))
     expect(cache.find('large', MOMENT)).to.equal(null)

@@ -6,14 +6,14 @@ import type { TestCompany } from '../support/api.ts'
 import { useApi } from '../support/use-api.ts'
 
 const CUSTOMERS = 200
-/** The customer's place in the list, behind its company's letter many times. */
+/** Position of a customer in the list, after many copies of its company's letter. */
 const nameOf = (letter: string, place: number): string => `${letter.repeat(100)} ${place}`
 
-/** Pages that wait at a caller who does not read: more than the system keeps for a socket. */
+/** Pages for a client that does not read: more than the socket buffers. */
 const UNREAD = 100
 const ROUNDS = 40
 
-describe('memory of pages, which is used again', () => {
+describe('reused page buffers', () => {
   const api = useApi({ pages: createPageCache(2 ** 24) })
   const companies: [letter: string, company: TestCompany][] = []
 
@@ -57,7 +57,7 @@ describe('memory of pages, which is used again', () => {
     return socket
   }
 
-  it('is another’s only when the caller has all of it, however late it reads', async () => {
+  it('are reused only after the client received all bytes, however late it reads', async () => {
     const limits = Array.from({ length: UNREAD }, (_, n) => CUSTOMERS - n)
     const [letter, company] = companies[0] as [string, TestCompany]
     const slow = ask(company, limits)
@@ -81,7 +81,7 @@ describe('memory of pages, which is used again', () => {
     expect(answered).to.equal(UNREAD)
   })
 
-  it('stays whole where callers hang up while their pages are read, compressed or sent', async () => {
+  it('stay intact if clients disconnect during reading, compression or sending', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const gone = companies.map(([, company]) => ask(company, [200, 150, 100]))
       const reading = readAll()

@@ -21,11 +21,11 @@ describe('sale payment types', () => {
     return body.data
   }
 
-  it('are an empty list for a company that defined none', async () => {
+  it('are an empty list for a company without any', async () => {
     expect(await list()).to.deep.equal([])
   })
 
-  it('are listed with all kinds, those that the API refuses on purpose with a reason [TYPE-1]', async () => {
+  it('are listed with all kinds, those refused by the API with a reason [TYPE-1]', async () => {
     const kinds = [
       'cash',
       'card',
@@ -51,7 +51,7 @@ describe('sale payment types', () => {
     }
   })
 
-  it("show a new name and fee at once, and only the company's own [TYPE-1]", async () => {
+  it("show a new name and fee at once, of the company's own types only [TYPE-1]", async () => {
     const id = await company.paymentType('card')
     await company.run(updatePaymentType, { id, name: 'Cartão', fee_percentage: '3.00' })
     expect((await list()).at(-1)).to.include({ id, name: 'Cartão', fee_percentage: '3.00' })
@@ -60,7 +60,7 @@ describe('sale payment types', () => {
     expect((await list()).at(-1)).to.include({ id })
   })
 
-  it('changed later leave past sales as they were [SALE-14]', async () => {
+  it('can be changed without affecting past sales [SALE-14]', async () => {
     const id = await company.paymentType('card', '5.00')
     const sale = await company.post('/sales', {
       items: [{ description: 'Bolo', quantity: '1', unit_price: '105.00' }],

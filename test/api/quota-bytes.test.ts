@@ -10,7 +10,7 @@ import { useCompanyPerTest } from '../support/use-api.ts'
 
 const MEBIBYTE = 1_048_576
 
-/** What X-RateLimit-Bytes-* say. */
+/** Values of X-RateLimit-Bytes-*. */
 function bytesIn(reply: Reply): { limit: number; remaining: number } {
   const [limit, remaining] = ['limit', 'remaining'].map((name) => {
     const text = reply.headers.get(`x-ratelimit-bytes-${name}`)
@@ -20,16 +20,16 @@ function bytesIn(reply: Reply): { limit: number; remaining: number } {
   return { limit, remaining }
 }
 
-describe('bytes a day', () => {
+describe('daily byte quota', () => {
   const { api, company } = useCompanyPerTest({ bytesPerDay: MEBIBYTE })
 
   const left = async () => bytesIn(await company.get('/me')).remaining
   const headersOf = ({ key }: TestCompany) => ({ authorization: `Bearer ${key}`, 'content-type': 'application/json' })
-  /** The day of the company has only so much left. */
+  /** Sets the remaining bytes of the company's day. */
   const leave = (bytes: number) =>
     api.core.pool.query('update ops.quotas set day_bytes = $2 where company_id = $1', [company.id, MEBIBYTE - bytes])
 
-  it('are told on every answer, and count what was sent, also when it is refused or sent again [RATE-6, RATE-8]', async () => {
+  it('is in every response, and counts sent bytes, refused and replayed requests included [RATE-6, RATE-8]', async () => {
     const customer = { external_id: 'a', name: 'Ana' }
     const size = Buffer.byteLength(JSON.stringify(customer))
     let expected = MEBIBYTE
@@ -41,7 +41,7 @@ describe('bytes a day', () => {
       [409, size, () => company.post('/customers', customer)],
       [422, 2, () => company.post('/customers', {})],
       [400, 1, () => company.post('/customers', '{')],
-      // Refused unread.
+      // Refused without reading.
       [413, 0, () => company.post('/customers', ' '.repeat(MEBIBYTE + 1))],
       [404, 0, () => company.get('/nothing')],
     ]
@@ -57,14 +57,14 @@ describe('bytes a day', () => {
     expect((await company.get('/me')).body.data.limits.bytes_per_day).to.equal(MEBIBYTE)
   })
 
-  it('refuse what is more than is left before it is read, and let everything else through [RATE-7]', async () => {
+  it('refuses a larger body before reading it, and accepts all others [RATE-7]', async () => {
     await company.get('/me')
     await leave(100)
     const refused = await company.post('/customers', { name: 'Ana', notes: 'x'.repeat(200) })
     expect(expectProblem(refused, 429, 'rate_limited')).to.deep.equal({ reason: 'bytes_used_up' })
     expect(Number(refused.headers.get('retry-after'))).to.be.within(1, 90_000)
     expect(refused.headers.get('x-ratelimit-bytes-remaining')).to.equal('100')
-    // Nothing of its body was waited for.
+    // The body was not awaited.
     const unsent = await new Promise<Reply>((resolve, reject) => {
       const path = '/api/v1/customers'
       const headers = { ...headersOf(company), 'content-length': String(MEBIBYTE), connection: 'close' }
@@ -78,11 +78,11 @@ describe('bytes a day', () => {
   for (const [what, request] of [
     ['in chunks', (body: string) => ({ body, chunked: true, headers: {} })],
     [
-      'compressed, by what it unpacks to,',
+      'compressed, by its decompressed size,',
       (body: string) => ({ body: gzipSync(body), headers: { 'content-encoding': 'gzip' } }),
     ],
   ] as const) {
-    it(`count a body that comes ${what} when it was read, and do nothing with one too large [RATE-7]`, async () => {
+    it(`counts a body sent ${what} after reading it, and does not process one above the rest [RATE-7]`, async () => {
       const body = JSON.stringify({ name: 'Ana', notes: 'x'.repeat(900) })
       const post = () => {
         const { headers, ...rest } = request(body)
@@ -104,7 +104,7 @@ describe('bytes a day', () => {
     })
   }
 
-  it('are one for keys and tills of a company, whose uploads are refused as a whole [RATE-6, UP-1]', async () => {
+  it('is shared by keys and tills of a company; a till upload is refused as a whole [RATE-6, UP-1]', async () => {
     const till = await openTill(api.url, company)
     const upload = { sales: [{ offline_id: 'x'.repeat(2_000) }] }
     const size = Buffer.byteLength(JSON.stringify(upload))
@@ -128,7 +128,7 @@ describe('bytes a day', () => {
     expect((await till.get('/sync/status')).status).to.equal(200)
   })
 
-  it('are counted by outcome for whoever watches [RATE-9]', async () => {
+  it('is a metric by outcome [RATE-9]', async () => {
     const metrics = createMetrics()
     const bytes = { limit: 10, remaining: 0, retryAfter: 1 }
     const gate = countedGate(

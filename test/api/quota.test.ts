@@ -8,7 +8,7 @@ import { rawRequest } from '../support/raw-request.ts'
 const PER_MINUTE = 30
 const PER_DAY = 45
 
-/** A zone whose midnight is hours away, so that no test of a day runs into the next one. */
+/** Time zone with midnight hours away, so that no test crosses a day. */
 const ZONE = new Date().getUTCHours() < 9 ? 'Asia/Tokyo' : 'America/Sao_Paulo'
 
 const unixNow = () => Math.floor(Date.now() / 1000)
@@ -24,17 +24,17 @@ describe('quotas', () => {
 
   const newCompany = () => api.company({ timezone: ZONE })
 
-  /** What is left to a company, told by a call that counts itself. */
+  /** Remaining requests of a company; this request counts too. */
   const remaining = async (company: TestCompany) => expectRate(await company.get('/me')).remaining
 
-  /** The minute of a company is over, as if its sixty seconds had passed. */
+  /** Ends the company's minute. */
   const endMinute = ({ id }: TestCompany) =>
     api.core.pool.query('update ops.quotas set minute_ends_at = now() where company_id = $1', [id])
 
   const call = (company: TestCompany, count: number): Promise<Reply[]> =>
     Promise.all(Array.from({ length: count }, () => company.get('/me')))
 
-  it('every answer with a key shows the window and is counted, whatever its status [RATE-2]', async () => {
+  it('every response to a key shows the window and counts, for any status [RATE-2]', async () => {
     const company = await newCompany()
     const cash = await company.paymentType('cash')
     const json = { authorization: `Bearer ${company.key}`, 'content-type': 'application/json' }
@@ -68,7 +68,7 @@ describe('quotas', () => {
     }
   })
 
-  it('a call that lacks its scope or the add-on is counted too [RATE-3]', async () => {
+  it('a request without its scope or plan counts too [RATE-3]', async () => {
     const basic = await api.company({ plan: 'basic', timezone: ZONE })
     const first = expectRate(await basic.get('/me')).remaining
     expect(first).to.equal(PER_MINUTE - 1)
@@ -78,7 +78,7 @@ describe('quotas', () => {
     expect(await remaining(reader)).to.equal(PER_MINUTE - 2)
   })
 
-  it('all keys of a company draw on one quota, and no other company does [RATE-1]', async () => {
+  it('all keys of a company share one quota, separate from other companies [RATE-1]', async () => {
     const [company, other] = [await newCompany(), await newCompany()]
     const { key } = await company.newKey(['customers:read'])
     await company.get('/me')
@@ -88,7 +88,7 @@ describe('quotas', () => {
     expect(await remaining(other)).to.equal(PER_MINUTE - 1)
   })
 
-  it('a batch of 500 items counts as one call [BATCH-1]', async () => {
+  it('a batch of 500 items counts as one request [BATCH-1]', async () => {
     const company = await newCompany()
     const items = Array.from({ length: 500 }, (_, n) => ({ external_id: `${n}`, name: `Cliente ${n}` }))
     const reply = await company.post('/customers/batch', { items })
@@ -97,7 +97,7 @@ describe('quotas', () => {
     expect(await remaining(company)).to.equal(PER_MINUTE - 2)
   })
 
-  it('of calls at once just as many pass as the minute has, and each is told a different rest [RATE-1]', async () => {
+  it('of concurrent requests exactly the quota passes, each with a different rest [RATE-1]', async () => {
     const company = await newCompany()
     const replies = await call(company, PER_MINUTE + 7)
     const passed = replies.filter((reply) => reply.status === 200)
@@ -116,7 +116,7 @@ describe('quotas', () => {
     }
   })
 
-  it('a refused call does nothing and reaches no route [RATE-3]', async () => {
+  it('a refused request changes nothing and reaches no route [RATE-3]', async () => {
     const company = await newCompany()
     await call(company, PER_MINUTE)
     for (const [method, path] of [
@@ -134,7 +134,7 @@ describe('quotas', () => {
     expect((await company.get('/customers')).body.data).to.deep.equal([])
   })
 
-  it('a 429 does not count; the day is shown once it is nearer to its end, and ends at the midnight of the company [RATE-2, RATE-3, RATE-4]', async () => {
+  it('a 429 does not count; the header shows the window closer to its limit, and the day ends at the company’s midnight [RATE-2, RATE-3, RATE-4]', async () => {
     const company = await newCompany()
     await call(company, PER_MINUTE + 10)
     await endMinute(company)
@@ -152,7 +152,7 @@ describe('quotas', () => {
     expectProblem(await company.get('/me'), 429, 'rate_limited')
   })
 
-  it('callers without a valid key are limited by address, which does not touch those who have one [RATE-5]', async () => {
+  it('clients without a valid key are limited by IP address, without affecting others [RATE-5]', async () => {
     const company = await newCompany()
     const strange = (authorization?: string) =>
       send(`${api.url}/api/v1/me`, 'GET', undefined, authorization === undefined ? {} : { authorization })

@@ -35,7 +35,7 @@ describe('representations of API v1', () => {
     return etag as string
   }
 
-  it('are known by their ETag: 304 without a body, with the headers of any call, from every process [LIST-9]', async () => {
+  it('have an ETag: 304 without a body, with the headers of any request, from every process [LIST-9]', async () => {
     const { id } = (await company.get('/customers')).body.data[0]
     for (const path of ['/customers', `/customers/${id}`, '/customers/deleted', '/finance/summary', '/events']) {
       const etag = await etagOf(path)
@@ -58,7 +58,7 @@ describe('representations of API v1', () => {
     }
   })
 
-  it('are others as soon as something has changed, and an ETag opens nothing that the key may not read [LIST-9]', async () => {
+  it('change with every change, and an ETag gives no access without the scope [LIST-9]', async () => {
     const { id } = (await company.get('/customers')).body.data[0]
     const [list, one] = [await etagOf('/customers'), await etagOf(`/customers/${id}`)]
     await company.call('PATCH', `/customers/${id}`, { notes: 'x' })
@@ -74,7 +74,7 @@ describe('representations of API v1', () => {
     expectProblem(await raw('/customers?nada=1', { 'if-none-match': '*' }), 422, 'validation_failed')
   })
 
-  it('are compressed beyond 1 KB for who asks, from tables and from memory alike [HTTP-18]', async () => {
+  it('are compressed above 1 KB on request, from tables and cache alike [HTTP-18]', async () => {
     for (const url of [api.url, other.url, api.url]) {
       const plain = await raw('/customers', {}, 'GET', url)
       expect(plain.headers.has('content-encoding')).to.equal(false)
@@ -100,7 +100,7 @@ describe('representations of API v1', () => {
     expect(JSON.parse(gunzipSync(contract.bytes).toString()).openapi).to.match(/^3/)
   })
 
-  it('of what was written are compressed too, but not with a secret in them [HTTP-18]', async () => {
+  it('in responses to writes are compressed too, except with secrets [HTTP-18]', async () => {
     const post = (path: string, body: object) =>
       rawRequest(api.url, {
         method: 'POST',
@@ -122,7 +122,7 @@ describe('representations of API v1', () => {
     expect(webhook.headers.has('content-encoding')).to.equal(false)
   })
 
-  it('are kept by nobody, whatever the answer is [HTTP-18]', async () => {
+  it('must not be stored by intermediaries, for any status [HTTP-18]', async () => {
     for (const [path, headers] of [
       ['/customers', {}],
       ['/me', {}],
@@ -134,7 +134,7 @@ describe('representations of API v1', () => {
   })
 })
 
-describe('the coding of an answer', () => {
+describe('content coding', () => {
   for (const [asked, coding] of [
     [undefined, null],
     ['', null],
@@ -152,7 +152,7 @@ describe('the coding of an answer', () => {
     ['br;q=x', null],
     [';;,,q=', null],
   ] as const) {
-    it(`of "${asked}" is ${coding} [HTTP-18]`, () => {
+    it(`for "${asked}" is ${coding} [HTTP-18]`, () => {
       expect(codingOf(asked)).to.equal(coding)
     })
   }

@@ -6,7 +6,7 @@ import { useApi } from '../support/use-api.ts'
 
 const NOBODY = '01a00000-0000-7000-8000-000000000000'
 
-describe('the log of calls', () => {
+describe('request log', () => {
   const api = useApi()
   let company: TestCompany
 
@@ -18,7 +18,7 @@ describe('the log of calls', () => {
   const idOf = ({ headers }: { readonly headers: Headers }) => headers.get('x-request-id') ?? ''
   const whole = async (id: string) => (await company.get(`/requests/${id}`)).body.data
 
-  it('shows each call with its key, path, status, code and whether it was a repeat, the newest first [KIT-50]', async () => {
+  it('lists requests with key, path, status, code and replay, newest first [KIT-50]', async () => {
     const headers = { 'Idempotency-Key': 'um' }
     const first = await company.call('POST', '/customers', { name: 'Ana Prado' }, headers)
     const again = await company.call('POST', '/customers', { name: 'Ana Prado' }, headers)
@@ -38,7 +38,7 @@ describe('the log of calls', () => {
     }
   })
 
-  it('keeps what a refused call has sent, without persons, and why it was refused; of others nothing [KIT-51, KIT-54]', async () => {
+  it('stores body and reason of refused requests, without personal data, and nothing of others [KIT-51, KIT-54]', async () => {
     const sent = {
       name: 'Bia Souza',
       document: '529.982.247-25',
@@ -97,7 +97,7 @@ describe('the log of calls', () => {
     expectInvalid(await company.get('/requests?path=/%00&code=%00'), ['path', 'code'])
   })
 
-  it('is told to whoever may read the ledger, of the own company alone [KIT-51]', async () => {
+  it('requires the scope of the ledger, for the own company only [KIT-51]', async () => {
     const id = idOf(await company.post('/customers', {}))
     const other = await api.company()
     expectProblem(await other.get(`/requests/${id}`), 404, 'not_found')
@@ -112,7 +112,7 @@ describe('the log of calls', () => {
     expect(last).to.deep.include({ path: '/requests', code: 'insufficient_scope' })
   })
 
-  it('keeps nothing of callers whom nobody knows [KIT-50]', async () => {
+  it('stores nothing of unauthenticated clients [KIT-50]', async () => {
     const count = async () => (await api.core.pool.query('select 1 from ops.calls')).rowCount
     await logged()
     const before = await count()
@@ -120,7 +120,7 @@ describe('the log of calls', () => {
     expect(wrong.status).to.equal(401)
     await fetch(`${api.url}/api/v1/sales?token=${company.key}`)
     await logged()
-    // The reading one has been over since.
+    // The reading request has been added since.
     expect(await count()).to.equal((before ?? 0) + 1)
   })
 })

@@ -13,10 +13,10 @@ import { useCompanyPerTest } from '../support/use-api.ts'
 import { until } from '../support/wait.ts'
 import { bytesOf, openWire, type RawCall } from '../support/wire.ts'
 
-describe('a POST whose credential ends before it is decided', () => {
-  /** Requests that the writer has got. */
+describe('a POST with a credential that ends before its decision', () => {
+  /** Requests received by the writer. */
   let written = 0
-  /** Bodies that the service has begun to read. */
+  /** Bodies that the service began to read. */
   let begun = 0
   const budget = createMemoryBudget({ allBytes: 1_000_000, companyBytes: 1_000_000 })
   const { api, company } = useCompanyPerTest({
@@ -37,7 +37,7 @@ describe('a POST whose credential ends before it is decided', () => {
 
   const revision = async () => Number((await company.get('/me')).headers.get('x-ledger-revision'))
 
-  /** Sends a call but for the last byte of its body, and that as soon as `end` is done. */
+  /** Sends a call without the last byte of its body, and that byte after `end`. */
   async function endMidway(call: RawCall, end: () => Promise<unknown>): Promise<Reply> {
     const bytes = bytesOf(call)
     const before = begun
@@ -53,7 +53,7 @@ describe('a POST whose credential ends before it is decided', () => {
     }
   }
 
-  /** Sends a call that comes to be decided behind `end`, which waits for a lock. */
+  /** Sends a call that is decided after `end`, by waiting for a lock. */
   async function endBefore(end: () => Promise<unknown>, call: () => Promise<Reply>, isCommand = true): Promise<Reply> {
     const blocker = await api.core.pool.connect()
     try {
@@ -103,7 +103,7 @@ describe('a POST whose credential ends before it is decided', () => {
       expect((await company.get('/customers')).body.data).to.deep.equal([])
     })
 
-    it('its key is revoked while it waits for its turn [KEY-21]', async () => {
+    it('its key is revoked while it is queued [KEY-21]', async () => {
       const { data } = (await company.post('/webhooks', { url: 'https://example.com/', events: ['*'] })).body
       for (const [path, body] of [
         ['/customers', { name: 'Ana' }],
@@ -121,7 +121,7 @@ describe('a POST whose credential ends before it is decided', () => {
       expect((await company.get('/customers')).body.data).to.deep.equal([])
     })
 
-    it('its till logs out while its upload is on its way [KEY-21]', async () => {
+    it('its till logs out during its upload [KEY-21]', async () => {
       const till = await openTill(api.url, company)
       const headers = [
         ['Authorization', `Bearer ${till.token}`],
@@ -134,7 +134,7 @@ describe('a POST whose credential ends before it is decided', () => {
       expect(await revision()).to.equal(before)
     })
 
-    it('its user gets another password while its upload waits for its turn [KEY-21]', async () => {
+    it('its user gets a new password while its upload is queued [KEY-21]', async () => {
       const user = await createTestUser(company)
       const till = await openTill(api.url, company, user)
       const password_hash = await cheapHash('outra senha boa')
@@ -147,7 +147,7 @@ describe('a POST whose credential ends before it is decided', () => {
       expect(rows).to.deep.equal([])
     })
 
-    it('its session ends while its form is on its way [KEY-21]', async () => {
+    it('its session ends during the upload of its form [KEY-21]', async () => {
       const owner = await panelUser(api, company)
       const form = hiddenFields((await owner.get('/painel/clientes/novo')).html, '/painel/clientes')
       const headers = [

@@ -46,7 +46,7 @@ describe('suppliers', () => {
   const patch = (id: number, body: unknown) => company.call('PATCH', `/suppliers/${id}`, body)
   const remove = (id: number) => company.call('DELETE', `/suppliers/${id}`)
 
-  it('POST creates with all fields, and answers what GET and the list answer, byte by byte [PERSON-1]', async () => {
+  it('POST creates with all fields, with equal bytes in POST, GET and list [PERSON-1]', async () => {
     const created = await company.post('/suppliers', everything)
     expect(created.status).to.equal(201)
     const { id, created_at, updated_at, ...sent } = created.body.data
@@ -56,7 +56,7 @@ describe('suppliers', () => {
     expect((await company.get('/suppliers')).text).to.include(`{"data":[${recordText(created)}],`)
   })
 
-  it('POST needs a name alone, and names every wrong field [PERSON-1]', async () => {
+  it('POST requires a name only, and reports every wrong field [PERSON-1]', async () => {
     expect(await create({ name: 'Horta' })).to.include({ person_type: 'PF', trade_name: null, external_id: null })
     expectInvalid(await company.post('/suppliers', {}), ['name'])
     const wrong = { name: '', trade_name: 7, document: '1', kind: 'x' }
@@ -64,7 +64,7 @@ describe('suppliers', () => {
     expectInvalid(await company.post('/suppliers', { name: 'x', trade_name: 'x'.repeat(121) }), ['trade_name'])
   })
 
-  it('POST refuses a name and an external_id of another supplier, not those of a customer [PERSON-2]', async () => {
+  it('POST refuses name and external_id of another supplier, but not of a customer [PERSON-2]', async () => {
     await company.post('/customers', { name: 'Horta', external_id: 'a' })
     const { id } = await create({ name: 'Horta', external_id: 'a' })
     const named = await company.post('/suppliers', { name: ' horta' })
@@ -73,7 +73,7 @@ describe('suppliers', () => {
     expect(expectProblem(known, 409, 'duplicate_resource')).to.deep.equal({ field: 'external_id', conflicting_id: id })
   })
 
-  it('PATCH changes what is named; refuses what others have, unknown fields and unknown records', async () => {
+  it('PATCH changes the given fields; refuses values of others, unknown fields and missing records', async () => {
     const { id } = await create(everything)
     await create({ name: 'Horta', external_id: 'h' })
     const reply = await patch(id, { trade_name: null, address: { number: '2' } })
@@ -87,7 +87,7 @@ describe('suppliers', () => {
     expectProblem(await patch(999_999, {}), 404, 'not_found')
   })
 
-  it('DELETE answers 204 once, frees the name, and lists the record among the deleted [LIST-6]', async () => {
+  it('DELETE responds 204 once, releases the name, and adds the record to the list of deleted ones [LIST-6]', async () => {
     const { id } = await create({ name: 'Horta', external_id: 'h' })
     expect((await remove(id)).status).to.equal(204)
     expectProblem(await remove(id), 404, 'not_found')
@@ -118,7 +118,7 @@ describe('suppliers', () => {
     expectProblem(await put('a/1', { name: 'Granja' }), 409, 'duplicate_resource')
   })
 
-  it('batch upserts each item by itself [BATCH-1]', async () => {
+  it('batch upserts each item separately [BATCH-1]', async () => {
     await create({ name: 'Horta' })
     const items = [
       { external_id: 'a', name: 'Moinho', trade_name: 'M' },
@@ -141,7 +141,7 @@ describe('suppliers', () => {
     expect((await company.post('/suppliers/batch', { items: [items[0]] })).status).to.equal(200)
   })
 
-  it('lists by parts of names, document and external_id, and what changed since', async () => {
+  it('lists by substrings of names, by document and external_id, and by time of change', async () => {
     const moinho = await create({ name: 'Moinho Azul', document: '52998224725' })
     const horta = await create({ name: 'Horta', external_id: 'h' })
     expect(idsIn(await company.get('/suppliers?name=azul'))).to.deep.equal([moinho.id])
@@ -153,7 +153,7 @@ describe('suppliers', () => {
     expectInvalid(await company.get('/suppliers?trade_name=x'), [], ['trade_name'])
   })
 
-  it("another company's supplier cannot be told from one that is not there", async () => {
+  it("another company's supplier looks like a missing one", async () => {
     const { id } = await create({ name: 'Horta', external_id: 'h' })
     const other = await api.company()
     const withoutRequestId = ({ text }: { text: string }) => text.replace(/"request_id":"[^"]+"/, '')
@@ -168,7 +168,7 @@ describe('suppliers', () => {
     expect((await other.call('PUT', '/suppliers/by-external/h', { name: 'Horta' })).status).to.equal(201)
   })
 
-  it('needs the scopes of suppliers [KEY-9]', async () => {
+  it('requires the scopes of suppliers [KEY-9]', async () => {
     const calls = [
       ['GET', '/suppliers', 'read'],
       ['GET', '/suppliers/1', 'read'],

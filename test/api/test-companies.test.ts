@@ -13,7 +13,7 @@ import { useApi } from '../support/use-api.ts'
 
 const DAY_MS = 86_400_000
 
-describe('a test company', () => {
+describe('test company', () => {
   const api = useApi()
   let tester: TestCompany
   beforeEach(async () => {
@@ -27,12 +27,12 @@ describe('a test company', () => {
   }
   const dayAfter = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10)
 
-  it('says what it is, and a real one that it is none [KIT-30]', async () => {
+  it('is marked as such, and a real one as real [KIT-30]', async () => {
     expect((await tester.get('/me')).body.data.company.test).to.equal(true)
     expect((await (await api.company()).get('/me')).body.data.company.test).to.equal(false)
   })
 
-  it('is at once as late as its clock says, for lists that were asked for before as well [KIT-34]', async () => {
+  it('follows its moved clock at once, in cached lists too [KIT-34]', async () => {
     const account = { description: 'Aluguel', amount: '10.00', due_date: dayAfter(20) }
     const { id } = await made('/finance/receivables', account)
     const overdue = async () =>
@@ -45,7 +45,7 @@ describe('a test company', () => {
     expect((await tester.get(`/finance/receivables/${id}`)).body.data.is_overdue).to.equal(true)
     const [first] = (await tester.get('/events?types=TestClockMoved')).body.data
     expect(Date.parse(first.recorded_at)).to.be.at.most(Date.now() + 60_000)
-    // What is settled without a time is settled now, as the company has it.
+    // Without a time, an account is settled at company time.
     const settled = await tester.post(
       `/finance/receivables/${id}/settle`,
       { payment_method: 'pix' },
@@ -56,7 +56,7 @@ describe('a test company', () => {
     expect(Date.parse((await tester.get('/test/clock')).body.data.now)).to.be.closeTo(Date.now(), 60_000)
   })
 
-  it('brings what waits to be sent again forward by as much [KIT-35]', async () => {
+  it('moves the retries of deliveries forward by the same time [KIT-35]', async () => {
     const { core, id } = tester
     await core.pool.query(
       `insert into ops.webhook_deliveries (company_id, id, webhook_id, message_id, event, replay, status, attempts, tries, next_attempt_at, created_at)
@@ -72,7 +72,7 @@ describe('a test company', () => {
     expect(rows.map(({ hours }) => hours)).to.deep.equal([0, 0, 16])
   })
 
-  it('is emptied: whoever mirrors it learns so, and nothing is used twice [KIT-36, KIT-37, KIT-38]', async () => {
+  it('is erased: mirrors are notified, and no id is reused [KIT-36, KIT-37, KIT-38]', async () => {
     const other = await api.company({ test: true })
     await other.post('/customers', { name: 'Bia' })
     const person = { name: 'Ana Souza', external_id: 'ana' }
@@ -90,7 +90,7 @@ describe('a test company', () => {
       expectProblem(refused, 410, 'test_data_erased')
       expect(refused.body.error.details).to.deep.equal({ erased_at: reset.body.data.erased_at })
     }
-    // Where the next round begins: nothing has happened since.
+    // Start of the next round: nothing has happened since.
     const since = (await tester.get('/customers')).body.meta.synced_at
     expect((await tester.get(`/customers?updated_since=${since}`.replaceAll('+', '%2B'))).status).to.equal(200)
 
@@ -102,7 +102,7 @@ describe('a test company', () => {
     const again = await tester.post('/customers', person, { 'idempotency-key': 'k' })
     expect(again.headers.get('idempotent-replayed')).to.equal(null)
     expect(again.body.data.id).to.equal(first.id + 1)
-    // What the ledger says of whoever was there before nobody can read any more.
+    // Earlier personal data in the ledger is no longer readable.
     const named = (await tester.get('/events?types=CustomerCreated&opened=true')).body.data
     expect(named.map(({ opened, data }: Json) => (opened ?? data).name ?? null)).to.deep.equal([null, 'Ana Souza'])
 
@@ -122,7 +122,7 @@ describe('a test company', () => {
     expect(sold.data.test).to.equal(true)
   })
 
-  it('has stores of the sandbox only, with a token that no account has [KIT-40]', async () => {
+  it('has sandbox stores only, with a token of no real account [KIT-40]', async () => {
     const input = CreateStoreInput.parse({ alias: `loja-${tester.id}`, commission_percentage: '1', sandbox: false })
     expect(await tester.run(createStore, input)).to.include({ sandbox: true })
     const { pool, vault } = tester.core
@@ -136,7 +136,7 @@ describe('a test company', () => {
     expect([...asked, store?.accessToken]).to.deep.equal(['sandbox', 'provider', `TEST-${input.alias}`])
   })
 
-  it('tells a till of every product that it may have, and of none that is new [KIT-39]', async () => {
+  it('tells a till to delete every product that it may have, and no new one [KIT-39]', async () => {
     for (const name of ['Pão', 'Café']) await made('/catalog/items', { name, price: '1.00' })
     await tester.post('/test/reset')
     await made('/catalog/items', { name: 'Bolo', price: '1.00' })

@@ -8,7 +8,7 @@ import { openedRows } from '../support/master-key.ts'
 const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/
 const address = { url: 'https://erp.example/eventos', events: ['sale.completed'], description: 'ERP' }
 
-describe('webhook addresses', () => {
+describe('webhook endpoints', () => {
   const database = useDatabase()
   let api: TestApi
   let company: TestCompany
@@ -38,7 +38,7 @@ describe('webhook addresses', () => {
     expect(listed.body.data).to.deep.equal([record])
   })
 
-  it('keep the secret out of stored answers and out of the ledger [HOOK-1]', async () => {
+  it('keep the secret out of stored responses and out of the ledger [HOOK-1]', async () => {
     const headers = { 'idempotency-key': 'um' }
     const first = await company.post('/webhooks', address, headers)
     const second = await company.post('/webhooks', address, headers)
@@ -59,7 +59,7 @@ describe('webhook addresses', () => {
     expect(rows).to.have.length(0)
   })
 
-  it('refuse what is no address, and change nothing [HOOK-2]', async () => {
+  it('refuse invalid fields without changes [HOOK-2]', async () => {
     for (const [fields, wrong] of [
       [{ url: 'ftp://erp.example' }, 'url'],
       [{ url: 'erp.example' }, 'url'],
@@ -77,7 +77,7 @@ describe('webhook addresses', () => {
     expect(idsIn(await company.get('/webhooks'))).to.deep.equal([])
   })
 
-  it('are https and public where the operator allows nothing else [HOOK-3]', async () => {
+  it('must be https and public unless the operator allows more [HOOK-3]', async () => {
     const strict = await startApi(database.url, { allowPrivateTargets: false })
     try {
       company = await strict.company()
@@ -99,7 +99,7 @@ describe('webhook addresses', () => {
     }
   })
 
-  it('are changed, switched off and on, and deleted [HOOK-5]', async () => {
+  it('are changed, disabled, enabled and deleted [HOOK-5]', async () => {
     const { id } = await register()
     const changed = await company.call('PATCH', `/webhooks/${id}`, { events: ['*'], description: null })
     expect(changed.body.data).to.deep.include({ events: ['*'], description: null, url: address.url })
@@ -123,7 +123,7 @@ describe('webhook addresses', () => {
     expect(idsIn(await company.get('/webhooks'))).to.deep.equal([])
   })
 
-  it('show how they answer, as far as it counts [HOOK-6]', async () => {
+  it('show their current health [HOOK-6]', async () => {
     const { id } = await register()
     const show = async () => (await company.get(`/webhooks/${id}`)).body.data
     await api.core.pool.query(
@@ -140,7 +140,7 @@ describe('webhook addresses', () => {
        where webhook_id = $1`,
       [id],
     )
-    // Of a time before the address was registered, as after it was switched on again.
+    // From before the endpoint was registered, as after enabling it again.
     expect(await show()).to.include({ status: 'active', failing_since: null })
   })
 
@@ -165,7 +165,7 @@ describe('webhook addresses', () => {
     }
   })
 
-  it('of another company are not there [HOOK-5]', async () => {
+  it('of another company look like missing ones [HOOK-5]', async () => {
     const { id } = await register()
     const other = await api.company()
     expect(idsIn(await other.get('/webhooks'))).to.deep.equal([])
@@ -183,7 +183,7 @@ describe('webhook addresses', () => {
     expect((await company.get(`/webhooks/${id}`)).status).to.equal(200)
   })
 
-  it('are counted exactly when many are registered at once [HOOK-4]', async () => {
+  it('are limited exactly under concurrent registrations [HOOK-4]', async () => {
     const replies = await Promise.all(
       Array.from({ length: MAX_WEBHOOKS + 10 }, () => company.post('/webhooks', address)),
     )

@@ -11,17 +11,17 @@ import type { Json, Reply } from '../support/api.ts'
 import { contract } from '../support/contract.ts'
 import { useCompany } from '../support/use-api.ts'
 
-/** Offsets -02:00, -05:00 without and with summer time, +01:00 with it, and +05:45. */
+/** Offsets -02:00, -05:00 with and without daylight saving time, +01:00 with it, and +05:45. */
 const ZONES = ['America/Noronha', 'America/Rio_Branco', 'America/New_York', 'Europe/Lisbon', 'Asia/Kathmandu'] as const
 const FIRST = 'America/Sao_Paulo'
 
-/** What a caller calls like a member of an answer is still their text. */
+/** Text of a caller that looks like a member; it must stay unchanged. */
 const QUOTED = '"created_at":"2026-07-01T12:00:00.000-03:00"'
 const INSTANT_AS_ID = '2026-07-01T12:00:00.000-03:00'
 
 const utc = (instant: string) => new Date(instant).toISOString()
 
-/** All members of a type of value, however deep: [name, value]. */
+/** All members of a value, at any depth: [name, value]. */
 function membersOf(value: Json): [string, Json][] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries<Json>(value).flatMap(([name, member]) => [[name, member], ...membersOf(member)])
@@ -30,7 +30,7 @@ function membersOf(value: Json): [string, Json][] {
 const instantsOf = (body: Json) =>
   membersOf(body).filter(([name, value]) => name !== 'external_id' && LOCAL_TIME.test(value))
 
-/** A body that says the same whatever its offsets are; `synced_at` moves with the ledger, `server_time` with the clock. */
+/** Body without offsets, `synced_at` (follows the ledger) and `server_time` (follows the clock). */
 const meaning = (body: Json) =>
   JSON.parse(JSON.stringify(body), (name, value) => {
     if (name === 'synced_at' || name === 'server_time') return null
@@ -59,7 +59,7 @@ describe('instants after a change of the time zone', () => {
     return reply.body.data
   }
 
-  /** Something of everything that has instants; some in summer, some in winter. */
+  /** Records of every kind with instants, in summer and winter. */
   before('fill the company', async () => {
     const cash = await company.paymentType('cash')
     const { id } = await create('/customers', { name: QUOTED, external_id: INSTANT_AS_ID })
@@ -126,10 +126,10 @@ describe('instants after a change of the time zone', () => {
     )
     return JSON.parse(rows[0]?.body ?? '')
   }
-  /** A change of the customer, which leaves an instant of the present zone beside one of an earlier one. */
+  /** Change of the customer: afterwards it has instants in the old and the new zone. */
   const touch = () => company.call('PATCH', customer, { notes: uuidv7() })
 
-  it('have the offset of the present zone in every answer, and are the same instants as before; accounting dates stay [VAL-3] [ACCT-7]', async () => {
+  it('have the offset of the current zone in every response, and are the same instants as before; accounting dates stay [VAL-3] [ACCT-7]', async () => {
     const zones = fc.array(fc.constantFrom(...ZONES, FIRST), { minLength: 1, maxLength: 3 })
     await fc.assert(
       fc.asyncProperty(zones, async (moves) => {
@@ -146,7 +146,7 @@ describe('instants after a change of the time zone', () => {
     )
   })
 
-  it('are the same bytes in the answer of a command, a batch, GET, and what a webhook tells [VAL-5] [HOOK-9]', async () => {
+  it('have the same bytes in responses to commands, batches, GET, and in webhooks [VAL-5] [HOOK-9]', async () => {
     await move('America/Noronha')
     await touch()
     await move('America/New_York')
@@ -164,7 +164,7 @@ describe('instants after a change of the time zone', () => {
     expect(JSON.stringify(told.data)).to.equal(shown)
   })
 
-  it('stay as they were in stored answers and as of then [IDEM-2] [ASOF-1]', async () => {
+  it('stay unchanged in stored responses and as of earlier revisions [IDEM-2] [ASOF-1]', async () => {
     await move('America/Rio_Branco')
     const ask = () => company.post('/suppliers', { name: 'Uma vez' }, { 'idempotency-key': 'uma-vez' })
     const first = await ask()
@@ -181,7 +181,7 @@ describe('instants after a change of the time zone', () => {
     expect(now.text).not.to.equal(first.text)
   })
 
-  it('are no change of their records, and cursors go on [LIST-4] [LIST-3]', async () => {
+  it('do not change their records, and cursors continue [LIST-4] [LIST-3]', async () => {
     const page = (await company.get('/sales?limit=1')).body
     const changes = (await company.get('/sales?limit=1&updated_since=2020-01-01T00:00:00Z')).body
     await touch()
@@ -202,7 +202,7 @@ describe('instants after a change of the time zone', () => {
     }
   })
 
-  it('have names that tell them from texts', () => {
+  it('are recognised by member names, not in texts', () => {
     const instants = new Set<string>()
     const visit = (node: Json): void => {
       if (typeof node !== 'object' || node === null) return
@@ -216,7 +216,7 @@ describe('instants after a change of the time zone', () => {
     }
     visit(contract)
     expect(instants).to.include('stock_updated_at')
-    // Made when they are asked for: the server's time, the attempts of a delivery, and the time of a test company.
+    // Computed on request: server time, attempts of a delivery, and time of a test company.
     const others = [...instants].filter((name) => !/_at$|(^|_)since$/.test(name))
     expect(others).to.have.members(['server_time', 'at', 'now'])
   })

@@ -8,21 +8,20 @@ interface CatalogCalls {
   readonly api: TestApi
   readonly company: TestCompany
   post(body: object): Promise<Reply>
-  /** The item, which must have been accepted. */
+  /** Creates an item; fails if it is refused. */
   create(body: object): Promise<Json>
   put(externalId: string, body: unknown): Promise<Reply>
   patch(id: number, body: unknown): Promise<Reply>
   get(id: number): Promise<Json>
   remove(id: number): Promise<Reply>
-  /** Creates a category. */
   category(name: string): Promise<number>
-  /** Where the company's ledger is. */
+  /** Current revision of the ledger. */
   revision(): Promise<string | null>
-  /** Sells for 1.00 each, in cash. */
+  /** Sells at 1.00 each, in cash. */
   sell(id: number, quantity: string): Promise<Reply>
 }
 
-/** The catalog of a company, a new one in each test. */
+/** Catalog of a company, new in each test. */
 export function useCatalog(): CatalogCalls {
   const { api, company } = useCompanyPerTest()
   const post: CatalogCalls['post'] = (body) => company.post('/catalog/items', body)

@@ -26,7 +26,7 @@ const FIELDS = [
 describe('catalog items: POST', () => {
   const { api, company, post, create, category } = useCatalog()
 
-  it('creates an item with all its fields, and answers what GET and the list answer, byte by byte [ITEM-1]', async () => {
+  it('creates an item with all its fields, with equal bytes in POST, GET and list [ITEM-1]', async () => {
     const body = {
       external_id: 'sku/1',
       type: 'product',
@@ -53,7 +53,7 @@ describe('catalog items: POST', () => {
     expect((await company.get('/catalog/items')).text).to.include(`{"data":[${recordText(created)}],`)
   })
 
-  it('needs name and price alone: a product without stock control [ITEM-1]', async () => {
+  it('requires name and price only: a product with untracked stock [ITEM-1]', async () => {
     const item = await create(coffee)
     expect(item).to.include({
       external_id: null,
@@ -86,7 +86,7 @@ describe('catalog items: POST', () => {
     expect(await create({ ...coffee, ...nulls })).to.include(nulls)
   })
 
-  it('keeps fiscal codes as digits in POST, PUT, PATCH and batches, and clears them [ITEM-10]', async () => {
+  it('stores fiscal codes as digits in POST, PUT, PATCH and batches, and clears them [ITEM-10]', async () => {
     const codes = { gtin: '96385074', ncm: '09012100', cest: '1709600' }
     const typed = { ...codes, ncm: '0901.21.00', cest: '17.096.00' }
     const none = { gtin: null, ncm: null, cest: null }
@@ -102,7 +102,7 @@ describe('catalog items: POST', () => {
     expectInvalid(await company.call('PATCH', path, { gtin: '96385075', ncm: '1', cest: 'x' }), ['gtin', 'ncm', 'cest'])
   })
 
-  it('takes money as text with two decimals only, never negative, never a number [VAL-1]', async () => {
+  it('accepts money only as text with two decimals, never negative, never a number [VAL-1]', async () => {
     for (const price of [
       '1',
       '1.0',
@@ -129,7 +129,7 @@ describe('catalog items: POST', () => {
       expect((await create({ ...coffee, price })).price).to.equal(price)
   })
 
-  it('takes stock with up to three decimals, never negative, and answers exactly three [VAL-2]', async () => {
+  it('accepts stock with up to three decimals, never negative, and returns exactly three [VAL-2]', async () => {
     for (const [sent, answered] of [
       ['0', '0.000'],
       ['7', '7.000'],
@@ -144,7 +144,7 @@ describe('catalog items: POST', () => {
     }
   })
 
-  it('names every wrong field at once [HTTP-6]', async () => {
+  it('reports every wrong field at once [HTTP-6]', async () => {
     expectInvalid(
       await post({
         external_id: '',
@@ -183,7 +183,7 @@ describe('catalog items: POST', () => {
     expectInvalid(await post({ ...coffee, category_name: 'x' }), [], ['category_name'])
   })
 
-  it('takes names as often as wanted, external_id and barcode once [ITEM-2]', async () => {
+  it('accepts duplicate names, and unique external_id and barcode [ITEM-2]', async () => {
     const first = await create({ ...coffee, external_id: 'a', barcode: '789' })
     await create(coffee)
     const conflict = (field: string) => ({ field, conflicting_id: first.id })
@@ -197,7 +197,7 @@ describe('catalog items: POST', () => {
     expect((await other.post('/catalog/items', { ...coffee, external_id: 'a', barcode: '789' })).status).to.equal(201)
   })
 
-  it('refuses a category that does not exist, naming the field [ITEM-6]', async () => {
+  it('refuses an unknown category, naming the field [ITEM-6]', async () => {
     expectInvalid(await post({ ...coffee, category_id: 999_999 }), ['category_id'])
   })
 })

@@ -6,7 +6,7 @@ describe('catalog items', () => {
   const { company, post, create, put, patch, remove, category, revision, sell } = useCatalog()
 
   describe('DELETE', () => {
-    it('answers 204; afterwards it is 404, out of lists, cannot be sold, and frees its barcode [REC-6]', async () => {
+    it('responds 204; then the item is 404, not in lists, cannot be sold, and its barcode is available [REC-6]', async () => {
       const { id } = await create({ ...coffee, barcode: '1', stock: '5', external_id: 'a' })
       expect((await remove(id)).status).to.equal(204)
       expectProblem(await company.get(`/catalog/items/${id}`), 404, 'not_found')
@@ -35,7 +35,7 @@ describe('catalog items', () => {
   })
 
   describe('PUT by-external', () => {
-    it('creates with 201, replaces with 200, clears what is absent, and leaves the stock alone [REC-2]', async () => {
+    it('creates with 201, replaces with 200, clears absent fields, and keeps the stock [REC-2]', async () => {
       const body = {
         ...coffee,
         sku: 'a',
@@ -66,7 +66,7 @@ describe('catalog items', () => {
       expect((await put('e', { name: 'Café', price: '20.00', stock: null })).body.data.stock).to.equal(null)
     })
 
-    it('repeated records nothing [REC-3]', async () => {
+    it('records nothing when repeated [REC-3]', async () => {
       const created = await put('e', { ...coffee, stock: '4' })
       const before = await revision()
       const again = await put('e', { ...coffee, stock: '4' })
@@ -75,7 +75,7 @@ describe('catalog items', () => {
       expect(await revision()).to.equal(before)
     })
 
-    it('refuses another external_id in the body, and a barcode that another has', async () => {
+    it('refuses a different external_id in the body, and the barcode of another item', async () => {
       const { id } = await create({ ...coffee, barcode: '1' })
       expectInvalid(await put('e', { ...coffee, external_id: 'f' }), ['external_id'])
       expect(expectProblem(await put('e', { ...coffee, barcode: '1' }), 409, 'duplicate_resource')).to.deep.equal({
@@ -84,7 +84,7 @@ describe('catalog items', () => {
       })
     })
 
-    it('revives a deactivated item with 200, with the stock that it was left with [REC-4]', async () => {
+    it('revives a deactivated item with 200 and its previous stock [REC-4]', async () => {
       const created = await put('e', { ...coffee, barcode: '96385074', stock: '4' })
       const { id } = created.body.data
       await remove(id)
@@ -96,7 +96,7 @@ describe('catalog items', () => {
       expect((await sell(id, '4')).status).to.equal(201)
     })
 
-    it('cannot revive with a barcode that was taken meanwhile: 409, and it stays deleted [REC-4]', async () => {
+    it('refuses to revive with a barcode taken meanwhile: 409, and the item stays deleted [REC-4]', async () => {
       const { id } = (await put('e', { ...coffee, barcode: '96385074' })).body.data
       await remove(id)
       const taker = await create({ ...coffee, barcode: '96385074' })

@@ -5,7 +5,7 @@ import { coffee, useCatalog } from './catalog.ts'
 describe('catalog items: PATCH', () => {
   const { company, post, create, patch, category, revision } = useCatalog()
 
-  it('changes what is named, clears with null, and refuses null for what is required [REC-5]', async () => {
+  it('changes the given fields, clears with null, and refuses null for required ones [REC-5]', async () => {
     const before = await create({
       ...coffee,
       sku: 'a',
@@ -40,7 +40,7 @@ describe('catalog items: PATCH', () => {
     expectInvalid(await patch(before.id, { name: null, price: null }), ['name', 'price'])
   })
 
-  it('with {} or the present values answers 200 and records nothing [REC-3]', async () => {
+  it('responds 200 to {} or equal values, and records nothing [REC-3]', async () => {
     const body = { ...coffee, stock: '4', barcode: '96385074' }
     const created = await post(body)
     const before = await revision()
@@ -50,7 +50,7 @@ describe('catalog items: PATCH', () => {
     expect(await revision()).to.equal(before)
   })
 
-  it('moves the name of the category along with its id', async () => {
+  it('updates the name of the category with its id', async () => {
     const [a, b] = [await category('A'), await category('B')]
     const { id } = await create({ ...coffee, category_id: a })
     expect((await patch(id, { category_id: b })).body.data).to.include({ category_id: b, category_name: 'B' })
@@ -58,7 +58,7 @@ describe('catalog items: PATCH', () => {
     expectInvalid(await patch(id, { category_id: 999_999 }), ['category_id'])
   })
 
-  it('cannot take the barcode or external_id of another', async () => {
+  it('refuses the barcode or external_id of another item', async () => {
     const a = await create({ ...coffee, barcode: '1', external_id: 'a' })
     const b = await create({ ...coffee, barcode: '2', external_id: 'b' })
     for (const [field, value] of [

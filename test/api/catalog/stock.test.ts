@@ -5,7 +5,7 @@ import { coffee, useCatalog } from './catalog.ts'
 describe('catalog items: stock', () => {
   const { company, create, patch, get, sell } = useCatalog()
 
-  it('sent absolutely is the new quantity; absent is left alone; null ends the control [ITEM-3]', async () => {
+  it('as an absolute value is the new quantity; absent keeps it; null ends tracking [ITEM-3]', async () => {
     const { id } = await create({ ...coffee, stock: '5' })
     expect((await patch(id, { stock: '2.5' })).body.data.stock).to.equal('2.500')
     expect((await patch(id, { price: '1.00' })).body.data.stock).to.equal('2.500')
@@ -13,7 +13,7 @@ describe('catalog items: stock', () => {
     expect((await patch(id, { stock: '0' })).body.data.stock).to.equal('0.000')
   })
 
-  it('is adjusted by a signed quantity, which a sale in between does not lose [ITEM-4]', async () => {
+  it('is adjusted by a signed quantity, without losing a concurrent sale [ITEM-4]', async () => {
     const { id } = await create({ ...coffee, stock: '5' })
     expect((await sell(id, '2')).status).to.equal(201)
     expect((await patch(id, { stock_adjustment: '10.25' })).body.data.stock).to.equal('13.250')
@@ -28,14 +28,14 @@ describe('catalog items: stock', () => {
     expect((await get(id)).stock).to.equal('0.000')
   })
 
-  it('cannot be adjusted where it is not controlled, or beyond what can be written [ITEM-4]', async () => {
+  it('cannot be adjusted if untracked, or beyond the limit [ITEM-4]', async () => {
     const untracked = await create(coffee)
     expectInvalid(await patch(untracked.id, { stock_adjustment: '1' }), ['stock_adjustment'])
     const full = await create({ ...coffee, stock: '999999999.999' })
     expectInvalid(await patch(full.id, { stock_adjustment: '0.001' }), ['stock_adjustment'])
   })
 
-  it('moves stock_updated_at and not updated_at; updated_since finds it all the same [ITEM-5]', async () => {
+  it('updates stock_updated_at but not updated_at; updated_since finds it nevertheless [ITEM-5]', async () => {
     const before = await create({ ...coffee, stock: '5' })
     const other = await create({ ...coffee, name: 'Depois' })
     for (const move of [
@@ -56,7 +56,7 @@ describe('catalog items: stock', () => {
     expect((await get(other.id)).stock_updated_at).to.equal(null)
   })
 
-  it('and other fields in one PATCH move both times [ITEM-5]', async () => {
+  it('and other fields in one PATCH update both times [ITEM-5]', async () => {
     const before = await create({ ...coffee, stock: '5' })
     const after = (await patch(before.id, { price: '1.00', stock: '6' })).body.data
     expect(after).to.include({ price: '1.00', stock: '6.000' })

@@ -14,7 +14,7 @@ describe('barcodes of catalog items', () => {
       return warning
     })
 
-  it('are accepted as they are, with a warning where they are no GTIN or its check digit is wrong [ITEM-7]', async () => {
+  it('are accepted unchanged, with a warning if they are not GTINs or have a wrong check digit [ITEM-7]', async () => {
     for (const [barcode, warnings] of [
       ['7891234567895', undefined],
       ['7891234567890', [CHECK_DIGIT]],
@@ -37,7 +37,7 @@ describe('barcodes of catalog items', () => {
     }
   })
 
-  it('are warned of in a batch under the index of their item, and not where it failed [ITEM-7]', async () => {
+  it('have warnings in a batch under the index of their item, except for failed items [ITEM-7]', async () => {
     const item = (external_id: string, barcode: string, price: string) => ({
       external_id,
       name: 'Café',
@@ -62,7 +62,7 @@ describe('barcodes of catalog items', () => {
     expect(fine.body.meta).to.have.all.keys('succeeded', 'failed', 'errors')
   })
 
-  it('are warned of by a repeated call too, in the same bytes [IDEM-2]', async () => {
+  it('have warnings in a replayed response too, with the same bytes [IDEM-2]', async () => {
     const call = () =>
       company.post('/catalog/items', { name: 'Café', price: '1.00', barcode: '1' }, { 'idempotency-key': 'k' })
     expect((await call()).text).to.equal((await call()).text)

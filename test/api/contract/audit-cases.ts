@@ -4,7 +4,7 @@ import type { Case, Cases } from './case.ts'
 import { placeOrder } from './order-cases.ts'
 import type { World } from './world.ts'
 
-/** A call about a record that was just made. */
+/** Call about a new record. */
 const about =
   (make: (world: World) => Promise<{ readonly id: number }>): Case =>
   async (world) => ({ params: { id: (await make(world)).id }, query: { limit: '1' } })
@@ -18,14 +18,14 @@ const sale = ({ cash }: World) => ({
 
 const webhook = { url: 'https://erp.example/historia', events: ['*'] }
 
-/** One address at a time, because a company may have only so many. */
+/** One endpoint at a time, because their number per company is limited. */
 async function registered({ company }: World) {
   const { data } = (await company.post('/webhooks', webhook)).body
   await company.call('DELETE', `/webhooks/${data.id}`)
   return data
 }
 
-/** A company of which nothing was sealed yet. */
+/** Company without signed checkpoints. */
 async function asStranger({ api }: World) {
   const { key } = await api.company()
   return { headers: { authorization: `Bearer ${key}` } }

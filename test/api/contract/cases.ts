@@ -8,7 +8,7 @@ import { saleCases } from './sale-cases.ts'
 import { testCompanyCases } from './test-company-cases.ts'
 import { webhookCases } from './webhook-cases.ts'
 
-/** All cases; a later resource adds its own. */
+/** All cases; each resource adds its own. */
 export const CASES: Cases = {
   getMe: { 200: () => ({}) },
   ...catalogCases,

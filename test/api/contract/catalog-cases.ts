@@ -18,7 +18,7 @@ const categories = recordCases({
   unique: 'name',
 })
 
-/** The id of an item that was deleted. */
+/** Id of a deleted item. */
 async function deleted(world: World, barcode: string): Promise<number> {
   const { id } = await world.create('/catalog/items', { name: 'Mate', price: '9.00', barcode })
   await world.company.call('DELETE', `/catalog/items/${id}`)

@@ -7,13 +7,13 @@ import type { FaultyApi } from '../../support/faulty-api.ts'
 import { type Call, pathOf } from './case.ts'
 import type { World } from './world.ts'
 
-/** An operation and a call of it that would succeed. */
+/** Operation with a call that would succeed. */
 interface Target {
   readonly operation: Operation
   readonly call: Call
 }
 
-/** How the call is sent: all of it as it would succeed, but for what is named. */
+/** Overrides of a successful call. */
 interface Sending {
   readonly url?: string
   readonly key?: string | null
@@ -22,7 +22,7 @@ interface Sending {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Sends the call of a target, with what is different. */
+/** Sends the call of a target with overrides. */
 export function sendCall(world: World, { operation, call }: Target, sending: Sending = {}): Promise<Reply> {
   const { url = world.api.url, key = call.key ?? world.company.key, path = pathOf(operation, call), headers } = sending
   const body = 'body' in sending ? sending.body : call.body
@@ -35,7 +35,7 @@ export function sendCall(world: World, { operation, call }: Target, sending: Sen
 
 type Refusal = (world: World, target: Target) => Promise<Reply>
 
-/** How every operation comes to refuse alike; those of its own are rows of the case tables. */
+/** Refusals common to all operations; specific ones are rows of the case tables. */
 export const EDGE: { readonly [C in ProblemCode]?: Refusal } = {
   missing_token: (world, target) => sendCall(world, target, { key: null }),
   invalid_token: (world, target) => sendCall(world, target, { key: `tb_test_${'A'.repeat(43)}` }),
@@ -71,7 +71,7 @@ export const EDGE: { readonly [C in ProblemCode]?: Refusal } = {
   unavailable: (world, target) => fail(world, target, world.faulty.down),
 }
 
-/** What is answered without the database can only fail before. */
+/** Responses without a database query can only fail before the handler. */
 async function fail(world: World, target: Target, { handlers, gate }: FaultyApi['broken']): Promise<Reply> {
   const reply = await sendCall(world, target, { url: handlers })
   return reply.status === 200 ? sendCall(world, target, { url: gate }) : reply
@@ -79,7 +79,7 @@ async function fail(world: World, target: Target, { handlers, gate }: FaultyApi[
 
 const NIL = '00000000-0000-0000-0000-000000000000'
 
-/** The path of a record that does not exist; a PUT would make it, so its path names nothing at all. */
+/** Path of a missing record. A PUT would create it, so its path names no route. */
 function nowhere({ operation, call }: Target): string {
   const broken = operation.method === 'PUT'
   const missing = {

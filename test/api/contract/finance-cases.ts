@@ -18,7 +18,7 @@ function accountCases(side: Side, names: readonly [one: string, many: string], e
     return account
   }
   const ofSale = (world: World) => accountOfSale(world.company, side, { external_id: world.unique('venda') })
-  /** A call about an account that cannot be written, by its id. */
+  /** Call about a locked account, by its id. */
   const locked = (body?: object): Record<string, Case> => ({
     managed_by_pdv: async (world) => ({ params: { id: (await ofSale(world)).id }, body }),
     already_settled: async (world) => ({ params: { id: (await settled(world)).id }, body }),

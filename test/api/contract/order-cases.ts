@@ -10,14 +10,14 @@ import type { World } from './world.ts'
 
 const pix = { method: 'pix', payer: { email: 'ana@exemplo.com.br' } }
 
-/** The alias of a new store, which can be paid if it has its credentials. */
+/** Alias of a new store, payable with its credentials. */
 async function openStore(world: World, credentials: object = { access_token: 'TEST-token' }): Promise<string> {
   const alias = world.unique('loja')
   await world.company.run(createStore, { alias, commission_percentage: '5', sandbox: true, ...credentials })
   return alias
 }
 
-/** One ad-hoc item for 10.00. */
+/** An ad-hoc item for 10.00. */
 const adHoc = (store_alias: string) => ({
   store_alias,
   customer: { name: 'Ana' },

@@ -5,7 +5,7 @@ import type { World } from './world.ts'
 
 const why = { ground: 'holder_request' }
 
-/** What forgetting a person of a kind answers, and what is answered about whoever is forgotten. */
+/** Cases of erasing a person of a kind, and of calls about an erased person. */
 function forgettingCases(
   kind: 'customer' | 'supplier',
   [one, many]: readonly [one: string, many: string],

@@ -3,23 +3,23 @@ import type { World } from './world.ts'
 
 interface Resource {
   readonly path: string
-  /** As in recordRoutes: `Customer`, `Customers`. */
+  /** Same as in recordRoutes: `Customer`, `Customers`. */
   readonly names: readonly [one: string, many: string]
-  /** A record that nothing else conflicts with, without an external id. */
+  /** Body of a record without conflicts and external id. */
   readonly fresh: (world: World) => Readonly<Record<string, unknown>>
   readonly changes: object
-  /** The field, beside the external id, that no two records may share. */
+  /** Unique field besides the external id. */
   readonly unique: string
 }
 
-/** The cases of a resource with all the operations that recordRoutes gives it. */
+/** Cases of a resource with all operations of recordRoutes. */
 export function recordCases({ path, names: [one, many], fresh, changes, unique }: Resource): Cases {
   const whole = (world: World) => ({ ...fresh(world), external_id: world.unique('ext') })
   const create = (world: World) => world.create(path, whole(world))
   const at =
     (body?: object): Case =>
     async (world) => ({ params: { id: (await create(world)).id }, body })
-  /** A new record with the unique value of one that exists. */
+  /** New record with the unique value of an existing one. */
   const taken = async (world: World) => ({ ...whole(world), [unique]: (await create(world))[unique] })
   return {
     [`list${many}`]: {

@@ -4,7 +4,7 @@ import { fiscalDocument } from '../../support/facts.ts'
 import type { Case, Cases } from './case.ts'
 import type { World } from './world.ts'
 
-/** One ad-hoc item for 10.00. */
+/** An ad-hoc item for 10.00. */
 const adHoc = (world: World, paid = '10.00') => ({
   items: [{ description: 'Bolo', quantity: '1', unit_price: '10.00' }],
   payments: [{ payment_type_id: world.cash, amount: paid }],
@@ -12,7 +12,7 @@ const adHoc = (world: World, paid = '10.00') => ({
 
 const sold = (world: World) => world.create('/sales', { ...adHoc(world), external_id: world.unique('pedido') })
 
-/** A sale of a known customer and a tracked item, with everything that can be said. */
+/** Sale with customer, tracked item and all optional fields. */
 const whole: Case = async (world) => {
   const external_id = world.unique('cliente')
   await world.create('/customers', { name: external_id, external_id })

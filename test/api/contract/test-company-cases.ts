@@ -4,7 +4,7 @@ const call =
   (body?: object): Case =>
   ({ tester: { key } }) => ({ key, ...(body && { body }) })
 
-/** Under a key that the test company has used for something else. */
+/** With a key that the test company used for another request. */
 const reused =
   (body?: object): Case =>
   async ({ tester, unique }) => {

@@ -5,7 +5,7 @@ import type { World } from './world.ts'
 
 const address = { url: 'https://erp.example/eventos', events: ['sale.completed', 'customer.created'] }
 
-/** The addresses of the case before go, because a company may have only so many. */
+/** Deletes the endpoints of the previous case, because their number per company is limited. */
 async function registered({ company }: World, count = 1): Promise<number> {
   const before = await company.get('/webhooks?limit=200')
   for (const { id } of before.body.data) await company.call('DELETE', `/webhooks/${id}`)
@@ -13,19 +13,19 @@ async function registered({ company }: World, count = 1): Promise<number> {
   return replies[0]?.body.data.id
 }
 
-/** A call about an address. */
+/** Call about an endpoint. */
 const about =
   (body?: object): Case =>
   async (world) => ({ params: { id: await registered(world) }, ...(body && { body }) })
 
-/** A call about an address that is off. */
+/** Call about a disabled endpoint. */
 const off: Case = async (world) => {
   const id = await registered(world)
   await world.company.run(switchOffWebhook, { id, reason: 'no_response' })
   return { params: { id } }
 }
 
-/** The same call about an address that has been given to a key which is revoked. */
+/** Call about an endpoint that is paused because its key was revoked. */
 const paused =
   (call: Case): Case =>
   async (world) => {
@@ -42,7 +42,7 @@ const delivered: Case = async (world) => {
   return { params: { id, delivery_id: test.body.data.id } }
 }
 
-/** A call about an address that is being replayed. */
+/** Call about an endpoint during a replay. */
 const replaying: Case = async (world) => {
   const id = await registered(world)
   await world.company.post(`/webhooks/${id}/replay`, {})

@@ -4,33 +4,32 @@ import { type Json, startApi, type TestApi, type TestCompany } from '../../suppo
 import { type FaultyApi, startFaultyApi } from '../../support/faulty-api.ts'
 import { createMemoryProvider, type MemoryProvider } from '../../support/memory-provider.ts'
 
-/** The company that the cases play in, and others that are refused at the edge. */
+/** Company of the cases, and other companies for refusals at the edge. */
 export interface World {
   readonly api: TestApi
   readonly company: TestCompany
   readonly provider: MemoryProvider
-  /** Payment types of the company. */
   readonly cash: number
   readonly card: number
-  /** A test company that was emptied. */
+  /** Erased test company. */
   readonly tester: TestCompany
-  /** A company without the add-on. */
+  /** Company without the API plan. */
   readonly unpaid: TestCompany
-  /** Where calls a day are one, and a company whose one is over. */
+  /** Service with a quota of one request per day, and a company that used it up. */
   readonly stingy: TestApi
   readonly exhausted: TestCompany
-  /** The same database behind handlers that fail. */
+  /** Service on the same database with failing handlers. */
   readonly faulty: FaultyApi
-  /** A text that no other record has. */
+  /** Text that no other record has. */
   unique(prefix: string): string
-  /** Makes a record with a POST that must succeed. */
+  /** Creates a record with a POST that must succeed. */
   create(path: string, body: object): Promise<Json>
-  /** A customer or supplier who is forgotten. */
+  /** Erased customer or supplier. */
   forgotten(path: '/customers' | '/suppliers'): Promise<Json>
   close(): Promise<void>
 }
 
-/** One of the cases is a store without credentials, which is logged; anything else would be a surprise. */
+/** One case uses a store without credentials, which is logged; other log entries fail the test. */
 const tell = (message: string, error: unknown): void => {
   if (!(error instanceof ProviderMisconfigured)) console.error(message, error)
 }

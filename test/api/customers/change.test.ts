@@ -7,7 +7,7 @@ describe('customers', () => {
   const { api, company, create, patch, remove, revision } = useCustomers()
 
   describe('PATCH', () => {
-    it('changes what is named and leaves the rest alone [REC-5]', async () => {
+    it('changes the given fields only [REC-5]', async () => {
       const before = await create(everything)
       const reply = await patch(before.id, { phone: '1133334444', notes: 'x' })
       expect(reply.status).to.equal(200)
@@ -18,14 +18,14 @@ describe('customers', () => {
       expect((await company.get(`/customers/${before.id}`)).text).to.equal(reply.text)
     })
 
-    it('clears an optional field with null, and refuses null for the others [REC-5]', async () => {
+    it('clears an optional field with null, and refuses null for others [REC-5]', async () => {
       const { id } = await create(everything)
       const nulls = { external_id: null, document: null, phone: null, email: null, address: null, notes: null }
       expect((await patch(id, nulls)).body.data).to.include(nulls)
       expectInvalid(await patch(id, { name: null }), ['name'])
     })
 
-    it('with {} or the present values answers 200 and records nothing [REC-3]', async () => {
+    it('responds 200 to {} or equal values, and records nothing [REC-3]', async () => {
       const created = await company.post('/customers', everything)
       const { id } = created.body.data
       const before = await revision()
@@ -43,7 +43,7 @@ describe('customers', () => {
       expect(address).to.deep.equal({ ...everything.address, complement: null, number: '12' })
     })
 
-    it('cannot take the name or external_id of another, but its own in another spelling', async () => {
+    it('refuses name or external_id of another customer, but accepts its own in another notation', async () => {
       const [a, b] = [await create({ name: 'Ana', external_id: 'a' }), await create({ name: 'Bia', external_id: 'b' })]
       const conflict = (field: string) => ({ field, conflicting_id: a.id })
       expect(expectProblem(await patch(b.id, { name: 'ana' }), 409, 'duplicate_resource')).to.deep.equal(
@@ -56,7 +56,7 @@ describe('customers', () => {
       expect((await company.get(`/customers/${b.id}`)).body.data).to.include({ name: 'Bia', external_id: 'b' })
     })
 
-    it('frees the old name and external_id at once', async () => {
+    it('releases the old name and external_id at once', async () => {
       const { id } = await create({ name: 'Ana', external_id: 'a' })
       await patch(id, { name: 'Outra', external_id: null })
       await create({ name: 'Ana', external_id: 'a' })
@@ -64,7 +64,7 @@ describe('customers', () => {
   })
 
   describe('DELETE', () => {
-    it('answers 204 without a body; afterwards GET, PATCH and a second DELETE are 404 [REC-6]', async () => {
+    it('responds 204 without a body; then GET, PATCH and a second DELETE are 404 [REC-6]', async () => {
       const { id } = await create({ name: 'Ana' })
       const reply = await remove(id)
       expect(reply.status).to.equal(204)
@@ -76,7 +76,7 @@ describe('customers', () => {
       expect(idsIn(await company.get('/customers'))).to.deep.equal([])
     })
 
-    it('frees the name, and keeps the external_id for a revival [REC-6]', async () => {
+    it('releases the name, and keeps the external_id for a revival [REC-6]', async () => {
       const { id } = await create({ name: 'Ana', external_id: 'a' })
       await remove(id)
       await create({ name: 'Ana' })
@@ -93,7 +93,7 @@ describe('customers', () => {
       })
     })
 
-    it('leaves nothing personal in the read model, but the name on the sale that was made [PERSON-10]', async () => {
+    it('leaves no personal data in the read model except the name on existing sales [PERSON-10]', async () => {
       const { id } = await create(everything)
       const item = { description: 'Bala', quantity: '1', unit_price: '2.00' }
       const payments = [{ payment_type_id: await company.paymentType('cash'), amount: '2.00' }]
@@ -111,7 +111,7 @@ describe('customers', () => {
       expect((await company.get(`/sales/${sale.body.data.id}`)).body.data.customer.name).to.equal(everything.name)
     })
 
-    it('shows in the deleted listing as {id, external_id, deleted_at} [LIST-6]', async () => {
+    it('adds {id, external_id, deleted_at} to the list of deleted records [LIST-6]', async () => {
       const [a, b] = [await create({ name: 'Ana', external_id: 'a' }), await create({ name: 'Bia' })]
       await remove(a.id)
       await remove(b.id)

@@ -23,7 +23,7 @@ describe('customers', () => {
   const { api, company, create } = useCustomers()
 
   describe('POST', () => {
-    it('creates a customer with all its fields, and answers what GET and the list answer, byte by byte [VAL-5, REC-1]', async () => {
+    it('creates a customer with all its fields, with equal bytes in POST, GET and list [VAL-5, REC-1]', async () => {
       const created = await company.post('/customers', everything)
       expect(created.status).to.equal(201)
       const { id, created_at, updated_at, ...sent } = created.body.data
@@ -38,7 +38,7 @@ describe('customers', () => {
       expect((await company.get('/customers')).text).to.include(`{"data":[${recordText(created)}],`)
     })
 
-    it('needs a name alone: person_type is PF, everything else null [PERSON-1]', async () => {
+    it('requires a name only: person_type is PF, everything else null [PERSON-1]', async () => {
       const { id: _, created_at, updated_at, ...rest } = await create({ name: 'Ana' })
       expect(rest).to.deep.equal({
         external_id: null,
@@ -56,12 +56,12 @@ describe('customers', () => {
       expectInvalid(await company.post('/customers', { name: null }), ['name'])
     })
 
-    it('takes null for every optional field as absent', async () => {
+    it('treats null as absent in every optional field', async () => {
       const nulls = { external_id: null, document: null, phone: null, email: null, address: null, notes: null }
       expect(await create({ name: 'Ana', ...nulls })).to.include(nulls)
     })
 
-    it('names every wrong field at once [HTTP-6]', async () => {
+    it('reports every wrong field at once [HTTP-6]', async () => {
       expectInvalid(
         await company.post('/customers', {
           external_id: '',
@@ -90,7 +90,7 @@ describe('customers', () => {
       )
     })
 
-    it('takes a name once a company, whatever its case and blanks, and tells who has it [REC-1, PERSON-2]', async () => {
+    it('accepts a name once per company, ignoring case and blanks, and returns the id of its holder [REC-1, PERSON-2]', async () => {
       const { id } = await create({ name: 'João  da Silva' })
       for (const name of ['João  da Silva', 'joão da silva', '  JOÃO DA SILVA ', 'Joa\u0303o da Silva']) {
         const reply = await company.post('/customers', { name })
@@ -101,7 +101,7 @@ describe('customers', () => {
       expect((await other.post('/customers', { name: 'João da Silva' })).status).to.equal(201)
     })
 
-    it('takes an external_id once a company, byte by byte [REC-1, REC-7]', async () => {
+    it('accepts an external_id once per company, compared byte by byte [REC-1, REC-7]', async () => {
       const { id } = await create({ name: 'Ana', external_id: 'A-1' })
       const reply = await company.post('/customers', { name: 'Bia', external_id: 'A-1' })
       expect(expectProblem(reply, 409, 'duplicate_resource')).to.deep.equal({
@@ -115,7 +115,7 @@ describe('customers', () => {
   })
 
   describe('filters', () => {
-    it('the name is a part of a name, in any case, with nothing of a pattern language [LIST-7]', async () => {
+    it('match a substring of the name, ignoring case, without wildcards [LIST-7]', async () => {
       const names = ['Padaria Ipê', 'PADARIA ipê rosa', 'Bar 100%', 'Bar 100x', 'a_b', 'axb', 'c\\d']
       for (const name of names) await create({ name })
       const found = async (name: string) =>
@@ -128,7 +128,7 @@ describe('customers', () => {
       expect(await found('zzz')).to.deep.equal([])
     })
 
-    it('are exact for document and external_id, and all must hold [LIST-7]', async () => {
+    it('match document and external_id exactly, and all filters together [LIST-7]', async () => {
       const a = await create({ name: 'Ana', document: CPF, external_id: 'a' })
       await create({ name: 'Bia', document: CPF, external_id: 'ab' })
       expect(idsIn(await company.get('/customers?external_id=a'))).to.deep.equal([a.id])

@@ -2,13 +2,13 @@ import { expect } from 'chai'
 import type { Json, Reply, TestApi, TestCompany } from '../../support/api.ts'
 import { useCompanyPerTest } from '../../support/use-api.ts'
 
-/** Check digits are right; no such person is meant. */
+/** Fictitious, with valid check digits. */
 export const CPF = '52998224725'
 export const CNPJ = '11222333000181'
-/** The example of the tax authority for the form of 2026. */
+/** Example of the tax authority for the format of 2026. */
 export const ALPHANUMERIC_CNPJ = '12ABC34501DE35'
 
-/** A customer of whom everything is known. */
+/** Customer with all fields. */
 export const everything = {
   external_id: 'erp-77',
   name: 'Maria da Silva',
@@ -31,16 +31,16 @@ export const everything = {
 interface CustomerCalls {
   readonly api: TestApi
   readonly company: TestCompany
-  /** The customer, who must have been accepted. */
+  /** Creates a customer; fails if it is refused. */
   create(body: object): Promise<Json>
   put(externalId: string, body: unknown): Promise<Reply>
   patch(id: number, body: unknown): Promise<Reply>
   remove(id: number): Promise<Reply>
-  /** Where the company's ledger is. */
+  /** Current revision of the ledger. */
   revision(): Promise<string | null>
 }
 
-/** The customers of a company, a new one in each test. */
+/** Customers of a company, new in each test. */
 export function useCustomers(): CustomerCalls {
   const { api, company } = useCompanyPerTest()
   return {

@@ -5,7 +5,7 @@ import { ALPHANUMERIC_CNPJ, CNPJ, CPF, useCustomers } from './customers.ts'
 describe('customers: documents', () => {
   const { company, create, patch } = useCustomers()
 
-  it('say the type of person, and are kept bare however they are written [PERSON-3]', async () => {
+  it('determine the person type, and are stored bare [PERSON-3]', async () => {
     await create({ name: 'Ana', document: CPF })
     const written = await create({ name: 'Padaria', document: '11.222.333/0001-81' })
     expect(written).to.include({ person_type: 'PJ', document: CNPJ })
@@ -20,7 +20,7 @@ describe('customers: documents', () => {
     }
   })
 
-  it('are refused with wrong check digits or one digit only [PERSON-3]', async () => {
+  it('are refused with wrong check digits or a repeated digit [PERSON-3]', async () => {
     for (const document of ['529.982.247-26', '52998224726', '11111111111', '5299822472', '529982247250', '']) {
       expectInvalid(await company.post('/customers', { name: 'x', document }), ['document'])
     }
@@ -35,7 +35,7 @@ describe('customers: documents', () => {
     expect(idsIn(await company.get(`/customers?document=${CPF}`))).to.deep.equal([a.id, b.id])
   })
 
-  it('and the type of person cannot be parted by a PATCH [PERSON-3]', async () => {
+  it('and the person type cannot be made contradictory by a PATCH [PERSON-3]', async () => {
     const { id } = await create({ name: 'Ana', document: CPF })
     expectInvalid(await patch(id, { person_type: 'PJ' }), ['person_type'])
     expectInvalid(await patch(id, { person_type: 'PF', document: CNPJ }), ['document'])

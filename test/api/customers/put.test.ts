@@ -31,7 +31,7 @@ describe('customers: PUT by-external', () => {
     expect((await company.get(`/customers/${id}`)).text).to.equal(replaced.text)
   })
 
-  it('may be repeated: the same body again answers 200, the same bytes, and records nothing [REC-3]', async () => {
+  it('is idempotent: the same body responds 200 with the same bytes, and records nothing [REC-3]', async () => {
     const created = await put('a', { name: 'Ana', phone: '1133334444' })
     const before = await revision()
     const again = await put('a', { name: 'Ana', phone: '1133334444' })
@@ -40,14 +40,14 @@ describe('customers: PUT by-external', () => {
     expect(await revision()).to.equal(before)
   })
 
-  it('accepts the same external_id in the body and refuses another, which would rename the record [REC-7]', async () => {
+  it('accepts the same external_id in the body and refuses a different one, which would rename the record [REC-7]', async () => {
     expect((await put('a', { external_id: 'a', name: 'Ana' })).status).to.equal(201)
     expectInvalid(await put('a', { external_id: 'b', name: 'Ana' }), ['external_id'])
     expectInvalid(await put('c', { external_id: 'b', name: 'Caio' }), ['external_id'])
     expect((await company.get('/customers')).body.data).to.have.length(1)
   })
 
-  it('decodes the external id of the path just once', async () => {
+  it('decodes the external id of the path exactly once', async () => {
     for (const id of [
       'a/b',
       'a%2Fb',
@@ -68,7 +68,7 @@ describe('customers: PUT by-external', () => {
     }
   })
 
-  it('refuses a name that another has with 409, on creation and on replacement', async () => {
+  it('refuses the name of another customer with 409, on creation and on replacement', async () => {
     const { id } = await create({ name: 'Ana' })
     const conflict = { field: 'name', conflicting_id: id }
     expect(expectProblem(await put('b', { name: 'ANA' }), 409, 'duplicate_resource')).to.deep.equal(conflict)
@@ -76,7 +76,7 @@ describe('customers: PUT by-external', () => {
     expect(expectProblem(await put('b', { name: 'Ana' }), 409, 'duplicate_resource')).to.deep.equal(conflict)
   })
 
-  it('revives a deleted record with 200: same id, fields as sent, and out of the deleted listing [REC-4]', async () => {
+  it('revives a deleted record with 200: same id, sent fields, removed from the list of deleted records [REC-4]', async () => {
     const before = await create({ ...everything, external_id: 'a' })
     await remove(before.id)
     const reply = await put('a', { name: 'Ana' })
@@ -87,14 +87,14 @@ describe('customers: PUT by-external', () => {
     expect(idsIn(await company.get('/customers'))).to.deep.equal([before.id])
   })
 
-  it('revives with 200 also where nothing else changed', async () => {
+  it('revives with 200 also without other changes', async () => {
     const { id } = await create({ name: 'Ana', external_id: 'a' })
     await remove(id)
     expect((await put('a', { name: 'Ana' })).status).to.equal(200)
     expect((await company.get(`/customers/${id}`)).status).to.equal(200)
   })
 
-  it('cannot revive under a name that was taken meanwhile: 409, and it stays deleted [REC-4]', async () => {
+  it('refuses to revive with a name taken meanwhile: 409, and the record stays deleted [REC-4]', async () => {
     const { id } = await create({ name: 'Ana', external_id: 'a' })
     await remove(id)
     const taker = await create({ name: 'Ana' })

@@ -4,18 +4,18 @@ import { MAX_BODY_BYTES } from '#api/route.ts'
 import { expectInvalid, expectProblem } from '../../support/answers.ts'
 import { JSON_TYPE, useCaller, WRITES } from './caller.ts'
 
-describe('errors of API v1: the body', () => {
+describe('errors of API v1: body', () => {
   const { company, raw } = useCaller()
 
   const customers = async () => (await company.get('/customers?limit=200')).body.data
 
-  it('that is no JSON is 400 malformed_json on every route that takes one [HTTP-4]', async () => {
+  it('of invalid JSON is 400 malformed_json on every route with a body [HTTP-4]', async () => {
     for (const [method, path] of WRITES) {
       expect(expectProblem(await company.call(method, path, '{'), 400, 'malformed_json')).to.equal(undefined)
     }
   })
 
-  it('is read strictly as JSON [HTTP-4]', async () => {
+  it('is parsed strictly as JSON [HTTP-4]', async () => {
     for (const body of [
       '{"name": "Ana",}',
       "{'name': 'Ana'}",
@@ -34,7 +34,7 @@ describe('errors of API v1: the body', () => {
     }
   })
 
-  it('that is not UTF-8 is 400, rather than recorded with other letters [HTTP-4]', async () => {
+  it('of invalid UTF-8 is 400, instead of recording other characters [HTTP-4]', async () => {
     const latin1 = Buffer.from('{"name": "João"}', 'latin1')
     expectProblem(await raw('POST', '/customers', JSON_TYPE, latin1), 400, 'malformed_json')
     const utf16 = Buffer.from('{"name": "João"}', 'utf16le')
@@ -47,7 +47,7 @@ describe('errors of API v1: the body', () => {
     )
   })
 
-  it('that is no object is 422', async () => {
+  it('other than an object is 422', async () => {
     for (const [method, path] of WRITES) {
       for (const body of ['[]', '"x"', '1', 'null', 'true', '[{"name": "Ana"}]']) {
         expectInvalid(await company.call(method, path, body), ['body'])
@@ -55,7 +55,7 @@ describe('errors of API v1: the body', () => {
     }
   })
 
-  it('may be absent where nothing is required, and is 422 naming what is missing elsewhere', async () => {
+  it('may be absent if nothing is required, else is 422 naming the missing fields', async () => {
     const { id } = (await company.post('/customers', { name: 'Sem corpo' })).body.data
     expect((await company.call('PATCH', `/customers/${id}`)).status).to.equal(200)
     expectInvalid(await company.call('POST', '/customers'), ['name'])
@@ -64,7 +64,7 @@ describe('errors of API v1: the body', () => {
     expect((await raw('DELETE', `/customers/${id}`, JSON_TYPE)).status).to.equal(204)
   })
 
-  it('of exactly 1 MB is read, and one of a byte more is 413 [HTTP-7]', async () => {
+  it('of exactly 1 MB is accepted, and of one more byte is 413 [HTTP-7]', async () => {
     const padded = (size: number, name: string) => JSON.stringify({ name }).padEnd(size, ' ')
     expect((await company.post('/customers', padded(MAX_BODY_BYTES, 'Um mega'))).status).to.equal(201)
     expect(MAX_BODY_BYTES).to.equal(1_048_576)
@@ -75,13 +75,13 @@ describe('errors of API v1: the body', () => {
     expect((await raw('POST', '/customers', JSON_TYPE, exact, true)).status).to.equal(201)
   })
 
-  it('is counted in bytes, not in characters [HTTP-7]', async () => {
+  it('is measured in bytes, not in characters [HTTP-7]', async () => {
     const wide = JSON.stringify({ name: 'x', notes: 'é'.repeat(MAX_BODY_BYTES / 2) })
     expect(wide.length).to.be.below(MAX_BODY_BYTES)
     expectProblem(await company.post('/customers', wide), 413, 'payload_too_large')
   })
 
-  it('needs the content type application/json in UTF-8 [HTTP-7]', async () => {
+  it('requires the content type application/json in UTF-8 [HTTP-7]', async () => {
     const ask = (type?: string) => raw('POST', '/customers', type === undefined ? {} : { 'content-type': type }, '{}')
     for (const type of [
       undefined,
@@ -108,7 +108,7 @@ describe('errors of API v1: the body', () => {
     }
   })
 
-  it('may be compressed, and is measured as it is when it is not [HTTP-7]', async () => {
+  it('may be compressed, and is measured decompressed [HTTP-7]', async () => {
     const headers = { ...JSON_TYPE, 'content-encoding': 'gzip' }
     const small = await raw('POST', '/customers', headers, gzipSync('{"name": "Comprimida"}'))
     expect(small.status).to.equal(201)
@@ -118,12 +118,12 @@ describe('errors of API v1: the body', () => {
     expectProblem(await raw('POST', '/customers', headers, '{"name": "x"}'), 400, 'malformed_json')
   })
 
-  it('in an encoding that nobody knows is 415 [HTTP-7]', async () => {
+  it('in an unknown encoding is 415 [HTTP-7]', async () => {
     const headers = { ...JSON_TYPE, 'content-encoding': 'rot13' }
     expectProblem(await raw('POST', '/customers', headers, '{}'), 415, 'unsupported_media_type')
   })
 
-  it('leaves nothing behind when it is refused [HTTP-11]', async () => {
+  it('changes nothing when refused [HTTP-11]', async () => {
     const before = await customers()
     for (const body of ['{', '{"name": 1}', '{"name": "Ana", "x": 1}']) await company.post('/customers', body)
     expect(await customers()).to.deep.equal(before)

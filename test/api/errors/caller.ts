@@ -2,7 +2,7 @@ import type { Reply, TestApi, TestCompany } from '../../support/api.ts'
 import { rawRequest } from '../../support/raw-request.ts'
 import { useCompany } from '../../support/use-api.ts'
 
-/** Every route that takes a body; ids and external ids are free. */
+/** Every route with a body; ids and external ids are unused. */
 export const WRITES = [
   ['POST', '/customers'],
   ['POST', '/customers/batch'],
@@ -34,7 +34,7 @@ export const JSON_TYPE = { 'content-type': 'application/json' }
 interface Caller {
   readonly api: TestApi
   readonly company: TestCompany
-  /** A call whose path and headers are sent as they are. */
+  /** Call with unescaped path and headers. */
   raw(
     method: string,
     path: string,
@@ -44,7 +44,7 @@ interface Caller {
   ): Promise<Reply>
 }
 
-/** The service, and a company that sends it whatever one can send. */
+/** Service and a company for invalid calls. */
 export function useCaller(): Caller {
   const { api, company } = useCompany()
   return {

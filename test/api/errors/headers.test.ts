@@ -4,7 +4,7 @@ import { useCaller } from './caller.ts'
 describe('errors of API v1: headers', () => {
   const { api, company } = useCaller()
 
-  it('every answer has an id of its own, which no caller chooses [HTTP-1]', async () => {
+  it('every response has an id, which callers cannot choose [HTTP-1]', async () => {
     const headers = { 'x-request-id': 'mine' }
     const replies = [
       await company.call('GET', '/me', undefined, headers),
@@ -17,7 +17,7 @@ describe('errors of API v1: headers', () => {
     expect(new Set(ids).size).to.equal(4)
   })
 
-  it("an event carries the id of the request that caused it, and the answer that event's revision [HTTP-3, LEDGER-3]", async () => {
+  it("an event carries the id of its request, and the response the event's revision [HTTP-3, LEDGER-3]", async () => {
     const reply = await company.post('/customers', { name: 'Rastreada' })
     const revision = Number(reply.headers.get('x-ledger-revision'))
     const events = []
@@ -27,7 +27,7 @@ describe('errors of API v1: headers', () => {
     expect((await company.get('/customers')).headers.get('x-ledger-revision')).to.equal(String(revision))
   })
 
-  it('X-Ledger-Revision moves with what is recorded and with nothing else [HTTP-3]', async () => {
+  it('X-Ledger-Revision changes with recorded events only [HTTP-3]', async () => {
     const revision = async (method: string, path: string, body?: unknown) =>
       Number((await company.call(method, path, body)).headers.get('x-ledger-revision'))
     const before = await revision('GET', '/me')
@@ -38,7 +38,7 @@ describe('errors of API v1: headers', () => {
     expect(await revision('GET', '/sales')).to.equal(before + 1)
   })
 
-  it('X-Min-Ledger-Revision takes a revision, and nothing else; without a standby it changes nothing [HOME-101]', async () => {
+  it('X-Min-Ledger-Revision accepts revisions only; without a replica it changes nothing [HOME-101]', async () => {
     const least = (value: string, path = '/customers?limit=1') =>
       company.call('GET', path, undefined, { 'x-min-ledger-revision': value })
     for (const value of ['', '-1', '1.5', '07', 'abc', '1, 2', '1'.repeat(16)]) {
@@ -55,7 +55,7 @@ describe('errors of API v1: headers', () => {
     }
   })
 
-  it('HEAD answers as GET does, without the body [HTTP-10]', async () => {
+  it('HEAD responds like GET, without the body [HTTP-10]', async () => {
     const get = await company.get('/customers?limit=1')
     const head = await company.call('HEAD', '/customers?limit=1')
     expect(head.status).to.equal(200)

@@ -39,12 +39,12 @@ describe('errors of API v1: odd values', () => {
         expectInvalid(await company.call(method, path, body(value)), [field])
       }
     }
-    // As escapes in the text itself, since a client may write them so.
+    // Escaped in the text, as a client may send them.
     expectInvalid(await company.post('/customers', '{"name": "\\ud800"}'), ['name'])
     expectInvalid(await company.post('/customers', '{"name": "a\\u0000"}'), ['name'])
   })
 
-  it('odd names of unknown fields and odd parameters are answered', async () => {
+  it('odd names of unknown fields and parameters get a response', async () => {
     for (const body of ['{"\\u0000": 1}', '{"\\ud800": 1}', `{"${'x'.repeat(100_000)}": 1}`]) {
       const reply = await company.post('/customers', body)
       expectProblem(reply, 422, 'validation_failed')
@@ -53,7 +53,7 @@ describe('errors of API v1: odd values', () => {
     }
   })
 
-  it('emoji and letters of all scripts come back as they were sent [VAL-4]', async () => {
+  it('emoji and letters of all scripts are returned unchanged [VAL-4]', async () => {
     for (const name of [
       'Padaria 🥖👩🏽‍🍳',
       'São João & Cia. <b>"\'\\',
@@ -70,14 +70,14 @@ describe('errors of API v1: odd values', () => {
     }
   })
 
-  it('texts are refused beyond their length, in characters, naming the field [VAL-4]', async () => {
+  it('texts above their length, in characters, are refused naming the field [VAL-4]', async () => {
     expectInvalid(await company.post('/customers', { name: 'x'.repeat(121) }), ['name'])
     expectInvalid(await company.post('/customers', { name: '𝒳'.repeat(121) }), ['name'])
     expectInvalid(await company.post('/customers', { name: 'x'.repeat(900_000) }), ['name'])
     expectInvalid(await company.post('/customers', { name: '   ' }), ['name'])
   })
 
-  it('numbers beyond all measure are 422, never 500 [HTTP-12]', async () => {
+  it('extreme numbers are 422, never 500 [HTTP-12]', async () => {
     for (const number of [
       '1e400',
       '-1e400',

@@ -4,7 +4,7 @@ import type { Reply } from '../../support/api.ts'
 import { explore } from '../../support/random.ts'
 import { useCaller, WRITES } from './caller.ts'
 
-describe('errors of API v1: odd values of any kind', () => {
+describe('errors of API v1: random values', () => {
   const { company } = useCaller()
 
   const { value } = fc.letrec((tie) => ({
@@ -27,7 +27,7 @@ describe('errors of API v1: odd values of any kind', () => {
     for (const reply of await Promise.all(calls)) expect(reply.status, reply.text).to.be.within(200, 422)
   }
 
-  it('are answered by every route, never with 500 [HTTP-12]', async () => {
+  it('get a response from every route, never 500 [HTTP-12]', async () => {
     await explore(
       fc.asyncProperty(fc.array(value, { minLength: WRITES.length, maxLength: WRITES.length }), (values) =>
         answersAll(WRITES.map(([method, path], n) => company.call(method, path, JSON.stringify(values[n])))),
@@ -36,7 +36,7 @@ describe('errors of API v1: odd values of any kind', () => {
     )
   }).timeout(30_000)
 
-  it('are answered in any one place of a body that is right but for it, never with 500 [HTTP-12]', async () => {
+  it('at any position of an otherwise valid body get a response, never 500 [HTTP-12]', async () => {
     const person = {
       name: 'Alvo',
       person_type: 'PF',
@@ -92,7 +92,7 @@ describe('errors of API v1: odd values of any kind', () => {
   }).timeout(30_000)
 })
 
-/** A copy with another value in one of its places, however deep; which of them is counted round and round. */
+/** Copy with another value at one position, at any depth; `place` selects the position, modulo their number. */
 function spoiled(body: object, place: number, value: unknown): unknown {
   const places: ((copy: unknown) => void)[] = []
   const visit = (node: unknown, path: readonly string[]): void => {

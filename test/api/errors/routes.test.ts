@@ -41,7 +41,7 @@ describe('errors of API v1: routes', () => {
   const { api, company, raw } = useCaller()
 
   for (const [path, allow] of PATHS) {
-    it(`${path} answers 405 to other methods than ${allow} [HTTP-10]`, async () => {
+    it(`${path} responds 405 to methods other than ${allow} [HTTP-10]`, async () => {
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
         if (allow.split(', ').includes(method)) continue
         const reply = await company.call(method, path, method === 'GET' ? undefined : {})
@@ -51,7 +51,7 @@ describe('errors of API v1: routes', () => {
     })
   }
 
-  it('that do not exist are 404 not_found, and told from records that do not [HTTP-8, HTTP-16]', async () => {
+  it('that do not exist are 404 not_found, distinguished from missing records [HTTP-8, HTTP-16]', async () => {
     for (const path of [
       '/',
       '/nothing',
@@ -75,7 +75,7 @@ describe('errors of API v1: routes', () => {
     }
   })
 
-  it('outside of /api are 404 in the same shape [HTTP-2]', async () => {
+  it('outside of /api are 404 in the same format [HTTP-2]', async () => {
     for (const path of ['/customers', '/%', '/painelx']) {
       const reply = await rawRequest(api.url, { path })
       expect(reply.status, path).to.equal(404)
@@ -84,7 +84,7 @@ describe('errors of API v1: routes', () => {
     }
   })
 
-  it('below /api, but outside of the version, are 404 in the shape of the sync interface', async () => {
+  it('below /api, but outside of the version, are 404 in the format of the till sync', async () => {
     for (const path of ['/api', '/api/v2/customers', '/api/v1customers']) {
       const reply = await rawRequest(api.url, { path })
       expect(reply.status, path).to.equal(404)
@@ -102,7 +102,7 @@ describe('errors of API v1: routes', () => {
     '/sales/ID',
   ]
 
-  it('with an id that is no positive integer are 404, as a missing record [HTTP-8]', async () => {
+  it('with an id other than a positive integer are 404, like a missing record [HTTP-8]', async () => {
     const odd =
       '0 -1 +1 01 1.0 1.5 1e3 0x1 abc null NaN 1%20 %201 1,2 ١ １ 1; $1 * 9007199254740992 99999999999999999999'
     for (const path of IDS) {
@@ -120,7 +120,7 @@ describe('errors of API v1: routes', () => {
     }
   })
 
-  it('with an id that nobody has are 404, up to the largest [HTTP-8]', async () => {
+  it('with an unused id are 404, up to the largest [HTTP-8]', async () => {
     for (const path of IDS) {
       for (const id of ['999999', '9007199254740991']) {
         expectProblem(await company.get(path.replace('ID', id)), 404, 'not_found')
@@ -128,7 +128,7 @@ describe('errors of API v1: routes', () => {
     }
   })
 
-  it('with a broken escape, or one for U+0000, name no record: 404, never 500', async () => {
+  it('with a broken escape, or one for U+0000, are 404, never 500', async () => {
     for (const broken of ['%', '%4', '%zz', '%00', '%ff', '%c3%28', '%ed%a0%80', '%u0041']) {
       for (const path of [...IDS, '/sales/by-external/ID']) {
         expectProblem(await raw('GET', path.replace('ID', broken)), 404, 'not_found')
@@ -139,7 +139,7 @@ describe('errors of API v1: routes', () => {
     }
   })
 
-  it('by-external refuse an external id that cannot be one, and never fail', async () => {
+  it('by-external refuse an invalid external id, and never fail', async () => {
     const paths = ['/customers/by-external/', '/catalog/items/by-external/']
     for (const path of paths) {
       for (const id of ['%00', '%01', '%20x', 'x%20', '%20', 'x'.repeat(101)]) {

@@ -6,14 +6,14 @@ describe('errors of API v1', () => {
   const { company, raw } = useCaller()
 
   describe('unknown fields', () => {
-    it('are named on every route that takes a body [HTTP-5]', async () => {
+    it('are reported on every route with a body [HTTP-5]', async () => {
       for (const [method, path] of WRITES) {
         const details = expectProblem(await company.call(method, path, { nada: 1 }), 422, 'validation_failed')
         expect(details.unknown_fields).to.deep.equal(['nada'])
       }
     })
 
-    it('are named wherever they are: nested, in lists, all at once, beside wrong fields [HTTP-5]', async () => {
+    it('are reported at any depth, in lists, all at once, together with wrong fields [HTTP-5]', async () => {
       expectInvalid(
         await company.post('/customers', { name: 'Ana', a: 1, b: null, address: { rua: 'x', street: 'y', zip: 1 } }),
         ['address.zip'],
@@ -33,7 +33,7 @@ describe('errors of API v1', () => {
       )
     })
 
-    it('are named even when they are what JavaScript objects have anyway', async () => {
+    it('are reported even if JavaScript objects have members of these names', async () => {
       for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype', '']) {
         const body = `{"name": "Ana", ${JSON.stringify(name)}: {"x": 1}}`
         const details = expectProblem(await company.post('/customers', body), 422, 'validation_failed')
@@ -44,13 +44,13 @@ describe('errors of API v1', () => {
       expectInvalid(await company.post('/customers', nested), [], ['address.__proto__'])
     })
 
-    it('are refused where a route takes no body at all [HTTP-5]', async () => {
+    it('are refused on routes without a body [HTTP-5]', async () => {
       const { id } = (await company.post('/customers', { name: 'Fica' })).body.data
       expectInvalid(await company.call('DELETE', `/customers/${id}`, { reason: 'x' }), [], ['reason'])
       expect((await company.get(`/customers/${id}`)).status).to.equal(200)
     })
 
-    it('are listed up to a bound, however many there are', async () => {
+    it('are listed up to a limit', async () => {
       const body = Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`f${n}`, 1]))
       const reply = await company.post('/customers', body)
       expectProblem(reply, 422, 'validation_failed')
@@ -59,7 +59,7 @@ describe('errors of API v1', () => {
   })
 
   describe('unknown query parameters', () => {
-    it('are named on every route [HTTP-5]', async () => {
+    it('are reported on every route [HTTP-5]', async () => {
       for (const path of [
         '/me',
         '/customers',
@@ -78,7 +78,7 @@ describe('errors of API v1', () => {
       }
     })
 
-    it('of other lists are unknown too', async () => {
+    it('include parameters of other lists', async () => {
       expectInvalid(await company.get('/customers?status=completed'), [], ['status'])
       expectInvalid(await company.get('/customers/deleted?updated_since=2026-01-01T00:00:00Z'), [], ['updated_since'])
       expectInvalid(await company.get('/customers?since=2026-01-01T00:00:00Z'), [], ['since'])
@@ -89,7 +89,7 @@ describe('errors of API v1', () => {
       )
     })
 
-    it('twice the same parameter is 422 naming it and the fault, rather than a guess [HTTP-16]', async () => {
+    it('a repeated parameter is 422 naming it and the fault [HTTP-16]', async () => {
       const { fields } = expectProblem(await company.get('/customers?limit=1&limit=2'), 422, 'validation_failed')
       expect(fields).to.deep.equal({ limit: ['foi informado mais de uma vez'] })
       expectInvalid(await company.get('/customers?limit=1&limit=2'), ['limit'])

@@ -18,27 +18,27 @@ describe('lists', () => {
       expect(await since(at + 1)).to.deep.equal([])
     })
 
-    it('lists in the order of the last change, each record once, with its newest state [LIST-4]', async () => {
+    it('is ordered by last change, each record once, with its newest state [LIST-4]', async () => {
       const ids = await customers(5)
       const since = await syncedAt()
       for (const position of [3, 0, 3, 1, 0]) {
         await company.call('PATCH', `/customers/${ids[position]}`, { notes: `${Math.random()}` })
       }
       const changed = [ids[3], ids[1], ids[0]]
-      // Those created at the very moment may be repeated before them; nothing changed may be missing.
+      // Records created at the same instant may be repeated before them; all changes must be included.
       expect(idsIn(await list({ updated_since: since })).slice(-3)).to.deep.equal(changed)
       const epoch = '1970-01-01T00:00:00Z'
       expect(idsIn(await list({ updated_since: epoch }))).to.deep.equal([ids[2], ids[4], ...changed])
       expect(await walk({ updated_since: epoch, limit: 1 })).to.deep.equal([ids[2], ids[4], ...changed])
     })
 
-    it('walks through records of one and the same moment without losing any [LIST-4]', async () => {
+    it('pages through records of the same instant without loss [LIST-4]', async () => {
       const ids = await customers(30)
       const [{ updated_at }] = (await list({ limit: 1 })).body.data
       expect(await walk({ updated_since: updated_at, limit: 7 })).to.deep.equal(ids)
     })
 
-    it('finds a record again that changes while the pages are read, further on [LIST-4]', async () => {
+    it('returns a record again that changes during paging, on a later page [LIST-4]', async () => {
       const ids = await customers(6)
       const seen = await walk({ updated_since: '1970-01-01T00:00:00Z', limit: 2 }, '/customers', async (page) => {
         if (page === 0) await company.call('PATCH', `/customers/${ids[0]}`, { notes: 'de novo' })
@@ -54,7 +54,7 @@ describe('lists', () => {
       expect(idsIn(await list({ updated_since: synced_at, name: 'cliente novo' }))).to.deep.equal([id])
     })
 
-    it('lists no deleted record, but a revived one [LIST-6]', async () => {
+    it('excludes deleted records, and includes revived ones [LIST-6]', async () => {
       const { id } = await put('a', { name: 'Ana' })
       const since = await syncedAt()
       await company.call('DELETE', `/customers/${id}`)
@@ -75,7 +75,7 @@ describe('lists', () => {
       expect((await tokyo.get('/customers')).body.meta.synced_at).to.match(/\+09:00$/)
     })
 
-    it('as the next updated_since misses nothing, and does not repeat everything [LIST-5]', async () => {
+    it('as the next updated_since misses nothing, without repeating everything [LIST-5]', async () => {
       await customers(20)
       const known = new Set<number>()
       let since = await syncedAt()
@@ -91,8 +91,8 @@ describe('lists', () => {
     })
   })
 
-  describe('of the deleted', () => {
-    it('go by the time of deletion, page by page, from `since` on, inclusive [LIST-6]', async () => {
+  describe('deleted records', () => {
+    it('are ordered by time of deletion, in pages, from `since` on, inclusive [LIST-6]', async () => {
       const ids = await customers(5)
       const order = [ids[4], ids[0], ids[2]] as number[]
       for (const id of order) await company.call('DELETE', `/customers/${id}`)
@@ -107,7 +107,7 @@ describe('lists', () => {
       expect(idsIn(await list({ since: after }, path))).to.deep.equal(order.slice(2))
     })
 
-    it('know the revived no more, and a second deletion at its own time [REC-4]', async () => {
+    it('exclude revived ones, and show a second deletion at its own time [REC-4]', async () => {
       const { id } = await put('a', { name: 'Ana' })
       await company.call('DELETE', `/customers/${id}`)
       const [first] = (await company.get('/customers/deleted')).body.data

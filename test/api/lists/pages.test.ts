@@ -7,7 +7,7 @@ import { useReader } from './reader.ts'
 describe('lists: pages', () => {
   const { company, put, customers, list, walk } = useReader()
 
-  it('have 50 records unless told otherwise, and up to 200, in the order of ids [LIST-1, LIST-2]', async () => {
+  it('have 50 records by default, and up to 200, in the order of ids [LIST-1, LIST-2]', async () => {
     const ids = await customers(205)
     const first = await list()
     expect(idsIn(first)).to.deep.equal(ids.slice(0, 50))
@@ -22,7 +22,7 @@ describe('lists: pages', () => {
     expect(rest.body.meta).to.include({ has_more: false, next_cursor: null, limit: 200 })
   })
 
-  it('end with next_cursor null, also where the last one is full or the list is empty [LIST-1]', async () => {
+  it('end with next_cursor null, also if the last one is full or the list is empty [LIST-1]', async () => {
     expect((await list()).body.meta).to.include({ has_more: false, next_cursor: null })
     expect((await list()).body.data).to.deep.equal([])
     const ids = await customers(6)
@@ -41,13 +41,13 @@ describe('lists: pages', () => {
     expect((await list()).text.startsWith(`{"data":[${texts.join(',')}],"meta":{`)).to.equal(true)
   })
 
-  it('may change their size on the way', async () => {
+  it('may change their size between requests', async () => {
     const ids = await customers(10)
     const first = await list({ limit: 2 })
     expect(idsIn(await list({ limit: 5, cursor: first.body.meta.next_cursor }))).to.deep.equal(ids.slice(2, 7))
   })
 
-  it('of any size make up the whole list, each record once [LIST-3]', async () => {
+  it('of any size return the whole list, each record once [LIST-3]', async () => {
     const ids = await customers(23)
     await explore(
       fc.asyncProperty(fc.integer({ min: 1, max: 30 }), async (limit) => {
@@ -57,13 +57,13 @@ describe('lists: pages', () => {
     )
   })
 
-  it('stay right while records change, come and go: what was there all the time is seen just once [LIST-3]', async () => {
+  it('stay correct during changes: records present all the time are returned once [LIST-3]', async () => {
     const ids = await customers(20)
     const removed = [ids[1], ids[9], ids[18]] as number[]
     const seen = await walk({ limit: 4 }, '/customers', async (page) => {
       const id = removed[page]
       if (id !== undefined) await company.call('DELETE', `/customers/${id}`)
-      // Read or not yet read: a change moves no record within the list.
+      // Already returned or not: a change does not move a record in the list.
       await company.call('PATCH', `/customers/${ids[0]}`, { notes: `página ${page}` })
       await company.call('PATCH', `/customers/${ids[19]}`, { notes: `página ${page}` })
       await put(`novo-${page}`, { name: `Novo ${page}` })
@@ -73,14 +73,14 @@ describe('lists: pages', () => {
     expect(new Set(seen).size).to.equal(seen.length)
   })
 
-  it('go on after their last record even when just that is deleted [LIST-3]', async () => {
+  it('continue after their last record even if it is deleted [LIST-3]', async () => {
     const ids = await customers(4)
     const { next_cursor } = (await list({ limit: 2 })).body.meta
     await company.call('DELETE', `/customers/${ids[1]}`)
     expect(idsIn(await list({ limit: 2, cursor: next_cursor }))).to.deep.equal(ids.slice(2))
   })
 
-  it('a cursor may be used again and again [LIST-3]', async () => {
+  it('accept a cursor any number of times [LIST-3]', async () => {
     await customers(4)
     const { next_cursor } = (await list({ limit: 2 })).body.meta
     const [a, b] = [await list({ limit: 2, cursor: next_cursor }), await list({ limit: 2, cursor: next_cursor })]

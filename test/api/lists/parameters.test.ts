@@ -15,7 +15,7 @@ describe('lists: parameters', () => {
     '/sales',
   ]
 
-  it('a limit that is no number from 1 to 200 is 422, on every list [LIST-2]', async () => {
+  it('a limit other than a number from 1 to 200 is 422, on every list [LIST-2]', async () => {
     for (const path of paths) {
       for (const limit of ['0', '201', 'abc', '', '-1', '1.5', '1e2', '99999999999999999999', 'null']) {
         expectInvalid(await company.get(`${path}?limit=${limit}`), ['limit'])
@@ -104,14 +104,14 @@ describe('lists: parameters', () => {
     expectInvalid(await list({ cursor: later, updated_since: '1970-01-01T00:00:00.001Z' }), ['cursor'])
   })
 
-  it('the same instant or filter in another writing goes on with the same cursor', async () => {
+  it('the same instant or filter in another notation accepts the same cursor', async () => {
     await customers(3)
     const first = await list({ limit: 1, updated_since: '2020-01-01T00:00:00Z' })
     const query = { limit: 1, cursor: first.body.meta.next_cursor, updated_since: '2019-12-31T21:00:00.000-03:00' }
     expect((await list(query)).status).to.equal(200)
   })
 
-  it('an instant needs an offset and a real date', async () => {
+  it('an instant requires an offset and a valid date', async () => {
     for (const at of [
       '2026-01-01',
       '2026-01-01T00:00:00',
@@ -129,7 +129,7 @@ describe('lists: parameters', () => {
     }
   })
 
-  it('the + of an offset may stand unencoded in the query', async () => {
+  it('the + of an offset may be unencoded in the query', async () => {
     const { updated_at } = await put('a', { name: 'Ana' })
     const local = inZone(new Date(updated_at).toISOString(), 'Asia/Tokyo')
     expect(local).to.include('+09:00')

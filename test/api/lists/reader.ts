@@ -3,7 +3,7 @@ import { idsIn } from '../../support/answers.ts'
 import type { Json, Reply, TestApi, TestCompany } from '../../support/api.ts'
 import { useCompanyPerTest } from '../../support/use-api.ts'
 
-/** Where the companies are. */
+/** Time zone of the companies. */
 export const ZONE = 'America/Sao_Paulo'
 
 type Query = Record<string, string | number>
@@ -11,17 +11,17 @@ type Query = Record<string, string | number>
 interface Reader {
   readonly api: TestApi
   readonly company: TestCompany
-  /** A customer by external id, who must have been accepted. */
+  /** Puts a customer by external id; fails if it is refused. */
   put(externalId: string, body: object): Promise<Json>
-  /** Customers `c0`, `c1` …, created in batches, in the order of their ids. */
+  /** Creates customers `c0`, `c1` … in batches, in the order of their ids. */
   customers(count: number): Promise<number[]>
   list(query?: Query, path?: string): Promise<Reply>
-  /** All pages, one after the other; `between` is run after each. */
+  /** Reads all pages; `between` runs after each. */
   walk(query: Query, path?: string, between?: (page: number) => Promise<unknown>): Promise<number[]>
   syncedAt(): Promise<string>
 }
 
-/** Reads the lists of a company, a new one in each test; those of customers unless told otherwise. */
+/** Reader of the lists of a company, new in each test; of customers by default. */
 export function useReader(): Reader {
   const { api, company } = useCompanyPerTest()
   const list: Reader['list'] = (query = {}, path = '/customers') => {

@@ -4,7 +4,7 @@ import { expectProblem } from '../../support/answers.ts'
 import { lostAnswer } from '../../support/memory-provider.ts'
 import { useCashier } from './cashier.ts'
 
-describe('cancellation of an order that waits for a payment', () => {
+describe('cancellation of an order with a pending payment', () => {
   const { company, provider, place, pay, show, tell } = useCashier()
   const { getPayment, cancelPayment } = provider
   afterEach(() => Object.assign(provider, { getPayment, cancelPayment }))
@@ -13,7 +13,7 @@ describe('cancellation of an order that waits for a payment', () => {
     company.post(`/orders/${id}/cancel`, {}, key === undefined ? {} : { 'idempotency-key': key })
   const statuses = () => provider.payments.map(({ status }) => status)
 
-  it('cancels at the provider first, also what it never answered about, however often it is asked at once [ORDER-9]', async () => {
+  it('cancels at the provider first, including unanswered attempts, for concurrent requests too [ORDER-9]', async () => {
     const { id } = await place()
     await pay(id)
     provider.twist(lostAnswer)
@@ -26,7 +26,7 @@ describe('cancellation of an order that waits for a payment', () => {
     expect(order.payments.map((payment: ProviderPayment) => payment.status)).to.deep.equal(['cancelled', 'cancelled'])
   })
 
-  it('loses against a payment that is approved meanwhile [ORDER-9]', async () => {
+  it('is refused if a payment is approved meanwhile [ORDER-9]', async () => {
     const { id } = await place()
     await pay(id)
     provider.cancelPayment = async (account, payment) => {
@@ -37,7 +37,7 @@ describe('cancellation of an order that waits for a payment', () => {
     expect(await show(id)).to.include({ status: 'paid', cancelled_at: null })
   })
 
-  it('answers 503 while the provider cannot be asked, and leaves the order open [ORDER-9]', async () => {
+  it('responds 503 while the provider is unavailable, and leaves the order open [ORDER-9]', async () => {
     const { id } = await place()
     await pay(id)
     provider.getPayment = () => Promise.reject(new ProviderUnavailable('down'))
@@ -47,7 +47,7 @@ describe('cancellation of an order that waits for a payment', () => {
     expect((await cancel(id, 'k')).status).to.equal(200)
   })
 
-  it('takes along an attempt that was under way: its own call cancels it [ORDER-9]', async () => {
+  it('includes a running attempt, which cancels its own payment [ORDER-9]', async () => {
     const { id } = await place()
     provider.twist(async (charge) => {
       expect((await cancel(id)).status).to.equal(200)

@@ -11,20 +11,19 @@ interface Cashier {
   readonly api: TestApi
   readonly company: TestCompany
   readonly provider: MemoryProvider
-  /** What was logged of what went wrong, in the present test. */
+  /** Errors logged in the current test. */
   readonly logged: readonly unknown[]
-  /** The store's, which takes 3.33 percent. */
+  /** Alias of the store, with a commission of 3.33 percent. */
   alias(): string
-  /** Places an order. */
   place(unit_price?: string): Promise<Json>
-  /** Pays an order under an Idempotency-Key, of which each attempt has another one by default; null sends none. */
+  /** Pays an order under an Idempotency-Key, by default a new one per attempt; null sends none. */
   pay(id: number, key?: string | null, body?: object): Promise<Reply>
   show(id: number): Promise<Json>
-  /** What the service does when the provider tells of a payment. */
+  /** Applies a payment like a notification of the provider. */
   tell(orderId: number, payment: ProviderPayment): ReturnType<typeof applyPayment>
 }
 
-/** A company with an online store, both new in each test, and a provider of payments. */
+/** Company and online store, new in each test, and a payment provider. */
 export function useCashier(): Cashier {
   const provider = createMemoryProvider()
   const logged: unknown[] = []

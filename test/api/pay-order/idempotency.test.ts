@@ -15,7 +15,7 @@ import { card, useCashier } from './cashier.ts'
 describe('payment of an order with an Idempotency-Key', () => {
   const { api, company, provider, place, pay, show, tell } = useCashier()
 
-  it('replays the final answer, whatever became of the order since, and asks the provider once', async () => {
+  it('replays the final response despite later changes, with one provider call', async () => {
     const { id } = await place()
     const first = await pay(id, 'k')
     await tell(id, { ...(provider.payments[0] as ProviderPayment), status: 'approved' })
@@ -25,7 +25,7 @@ describe('payment of an order with an Idempotency-Key', () => {
     expect(provider.calls).to.have.length(1)
   })
 
-  it('charges once when the answer was lost and the call is repeated [PAY-3]', async () => {
+  it('charges once if the response was lost and the request is repeated [PAY-3]', async () => {
     const { id } = await place()
     provider.twist(lostAnswer)
     expectProblem(await pay(id, 'k'), 503, 'unavailable')
@@ -39,7 +39,7 @@ describe('payment of an order with an Idempotency-Key', () => {
     expect((await show(id)).payments).to.have.length(1)
   })
 
-  it('finds the payment that was made when the provider takes the repetition for another content [PAY-50]', async () => {
+  it('finds the existing payment if the provider reports other content for a repetition [PAY-50]', async () => {
     const { id } = await place()
     const conflict = () => {
       throw new ProviderConflict('409')
@@ -54,7 +54,7 @@ describe('payment of an order with an Idempotency-Key', () => {
     expect(provider.payments).to.have.length(1)
   })
 
-  it('leaves open what may have been charged when the credentials are wrong afterwards [PAY-51]', async () => {
+  it('leaves a possible charge open if the credentials are wrong afterwards [PAY-51]', async () => {
     const { id } = await place()
     provider.twist(lostAnswer)
     expectProblem(await pay(id, 'k'), 503, 'unavailable')
@@ -68,7 +68,7 @@ describe('payment of an order with an Idempotency-Key', () => {
     expect(provider.payments).to.have.length(1)
   })
 
-  it('answers the paid order when a notification was faster than the repetition [PAY-3]', async () => {
+  it('returns the paid order if a notification was faster than the repetition [PAY-3]', async () => {
     const { id } = await place()
     provider.status = 'approved'
     provider.twist(lostAnswer)
@@ -81,10 +81,10 @@ describe('payment of an order with an Idempotency-Key', () => {
     expect(provider.calls).to.have.length(1)
   })
 
-  it('charges nothing when a call that never reached the provider is repeated after another one paid', async () => {
+  it('charges nothing when repeating a call that never reached the provider after another attempt paid', async () => {
     const { id } = await place()
     provider.twist(() => {
-      throw new ProviderUnavailable('nobody there')
+      throw new ProviderUnavailable('provider unreachable')
     })
     expectProblem(await pay(id, 'k'), 503, 'unavailable')
     provider.status = 'approved'
@@ -93,7 +93,7 @@ describe('payment of an order with an Idempotency-Key', () => {
     expect(provider.payments).to.have.length(1)
   })
 
-  it('charges once when equal calls come at once, to two services [PAY-3]', async () => {
+  it('charges once for equal concurrent calls on two services [PAY-3]', async () => {
     const { id } = await place()
     const other = await startApi(api.databaseUrl, { provider })
     try {
@@ -117,7 +117,7 @@ describe('payment of an order with an Idempotency-Key', () => {
     expect((await show(id)).payments).to.have.length(1)
   })
 
-  it('answers 409 idempotency_key_reuse for another body or order, also while the first is not settled', async () => {
+  it('responds 409 idempotency_key_reuse to another body or order, also while the first call is running', async () => {
     const { id } = await place()
     const another = await place()
     provider.twist(lostAnswer)
@@ -130,7 +130,7 @@ describe('payment of an order with an Idempotency-Key', () => {
     expect(provider.payments).to.have.length(1)
   })
 
-  it('is demanded: without it nothing is tried, however often it is called at once [PAY-15]', async () => {
+  it('is required: without it nothing is attempted, for concurrent calls too [PAY-15]', async () => {
     const { id } = await place()
     const replies = await Promise.all([pay(id, null), pay(id, null), pay(id, null)])
     for (const reply of replies) expectInvalid(reply, ['Idempotency-Key'])
@@ -139,7 +139,7 @@ describe('payment of an order with an Idempotency-Key', () => {
     expect((await show(id)).payments).to.deep.equal([])
   })
 
-  it('records what the provider has made, also when the API key was revoked while it was asked [KEY-21]', async () => {
+  it('records the provider’s payment even if the API key was revoked meanwhile [KEY-21]', async () => {
     const { id } = await place()
     const { id: keyId, key } = await company.newKey(['orders:write'])
     const headers = { authorization: `Bearer ${key}`, 'idempotency-key': 'k' }
@@ -152,7 +152,7 @@ describe('payment of an order with an Idempotency-Key', () => {
     expect(provider.payments).to.have.length(1)
   })
 
-  it('answers 409 for a key of another operation before anything is charged', async () => {
+  it('responds 409 to a key of another operation before any charge', async () => {
     const { id } = await place()
     await company.post('/customers', { name: 'Bia' }, { 'idempotency-key': 'k' })
     expectProblem(await pay(id, 'k'), 409, 'idempotency_key_reuse')

@@ -13,7 +13,7 @@ import { card, useCashier } from './cashier.ts'
 describe('payment of an order', () => {
   const { api, company, provider, logged, alias, place, pay, show, tell } = useCashier()
 
-  it('asks the provider for the order’s total with the commission, and answers 201 with the order [PAY-1]', async () => {
+  it('sends the order’s total with the commission to the provider, and responds 201 with the order [PAY-1]', async () => {
     const order = await place()
     const reply = await pay(order.id)
     expect(reply.status, reply.text).to.equal(201)
@@ -46,7 +46,7 @@ describe('payment of an order', () => {
     expect((await company.get(`/orders/${order.id}`)).text).to.equal(reply.text)
   })
 
-  it('pays the order at once where the provider approves at once, and splits to the cent [PAY-1]', async () => {
+  it('pays the order at once if the provider approves at once, and splits to the cent [PAY-1]', async () => {
     const order = await place()
     provider.status = 'approved'
     const { data } = (await pay(order.id)).body
@@ -61,7 +61,7 @@ describe('payment of an order', () => {
     expect(data.released_at).to.equal(data.updated_at)
   })
 
-  it('takes a further attempt after a rejected one, and none after the order was paid or refunded [PAY-2]', async () => {
+  it('accepts another attempt after a rejected one, and none after the order was paid or refunded [PAY-2]', async () => {
     const { id } = await place()
     provider.status = 'rejected'
     expect((await pay(id)).body.data.status).to.equal('failed')
@@ -78,7 +78,7 @@ describe('payment of an order', () => {
     expect(provider.calls).to.have.length(2)
   })
 
-  it('answers 422 for a body that is no payment and for a disabled store, without asking the provider [STORE-3]', async () => {
+  it('responds 422 to an invalid body and to a disabled store, without a provider call [STORE-3]', async () => {
     const { id } = await place()
     expectInvalid(await pay(id, undefined, {}), ['method'])
     expectInvalid(await pay(id, undefined, { ...card, payer: { email: 'ana' } }), ['payer.email'])
@@ -88,7 +88,7 @@ describe('payment of an order', () => {
     expect((await show(id)).payments).to.deep.equal([])
   })
 
-  it('answers with what a Pix is paid with and until when, and in Portuguese, as long as it waits [PAY-20, PAY-23]', async () => {
+  it('returns payment details and deadline of a Pix, in Portuguese, while it is pending [PAY-20, PAY-23]', async () => {
     const { id } = await place()
     const pix = { qr_code: '000201…', qr_code_base64: 'aVZCT1I=', ticket_url: 'https://provider.example/1' }
     provider.twist((charge) => Object.assign(charge(), { details: { pix }, statusDetail: 'pending_waiting_transfer' }))
@@ -110,7 +110,7 @@ describe('payment of an order', () => {
     expect((await show(id)).payment).to.deep.include({ pix: null, status_detail: 'Pagamento aprovado.' })
   })
 
-  it('takes what the payer lacks from the order’s customer, and names what a boleto lacks still [PAY-21]', async () => {
+  it('completes the payer from the order’s customer, and reports what a boleto still lacks [PAY-21]', async () => {
     const { id: customer_id } = (
       await company.post('/customers', {
         name: 'Ana Souza',
@@ -148,7 +148,7 @@ describe('payment of an order', () => {
     })
   })
 
-  it('shows how an order may be paid, and by a card in how many instalments [PAY-22]', async () => {
+  it('returns the payment methods of an order, and the instalments of a card [PAY-22]', async () => {
     const { id } = await place()
     const offered = async (query = '') => (await company.get(`/orders/${id}/payment-options${query}`)).body.data
     expect(await offered()).to.deep.equal({ amount: '71.52', methods: ['pix', 'card', 'boleto'], card: null })
@@ -159,8 +159,8 @@ describe('payment of an order', () => {
     expectInvalid(await company.get(`/orders/${id}/payment-options?bin=42`), ['bin'])
   })
 
-  describe('when the provider does not make it', () => {
-    it('answers 422 payment_refused with the causes, notes them, and takes the same key again [PAY-4]', async () => {
+  describe('if the provider makes no payment', () => {
+    it('responds 422 payment_refused with the causes, records them, and accepts the same key again [PAY-4]', async () => {
       const { id } = await place()
       provider.twist(() => {
         throw new ProviderRefused([{ code: '3034', description: 'Invalid card_number_validation' }])
@@ -177,7 +177,7 @@ describe('payment of an order', () => {
       expect(provider.payments).to.have.length(1)
     })
 
-    it('answers 500 provider_configuration_invalid when the credentials are missing, wrong, or of the other mode, and logs why [PAY-5]', async () => {
+    it('responds 500 provider_configuration_invalid if the credentials are missing, wrong, or of the other mode, and logs the cause [PAY-5]', async () => {
       const { id } = await place()
       provider.twist(() => {
         throw new ProviderMisconfigured('401')
@@ -199,10 +199,10 @@ describe('payment of an order', () => {
       expect((await pay(data.id, 'n')).status).to.equal(201)
     })
 
-    it('answers 503 with Retry-After when nobody knows, or when another payment comes back [PAY-6]', async () => {
+    it('responds 503 with Retry-After if the result is unknown, or another payment is returned [PAY-6]', async () => {
       const { id } = await place()
       provider.twist(() => {
-        throw new ProviderUnavailable('time is up')
+        throw new ProviderUnavailable('provider call timed out')
       })
       const down = await pay(id, 'k')
       expectProblem(down, 503, 'unavailable')
@@ -217,7 +217,7 @@ describe('payment of an order', () => {
     })
   })
 
-  it('keeps what is secret out of the ledger, the answers and the stored ones [PAY-8, LEDGER-5]', async () => {
+  it('keeps secrets out of the ledger, the responses and the stored responses [PAY-8, LEDGER-5]', async () => {
     const { id } = await place()
     const reply = await pay(id, 'k')
     const { rows } = await api.core.pool.query<{ text: string }>(

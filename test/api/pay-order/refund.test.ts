@@ -28,10 +28,10 @@ describe('refund of an order', () => {
     company.post(`/orders/${id}/refunds`, body, key === null ? {} : { 'idempotency-key': key })
   const lost = (give: () => string): never => {
     give()
-    throw new ProviderUnavailable('the answer was lost')
+    throw new ProviderUnavailable('response lost')
   }
 
-  it('gives back a part, then the rest, and answers 201 with the order [ORDER-11, ORDER-13]', async () => {
+  it('refunds a part, then the rest, and responds 201 with the order [ORDER-11, ORDER-13]', async () => {
     const id = await paid()
     const part = await refund(id, 'a', { amount: '20.00' })
     expect(part.status, part.text).to.equal(201)
@@ -46,7 +46,7 @@ describe('refund of an order', () => {
     expect((await refund(id, 'a', { amount: '20.00' })).text).to.equal(part.text)
   })
 
-  it('gives back once when the answer is lost, and when equal calls come at once [PAY-25]', async () => {
+  it('refunds once if the response is lost, and for equal concurrent calls [PAY-25]', async () => {
     const id = await paid()
     provider.twistRefund(lost)
     expectProblem(await refund(id, 'k', { amount: '10.00' }), 503, 'unavailable')
@@ -57,10 +57,10 @@ describe('refund of an order', () => {
     expect(await show(id)).to.include({ refunded_total: '10.00' })
   })
 
-  it('is finished by the sweep when nobody asks again [PAY-25]', async () => {
+  it('is completed by the sweep without a retry [PAY-25]', async () => {
     const id = await paid()
     provider.twistRefund(() => {
-      throw new ProviderUnavailable('nobody there')
+      throw new ProviderUnavailable('provider unreachable')
     })
     expectProblem(await refund(id, 'k'), 503, 'unavailable')
     const { pool, writer } = api.core
@@ -73,7 +73,7 @@ describe('refund of an order', () => {
     expect(provider.payments[0]?.refundedCents).to.equal(7152)
   })
 
-  it('answers 422 refund_refused with the causes, and takes the same key again [PAY-26]', async () => {
+  it('responds 422 refund_refused with the causes, and accepts the same key again [PAY-26]', async () => {
     const id = await paid()
     provider.twistRefund(() => {
       throw new ProviderRefused([{ code: '2063', description: 'no balance' }])
@@ -85,7 +85,7 @@ describe('refund of an order', () => {
     expect((await refund(id, 'k')).status).to.equal(201)
   })
 
-  it('leaves open what may have been given back when the credentials are wrong afterwards [PAY-51]', async () => {
+  it('leaves a possible refund open if the credentials are wrong afterwards [PAY-51]', async () => {
     const id = await paid()
     provider.twistRefund(lost)
     expectProblem(await refund(id, 'k', { amount: '10.00' }), 503, 'unavailable')
@@ -102,7 +102,7 @@ describe('refund of an order', () => {
     expect(provider.payments[0]?.refundedCents).to.equal(1000)
   })
 
-  it('sets nothing aside where the store has no credentials, or wrong ones at first [PAY-5, PAY-51]', async () => {
+  it('reserves nothing if the store has no credentials, or wrong ones at first [PAY-5, PAY-51]', async () => {
     const store = `${alias()}-nova`
     await company.run(createStore, { alias: store, commission_percentage: '1', sandbox: true })
     const poor = await placedOrder(company, store)
@@ -117,7 +117,7 @@ describe('refund of an order', () => {
     expect((await show(id)).refunds[0]).to.include({ status: 'refused' })
   })
 
-  it('adds up to what was paid when twelve equal ones under keys of their own come at once [ORDER-11, PAY-25]', async () => {
+  it('never exceeds the payment for twelve equal concurrent calls with different keys [ORDER-11, PAY-25]', async () => {
     const id = await paid()
     const replies = await Promise.all(Array.from({ length: 12 }, (_, n) => refund(id, `k${n}`, { amount: '7.00' })))
     expect(replies.map(({ status }) => status).sort()).to.deep.equal([...Array(10).fill(201), 422, 422])
@@ -126,7 +126,7 @@ describe('refund of an order', () => {
     expect((await show(id)).commission).to.include({ amount: '2.38', refunded: '2.33' })
   })
 
-  it('demands a key and an amount that is left; nothing else reaches the provider [PAY-25, PAY-26]', async () => {
+  it('requires a key and an amount within the rest; otherwise it does not call the provider [PAY-25, PAY-26]', async () => {
     const id = await paid()
     expectInvalid(await refund(id, null), ['Idempotency-Key'])
     expectInvalid(await refund(id, 'k', { amount: '71.53' }), ['amount'])
@@ -135,7 +135,7 @@ describe('refund of an order', () => {
     expect(provider.refundCalls).to.deep.equal([])
   })
 
-  it('gives back one payment of an order that was paid twice, by its name [ORDER-6, ORDER-11]', async () => {
+  it('refunds a named payment of an order that was paid twice [ORDER-6, ORDER-11]', async () => {
     const id = await paid()
     const [first] = provider.payments as [ProviderPayment]
     const second = { ...first, id: 'second', attemptId: null }

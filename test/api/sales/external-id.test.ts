@@ -5,7 +5,7 @@ import { useSeller } from './seller.ts'
 describe('sales: external_id', () => {
   const { company, item, stockOf, adHoc, pay, sell, sold } = useSeller()
 
-  it('repeated is 409 with conflicting_id, also for the same body, and saves nothing [SALE-12]', async () => {
+  it('repeated is 409 with conflicting_id, also for the same body, and records nothing [SALE-12]', async () => {
     const { id } = await item({ stock: '5' })
     const body = { external_id: 'p-1', items: [{ catalog_item_id: id, quantity: '1' }], payments: [pay('18.90')] }
     const sale = await sold(body)
@@ -33,7 +33,7 @@ describe('sales: external_id', () => {
     }
   })
 
-  it('that nobody has is 404', async () => {
+  it('of a missing sale is 404', async () => {
     for (const id of ['nada', 'x'.repeat(101), '%20', '%F0%9F%A5%96']) {
       expectProblem(await company.get(`/sales/by-external/${id}`), 404, 'not_found')
     }

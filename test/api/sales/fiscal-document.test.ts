@@ -3,12 +3,12 @@ import { expectInvalid, expectProblem, idsIn } from '../../support/answers.ts'
 import { fiscalDocument } from '../../support/facts.ts'
 import { useSeller } from './seller.ts'
 
-describe('the fiscal document of a sale', () => {
+describe('fiscal document of a sale', () => {
   const { company, adHoc, pay, sold } = useSeller()
   const put = (id: number, body: object = fiscalDocument) => company.call('PUT', `/sales/${id}/fiscal-document`, body)
   const sale = async () => (await sold({ items: [adHoc('1.00')], payments: [pay('1.00')] })).id
 
-  it('is put whole, shown with the sale, and moves nothing when it is put again [FISCAL-1]', async () => {
+  it('is replaced as a whole, shown with the sale, and records nothing when repeated [FISCAL-1]', async () => {
     const id = await sale()
     const first = await put(id, { ...fiscalDocument, xml_sha256: 'A'.repeat(64), xml_url: 'https://xml.example/1' })
     expect(first.status, first.text).to.equal(200)
@@ -27,7 +27,7 @@ describe('the fiscal document of a sale', () => {
     expect(again.headers.get('x-ledger-revision')).to.equal(cleared.headers.get('x-ledger-revision'))
   })
 
-  it('keeps the sale from being cancelled until it is cancelled itself [SALE-19]', async () => {
+  it('blocks the cancellation of the sale until it is cancelled [SALE-19]', async () => {
     const id = await sale()
     await put(id)
     expectProblem(await company.post(`/sales/${id}/cancel`, {}), 409, 'fiscal_document_issued')
@@ -38,7 +38,7 @@ describe('the fiscal document of a sale', () => {
     expectInvalid(await put(id), ['sale'])
   })
 
-  it('is refused with a wrong check digit, another model, or a field that there is not; of no sale it is 404 [FISCAL-2]', async () => {
+  it('is refused with a wrong check digit, another model, or an unknown field; of a missing sale it is 404 [FISCAL-2]', async () => {
     const id = await sale()
     const { access_key } = fiscalDocument
     for (const wrong of [access_key.slice(1), access_key.replace(/8$/, '7'), `${access_key}0`, '', null])
@@ -49,7 +49,7 @@ describe('the fiscal document of a sale', () => {
     expect((await company.get(`/sales/${id}`)).body.data.fiscal_document).to.equal(null)
   })
 
-  it('is missing, or present: a list of each [FISCAL-5]', async () => {
+  it('filters sales as missing or present [FISCAL-5]', async () => {
     const [missing, authorized, contingency, freed, cancelled] = [
       await sale(),
       await sale(),

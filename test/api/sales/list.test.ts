@@ -7,7 +7,7 @@ describe('sales', () => {
   const { company, adHoc, pay, sold } = useSeller()
 
   describe('the list', () => {
-    it('filters by status, origin, customer, external_id and the days of the company, alone and together [LIST-7, SALE-15]', async () => {
+    it('filters by status, origin, customer, external_id and days in the company’s zone, singly and together [LIST-7, SALE-15]', async () => {
       const { data: customer } = (await company.post('/customers', { name: 'Ana', external_id: 'ana' })).body
       const sale = async (body: object) => (await sold({ items: [adHoc('1.00')], payments: [pay('1.00')], ...body })).id
       const a = await sale({ customer_external_id: 'ana', sold_at: '2026-03-10T23:59:59.999-03:00', external_id: 'a' })
@@ -36,21 +36,21 @@ describe('sales', () => {
       expect(await found('sold_from=2026-03-12&sold_to=2026-03-11')).to.deep.equal([])
     })
 
-    it('refuses values that a filter cannot have', async () => {
+    it('refuses invalid filter values', async () => {
       expectInvalid(await company.get('/sales?status=open&origin=x&customer_id=0'), ['status', 'origin', 'customer_id'])
       for (const day of ['2026-02-30', '2026-3-1', '2026-03-10T00:00:00Z', 'today', '']) {
         expectInvalid(await company.get(`/sales?sold_from=${day}&sold_to=${day}`), ['sold_from', 'sold_to'])
       }
     })
 
-    it('takes the first and the last day of the calendar', async () => {
+    it('accepts the first and the last day of the calendar', async () => {
       for (const day of ['1900-01-01', '9999-12-31']) {
         expect((await company.get(`/sales?sold_from=${day}&sold_to=${day}`)).status).to.equal(200)
       }
     })
   })
 
-  it('are never edited: there is no PATCH, PUT or DELETE on a sale [SALE-15]', async () => {
+  it('cannot be edited: there is no PATCH, PUT or DELETE of a sale [SALE-15]', async () => {
     const { id } = await sold({ items: [adHoc('1.00')], payments: [pay('1.00')] })
     for (const method of ['PATCH', 'PUT', 'DELETE']) {
       expectProblem(await company.call(method, `/sales/${id}`, {}), 405, 'method_not_allowed')

@@ -27,14 +27,14 @@ describe('sales: payments', () => {
     expect(details).to.deep.equal({ total: '12.50', paid: '10.00' })
   })
 
-  it('may exceed it when cash is among them: the surplus is change [SALE-7]', async () => {
+  it('may exceed the total with cash: the surplus is change [SALE-7]', async () => {
     const items = [adHoc('10.00')]
     expect((await sold({ items, payments: [pay('50.00')] })).change).to.equal('40.00')
     expect((await sold({ items, payments: [pay('6.00', types.card), pay('5.00')] })).change).to.equal('1.00')
     expect((await sold({ items, payments: [pay('10.00')] })).change).to.equal('0.00')
   })
 
-  it('without cash may not exceed it [SALE-7]', async () => {
+  it('must not exceed the total without cash [SALE-7]', async () => {
     const pix = await company.paymentType('pix')
     for (const payments of [[pay('10.01', types.card)], [pay('5.00', types.card), pay('6.00', pix)]]) {
       const details = expectProblem(await sell({ items: [adHoc('10.00')], payments }), 422, 'payment_mismatch')
@@ -42,7 +42,7 @@ describe('sales: payments', () => {
     }
   })
 
-  it('have their surcharge taken from inside the amount, never added on top [SALE-8]', async () => {
+  it('include their surcharge in the amount [SALE-8]', async () => {
     const surcharged = await company.paymentType('card', '5.00')
     const other = await company.paymentType('card', '3.49')
     for (const [type, amount, net, surcharge] of [
@@ -58,7 +58,7 @@ describe('sales: payments', () => {
     }
   })
 
-  it('of a type that refuses the API are 422 naming the field, with the reason [SALE-9]', async () => {
+  it('of a type refused by the API are 422 naming the field, with the reason [SALE-9]', async () => {
     for (const kind of ['credit_account', 'exchange_credit', 'promotion', 'cashback'] as const) {
       const type = await company.paymentType(kind)
       const reply = await sell({ items: [adHoc('10.00')], payments: [pay('5.00'), pay('5.00', type)] })
@@ -68,7 +68,7 @@ describe('sales: payments', () => {
     }
   })
 
-  it('of a type that does not exist are 422 naming the field [SALE-9]', async () => {
+  it('of an unknown type are 422 naming the field [SALE-9]', async () => {
     expectInvalid(await sell({ items: [adHoc('1.00')], payments: [pay('1.00', 999_999)] }), [
       'payments[0].payment_type_id',
     ])

@@ -6,7 +6,7 @@ import { useSeller } from './seller.ts'
 describe('sales: prices', () => {
   const { company, item, adHoc, pay, sell, sold } = useSeller()
 
-  it('are the list price where none is given, and the submitted one otherwise [SALE-4]', async () => {
+  it('default to the list price [SALE-4]', async () => {
     const { id } = await item({ external_id: 'caf', price: '18.90' })
     const items = [
       { catalog_item_id: id, quantity: '1' },
@@ -21,7 +21,7 @@ describe('sales: prices', () => {
     expect((await company.get(`/sales/${sale.id}`)).body.data).to.deep.equal(sale)
   })
 
-  it('of ad-hoc items must be given [SALE-3]', async () => {
+  it('of ad-hoc items are required [SALE-3]', async () => {
     expectInvalid(await sell({ items: [{ description: 'Bolo', quantity: '1' }], payments: [pay('1.00')] }), [
       'items[0].unit_price',
     ])
@@ -55,7 +55,7 @@ describe('sales: prices', () => {
     expect(sale).to.include({ subtotal: '0.03', total: '0.03' })
   })
 
-  it('that add up to more than can be written are 422, never a wrong total', async () => {
+  it('with a sum above the limit are 422, never a wrong total', async () => {
     expectInvalid(await sell({ items: [adHoc('9999999999.99', '2')], payments: [pay('9999999999.99')] }), [
       'items[0].quantity',
     ])

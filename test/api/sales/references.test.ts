@@ -5,7 +5,7 @@ import { useSeller } from './seller.ts'
 describe('sales: references', () => {
   const { company, item, adHoc, pay, sell, sold } = useSeller()
 
-  it('to items that do not exist or are deactivated are 422 naming the field [SALE-13]', async () => {
+  it('to missing or deactivated items are 422 naming the field [SALE-13]', async () => {
     const { id } = await item({ external_id: 'velho' })
     await company.call('DELETE', `/catalog/items/${id}`)
     for (const [field, value] of [
@@ -22,7 +22,7 @@ describe('sales: references', () => {
     }
   })
 
-  it('to a customer that does not exist or is deleted are 422 naming the field [SALE-13]', async () => {
+  it('to a missing or deleted customer are 422 naming the field [SALE-13]', async () => {
     const { id } = (await company.post('/customers', { name: 'Ana', external_id: 'ana' })).body.data
     await company.call('DELETE', `/customers/${id}`)
     for (const customer_external_id of ['ana', 'nunca']) {
@@ -32,7 +32,7 @@ describe('sales: references', () => {
     }
   })
 
-  it('keep the name that the customer had [SALE-14]', async () => {
+  it('keep the customer’s name as of the sale [SALE-14]', async () => {
     const { id } = (await company.post('/customers', { name: 'Ana', external_id: 'ana' })).body.data
     const sale = await sold({ customer_external_id: 'ana', items: [adHoc('1.00')], payments: [pay('1.00')] })
     await company.call('PATCH', `/customers/${id}`, { name: 'Ana Souza' })

@@ -27,7 +27,7 @@ const FIELDS = [
 describe('sales: registration', () => {
   const { api, company, item, stockOf, adHoc, pay, types, sell, sold } = useSeller()
 
-  it('answers 201 with the completed sale, which GET, by-external and the list show byte by byte [SALE-1, SALE-15]', async () => {
+  it('responds 201 with the completed sale, with equal bytes in GET, by-external and list [SALE-1, SALE-15]', async () => {
     const { id } = await item({ external_id: 'caf', stock: '10' })
     const { data: customer } = (await company.post('/customers', { name: 'Ana', external_id: 'ana' })).body
     const created = await sell({
@@ -103,7 +103,7 @@ describe('sales: registration', () => {
     expect(await stockOf(id)).to.equal('6.500')
   })
 
-  it('takes the smallest sale there is, and fills in the rest [SALE-1]', async () => {
+  it('accepts a minimal sale, and fills in the rest [SALE-1]', async () => {
     const sale = await sold({ items: [adHoc('10.00')], payments: [pay('10.00')] })
     expect(sale).to.deep.include({
       external_id: null,
@@ -114,14 +114,14 @@ describe('sales: registration', () => {
     })
   })
 
-  it('dates a sale at the moment of the call where no sold_at is given [SALE-1]', async () => {
+  it('defaults sold_at to the time of the request [SALE-1]', async () => {
     const earliest = Date.now() - 1
     const sale = await sold({ items: [adHoc('1.00')], payments: [pay('1.00')] })
     expect(sale.sold_at).to.equal(sale.created_at)
     expect(Date.parse(sale.sold_at)).to.be.within(earliest, Date.now() + 1)
   })
 
-  it("shows the same instant with the company's own offset, whatever offset it came with [VAL-3]", async () => {
+  it("shows the same instant with the company's offset, for any sent offset [VAL-3]", async () => {
     const body = { items: [adHoc('1.00')], payments: [pay('1.00')] }
     for (const sold_at of ['2026-01-15T12:00:00Z', '2026-01-15T14:00:00+02:00', '2026-01-15T12:00:00.0001+00:00']) {
       expect((await sold({ ...body, sold_at })).sold_at).to.equal('2026-01-15T09:00:00.000-03:00')
@@ -137,7 +137,7 @@ describe('sales: registration', () => {
     expect(reply.body.data.created_at).to.match(/\+05:30$/)
   })
 
-  it('refuses a sold_at without offset, or that is no real time [VAL-3]', async () => {
+  it('refuses a sold_at without offset, or with an invalid date [VAL-3]', async () => {
     for (const sold_at of [
       '2026-01-15T12:00:00',
       '2026-01-15',
@@ -151,7 +151,7 @@ describe('sales: registration', () => {
     }
   })
 
-  it('needs items, each with a quantity [SALE-2]', async () => {
+  it('requires items, each with a quantity [SALE-2]', async () => {
     expectInvalid(await sell({}), ['items', 'payments'])
     expectInvalid(await sell({ items: [], payments: [pay('1.00')] }), ['items'])
     expectInvalid(await sell({ items: {}, payments: [pay('1.00')] }), ['items'])
@@ -160,7 +160,7 @@ describe('sales: registration', () => {
     ])
   })
 
-  it('takes quantities as text with up to three decimals, above zero [VAL-2, SALE-2]', async () => {
+  it('accepts quantities as text with up to three decimals, above zero [VAL-2, SALE-2]', async () => {
     for (const quantity of [
       '0',
       '0.000',
@@ -194,7 +194,7 @@ describe('sales: registration', () => {
     }
   })
 
-  it('takes money as text with two decimals only [VAL-1]', async () => {
+  it('accepts money only as text with two decimals [VAL-1]', async () => {
     for (const money of ['1', '1.0', '1.000', '-1.00', '1,00', 1]) {
       const body = {
         items: [{ ...adHoc('1.00'), unit_price: money }],
@@ -205,7 +205,7 @@ describe('sales: registration', () => {
     }
   })
 
-  it('needs exactly one identifier of each item [SALE-2]', async () => {
+  it('requires exactly one identifier per item [SALE-2]', async () => {
     const { id } = await item({ external_id: 'caf' })
     for (const identifiers of [
       {},

@@ -5,21 +5,19 @@ import { useCompanyPerTest } from '../../support/use-api.ts'
 interface Seller {
   readonly api: TestApi
   readonly company: TestCompany
-  /** Creates a catalog item. */
   item(body?: object): Promise<Json>
   stockOf(id: number): Promise<string | null>
-  /** An item that is in no catalog. */
+  /** Ad-hoc item, not in the catalog. */
   adHoc(unit_price: string, quantity?: string): { description: string; quantity: string; unit_price: string }
-  /** A payment, in cash unless its type is given. */
+  /** Payment, in cash by default. */
   pay(amount: string, payment_type_id?: number): { payment_type_id: number; amount: string }
-  /** Its payment types. */
   readonly types: { readonly cash: number; readonly card: number }
   sell(body: object): Promise<Reply>
-  /** The sale, which must have been accepted. */
+  /** Registers a sale; fails if it is refused. */
   sold(body: object): Promise<Json>
 }
 
-/** A company that sells over the API, a new one in each test; it takes cash and cards. */
+/** Company that sells through the API, new in each test, with cash and card. */
 export function useSeller(): Seller {
   const { api, company } = useCompanyPerTest()
   const types = { cash: 0, card: 0 }

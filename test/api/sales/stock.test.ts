@@ -5,7 +5,7 @@ import { useSeller } from './seller.ts'
 describe('sales: stock', () => {
   const { company, item, stockOf, adHoc, pay, sell, sold } = useSeller()
 
-  it('is debited by products that are controlled, and by nothing else [SALE-3]', async () => {
+  it('is debited by tracked products only [SALE-3]', async () => {
     const tracked = await item({ stock: '10' })
     const untracked = await item()
     const service = await item({ type: 'service' })
@@ -31,7 +31,7 @@ describe('sales: stock', () => {
     expectProblem(await sell(line('0.001')), 422, 'insufficient_stock')
   })
 
-  it('that is short refuses the whole sale, names all items that are short, and saves nothing [SALE-10]', async () => {
+  it('that is short refuses the whole sale, lists all short items, and records nothing [SALE-10]', async () => {
     const [a, b, c] = [
       await item({ stock: '5', external_id: 'a' }),
       await item({ stock: '1' }),
@@ -41,7 +41,7 @@ describe('sales: stock', () => {
     const before = (await company.get('/sales')).text
     const reply = await sell({
       external_id: 'tudo-ou-nada',
-      // The first is short only when its lines are taken together.
+      // Short only if its lines are added up.
       items: [
         line(a.id, '3'),
         line(b.id, '1'),

@@ -9,7 +9,7 @@ import { useOutbox } from './outbox.ts'
 describe('webhook outbox', () => {
   const { api, company, asRegistrar, register, queued, customer, replayed, expectToldAlike } = useOutbox()
 
-  it('has what the GET of the record answers, when and whence [HOOK-9]', async () => {
+  it('contains the GET response of the record, with time and origin [HOOK-9]', async () => {
     const webhook = await register()
     const reply = await company.post('/customers', { name: 'Ana', phone: '11 91234-0001' })
     const [delivery, ...others] = await queued(webhook)
@@ -23,7 +23,7 @@ describe('webhook outbox', () => {
     expect(body).to.deep.equal({ event: 'customer.created', occurred_at: data.created_at, origin: 'api', data })
   })
 
-  it('tells every basic event of the contract, once, with the record as it is then [HOOK-7, HOOK-8, KIT-10]', async () => {
+  it('contains every basic event of the contract once, with the record as of the event [HOOK-7, HOOK-8, KIT-10]', async () => {
     const webhook = await register()
     const cash = await company.paymentType('cash')
     const client = await customer('Ana')
@@ -59,7 +59,7 @@ describe('webhook outbox', () => {
     ])
     expect(told.map(({ sequence }) => sequence)).to.deep.equal([1, 2, 3, 4, 5, 6, 7, 8, 9])
     const data = told.map(({ body }) => JSON.parse(body).data)
-    // Price and stock of the same call, though the ledger holds two events.
+    // Price and stock of one request are one message, though the ledger has two events.
     expect(data[3]).to.deep.equal(changed)
     expect(data[4]).to.deep.equal(overdue)
     expect(data[5].status).to.equal('settled')
@@ -68,7 +68,7 @@ describe('webhook outbox', () => {
     await expectToldAlike()
   })
 
-  it('tells of an item that is deactivated, brought back, or counted, with what it is then [HOOK-7, HOOK-29, KIT-10]', async () => {
+  it('contains deactivations, restorations and counts of an item, with its state [HOOK-7, HOOK-29, KIT-10]', async () => {
     const webhook = await register()
     const byName = await register(['catalog_item.deleted'])
     const put = (fields: object) =>
@@ -104,7 +104,7 @@ describe('webhook outbox', () => {
     await expectToldAlike()
   })
 
-  it('tells further events to those who name them, and never as a part of * [HOOK-2, HOOK-7, HOOK-30, KIT-10]', async () => {
+  it('contains further events for endpoints that name them, and never for * [HOOK-2, HOOK-7, HOOK-30, KIT-10]', async () => {
     const isBasic = (name: string) => BASIC_WEBHOOK_EVENTS.some((basic) => basic === name)
     const names = WEBHOOK_EVENTS.filter((name) => !isBasic(name) && !/^order\.|\.forgotten$/.test(name))
     const [basic, further, all] = [await register(), await register(names), await register(['*', ...names])]
@@ -146,7 +146,7 @@ describe('webhook outbox', () => {
     await expectToldAlike()
   })
 
-  it('tells who is forgotten by name, also of who was deleted, and of changes the record as it then is [PRIV-7, KIT-10]', async () => {
+  it('contains erasures under their own name, deleted persons included, and changes with the current record [PRIV-7, KIT-10]', async () => {
     const [basic, named] = [await register(), await register(['customer.forgotten', 'supplier.forgotten'])]
     const why = { ground: 'holder_request', queue: true }
     const ana = (await company.post('/customers', { name: 'Ana', external_id: 'a' })).body.data
@@ -171,7 +171,7 @@ describe('webhook outbox', () => {
     await expectToldAlike()
   })
 
-  it('tells of other channels whence they are, of the panel as of the counter [HOOK-7] [PANEL-110]', async () => {
+  it('shows the origin of events from other channels; the panel counts as the counter [HOOK-7] [PANEL-110]', async () => {
     const webhook = await register()
     await company.run(createCustomer, { name: 'Bia', person_type: 'PF' }, 'system')
     const cash = await company.paymentType('cash')
@@ -180,7 +180,7 @@ describe('webhook outbox', () => {
     expect((await queued(webhook)).map(({ body }) => JSON.parse(body).origin)).to.deep.equal(['system', 'pdv'])
   })
 
-  it('asks no address for what it does not want, is off, or did itself [HOOK-10]', async () => {
+  it('excludes endpoints that did not subscribe, are disabled, or caused the event [HOOK-10]', async () => {
     const sales = await register(['sale.completed'])
     const off = await register()
     await asRegistrar('POST', `/webhooks/${off}/disable`)
@@ -193,7 +193,7 @@ describe('webhook outbox', () => {
     expect((await queued(all)).map(({ body }) => JSON.parse(body).data.name)).to.deep.equal(['Ana'])
   })
 
-  it('numbers deliveries of an address without gaps, also when many are made at once [HOOK-16]', async () => {
+  it('numbers deliveries of an endpoint without gaps, concurrent ones included [HOOK-16]', async () => {
     const webhook = await register()
     const names = Array.from({ length: 40 }, (_, index) => `Cliente ${index}`)
     const items = names.map((name, index) => ({ name: `${name} do lote`, external_id: `l-${index}` }))
@@ -204,7 +204,7 @@ describe('webhook outbox', () => {
     expect(revisions).to.deep.equal([...revisions].sort((a, b) => a - b))
   })
 
-  it('says nothing of what is refused or changes nothing, nor of deletions to who did not ask [HOOK-8]', async () => {
+  it('contains nothing for refusals and unchanged records, or for deletions without a subscription [HOOK-8]', async () => {
     const { id } = await customer('Ana')
     const webhook = await register()
     expectProblem(await company.post('/customers', { name: 'ana' }), 409, 'duplicate_resource')
@@ -223,7 +223,7 @@ describe('webhook outbox', () => {
     expect((await queued(webhook)).map(({ sequence }) => sequence)).to.deep.equal([1, 2])
   })
 
-  it('keeps no messages for a company without addresses', async () => {
+  it('stores no messages for a company without endpoints', async () => {
     await customer('Ana')
     const { rows } = await api.core.pool.query('select 1 from webhook_messages where company_id = $1', [company.id])
     expect(rows).to.deep.equal([])

@@ -6,7 +6,7 @@ import { useOutbox } from './outbox.ts'
 describe('webhook outbox: operations', () => {
   const { api, asRegistrar, register, queued, customer } = useOutbox()
 
-  it('test queues one delivery that belongs to no event [HOOK-24]', async () => {
+  it('test queues one delivery without an event [HOOK-24]', async () => {
     const webhook = await register(['sale.completed'])
     const reply = await asRegistrar('POST', `/webhooks/${webhook}/test`)
     expect(reply.status).to.equal(200)
@@ -23,7 +23,7 @@ describe('webhook outbox: operations', () => {
     expect(shown.body.data).to.deep.equal(reply.body.data)
   })
 
-  it('test comes before all that waits for the address', async () => {
+  it('test is delivered before all other pending deliveries of the endpoint', async () => {
     const webhook = await register()
     await customer('Ana')
     await api.core.pool.query(
@@ -39,7 +39,7 @@ describe('webhook outbox: operations', () => {
     expect(rows).to.deep.equal([{ id: data.id }])
   })
 
-  it('are done once under one key, also at once', async () => {
+  it('run once per key, concurrently too', async () => {
     const webhook = await register()
     const headers = { 'idempotency-key': 'teste' }
     const replies = await Promise.all(
@@ -52,7 +52,7 @@ describe('webhook outbox: operations', () => {
     expectProblem(other, 409, 'idempotency_key_reuse')
   })
 
-  it('redeliver makes a delivery due again, whatever became of it [HOOK-25]', async () => {
+  it('redeliver makes a delivery due again, in any state [HOOK-25]', async () => {
     const webhook = await register()
     await customer('Ana')
     const [first] = await queued(webhook)
@@ -75,7 +75,7 @@ describe('webhook outbox: operations', () => {
     }
   })
 
-  it('list deliveries newest first, page by page, with filters [HOOK-27]', async () => {
+  it('list deliveries newest first, in pages, with filters [HOOK-27]', async () => {
     const webhook = await register()
     for (const name of ['Ana', 'Bia', 'Caio', 'Davi', 'Eva']) await customer(name)
     await api.core.pool.query(

@@ -10,7 +10,7 @@ describe('webhook outbox of orders', () => {
   const { company, register, queued, expectToldAlike } = useOutbox()
   const NAMES = ['order.created', 'order.paid', 'order.delivered', 'order.refunded', 'order.cancelled', 'order.expired']
 
-  it('tells what becomes of an order, with the order as it then is, and its link, to those who name it [HOOK-60, HOOK-70, ORDER-31, KIT-10]', async () => {
+  it('contains the events of an order, with its current state and link, for endpoints that name them [HOOK-60, HOOK-70, ORDER-31, KIT-10]', async () => {
     const [basic, named] = [await register(), await register(NAMES)]
     const alias = `loja-${company.id}`
     await company.run(createStore, { alias, commission_percentage: '5', sandbox: true })

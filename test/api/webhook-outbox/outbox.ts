@@ -22,20 +22,21 @@ interface Message {
   readonly body: string
 }
 
-/** A company whose key causes the events, and whose registrar has another one: the addresses are told of the former. */
+/**
+ * Company with one key that causes events, and another key that owns the endpoints, so that they receive those events.
+ */
 interface Outbox {
   readonly api: TestApi
   readonly company: TestCompany
   asRegistrar(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<Reply>
-  /** Registers an address; answers its id. */
+  /** Registers an endpoint; returns its id. */
   register(events?: readonly string[]): Promise<number>
-  /** What waits for an address, in the order of its sequence. */
+  /** Pending deliveries of an endpoint, by sequence. */
   queued(webhook: number): Promise<Queued[]>
-  /** Has everything after a revision delivered once more; answers how many deliveries were made. */
+  /** Replays all events after a revision; returns the number of deliveries. */
   replayed(webhook: number, after?: number): Promise<number>
-  /** A stream that asks for messages is told of all that there are for addresses, byte for byte. */
+  /** Checks that a stream of messages equals the messages for endpoints, byte by byte. */
   expectToldAlike(): Promise<void>
-  /** Creates a customer. */
   customer(name: string): Promise<Json>
 }
 

@@ -18,17 +18,17 @@ describe('webhook outbox: replay', () => {
   const step = (limits: Partial<ReplayLimits> = {}) =>
     stepReplay(api.core.pool, uuidv7, { limits: { ...REPLAY_LIMITS, ...limits } })
   const revision = async () => Number((await company.get('/me')).headers.get('x-ledger-revision'))
-  /** What waits for an address has been delivered. */
+  /** Marks the pending deliveries of an endpoint as delivered. */
   const delivered = (webhook: number) =>
     api.core.pool.query(
       `update webhook_deliveries set status = 'delivered', next_attempt_at = null where webhook_id = $1`,
       [webhook],
     )
-  /** Replays that wait need not wait any longer. */
+  /** Makes waiting replays due at once. */
   const passTime = () =>
     api.core.pool.query('update webhook_replays set next_step_at = now() where next_step_at is not null')
 
-  it('begins at a date as well as after a revision, not at both [HOOK-26, HOOK-76]', async () => {
+  it('starts at a date or after a revision, but not both [HOOK-26, HOOK-76]', async () => {
     const webhook = await register(['customer.created'])
     const revisions: number[] = []
     for (const name of ['Ana', 'Bia', 'Caio', 'Davi']) {
@@ -57,7 +57,7 @@ describe('webhook outbox: replay', () => {
     expectInvalid(await start(webhook, { since: '2026-01-02' }), ['since'])
   })
 
-  it('makes new deliveries of all that an address wants, also of what it missed, and none of what came later [HOOK-26]', async () => {
+  it('creates deliveries of all subscribed events, missed ones included, but of no later ones [HOOK-26]', async () => {
     const webhook = await register(['customer.created'])
     await asRegistrar('POST', `/webhooks/${webhook}/disable`)
     const first = await company.post('/customers', { name: 'Ana' })
@@ -92,7 +92,7 @@ describe('webhook outbox: replay', () => {
     for (const wrong of [-2, 1.5, '1']) expectInvalid(await start(webhook, { after: wrong }), ['after'])
   })
 
-  it('is one at a time of an address, however often and at once it is asked for; others go on [HOOK-40]', async () => {
+  it('runs once per endpoint, for concurrent requests too; others continue [HOOK-40]', async () => {
     const [webhook, other] = [await register(), await register()]
     await customer('Ana')
     const replies = await Promise.all(Array.from({ length: 32 }, () => start(webhook)))
@@ -108,7 +108,7 @@ describe('webhook outbox: replay', () => {
     expect((await once)?.text).to.equal((await again)?.text)
   })
 
-  it('goes on in bounded steps where another process has left it, and makes nothing twice [HOOK-41]', async () => {
+  it('continues in bounded steps where another process stopped, without duplicates [HOOK-41]', async () => {
     const webhook = await register(['customer.created'])
     for (const name of ['Ana', 'Bia', 'Caio']) await customer(name)
     for (const name of ['Café', 'Chá', 'Mate']) await company.post('/catalog/items', { name, price: '1.00' })
@@ -134,7 +134,7 @@ describe('webhook outbox: replay', () => {
     )
   })
 
-  it('never ends a step between the two messages of one event [HOOK-26]', async () => {
+  it('never ends a step between two messages of one event [HOOK-26]', async () => {
     const webhook = await register(['*', 'catalog_item.deleted'])
     const { id } = (await company.post('/catalog/items', { name: 'Café', price: '1.00' })).body.data
     await company.call('DELETE', `/catalog/items/${id}`)
@@ -149,7 +149,7 @@ describe('webhook outbox: replay', () => {
     }
   })
 
-  it('waits while too much waits for the address or the company, and for the next day [HOOK-42]', async () => {
+  it('waits while the endpoint or the company has too many pending deliveries, and for the next day [HOOK-42]', async () => {
     const [webhook, other] = [await register(['customer.created']), await register(['customer.created'])]
     for (const name of ['Ana', 'Bia', 'Caio']) await customer(name)
     await delivered(webhook)
@@ -157,7 +157,7 @@ describe('webhook outbox: replay', () => {
     const limits = { pendingOfEndpoint: 2, pendingOfCompany: 3, perDay: 5 }
     await start(webhook)
     await start(other)
-    // Each gets what is left, by turns.
+    // Each gets the remaining capacity in turn.
     expect([await step(limits), await step(limits)]).to.deep.equal([true, true])
     expect([(await state(webhook)).deliveries, (await state(other)).deliveries]).to.deep.equal([2, 1])
     expect([await step(limits), await step(limits), await step(limits)]).to.deep.equal([false, false, null])
@@ -167,7 +167,7 @@ describe('webhook outbox: replay', () => {
     await step(limits)
     const made = (await state(webhook)).deliveries + (await state(other)).deliveries
     expect(made).to.equal(5)
-    // The day is exhausted: waiting for deliveries does not help.
+    // The daily limit is used up: finished deliveries do not help.
     await delivered(webhook)
     await delivered(other)
     await passTime()
@@ -181,7 +181,7 @@ describe('webhook outbox: replay', () => {
     expect((await state(webhook)).deliveries + (await state(other)).deliveries).to.equal(6)
   })
 
-  it('ends with an address that is switched off or deleted [HOOK-43]', async () => {
+  it('ends when its endpoint is disabled or deleted [HOOK-43]', async () => {
     await customer('Ana')
     const off = await register()
     await start(off)
@@ -195,7 +195,7 @@ describe('webhook outbox: replay', () => {
     expect(await step()).to.equal(null)
   })
 
-  it('waits while its address is paused, and goes on afterwards [HOOK-43]', async () => {
+  it('waits while its endpoint is paused, and continues afterwards [HOOK-43]', async () => {
     const webhook = await register()
     await customer('Ana')
     await start(webhook)

@@ -13,7 +13,7 @@ describe('webhook outbox: scopes', () => {
   const caller = (key: string) => (method: string, path: string, body?: object) =>
     send(`${api.url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}` })
 
-  it('a key with webhooks:manage alone is told of nothing, and gets nothing by replay [HOOK-50, HOOK-26]', async () => {
+  it('a key with webhooks:manage only receives nothing, by replay either [HOOK-50, HOOK-26]', async () => {
     await customer('Ana')
     const call = caller((await company.newKey(['webhooks:manage'])).key)
     const { id } = (await call('POST', '/webhooks', { url, events: ['*'] })).body.data
@@ -24,7 +24,7 @@ describe('webhook outbox: scopes', () => {
     expect(expectProblem(named, 403, 'insufficient_scope')).to.deep.equal({ missing_scope: 'customers:read' })
   })
 
-  it('`*` is what the key may read [HOOK-50]', async () => {
+  it('`*` covers the events that the key may read [HOOK-50]', async () => {
     const call = caller((await company.newKey(['webhooks:manage', 'customers:read'])).key)
     const { id } = (await call('POST', '/webhooks', { url, events: ['*'] })).body.data
     await customer('Ana')
@@ -32,7 +32,7 @@ describe('webhook outbox: scopes', () => {
     expect((await queued(id)).map(({ event }) => event)).to.deep.equal(['customer.created'])
   })
 
-  it('of a revoked key pause, keep what happens, and go on with whoever takes them over [HOOK-53, HOOK-54]', async () => {
+  it('endpoints of a revoked key pause, keep their events, and continue with a new owner [HOOK-53, HOOK-54]', async () => {
     const first = await company.newKey(['webhooks:manage', 'customers:read'])
     const { id } = (await caller(first.key)('POST', '/webhooks', { url, events: ['*'] })).body.data
     await company.run(revokeApiKey, { id: first.id })
@@ -52,7 +52,7 @@ describe('webhook outbox: scopes', () => {
     expect(await queued(id)).to.have.length(1)
   })
 
-  it('of a company without the add-on pause [HOOK-53]', async () => {
+  it('endpoints of a company without the API plan pause [HOOK-53]', async () => {
     const call = caller((await company.newKey(['webhooks:manage', 'customers:read'])).key)
     const { id } = (await call('POST', '/webhooks', { url, events: ['*'] })).body.data
     await company.run(updateCompany, { plan: 'basic' })
