@@ -13,13 +13,13 @@ export interface WebhookRoute {
   /** Names of outbound events, or `*` for all. */
   events: string[]
   enabled: boolean
-  /** Owning key, whose own changes are not delivered to it; null if the company owns the endpoint. */
+  /** Owning key; changes by this key are not delivered to it; null if the company owns the endpoint. */
   api_key_id: number | null
   /** Scopes of the owning key; null if the company owns the endpoint, which may receive everything. */
   scopes: string[] | null
 }
 
-/** Event whose time is earlier than that of the event before it. */
+/** Event with an earlier time than the event before it. */
 export interface ClockCorrection {
   readonly revision: number
   readonly recorded_at: string

@@ -11,7 +11,7 @@ export interface Credentials {
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   constructor({ status, body }: Answer) {
-    super(`the service answered ${status}: ${body?.message ?? 'without a message'}`)
+    super(`service responded ${status}: ${body?.message ?? 'without a message'}`)
   }
 }
 
@@ -55,7 +55,7 @@ export function createSession(options: Options): Session {
         throw error
       })
       if (!(outcome instanceof LineBroken) && !TRY_AGAIN.includes(outcome.status)) return outcome
-      const reason = outcome instanceof LineBroken ? outcome.message : `the service answered ${outcome.status}`
+      const reason = outcome instanceof LineBroken ? outcome.message : `service responded ${outcome.status}`
       if (attempt === ATTEMPTS) throw outcome instanceof LineBroken ? outcome : new Refusal(outcome)
       const wait_ms = waitAfter(attempt, outcome instanceof LineBroken ? undefined : outcome.headers['retry-after'])
       say(`${call.method} ${call.path}: ${reason}; trying again in ${Math.round(wait_ms)} ms`)

@@ -80,7 +80,7 @@ export function createTill({ session, queue, world, say, portion }: Options): Ti
       products.clear()
       for (const product of answer.data as Product[]) products.set(product.id, product)
       syncedAt = answer.sync_timestamp
-      say(`${data.company.name}: ${products.size} products and ${types.length} ways to pay`)
+      say(`${data.company.name}: ${products.size} products and ${types.length} payment types`)
     },
     async sellOffline() {
       if (products.size === 0 || types.length === 0) throw new Error('company has no products or no payment types')
@@ -123,7 +123,7 @@ export interface Report {
   readonly total: string
   /** Earlier sales that were not uploaded. */
   readonly left_from_before: number
-  /** Upload results. A duplicate is a sale whose first response was lost. */
+  /** Upload results. A duplicate means that the first response was lost. */
   readonly created: number
   readonly duplicate: number
   readonly resolved: number

@@ -177,6 +177,6 @@ export async function purgeNotifications(pool: Pool): Promise<number> {
   return refused + ofOrders + ofStrangers
 }
 
-/** Deletes hourly counts whose notifications are all past their retention. Returns their number. */
+/** Deletes hourly counts past the longest retention. Returns their number. */
 export const purgeNotificationHours = (pool: Pool): Promise<number> =>
   deleteInBatches(pool, PURGE_HOURS, [ORDERS_KEPT_DAYS])

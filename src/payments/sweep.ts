@@ -58,7 +58,7 @@ interface Sweep {
 
 /**
  * Notifications can be lost. The sweep polls the provider for every order with an attempt, at growing intervals, and
- * finds missed changes, including payments whose creation got no response. Any number of processes share it.
+ * finds missed changes, including payments with an unanswered creation. Any number of processes share it.
  */
 export function startSweep(given: SweepOptions, every_ms = everyMs(given.schedule)): Sweep {
   const run = createSweep(given, outagesRarely)
