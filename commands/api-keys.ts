@@ -15,7 +15,7 @@ export const MAX_ACTIVE_KEYS = 5
 /** `prefix` and `hash` are of the key, which itself only the caller knows. */
 export const CreateApiKeyInput = z.strictObject({
   name: text(80),
-  scopes: z.array(z.enum(SCOPES)).min(1),
+  scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length),
   expires_at: Instant.nullish(),
   prefix: z.string(),
   hash: z.instanceof(Buffer),
