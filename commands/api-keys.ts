@@ -15,7 +15,7 @@ export const MAX_ACTIVE_KEYS = 5
 /** Prefix and hash of the key; only the caller knows the key itself. */
 export const CreateApiKeyInput = z.strictObject({
   name: text(80),
-  scopes: z.array(z.enum(SCOPES)).min(1),
+  scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length),
   expires_at: Instant.nullish(),
   prefix: z.string(),
   hash: z.instanceof(Buffer),

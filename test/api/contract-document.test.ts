@@ -2,6 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect } from 'chai'
 import type { z } from 'zod'
 import { V1_ROUTES } from '#api/api-v1.ts'
+import { LinesInput } from '#commands/sales/lines.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { deliveryHeaders } from '#webhooks/signature.ts'
 import { expectProblem, expectRate } from '../support/answers.ts'
@@ -44,6 +45,24 @@ describe('contract document', () => {
     }
     visit(contract, '')
     expect([...unexplained]).to.deep.equal([])
+  })
+
+  it('bounds every list of a body, and refuses a longer one before its elements are validated [HTTP-42]', () => {
+    const unbounded: string[] = []
+    let lists = 0
+    const visit = (node: Json, trail: string): void => {
+      if (typeof node !== 'object' || node === null) return
+      if (node.$ref) visit(contract.components?.schemas?.[node.$ref.split('/').at(-1)], trail)
+      if (node.type === 'array') lists += 1
+      if (node.type === 'array' && typeof node.maxItems !== 'number') unbounded.push(trail)
+      for (const [member, value] of Object.entries(node)) visit(value, `${trail}/${member}`)
+    }
+    for (const { id, node } of operations) visit((node.requestBody as Json)?.content['application/json'].schema, id)
+    expect(lists).to.be.above(5)
+    expect(unbounded).to.deep.equal([])
+    const untouchable = new Proxy({}, { get: () => expect.fail('an element was validated') })
+    const result = LinesInput.safeParse(Array.from({ length: 501 }, () => untouchable))
+    expect(result.error?.issues.map(({ message }) => message)).to.deep.equal(['no máximo 500 itens'])
   })
 
   it('shows bodies that the schemas accept', () => {

@@ -104,7 +104,21 @@ describe('daily byte quota', () => {
     })
   }
 
-  it('is shared by keys and tills of a company; a till upload is refused as a whole [RATE-6, UP-1]', async () => {
+  it('counts a body of unknown size that is no JSON [RATE-8]', async () => {
+    const before = await left()
+    const reply = await rawRequest(api.url, {
+      method: 'POST',
+      path: '/api/v1/customers',
+      headers: headersOf(company),
+      body: '[1, 2',
+      chunked: true,
+    })
+    expectProblem(reply, 400, 'malformed_json')
+    expect(bytesIn(reply).remaining).to.equal(before - 5)
+    expect(await left()).to.equal(before - 5)
+  })
+
+    it('is shared by keys and tills of a company; a till upload is refused as a whole [RATE-6, UP-1]', async () => {
     const till = await openTill(api.url, company)
     const upload = { sales: [{ offline_id: 'x'.repeat(2_000) }] }
     const size = Buffer.byteLength(JSON.stringify(upload))
