@@ -7,7 +7,7 @@ import { event } from '#events/catalogue.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'
 import { accept, command } from '#ledger/command.ts'
 import { paymentTypeById, paymentTypeByName } from '#projections/payment-types.ts'
-import { changesBetween, duplicateOf, isEmpty, newName } from './records.ts'
+import { changesBetween, duplicateOf, isEmpty } from './records.ts'
 
 /** Ten years. */
 const MAX_DUE_DAYS = 3650
@@ -50,7 +50,7 @@ export const updatePaymentType = command<UpdatePaymentTypeInput>({
   decide(rows, { id, ...fields }) {
     const known = rows.get(paymentTypeById(id))
     if (!known) return refuse('not_found')
-    const name = newName({ deleted_at: null, doc: known.doc }, fields.name)
+    const { name } = fields
     const duplicate = name === undefined ? null : duplicateOf('name', rows.get(paymentTypeByName(name)), id)
     if (duplicate) return duplicate
     const changes = changesBetween(known.doc, fields)

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
-import { ExternalId, Id, nameKey } from '#domain/text.ts'
+import { ExternalId, Id } from '#domain/text.ts'
 
 /** Input of commands that need only the record's id. */
 export const RecordId = z.strictObject({ id: Id })
@@ -32,16 +32,6 @@ export function duplicateOf(field: string, holder: Holder | null, ownId: number 
   if (!holder || holder.id === ownId) return null
   const details = { field, conflicting_id: holder.id }
   return refuse('duplicate_resource', holder.deleted_at ? { ...details, deleted: true } : details)
-}
-
-/** Name of a live record if it changes. Old ledgers have records that share a name, and may keep it. */
-export function newName<N extends string | null | undefined>(
-  known: { readonly deleted_at: string | null; readonly doc: { readonly name: string | null } } | null,
-  name: N,
-): N | undefined {
-  const before = known?.deleted_at ? null : known?.doc.name
-  const isKept = typeof name === 'string' && typeof before === 'string' && nameKey(before) === nameKey(name)
-  return isKept ? undefined : name
 }
 
 /**

@@ -57,7 +57,7 @@ const onCategory = recordHandlers<DataOf<'CategoryCreated'>, CategoryObject, Cat
   create: (data, at) => withMore(data, { created_at: at, updated_at: at }),
   columnsOf: ({ name }) => ({ sort_key: sortKey(name) }),
   freed: { name_key: null },
-  byName: categoryByName,
+  hasUniqueNames: true,
 })
 
 export const categoriesProjection = projection('categories', [categories], {
@@ -138,9 +138,6 @@ const on = recordHandlers<DataOf<'CatalogItemCreated'>, ItemObject, ItemColumns>
   byId: itemById,
   create: (data, at) =>
     withMore(data, {
-      gtin: data.gtin ?? null,
-      ncm: data.ncm ?? null,
-      cest: data.cest ?? null,
       stock_updated_at: data.stock === null ? null : at,
       created_at: at,
       updated_at: at,

@@ -117,17 +117,7 @@ export const tellsTimeAsEver = ({ zone_changed, clock_ahead_ms, erased_revision 
   !zone_changed && clock_ahead_ms === 0 && erased_revision === null
 
 function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
-  const {
-    id,
-    name,
-    cnpj,
-    plan,
-    timezone,
-    logo_url,
-    state_registration = null,
-    tax_regime = null,
-    test = false,
-  } = event.data
+  const { id, name, cnpj, plan, timezone, logo_url, state_registration, tax_regime, test = false } = event.data
   const taxed = { state_registration, tax_regime }
   const doc = { id, name, cnpj, plan, timezone, logo_url, ...taxed, test, created_at: event.recorded_at }
   const none = { active_keys: [], active_owners: [], webhooks: [], clock_corrections: [] }

@@ -25,7 +25,7 @@ import { webhooksProjection, webhookView } from './webhooks.ts'
  * Incremented when tables change, or when a projection writes different rows for the same events. The next start then
  * rebuilds them.
  */
-const NUMBER = 7
+const NUMBER = 1
 
 /** Order in which they handle each event. The company comes first, because the others read it. */
 const projections = [

@@ -129,7 +129,7 @@ export function paymentRecorded(
     status_detail: stateInPortuguese(provider_status, status_detail),
     payment_method_id: before?.payment_method_id ?? null,
     amount: total,
-    // A refunded payment has nothing left, even if an old event lacks the amount.
+    // A refunded payment has nothing left, even if the provider omits the amount.
     refunded: status === 'refunded' ? total : (data.refunded ?? '0.00'),
     dispute: disputeOf(data, known, at),
     commission_percentage: data.commission_percentage,

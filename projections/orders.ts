@@ -263,7 +263,7 @@ function orderObject(event: EventOf<'OrderPlaced'>, at: string): OrderObject {
     store_alias,
     provider_reference: referenceOf(event),
     status: 'pending',
-    customer: { ...customer, id: customer.id ?? null, external_id: customer.external_id ?? null },
+    customer,
     items,
     subtotal,
     delivery_fee,

@@ -4,7 +4,6 @@ import type { PaymentKind } from '#events/companies.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import { companyOf } from './companies.ts'
 import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
-import { claimOf, type NameHolder } from './records.ts'
 
 /** Payment type of sales as the API returns it (TYPE-1). */
 export type PaymentTypeObject = DataOf<'PaymentTypeCreated'> & {
@@ -14,9 +13,10 @@ export type PaymentTypeObject = DataOf<'PaymentTypeCreated'> & {
   reason?: string
 }
 
-export interface PaymentTypeRow extends Changed, NameHolder {
+export interface PaymentTypeRow extends Changed {
   company_id: number
   id: number
+  name_key: string
   doc: PaymentTypeObject
 }
 
@@ -59,28 +59,20 @@ function paymentTypeObject({
 
 export const paymentTypesProjection = projection('payment_types', [paymentTypes], {
   PaymentTypeCreated: {
-    refs: (event) => [paymentTypeByName(event.data.name)],
     apply(rows, event) {
       const { company_id } = companyOf(rows)
       const { id, name } = event.data
-      const claim = claimOf(name, rows.get(paymentTypeByName(name)), id)
-      rows.add(paymentTypes, { company_id, id, ...claim, ...stamp(event), doc: paymentTypeObject(event.data) })
+      const doc = paymentTypeObject(event.data)
+      rows.add(paymentTypes, { company_id, id, name_key: nameKey(name), ...stamp(event), doc })
     },
   },
   PaymentTypeUpdated: {
-    refs: ({ data: { id, changes } }) => [
-      paymentTypeById(id),
-      ...(changes.name === undefined ? [] : [paymentTypeByName(changes.name)]),
-    ],
+    refs: (event) => [paymentTypeById(event.data.id)],
     apply(rows, event) {
       const { id, changes } = event.data
       const before = existing(rows, paymentTypeById(id))
-      rows.put(paymentTypes, {
-        ...before,
-        ...(changes.name === undefined ? {} : claimOf(changes.name, rows.get(paymentTypeByName(changes.name)), id)),
-        ...stamp(event),
-        doc: paymentTypeObject({ ...before.doc, ...changes }),
-      })
+      const doc = paymentTypeObject({ ...before.doc, ...changes })
+      rows.put(paymentTypes, { ...before, name_key: nameKey(doc.name), ...stamp(event), doc })
     },
   },
 })

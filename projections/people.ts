@@ -120,7 +120,7 @@ function personKind<F extends PersonFields>(kind: PersonKind, persons: Table<Per
         columnsOf,
         freed: { name_key: null } as Partial<PersonColumns>,
         forgotten: forgotten as Partial<PersonObject<F>>,
-        byName,
+        hasUniqueNames: true,
       }),
       forgotten: changing((doc, { data: { parts } }: EventOf<'PersonForgotten'>, at) => ({
         ...nulled(doc, parts),

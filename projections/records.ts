@@ -37,12 +37,11 @@ interface RecordKind<T, D extends RecordObject, C> {
   readonly freed?: Partial<C>
   /** Replacements for values that a deleted record must not keep. */
   readonly forgotten?: Partial<D>
-  /** Record with this name, in column `name_key`, where names are unique. */
-  byName?(name: string): Ref<RecordRow<D> & C>
+  /** Names are unique, by the column `name_key`. */
+  readonly hasUniqueNames?: true
 }
 
 type Id = { readonly id: number }
-type Named = { readonly name?: string | null }
 
 /** Fields of record events that these handlers read. */
 interface Recorded<T extends Id> {
@@ -53,28 +52,18 @@ interface Recorded<T extends Id> {
 
 /** Unique key of a record's name. */
 export interface NameHolder {
-  /**
-   * Null if the record is deleted, or if another record had the name first: old ledgers may contain duplicate names.
-   */
+  /** Null if the record is deleted or erased. */
   name_key: string | null
 }
-
-/** Name key of the record with this id, unless another record has it. */
-export const claimOf = (name: string, holder: { readonly id: number } | null, id: number): NameHolder => ({
-  name_key: holder && holder.id !== id ? null : nameKey(name),
-})
 
 /** Object after the event. Times in events are UTC; `zone` is the company's. */
 type Alter<D, E> = (doc: D, data: E, zone: string) => D
 
 /** Event handlers of a record's row; a projection assigns them to event names. */
 export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: RecordKind<T, D, C>) {
-  const { table, byId, columnsOf, freed, forgotten, byName } = kind
-  const nameRefs = (name: string | null | undefined) => (byName && typeof name === 'string' ? [byName(name)] : [])
-  const claim = (rows: Changes, name: string | null | undefined, id: number): object => {
-    if (!byName || name === undefined) return {}
-    return name === null ? { name_key: null } : claimOf(name, rows.get(byName(name)), id)
-  }
+  const { table, byId, columnsOf, freed, forgotten, hasUniqueNames } = kind
+  const keyOf = (name: string | null | undefined): Partial<NameHolder> =>
+    hasUniqueNames && name !== undefined ? { name_key: name === null ? null : nameKey(name) } : {}
   const refs = ({ data }: Recorded<Id>) => [byId(data.id)]
   const change = <E extends Id>(rows: Changes, event: Recorded<E>, alter: Alter<D, E>) => {
     const before = existing(rows, byId(event.data.id))
@@ -89,31 +78,27 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
   })
   return {
     created: {
-      refs: ({ data }: Recorded<T & Named>) => nameRefs(data.name),
       apply(rows: Changes, event: Recorded<T>) {
         const doc = kind.create(event.data, inZone(event.recorded_at, timezoneOf(rows)))
         const { company_id } = companyOf(rows)
         const { id, external_id } = doc
-        const columns = { ...columnsOf(doc, null), ...claim(rows, doc.name, id) } as C
+        const columns = { ...columnsOf(doc, null), ...keyOf(doc.name) } as C
         rows.add(table, { company_id, id, external_id, deleted_at: null, ...stamp(event), ...columns, doc })
       },
     },
     updated: {
-      refs: (event: Recorded<Id & { readonly changes: Partial<D> }>) => [
-        ...refs(event),
-        ...nameRefs(event.data.changes.name),
-      ],
+      refs,
       apply(rows: Changes, event: Recorded<Id & { readonly changes: Partial<D> }>) {
-        const { id, changes } = event.data
+        const { changes } = event.data
         const row = change(rows, event, (doc) => ({ ...doc, ...changes }))
-        rows.put(table, { ...row, ...claim(rows, changes.name, id) })
+        rows.put(table, { ...row, ...keyOf(changes.name) })
       },
     },
     revived: {
-      refs: (event: Recorded<Id & Partial<D>>) => [...refs(event), ...nameRefs(event.data.name)],
+      refs,
       apply(rows: Changes, event: Recorded<Id & Partial<D>>) {
         const row = change(rows, event, (doc, fields) => ({ ...doc, ...fields }))
-        rows.put(table, { ...row, ...claim(rows, row.doc.name, row.doc.id), deleted_at: null })
+        rows.put(table, { ...row, ...keyOf(row.doc.name), deleted_at: null })
       },
     },
     deleted: {

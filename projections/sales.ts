@@ -137,7 +137,7 @@ function saleObject({ origin, recorded_at, data }: Recorded, made: Made, zone: s
     customer: made.customer,
     sold_at: inZone(data.sold_at, zone),
     items: data.items.map(({ moves_stock: _, ...item }) =>
-      withMore(item, { discount: 'discount' in item ? discountOf(item) : NOTHING }),
+      withMore(item, { discount: 'discount' in item ? item.discount : NOTHING }),
     ),
     payments: made.payments,
     subtotal: made.subtotal,
@@ -155,9 +155,6 @@ function saleObject({ origin, recorded_at, data }: Recorded, made: Made, zone: s
 
 const NOTHING = '0.00'
 
-/** Only tills give discounts; old events have none. */
-const discountOf = (part: object & { readonly discount?: string | undefined }): string => part.discount ?? NOTHING
-
 /** Sales of integrations have no discount: their price is final. */
 const throughTheApi = (data: Completed): Made => withMore(data, { offline_id: null, discount: NOTHING })
 
@@ -165,10 +162,10 @@ const throughTheApi = (data: Completed): Made => withMore(data, { offline_id: nu
 const atTheCounter = (data: DataOf<'OfflineSaleCancelled'>): Made => ({
   external_id: null,
   offline_id: data.offline_id,
-  customer: data.customer ?? null,
+  customer: data.customer,
   payments: data.payments.map(({ status: _, ...payment }) => payment),
   subtotal: fromCents(data.items.reduce((sum, { total }) => sum + toCents(total), 0)),
-  discount: discountOf(data),
+  discount: data.discount,
   delivery_fee: NOTHING,
 })
 
@@ -207,9 +204,6 @@ function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds:
     doc,
   })
 }
-
-/** Fields that documents of version 0.1 lack. */
-const ONLY_NUMBER = { model: null, series: null, access_key: null, protocol: null, xml_sha256: null, xml_url: null }
 
 /** A cancelled document leaves a completed sale without one. */
 function fiscalOf({ status, fiscal_document: document }: SaleObject): FiscalState | null {
@@ -254,21 +248,6 @@ export const salesProjection = projection('sales', [sales], {
     apply(rows, event) {
       const cancelled_at = inZone(event.recorded_at, timezoneOf(rows))
       changeSale(rows, event, { status: 'cancelled', cancelled_at, cancel_reason: event.data.reason })
-    },
-  },
-  FiscalDocumentAuthorized: {
-    refs: (event) => [saleById(event.data.id)],
-    apply(rows, event) {
-      const { number } = event.data
-      const issued_at = inZone(event.data.issued_at, timezoneOf(rows))
-      const fiscal_document = {
-        ...ONLY_NUMBER,
-        number,
-        authorized_at: issued_at,
-        status: 'authorized',
-        issued_at,
-      } as const
-      changeSale(rows, event, { fiscal_document }, { documented_at: event.data.issued_at })
     },
   },
   FiscalDocumentRecorded: {

@@ -34,7 +34,7 @@ exports.FOLDERS = [
   ['src/webhooks', 'transactional outbox, dispatcher, signatures, health of endpoints'],
   ['src/payments', 'the payment provider behind a port, orchestration of a payment, log of notifications, sweep'],
   ['src/config', 'every setting with its unit and default'],
-  ['src/audit', 'verification, seals, exports, a company as of a moment'],
+  ['src/audit', 'verification, keys that sign, exports, a company as of a moment'],
   ['src/proof', 'Merkle trees of ledgers, signed checkpoints, proofs that hold without us'],
   ['src/privacy', 'what ends with a person who is forgotten: keys at once, what waited on its day'],
   ['src/offline-sales', 'refused sales of tills, until a person has looked at them'],

@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto'
+import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { canonicalJson, type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
 import { installationOriginOf, originOf, proofText, textOf } from '#proof/checkpoint.ts'
 import { consistencyProof, type Hashes, inclusionProof, leafHash, nodeHash, rootOf } from '#proof/merkle.ts'
@@ -111,45 +111,11 @@ function ringEntry(
 
 const idOf = (key: KeyObject) => createHash('sha256').update(spkiOf(key)).digest('hex').slice(0, 16)
 
-/** As 0.1 signed. */
-function statement<T extends object>(of: T, key: KeyObject): string {
-  const unsigned = { version: 1, ...of, key_id: idOf(key), public_key: publicOf(key) }
-  const signature = sign(null, Buffer.from(canonicalJson(unsigned)), key).toString('base64')
-  return jsonLine({ ...unsigned, signature })
-}
-
-const sealOf = ({ revision, hash }: Envelope, key: KeyObject) =>
-  statement(
-    {
-      company_id: COMPANY,
-      stream: streamOf(COMPANY),
-      revision,
-      hash,
-      sealed_at: '2026-11-21T13:00:00.000Z',
-    },
-    key,
-  )
-
-/** The same events before personal fields were sealed: other hashes. */
-const BEFORE = ledgerOf(COMPANY, DATA.with(0, { id: 1, name: 'Ana' }))
+/** What a restore has lost: the same events but for the fourth. */
+const LOST = ledgerOf(COMPANY, DATA.with(3, { id: 9 }).slice(0, 4))
 const EVENTS = ledgerOf(COMPANY, DATA)
 /** Made by whoever has the database: another amount, and all hashes chained anew. */
 const FORGED = ledgerOf(COMPANY, DATA.with(2, { total_cents: 2_000 }))
-
-function mappingFile(): string {
-  const lines = BEFORE.slice(0, 5).map(({ hash }) => `${hash}\n`)
-  const [last, since] = [BEFORE[4] as Envelope, EVENTS[4] as Envelope]
-  const of = {
-    company_id: COMPANY,
-    stream: streamOf(COMPANY),
-    revision: last.revision,
-    old_hash: last.hash,
-    new_hash: since.hash,
-    old_hashes_sha256: createHash('sha256').update(lines.join('')).digest('hex'),
-    resealed_at: '2026-11-21T14:00:00.000Z',
-  }
-  return lines.join('') + statement(of, FIRST)
-}
 
 /** What was honestly made. */
 function soundFiles() {
@@ -210,11 +176,7 @@ function soundFiles() {
       )
       .join(''),
     'place.tlog-proof': place,
-    'seal-3.json': sealOf(EVENTS[3] as Envelope, FIRST),
-    'export-before.jsonl': exportOf(BEFORE.slice(0, 5)),
-    'seal-before-3.json': sealOf(BEFORE[3] as Envelope, FIRST),
-    'mapping.jsonl': mappingFile(),
-    'checkpoint-before-4.note': signed(checkpointText(leavesOf(BEFORE), 4, origin), FIRST),
+    'checkpoint-lost-4.note': signed(checkpointText(leavesOf(LOST), 4, origin), FIRST),
     'checkpoint-since-7.note': signed(checkpointText(leaves, 7, originOf(INSTALLATION, COMPANY, 2)), SECOND),
   }
 }
@@ -231,6 +193,7 @@ function wrongFiles(sound: ReturnType<typeof soundFiles>) {
     'keys-altered.jsonl': sound['keys.jsonl'].replace('"since":"2026', '"since":"2025'),
     'keys-unsigned.jsonl': ringEntry(0, FIRST, 'first', null) + ringEntry(1, SECOND, 'signed', FIRST, [SECOND]),
     'export-forged.jsonl': exportOf(FORGED),
+    'export-forged-from-5.jsonl': exportOf(FORGED.slice(5)),
     'export-altered.jsonl': sound['export.jsonl'].replace('12000', '2000'),
     'export-short.jsonl': lines.slice(0, 6).join('\n').concat('\n'),
     'export-reordered.jsonl': lines
@@ -249,8 +212,6 @@ function wrongFiles(sound: ReturnType<typeof soundFiles>) {
     'receipt-forged.json': jsonLine({ ...receipt, event: FORGED[2] }),
     'inclusion-forged.json': sound['inclusion.json'].replace('"revision":2', '"revision":3'),
     'consistency-forged.json': sound['consistency.json'].replace('"from":4', '"from":5'),
-    'seal-altered.json': sound['seal-3.json'].replace('"revision":3', '"revision":2'),
-    'mapping-altered.jsonl': sound['mapping.jsonl'].replace(BEFORE[1]?.hash ?? '', BEFORE[2]?.hash ?? ''),
   }
 }
 
@@ -296,7 +257,6 @@ export function vectorsAsMarkdown({ files, cases }: ProofVectors): string {
     ['a receipt', files['receipt-6.json'] ?? ''],
     ['a consistency proof', files['consistency.json'] ?? ''],
     ['an entry of the ring, which the key before has signed', files['keys.jsonl']?.split('\n')[1] ?? ''],
-    ['a mapping', files['mapping.jsonl'] ?? ''],
   ]
   return blocks
     .map(([about, text]) => `\n${about}:\n\n${text.trimEnd().replace(/^(?=.)/gm, '    ')}\n`)

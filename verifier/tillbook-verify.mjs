@@ -5,11 +5,11 @@
  *
  *   node tillbook-verify.mjs [--json] [--key VKEY|FILE]… FILE…
  *
- * FILE: exports, checkpoints, receipts, proofs, places, rings of keys, mappings, seals; which of them shows in their first line.
+ * FILE: exports, checkpoints, receipts, proofs, places, rings of keys; which of them shows in their first line.
  * --key: a key that you trust, got in another way than the files (those of witnesses too): a vkey, a file of vkeys or PEMs.
  * Each thing is sound, wrong, or undecided where something is missing. Exit: 0 all sound, 1 anything wrong, 2 anything undecided.
  */
-import { createHash, createPublicKey, hash, verify } from 'node:crypto'
+import { createPublicKey, hash, verify } from 'node:crypto'
 import { createReadStream, existsSync, readFileSync, realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -136,7 +136,7 @@ function signaturesBy(key, name, { text, signatures }) {
   })
 }
 
-/** Origin, size, root. The origin names a ledger and its generation (2: written anew once), or an installation log (company null). */
+/** Origin, size, root. The origin names a ledger and its generation (2: after a restore that lost what was signed), or an installation log (company null). */
 function parseCheckpoint(text) {
   const [origin, size, root, ...rest] = text.split('\n')
   const pattern =
@@ -171,37 +171,19 @@ function needTrusted(keys, { given, ring }) {
   need(keys.some(isJoined), 'key_changed_without_signature')
 }
 
-/** As 0.1 signed: over the canonical JSON of all other members, by the key that it names; with no key of ours it is just whole. */
-function needStatement({ signature, ...signed }, state) {
-  const spki = bytesOf(signed.public_key, 44)
-  const raw = rawOf(spki)
-  need(signed.stream === `company-${signed.company_id}` && signed.key_id === sha256(spki).toString('hex', 0, 8))
-  need(isCount(signed.revision) && isSigned(canonical(signed), { raw }, bytesOf(signature)), 'wrong_signature')
-  const known = [...state.given, ...state.ring]
-  const own = known.filter((key) => key.raw.equals(raw))
-  if (known.length > 0) needTrusted(own, state)
-}
-
 // --- Claims of a log: the root that it has at a size, or the hash that it has at a revision (`key` is a number)
-function claim({ claims, wanted, newest }, item, log, key, value, isOptional = false) {
-  newest.set(log.company, Math.max(newest.get(log.company) ?? 1, log.generation ?? 1))
+function claim({ claims, wanted, newest }, item, log, key, value) {
+  newest.set(log.company, Math.max(newest.get(log.company) ?? 1, log.generation))
   wanted.add(`${log.company} ${key}`)
-  claims.push({ item, log, key, value, isOptional })
+  claims.push({ item, log, key, value })
 }
 const claimRoot = (state, item, { log, size, root }) => claim(state, item, log, `size ${size}`, root)
 
-/**
- * Holds a claim against the logs of its ledger. A mapping stands for the ledger before it was written anew (generation 1); an
- * export is of then if it has that one's hashes, else of the newest generation that anything claims.
- */
-function hold({ log: { company, generation }, key, value, isOptional }, { logs, newest }) {
-  const own = logs.filter((log) => log.company === company)
-  const old = own.find((log) => log.old)?.old ?? []
-  const generationAt = (revision, hash) => (hash !== undefined && old[revision] === hash ? 1 : newest.get(company))
-  const wanted = generation ?? generationAt(key, value)
-  const held = own.filter((log) => (log.generation ?? generationAt(log.revision, log.hash)) === wanted)
-  const isThereAny = logs.some((log) => !log.old && (log.company === null) === (company === null))
-  need(held.length > 0 || !isThereAny || isOptional, 'no_export')
+/** Holds a claim against the logs of its ledger: an export is of the newest generation that anything claims. */
+function hold({ log: { company, generation }, key, value }, { logs, newest }) {
+  const held = logs.filter((log) => log.company === company && generation === newest.get(company))
+  const isThereAny = logs.some((log) => (log.company === null) === (company === null))
+  need(held.length > 0 || !isThereAny, 'no_export')
   for (const { kept, from, isFaulty } of held) {
     need(typeof key === 'number' ? key >= from - 1 : from === 0, 'export_begins_later')
     need(kept.has(key), isFaulty ? 'after_fault' : 'truncated')
@@ -209,7 +191,7 @@ function hold({ log: { company, generation }, key, value, isOptional }, { logs, 
   }
 }
 
-// --- Logs: exports, mappings, the installation log
+// --- Logs: exports, the installation log
 /** A log before its first event: the roots of the complete subtrees that it is made of, and what it kept of itself for claims. */
 const createLog = (of) => ({
   from: 0,
@@ -271,26 +253,6 @@ async function readExport(item, path, state) {
   }
 }
 
-/** The hashes of a ledger before it was written anew, and in the last line the signed statement of what became of it. */
-async function readMapping(item, path, state) {
-  const [digest, old] = [createHash('sha256'), []]
-  let statement = null
-  for await (const line of linesOf(path)) {
-    need(statement === null)
-    if (line.startsWith('{')) statement = strictJson(line)
-    else digest.update(`${line}\n`) && old.push(need(isHash(line) && line))
-  }
-  const { company_id: company, revision, old_hash, new_hash, old_hashes_sha256 } = need(statement)
-  item.about = `company-${company} revision ${revision}`
-  needStatement(statement, state)
-  need(old.length === revision + 1 && old[revision] === old_hash, 'other_hash')
-  need(digest.digest('hex') === old_hashes_sha256, 'other_hash')
-  const log = createLog({ company, generation: 1, old })
-  for (const [at, hash] of old.entries()) append(log, Buffer.from(hash, 'hex'), { revision: at, hash }, state)
-  state.logs.push(log)
-  claim(state, item, { company, generation: 2 }, revision, new_hash, true)
-}
-
 /** The installation log: an entry is the text of a company's checkpoint. */
 async function readEntries(item, path, state) {
   const log = createLog({ company: null })
@@ -315,17 +277,12 @@ function readKey(item, { vkey, public_key, since, note: signed }, { ring }) {
   const [, succession, why] = need(/^(first|signed|unsigned)(?: (.+))?$/.exec(how))
   need(/^tillbook\/[0-9a-f-]{36}\/keys$/.test(name) && key.name === name && said === vkey && time === since)
   need(index === String(ring.length) && key.raw.equals(rawOf(bytesOf(public_key))))
-  need(former ? succession !== 'first' && before.join() === former.vkey : succession !== 'signed')
+  need(former ? succession !== 'first' : succession !== 'signed')
+  need(before.length === (former ? 1 : 0) && before[0] === former?.vkey)
   for (const signer of succession === 'signed' ? [key, former] : [key])
     need(signaturesBy(signer, name, note).length > 0, 'wrong_signature')
   if (why) item.warning = `key_changed_without_signature: ${why}`
   ring.push({ ...key, signed, line: succession === 'signed' ? former.line : ring.length })
-}
-
-function readSeal(item, seal, state) {
-  item.about = `company-${seal.company_id} revision ${seal.revision}`
-  needStatement(seal, state)
-  claim(state, item, { company: seal.company_id }, seal.revision, seal.hash)
 }
 
 function readCheckpoint(item, document, state) {
@@ -399,14 +356,12 @@ function readConsistency(item, { from, to, from_root, to_root, hashes }, { claim
 /** In the order in which they are read: how their first line begins, and what reads the file (a log) or each document of it. */
 const KINDS = {
   keys: { begins: /^\{"(vkey|log)":/, read: readKey },
-  seal: { begins: /^\[?\{"version":1,"company_id":/, read: readSeal },
   checkpoint: { begins: /^(tillbook\/|\{"note":|\{"data":\{"size":\d+,"root":)/, read: readCheckpoint },
   receipt: { begins: /^\{"version":1,"event":/, read: readReceipt },
   place: { begins: /^(c2sp\.org\/tlog-proof@v1$|\{"data":\{"size":\d+,"index":)/, read: readPlace },
   inclusion: { begins: /^(\{"data":)?\{"revision":\d+,"hash":/, read: readInclusion },
   consistency: { begins: /^(\{"data":)?\{"from":/, read: readConsistency },
   entries: { begins: /^\{"index":/, readLog: readEntries },
-  mapping: { begins: /^[0-9a-f]{64}$/, readLog: readMapping },
   export: { begins: /^\{"id":|^$/, readLog: readExport },
 }
 
@@ -456,7 +411,7 @@ export async function verifyFiles(paths, keys) {
     }
   }
   for (const each of state.claims) {
-    const place = `${each.log.origin ?? each.item.file} ${each.key}`
+    const place = `${each.log.origin} ${each.key}`
     await judge(each.item, () => need((seen.get(place) ?? each.value) === each.value, 'fork') && hold(each, state))
     seen.set(place, each.value)
   }

@@ -6,7 +6,7 @@ import { accept, command } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { type CategoryFields, categoryByExternalId, categoryById, categoryByName } from '#projections/catalog.ts'
-import { changesBetween, duplicateOf, isEmpty, newName, type RecordId } from '../records.ts'
+import { changesBetween, duplicateOf, isEmpty, type RecordId } from '../records.ts'
 
 const Name = nameText(80)
 
@@ -34,7 +34,7 @@ export const replaceCategory = command<ReplaceCategoryInput>({
   needs: uniqueRefs,
   decide(rows, fields, { nextId }) {
     const known = rows.get(categoryByExternalId(fields.external_id))
-    const duplicate = findDuplicate(rows, { name: newName(known, fields.name) }, known?.id ?? null)
+    const duplicate = findDuplicate(rows, { name: fields.name }, known?.id ?? null)
     if (duplicate) return duplicate
     if (!known) {
       const created = event('CategoryCreated', { id: nextId('category'), ...fields })
@@ -58,7 +58,7 @@ export const updateCategory = command<UpdateCategoryInput>({
   decide(rows, { id, changes: patch }) {
     const known = rows.get(categoryById(id))
     if (!known || known.deleted_at) return refuse('not_found')
-    const duplicate = findDuplicate(rows, { ...patch, name: newName(known, patch.name) }, id)
+    const duplicate = findDuplicate(rows, patch, id)
     return duplicate ?? changed(id, changesBetween(known.doc, patch))
   },
 })

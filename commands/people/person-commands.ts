@@ -4,7 +4,7 @@ import type { NewEvent } from '#ledger/envelope.ts'
 import type { Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import type { PersonFields, PersonRow } from '#projections/people.ts'
-import { changesBetween, duplicateOf, isEmpty, newName, type RecordId } from '../records.ts'
+import { changesBetween, duplicateOf, isEmpty, type RecordId } from '../records.ts'
 import { misfit, type PersonPatch, patchOf } from './person-input.ts'
 
 /** Differences between customers and suppliers: lookups and events. `F`: the recorded fields. */
@@ -45,7 +45,7 @@ export function replacePerson<F extends PersonFields, I extends { name: string; 
       const known = rows.get(kind.byExternalId(input.external_id))
       const closed = known && closedBy(kind, known)
       if (closed) return closed
-      const duplicate = findDuplicate(rows, kind, { name: newName(known, input.name) }, known?.id ?? null)
+      const duplicate = findDuplicate(rows, kind, { name: input.name }, known?.id ?? null)
       if (duplicate) return duplicate
       const fields = fieldsOf(input)
       if (!known) {
@@ -76,8 +76,7 @@ export function updatePerson<F extends PersonFields>(kind: PersonKind<F>): Comma
       const closed = closedBy(kind, known)
       if (closed) return closed
       const after = patchOf(known.doc, patch)
-      const unique = { ...after, name: newName(known, after.name) }
-      const refusal = misfit(known.doc, after) ?? findDuplicate(rows, kind, unique, id)
+      const refusal = misfit(known.doc, after) ?? findDuplicate(rows, kind, after, id)
       if (refusal) return refusal
       const changes = changesBetween(known.doc, after)
       const subject = `${kind.name}/${id}`

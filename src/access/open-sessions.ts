@@ -8,7 +8,7 @@ export interface OpenSession {
   readonly created_at: string
   /** To within a minute. */
   readonly last_seen_at: string
-  /** As the browser named itself at the login; null where it did not, and of before it was asked. */
+  /** As the browser named itself at the login; null where it did not. */
   readonly user_agent: string | null
 }
 

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { canonicalJson } from '#ledger/envelope.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 
@@ -26,12 +26,8 @@ export async function identify(
   secret: Buffer,
   pause: () => Promise<void>,
 ): Promise<Idempotency> {
-  const { method, path, rawBody = '' } = request
-  const line = `${method} ${path}\n`
-  const requestHash = await meaningOf(request, () => createHmac('sha256', secret).update(line), pause)
-  // Version 0.1 took no key but that of a POST.
-  if (method !== 'POST') return { key, requestHash }
-  return { key, requestHash, formerHash: createHash('sha256').update(line).update(rawBody).digest('hex') }
+  const line = `${request.method} ${request.path}\n`
+  return { key, requestHash: await meaningOf(request, () => createHmac('sha256', secret).update(line), pause) }
 }
 
 /** Characters of canonical JSON that are hashed without a pause. */

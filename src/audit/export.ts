@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { streamOf } from '#ledger/envelope.ts'
 import type { EventStore, StoredEvent } from '#ledger/port.ts'
 import { storedEvents } from './verify.ts'
-import { type Anchor, parseStored, type Verification, type Walk, walk } from './walk.ts'
+import { parseStored, type Verification, type Walk, walk } from './walk.ts'
 
 /** No event comes near; a file without line ends must not fill the memory. */
 const LONGEST_LINE = 64 * 1_048_576
@@ -35,17 +35,6 @@ export async function verifyExport(
     ...(from > 0 && { after: { revision: from - 1, hash: null } }),
   })
   return { stream, from, ...found }
-}
-
-/** Where an export stands at a revision, or at its end where it does not go as far; nothing of it is verified. */
-export async function anchorOfExport(path: string, upTo: number): Promise<Anchor | null> {
-  let last: Anchor | null = null
-  for await (const line of linesOf(path)) {
-    const event = parseStored(line)
-    if (!event || event.revision > upTo) break
-    last = { revision: event.revision, hash: event.hash }
-  }
-  return last
 }
 
 async function firstEvent(path: string) {

@@ -41,7 +41,7 @@ const FILES: readonly (readonly [name: string, what: string])[] = [
     'dados-abertos.jsonl',
     'o que cada evento diz com os dados pessoais abertos; nulo onde foram esquecidos. Guarde-o com cuidado',
   ],
-  ['provas/', 'o que foi assinado sobre o livro: checkpoints, selos da versão 0.1, chaves e suas sucessões'],
+  ['provas/', 'o que foi assinado sobre o livro: checkpoints, chaves e suas sucessões'],
   ['tillbook-verify.mjs', 'o verificador: um só arquivo, que só precisa do Node'],
   ['proof.md', 'a especificação de todos os formatos, para quem quiser escrever o seu próprio verificador'],
 ]

@@ -4,7 +4,6 @@ import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { auditPack } from '#audit/pack.ts'
 import { beginPack } from '#panel/audit-pack/begin.ts'
-import { sealDirectoryOf } from '#proof/seals-kept.ts'
 import { companyOf, type Verbs } from './verb.ts'
 
 /** Tells progress beside the answer, which alone goes to standard output. */
@@ -25,7 +24,7 @@ export const verbs: Verbs<'audit pack'> = {
     async run(context, { company, to, opened }) {
       const { core, companyId } = await companyOf(context, company)
       const asked = { isOpened: opened === 'true', now: new Date().toISOString() }
-      const wanted = await beginPack(core, core.sealing?.directory ?? sealDirectoryOf(context.config), companyId, asked)
+      const wanted = await beginPack(core, companyId, asked)
       const path = resolve(to)
       const draft = `${path}.draft`
       try {

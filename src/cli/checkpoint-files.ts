@@ -7,7 +7,6 @@ import { Refused } from './verb.ts'
 /** A checkpoint of a company's ledger that was found to be signed. */
 export interface GivenCheckpoint extends Checkpoint {
   readonly company_id: number
-  readonly generation: number
 }
 
 const Line = z.object({ note: z.string() })
@@ -24,7 +23,7 @@ export function readCheckpoints(text: string, publicKeys: readonly string[]): Gi
     if (!checkpoint) throw refused(`checkpoint ${origin}: a assinatura não confere com nenhuma das chaves`)
     // That of the installation log says nothing of a single ledger.
     if (whose.companyId === null) return []
-    return { ...checkpoint, company_id: whose.companyId, generation: whose.generation }
+    return { ...checkpoint, company_id: whose.companyId }
   })
 }
 

@@ -253,13 +253,11 @@ export const COMMANDS = {
 
   'ledger verify': {
     summary:
-      'recomputes every hash and follows the chain, of all companies or one, or of an export; holds it against checkpoints and seals; ends with 1 if anything is wrong',
+      'recomputes every hash and follows the chain, of all companies or one, or of an export; holds it against checkpoints; ends with 1 if anything is wrong',
     flags: {
       company: optional('ID'),
       file: optional('EXPORT'),
       checkpoint: optional('CHECKPOINTS'),
-      seal: optional('SEALS'),
-      mapping: optional('MAPPING'),
       'public-key': repeatable('PEM'),
     },
   },
@@ -270,7 +268,7 @@ export const COMMANDS = {
   },
   'ledger public-key': {
     summary:
-      'prints the public keys that have signed checkpoints and seals, for whoever has to trust them; the last one signs now',
+      'prints the public keys that have signed checkpoints, for whoever has to trust them; the last one signs now',
     flags: {},
   },
   'ledger outsiders': {
@@ -310,11 +308,6 @@ export const COMMANDS = {
     summary:
       'copies all ledgers to an EventStoreDB, unchanged, and reads them back; what is there already is compared, so an interrupted copy is just run again',
     flags: { to: required('esdb://HOST:2113') },
-  },
-  'ledger reseal': {
-    summary:
-      'writes all ledgers of version 0.1 anew, with data about people sealed, verifies both and switches; the service must be stopped; interrupted: run it again; --drop-old ends the ledgers of before',
-    flags: { to: optional('postgres|esdb://HOST:2113'), 'drop-old': toggle },
   },
 
   'database prepare': {

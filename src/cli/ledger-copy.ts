@@ -52,16 +52,16 @@ function ledgersOf(homes: readonly NamedHome[]): Pick<EventStore, 'streams' | 'r
 }
 
 /** The target is this installation's from now on: its database takes no other (OPS-83). */
-export const claim = async (target: OutsideStore, pool: Pool): Promise<void> =>
+const claim = async (target: OutsideStore, pool: Pool): Promise<void> =>
   claimStore({ newId, now: () => new Date().toISOString() }, target, await installationIdOf(pool))
 
 /** How far it is, for whoever waits. */
-export const tellStream = (stream: string, events: number): void => {
+const tellStream = (stream: string, events: number): void => {
   process.stderr.write(`${stream}: ${events} events\n`)
 }
 
 /** @throws Refused */
-export function openTarget(address: string): OutsideStore {
+function openTarget(address: string): OutsideStore {
   try {
     return createEventStoreDb(address)
   } catch {
@@ -71,7 +71,7 @@ export function openTarget(address: string): OutsideStore {
 }
 
 /** What a copy says of a target that it leaves as it is. */
-export function refusalOf(error: unknown): Refused | null {
+function refusalOf(error: unknown): Refused | null {
   if (error instanceof CopyDiffers) return new Refused(invalid('to', differs(error)))
   if (error instanceof WrongExpectedRevision)
     return new Refused(invalid('to', `mais alguém está gravando no livro ${error.stream} do destino`))

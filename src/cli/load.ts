@@ -31,7 +31,6 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   'ledger correct-clock': () => import('./ledger-clock.ts'),
   'ledger copy': () => import('./ledger-copy.ts'),
   restored: () => import('./restored.ts'),
-  'ledger reseal': () => import('./ledger-reseal.ts'),
   database: () => import('./database.ts'),
   projections: () => import('./projections.ts'),
   'provider-sandbox': () => import('./provider-sandbox.ts'),

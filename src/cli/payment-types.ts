@@ -29,11 +29,10 @@ async function list({ pool }: Core, companyId: number): Promise<PaymentTypeObjec
   return rows.map((row) => row.doc)
 }
 
-/** Old ledgers have types that share a name: then it names nothing. */
 async function findByName(core: Core, companyId: number, name: string | undefined): Promise<number> {
   const types = await list(core, companyId)
-  const [found, ...others] = types.filter((type) => name !== undefined && nameKey(type.name) === nameKey(name))
-  if (!found || others.length > 0) throw new Refused(refuse('not_found', { name: name ?? null }))
+  const found = types.find((type) => name !== undefined && nameKey(type.name) === nameKey(name))
+  if (!found) throw new Refused(refuse('not_found', { name: name ?? null }))
   return found.id
 }
 

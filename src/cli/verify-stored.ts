@@ -21,7 +21,7 @@ export async function ringOf({ sealing }: Core): Promise<KnownRing | null> {
 
 export const companiesOf = (core: Core): Promise<number[]> => knownCompanies(core, core.sealing?.directory ?? null)
 
-interface Given extends Held {
+interface Given extends Pick<Held, 'heads'> {
   readonly companyId: number
 }
 
@@ -29,13 +29,13 @@ interface Given extends Held {
 export async function verifySealed(
   core: Core,
   ring: KnownRing | null,
-  { companyId, anchors, heads }: Given,
+  { companyId, heads }: Given,
 ): Promise<Verification> {
   try {
     const nothing: Held = { anchors: [], heads: [] }
     const kept = ring && core.sealing ? await ownSeals(core.sealing, ring, companyId) : nothing
     const watch = throughRoots([...heads, ...kept.heads])
-    return await verifyLedger(core, companyId, { anchors: [...anchors, ...kept.anchors], watch })
+    return await verifyLedger(core, companyId, { anchors: kept.anchors, watch })
   } catch (error) {
     if (!(error instanceof SealAltered)) throw error
     const head = await headOf(core.pool, companyId)

@@ -40,7 +40,7 @@ export const RIGHTS: Readonly<Record<Role, Rights>> = {
 /** Roles that may log in at tills, for SQL statements. */
 export const TILL_ROLES: readonly Role[] = ROLES.filter((role) => RIGHTS[role].usesTills)
 
-/** Access terms of a user; records from before auditors existed lack them. */
+/** Access terms of a user; only auditors have them. */
 export interface AccessTerms {
   readonly role: Role
   /** Last day, in the company's zone; null: unlimited. */

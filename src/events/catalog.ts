@@ -13,10 +13,10 @@ const item = {
   unit: text.nullable(),
   price: money,
   cost: money.nullable(),
-  /** Codes for fiscal documents: digits only. Older events lack them. */
-  gtin: text.nullish(),
-  ncm: text.nullish(),
-  cest: text.nullish(),
+  /** Codes for fiscal documents: digits only. */
+  gtin: text.nullable(),
+  ncm: text.nullable(),
+  cest: text.nullable(),
 }
 
 const category = { external_id: text.nullable(), name: text }

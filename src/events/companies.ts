@@ -28,9 +28,8 @@ const company = {
   plan: z.enum(PLANS),
   timezone: text,
   logo_url: text.nullable(),
-  /** Older events lack these two. */
-  state_registration: text.nullish(),
-  tax_regime: z.enum(TAX_REGIMES).nullish(),
+  state_registration: text.nullable(),
+  tax_regime: z.enum(TAX_REGIMES).nullable(),
 }
 
 const paymentType = {
@@ -45,14 +44,14 @@ const person = { name: personal(text, 'identity'), email: personal(text, 'identi
 
 const access = {
   role: z.enum(ROLES),
-  /** Events from before auditors existed lack these two; for other roles they have no meaning. */
+  /** Terms of auditors, absent for other roles; `access_until` is null when an auditor gets another role. */
   access_until: date.nullable().optional(),
   personal_data: z.boolean().optional(),
 }
 
 /** The company and its settings: payment types, users, API keys. Secrets are never in an event. */
 export const companyEvents = {
-  /** Events from before test companies existed lack `test`. */
+  /** `test` is set for test companies only. */
   CompanyRegistered: eventType('company', { ...company, test: z.boolean().optional() }),
   CompanyUpdated: eventType('company', { changes: z.strictObject(company).partial() }),
   /**

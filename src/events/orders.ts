@@ -7,9 +7,9 @@ import { line } from './sales.ts'
 export const ORDER_ALARMS = ['second_payment', 'paid_after_refund', 'paid_after_cancellation'] as const
 
 const customer = z.strictObject({
-  /** Both absent in old events; null if the buyer is not a customer of the company. */
-  id: id.nullable().optional(),
-  external_id: text.nullable().optional(),
+  /** Both null if the buyer is not a customer of the company. */
+  id: id.nullable(),
+  external_id: text.nullable(),
   name: personal(text, 'identity'),
   email: personal(text, 'contact'),
   document: personal(text, 'identity'),
@@ -46,9 +46,9 @@ export const orderEvents = {
     idempotency_key: text.nullable(),
     payment_method_id: text,
     amount: money,
-    /** Cards only; absent in old events. */
+    /** Cards only. */
     installments: z.int().positive().optional(),
-    /** Payment deadline; absent for cards and in old events. */
+    /** Payment deadline; absent for cards. */
     expires_at: instant.optional(),
     /**
      * Fixed for this attempt, because the provider receives the commission with it; later changes of the store do not
@@ -71,14 +71,14 @@ export const orderEvents = {
     /** Own status. */
     status: z.enum(ORDER_STATUSES),
     live_mode: z.boolean(),
-    /** Payment details, recorded once; absent if already known, for other methods, and in old events. */
+    /** Payment details, recorded once; absent if already known, and for other methods. */
     pix: pix.optional(),
     boleto: boleto.optional(),
     card: card.optional(),
-    /** Refunded so far; absent if nothing was, and in old events. */
+    /** Refunded so far; absent if nothing was. */
     refunded: money.optional(),
     dispute: z.enum(DISPUTE_STATUSES).optional(),
-    /** Last change at the provider; absent if not reported, and in old events. */
+    /** Last change at the provider; absent if not reported. */
     changed_at: instant.optional(),
   }),
   /** Requested refund, recorded before the provider is called. A refused refund may start again. */

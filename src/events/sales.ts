@@ -78,6 +78,7 @@ const warning = z.strictObject({
 /** Marks sales of a test company, so that their receipts cannot pass for those of real sales; absent otherwise. */
 const test = z.boolean().optional()
 
+/** A sale made at a till without a connection, and uploaded later. */
 const offlineSale = {
   test,
   /** Identifier of the sale, given by the till. */
@@ -85,13 +86,12 @@ const offlineSale = {
   /** SHA-256 (hex) of the uploaded sale, which detects repeated uploads. */
   fingerprint: text,
   sold_at: instant,
-  /** Absent in sales from before 0.2, like discounts, which were refused then. */
-  customer: party.nullable().optional(),
+  customer: party.nullable(),
   /** The item's total already includes its discount. */
-  items: z.array(item.extend({ discount: money.optional() })),
+  items: z.array(item.extend({ discount: money })),
   payments: z.array(z.strictObject({ ...payment.shape, status: z.enum(OFFLINE_PAYMENT_STATUSES) })),
   /** Deducted from the sum of the items. */
-  discount: money.optional(),
+  discount: money,
   total: money,
   amount_received: money,
   change: money,
@@ -120,8 +120,6 @@ export const saleEvents = {
     /** Returned stock: items that the sale debited and that are still tracked. */
     restock: z.array(z.strictObject({ catalog_item_id: id, quantity })),
   }),
-  /** Written by version 0.1, which recorded no other fields; later versions write FiscalDocumentRecorded. */
-  FiscalDocumentAuthorized: eventType('sale', { number: text, issued_at: instant }),
   /** All known fields of the document from now on. */
   FiscalDocumentRecorded: eventType('sale', {
     /** Code of the tax authorities: 55, 65, 59 … */

@@ -144,10 +144,9 @@ export class CannotOpen extends Error {
   }
 }
 
-/**
- * Data with personal fields in clear: null where their key was destroyed or `mayRead` refuses the owner's kind. What was
- * stored in clear stays as it is. @throws CannotOpen
- */
+const NOT_SEALED = 'it is nothing that was sealed'
+
+/** Data with personal fields in clear: null where their key was destroyed or `mayRead` refuses the owner's kind. @throws CannotOpen */
 export function openData(
   event: Envelope,
   fields: readonly PersonalField[],
@@ -156,9 +155,9 @@ export function openData(
 ): object {
   return withPersonal(event, fields, (value, field) => {
     if (mayRead?.(kindOf(event, field)) === false) return null
-    if (!isSealed(value)) return value
+    if (!isSealed(value)) throw new CannotOpen(event, field, NOT_SEALED)
     const id = keyIdOf(value)
-    if (id === null) throw new CannotOpen(event, field, 'it is nothing that was sealed')
+    if (id === null) throw new CannotOpen(event, field, NOT_SEALED)
     const secret = secrets.get(id)
     if (secret === undefined) throw new CannotOpen(event, field, `key ${id} is not there`)
     if (secret === null) return null

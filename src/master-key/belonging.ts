@@ -1,6 +1,4 @@
 import type { Pool, PoolClient } from 'pg'
-import { createVault } from '#lib/vault.ts'
-import { hasClearSecrets, sealClearSecrets } from './clear-secrets.ts'
 import { type MasterKeys, WrongMasterKey } from './keys.ts'
 import { SEALED_COLUMNS } from './sealed-columns.ts'
 
@@ -13,7 +11,7 @@ interface Options {
 
 /**
  * Sees to it that all secrets of the database can be opened with these keys (OPS-71), and are sealed by the current one from now
- * on. A database that has none yet takes this one, made anew where there is none; what was kept in clear until now is sealed.
+ * on. A database that has none yet takes this one, made anew where there is none.
  * Of several processes that start together one does it, under a lock. @throws WrongMasterKey
  */
 export async function claimDatabase({ pool, keys, onMade }: Options): Promise<void> {
@@ -47,8 +45,7 @@ export async function registered(client: Pick<PoolClient, 'query'>): Promise<str
 async function isClaimed(pool: Pool, keys: MasterKeys): Promise<boolean> {
   const held = keys.all().map(({ id }) => id)
   const known = await registered(pool)
-  const isOurs = known.includes(held[0] ?? '') && known.every((id) => held.includes(id))
-  return isOurs && !(await hasClearSecrets(pool))
+  return known.includes(held[0] ?? '') && known.every((id) => held.includes(id))
 }
 
 async function claim(client: PoolClient, keys: MasterKeys, onMade: Options['onMade']): Promise<void> {
@@ -63,7 +60,6 @@ async function claim(client: PoolClient, keys: MasterKeys, onMade: Options['onMa
   const isOurs = known.length === 0 || known.some((id) => held.includes(id))
   if (missing.length > 0 || !isOurs) throw notHeld(missing.length > 0 ? missing : known, held, keys.source)
   await register(client, keys.current().id)
-  if (await hasClearSecrets(client)) await sealClearSecrets(client, createVault(keys))
 }
 
 /** Keys that were to become current, when a change was interrupted before that, have sealed nothing. */

@@ -63,8 +63,6 @@ export interface PanelContext extends AsOfCore {
   /** Percent, of stores that owners open: with two decimals. */
   readonly storeCommission: string
   readonly publicUrl: string
-  /** Where this installation keeps what it has signed. */
-  readonly sealDirectory: string
   readonly newId: () => string
   readonly panel: PanelAccess
   /** Makes the ledger of a new company. @throws Unavailable */

@@ -158,7 +158,7 @@ const deleteOlder = (condition: string) => `
     limit $2 for update skip locked)`
 
 const PURGE_ORDERS = deleteOlder('true')
-const PURGE_REFUSED = deleteOlder(`(outcome = 'refused' or order_id is null)`)
+const PURGE_REFUSED = deleteOlder(`outcome = 'refused'`)
 
 const PURGE_HOURS = `
   delete from payment_notification_hours where (company_id, store_id, hour, is_signed) in (

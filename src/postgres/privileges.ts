@@ -2,8 +2,8 @@ import type { ClientBase, Pool } from 'pg'
 import { UnfitPostgres } from '#lib/unfit-postgres.ts'
 import { LOCK_TIMEOUT_MS } from './patience.ts'
 
-/** Tables of `ops` that only migrations and resealing write: what they say is the owner's word. */
-const OWNERS_WORD = ['migrations', 'clear_ledgers', 'resealed_ledgers']
+/** Tables of `ops` that only migrations write: what they say is the owner's word. */
+const OWNERS_WORD = ['migrations']
 
 /**
  * What the service's role ($1) has and should have, by the grants to itself: INSERT and SELECT in `ledger`, and in `ops` where a
@@ -20,7 +20,7 @@ const GRANTS = `
              then array['SELECT', 'INSERT']
            else array['SELECT', 'INSERT', 'UPDATE', 'DELETE'] end as wanted
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where n.nspname in ('ops', 'ledger') and c.relkind in ('r', 'S') and c.relname <> 'clear_secrets'
+    where n.nspname in ('ops', 'ledger') and c.relkind in ('r', 'S')
     union all
     select 'schema', quote_ident(nspname), nspacl, array['USAGE'] from pg_namespace where nspname in ('ops', 'ledger')
     union all
@@ -55,12 +55,11 @@ const UNPROTECTED = `
     and (t.tgenabled <> 'A' or t.tgenabled is null and n.nspname = 'ledger' and c.relname = 'events')
   order by 1`
 
-/** What of others should be the service's own: the read model, and what its first start seals and drops. */
+/** What of others should be the service's own: the read model. */
 const FOREIGN = `
   select n.nspname as schema, c.relname as "table" from pg_namespace n
   left join pg_class c on c.relnamespace = n.oid and c.relkind = 'r' and c.relowner <> $1::regrole
   where n.nspname ~ '^read(_|$)' and (n.nspowner <> $1::regrole or c.oid is not null)
-     or n.nspname = 'ops' and c.relname = 'clear_secrets'
   order by 1, 2`
 
 interface Foreign {
@@ -89,7 +88,6 @@ function handOver(foreign: readonly Foreign[], service: string): string[] {
   const tables = foreign.filter(({ table }) => table !== null).map(({ schema, table }) => `${schema}.${table}`)
   if (foreign.length === 0) return []
   const schemas = [...new Set(foreign.map(({ schema }) => schema))]
-  const isOps = schemas.includes('ops')
   return [
     // Each one would be waited for by itself, while others wait for those before it (OPS-36).
     ...(tables.length > 0
@@ -99,10 +97,8 @@ function handOver(foreign: readonly Foreign[], service: string): string[] {
           'set local statement_timeout = 0',
         ]
       : []),
-    ...schemas.filter((schema) => schema !== 'ops').map((schema) => `alter schema ${schema} owner to ${service}`),
-    ...(isOps ? [`grant create on schema ops to ${service}`] : []),
+    ...schemas.map((schema) => `alter schema ${schema} owner to ${service}`),
     ...tables.map((table) => `alter table ${table} owner to ${service}`),
-    ...(isOps ? [`revoke create on schema ops from ${service}`] : []),
   ]
 }
 
@@ -133,10 +129,10 @@ const MIGHTY = ['pg_write_all_data', 'pg_execute_server_program', 'pg_write_serv
 const EXCESS = `
   with mine as (
     select c.oid, format('%I.%I', n.nspname, c.relname) as name,
-      n.nspname like 'ledger%' or c.relname = any($2::text[]) or exists (select from pg_trigger where tgrelid = c.oid and tgname = 'append_only') as is_kept,
+      n.nspname = 'ledger' or c.relname = any($2::text[]) or exists (select from pg_trigger where tgrelid = c.oid and tgname = 'append_only') as is_kept,
       pg_has_role(c.relowner, 'MEMBER') as is_owned
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where n.nspname in ('ops', 'ledger', 'ledger_next', 'ledger_former') and c.relkind in ('r', 'S') and c.relname <> 'clear_secrets'
+    where n.nspname in ('ops', 'ledger') and c.relkind in ('r', 'S')
   ),
   excess (place, what) as (
     select 1, attribute from pg_roles,
@@ -149,7 +145,7 @@ const EXCESS = `
     select 3, 'owns the database' from pg_database where datname = current_database() and pg_has_role(datdba, 'MEMBER')
     union all
     select 4, 'owns schema ' || nspname from pg_namespace
-    where nspname in ('ops', 'ledger', 'ledger_next', 'ledger_former') and pg_has_role(nspowner, 'MEMBER')
+    where nspname in ('ops', 'ledger') and pg_has_role(nspowner, 'MEMBER')
     union all
     select 5, 'may create in schema ' || nspname from pg_namespace
     where nspname in ('ops', 'ledger') and has_schema_privilege(oid, 'CREATE') and not pg_has_role(nspowner, 'MEMBER')

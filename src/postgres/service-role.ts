@@ -7,7 +7,7 @@ export const SERVICE_ROLE = 'tillbook_service'
 /** Advisory lock: of two processes that start at once, one makes the role. */
 const ROLE_LOCK = 8_314_159_268
 
-/** Follows from the superuser's, which does not follow from it: a data directory of before, or a copy, has it too. */
+/** Follows from the superuser's, which does not follow from it: a copy of the data directory has it too. */
 export const servicePasswordOf = (superusersPassword: string): string =>
   createHmac('sha256', superusersPassword).update(SERVICE_ROLE).digest('base64url')
 

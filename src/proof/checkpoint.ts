@@ -11,7 +11,7 @@ export interface Checkpoint extends TreeHead {
 const HASH_BYTES = 32
 const DECIMAL = /^(?:0|[1-9]\d{0,15})$/
 
-/** The origin of a company's ledger, wherever it lives. One that was written anew is another log: its `generation` counts from 1. */
+/** The origin of a company's ledger, wherever it lives. After a restore that lost sealed events it is another log: `generation` counts from 1. */
 export function originOf(installationId: string, companyId: number, generation = 1): string {
   return `tillbook/${installationId}/company-${companyId}${generation === 1 ? '' : `/${generation}`}`
 }
@@ -21,13 +21,12 @@ export function installationOriginOf({ installationId, home }: { installationId:
   return `tillbook/${installationId}${home === MAIN ? '' : `/home-${home}`}`
 }
 
-/** Whose log an origin is: of a company (null: an installation log), in which generation; null when it is no origin of Tillbook's. */
-export function parseOrigin(origin: string): { companyId: number | null; generation: number } | null {
-  const found = /^tillbook\/[^/]+(?:\/home-[a-z][a-z0-9-]{0,30}|\/company-([1-9]\d{0,14})(?:\/([1-9]\d{0,3}))?)?$/.exec(
+/** The company of a log's origin (null: an installation log); null when it is no origin of Tillbook's. */
+export function parseOrigin(origin: string): { companyId: number | null } | null {
+  const found = /^tillbook\/[^/]+(?:\/home-[a-z][a-z0-9-]{0,30}|\/company-([1-9]\d{0,14})(?:\/[1-9]\d{0,3})?)?$/.exec(
     origin,
   )
-  const [, companyId, generation] = found ?? []
-  return found && { companyId: companyId === undefined ? null : Number(companyId), generation: Number(generation ?? 1) }
+  return found && { companyId: found[1] === undefined ? null : Number(found[1]) }
 }
 
 /** Three lines, each with its line feed: origin, size, root in base64. */

@@ -38,8 +38,7 @@ export async function newestCheckpoint(
 ): Promise<SignedCheckpoint | null> {
   const { rows } = await client.query<Line>(
     `select note, made_at from ops.ledger_checkpoints
-     where company_id = $1 and generation > (select count(*) from ops.resealed_ledgers where company_id = $1)
-     order by generation desc, size desc limit 1`,
+     where company_id = $1 order by generation desc, size desc limit 1`,
     [companyId],
   )
   return rows[0] ? readCheckpoint(rows[0]) : null
@@ -85,8 +84,7 @@ export function createCheckpoints(sealing: Sealing) {
 
 /**
  * Verifies what a ledger has had added since its last checkpoint, and signs its head. The last one has to be signed by a key of
- * the ring, and the ledger to go through it; the first one goes through what 0.1 has sealed. Without anything new it is the last
- * one. Null for an empty ledger, or when it is stopped. @throws NotWhole, SealAltered, WrongSealKey
+ * the ring, and the ledger to go through it. Without anything new it is the last one. Null for an empty ledger, or when it is stopped. @throws NotWhole, SealAltered, WrongSealKey
  */
 export async function makeCheckpoint(
   sealing: Sealing,
@@ -101,7 +99,7 @@ export async function makeCheckpoint(
     const log = ledgerCheckpoints(ring, directory, companyId, generation.number)
     const kept = await lastKept(pool, log, ring)
     await assertEntryCovered(pool, companyId, kept.last, log)
-    const first = kept.last ? [] : await generation.anchors(pool, ring)
+    const first = kept.last ? [] : generation.anchors(ring)
     const head = await verifiedHead(sealing, companyId, { last: kept.last, first, isStopped })
     if (isStopped() || head.size === 0) return null
     const made = await signOnce(sealing, { lock: companyId, log, kept, head })

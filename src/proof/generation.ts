@@ -1,29 +1,24 @@
 import type { PoolClient } from 'pg'
-import { mappingFileOf, NoMapping, readMapping } from '#audit/reseal-mapping.ts'
 import type { Anchor } from '#audit/walk.ts'
-import { lastKept, ledgerCheckpoints } from './kept-checkpoints.ts'
 import { type KnownRing, verifierKeysOf } from './key-ring.ts'
-import { appenderFrom, leafHash, type TreeHead } from './merkle.ts'
 import { type KeptStatement, openRestored, parseRestored, restoredNameOf, statementsOf } from './restored-statement.ts'
-import { lastSeal, SealAltered, SealMissing } from './seals-kept.ts'
+import { SealAltered } from './seals-kept.ts'
 
 type Client = Pick<PoolClient, 'query'>
 
 /** A company's present log. */
 export interface Generation {
-  /** Counts from 1: a ledger that was written anew is another log. */
+  /** Counts from 1: a ledger of which a restore has lost sealed events is another log. */
   readonly number: number
   /** What its first checkpoint has to go through. @throws SealAltered when what vouches for it is not genuine. */
-  anchors(client: Client, ring: KnownRing): Promise<readonly Anchor[]>
+  anchors(ring: KnownRing): readonly Anchor[]
 }
 
-/** A ledger begins another generation when it is resealed, and whenever a restore has lost what was sealed of it. */
+/** A ledger begins another generation whenever a restore has lost what was sealed of it. */
 export async function generationOf(client: Client, directory: string, companyId: number): Promise<Generation> {
-  const first = await beforeRestores(client, directory, companyId)
   const losses = (await statementsOf(client, directory, companyId)).filter(({ note }) => isLoss(note))
   const last = losses.at(-1)
-  if (!last) return first
-  return { number: first.number + losses.length, anchors: async (_, ring) => [throughStatement(last, ring)] }
+  return { number: 1 + losses.length, anchors: (ring) => (last ? [throughStatement(last, ring)] : []) }
 }
 
 /** Whether what was sealed last was not there any more after the restore, though something of the ledger was. */
@@ -38,54 +33,4 @@ function throughStatement({ company_id, note }: KeptStatement, ring: KnownRing):
   if (said?.company_id !== company_id || !said.since || said.hash === null)
     throw new SealAltered(`the statement of company ${company_id}'s restore is not one that a known key has signed`)
   return { revision: said.since.size - 1, hash: said.hash }
-}
-
-async function beforeRestores(client: Client, directory: string, companyId: number): Promise<Generation> {
-  const { rowCount } = await client.query('select from ops.resealed_ledgers where company_id = $1', [companyId])
-  if (rowCount === 0) return { number: 1, anchors: (_, ring) => sealedBefore(directory, companyId, ring) }
-  return {
-    number: 2,
-    async anchors(client, ring) {
-      const { last } = await lastKept(client, ledgerCheckpoints(ring, directory, companyId, 1), ring)
-      return throughMapping({ directory, companyId, ring, before: last })
-    },
-  }
-}
-
-/** The last seal of 0.1, by a key of the ring. */
-async function sealedBefore(directory: string, companyId: number, { known }: KnownRing): Promise<readonly Anchor[]> {
-  const seal = await lastSeal(directory, companyId)
-  if (!seal) return []
-  if (known.some(({ publicKey }) => publicKey === seal.public_key)) return [seal]
-  throw new SealAltered(`the last seal of company ${companyId} was made with a key that nobody knows`)
-}
-
-interface Mapped {
-  readonly directory: string
-  readonly companyId: number
-  readonly ring: KnownRing
-  /** The last checkpoint of the ledger before. */
-  readonly before: TreeHead | null
-}
-
-/** The ledger before has to be the one that was sealed, and the one since the one that it became. */
-async function throughMapping({ directory, companyId, ring, before }: Mapped): Promise<readonly Anchor[]> {
-  const [seal] = await sealedBefore(directory, companyId, ring)
-  const appender = appenderFrom()
-  let isSame = before === null
-  const see = (hash: string) => {
-    appender.append(leafHash(Buffer.from(hash, 'hex')))
-    if (appender.size === before?.size) isSame = appender.root().equals(before.root)
-  }
-  const trusted = ring.known.map(({ publicKey }) => publicKey)
-  const mapping = await readMapping(mappingFileOf(directory, companyId), trusted, seal ? [seal] : [], see).catch(
-    (error: unknown) => {
-      if (error instanceof NoMapping) throw new SealAltered(`the mapping of company ${companyId} was altered`)
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-      throw new SealMissing(`the mapping of company ${companyId} is missing in ${directory}`)
-    },
-  )
-  if (!isSame || mapping.company_id !== companyId || (seal && mapping.known.length === 0))
-    throw new SealAltered(`the mapping of company ${companyId} is not that of the ledger that was sealed`)
-  return [{ revision: mapping.revision, hash: mapping.new_hash }]
 }

@@ -24,7 +24,7 @@ export type Line = z.infer<typeof Line>
 /** Where the checkpoints of a log are kept: in a file to which lines are only ever added, and in a table. */
 export interface CheckpointLog {
   readonly origin: string
-  /** Origins of the same ledger before it was written anew; the file may end with one. */
+  /** Origins of the same ledger before restores that lost events of it; the file may end with one. */
   readonly formerOrigins: readonly string[]
   readonly file: string
   newest(client: Client): Promise<Line | null>

@@ -2,41 +2,31 @@ import { join } from 'node:path'
 import { lastLine } from '#lib/json-lines.ts'
 import { readCheckpoint } from './kept-checkpoints.ts'
 import { lastStatements } from './restored-statement.ts'
-import { checkpointFileOf, companiesOfFiles, lastSeal } from './seals-kept.ts'
+import { checkpointFileOf, companiesOfFiles } from './seals-kept.ts'
 import type { Mark } from './standing.ts'
 
 /**
- * What ledgers held at their last checkpoints and seals of 0.1 in DATA_DIR: a database that lacks it is behind. A ledger that was
- * restored since has its statement instead. What is there and is none of it is the business of sealing.
+ * What ledgers held at their last checkpoints in DATA_DIR: a database that lacks it is behind. A ledger that was restored since
+ * has its statement instead. What is there and is none of it is the business of sealing.
  */
 export async function keptMarks(dataDir: string): Promise<Mark[]> {
   const directory = join(dataDir, 'seals')
   const restored = await lastStatements(directory)
   const marks: Mark[] = []
   for (const companyId of await companiesOfFiles(directory)) {
-    const [checkpoint, seal] = await Promise.all([
-      lastCheckpoint(directory, companyId),
-      orNull(lastSeal(directory, companyId)),
-    ])
+    const checkpoint = await lastCheckpoint(directory, companyId)
     const since = restored.get(companyId)?.restored_at ?? ''
     if (checkpoint && checkpoint.made_at > since)
       marks.push({ company_id: companyId, revision: checkpoint.size - 1, hash: null })
-    else if (seal && seal.sealed_at > since) marks.push({ company_id: companyId, revision: seal.revision, hash: null })
   }
   return marks
 }
 
 async function lastCheckpoint(directory: string, companyId: number) {
-  const line = (await orNull(lastLine(checkpointFileOf(directory, companyId)))) as {
-    note: string
-    made_at: string
-  } | null
-  if (line === null) return null
   try {
-    return readCheckpoint(line)
+    const line = (await lastLine(checkpointFileOf(directory, companyId))) as { note: string; made_at: string } | null
+    return line && readCheckpoint(line)
   } catch {
     return null
   }
 }
-
-const orNull = <T>(found: Promise<T>): Promise<T | null> => found.catch(() => null)

@@ -7,9 +7,9 @@ import { inTransaction } from '#ledger/transaction.ts'
 import { syncFolder } from '#lib/files.ts'
 import { appendLines, readLines } from '#lib/json-lines.ts'
 import { installationOf } from './installation.ts'
-import { entryOf, isEntry, parseStatement, RingEntry } from './key-statement.ts'
-import { parseVkey, type VerifierKey, verifierKey } from './note.ts'
-import { foreignKeys, hasCheckpoints, hasSeals, orNothing } from './seals-kept.ts'
+import { entryOf, isEntry, RingEntry } from './key-statement.ts'
+import { type VerifierKey, verifierKey } from './note.ts'
+import { hasCheckpoints, orNothing } from './seals-kept.ts'
 
 /** A key that has signed, or signs. */
 export interface KnownKey {
@@ -18,7 +18,7 @@ export interface KnownKey {
   readonly publicKey: string
 }
 
-/** The key that signs, and all that ever did; those of before still verify what they have signed. */
+/** The key that signs, and all that ever did; former ones still verify what they have signed. */
 export interface KeyRing {
   readonly installationId: string
   /** Which home this is. */
@@ -61,8 +61,7 @@ export const verifierKeysOf = ({ known }: Pick<KeyRing, 'known'>, name: string):
   known.map(({ publicKey }) => verifierKey(name, publicKey))
 
 /**
- * The ring, with what a crash left undone made up for. The first key is made, or taken over from 0.1, where nothing was sealed
- * by another one. @throws WrongSealKey
+ * The ring, with what a crash left undone made up for. The first key is the one in the file, or one that is made. @throws WrongSealKey
  */
 export async function openKeyRing(place: RingPlace): Promise<KeyRing> {
   const seen = await read(place, place.pool)
@@ -131,10 +130,10 @@ async function ringIn(path: string): Promise<RingEntry[]> {
   return entries.data
 }
 
-/** Every key that is known, whatever key is in the file; before there is a ring, the one in the file. @throws WrongSealKey */
+/** Every key that is known, whatever key is in the file. @throws WrongSealKey */
 export async function knownRing(place: RingPlace): Promise<KnownRing> {
-  const { installationId, home, entries, key } = await read(place, place.pool)
-  return { installationId, home, known: entries.length > 0 || !key ? knownKeys(entries) : [key] }
+  const { installationId, home, entries } = await read(place, place.pool)
+  return { installationId, home, known: knownKeys(entries) }
 }
 
 /** Null when the key in the file is not the ring's last one. */
@@ -144,15 +143,9 @@ function ringOf({ installationId, home, entries, key }: Seen): KeyRing | null {
   return { installationId, home, current: key, known: knownKeys(entries) }
 }
 
-/** Of entries, the oldest first. Those that had sealed before the ring began are named by its first entry. */
-export function knownKeys(entries: readonly RingEntry[]): KnownKey[] {
-  const first = entries[0] ? (parseStatement(entries[0].note)?.before ?? []) : []
-  const before = first.flatMap((vkey) => parseVkey(vkey)?.publicKey ?? [])
-  return [...before, ...entries.map(({ public_key }) => public_key)].map((publicKey) => ({
-    keyId: keyIdOf(publicKey),
-    publicKey,
-  }))
-}
+/** Of entries, the oldest first. */
+const knownKeys = (entries: readonly RingEntry[]): KnownKey[] =>
+  entries.map(({ public_key: publicKey }) => ({ keyId: keyIdOf(publicKey), publicKey }))
 
 async function settle(place: RingPlace, client: PoolClient): Promise<KeyRing> {
   const seen = await read(place, client)
@@ -182,15 +175,10 @@ export async function putInPlace({ keyFile }: RingPlace): Promise<void> {
   await syncFolder(dirname(keyFile))
 }
 
-/** The first entry: for the key of 0.1, or one that is made now. @throws WrongSealKey where another one has sealed. */
+/** The first entry. @throws WrongSealKey where something was signed by a key that is not known any more. */
 async function begin(place: RingPlace, client: PoolClient, seen: Seen): Promise<KeyRing> {
   if (await isLost(place, client, seen)) throw notOurs(place, seen)
   const key = seen.key ?? (await makeSigningKey(place.keyFile))
-  const foreign = await foreignKeys(place.directory, key.publicKey)
-  if (foreign.length > 0)
-    throw new WrongSealKey(
-      `${place.keyFile} is not the key that ledgers were sealed with, ${foreign.map(keyIdOf).join(', ')}. ${ADOPT}`,
-    )
   const statement = { index: 0, since: place.now(), succession: 'first', reason: '', before: [] } as const
   const entry = entryOf(seen.installationId, key, statement, null)
   await add(place, client, 0, entry)
@@ -198,10 +186,8 @@ async function begin(place: RingPlace, client: PoolClient, seen: Seen): Promise<
 }
 
 /** Whether something was signed by a key that is not there, though there is no ring that would tell which. */
-export async function isLost({ directory }: RingPlace, client: PoolClient, { entries, key }: Seen): Promise<boolean> {
-  if (entries.length > 0) return false
-  return (await hasCheckpoints(directory, client)) || (!key && (await hasSeals(directory, client)))
-}
+export const isLost = async ({ directory }: RingPlace, client: PoolClient, { entries }: Seen): Promise<boolean> =>
+  entries.length === 0 && hasCheckpoints(directory, client)
 
 /** To the file first: what the database knows is on the disk. */
 export async function add(place: RingPlace, client: PoolClient, index: number, entry: RingEntry): Promise<void> {

@@ -12,8 +12,7 @@ import {
   WrongSealKey,
   withRingLocked,
 } from './key-ring.ts'
-import { entryOf, type RingEntry, ringVkeyOf } from './key-statement.ts'
-import { foreignKeys } from './seals-kept.ts'
+import { entryOf, type RingEntry } from './key-statement.ts'
 
 /**
  * Makes a new key, which the current one signs, and puts it in its place (PROOF-21). Killed at any moment, it leaves the ring as it
@@ -51,13 +50,14 @@ export async function rotateKey(place: RingPlace): Promise<RingEntry> {
 export async function adoptKey(place: RingPlace, reason: string): Promise<RingEntry> {
   return withRingLocked(place, async (client) => {
     const seen = await read(place, client)
-    const hasLost = await isLost(place, client, seen)
-    const key = seen.key ?? (await makeSigningKey(place.keyFile))
-    const before = await keysBefore(place, seen, key)
-    if (before.length === 0 && !hasLost)
+    const last = seen.entries.at(-1)
+    if (!last && !(await isLost(place, client, seen)))
       throw new WrongSealKey('nothing was sealed by another key: there is nothing to adopt')
+    const key = seen.key ?? (await makeSigningKey(place.keyFile))
+    await assertNew(place, seen, key)
     await even(place, client, seen)
     const index = seen.entries.length
+    const before = last ? [last.vkey] : []
     const statement = { index, since: place.now(), succession: 'unsigned', reason, before } as const
     const entry = entryOf(seen.installationId, key, statement, null)
     await add(place, client, index, entry)
@@ -65,9 +65,8 @@ export async function adoptKey(place: RingPlace, reason: string): Promise<RingEn
   })
 }
 
-/** Vkeys of the ring's last key, or of those that had sealed before there was a ring. */
-async function keysBefore(place: RingPlace, seen: Seen, key: SigningKey): Promise<string[]> {
-  const { entries, installationId } = seen
+/** @throws WrongSealKey where the ring has the key already. */
+async function assertNew(place: RingPlace, { entries }: Seen, key: SigningKey): Promise<void> {
   const last = entries.at(-1)
   if (last?.public_key === key.publicKey) throw new WrongSealKey(`${place.keyFile} holds the key of the ring`)
   if (entries.some(({ public_key }) => public_key === key.publicKey))
@@ -75,7 +74,4 @@ async function keysBefore(place: RingPlace, seen: Seen, key: SigningKey): Promis
   const next = await readSigningKey(nextKeyFileOf(place.keyFile))
   if (last && next?.publicKey === last.public_key)
     throw new WrongSealKey('the key was being turned: run "tillbook seal-key rotate" again')
-  if (last) return [last.vkey]
-  const foreign = await foreignKeys(place.directory, key.publicKey)
-  return foreign.map((publicKey) => ringVkeyOf(installationId, publicKey))
 }

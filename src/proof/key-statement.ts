@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { keyIdOf, type SigningKey } from '#audit/signing-key.ts'
-import { openNote, parseNote, parseVkey, signNote, verifierKey, vkeyOf } from './note.ts'
+import { openNote, parseNote, signNote, verifierKey, vkeyOf } from './note.ts'
 
 /** An entry of the ring, as it is in `DATA_DIR/seals/keys.jsonl`, in `ops.seal_keys` and at `GET /proof/keys` (PROOF-20). */
 export const RingEntry = z.strictObject({
@@ -18,7 +18,7 @@ export const RingEntry = z.strictObject({
 export type RingEntry = z.infer<typeof RingEntry>
 
 /**
- * How a key became the current one. `first`: nothing was sealed before, or by this key; `signed`: the key before has signed it;
+ * How a key became the current one. `first`: nothing was sealed before; `signed`: the key before has signed it;
  * `unsigned`: the key before was lost, and nothing but the operator's word says that this one is theirs.
  */
 export type Succession = 'first' | 'signed' | 'unsigned'
@@ -33,7 +33,7 @@ export interface KeyStatement {
   readonly succession: Succession
   /** Why the key before is not there any more; empty but for `unsigned`. One line. */
   readonly reason: string
-  /** Vkeys of the keys before: the ring's last one; for an `unsigned` one at its beginning, those that are known to have sealed. */
+  /** Vkey of the key before; empty at the beginning of the ring. */
   readonly before: readonly string[]
 }
 
@@ -81,12 +81,11 @@ export function isEntry(installationId: string, entries: readonly RingEntry[], a
   if (!said || said.index !== at || said.vkey !== entry.vkey || said.since !== entry.since) return false
   if (entry.vkey !== ringVkeyOf(installationId, entry.public_key)) return false
   if (entries.slice(0, at).some(({ vkey }) => vkey === entry.vkey)) return false
-  if (!said.before.every((vkey) => parseVkey(vkey))) return false
-  if (former && said.before.join() !== former.vkey) return false
+  if (said.before.length !== (former ? 1 : 0) || said.before[0] !== former?.vkey) return false
   const name = ringNameOf(installationId)
   const hasSigned = (publicKey: string) => openNote(entry.note, [verifierKey(name, publicKey)]) !== null
   if (!entry.note.startsWith(`${name}\n`) || !hasSigned(entry.public_key)) return false
   if (said.succession === 'unsigned') return entry.signed_by === null
-  if (said.succession === 'first') return entry.signed_by === null && at === 0 && said.before.length === 0
+  if (said.succession === 'first') return entry.signed_by === null && at === 0
   return former !== undefined && entry.signed_by === keyIdOf(former.public_key) && hasSigned(former.public_key)
 }

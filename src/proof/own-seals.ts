@@ -6,7 +6,7 @@ import { lastKept, ledgerCheckpoints } from './kept-checkpoints.ts'
 import { type KnownRing, knownRing, WrongSealKey } from './key-ring.ts'
 import type { TreeHead } from './merkle.ts'
 import { throughRoots } from './roots-watch.ts'
-import { SealAltered, SealMissing } from './seals-kept.ts'
+import { SealAltered } from './seals-kept.ts'
 
 /** What a ledger has to go through. */
 export interface Held {
@@ -14,7 +14,7 @@ export interface Held {
   readonly heads: readonly TreeHead[]
 }
 
-/** What the service itself has sealed of a ledger: its last checkpoint, else what 0.1 has sealed. @throws SealAltered */
+/** What the service itself has signed of a ledger: its last checkpoint, else the statement of the restore that began its log. @throws SealAltered */
 export async function ownSeals(
   { pool, directory }: Pick<Sealing, 'pool' | 'directory'>,
   ring: KnownRing,
@@ -22,13 +22,7 @@ export async function ownSeals(
 ): Promise<Held> {
   const generation = await generationOf(pool, directory, companyId)
   const { last } = await lastKept(pool, ledgerCheckpoints(ring, directory, companyId, generation.number), ring)
-  if (last) return { anchors: [], heads: [last] }
-  // Another machine may have the mapping of a resealed ledger.
-  const anchors = await generation.anchors(pool, ring).catch((error: unknown) => {
-    if (error instanceof SealMissing) return []
-    throw error
-  })
-  return { anchors, heads: [] }
+  return last ? { anchors: [], heads: [last] } : { anchors: generation.anchors(ring), heads: [] }
 }
 
 /** The same for verifications that callers ask for; what was altered of it shows as a fault, since nothing says any more what was sealed. */

@@ -8,12 +8,6 @@ import { placeOf } from './installation-log.ts'
 import { ringEntries } from './key-ring.ts'
 import { tokensOf } from './outsiders/tokens.ts'
 
-/** What was signed in 0.1, and the mapping of a ledger that was written anew since; nothing is added to them any more. */
-const filesOfBefore = (companyId: number): string[] => [
-  `company-${companyId}.jsonl`,
-  `resealed-company-${companyId}.jsonl`,
-]
-
 /** The verifier and the formats, which come with the program. */
 const TOOLS = ['verifier/tillbook-verify.mjs', 'docs/proof.md']
 
@@ -51,7 +45,7 @@ interface Vouched {
  * What vouches for a company's ledger by now: to be asked for before the ledger's head, so that nothing is said of events that an
  * export does not have yet.
  */
-export async function vouchedFor(pool: Pool, sealDirectory: string, companyId: number): Promise<Vouched> {
+export async function vouchedFor(pool: Pool, companyId: number): Promise<Vouched> {
   const newest = await newestCheckpoint(pool, companyId)
   const place = await placeOf(pool, companyId)
   const tokens = place ? await tokensOf(pool, place.checkpoint.size) : []
@@ -78,7 +72,6 @@ export async function vouchedFor(pool: Pool, sealDirectory: string, companyId: n
           ]
         : []),
       ...proofs,
-      ...filesOfBefore(companyId).flatMap((file) => fileAs(`provas/${file}`, join(sealDirectory, file))),
       ...TOOLS.flatMap((path) => fileAs(nameOf(path), join(projectRoot(), path))),
     ],
   }

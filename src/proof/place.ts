@@ -15,8 +15,6 @@ import { claimStore, lastClaim } from './store-claim.ts'
 /** `DATA_DIR/installation.json`: to whom a DATA_DIR belongs, and what the ledgers held when it was written. */
 const Noted = z.strictObject({
   installation: z.uuid(),
-  /** UTC. */
-  noted_at: z.iso.datetime({ precision: 3 }),
   /** Ends of the ledgers that had moved last. */
   marks: z.array(z.strictObject({ company_id: z.int().positive(), revision: z.int().nonnegative(), hash: z.string() })),
 })
@@ -63,8 +61,7 @@ export async function lookAt(place: Place, { isWhole }: { readonly isWhole: bool
   // Those of another installation tell nothing of this one.
   const isOurs = directory === null || directory === row.id
   const marks = isOurs ? [...(noted?.marks ?? []), ...(isWhole ? await keptMarks(dataDir) : [])] : []
-  const since = noted?.noted_at ?? null
-  const missing = outside === undefined ? [] : await missingOf(place, marks, since)
+  const missing = outside === undefined ? [] : await missingOf(place, marks)
   return {
     database: { ...row, isRestoring: row.restoring !== null, hasLedgers: row.has_ledgers },
     home,
@@ -92,12 +89,12 @@ async function storeOf(
     break
   }
   const claim = await lastClaim(store)
-  const missing = isEmpty ? [] : await missingOf(place, heads, null)
+  const missing = isEmpty ? [] : await missingOf(place, heads)
   return { address: hostsOf(place.eventStoreUrl ?? ''), id: claim?.installation ?? null, isEmpty, missing }
 }
 
-/** Marks that the ledgers do not have. Those of before a resealing have hashes of before; of a company that has moved nothing is missing. */
-async function missingOf({ pool, store }: Place, marks: readonly Mark[], since: string | null): Promise<Mark[]> {
+/** Marks that the ledgers do not have. */
+async function missingOf({ pool, store }: Place, marks: readonly Mark[]): Promise<Mark[]> {
   const missing: Mark[] = []
   // Of whom nothing is missing here (HOME-58).
   const elsewhere = await companiesElsewhere(pool)
@@ -106,19 +103,9 @@ async function missingOf({ pool, store }: Place, marks: readonly Mark[], since: 
     const stream = streamOf(mark.company_id)
     let found: Envelope | undefined
     for await (const event of store.pick(stream, [mark.revision])) found = event
-    const isSame = found && (mark.hash === null || mark.hash === found.hash)
-    if (isSame || (found && (await isResealed(pool, mark.company_id, since)))) continue
-    missing.push(mark)
+    if (!found || (mark.hash !== null && mark.hash !== found.hash)) missing.push(mark)
   }
   return missing
-}
-
-async function isResealed(pool: Pool, companyId: number, since: string | null): Promise<boolean> {
-  const { rowCount } = await pool.query(
-    'select from ops.resealed_ledgers where company_id = $1 and resealed_at >= coalesce($2::timestamptz, resealed_at)',
-    [companyId, since],
-  )
-  return rowCount === 1
 }
 
 /** Postgres's own name for what it serves here: server, timeline (which every restore and every promotion begins anew) and database. */
@@ -155,17 +142,11 @@ export async function readNote(dataDir: string): Promise<Noted | null> {
 }
 
 /** Notes in DATA_DIR whose it is and where the ledgers end, unless that is what it says. */
-export async function note(
-  { pool, dataDir, now }: Pick<Place, 'pool' | 'dataDir' | 'now'>,
-  installation: string,
-): Promise<void> {
+export async function note({ pool, dataDir }: Pick<Place, 'pool' | 'dataDir'>, installation: string): Promise<void> {
   const [marks, noted] = await Promise.all([newestHeads(pool), readNote(dataDir)])
   if (noted && JSON.stringify([noted.installation, noted.marks]) === JSON.stringify([installation, marks])) return
   await mkdir(dataDir, { recursive: true })
-  await replaceFile(
-    noteFileOf(dataDir),
-    `${JSON.stringify({ installation, noted_at: now(), marks } satisfies Noted)}\n`,
-  )
+  await replaceFile(noteFileOf(dataDir), `${JSON.stringify({ installation, marks } satisfies Noted)}\n`)
 }
 
 /**

@@ -16,19 +16,3 @@ export function throughRoots(heads: readonly TreeHead[]): SealedWatch {
     root: () => appender.root().toString('base64'),
   }
 }
-
-/** Tells the roots that a ledger's tree had at some sizes, once it has seen the hashes of its events (hex) in order. */
-export function readRootsOf(heads: readonly Pick<TreeHead, 'size'>[]) {
-  const wanted = new Set(heads.map(({ size }) => size))
-  const longest = Math.max(0, ...wanted)
-  const roots = new Map<number, Buffer>()
-  const appender = appenderFrom()
-  return {
-    see(hash: string): void {
-      if (appender.size >= longest) return
-      appender.append(leafHash(Buffer.from(hash, 'hex')))
-      if (wanted.has(appender.size)) roots.set(appender.size, appender.root())
-    },
-    at: (size: number): Buffer | undefined => roots.get(size),
-  }
-}

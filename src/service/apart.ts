@@ -1,15 +1,8 @@
 import type { Pool } from 'pg'
-import { type Resealing, type ResealReport, resealLedgers } from '#audit/reseal.ts'
-import { createCipher } from '#audit/reseal-cipher.ts'
-import { createPersonKeys } from '#ledger/person-keys.ts'
-import type { EventStore } from '#ledger/port.ts'
-import type { ReadModel } from '#ledger/projection.ts'
 import { PARALLEL, type RebuildOptions } from '#ledger/rebuild/build.ts'
 import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
 import { type TablesVerification, type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
-import { newId } from '#lib/ids.ts'
 import { UnfitPostgres } from '#lib/unfit-postgres.ts'
-import type { Vault } from '#lib/vault.ts'
 import { type PoolOptions, withPool } from '#postgres/pool.ts'
 import { isDenied, ownerOfReadModel } from '#postgres/privileges.ts'
 
@@ -41,20 +34,6 @@ export async function withRebuild<T>(
   return apart(databaseUrl, { max: BUILD_CONNECTIONS + parallel, ...sessions }, (buildPool) =>
     work({ ...rest, buildPool, parallel, onProgress }),
   )
-}
-
-export type ResealingApart = Pick<Resealing, 'target' | 'key' | 'directory' | 'now' | 'sealed' | 'onStream'>
-
-interface ResealingAll extends ResealingApart {
-  readonly store: EventStore
-  readonly model: ReadModel
-  readonly vault: Vault
-}
-
-export async function resealApart(pool: Pool, { model, vault, ...resealing }: ResealingAll): Promise<ResealReport> {
-  const { store, now } = resealing
-  const cipher = createCipher({ pool, store, model, keys: createPersonKeys(pool, vault), newId, now })
-  return resealLedgers({ ...resealing, pool, cipher })
 }
 
 /** A database, and the same as its owner; without that the role of the first has to be whoever may do what is to be done. */

@@ -25,7 +25,6 @@ import { countedGate } from '#metrics/counted-gate.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
 import { createPool } from '#postgres/pool.ts'
-import { sealDirectoryOf } from '#proof/seals-kept.ts'
 import { createOutgoing } from '#sync/outgoing.ts'
 import type { InterfaceOptions } from './app.ts'
 import type { Running, Shared } from './role.ts'
@@ -188,7 +187,6 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
       panel: { ...panel, newKey: (isTest) => newKey(randomBytes(KEY_BYTES), modeOf(isTest)) },
       provider,
       onNotified: metrics.onNotified,
-      sealDirectory: sealDirectoryOf(config),
       log,
     },
     leave: live.close,

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg'
 import { installationSecret } from '#access/installation-secret.ts'
 import type { AsOfBounds } from '#audit/as-of.ts'
-import type { ResealReport } from '#audit/reseal.ts'
 import type { Verifier } from '#audit/verify.ts'
 import type { Config } from '#config/config.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
@@ -46,16 +45,8 @@ import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifie
 import { outbox } from '#webhooks/outbox.ts'
 import { createWiping, type FormerEmails } from '#wiping/reactor.ts'
 import { testData } from '#wiping/test-data.ts'
-import {
-  asOwner,
-  type OwnersPlace,
-  type Rebuilding,
-  type ResealingApart,
-  resealApart,
-  verifyApart,
-  withRebuild,
-} from './apart.ts'
-import { assertOwn, assertStore, type ProvingOptions, placeOf, provingOf } from './proving.ts'
+import { asOwner, type OwnersPlace, type Rebuilding, verifyApart, withRebuild } from './apart.ts'
+import { assertOwn, type ProvingOptions, placeOf, provingOf } from './proving.ts'
 import { type CountedStandby, readsFor, type StandbyOptions } from './standbys.ts'
 
 /** States of the parts that the service needs, by name. */
@@ -110,8 +101,6 @@ export interface Core {
   rebuild(building?: Pick<RebuildOptions, 'onProgress' | 'parallel' | 'pace'>): Promise<RebuildReport>
   /** Compares a company's rows in all tables of the read model with those that its ledger makes, as of one revision. */
   verifyTables(companyId: number, options?: Pick<VerifyTablesOptions, 'pace' | 'yields'>): Promise<TablesVerification>
-  /** Writes ledgers of 0.1 anew, with data about people sealed, and switches to them. */
-  reseal(resealing: ResealingApart): Promise<ResealReport>
   /** Applies what other processes leave behind in a store outside Postgres; null where the store needs nobody for that. */
   follow(): Follower | null
   /** What of it can be reached: `down` in a part explains why something is refused. */
@@ -231,7 +220,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const { writing, deliveryNotifier, liveNotifier } = writingOf(options, { ...rebuilding, paymentLinks })
   const writer = createWriter(writing)
   const following = isOutside(store) ? { ...writing, store, whereLives: options.whereLives } : null
-  const preparation = following && prepare(following, () => assertOwn({ pool, store, standing }))
+  const preparation = following && prepare(following, () => assertOwn(standing))
   await preparation?.tried
   const writerAfterRestore = preparation ? guarded(writer, preparation) : writer
   const proving = provingOf({ pool, store, standing }, options)
@@ -264,7 +253,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     requestSecret: await installationSecret(pool, vault, 'request_hashes'),
     paymentLinks,
     deliveryNotifier,
-    ...worksOn(options, { ...rebuilding, vault }),
+    ...worksOn(options, rebuilding),
     follow: () => following && follow(following),
     ledgersAhead: createAheadCount(pool, () => performance.now()),
     health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
@@ -279,11 +268,11 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   }
 }
 
-type Works = Pick<Core, 'found' | 'rebuild' | 'verifyTables' | 'reseal' | 'asOwner'>
+type Works = Pick<Core, 'found' | 'rebuild' | 'verifyTables' | 'asOwner'>
 
 /** What is done to whole ledgers, apart from commands. */
-function worksOn(options: CoreOptions, { vault, ...rebuilding }: Rebuilding & Pick<Core, 'vault'>): Works {
-  const { pool, store, model } = rebuilding
+function worksOn(options: CoreOptions, rebuilding: Rebuilding): Works {
+  const { pool } = rebuilding
   return {
     async found(companyId) {
       await options.register?.(companyId)
@@ -291,7 +280,6 @@ function worksOn(options: CoreOptions, { vault, ...rebuilding }: Rebuilding & Pi
     },
     rebuild: (building = {}) => withRebuild({ ...rebuilding, ...building }, (work) => rebuild(work)),
     verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
-    reseal: (resealing) => asOwner(options, (owner) => resealApart(owner, { ...resealing, store, model, vault })),
     asOwner: (work) => asOwner(options, work),
   }
 }
@@ -347,9 +335,7 @@ async function bringUp(
     await migrateAsOwner({ pool, databaseUrl, ownerUrl }, { upgrades })
     await assertLeast(pool, { onExcess: ownerUrl === undefined ? onExcess : null })
     await claimDatabase({ pool, keys: masterKeys, onMade: onKeyMade })
-    if (store.transactional) await assertOwn({ pool, store, standing })
-    else await standing.look()
-    assertStore(standing)
+    await assertOwn(standing)
     if (upgrades || (await versionOfTables(pool)) === null)
       await withRebuild({ ...rebuilding, ...building }, (work) => ensureReadModel(work).then(building.onBuilt))
     else await assertFits(pool, model)

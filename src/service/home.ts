@@ -1,5 +1,4 @@
 import type { Router } from 'express'
-import { countClearLedgers } from '#audit/reseal.ts'
 import type { Addresses, Config } from '#config/config.ts'
 import type { DirectoryHooks } from '#homes/hooks.ts'
 import type { Writer } from '#ledger/write/writer.ts'
@@ -154,10 +153,4 @@ function watchCore(
   for (const [name, pool] of Object.entries(pools)) metrics.watchPool(name, pool)
   for (const [name, figures] of Object.entries(shared)) metrics.watchShared(name, figures)
   countStandbys(metrics, standbys)
-}
-
-/** Told at each start: it takes an operator to mend. */
-export async function warnOfClearLedgers({ core, logger }: Pick<Shared, 'core' | 'logger'>): Promise<void> {
-  const ledgers = await countClearLedgers(core.pool)
-  if (ledgers > 0) logger.warn({ ledgers }, 'ledgers hold data about people in clear: reseal them')
 }

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { assertResealed } from '#audit/reseal.ts'
 import { createVerifier } from '#audit/verify.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { newId } from '#lib/ids.ts'
@@ -55,10 +54,9 @@ export function placeOf({ pool, store }: Omit<Ledgers, 'standing'>, options: Pla
 }
 
 /** @throws OtherVersion where the store holds other ledgers than those of the tables. */
-export async function assertOwn({ pool, store, standing }: Ledgers): Promise<void> {
+export async function assertOwn(standing: Standing): Promise<void> {
   await standing.look()
   assertStore(standing)
-  await assertResealed(pool, store)
 }
 
 /** Nothing is read from a store of others: not even tables are made of it. @throws OtherVersion */

@@ -9,7 +9,7 @@ import { startEmbedded } from '#postgres/embedded.ts'
 import { assertFit } from '#postgres/requirements.ts'
 import { seed } from './api.ts'
 import { createApp } from './app.ts'
-import { quietlyTo, warnOfClearLedgers } from './home.ts'
+import { quietlyTo } from './home.ts'
 import { createHomes } from './homes.ts'
 import { type Log, logOf } from './log.ts'
 import type { SeedDemo } from './role.ts'
@@ -77,7 +77,6 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
       app.open(homes.health, isApi ? homes.serve() : undefined)
       isOpen = true
       logger.info({ roles: config.ROLES }, 'at work')
-      await warnOfClearLedgers(main)
       if (isApi) welcome(config.PUBLIC_URL, demoFile)
     },
     async stop() {

@@ -8,7 +8,9 @@ import { load } from '#cli/load.ts'
 import { Refused } from '#cli/verb.ts'
 import { readConfig } from '#config/config.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { sealHead } from '../audit/seals-of-01.ts'
+import { originOf, textOf } from '#proof/checkpoint.ts'
+import { installationIdOf } from '#proof/installation.ts'
+import { signNote } from '#proof/note.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { contextOf } from '../support/context.ts'
 import { useDatabase } from '../support/database.ts'
@@ -63,7 +65,13 @@ describe('ledger commands', () => {
 
   it('verify one ledger or all, and end badly only when something is wrong [AUDIT-3]', async () => {
     const one = await run('ledger', 'verify', '--company', id())
-    expect(one).to.include({ company_id: company.id, valid: true, first_error: null, seals: 0, trusted_key: null })
+    expect(one).to.include({
+      company_id: company.id,
+      valid: true,
+      first_error: null,
+      checkpoints: 0,
+      trusted_key: null,
+    })
     const all = await run('ledger', 'verify')
     expect(all.map((each: Json) => each.company_id)).to.include.members([company.id, other.id])
     expect(all).to.deep.include(one)
@@ -84,13 +92,12 @@ describe('ledger commands', () => {
     return `${show?.(await run(...words))}\n`
   }
 
-  const sealOf = async (revision: number, hash: string, companyId = company.id) =>
-    sealHead(
-      companyId,
-      { revision, hash },
-      '2026-11-21T12:00:00.000Z',
-      await makeSigningKey(join(directory, 'seal-key.pem')),
-    )
+  /** A checkpoint of a ledger that the service never had, by the service's own key. */
+  const forgedOf = async (size: number, companyId = company.id) => {
+    const { privateKey } = await makeSigningKey(join(directory, 'seal-key.pem'))
+    const origin = originOf(await installationIdOf(api.core.pool), companyId)
+    return signNote(textOf({ origin, size, root: Buffer.alloc(32, 1) }), [{ name: origin, privateKey }])
+  }
 
   it('make checkpoints, which verify holds ledgers against, with the keys that are trusted [AUDIT-4]', async () => {
     const made = await run('ledger', 'seal', '--company', id())
@@ -100,7 +107,7 @@ describe('ledger commands', () => {
     const file = await fileOf('checkpoint.txt', await printed('ledger', 'seal', '--company', id()))
     for (const trust of [[], ['--public-key', keys[1], '--public-key', keys[0]]]) {
       const held = await run('ledger', 'verify', '--company', id(), '--checkpoint', file, ...trust)
-      expect(held).to.include({ valid: true, checkpoints: 1, seals: 0, revision: made.size - 1 })
+      expect(held).to.include({ valid: true, checkpoints: 1, revision: made.size - 1 })
       expect(held.trusted_key).to.equal(trust.length > 0)
     }
     const all = await printed('ledger', 'seal', '--all')
@@ -126,13 +133,6 @@ describe('ledger commands', () => {
     expect(isBad?.([state])).to.equal(false)
     expect(isBad?.([state, { ...state, problem: 'unreachable' }])).to.equal(true)
     expect(show?.([state])).to.match(/^source .*\nwitness\.example +cosignature +7 /)
-  })
-
-  it('still hold ledgers against seals of 0.1 [AUDIT-4]', async () => {
-    const { hash, revision } = await run('ledger', 'verify', '--company', id())
-    const file = await fileOf('seal.json', await sealOf(revision, hash))
-    const held = await run('ledger', 'verify', '--company', id(), '--seal', file, '--public-key', await keyFile())
-    expect(held).to.include({ valid: true, seals: 1, checkpoints: 0, trusted_key: true, revision, hash })
   })
 
   it('turn the key of seals, and take a new one for a lost one only [PROOF-21] [PROOF-23] [PROOF-30]', async () => {
@@ -167,42 +167,32 @@ describe('ledger commands', () => {
     await rm(join(directory, 'seals', `company-${victim.id}.checkpoints`))
   })
 
-  it('find what a seal shows: a ledger that is shorter, other, or gone [AUDIT-5]', async () => {
-    const sealed = (companyId: number, revision: number) => sealOf(revision, 'a'.repeat(64), companyId)
-    for (const [revision, reason] of [
-      [1, 'other_hash'],
+  it('find what a checkpoint shows: a ledger that is shorter, other, or gone [AUDIT-5]', async () => {
+    for (const [size, reason] of [
+      [2, 'other_root'],
       [5_000, 'truncated'],
     ] as const) {
-      const path = await fileOf('forged.json', await sealed(company.id, revision))
-      const found = await run('ledger', 'verify', '--company', id(), '--seal', path)
+      const path = await fileOf('forged.txt', await forgedOf(size))
+      const found = await run('ledger', 'verify', '--company', id(), '--checkpoint', path)
       expect(found.valid).to.equal(false)
       expect(found.first_error.reason).to.equal(reason)
     }
-    const gone = await run('ledger', 'verify', '--seal', await fileOf('gone.json', await sealed(777_777, 3)))
+    const gone = await run('ledger', 'verify', '--checkpoint', await fileOf('gone.txt', await forgedOf(4, 777_777)))
     expect(gone.find((each: Json) => each.company_id === 777_777)).to.deep.include({
       valid: false,
       first_error: { revision: 0, reason: 'truncated' },
     })
   })
 
-  it('refuse seals that prove nothing: forged, of another key, of another company, none at all [AUDIT-4]', async () => {
-    const { hash } = await run('ledger', 'verify', '--company', id())
-    const seal = await sealOf(1, hash)
-    const verify = async (content: unknown, ...more: string[]) =>
-      fieldsOf(
-        await refused('ledger', 'verify', '--company', id(), '--seal', await fileOf('bad.json', content), ...more),
-      )
-    expect(await verify({ ...seal, revision: 0 })).to.deep.equal(['seal'])
-    expect(await verify('nope')).to.deep.equal(['seal'])
-    expect(await verify('')).to.deep.equal(['seal'])
-    expect(await verify(await sealOf(0, hash, other.id))).to.deep.equal(['seal'])
-    const stranger = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }) as string
-    expect(await verify(seal, '--public-key', await fileOf('stranger.pem', stranger))).to.deep.equal(['seal'])
-    expect(await verify(seal, '--public-key', await fileOf('junk.pem', 'junk'))).to.deep.equal(['public-key'])
-    expect(await verify(seal, '--public-key', join(directory, 'missing'))).to.deep.equal(['public-key'])
-    expect(fieldsOf(await refused('ledger', 'verify', '--seal', join(directory, 'missing')))).to.deep.equal(['seal'])
-    expect(fieldsOf(await refused('ledger', 'verify', '--file', join(directory, 'missing')))).to.deep.equal(['file'])
-    expect(fieldsOf(await refused('ledger', 'verify', '--public-key', 'x'))).to.deep.equal(['public-key'])
+  it('refuse files and keys that cannot be read [AUDIT-4]', async () => {
+    const checkpoint = await fileOf('checkpoint.txt', await printed('ledger', 'seal', '--company', id()))
+    const verify = async (...words: string[]) => fieldsOf(await refused('ledger', 'verify', ...words))
+    const missing = join(directory, 'missing')
+    for (const key of [await fileOf('junk.pem', 'junk'), missing])
+      expect(await verify('--checkpoint', checkpoint, '--public-key', key)).to.deep.equal(['public-key'])
+    expect(await verify('--checkpoint', missing)).to.deep.equal(['checkpoint'])
+    expect(await verify('--file', missing)).to.deep.equal(['file'])
+    expect(await verify('--public-key', await keyFile())).to.deep.equal(['public-key'])
   })
 
   it('do not seal a ledger that was altered [AUDIT-6]', async () => {

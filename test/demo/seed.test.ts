@@ -177,7 +177,7 @@ describe('demonstration data', () => {
       expect(await revisions()).to.deep.equal(before)
     })
 
-    it('adds the store to a demo.json from before stores existed, and keeps the rest', async () => {
+    it('adds a missing store to demo.json, and keeps the rest', async () => {
       const file = await read()
       const companies = file.companies.map((company) => ({ ...company, store: null }))
       await writeFile(demoFile, JSON.stringify({ ...file, companies }))

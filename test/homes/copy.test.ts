@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { verbs as copying } from '#cli/ledger-copy.ts'
-import { verbs as resealing } from '#cli/ledger-reseal.ts'
 import type { Context } from '#cli/verb.ts'
 import { MAIN } from '#config/databases.ts'
 import { companyOf, streamOf } from '#ledger/envelope.ts'
@@ -59,12 +58,5 @@ describe('ledgers of two homes', () => {
     expect(copied.map(companyOf).sort()).to.deep.equal([...ids.main, ...ids.south].sort())
     await target.close()
     expect(await copying['ledger copy'].run(context(), { to: eventStore.url })).to.include({ known: 2 * EVENTS })
-  })
-
-  it('are resealed before there are further homes, and not any more [HOME-93]', async () => {
-    const refused = await resealing['ledger reseal']
-      .run(context(), { to: 'postgres', 'drop-old': undefined })
-      .catch(({ refusal }: { refusal: object }) => JSON.stringify(refusal))
-    expect(refused).to.match(/retire HOMES/)
   })
 })

@@ -49,7 +49,6 @@ describe('tables of a company that moves', () => {
     const ofCompanies = tables.filter(({ columns }) => columns.includes('company_id')).map(({ name }) => name)
     const left = ofCompanies.filter((name) => name in LEFT)
     expect(left.sort()).to.deep.equal([
-      'ops.clear_ledgers',
       'ops.company_homes',
       'ops.demo_companies',
       'ops.directory_entries',

@@ -8,17 +8,14 @@ import type { Envelope } from '#ledger/envelope.ts'
 import { streamOf } from '#ledger/envelope.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { keyIdOf, plainId, type Sealed } from '#ledger/sealed.ts'
-import { inTransaction } from '#ledger/transaction.ts'
-import { catchUpCompany } from '#ledger/write/catch-up.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
-import { companyRegistered, customerCreated } from '../support/facts.ts'
+import { companyRegistered } from '../support/facts.ts'
 import { masterKeys } from '../support/master-key.ts'
 import { expectSealed, openedEvents } from '../support/opened.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
-import { appendOf, collect } from './event-store-contract.ts'
-import { sealedAfter } from './sealed-events.ts'
+import { collect } from './event-store-contract.ts'
 
 const MARK = 'Zuleica'
 
@@ -129,21 +126,6 @@ for (const [name, outside] of [
       expect(((await stored()).at(-1) as Envelope).data).to.have.nested.property('changes.phone', null)
       const [created] = (await openedEvents(core, companyId)).filter(({ subject }) => subject === `customer/${made.id}`)
       expect(created?.data).to.include({ name: made.name, phone: null })
-    })
-
-    it('open what was stored in clear as it is', async () => {
-      const last = (await stored()).at(-1) as Envelope
-      const clear = customerCreated({ id: 900_001, name: 'Ana de outrora', phone: '1' })
-      const events = sealedAfter(last.stream, last, [clear], Date.parse(last.recorded_at))
-      await inTransaction(core.pool, (tx) => core.store.append([appendOf(events)], tx))
-      const { pool, store, model, keys } = core
-      const told = { onCommitted: () => {}, onOutdated: () => {}, reactors: [], newId: v7 }
-      await catchUpCompany({ pool, store, model, keys, ...told }, companyId, {
-        waits: true,
-      })
-      expect((await openedEvents(core, companyId)).at(-1)).to.deep.equal(events[0])
-      expect((await update(core, 900_001, { phone: '2' })).name).to.equal('Ana de outrora')
-      expectSealed((await stored()).slice(-1))
     })
 
     if (outside) {

@@ -50,7 +50,7 @@ export async function openHarness(
       await administer(ownerUrlOf(url), (client) => client.query(echoDdl))
     })
   await pool.query(
-    `insert into ops.read_model (version, number) values ($1, $2)
+    `insert into ops.read_model (version, number, since, served_at) values ($1, $2, now(), now())
      on conflict (only_row) do update set version = excluded.version, number = excluded.number`,
     [counterModel.version, counterModel.number],
   )

@@ -1,20 +1,19 @@
-import { cp, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { installationSecret } from '#access/installation-secret.ts'
+import { CreateStoreInput, createStore } from '#commands/stores.ts'
 import { createVault } from '#lib/vault.ts'
 import { claimDatabase } from '#master-key/belonging.ts'
 import { givenKeys, keysInFile, type MasterKeys, WrongMasterKey } from '#master-key/keys.ts'
 import { SEALED_COLUMNS } from '#master-key/sealed-columns.ts'
-import { migrate } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
+import { startApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { masterKeys, openedRows, vault } from '../support/master-key.ts'
-import { administer } from '../support/server.ts'
 
-const MIGRATIONS = 'src/postgres/migrations'
 const others = givenKeys([Buffer.alloc(32, 1)], 'MASTER_KEY')
 
 describe('the master key of a database', () => {
@@ -96,67 +95,49 @@ describe('a secret of the installation', () => {
   })
 })
 
-describe('a database of 0.1', () => {
+describe('a new database', () => {
   const database = useDatabase('withoutReadModel')
-  let pool: Pool
-  let folder: string
 
-  before(async () => {
-    pool = createPool(database.ownerUrl, { max: 8 })
-    folder = await mkdtemp(join(tmpdir(), 'tillbook-former-'))
-    await administer(database.ownerUrl, (client) => client.query('drop schema ops cascade; drop schema ledger cascade'))
-    for (const name of await readdir(MIGRATIONS)) if (name < '033') await cp(join(MIGRATIONS, name), join(folder, name))
+  it('gets one master key from several processes that start together [OPS-71]', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tillbook-first-key-'))
+    const pool = createPool(database.url, { max: 8 })
+    try {
+      await pool.query('delete from ops.installation_secrets; delete from ops.master_keys')
+      const made: string[] = []
+      const path = join(folder, 'data', 'master.key')
+      const starting = Array.from({ length: 5 }, () => keysInFile(path))
+      await Promise.all(starting.map((keys) => claimDatabase({ pool, keys, onMade: (source) => made.push(source) })))
+      expect(made).to.deep.equal([path])
+      const { rows } = await pool.query(`select encode(id, 'hex') as id from ops.master_keys`)
+      expect(rows).to.deep.equal([{ id: keysInFile(path).current().id }])
+    } finally {
+      await pool.end()
+      await rm(folder, { recursive: true })
+    }
   })
-  after(async () => {
-    await pool.end()
-    await rm(folder, { recursive: true })
-  })
+})
 
-  it('has its secrets sealed by the first start, once, whoever starts with it, and in no row in clear [OPS-72]', async () => {
-    await migrate(database.ownerUrl, { folder, log: () => {} })
-    await pool.query(
-      `insert into ops.webhook_secrets values (1, 7, 'whsec_first', null, null), (1, 8, '', null, null),
-         (2, 9, 'whsec_second', 'whsec_third', '2026-03-11T00:00:00Z')`,
-    )
-    await pool.query(
-      `insert into ops.store_secrets values (3, 1, 'padaria', 'APP_USR-token', 'segredo-da-loja'), (4, 1, 'banca', null, null)`,
-    )
-    const { rows } = await pool.query('select secret from ops.installation_secrets')
-    await migrate(database.ownerUrl, { log: () => {} })
+describe('secrets of a company', () => {
+  const database = useDatabase()
 
-    const made: string[] = []
-    const path = join(folder, 'data', 'master.key')
-    const starting = Array.from({ length: 5 }, () => keysInFile(path))
-    await Promise.all(starting.map((keys) => claimDatabase({ pool, keys, onMade: (source) => made.push(source) })))
-    expect(made).to.deep.equal([path])
-
-    const ownVault = createVault(keysInFile(path))
-    expect(await openedRows(pool, 'webhook_secrets', ownVault)).to.deep.equal([
-      { company_id: 1, webhook_id: 7, secrets: { secret: 'whsec_first', next_secret: null }, switch_at: null },
-      { company_id: 1, webhook_id: 8, secrets: null, switch_at: null },
-      {
-        company_id: 2,
-        webhook_id: 9,
-        secrets: { secret: 'whsec_second', next_secret: 'whsec_third' },
-        switch_at: '2026-03-11T00:00:00.000Z',
-      },
-    ])
-    expect(await openedRows(pool, 'store_secrets', ownVault)).to.deep.equal([
-      {
-        store_id: 3,
-        company_id: 1,
-        alias: 'padaria',
-        secrets: { access_token: 'APP_USR-token', notification_secret: 'segredo-da-loja' },
-      },
-      { store_id: 4, company_id: 1, alias: 'banca', secrets: { access_token: null, notification_secret: null } },
-    ])
-    const secret = rows[0].secret.toString('base64')
-    expect(await openedRows(pool, 'installation_secrets', ownVault)).to.deep.equal([{ name: 'request_hashes', secret }])
-    const everything = await everythingIn(pool)
-    for (const clear of ['whsec_', 'APP_USR', 'segredo'])
-      for (const encoding of ['utf8', 'hex', 'base64'] as const)
-        expect(everything, clear).not.to.include(Buffer.from(clear).toString(encoding).replace(/=+$/, ''))
-    for (const text of [secret, rows[0].secret.toString('hex')]) expect(everything).not.to.include(text)
+  it('are in no row of any table in clear [OPS-72]', async () => {
+    const api = await startApi(database.url)
+    try {
+      const company = await api.company()
+      const { secret } = (await company.post('/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })).body.data
+      const rotated = (await company.post('/webhooks/1/rotate-secret', { overlap_hours: 1 })).body.data.secret
+      const ofStore = { access_token: 'APP_USR-token', notification_secret: 'segredo-da-loja' }
+      const store = { alias: 'padaria', commission_percentage: '5', sandbox: true, ...ofStore }
+      await company.run(createStore, CreateStoreInput.parse(store))
+      const everything = await everythingIn(api.core.pool)
+      expect(everything).to.include('padaria')
+      const texts = [secret, rotated, ...Object.values(ofStore)].map((text) => Buffer.from(text as string))
+      for (const clear of [...texts, api.core.requestSecret])
+        for (const encoding of ['utf8', 'hex', 'base64'] as const)
+          expect(everything, encoding).not.to.include(clear.toString(encoding).replace(/=+$/, ''))
+    } finally {
+      await api.close()
+    }
   })
 })
 

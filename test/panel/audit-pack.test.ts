@@ -7,9 +7,7 @@ import { expect } from 'chai'
 import { verifyExport } from '#audit/export.ts'
 import { auditPack } from '#audit/pack.ts'
 import { beginPack } from '#panel/audit-pack/begin.ts'
-import { ownerUrlOf } from '../support/database.ts'
 import { panelUser, textIn, usePanelUser } from '../support/panel.ts'
-import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'
 import { filesIn } from '../support/zip.ts'
 
@@ -69,18 +67,6 @@ describe('panel: the audit pack', () => {
     expect([(await fetchPack(clerk)).status, (await clerk.get(PATH)).status]).to.deep.equal([403, 403])
   })
 
-  it('is refused to whoever is not told persons while the ledger holds them in clear [AUDIT-23]', async () => {
-    const auditor = await panelUser(api, company, 'auditor')
-    await administer(ownerUrlOf(api.databaseUrl), (client) =>
-      client.query('insert into ops.clear_ledgers (company_id) values ($1)', [company.id]),
-    )
-    for (const who of [auditor, await panelUser(api, company, 'accountant')]) {
-      expect((await fetchPack(who)).status).to.equal(403)
-      expect(textIn((await who.get(PATH)).html)).to.include('dados pessoais em claro')
-    }
-    expect((await fetchPack(owner)).status).to.equal(200)
-  })
-
   it('says who took it, and a person’s file, to owners and auditors [AUDIT-26]', async () => {
     const auditor = await panelUser(api, company, 'auditor', { access_until: '2099-12-31', personal_data: true })
     await pack(auditor)
@@ -95,7 +81,7 @@ describe('panel: the audit pack', () => {
 
   it('ends with whoever hangs up, which is noted [AUDIT-24, AUDIT-26]', async () => {
     const source = { ...api.core }
-    const wanted = await beginPack(api.core, folder, company.id, {
+    const wanted = await beginPack(api.core, company.id, {
       isOpened: true,
       now: '2026-11-22T00:00:00.000Z',
     })
@@ -127,7 +113,7 @@ describe('panel: the audit pack', () => {
     await company.post('/customers', { name: 'Depois' })
     const proof = { checkpointOf: () => Promise.reject(new Error('not whole')) }
     const now = '2026-11-22T00:00:00.000Z'
-    const { covered, head: end } = await beginPack({ ...api.core, proof }, folder, company.id, { isOpened: false, now })
+    const { covered, head: end } = await beginPack({ ...api.core, proof }, company.id, { isOpened: false, now })
     expect([covered, end.revision]).to.deep.equal([await head(), await head()])
   })
 })

@@ -49,14 +49,6 @@ describe('catalog items projection', () => {
     })
   })
 
-  it('shows null for absent fiscal codes, also for events from before codes existed [ITEM-10]', async () => {
-    const none = { gtin: null, ncm: null, cest: null }
-    const { gtin: _gtin, ncm: _ncm, cest: _cest, ...data } = tracked.data as Record<string, unknown>
-    const scenario = await given(companyRegistered(), { ...tracked, data }, itemCreated({ id: 4 }))
-    expect(await scenario.show('catalog_item/3')).to.include(none)
-    expect(await scenario.show('catalog_item/4')).to.include(none)
-  })
-
   it('has no stock time for a never tracked stock', async () => {
     const scenario = await given(companyRegistered(), itemCreated({ id: 3 }))
     expect(await scenario.show('catalog_item/3')).to.include({ stock: null, stock_updated_at: null })

@@ -24,15 +24,10 @@ describe('companies projection', () => {
     expect(company?.doc).to.include({ name: 'Nova', cnpj: '11.222.333/0001-81', created_at: minute(0) })
   })
 
-  it('shows tax data of a company, and null for events from before they existed', async () => {
+  it('shows tax data of a company', async () => {
     const taxes = { state_registration: '110042490114', tax_regime: 'mei' } as const
     const told = await given(companyRegistered(taxes))
     expect((await told.rows(ownCompany)).get(ownCompany)?.doc).to.include(taxes)
-    const { data, ...registered } = companyRegistered()
-    const { state_registration: _registration, tax_regime: _regime, ...before } = data as Record<string, unknown>
-    const untold = await given({ ...registered, data: before })
-    const doc = (await untold.rows(ownCompany)).get(ownCompany)?.doc
-    expect(doc).to.include({ state_registration: null, tax_regime: null })
   })
 
   it('records where times of its ledger go back [LEDGER-21]', async () => {

@@ -127,7 +127,6 @@ describe('projections of erased persons', () => {
     for (const [document, documented_at] of [
       [recorded({}), fiscalDocument.authorized_at],
       [recorded({ status: 'contingency', authorized_at: null }), minute(2)],
-      [event('FiscalDocumentAuthorized', { id: 8, number: '1', issued_at: minute(1) }), minute(1)],
     ] as const) {
       const scenario = await given(companyRegistered(), saleCompleted({ id: 8 }), document)
       expect((await scenario.rows(saleById(8))).get(saleById(8))).to.include({ documented_at })

@@ -116,26 +116,6 @@ describe('sales projection', () => {
     })
   })
 
-  it('shows fiscal documents recorded by version 0.1', async () => {
-    const authorized = event('FiscalDocumentAuthorized', { id: 8, number: '1', issued_at: '2026-03-10T15:30:00.000Z' })
-    const scenario = await given(companyRegistered(), item, sold, authorized)
-    expect((await scenario.rows(ref)).get(ref)).to.include({ status: 'completed', revision: 3 })
-    expect(await scenario.show('sale/8')).to.deep.include({
-      fiscal_document: {
-        model: null,
-        series: null,
-        number: '1',
-        access_key: null,
-        protocol: null,
-        authorized_at: '2026-03-10T12:30:00.000-03:00',
-        status: 'authorized',
-        xml_sha256: null,
-        xml_url: null,
-        issued_at: '2026-03-10T12:30:00.000-03:00',
-      },
-    })
-  })
-
   it('shows times in the company’s zone, and names as of the sale [SALE-14]', async () => {
     const manaus = companyRegistered({ timezone: 'America/Manaus' })
     const renamed = event('CatalogItemUpdated', { id: 3, changes: { name: 'Café especial' } })

@@ -26,7 +26,7 @@ describe('checkpoints', () => {
     expect(installationOriginOf({ installationId: INSTALLATION, home: 'south' })).to.equal(
       `tillbook/${INSTALLATION}/home-south`,
     )
-    expect(parseOrigin(`tillbook/${INSTALLATION}/home-south`)).to.deep.equal({ companyId: null, generation: 1 })
+    expect(parseOrigin(`tillbook/${INSTALLATION}/home-south`)).to.deep.equal({ companyId: null })
     expect(parseOrigin(`tillbook/${INSTALLATION}/home-`)).to.equal(null)
     expect(originOf(INSTALLATION, 7, 2)).to.equal(`tillbook/${INSTALLATION}/company-7/2`)
   })

@@ -21,7 +21,6 @@ import { isIncluded, leafHash } from '#proof/merkle.ts'
 import { openNote, verifierKey } from '#proof/note.ts'
 import { round, sealingFigures, sealOnSchedule } from '#proof/rounds.ts'
 import { SealAltered } from '#proof/seals-kept.ts'
-import { sealHead } from '../audit/seals-of-01.ts'
 import { eventsOf, forgeTail, insertEvent, notePosition, removeEvents, writeLedger } from '../audit/tampering.ts'
 import { sealedAfter } from '../ledger/sealed-events.ts'
 import { useDatabase } from '../support/database.ts'
@@ -218,23 +217,6 @@ describe('sealing', () => {
       now = Date.parse(NOW)
       expect(await checkpointOf(await writeLedger(pool, 0), 1)).to.equal(null)
     })
-
-    it('goes through the last seal of 0.1 with its first checkpoint, which has to be genuine [PROOF-26]', async () => {
-      const companyId = await writeLedger(pool, 5)
-      const key = await makeSigningKey(sealing.keyFile)
-      const at = (await eventsOf(pool, companyId))[3] as never
-      const sealed = sealHead(companyId, at, NOW, key)
-      const write = (content: object) => writeFile(fileOf(companyId, 'jsonl'), `${JSON.stringify(content)}\n`)
-      await openKeyRing(sealing)
-      await write({ ...sealed, hash: 'a'.repeat(64) })
-      expect(await errorOf(seal(companyId))).to.be.instanceOf(SealAltered)
-      await write(sealHead(companyId, { revision: 3, hash: 'a'.repeat(64) }, NOW, key))
-      expect(faultOf(await errorOf(seal(companyId)))).to.deep.equal({ revision: 3, reason: 'other_hash' })
-      await write(sealHead(companyId, at, NOW, await makeSigningKey(join(sealing.directory, '..', 'other.pem'))))
-      expect(await errorOf(seal(companyId))).to.be.instanceOf(SealAltered)
-      await write(sealed)
-      expect((await seal(companyId)).size).to.equal(5)
-    })
   })
 
   describe('rounds', () => {
@@ -317,17 +299,6 @@ describe('sealing', () => {
       }
       expect((await newestCheckpoint(pool, good))?.size).to.equal(7)
       expect((await newestInstallationCheckpoint(pool))?.size).to.equal(3)
-    })
-
-    it('tell of a company of 0.1 that only its file of seals knows [PROOF-25]', async () => {
-      const companyId = await writeLedger(pool, 2)
-      const key = await makeSigningKey(sealing.keyFile)
-      await openKeyRing(sealing)
-      const last = (await eventsOf(pool, companyId))[1] as never
-      await writeFile(fileOf(companyId, 'jsonl'), `${JSON.stringify(sealHead(companyId, last, NOW, key))}\n`)
-      await vanish(companyId)
-      const { errors } = await roundOf()
-      expect(faultOf(errors[0])).to.deep.equal({ revision: 0, reason: 'truncated' })
     })
 
     it('go on from whatever a crash has left of entries, and do not sign what was altered [PROOF-28]', async () => {
@@ -446,21 +417,14 @@ describe('sealing', () => {
       expect((await seal(companyId)).size).to.equal(4)
     })
 
-    it('of 0.1 become the first of the ring, unless they are not the ones that have sealed [PROOF-26]', async () => {
-      const companyId = await writeLedger(pool, 2)
-      const last = (await eventsOf(pool, companyId))[1] as never
-      const old = await makeSigningKey(join(sealing.directory, '..', 'old.pem'))
-      const line = `${JSON.stringify(sealHead(companyId, last, NOW, old))}\n`
-      await makeSigningKey(join(sealing.directory, 'x'))
-      await rm(join(sealing.directory, 'x'))
-      await writeFile(fileOf(companyId, 'jsonl'), line)
-      expect(await errorOf(openKeyRing(sealing))).to.be.instanceOf(WrongSealKey)
-      await makeSigningKey(sealing.keyFile)
-      expect(await errorOf(openKeyRing(sealing))).to.be.instanceOf(WrongSealKey)
+    it('that are lost with their whole ring are replaced by a ring that begins so [PROOF-23]', async () => {
+      await seal(await writeLedger(pool, 3))
+      await rm(sealing.keyFile)
+      await rm(join(sealing.directory, 'keys.jsonl'))
+      await tamperBy(pool, 'delete from ops.seal_keys')
       const entry = await adoptKey(sealing, 'moved to another machine')
-      expect(succession(entry)).to.equal('unsigned')
-      expect(await keyIds()).to.deep.equal([old.keyId, (await readSigningKey(sealing.keyFile))?.keyId])
-      expect((await seal(companyId)).size).to.equal(2)
+      expect(parseStatement(entry.note)).to.deep.include({ succession: 'unsigned', index: 0, before: [] })
+      expect(await keyIds()).to.deep.equal([(await readSigningKey(sealing.keyFile))?.keyId])
     })
 
     it('are not those that somebody put into the database or the file [PROOF-22]', async () => {

@@ -321,18 +321,8 @@ class Verifier:
         need(any(is_given(key) for key in keys) or (keys and trusted), "unknown_key")
         need(any(is_given(key) or key.get("line") in trusted for key in keys), "key_changed_without_signature")
 
-    def need_statement(self, statement):
-        spki = bytes_of(statement.get("public_key"), 44)
-        need(spki[:12] == SPKI and is_count(statement.get("company_id")) and is_count(statement.get("revision")))
-        need(statement.get("stream") == "company-%d" % statement["company_id"])
-        need(statement.get("key_id") == sha256(spki).hex()[:16])
-        signed = canonical({name: value for name, value in statement.items() if name != "signature"})
-        need(is_signed(signed, spki[12:], bytes_of(statement.get("signature"))), "wrong_signature")
-        if self.given + self.ring:
-            self.need_trusted([key for key in self.given + self.ring if key["raw"] == spki[12:]])
-
-    def claim(self, item, log, key, value, optional=False):
-        self.claims.append({"item": item, "log": log, "key": key, "value": value, "optional": optional})
+    def claim(self, item, log, key, value):
+        self.claims.append({"item": item, "log": log, "key": key, "value": value})
 
     def claim_root(self, item, checkpoint):
         self.claim(item, checkpoint["log"], ("size", checkpoint["size"]), checkpoint["root"])
@@ -349,15 +339,12 @@ class Verifier:
         how = need(re.fullmatch(r"(first|signed|unsigned)(?: (.+))?", how))[1]
         need(re.fullmatch(r"tillbook/[0-9a-f-]{36}/keys", name) and key["name"] == name and index == str(len(self.ring)))
         need(vkey == entry["vkey"] and since == entry["since"] and bytes_of(entry["public_key"]) == SPKI + key["raw"])
-        need((how != "first" and before == [former["vkey"]]) if former else how != "signed")
+        need(how != "first" if former else how != "signed")
+        need(before == ([former["vkey"]] if former else []))
         for signer in [key, former] if how == "signed" else [key]:
             made = of_key(signatures, name, signer)
             need(made and is_signed(text.encode(), signer["raw"], made[0]), "wrong_signature")
         self.ring.append({**key, "note": entry["note"], "line": former["line"] if how == "signed" else len(self.ring)})
-
-    def seal(self, item, seal):
-        self.need_statement(seal)
-        self.claim(item, {"company": int(seal["company_id"])}, int(seal["revision"]), seal["hash"])
 
     def checkpoint(self, item, document):
         self.claim_root(item, self.open_checkpoint(document if isinstance(document, str) else document["note"]))
@@ -407,7 +394,7 @@ class Verifier:
         roots = bytes_of(proof["from_root"], 32), bytes_of(proof["to_root"], 32)
         need(roots_of_proof(int(old), int(size), path, roots[0]) == roots, "not_consistent")
         def origins(at, root):
-            return {claim["log"].get("origin") for claim in self.claims
+            return {claim["log"]["origin"] for claim in self.claims
                     if claim["key"] == ("size", int(at)) and claim["value"] == root}
         need(origins(old, roots[0]) & origins(size, roots[1]), "no_checkpoint")
 
@@ -423,24 +410,6 @@ class Verifier:
             tree.append(entry["text"].encode())
             log["roots"][tree.size] = tree.root()
         self.logs.append(log)
-
-    def mapping(self, item, path):
-        *hashes, last = lines_of(path)
-        statement = strict_json(last)
-        need(all(is_hash(each) for each in hashes))
-        self.need_statement(statement)
-        digest = sha256("".join(each + "\n" for each in hashes).encode()).hex()
-        need(len(hashes) == statement["revision"] + 1 and digest == statement["old_hashes_sha256"], "other_hash")
-        need(hashes[-1] == statement["old_hash"], "other_hash")
-        log = {"company": int(statement["company_id"]), "generation": 1, "is_mapping": True, "from": 0, "fault": None,
-               "hashes": dict(enumerate(hashes)), "roots": {}}
-        tree = Tree()
-        for each in hashes:
-            tree.append(bytes.fromhex(each))
-            log["roots"][tree.size] = tree.root()
-        self.logs.append(log)
-        since = {"company": log["company"], "generation": 2}
-        self.claim(item, since, int(statement["revision"]), statement["new_hash"], optional=True)
 
     def export(self, item, path):
         log, tree = None, Tree()
@@ -473,16 +442,10 @@ class Verifier:
 
     def hold(self, claim):
         company, key = claim["log"]["company"], claim["key"]
-        own = [log for log in self.logs if log["company"] == company]
-        old = next((log["hashes"] for log in own if log.get("is_mapping")), {})
-        named = [each["log"].get("generation") or 1 for each in self.claims if each["log"]["company"] == company]
-        newest = max(named)
-        def generation_of(log):
-            return log.get("generation") or (1 if old and old.get(log["last"]) == log["hash"] else newest)
-        wanted = claim["log"].get("generation") or (1 if old and old.get(key) == claim["value"] else newest)
-        held = [log for log in own if company is None or generation_of(log) == wanted]
-        others = [log for log in self.logs if not log.get("is_mapping") and (log["company"] is None) == (company is None)]
-        need(held or not others or claim["optional"], "no_export")
+        newest = max(each["log"]["generation"] for each in self.claims if each["log"]["company"] == company)
+        held = [log for log in self.logs if log["company"] == company and claim["log"]["generation"] == newest]
+        others = [log for log in self.logs if (log["company"] is None) == (company is None)]
+        need(held or not others, "no_export")
         for log in held:
             is_root = isinstance(key, tuple)
             need(log["from"] == 0 if is_root else key >= log["from"] - 1, "export_begins_later")
@@ -505,7 +468,7 @@ class Verifier:
             item["reason"] = reason
 
     def verify(self, paths):
-        kinds = ["keys", "seal", "checkpoint", "receipt", "place", "inclusion", "consistency", "entries", "mapping", "export"]
+        kinds = ["keys", "checkpoint", "receipt", "place", "inclusion", "consistency", "entries", "export"]
         files = [(kind_of(path), path) for path in paths]
         for kind, path in sorted(files, key=lambda file: kinds.index(file[0]) if file[0] in kinds else -1):
             for document in documents_of(kind, path):
@@ -517,9 +480,8 @@ class Verifier:
                     self.note_reason(item, lambda: getattr(self, kind)(item, document))
         seen = {}
         for claim in self.claims:
-            if claim["log"].get("origin"):
-                first = seen.setdefault((claim["log"]["origin"], claim["key"]), claim["value"])
-                self.note_reason(claim["item"], lambda: need(first == claim["value"], "fork"))
+            first = seen.setdefault((claim["log"]["origin"], claim["key"]), claim["value"])
+            self.note_reason(claim["item"], lambda: need(first == claim["value"], "fork"))
             self.note_reason(claim["item"], lambda: self.hold(claim))
         reasons = {item["reason"] for item in self.items} - {None}
         if not self.items:
@@ -561,17 +523,17 @@ def kind_of(path):
         return str(finding)
     if first is None:
         return "export"
-    for kind, pattern in [("keys", r'\{"(vkey|log)":'), ("seal", r'\[?\{"version":1,"company_id":'),
+    for kind, pattern in [("keys", r'\{"(vkey|log)":'),
                           ("checkpoint", r'tillbook/|\{"note":|\{"data":\{"size":\d+,"root":'), ("receipt", r'\{"version":1,"event":'),
                           ("place", r'c2sp\.org/tlog-proof@v1$|\{"data":\{"size":\d+,"index":'), ("inclusion", r'(\{"data":)?\{"revision":\d+,"hash":'), ("consistency", r'(\{"data":)?\{"from":'), ("entries", r'\{"index":'),
-                          ("mapping", r"[0-9a-f]{64}$"), ("export", r'\{"id":')]:
+                          ("export", r'\{"id":')]:
         if re.match(pattern, first):
             return kind
     return "unknown_format"
 
 
 def documents_of(kind, path):
-    if kind in ("entries", "mapping", "export", "unreadable", "unknown_format", "malformed"):
+    if kind in ("entries", "export", "unreadable", "unknown_format", "malformed"):
         return [path]
     try:
         lines = list(lines_of(path))

@@ -1,6 +1,6 @@
-import { createPrivateKey, createPublicKey, sign } from 'node:crypto'
+import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { keyIdOf, type SigningKey } from '#audit/signing-key.ts'
-import { canonicalJson, type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
+import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
 import { type Checkpoint, installationOriginOf, originOf, proofText, textOf } from '#proof/checkpoint.ts'
 import { entryOf, ringVkeyOf } from '#proof/key-statement.ts'
 import { appenderFrom, inclusionProof, leafHash, nodeHash } from '#proof/merkle.ts'
@@ -103,15 +103,6 @@ function treeOf(leaves: readonly Buffer[]) {
   return { hash }
 }
 
-function sealOf({ revision, hash, stream }: Envelope, company: number, key: SigningKey): string {
-  const head = { version: 1, company_id: company, stream, revision, hash, sealed_at: SINCE }
-  const unsigned = { ...head, key_id: key.keyId, public_key: key.publicKey }
-  return jsonLine({
-    ...unsigned,
-    signature: sign(null, Buffer.from(canonicalJson(unsigned)), key.privateKey).toString('base64'),
-  })
-}
-
 export const ringOf = (keys: readonly SigningKey[]): string =>
   keys
     .map((key, index) => {
@@ -148,9 +139,13 @@ export function runWorld({ lengths, rounds, turnsAfter }: Plan): World {
       const hashes = inclusionProof(treeOf(leavesOf(events)), event.revision, head.size)
       const proof = proofText({ index: event.revision, hashes, checkpoint: note })
       documents.push({ name: `checkpoint-${at}`, text: note, covers, head })
-      documents.push({ name: `receipt-${at}`, text: jsonLine({ version: 1, event, proof }), covers, head })
-      const last = events.at(-1) as Envelope
-      if (round === 1) documents.push({ name: `seal-${at}`, text: sealOf(last, company, key), covers, anchor: last })
+      documents.push({
+        name: `receipt-${at}`,
+        text: jsonLine({ version: 1, event, proof }),
+        covers,
+        head,
+        anchor: event,
+      })
       entries += jsonLine({ index: texts.length, company_id: company, size: head.size, text: textOf(head) })
       texts.push(textOf(head))
     }

@@ -1,5 +1,5 @@
 import { streamOf } from '#ledger/envelope.ts'
-import { copyFiles } from './files.ts'
+import { copyCheckpoints } from './files.ts'
 import { MoveRefused } from './move-refused.ts'
 import type { Move } from './moving-home.ts'
 import { headIn } from './replay.ts'
@@ -29,7 +29,7 @@ export async function complete(move: Move): Promise<void> {
   )
   await copyPersons(move)
   await raiseIds(move)
-  await copyFiles(from, to, companyId)
+  await copyCheckpoints(from, to, companyId)
 }
 
 interface Person {

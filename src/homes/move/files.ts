@@ -1,36 +1,25 @@
-import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { copyFile, mkdir, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { checkpointFileOf, sealDirectoryOf } from '#proof/seals-kept.ts'
 import type { MovingHome } from './moving-home.ts'
 
-/** Checkpoints of a company, and seals of 0.1: what was signed of its ledger, which goes where it goes (HOME-58). */
-const filesOf = (companyId: number) => new RegExp(`^(?:resealed-)?company-${companyId}\\.(?:jsonl|checkpoints)$`)
-
-const folderOf = ({ dataDir }: Pick<MovingHome, 'dataDir'>): string => join(dataDir, 'seals')
-
-async function namesIn(home: Pick<MovingHome, 'dataDir'>, companyId: number): Promise<string[]> {
-  const names = await readdir(folderOf(home)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return []
-    throw error
-  })
-  return names.filter((name) => filesOf(companyId).test(name))
-}
+/** Checkpoints of a company: what was signed of its ledger, which goes where it goes (HOME-58). */
+const fileOf = ({ dataDir }: Pick<MovingHome, 'dataDir'>, companyId: number): string =>
+  checkpointFileOf(sealDirectoryOf({ DATA_DIR: dataDir }), companyId)
 
 /** Copies atomically. Shards with DATA_DIR on another machine keep checkpoints in the database only. */
-export async function copyFiles(
+export async function copyCheckpoints(
   from: Pick<MovingHome, 'dataDir'>,
   to: Pick<MovingHome, 'dataDir'>,
   companyId: number,
 ): Promise<void> {
-  const names = await namesIn(from, companyId)
-  if (names.length === 0) return
-  await mkdir(folderOf(to), { recursive: true })
-  for (const name of names) {
-    const draft = join(folderOf(to), `${name}.draft`)
-    await copyFile(join(folderOf(from), name), draft)
-    await rename(draft, join(folderOf(to), name))
-  }
+  const [source, target] = [fileOf(from, companyId), fileOf(to, companyId)]
+  if (!existsSync(source)) return
+  await mkdir(dirname(target), { recursive: true })
+  await copyFile(source, `${target}.draft`)
+  await rename(`${target}.draft`, target)
 }
 
-export async function removeFiles(home: Pick<MovingHome, 'dataDir'>, companyId: number): Promise<void> {
-  for (const name of await namesIn(home, companyId)) await rm(join(folderOf(home), name), { force: true })
-}
+export const removeCheckpoints = (home: Pick<MovingHome, 'dataDir'>, companyId: number): Promise<void> =>
+  rm(fileOf(home, companyId), { force: true })

@@ -6,7 +6,7 @@ import { alone } from './alone.ts'
 import { check } from './checks.ts'
 import { BRINGS_MS, CLOSED_MS, follow, whileClosed } from './closed.ts'
 import { compareTables } from './compare.ts'
-import { removeFiles } from './files.ts'
+import { removeCheckpoints } from './files.ts'
 import { MoveRefused } from './move-refused.ts'
 import { type Held, livesIn, type Moving, type Step } from './moving.ts'
 import { BEGINNING, createReplayPool, type Head, headIn, verifyLedgerTo } from './replay.ts'
@@ -173,7 +173,7 @@ async function finish(moving: Moving): Promise<void> {
   await onStep('unlinked')
   tell(`waiting ${answersMs / 1_000} s for answers that began on shard ${from.name}`)
   await delay(answersMs)
-  await removeFiles(from, companyId)
+  await removeCheckpoints(from, companyId)
   if (!keep) {
     await wipe(from, companyId, tell)
     await emptyLedger(from.pool, companyId)
@@ -191,7 +191,7 @@ async function undo(moving: Moving): Promise<void> {
   await open(from.pool, companyId)
   await endReplication({ companyId, from, to })
   await wipe(to, companyId, tell)
-  await removeFiles(to, companyId)
+  await removeCheckpoints(to, companyId)
   await to.pool.query(`delete from ops.ledgers where company_id = $1 and move = 'arriving'`, [companyId])
   await forget(moving)
 }

@@ -53,9 +53,7 @@ function assertNotNewer(found: Pick<TablesVersion, 'number'> | null, { number }:
 
 /** Before anything is done to a database, whatever migrations it has. @throws OtherVersion when a newer version has made its tables. */
 export async function assertNotOlder(pool: Pool, model: ReadModel): Promise<void> {
-  const { rowCount } = await pool.query(
-    `select from information_schema.columns where table_schema = 'ops' and table_name = 'read_model' and column_name = 'number'`,
-  )
+  const { rowCount } = await pool.query(`select where to_regclass('ops.read_model') is not null`)
   if (rowCount === 1) assertNotNewer(await versionOfTables(pool), model)
 }
 

@@ -13,9 +13,6 @@ import {
 } from '../port.ts'
 import type { Statement } from '../transaction.ts'
 
-/** Where they are. */
-export const LEDGER_SCHEMA = 'ledger'
-
 /** Events fetched at a time while reading a stream; memory does not grow with its length. */
 const READ_BATCH = 500
 
@@ -34,23 +31,13 @@ const WRONG_EXPECTED_REVISION = 'TB001'
 interface PostgresStoreOptions {
   /** Lends a company its share of the connections. */
   readonly poolOf?: PoolOf
-  readonly schema?: string
-}
-
-/** The schema and the connections that a stream is read on. */
-interface Reader {
-  readonly pool: Pool
-  readonly schema: string
 }
 
 /**
  * Ledgers in the same Postgres as the read model: an append takes part in the transaction. `pool` serves reads only; those of
  * a company's ledger are made on what `poolOf` lends to it.
  */
-export function createPostgresStore(
-  pool: Pool,
-  { poolOf = () => pool, schema = LEDGER_SCHEMA }: PostgresStoreOptions = {},
-): EventStore {
+export function createPostgresStore(pool: Pool, { poolOf = () => pool }: PostgresStoreOptions = {}): EventStore {
   const readersOf = (stream: string): Pool => {
     const companyId = companyOf(stream)
     return companyId === null ? pool : poolOf(companyId)
@@ -82,7 +69,7 @@ export function createPostgresStore(
       let from = fromRevision
       for (;;) {
         const { rows } = await readersOf(stream).query<{ envelope: Envelope }>(
-          `select envelope from ${schema}.events where stream = $1 and revision >= $2 order by revision limit $3`,
+          'select envelope from ledger.events where stream = $1 and revision >= $2 order by revision limit $3',
           [stream, from, READ_BATCH],
         )
         for (const row of rows) yield row.envelope
@@ -93,8 +80,8 @@ export function createPostgresStore(
     async *pick(stream, revisions) {
       for (let start = 0; start < revisions.length; start += READ_BATCH) {
         const { rows } = await pool.query<{ envelope: Envelope }>({
-          name: `pick_events_of_${schema}`,
-          text: `select envelope from ${schema}.events where stream = $1 and revision = any($2::bigint[]) order by revision`,
+          name: 'pick_events',
+          text: 'select envelope from ledger.events where stream = $1 and revision = any($2::bigint[]) order by revision',
           values: [stream, revisions.slice(start, start + READ_BATCH)],
         })
         for (const row of rows) yield row.envelope
@@ -102,16 +89,16 @@ export function createPostgresStore(
     },
     async *streams() {
       const { rows } = await pool.query<{ stream: string }>(
-        `select stream from ${schema}.events where revision = 0 order by stream`,
+        'select stream from ledger.events where revision = 0 order by stream',
       )
       for (const row of rows) yield row.stream
     },
-    search: (stream, search) => searchEvents({ pool: readersOf(stream), schema }, stream, search),
+    search: (stream, search) => searchEvents(readersOf(stream), stream, search),
     async *hashes(stream, fromRevision) {
       for (let from = fromRevision; ; ) {
         const { rows } = await readersOf(stream).query<Pick<Envelope, 'revision' | 'hash'>>({
-          name: `hashes_of_${schema}`,
-          text: `select revision, coalesce(envelope->>'hash', '') as hash from ${schema}.events
+          name: 'event_hashes',
+          text: `select revision, coalesce(envelope->>'hash', '') as hash from ledger.events
                  where stream = $1 and revision >= $2 order by revision limit ${HASH_BATCH}`,
           values: [stream, from],
         })
@@ -122,7 +109,7 @@ export function createPostgresStore(
         from = last.revision + 1
       }
     },
-    stored: (stream, afterRevision) => storedEvents({ pool: readersOf(stream), schema }, stream, afterRevision),
+    stored: (stream, afterRevision) => storedEvents(readersOf(stream), stream, afterRevision),
   }
 }
 
@@ -146,7 +133,7 @@ const STORED_BATCH = 200
 
 /** Events of a subject are found by their index, those of a type by looking through a bounded part of the stream. */
 async function searchEvents(
-  { pool, schema }: Reader,
+  pool: Pool,
   stream: string,
   { fromRevision, toRevision, types, subject, limit }: Search,
 ): Promise<SearchPage> {
@@ -157,7 +144,7 @@ async function searchEvents(
   if (types) conditions.push(`type = any($${values.push(types)}::text[])`)
   if (subject !== null) conditions.push(`subject = $${values.push(subject)}::text`)
   const { rows } = await pool.query<{ revision: number; json: string }>(
-    `select revision, envelope::text as json from ${schema}.events where ${conditions.join(' and ')} order by revision limit $4`,
+    `select revision, envelope::text as json from ledger.events where ${conditions.join(' and ')} order by revision limit $4`,
     values,
   )
   if (rows.length <= limit) return { events: rows, seenTo: lastRevision }
@@ -175,12 +162,8 @@ interface StoredRow {
 }
 
 /** Nothing is taken for granted: revisions may have gaps or be absurd, and times may be finer than those of the envelope. */
-async function* storedEvents(
-  reader: Reader,
-  stream: string,
-  afterRevision: number | null,
-): AsyncGenerator<StoredEvent> {
-  for await (const rows of ahead(storedRows(reader, stream, afterRevision))) {
+async function* storedEvents(pool: Pool, stream: string, afterRevision: number | null): AsyncGenerator<StoredEvent> {
+  for await (const rows of ahead(storedRows(pool, stream, afterRevision))) {
     for (const { envelope, revision, recorded_at, ...same } of rows) {
       const beside = { ...same, revision: Number(revision), recorded_at: recorded_at.replace(/000Z$/, 'Z') }
       yield { json: envelope, beside }
@@ -188,19 +171,15 @@ async function* storedEvents(
   }
 }
 
-async function* storedRows(
-  { pool, schema }: Reader,
-  stream: string,
-  afterRevision: number | null,
-): AsyncGenerator<StoredRow[]> {
+async function* storedRows(pool: Pool, stream: string, afterRevision: number | null): AsyncGenerator<StoredRow[]> {
   let after = afterRevision === null ? null : String(afterRevision)
   for (;;) {
     const { rows } = await pool.query<StoredRow>(
       `select envelope::text as envelope, revision::text as revision, id::text as id, type, subject,
               coalesce(to_char(recorded_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), '') as recorded_at
-       from ${schema}.events
+       from ledger.events
        where stream = $1 and ($2::bigint is null or revision > $2)
-       order by ${schema}.events.revision
+       order by ledger.events.revision
        limit ${STORED_BATCH}`,
       [stream, after],
     )

@@ -14,8 +14,6 @@ export interface Idempotency {
   readonly key: string
   /** Tells another request under the same key from the same one. */
   readonly requestHash: string
-  /** What version 0.1 stored of the same request: its answers are good for as long as they are kept. */
-  readonly formerHash?: string
 }
 
 /** A key that the service makes up itself: no caller can write its first character, so that none can take it before (IDEM-1). */
@@ -95,10 +93,10 @@ interface Found extends Omit<StoredAnswer, 'company_id' | 'key'> {
 }
 
 /** An answer past its retention is as good as absent, even before the purge removes it. */
-function replayOf(found: Found, { requestHash, formerHash }: Idempotency): Replay | Refusal | null {
+function replayOf(found: Found, { requestHash }: Idempotency): Replay | Refusal | null {
   const { status, body, revision } = found
   if (Date.parse(found.now) - Date.parse(found.created_at) >= ANSWER_RETENTION_MS) return null
-  return found.request_hash === requestHash || found.request_hash === formerHash
+  return found.request_hash === requestHash
     ? { status, body, replayed: true, revision }
     : refuse('idempotency_key_reuse')
 }

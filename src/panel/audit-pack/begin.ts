@@ -28,7 +28,6 @@ interface Asked {
 /** An audit pack of a company as of now: up to the last event, with a checkpoint of it where one can be made (AUDIT-22). */
 export async function beginPack(
   { pool, proof }: Source,
-  sealDirectory: string,
   companyId: number,
   { isOpened, now }: Asked,
 ): Promise<PackWanted> {
@@ -39,14 +38,8 @@ export async function beginPack(
   const { name = '', timezone = 'UTC' } = rows[0] ?? {}
   // Where none can be made now, as of a ledger that was altered, the pack says what the last one covers.
   await proof.checkpointOf(companyId, (await headOf(pool, companyId)).revision + 1).catch(() => null)
-  const { covered, evidenceOf } = await vouchedFor(pool, sealDirectory, companyId)
+  const { covered, evidenceOf } = await vouchedFor(pool, companyId)
   const head = await headOf(pool, companyId)
   const evidence = evidenceOf(head.revision + 1)
   return { companyId, companyName: name, head, covered, isOpened, evidence, words: wordsAt(timezone), now }
-}
-
-/** Whether a ledger of 0.1 holds persons in clear, so that nobody gets its export who is not told of them. */
-export async function isClear(pool: Pool, companyId: number): Promise<boolean> {
-  const { rowCount } = await pool.query('select from ops.clear_ledgers where company_id = $1', [companyId])
-  return rowCount === 1
 }

@@ -9,7 +9,7 @@ import { Problem } from '#http/problems.ts'
 import { createTurns } from '#lib/turns.ts'
 import type { Place } from '../answer.tsx'
 import type { PanelContext } from '../route.ts'
-import { beginPack, isClear } from './begin.ts'
+import { beginPack } from './begin.ts'
 
 /** Where the pack is downloaded, below the panel; `?dados=abertos` with personal data in clear. */
 export const PACK_DOWNLOAD = '/auditoria/pacote/baixar'
@@ -33,8 +33,7 @@ export function packDownload(context: PanelContext): RequestHandler {
     const { session } = (response.locals.place as Place).visit
     const isOpened = request.query.dados === 'abertos'
     const pool = context.poolOf(session.companyId)
-    const needsOpen = isOpened || (await isClear(context.pool, session.companyId))
-    if (!RIGHTS[session.role].checksBooks || (needsOpen && !mayOpenPack(session))) throw new Problem('owners_only')
+    if (!RIGHTS[session.role].checksBooks || (isOpened && !mayOpenPack(session))) throw new Problem('owners_only')
     response.setHeader('Content-Type', 'application/zip')
     response.setHeader('Content-Disposition', `attachment; filename="auditoria-${session.companyId}.zip"`)
     if (request.method === 'HEAD') return void response.end()
@@ -43,7 +42,7 @@ export function packDownload(context: PanelContext): RequestHandler {
     const take = async () => {
       if (response.closed) return
       const now = new Date().toISOString()
-      const wanted = await beginPack({ pool, proof: context.proof }, context.sealDirectory, session.companyId, {
+      const wanted = await beginPack({ pool, proof: context.proof }, session.companyId, {
         isOpened,
         now,
       })

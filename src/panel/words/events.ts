@@ -52,7 +52,6 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   OfflineSaleCompleted: 'Venda do caixa recebida',
   OfflineSaleCancelled: 'Venda cancelada no caixa recebida',
   SaleCancelled: 'Venda cancelada',
-  FiscalDocumentAuthorized: 'Documento fiscal autorizado',
   FiscalDocumentRecorded: 'Documento fiscal registrado',
   ReceivableCreated: 'Conta a receber lançada',
   ReceivableUpdated: 'Conta a receber alterada',

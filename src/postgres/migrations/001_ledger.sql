@@ -1,6 +1,50 @@
--- The ledgers: what happened, in Postgres, when no event store outside of it is configured.
+-- Schema `ledger` has what happened. Schema `ops` has what cannot be derived from it: positions, answers, secrets, logs. Every
+-- name is qualified, because migrations run with an empty search path.
 create schema ledger;
+-- The migration tool has made it for its own table.
+create schema if not exists ops;
 
+-- Tables that prove the past refuse changes from every role, their owner included. The trigger is of statements other than
+-- INSERT, so that appends do not pay for it.
+create function ops.refuse_change() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  raise exception using errcode = 'TB002',
+    message = format('%I.%I is only added to: no %s', tg_table_schema, tg_table_name, tg_op);
+end $$;
+
+-- Makes a table append-only, or restores the trigger where it was disabled, and revokes privileges that would change rows.
+create function ops.append_only(p_table regclass) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  v_role text;
+begin
+  if not exists (select from pg_trigger where tgrelid = p_table and tgname = 'append_only') then
+    execute format('create trigger append_only before update or delete or truncate on %s
+                    for each statement execute function ops.refuse_change()', p_table);
+  end if;
+  -- Also for sessions that replicate.
+  execute format('alter table %s enable always trigger append_only', p_table);
+  for v_role in
+    select distinct quote_ident(r.rolname) from pg_class c, aclexplode(c.relacl) a join pg_roles r on r.oid = a.grantee
+    where c.oid = p_table and a.grantee <> c.relowner
+  loop
+    execute format('revoke update, delete, truncate, trigger on %s from %s', p_table, v_role);
+  end loop;
+end $$;
+
+-- Only the owner of a table may analyze it, and PostgreSQL before 17 has no privilege for that. It runs with its owner's power,
+-- and can do nothing else.
+create function ops.analyze_table(p_table regclass) returns void language plpgsql security definer
+  set search_path = pg_catalog, pg_temp as $$
+begin
+  if not exists (
+    select from pg_class where oid = p_table and relkind = 'r' and relnamespace in ('ops'::regnamespace, 'ledger'::regnamespace)
+  ) then
+    raise exception '% is no table of the service', p_table;
+  end if;
+  execute format('analyze (skip_locked) %s', p_table);
+end $$;
+
+-- The ledgers, where no event store outside of Postgres is configured.
 create table ledger.events (
   stream text not null,
   revision bigint not null,
@@ -12,8 +56,8 @@ create table ledger.events (
   envelope json not null,
   primary key (stream, revision)
 );
-
 create index events_by_subject on ledger.events (stream, subject, revision);
+select ops.append_only('ledger.events');
 
 -- Appends to several streams. Refuses (TB001) when a stream does not end at its expected revision.
 create function ledger.append_events(
@@ -34,3 +78,67 @@ begin
   insert into ledger.events (stream, revision, id, type, subject, recorded_at, envelope)
     select * from unnest(p_stream, p_revision, p_id, p_type, p_subject, p_recorded_at, p_envelope);
 end $$;
+
+-- One row per company: what a unit of work locks, and how far the read model has come.
+create table ops.ledgers (
+  company_id bigint primary key,
+  revision bigint not null default -1,
+  -- No event at or below it makes a delivery again.
+  reacted_revision bigint not null default -1,
+  hash text not null,
+  last_recorded_at timestamptz,
+  -- The highest ids that the company has given out, by kind, as in {"sale": 12} (LEDGER-9).
+  ids json not null default '{}',
+  -- Of a company that moves to another home, or has come from one (HOME-40); null for one that lives here and stays.
+  --   paused: background work begins nothing for it; writes go on
+  --   leaving: no writes either; reads go on
+  --   left: it lives elsewhere, and these rows are old
+  --   arriving: it lives elsewhere, and these rows are being made
+  move text check (move in ('paused', 'leaving', 'left', 'arriving'))
+) with (fillfactor = 50);
+-- Every statement that finds background work leaves these companies out.
+create index ledgers_in_move on ops.ledgers (company_id) where move is not null;
+
+-- How far the events of a store outside this Postgres are applied: everything up to the position is.
+create table ops.checkpoints (
+  name text primary key,
+  position text not null
+);
+
+-- Answers of requests with an Idempotency-Key, kept 24 hours.
+create table ops.idempotent_answers (
+  company_id bigint not null,
+  key text not null,
+  request_hash text not null,
+  status integer not null,
+  body text not null,
+  created_at timestamptz not null,
+  primary key (company_id, key)
+);
+create index idempotent_answers_by_age on ops.idempotent_answers (created_at);
+
+-- Which version the tables of schema `read` are of.
+create table ops.read_model (
+  only_row boolean primary key default true check (only_row),
+  version text not null,
+  -- Grows with every version of the tables: a program with a lower one is older than they are.
+  number integer not null,
+  since timestamptz not null,
+  -- When a process of this version began to serve; until then those of the version before go on reading theirs.
+  served_at timestamptz
+);
+
+-- When a company's rows of the read model were last compared with a replay of its ledger, and what differed.
+create table ops.table_checks (
+  company_id bigint primary key,
+  -- When it is compared again.
+  due_at timestamptz not null,
+  -- Null until it was compared for the first time.
+  checked_at timestamptz,
+  revision bigint,
+  -- [{table, key, found, fields}]; empty where all was equal.
+  differences json not null default '[]',
+  is_equal boolean not null default true
+);
+create index table_checks_due on ops.table_checks (due_at);
+create index table_checks_unequal on ops.table_checks (company_id) where not is_equal;

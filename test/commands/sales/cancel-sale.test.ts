@@ -2,7 +2,14 @@ import { expect } from 'chai'
 import { CancelSaleInput, cancelSale } from '#commands/sales/cancel-sale.ts'
 import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
 import { event } from '#events/catalogue.ts'
-import { companyRegistered, itemCreated, paymentTypeCreated, saleCompleted, stockCounted } from '../../support/facts.ts'
+import {
+  companyRegistered,
+  fiscalDocument,
+  itemCreated,
+  paymentTypeCreated,
+  saleCompleted,
+  stockCounted,
+} from '../../support/facts.ts'
 import { from, given } from '../../support/given.ts'
 
 const cancel = CancelSaleInput.parse({ id: 8 })
@@ -105,11 +112,7 @@ describe('refused cancellations', () => {
   })
 
   it('refuses a sale with an authorized fiscal document [SALE-19]', async () => {
-    const issued = event('FiscalDocumentAuthorized', {
-      id: 8,
-      number: 'NFC-e 1',
-      issued_at: '2026-03-10T15:00:00.000Z',
-    })
+    const issued = event('FiscalDocumentRecorded', { id: 8, ...fiscalDocument })
     const scenario = await given(...shop, sold, issued)
     const decided = await scenario.when(cancelSale, cancel)
     decided.refuses('fiscal_document_issued')

@@ -102,15 +102,6 @@ describe('record fiscal document', () => {
     next.accepts('updated', recorded())
   })
 
-  it('completes a document recorded by version 0.1 [FISCAL-4]', async () => {
-    const old = event('FiscalDocumentAuthorized', { id: 8, number: 'NFC-e 1', issued_at: '2026-03-10T15:30:00.000Z' })
-    const scenario = await given(...shop, old)
-    const same = await scenario.when(recordFiscalDocument, { id: 8, number: 'NFC-e 1', status: 'authorized' })
-    same.accepts('unchanged')
-    const whole = await scenario.when(recordFiscalDocument, input())
-    whole.accepts('updated', recorded())
-  })
-
   it('accepts only a cancelled document for a cancelled sale, and does not find missing sales [SALE-20]', async () => {
     const cancelled = event('SaleCancelled', { id: 8, reason: null, restock: [] })
     const scenario = await given(...shop, cancelled)

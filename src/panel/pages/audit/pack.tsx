@@ -1,14 +1,13 @@
 import { type Download, type DownloadKind, listDownloads } from '#audit/downloads.ts'
 import { RIGHTS } from '#domain/roles.ts'
 import { pathId } from '#http/paths.ts'
-import { isClear } from '../../audit-pack/begin.ts'
 import { mayOpenPack, PACK_DOWNLOAD } from '../../audit-pack/download.ts'
 import { dateTimeSeconds, decimal } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { Page, PanelRoute, Visit } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
 import { type Column, Pager, Table } from '../../ui/list.tsx'
-import { Alert, Card, type State, StateBadge } from '../../ui/parts.tsx'
+import { Card, type State, StateBadge } from '../../ui/parts.tsx'
 import { subjectName, subjectPath } from '../../words/events.ts'
 
 const PATH = '/auditoria/pacote'
@@ -40,7 +39,6 @@ async function showPack(visit: Visit): Promise<Page> {
   const before = pathId(query.cursor ?? '')
   const found = await listDownloads(context.pool, session.companyId, { before, limit: SHOWN + 1 })
   const mayOpen = mayOpenPack(session)
-  const isWithheld = !mayOpen && (await isClear(context.pool, session.companyId))
   const body = (
     <>
       <Card title="O que vem nele">
@@ -49,11 +47,6 @@ async function showPack(visit: Visit): Promise<Page> {
           foram gravados, o que foi assinado sobre eles, o verificador e um índice em palavras. O LEIA-ME.txt diz como
           conferir. Os dados pessoais vão lacrados.
         </p>
-        {isWithheld && (
-          <Alert>
-            Este livro ainda guarda dados pessoais em claro, que não são mostrados a você: peça que seja lacrado.
-          </Alert>
-        )}
         <p class="hint">
           Fazer o pacote pode levar minutos; o andamento aparece abaixo. Fechar o download o interrompe.
         </p>
@@ -64,7 +57,7 @@ async function showPack(visit: Visit): Promise<Page> {
   return {
     title: 'Pacote de auditoria',
     parent: { label: 'Auditoria', to: '/auditoria' },
-    main: !isWithheld && { label: 'Baixar pacote', to: PACK_DOWNLOAD },
+    main: { label: 'Baixar pacote', to: PACK_DOWNLOAD },
     more: [
       mayOpen && {
         label: 'Baixar com dados pessoais abertos',

@@ -3,7 +3,7 @@ import { cancelSale } from '#commands/sales/cancel-sale.ts'
 import { fingerprintOf } from '#commands/sales/offline-sale-input.ts'
 import { recordFiscalDocument } from '#commands/sales/record-fiscal-document.ts'
 import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
-import { type DataOf, event } from '#events/catalogue.ts'
+import { event } from '#events/catalogue.ts'
 import type { Accepted } from '#ledger/command.ts'
 import { offlineSaleById } from '#projections/sales.ts'
 import {
@@ -233,21 +233,6 @@ describe('repeated upload of an offline sale as cancelled', () => {
     await scenario.when(recordOfflineSale, input(cancelled), 'pdv')
     const late = await scenario.when(recordOfflineSale, sale, 'pdv')
     late.accepts('unchanged')
-  })
-})
-
-describe('offline sales from before discounts', () => {
-  it('are shown without discounts', async () => {
-    const {
-      discount: _,
-      customer: __,
-      ...sale
-    } = offlineSaleCompleted({ id: 8 }).data as DataOf<'OfflineSaleCompleted'>
-    const items = sale.items.map(({ discount: _, ...item }) => item)
-    const scenario = await given(...shop, event('OfflineSaleCompleted', { ...sale, items }))
-    const shown = (await scenario.show('sale/8')) as { items: object[] }
-    expect(shown).to.include({ discount: '0.00', subtotal: '10.00', customer: null, offline_id: 'pdv-1' })
-    expect(shown.items[0]).to.include({ discount: '0.00' })
   })
 })
 

@@ -1,0 +1,73 @@
+-- The installation, its companies, and the homes that they live in.
+
+-- Which installation this database is of, and where its ledgers are: a restored or copied database is told by it
+-- (src/proof/installation.ts).
+create table ops.installation (
+  only_row boolean primary key default true check (only_row),
+  id uuid not null,
+  -- Which home this database is: exchanged URLs are noticed.
+  name text not null default 'main',
+  -- Hosts of the EventStoreDB that keeps the ledgers; null: they are in this Postgres, or it is not known yet.
+  event_store text,
+  -- The server and database that this is, as Postgres itself tells them apart; null: not known yet.
+  home text,
+  -- A copy made on purpose: nothing goes out of it.
+  is_copy boolean not null default false,
+  -- A restore that is being recorded, until each ledger has its event.
+  restoring jsonb
+);
+insert into ops.installation (id) values (gen_random_uuid());
+
+create sequence ops.company_ids;
+
+-- The demonstration companies, in the order of demo.json.
+create table ops.demo_companies (
+  place integer primary key,
+  company_id bigint not null unique,
+  -- Null until all its records are there: the next start finishes what a crash interrupted.
+  seeded_at timestamptz
+);
+
+-- The directory: in which home each company lives, and by what it is found without its id. Kept in home `main` alone, and empty
+-- where there is no other one (decision 63).
+create table ops.homes (
+  name text primary key check (name ~ '^[a-z][a-z0-9-]{0,30}$'),
+  -- Takes no new companies: those it has are to leave.
+  draining boolean not null default false
+);
+
+create table ops.company_homes (
+  company_id bigint primary key,
+  home text not null references ops.homes,
+  since timestamptz not null default clock_timestamp()
+);
+create index company_homes_by_home on ops.company_homes (home, company_id);
+
+create table ops.directory_entries (
+  kind text not null check (kind in ('api_key', 'session', 'sync_token', 'invitation', 'store_alias', 'email')),
+  -- SHA-256 of a key or token; the alias or address itself.
+  key bytea not null,
+  company_id bigint not null,
+  -- SHA-256 of the account of a session or token (src/access/login-limits.ts): those of an account end together, wherever they are.
+  account bytea,
+  -- When it was last reserved.
+  created_at timestamptz not null default clock_timestamp(),
+  primary key (kind, key, company_id)
+);
+-- A person may be a user of several companies; everything else has one.
+create unique index directory_entries_of_one on ops.directory_entries (kind, key) where kind <> 'email';
+create index directory_entries_by_company on ops.directory_entries (company_id);
+create index directory_entries_by_account on ops.directory_entries (account) where account is not null;
+
+-- A move that is under way, in both homes.
+create table ops.moves (
+  company_id bigint primary key,
+  direction text not null check (direction in ('out', 'in')),
+  other_home text not null
+);
+
+-- Written in the home that a company leaves, and read where it arrives: all that was committed before a mark is there with it.
+create table ops.move_marks (
+  company_id bigint primary key,
+  mark uuid not null
+);
