@@ -9,6 +9,7 @@ import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
 import { ownStreams, type WhereLives } from '#ledger/follow/whereabouts.ts'
 import { createAheadCount, ensureLedger } from '#ledger/ledgers.ts'
+import { companiesWithMissingKeys } from '#ledger/missing-keys.ts'
 import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
@@ -19,6 +20,7 @@ import { assertFits, assertNotOlder, readSchemasOf, versionOfTables } from '#led
 import type { ReadsOf } from '#ledger/standby/reads.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
+import type { CatchUpOptions } from '#ledger/write/catch-up.ts'
 import type { QueueLimits } from '#ledger/write/queue.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
 import { newId } from '#lib/ids.ts'
@@ -55,6 +57,7 @@ import {
   verifyApart,
   withRebuild,
 } from './apart.ts'
+import { unblockCompany } from './missing-keys.ts'
 import { assertOwn, assertStore, type ProvingOptions, placeOf, provingOf } from './proving.ts'
 import { type CountedStandby, readsFor, type StandbyOptions } from './standbys.ts'
 
@@ -118,6 +121,10 @@ export interface Core {
   health(): Promise<Health>
   /** Ledgers that take no writes, because their last event lies ahead of Postgres's clock (LEDGER-20). */
   ledgersAhead(): Promise<number>
+  /** Companies that are read-only, because keys of their persons are missing (LEDGER-51). */
+  missingKeys(): Promise<readonly number[]>
+  /** Ends that where the company's ledger can be opened again. Returns whether it takes writes now. */
+  unblock(companyId: number): Promise<boolean>
   /** Work on ledgers as the owner of the database, on a pool whose statements take as long as they need (OPS-104). */
   asOwner<T>(work: (pool: Pool) => Promise<T>): Promise<T>
   /** Answers what was accepted, then closes all connections. */
@@ -125,7 +132,7 @@ export interface Core {
 }
 
 /** A start that makes tables. */
-interface Building extends Pick<RebuildOptions, 'parallel' | 'onProgress'> {
+interface Building extends Pick<RebuildOptions, 'parallel' | 'onProgress' | 'missingKeys'> {
   /** Hears what was done; of null where there was nothing to do. */
   readonly onBuilt?: (report: RebuildReport | null) => void
 }
@@ -264,7 +271,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     requestSecret: await installationSecret(pool, vault, 'request_hashes'),
     paymentLinks,
     deliveryNotifier,
-    ...worksOn(options, { ...rebuilding, vault }),
+    ...worksOn(options, { ...rebuilding, vault, following }),
     follow: () => following && follow(following),
     ledgersAhead: createAheadCount(pool, () => performance.now()),
     health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
@@ -279,10 +286,15 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   }
 }
 
-type Works = Pick<Core, 'found' | 'rebuild' | 'verifyTables' | 'reseal' | 'asOwner'>
+type Works = Pick<Core, 'found' | 'rebuild' | 'verifyTables' | 'reseal' | 'asOwner' | 'missingKeys' | 'unblock'>
+
+interface WorkParts extends Rebuilding, Pick<Core, 'vault'> {
+  /** Null where the ledgers are in Postgres. */
+  readonly following: CatchUpOptions | null
+}
 
 /** What is done to whole ledgers, apart from commands. */
-function worksOn(options: CoreOptions, { vault, ...rebuilding }: Rebuilding & Pick<Core, 'vault'>): Works {
+function worksOn(options: CoreOptions, { vault, following, ...rebuilding }: WorkParts): Works {
   const { pool, store, model } = rebuilding
   return {
     async found(companyId) {
@@ -293,6 +305,9 @@ function worksOn(options: CoreOptions, { vault, ...rebuilding }: Rebuilding & Pi
     verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
     reseal: (resealing) => asOwner(options, (owner) => resealApart(owner, { ...resealing, store, model, vault })),
     asOwner: (work) => asOwner(options, work),
+    missingKeys: () => companiesWithMissingKeys(pool),
+    unblock: (companyId) =>
+      unblockCompany({ pool, following, verify: () => verifyApart(rebuilding, companyId) }, companyId),
   }
 }
 
@@ -351,7 +366,9 @@ async function bringUp(
     else await standing.look()
     assertStore(standing)
     if (upgrades || (await versionOfTables(pool)) === null)
-      await withRebuild({ ...rebuilding, ...building }, (work) => ensureReadModel(work).then(building.onBuilt))
+      await withRebuild({ ...rebuilding, missingKeys: 'block', ...building }, (work) =>
+        ensureReadModel(work).then(building.onBuilt),
+      )
     else await assertFits(pool, model)
   } catch (error) {
     if (isOutside(store)) await store.close()

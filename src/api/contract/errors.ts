@@ -41,7 +41,7 @@ export const DETAILS = {
   insufficient_stock: z.strictObject({ ...Shortage.shape, items: z.array(Shortage).min(1) }),
   payment_mismatch: z.strictObject({ total: Amount, paid: Amount }),
   unavailable: z
-    .strictObject({ reason: z.enum(['share_taken', 'ledger_ahead_of_clock', 'restore_unconfirmed']) })
+    .strictObject({ reason: z.enum(['share_taken', 'ledger_ahead_of_clock', 'keys_missing', 'restore_unconfirmed']) })
     .optional(),
   payment_refused: Refused,
   refund_refused: Refused,

@@ -23,13 +23,18 @@ export async function check(move: Move): Promise<void> {
   }
   await assertMayPublish(move)
   await assertMaySubscribe(to)
-  const { rows: here } = await from.owner.query<{ move: string | null; is_clear: boolean }>(
-    `select move, exists (select from ops.clear_ledgers where company_id = $1) as is_clear
+  const { rows: here } = await from.owner.query<{ is_clear: boolean; missing_keys: string | null }>(
+    `select missing_keys, exists (select from ops.clear_ledgers where company_id = $1) as is_clear
      from ops.ledgers where company_id = $1 and revision >= 0`,
     [companyId],
   )
   refuseUnless(here.length === 1, 'company', `${from.name} has no company ${companyId}`)
   refuseUnless(!here[0]?.is_clear, 'company', 'the ledger has personal data in clear: "tillbook ledger reseal" first')
+  refuseUnless(
+    !here[0]?.missing_keys,
+    'company',
+    `company ${companyId} is read-only because keys of persons are missing: "tillbook person lost-keys" first`,
+  )
   const { rows: there } = await to.owner.query<{ move: string | null }>(
     'select move from ops.ledgers where company_id = $1',
     [companyId],
