@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import type { RowDifference, TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
-import { notInMove } from '#postgres/in-move.ts'
+import { notInMove, recordsEvents } from '#postgres/in-move.ts'
 
 /** What compares a company's tables with its ledger (src/service/core.ts). */
 export interface TablesCore {
@@ -70,7 +70,7 @@ export async function tableCheckFigures(pool: Pool): Promise<TableCheckFigures> 
     name: 'read_table_check_figures',
     text: `select (select count(*) from ops.table_checks where not is_equal and ${notInMove('company_id')}) as unequal,
              greatest(0, coalesce(extract(epoch from clock_timestamp() - min(due_at)), 0))::float8 as overdue_seconds
-           from ops.table_checks where ${notInMove('company_id')}`,
+           from ops.table_checks where ${recordsEvents('company_id')}`,
   })
   return rows[0] as TableCheckFigures
 }
@@ -137,7 +137,7 @@ const NOTE_NEW = {
 
 const NEXT_DUE = {
   name: 'next_due_table_check',
-  text: `select company_id from table_checks where due_at <= now() and ${notInMove('company_id')} order by due_at limit 1`,
+  text: `select company_id from table_checks where due_at <= now() and ${recordsEvents('company_id')} order by due_at limit 1`,
 }
 
 const PUT_OFF = {

@@ -185,6 +185,12 @@ export const COMMANDS = {
     positional: 'key',
   },
 
+  'person lost-keys': {
+    summary:
+      'ends the read-only state of a company whose keys of persons are missing: once they are restored, or with --yes, which declares them lost: what they sealed is empty for good',
+    flags: { company: required('ID'), yes: toggle },
+    positional: 'company',
+  },
   'person export': {
     summary: 'writes all that is held of a person, and every event that touched it, to a JSON and an HTML file',
     flags: { company: required('ID'), subject: required('customer/9'), to: optional('FOLDER') },

@@ -16,6 +16,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   person: () => import('./persons.ts'),
   key: () => import('./keys.ts'),
   'person export': () => import('./person-export.ts'),
+  'person lost-keys': () => import('./lost-keys.ts'),
   sale: () => import('./sales.ts'),
   store: () => import('./stores.ts'),
   'master-key': () => import('./master-key.ts'),

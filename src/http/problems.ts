@@ -93,6 +93,10 @@ const REASONS = {
     'unavailable',
     'O relógio do serviço está atrás do último registro desta empresa: nada é gravado até que o operador o corrija.',
   ],
+  keys_missing: [
+    'unavailable',
+    'Faltam chaves com que os dados pessoais desta empresa se abrem (keys_missing): os registros podem ser consultados, mas nada é gravado até que o operador as restaure ou as declare perdidas.',
+  ],
   restore_unconfirmed: [
     'unavailable',
     'Os dados do serviço parecem ter voltado de uma cópia de segurança (restore_unconfirmed): nada é gravado até que o operador confirme.',

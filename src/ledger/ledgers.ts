@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { type IdKind, isIdKind } from '#domain/record-kinds.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { type Envelope, GENESIS_HASH } from './envelope.ts'
+import { KeysMissing, type MissingKeys } from './missing-keys.ts'
 import { type Move, refusalToWrite } from './move.ts'
 import type { Statement, Transaction } from './transaction.ts'
 
@@ -17,6 +18,7 @@ interface LedgerRow {
   last_recorded_at: string | null
   ids: Ids
   move: Move | null
+  missing_keys: MissingKeys | null
 }
 
 /** A company's ledger while a unit of work decides on it. */
@@ -30,7 +32,7 @@ export interface OpenLedger {
   ids: Ids
   /** Time of the last event where it lies ahead of the clock, which events would be stamped with for as long; else null. */
   aheadUntil: string | null
-  /** Why nothing is recorded now, as while the company moves; else null. */
+  /** Why nothing is recorded now, as while the company moves or keys of its persons are missing; else null. */
   readonly closed: Unavailable | null
   /** Postgres's clock when the ledger was locked. */
   readonly now: string
@@ -57,7 +59,7 @@ const EPOCH = '1970-01-01T00:00:00.000Z'
 
 const lockLedgers = {
   name: 'lock_ledgers',
-  text: `select company_id, revision, reacted_revision, hash, last_recorded_at, ids, move from ledgers
+  text: `select company_id, revision, reacted_revision, hash, last_recorded_at, ids, move, missing_keys from ledgers
          where company_id = any($1::bigint[]) order by company_id for update`,
 }
 
@@ -101,6 +103,9 @@ export async function clock(tx: Transaction): Promise<{ now: string; version: st
 export const aheadUntil = (last: string, now: string): string | null =>
   Date.parse(last) - Date.parse(now) > AHEAD_MS ? last : null
 
+const closedFor = ({ company_id, move, missing_keys }: LedgerRow): Unavailable | null =>
+  refusalToWrite(company_id, move) ?? (missing_keys === null ? null : new KeysMissing(company_id))
+
 /** A locked ledger made ready for decisions; time never goes back within a stream, whatever the clock does. */
 export function open(row: LedgerRow, now: string): OpenLedger {
   const last = row.last_recorded_at ?? EPOCH
@@ -112,7 +117,7 @@ export function open(row: LedgerRow, now: string): OpenLedger {
     lastRecordedAt: now > last ? now : last,
     ids: row.ids,
     aheadUntil: aheadUntil(last, now),
-    closed: refusalToWrite(row.company_id, row.move),
+    closed: closedFor(row),
     now,
     reactedRevision: row.reacted_revision,
     hasReacted: false,

@@ -139,32 +139,47 @@ export function sealersOf(event: Envelope, fields: readonly PersonalField[]): Se
 /** A sealed field cannot be read: it or its key was changed, or the key is not there. Nobody takes that for something forgotten. */
 export class CannotOpen extends Error {
   override readonly name = 'CannotOpen'
+  readonly stream: string
   constructor({ type, stream, revision }: Envelope, { path }: PersonalField, why: string, options?: ErrorOptions) {
     super(`${path.join('.')} of ${type} (${stream}, revision ${revision}) cannot be opened: ${why}`, options)
+    this.stream = stream
   }
 }
 
 const NOT_SEALED = 'it is nothing that was sealed'
 
-/** Data with personal fields in clear: null where their key was destroyed or `mayRead` refuses the owner's kind. @throws CannotOpen */
+interface OpenOptions {
+  /** Whether fields of a kind of person may be read; absent: all of them. */
+  readonly mayRead?: ((kind: string) => boolean) | undefined
+  /** Hears of a field that cannot be opened, which is then read as null. Without it the failure is thrown. */
+  readonly onCannotOpen?: ((error: CannotOpen) => void) | undefined
+}
+
+/** Data with personal fields in clear: null if their key was destroyed or `mayRead` refuses the owner's kind. @throws CannotOpen */
 export function openData(
   event: Envelope,
   fields: readonly PersonalField[],
   secrets: ReadonlyMap<string, Buffer | null>,
-  mayRead?: (kind: string) => boolean,
+  { mayRead, onCannotOpen }: OpenOptions = {},
 ): object {
+  const cannot = (field: PersonalField, why: string, options?: ErrorOptions): null => {
+    const error = new CannotOpen(event, field, why, options)
+    if (!onCannotOpen) throw error
+    onCannotOpen(error)
+    return null
+  }
   return withPersonal(event, fields, (value, field) => {
     if (mayRead?.(kindOf(event, field)) === false) return null
-    if (!isSealed(value)) throw new CannotOpen(event, field, NOT_SEALED)
+    if (!isSealed(value)) return cannot(field, NOT_SEALED)
     const id = keyIdOf(value)
-    if (id === null) throw new CannotOpen(event, field, NOT_SEALED)
+    if (id === null) return cannot(field, NOT_SEALED)
     const secret = secrets.get(id)
-    if (secret === undefined) throw new CannotOpen(event, field, `key ${id} is not there`)
+    if (secret === undefined) return cannot(field, `key ${id} is not there`)
     if (secret === null) return null
     try {
       return openValue(value, secret, placeOf(event.id, field))
     } catch (error) {
-      throw new CannotOpen(event, field, 'it was changed', { cause: error })
+      return cannot(field, 'it was changed', { cause: error })
     }
   })
 }

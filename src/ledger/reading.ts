@@ -1,7 +1,7 @@
 import { ahead, inBatches } from '#lib/batches.ts'
 import type { Envelope } from './envelope.ts'
 import type { PersonKeys } from './person-keys.ts'
-import { openData, sealedWith } from './personal-fields.ts'
+import { type CannotOpen, openData, sealedWith } from './personal-fields.ts'
 import type { EventStore, Search, SearchPage } from './port.ts'
 import type { ReadModel } from './projection.ts'
 
@@ -10,6 +10,8 @@ export interface Reading {
   readonly store: EventStore
   readonly model: ReadModel
   readonly keys: PersonKeys
+  /** Hears of fields that cannot be opened, which are then read as null, as by a rebuild of a company that is read-only for them. */
+  readonly onCannotOpen?: ((error: CannotOpen) => void) | undefined
 }
 
 /**
@@ -88,12 +90,12 @@ async function withEvents(
 }
 
 /** Looks up the keys of some events, each key once; so it serves one read operation, and nobody keeps it. */
-function createOpener({ keys, model }: Omit<Reading, 'store'>, mayRead?: MayRead) {
+function createOpener({ keys, model, onCannotOpen }: Omit<Reading, 'store'>, mayRead?: MayRead) {
   const secrets = new Map<string, Buffer | null>()
   const open = (event: Envelope): Envelope => {
     const fields = model.personalFields(event)
     if (fields.length === 0) return event
-    const data = openData(event, fields, secrets, mayRead)
+    const data = openData(event, fields, secrets, { mayRead, onCannotOpen })
     return data === event.data ? event : { ...event, data }
   }
   return async (events: readonly Envelope[]): Promise<typeof open> => {

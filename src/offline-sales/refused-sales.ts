@@ -5,6 +5,8 @@ import { optionalText } from '#domain/text.ts'
 import { assertTakesWrites } from '#ledger/move.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { createSlices } from '#lib/slices.ts'
+import { notInMove } from '#postgres/in-move.ts'
+import { deleteInBatches } from '#postgres/purge.ts'
 import { customerIn, wipedSale } from './wiping.ts'
 
 /** What became of one sale of an upload (UP-3). */
@@ -43,6 +45,17 @@ const MAX_PAYLOAD_BYTES = 65_536
 /** For so long it is remembered that a sale was resolved, so that a till which keeps sending it does not open it again. */
 const RESOLVED_DAYS = 90
 
+/** Deletes resolved sales past their retention, of companies that upload nothing any more too. Returns how many. */
+export const purgeRefusedSales = (pool: Pool): Promise<number> =>
+  deleteInBatches(
+    pool,
+    `delete from refused_sales where (company_id, id) in (
+       select company_id, id from refused_sales
+       where settled_at is not null and greatest(settled_at, last_refused_at) < now() - make_interval(days => $1)
+         and ${notInMove('company_id')} limit $2 for update skip locked)`,
+    [RESOLVED_DAYS],
+  )
+
 const KEEP = `
   insert into refused_sales as known
     (company_id, user_id, digest, offline_id, first_refused_at, last_refused_at, times, code, message, errors, payload)
@@ -67,10 +80,6 @@ const RESOLVE_RECORDED = `
     where company_id = $1 and settled_at is null and code <> 'duplicate_resource' and offline_id = any($2::text[])
     order by digest for update)`
 
-const FORGET_RESOLVED = `
-  delete from refused_sales
-  where company_id = $1 and settled_at is not null and greatest(settled_at, last_refused_at) < now() - make_interval(days => $2)`
-
 interface Kept {
   readonly sale: unknown
   readonly result: SaleResult
@@ -91,7 +100,6 @@ export async function noteRefusals(
   const recorded = entries.flatMap(({ result }) => (result.status === 'error' ? [] : (result.offline_id ?? [])))
   if (recorded.length > 0) await pool.query(RESOLVE_RECORDED, [companyId, recorded])
   if (refused.length === 0) return entries.map(({ result }) => result)
-  await pool.query(FORGET_RESOLVED, [companyId, RESOLVED_DAYS])
   const forgotten = await findForgotten(pool, companyId, refused)
   const known = new Map<string, KeptRow>()
   for (const portion of portionsOf(refused)) {

@@ -6,7 +6,7 @@ import { asSystem, runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import type { Vault } from '#lib/vault.ts'
-import { notInMove } from '#postgres/in-move.ts'
+import { notInMove, recordsEvents } from '#postgres/in-move.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { companysTimeSql } from '#projections/companies.ts'
@@ -277,7 +277,7 @@ const CLAIM = {
         and w.attempted_at > now() - make_interval(secs => $2)
       where o.attempted_at > now() - make_interval(secs => $2)
         and m.passes > coalesce(w.passes, 0)
-        and (w.leased_until is null or w.leased_until < now()) and ${notInMove('o.company_id')}
+        and (w.leased_until is null or w.leased_until < now()) and ${recordsEvents('o.company_id')}
         and o.store_alias not in (select unnest($5::text[])) and ${isOfTest('o.company_id')} = $4
       order by o.attempted_at
     ), ${dueInTurn('attempted_at', '$3', '$6')}, claimed as (
@@ -315,7 +315,7 @@ const CLAIM_EXPIRED = {
     ), waiting as (
       select o.* from (select * from expired union all select * from sooner) o
       left join payment_sweeps w on w.company_id = o.company_id and w.order_id = o.id
-      where (w.leased_until is null or w.leased_until < now()) and ${notInMove('o.company_id')}
+      where (w.leased_until is null or w.leased_until < now()) and ${recordsEvents('o.company_id')}
         and o.store_alias not in (select unnest($4::text[]))
     ), ${dueInTurn('expires_at', '$2', '$5')}, claimed as (
       insert into payment_sweeps as w (company_id, order_id, attempted_at, claimed_passes, leased_until, claimed_until)

@@ -5,6 +5,14 @@
 export const notInMove = (companyId: string): string =>
   `${companyId} <> all (array(select company_id from ops.ledgers where move is not null))`
 
+/**
+ * The same for work that records events: neither of a company that moves nor of one that is read-only because keys are missing (LEDGER-51),
+ * which would fail again and again.
+ */
+export const recordsEvents = (companyId: string): string =>
+  `${companyId} <> all (array(select company_id from ops.ledgers where move is not null
+     union all select company_id from ops.ledgers where missing_keys is not null))`
+
 /** The same, of companies that live elsewhere: their rows are old, or not all there yet (HOME-42). */
 export const livesHere = (companyId: string): string =>
   `${companyId} <> all (array(select company_id from ops.ledgers where move in ('left', 'arriving')))`

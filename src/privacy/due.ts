@@ -7,7 +7,7 @@ import { isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { notInMove } from '#postgres/in-move.ts'
+import { recordsEvents } from '#postgres/in-move.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 
 interface Due {
@@ -34,7 +34,7 @@ const COMPANIES_DUE = {
   name: 'companies_with_forgettings_due',
   text: `select distinct f.company_id from forgettings f join companies c on c.company_id = f.company_id
          where ((f.due_on is not null and f.due_on <= current_date + 1) or c.clock_ahead_ms > 0 and f.due_on <= ${DAY})
-           and ${notInMove('f.company_id')}
+           and ${recordsEvents('f.company_id')}
          order by f.company_id`,
 }
 

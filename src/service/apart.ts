@@ -17,7 +17,10 @@ const apart = <T>(url: string, options: PoolOptions, work: (pool: Pool) => Promi
 
 /** What tables are made of. */
 export interface Rebuilding
-  extends Pick<RebuildOptions, 'pool' | 'store' | 'model' | 'keys' | 'parallel' | 'pace' | 'onProgress'> {
+  extends Pick<
+    RebuildOptions,
+    'pool' | 'store' | 'model' | 'keys' | 'parallel' | 'pace' | 'onProgress' | 'missingKeys'
+  > {
   readonly databaseUrl: string
 }
 

@@ -8,6 +8,7 @@ import { type Follower, follow } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
 import { ownStreams, type WhereLives } from '#ledger/follow/whereabouts.ts'
 import { createAheadCount, ensureLedger } from '#ledger/ledgers.ts'
+import { companiesWithMissingKeys } from '#ledger/missing-keys.ts'
 import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
 import { type EventStore, isOutside } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
@@ -18,6 +19,7 @@ import { assertFits, assertNotOlder, readSchemasOf, versionOfTables } from '#led
 import type { ReadsOf } from '#ledger/standby/reads.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
+import type { CatchUpOptions } from '#ledger/write/catch-up.ts'
 import type { QueueLimits } from '#ledger/write/queue.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
 import { newId } from '#lib/ids.ts'
@@ -46,6 +48,7 @@ import { outbox } from '#webhooks/outbox.ts'
 import { createWiping, type FormerEmails } from '#wiping/reactor.ts'
 import { testData } from '#wiping/test-data.ts'
 import { asOwner, type OwnersPlace, type Rebuilding, verifyApart, withRebuild } from './apart.ts'
+import { unblockCompany } from './missing-keys.ts'
 import { assertOwn, type ProvingOptions, placeOf, provingOf } from './proving.ts'
 import { type CountedStandby, readsFor, type StandbyOptions } from './standbys.ts'
 
@@ -107,6 +110,10 @@ export interface Core {
   health(): Promise<Health>
   /** Ledgers that take no writes, because their last event lies ahead of Postgres's clock (LEDGER-20). */
   ledgersAhead(): Promise<number>
+  /** Companies that are read-only, because keys of their persons are missing (LEDGER-51). */
+  missingKeys(): Promise<readonly number[]>
+  /** Ends that where the company's ledger can be opened again. Returns whether it takes writes now. */
+  unblock(companyId: number): Promise<boolean>
   /** Work on ledgers as the owner of the database, on a pool whose statements take as long as they need (OPS-104). */
   asOwner<T>(work: (pool: Pool) => Promise<T>): Promise<T>
   /** Answers what was accepted, then closes all connections. */
@@ -114,7 +121,7 @@ export interface Core {
 }
 
 /** A start that makes tables. */
-interface Building extends Pick<RebuildOptions, 'parallel' | 'onProgress'> {
+interface Building extends Pick<RebuildOptions, 'parallel' | 'onProgress' | 'missingKeys'> {
   /** Hears what was done; of null where there was nothing to do. */
   readonly onBuilt?: (report: RebuildReport | null) => void
 }
@@ -253,7 +260,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     requestSecret: await installationSecret(pool, vault, 'request_hashes'),
     paymentLinks,
     deliveryNotifier,
-    ...worksOn(options, rebuilding),
+    ...worksOn(options, { ...rebuilding, following }),
     follow: () => following && follow(following),
     ledgersAhead: createAheadCount(pool, () => performance.now()),
     health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
@@ -268,10 +275,15 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   }
 }
 
-type Works = Pick<Core, 'found' | 'rebuild' | 'verifyTables' | 'asOwner'>
+type Works = Pick<Core, 'found' | 'rebuild' | 'verifyTables' | 'asOwner' | 'missingKeys' | 'unblock'>
+
+interface WorkParts extends Rebuilding {
+  /** Null where the ledgers are in Postgres. */
+  readonly following: CatchUpOptions | null
+}
 
 /** What is done to whole ledgers, apart from commands. */
-function worksOn(options: CoreOptions, rebuilding: Rebuilding): Works {
+function worksOn(options: CoreOptions, { following, ...rebuilding }: WorkParts): Works {
   const { pool } = rebuilding
   return {
     async found(companyId) {
@@ -281,6 +293,9 @@ function worksOn(options: CoreOptions, rebuilding: Rebuilding): Works {
     rebuild: (building = {}) => withRebuild({ ...rebuilding, ...building }, (work) => rebuild(work)),
     verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
     asOwner: (work) => asOwner(options, work),
+    missingKeys: () => companiesWithMissingKeys(pool),
+    unblock: (companyId) =>
+      unblockCompany({ pool, following, verify: () => verifyApart(rebuilding, companyId) }, companyId),
   }
 }
 
@@ -337,7 +352,9 @@ async function bringUp(
     await claimDatabase({ pool, keys: masterKeys, onMade: onKeyMade })
     await assertOwn(standing)
     if (upgrades || (await versionOfTables(pool)) === null)
-      await withRebuild({ ...rebuilding, ...building }, (work) => ensureReadModel(work).then(building.onBuilt))
+      await withRebuild({ ...rebuilding, missingKeys: 'block', ...building }, (work) =>
+        ensureReadModel(work).then(building.onBuilt),
+      )
     else await assertFits(pool, model)
   } catch (error) {
     if (isOutside(store)) await store.close()

@@ -12,6 +12,8 @@ export interface Found {
   readonly homes?: Readonly<Record<string, string>>
   /** Ledgers that take no writes, whoever asks: no reason to ask another process. */
   readonly ledgers_ahead_of_clock?: number
+  /** Companies that are read-only because keys of their persons are missing: no reason to ask another process. */
+  readonly read_only_without_keys?: number
   /** States of the standbys, by their place in READ_URLS: one that is not read from makes nothing unready. */
   readonly standbys?: Readonly<Record<string, string>>
   /** Why nothing is recorded, whoever asks: reads go on. */
@@ -23,12 +25,16 @@ export type Health = () => Promise<Found>
 /** A process that only delivers goes on delivering without the event store: it is not its part. */
 export function healthOf(
   roles: readonly Role[],
-  core: Pick<Core, 'health' | 'ledgersAhead'> & Partial<Pick<Core, 'standbys'>>,
+  core: Pick<Core, 'health' | 'ledgersAhead' | 'missingKeys'> & Partial<Pick<Core, 'standbys'>>,
   trouble: () => Trouble | null = () => null,
 ): Health {
   const needsStore = roles.some((role) => role !== 'dispatcher')
   return async () => {
-    const [{ postgres, ...others }, ahead] = await Promise.all([core.health(), core.ledgersAhead().catch(() => 0)])
+    const [{ postgres, ...others }, ahead, withoutKeys] = await Promise.all([
+      core.health(),
+      core.ledgersAhead().catch(() => 0),
+      core.missingKeys().catch(() => []),
+    ])
     const parts = { postgres: postgres ?? 'down', ...(needsStore && others) }
     const installation = trouble()
     const { standbys = [] } = core
@@ -38,6 +44,7 @@ export function healthOf(
       parts,
       ...read,
       ...(ahead > 0 && { ledgers_ahead_of_clock: ahead }),
+      ...(withoutKeys.length > 0 && { read_only_without_keys: withoutKeys.length }),
       ...(installation && { installation }),
     }
   }

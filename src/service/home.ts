@@ -110,6 +110,7 @@ export function createHome(options: HomeOptions): Home {
       return opened
     },
     async begin() {
+      await warnOfMissingKeys(shared())
       await forgetWhoCameBack(shared(), background)
       const start = () => !stopping && background.push(...rolesOf(shared()))
       background.push(watchInstallation({ ...shared(), begin: start, onEnd: onFailure }))
@@ -154,3 +155,10 @@ function watchCore(
   for (const [name, figures] of Object.entries(shared)) metrics.watchShared(name, figures)
   countStandbys(metrics, standbys)
 }
+
+/** Told at each start: it takes an operator to mend. */
+async function warnOfMissingKeys({ core, logger }: Pick<Shared, 'core' | 'logger'>): Promise<void> {
+  const companies = await core.missingKeys()
+  if (companies.length > 0) logger.warn({ companies }, 'companies are read-only: keys of persons are missing')
+}
+

@@ -9,6 +9,7 @@ import { purgeCalls } from '#calls/purge.ts'
 import { purgeImports } from '#imports/kept-file.ts'
 import { purgeFormer } from '#ledger/rebuild/version.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
+import { purgeRefusedSales } from '#offline-sales/refused-sales.ts'
 import { purgeNotificationHours, purgeNotifications } from '#payments/notification-log.ts'
 import { purgeSweeps } from '#payments/sweep.ts'
 import { schedulePurge } from '#postgres/purge.ts'
@@ -40,6 +41,7 @@ const PURGES = [
   purgeSweeps,
   purgeDownloads,
   purgeImports,
+  purgeRefusedSales,
   purgeFormer,
 ]
 
@@ -60,6 +62,11 @@ export function startProjector(shared: Shared): Running {
     'tillbook_ledgers_ahead_of_clock',
     'Ledgers that take no writes, because their last event lies ahead of the clock',
     core.ledgersAhead,
+  )
+  metrics.gauge(
+    'tillbook_companies_without_keys',
+    'Companies that are read-only, because keys of their persons are missing',
+    async () => (await core.missingKeys()).length,
   )
   const purge = schedulePurge(
     PURGES.map((purge) => () => purge(core.pool)),

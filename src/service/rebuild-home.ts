@@ -7,7 +7,7 @@ import { prepareHome } from '#homes/prepare.ts'
 import { ownStreams } from '#ledger/follow/whereabouts.ts'
 import { createPersonKeys } from '#ledger/person-keys.ts'
 import type { RebuildReport } from '#ledger/rebuild/build.ts'
-import { giveUpLostKeys } from '#ledger/rebuild/lost-keys.ts'
+import { declareAllKeysLost } from '#ledger/rebuild/lost-keys.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { createVault } from '#lib/vault.ts'
 import { masterKeysOf } from '#master-key/keys.ts'
@@ -66,6 +66,7 @@ export async function rebuildHome(
     queryConnections: 2,
     applicationName: 'tillbook command',
     building: {
+      missingKeys: 'fail',
       parallel: Math.min(MOST_PARALLEL, Math.max(2, availableParallelism())),
       onProgress: (events) => tell(`${events} events, ${rateOf(events)} a second`),
       onBuilt(report) {
@@ -88,7 +89,7 @@ async function giveUp({ databaseUrl, ownerUrl, config, eventStoreUrl, hooks, tel
     await migrateAsOwner({ pool, databaseUrl, ownerUrl })
     const store = hooks ? ownStreams(whole, pool, hooks.whereLives) : whole
     const keys = createPersonKeys(pool, createVault(masterKeysOf(config)))
-    const lost = await giveUpLostKeys({ pool, store, model: readModel, keys })
+    const lost = await declareAllKeysLost({ pool, store, model: readModel, keys })
     if (lost > 0) tell(`${lost} keys of persons are lost: what they sealed is empty from now on`)
     return lost
   } finally {

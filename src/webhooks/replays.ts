@@ -4,7 +4,7 @@ import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Operating, operate } from '#ledger/write/operation.ts'
-import { notInMove } from '#postgres/in-move.ts'
+import { notInMove, recordsEvents } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { presentReplay, REPLAY_JSON } from '#queries/webhooks.ts'
 import { findEndpoint, type ReplayResult, replayMessages } from './deliveries.ts'
@@ -190,7 +190,7 @@ async function step(operating: Operating, id: number, newId: () => string, limit
 
 const NEXT_DUE = {
   name: 'next_due_webhook_replay',
-  text: `select company_id, webhook_id from webhook_replays where next_step_at <= clock_timestamp() and ${notInMove('company_id')}
+  text: `select company_id, webhook_id from webhook_replays where next_step_at <= clock_timestamp() and ${recordsEvents('company_id')}
          order by ${roundRobinOrder('company_id', '$1')}, next_step_at limit 1`,
 }
 

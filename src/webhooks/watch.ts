@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import { createRoundRobin, roundRobinOrder } from '#background/round-robin.ts'
-import { notInMove } from '#postgres/in-move.ts'
+import { recordsEvents } from '#postgres/in-move.ts'
 import { type Claim, endpointOf, OPEN_ENDPOINTS, WAITING_ENDPOINTS } from './claims.ts'
 import { noteOutages } from './outages.ts'
 
@@ -108,7 +108,7 @@ const FIND_SILENT = {
   text: `
 select w.company_id, w.id
 from webhook_health h join ${OPEN_ENDPOINTS} w on w.company_id = h.company_id and w.id = h.webhook_id
-where h.no_response_since >= w.watched_since and ${notInMove('h.company_id')}
+where h.no_response_since >= w.watched_since and ${recordsEvents('h.company_id')}
   and h.no_response_since <= statement_timestamp() - make_interval(secs => $1::float8 * 3600)
 order by ${roundRobinOrder('w.company_id', '$3')}, h.no_response_since limit $2`,
 }

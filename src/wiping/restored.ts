@@ -6,7 +6,7 @@ import { parseSubject } from '#ledger/projection.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { retry } from '#lib/retry.ts'
-import { notInMove } from '#postgres/in-move.ts'
+import { recordsEvents } from '#postgres/in-move.ts'
 import type { ForgottenKey, ForgottenList } from './forgotten-list.ts'
 
 interface Forgetting {
@@ -96,7 +96,7 @@ from unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::
     union all select doc from orders where kind = 'order' and company_id = listed.company_id and id = listed.id
   ) as record on true
   left join person_keys k on k.company_id = listed.company_id and k.subject = kind || '/' || listed.id and k.part = listed.part
-where ${notInMove('listed.company_id')} and (k.key_id is null or k.wrapped is not null)
+where ${recordsEvents('listed.company_id')} and (k.key_id is null or k.wrapped is not null)
   and (encode(sha256(k.key_id::text::bytea), 'hex') = listed.key or (record.doc ->> 'created_at')::timestamptz <= listed.at)
 group by listed.company_id, kind, listed.id
 order by listed.company_id, kind, listed.id`,

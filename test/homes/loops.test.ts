@@ -10,6 +10,7 @@ import { createRoundRobin } from '#background/round-robin.ts'
 import { close, leave, open, pause } from '#homes/fence.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
 import { startNotices } from '#mail/notices.ts'
+import { purgeRefusedSales } from '#offline-sales/refused-sales.ts'
 import { purgeNotificationHours, purgeNotifications } from '#payments/notification-log.ts'
 import { claimSweeps, purgeSweeps } from '#payments/sweep.ts'
 import { forgetWhoIsDue } from '#privacy/due.ts'
@@ -63,7 +64,7 @@ const BY_THEMSELVES: Readonly<
   'wiping/restored.ts': 'asks',
 }
 const BEGINS = /(?<!\.)\b(?:repeat|setInterval|retry|schedulePurge)\(|\btimer\.refresh\(/
-const ASKS = /notInMove\(|companiesInMove\(|move is null/
+const ASKS = /notInMove\(|recordsEvents\(|companiesInMove\(|move is null/
 const fail = (error: unknown) => expect.fail(String(error))
 const SRC = new URL('../../src/', import.meta.url)
 
@@ -264,6 +265,7 @@ const PURGES: readonly Purge[] = [
   purgeNotificationHours,
   purgeSweeps,
   purgeDownloads,
+  purgeRefusedSales,
 ]
 
 const LONG_AGO = `now() - interval '10 years'`
@@ -291,6 +293,11 @@ const OLD: readonly (readonly [table: string, columns: string, values: string])[
     'webhook_replays',
     'webhook_id, after_revision, until_revision, last_revision, status, requested_at, finished_at',
     `1, -1, 1, 1, 'finished', ${LONG_AGO}, ${LONG_AGO}`,
+  ],
+  [
+    'refused_sales',
+    'user_id, digest, first_refused_at, last_refused_at, times, code, message, errors, settled_at',
+    `1, sha256(id::text::bytea), ${LONG_AGO}, ${LONG_AGO}, 1, 'x', 'x', '{}', ${LONG_AGO}`,
   ],
   ['webhook_hours', 'webhook_id, hour, bucket, attempts, failures', `1, ${LONG_AGO}, 0, 1, 0`],
   [

@@ -3,6 +3,7 @@ import type { Pool, QueryConfig } from 'pg'
 import { purgeTokens } from '#access/sync-access.ts'
 import { createRoundRobin } from '#background/round-robin.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
+import { purgeRefusedSales } from '#offline-sales/refused-sales.ts'
 import { purgeNotificationHours, purgeNotifications } from '#payments/notification-log.ts'
 import { claimSweeps, purgeSweeps } from '#payments/sweep.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -20,6 +21,7 @@ const RECURRING: Record<string, readonly [column: string, run: (pool: Pool) => P
   'purge of deliveries': ['created_at', purgeDeliveries],
   'purge of notifications': ['received_at', purgeNotifications],
   'purge of hours of notifications': ['hour', purgeNotificationHours],
+  'purge of refused sales': ['GREATEST', purgeRefusedSales],
   'purge of replays': ['finished_at', purgeReplays],
   'purge of sweeps': ['attempted_at', purgeSweeps],
   'claim of sweeps': ['attempted_at', (pool) => claimSweeps(pool, [60, 300], share)],

@@ -23,3 +23,41 @@ export async function copyKeys(from: string, to: string): Promise<void> {
     await Promise.all([source.end(), target.end()])
   }
 }
+
+/** Brings the keys of one company that a database lacks from another one. */
+export async function addKeys(from: string, to: string, companyId: number): Promise<void> {
+  const [source, target] = [from, to].map((url) => createPool(url, { max: 1 })) as [Pool, Pool]
+  try {
+    const { rows } = await source.query<{ keys: string }>(
+      `select coalesce(json_agg(k), '[]')::text as keys from ops.person_keys k where company_id = $1`,
+      [companyId],
+    )
+    await insertKeys(target, rows[0]?.keys)
+  } finally {
+    await Promise.all([source.end(), target.end()])
+  }
+}
+
+const insertKeys = (pool: Pool, keys: string | undefined) =>
+  pool.query(
+    `insert into ops.person_keys (${COLUMNS})
+     select ${COLUMNS} from json_populate_recordset(null::ops.person_keys, $1::json) on conflict do nothing`,
+    [keys],
+  )
+
+/** Takes away all keys of a company's customers. Returns what puts them back. */
+export async function loseKeys(url: string, companyId: number): Promise<() => Promise<void>> {
+  const withPool = async <T>(work: (pool: Pool) => Promise<T>): Promise<T> => {
+    const pool = createPool(url, { max: 1 })
+    return work(pool).finally(() => pool.end())
+  }
+  const keys = await withPool(async (pool) => {
+    const { rows } = await pool.query<{ keys: string }>(
+      `with lost as (delete from ops.person_keys where company_id = $1 and subject like 'customer/%' returning *)
+       select coalesce(json_agg(lost), '[]')::text as keys from lost`,
+      [companyId],
+    )
+    return rows[0]?.keys
+  })
+  return () => withPool(async (pool) => void (await insertKeys(pool, keys)))
+}

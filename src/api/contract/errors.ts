@@ -42,7 +42,7 @@ export const DETAILS = {
   payment_mismatch: z.strictObject({ total: Amount, paid: Amount }),
   unavailable: z
     .strictObject({
-      reason: z.enum(['share_taken', 'ledger_ahead_of_clock', 'restore_unconfirmed', 'seals_unwritable']),
+      reason: z.enum(['share_taken', 'ledger_ahead_of_clock', 'keys_missing', 'restore_unconfirmed', 'seals_unwritable']),
     })
     .optional(),
   payment_refused: Refused,

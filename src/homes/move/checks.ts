@@ -23,10 +23,16 @@ export async function check(move: Move): Promise<void> {
   }
   await assertMayPublish(move)
   await assertMaySubscribe(to)
-  const { rowCount } = await from.owner.query('select from ops.ledgers where company_id = $1 and revision >= 0', [
-    companyId,
-  ])
-  refuseUnless(rowCount === 1, 'company', `${from.name} has no company ${companyId}`)
+  const { rows: here } = await from.owner.query<{ missing_keys: string | null }>(
+    'select missing_keys from ops.ledgers where company_id = $1 and revision >= 0',
+    [companyId],
+  )
+  refuseUnless(here.length === 1, 'company', `${from.name} has no company ${companyId}`)
+  refuseUnless(
+    !here[0]?.missing_keys,
+    'company',
+    `company ${companyId} is read-only because keys of persons are missing: "tillbook person lost-keys" first`,
+  )
   const { rows: there } = await to.owner.query<{ move: string | null }>(
     'select move from ops.ledgers where company_id = $1',
     [companyId],

@@ -1,5 +1,7 @@
 import type { ErrorRequestHandler, Response } from 'express'
 import { LedgerAhead } from '#ledger/ledgers.ts'
+import { KeysMissing } from '#ledger/missing-keys.ts'
+import { CannotOpen } from '#ledger/personal-fields.ts'
 import { Moved } from '#lib/moved.ts'
 import { ShareTaken, Unavailable } from '#lib/unavailable.ts'
 import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
@@ -34,7 +36,10 @@ export function problemHandler(log: LogError, answer: AnswerProblem = answerProb
     if (response.locals.isRefused) return
     const problem = problemOf(error)
     // All are for the operator to mend.
-    if (problem.code === 'internal_error' || error instanceof ProviderMisconfigured || error instanceof SealsUnwritable)
+    if (
+      problem.code === 'internal_error' ||
+      [ProviderMisconfigured, SealsUnwritable, CannotOpen].some((expected) => error instanceof expected)
+    )
       log(`${request.method} ${routeOf(response, request.originalUrl)} failed`, error, response.locals.requestId)
     if (response.headersSent) {
       response.destroy()
@@ -69,6 +74,8 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof ShareTaken) return problemOfReason('share_taken', { 'Retry-After': RETRY_AFTER_SECONDS })
   if (error instanceof LedgerAhead)
     return problemOfReason('ledger_ahead_of_clock', { 'Retry-After': OPERATOR_RETRY_AFTER_SECONDS })
+  if (error instanceof KeysMissing || error instanceof CannotOpen)
+    return problemOfReason('keys_missing', { 'Retry-After': OPERATOR_RETRY_AFTER_SECONDS })
   if (error instanceof Held)
     return problemOfReason('restore_unconfirmed', { 'Retry-After': OPERATOR_RETRY_AFTER_SECONDS })
   if (error instanceof SealsUnwritable)

@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { workInTurn } from '#background/round-robin.ts'
 import { retry } from '#lib/retry.ts'
 import { companyOf } from '../envelope.ts'
 import { ensureLedger } from '../ledgers.ts'
+import { blockFor, companiesPending, unblock } from '../missing-keys.ts'
 import type { Note, OutsideStore } from '../port.ts'
 import { type CatchUpOptions, catchUpCompany } from '../write/catch-up.ts'
 import { type CheckpointTracker, readCheckpoint, trackCheckpoint, writeCheckpoint } from './checkpoint-tracker.ts'
@@ -38,14 +40,49 @@ export async function catchUpAll(options: FollowerOptions): Promise<number> {
     take(tracker, note)
     highest = Math.max(highest, companyOf(note.stream) ?? 0)
   }
-  for (const [companyId, revision] of (await look(options, tracker)).behind) {
-    await catchUpCompany(options, companyId, { waits: true })
-    tracker.applied(companyId, revision, performance.now())
-  }
+  const failures: unknown[] = []
+  for (const companyId of await companiesPending(options.pool)) await apply(companyId)
+  for (const [companyId, revision] of (await look(options, tracker)).behind)
+    if (await apply(companyId)) tracker.applied(companyId, revision, performance.now())
+  if (failures.length > 0) throw failures[0]
   const checkpoint = tracker.checkpoint()
   if (checkpoint !== null) await writeCheckpoint(options.pool, checkpoint)
   return highest
+
+  /** What fails for one company does not keep the events of the others from being applied. */
+  async function apply(companyId: number): Promise<boolean> {
+    try {
+      return await applyOrBlock(options, companyId, { waits: true })
+    } catch (error) {
+      failures.push(error)
+      return false
+    }
+  }
 }
+
+/**
+ * Applies what the store holds of a company. Where that cannot be opened the company is made read-only, and what comes is not waited for any
+ * longer: it is tried again from time to time, and applied as soon as it can be opened. False while another process has the ledger.
+ */
+async function applyOrBlock(
+  options: FollowerOptions,
+  companyId: number,
+  { waits }: { readonly waits: boolean },
+): Promise<boolean> {
+  try {
+    const isLevel = await catchUpCompany(options, companyId, { waits })
+    if (isLevel) await unblock(options.pool, companyId, 'pending')
+    return isLevel
+  } catch (error) {
+    const blocked = await blockFor(error, options.pool)
+    if (!blocked) throw error
+    if (blocked === true) options.log('a company is read-only: keys of persons are missing', error)
+    return true
+  }
+}
+
+/** Between two tries to apply the events of companies that are read-only. */
+const BLOCKED_RETRY_MS = 10_000
 
 /** Follows the store for as long as the process lives; the subscription only notes, and begins anew when it breaks. */
 export function follow(options: FollowerOptions): Follower {
@@ -72,9 +109,14 @@ export function follow(options: FollowerOptions): Follower {
     }
   })
   const applying = keepUp(async (onProgress) => {
+    let retriedAt = performance.now()
     for (let written: string | null = null; !signal.aborted; onProgress()) {
       await delay(TICK_MS, undefined, { signal }).catch(() => {})
       moving = await applyLate(options, tracker)
+      if (performance.now() - retriedAt >= BLOCKED_RETRY_MS) {
+        retriedAt = performance.now()
+        await applyInTurn(options, await companiesPending(options.pool))
+      }
       const checkpoint = tracker.checkpoint()
       if (checkpoint !== null && checkpoint !== written) await writeCheckpoint(options.pool, checkpoint)
       written = checkpoint
@@ -98,12 +140,26 @@ function take(tracker: CheckpointTracker, note: Note): void {
 async function applyLate(options: FollowerOptions, tracker: CheckpointTracker): Promise<ReadonlySet<number>> {
   const { behind, moving } = await look(options, tracker)
   const late = tracker.behind(performance.now() - BEHIND_MS)
-  for (const [companyId, revision] of behind) {
-    if (!late.has(companyId)) continue
-    if (await catchUpCompany(options, companyId, { waits: false }))
-      tracker.applied(companyId, revision, performance.now())
-  }
+  await applyInTurn(
+    options,
+    [...behind.keys()].filter((companyId) => late.has(companyId)),
+    (companyId) => tracker.applied(companyId, behind.get(companyId) as number, performance.now()),
+  )
   return moving
+}
+
+/** What fails for one company does not keep the events of the others from being applied. */
+function applyInTurn(
+  options: FollowerOptions,
+  companyIds: readonly number[],
+  onApplied: (companyId: number) => void = () => {},
+): Promise<void> {
+  const apply = async (companyId: number) => {
+    if (await applyOrBlock(options, companyId, { waits: false })) onApplied(companyId)
+    return 'done' as const
+  }
+  const onError = (error: unknown) => options.log('events of the event store could not be applied', error)
+  return workInTurn(companyIds, apply, { onError })
 }
 
 interface Look {

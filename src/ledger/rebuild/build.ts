@@ -12,6 +12,11 @@ export interface RebuildOptions extends Reading {
   readonly buildPool: Pool
   /** Companies replayed side by side; a connection of `buildPool` each, beside two others. 2 by default. */
   readonly parallel?: number | undefined
+  /**
+   * What becomes of a company whose ledger has fields that cannot be opened: by default the rebuild fails; `block` makes its tables with
+   * these fields empty, and the company read-only. One that is read-only for it already is never in the way.
+   */
+  readonly missingKeys?: 'fail' | 'block' | undefined
   /** Not kept while writers wait. */
   readonly pace?: Pace | undefined
   /** Told now and then how many events have been applied so far. */

@@ -1,6 +1,8 @@
 import type { PoolClient } from 'pg'
 import { companyOf, type Envelope, streamOf } from '../envelope.ts'
 import { type Ids, idsAfter } from '../ledgers.ts'
+import type { MissingKeys } from '../missing-keys.ts'
+import type { CannotOpen } from '../personal-fields.ts'
 import { readNewest } from '../reading.ts'
 import { type BulkTransaction, inTransaction } from '../transaction.ts'
 import {
@@ -81,12 +83,18 @@ async function dropIndexes(holder: PoolClient): Promise<void> {
 interface End {
   last: Pick<Envelope, 'revision' | 'hash' | 'recorded_at'> | null
   ids: Ids
+  /** The first failure to open a field; null: there was none. */
+  cannotOpen: CannotOpen | null
 }
 
 async function fillCompany(options: FillOptions, work: { events: number }, companyId: number): Promise<void> {
-  const { buildPool, model, onProgress } = options
-  const end: End = { last: null, ids: {} }
-  const events = watched(readNewest(options, streamOf(companyId), 0), end)
+  const { buildPool, model, onProgress, missingKeys, tell } = options
+  const end: End = { last: null, ids: {}, cannotOpen: null }
+  const onCannotOpen = (error: CannotOpen) => {
+    end.cannotOpen ??= error
+  }
+  const reading = { ...options, ...(missingKeys === 'block' && { onCannotOpen }) }
+  const events = watched(readNewest(reading, streamOf(companyId), 0), end)
   const applied = await inTransaction(buildPool, async (tx) => {
     const replayed = await replay(tx, model, companyId, events, Number.MAX_SAFE_INTEGER, {
       onApplied: progressOf(work, onProgress),
@@ -94,6 +102,7 @@ async function fillCompany(options: FillOptions, work: { events: number }, compa
     await adopt(tx, companyId, end)
     return replayed
   })
+  if (end.cannotOpen) tell(`company ${companyId} is read-only, with empty fields: ${end.cannotOpen.message}`)
   // Others are filled meanwhile.
   work.events += applied
 }
@@ -107,18 +116,27 @@ async function* watched(events: AsyncIterable<Envelope>, end: End): AsyncGenerat
 }
 
 /** The ledger begins here where its stream ends. */
-async function adopt(tx: BulkTransaction, companyId: number, { last, ids }: End): Promise<void> {
-  if (last) await tx.query(ADOPT_LEDGER, [companyId, last.revision, last.hash, last.recorded_at, JSON.stringify(ids)])
+async function adopt(tx: BulkTransaction, companyId: number, { last, ids, cannotOpen }: End): Promise<void> {
+  const missingKeys: MissingKeys | null = cannotOpen ? 'blank' : null
+  if (last)
+    await tx.query(ADOPT_LEDGER, [
+      companyId,
+      last.revision,
+      last.hash,
+      last.recorded_at,
+      JSON.stringify(ids),
+      missingKeys,
+    ])
   await tx.query(NOTE_FILLED, [companyId])
 }
 
 const ADOPT_LEDGER = {
   name: 'adopt_ledger',
-  text: `insert into ops.ledgers as l (company_id, revision, reacted_revision, hash, last_recorded_at, ids)
-         values ($1, $2, $2, $3, $4, $5)
+  text: `insert into ops.ledgers as l (company_id, revision, reacted_revision, hash, last_recorded_at, ids, missing_keys)
+         values ($1, $2, $2, $3, $4, $5, $6)
          on conflict (company_id) do update
          set revision = excluded.revision, reacted_revision = excluded.reacted_revision, hash = excluded.hash,
-           last_recorded_at = excluded.last_recorded_at, ids = excluded.ids
+           last_recorded_at = excluded.last_recorded_at, ids = excluded.ids, missing_keys = excluded.missing_keys
          where l.revision < excluded.revision`,
 }
 

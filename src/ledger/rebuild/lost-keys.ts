@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { inBatches } from '#lib/batches.ts'
-import { companyOf } from '../envelope.ts'
+import { companyOf, streamOf } from '../envelope.ts'
 import { type Sealer, sealersOf } from '../personal-fields.ts'
 import type { Reading } from '../reading.ts'
 
@@ -12,32 +12,67 @@ const LOST_AT = '1900-01-01T00:00:00.000Z'
 
 const BATCH_EVENTS = 500
 
+/** Keys that fields of a ledger are sealed with and that are not in `ops.person_keys`, a batch of events at a time. */
+async function* missingIn(reading: Reading, companyId: number): AsyncGenerator<readonly Sealer[]> {
+  for await (const events of inBatches(reading.store.read(streamOf(companyId), 0), BATCH_EVENTS)) {
+    const sealers = new Map<string, Sealer>()
+    for (const event of events)
+      for (const sealer of sealersOf(event, reading.model.personalFields(event))) sealers.set(sealer.keyId, sealer)
+    const known = sealers.size > 0 ? await reading.keys.find([...sealers.keys()]) : new Map()
+    const missing = [...sealers.values()].filter(({ keyId }) => !known.has(keyId))
+    if (missing.length > 0) yield missing
+  }
+}
+
+/** How many keys of a company are missing, and of how many persons. */
+export async function countMissingKeys(
+  reading: Reading,
+  companyId: number,
+): Promise<{ readonly keys: number; readonly persons: number }> {
+  const [keys, persons] = [new Set<string>(), new Set<string>()]
+  for await (const missing of missingIn(reading, companyId))
+    for (const { keyId, subject } of missing) {
+      keys.add(keyId)
+      persons.add(subject)
+    }
+  return { keys: keys.size, persons: persons.size }
+}
+
 /**
- * Has what the store's ledgers hold sealed with keys that are not in `ops.person_keys` be null from now on, as if the keys had been
- * destroyed (HOME-97). Repeatable. Returns how many keys there were.
+ * Has what a ledger holds sealed with missing keys be null from now on, as if the keys had been destroyed (LEDGER-53). Repeatable. Returns how
+ * many keys there were.
  */
-export async function giveUpLostKeys(reading: Reading & { readonly pool: Pool }): Promise<number> {
+export async function declareKeysLost(
+  { pool, ...reading }: Reading & { readonly pool: Pool },
+  companyId: number,
+): Promise<number> {
+  let lost = 0
+  for await (const missing of missingIn(reading, companyId)) lost += await noteLost(pool, companyId, missing)
+  return lost
+}
+
+/** The same of all ledgers of the store (HOME-97). */
+export async function declareAllKeysLost(reading: Reading & { readonly pool: Pool }): Promise<number> {
   let lost = 0
   for await (const stream of reading.store.streams()) {
     const companyId = companyOf(stream)
-    if (companyId === null) continue
-    for await (const events of inBatches(reading.store.read(stream, 0), BATCH_EVENTS)) {
-      const sealers = new Map<string, Sealer>()
-      for (const event of events)
-        for (const sealer of sealersOf(event, reading.model.personalFields(event))) sealers.set(sealer.keyId, sealer)
-      const known = sealers.size > 0 ? await reading.keys.find([...sealers.keys()]) : new Map()
-      const missing = [...sealers.values()].filter(({ keyId }) => !known.has(keyId))
-      if (missing.length > 0) lost += await noteLost(reading.pool, companyId, missing)
-    }
+    if (companyId !== null) lost += await declareKeysLost(reading, companyId)
   }
   return lost
 }
 
+/**
+ * A part has one row. Where a key was made for it since, or two of its keys are lost, the row of a lost key has a subject of its own: only its
+ * id is looked for.
+ */
 async function noteLost(pool: Pool, companyId: number, missing: readonly Sealer[]): Promise<number> {
   const column = (of: (sealer: Sealer) => string): string[] => missing.map(of)
   const { rowCount } = await pool.query(
     `insert into ops.person_keys (company_id, subject, part, key_id, wrapped, created_at, destroyed_at)
-     select $1, v.subject, v.part, v.key_id, null, $5, $5 from unnest($2::text[], $3::text[], $4::uuid[]) as v(subject, part, key_id)
+     select $1, case when v.place = 1 and k.key_id is null then v.subject else 'lost/' || v.key_id end, v.part, v.key_id, null, $5, $5
+     from (select *, row_number() over (partition by subject, part order by key_id) as place
+           from unnest($2::text[], $3::text[], $4::uuid[]) as given(subject, part, key_id)) as v
+     left join ops.person_keys k on k.company_id = $1 and k.subject = v.subject and k.part = v.part
      on conflict do nothing`,
     [companyId, column(({ subject }) => subject), column(({ part }) => part), column(({ keyId }) => keyId), LOST_AT],
   )

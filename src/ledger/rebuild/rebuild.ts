@@ -1,6 +1,8 @@
 import type { PoolClient } from 'pg'
 import { companyOf, streamOf } from '../envelope.ts'
 import { ensureLedger } from '../ledgers.ts'
+import type { CannotOpen } from '../personal-fields.ts'
+import { isOutside } from '../port.ts'
 import { readNewest } from '../reading.ts'
 import { inTransaction } from '../transaction.ts'
 import {
@@ -71,7 +73,7 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
     const companyId = companyOf(stream)
     if (companyId !== null) await ensureLedger(pool, companyId)
   }
-  const work: Work = { ...options, built: new Map(), events: 0 }
+  const work: Work = { ...options, tell, built: new Map(), blank: new Set(), events: 0 }
   await replayAll(work, work.pace)
   await prepareForQueries(options)
   const parity = await switchSchemas({
@@ -86,6 +88,7 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
     // What came since the last pass, while the writers wait.
     async finish() {
       await replayAll(work, undefined)
+      await noteMissingKeys(holder, work)
     },
   })
   return { events: work.events, companies: work.built.size, parity }
@@ -95,26 +98,52 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
 interface Work extends RebuildOptions {
   /** Revision up to which a company's events have been applied. */
   readonly built: Map<number, number>
+  /** Companies with fields that could not be opened. */
+  readonly blank: Set<number>
+  readonly tell: (line: string) => void
   events: number
+}
+
+/** Together with the switch to the new tables. Events that came meanwhile to a store outside Postgres are applied before a company writes again. */
+async function noteMissingKeys(holder: PoolClient, { store, built, blank }: Work): Promise<void> {
+  const whole = [...built.keys()].filter((companyId) => !blank.has(companyId))
+  await holder.query(`update ops.ledgers set missing_keys = 'blank' where company_id = any($1::bigint[])`, [[...blank]])
+  await holder.query(
+    `update ops.ledgers set missing_keys = $2 where company_id = any($1::bigint[]) and missing_keys = 'blank'`,
+    [whole, isOutside(store) ? 'pending' : null],
+  )
 }
 
 /** Applies what each ledger holds beyond what was applied, some companies side by side. Returns the number of events. */
 async function replayAll(work: Work, pace: Pace | undefined): Promise<number> {
   // The longest ones first, so that none of them is left alone at the end.
-  const { rows } = await work.pool.query<{ company_id: number; revision: number }>(
-    'select company_id, revision from ops.ledgers order by revision desc, company_id',
+  const { rows } = await work.pool.query<Ledger>(
+    `select company_id, revision, missing_keys = 'blank' as is_blank from ops.ledgers order by revision desc, company_id`,
   )
   const before = work.events
-  await sideBySide(rows, (row) => replayCompany(work, row.company_id, row.revision, pace), work.parallel ?? PARALLEL)
+  await sideBySide(rows, (row) => replayCompany(work, row, pace), work.parallel ?? PARALLEL)
   return work.events - before
 }
 
+interface Ledger {
+  readonly company_id: number
+  readonly revision: number
+  /** Whether its live tables lack the same already. */
+  readonly is_blank: boolean | null
+}
+
 /** Up to where the live tables have come: what lies beyond has not been reacted to, and is its writer's or catch-up's to apply. */
-async function replayCompany(work: Work, companyId: number, upTo: number, pace: Pace | undefined): Promise<void> {
+async function replayCompany(
+  work: Work,
+  { company_id: companyId, revision: upTo, is_blank }: Ledger,
+  pace: Pace | undefined,
+): Promise<void> {
   const { buildPool, model, built } = work
   const from = (built.get(companyId) ?? -1) + 1
   if (upTo < from) return
-  const events = readNewest(work, streamOf(companyId), from)
+  const mayLack = is_blank === true || work.missingKeys === 'block'
+  const onCannotOpen = mayLack ? (error: CannotOpen) => noteBlank(work, companyId, error) : undefined
+  const events = readNewest({ ...work, onCannotOpen }, streamOf(companyId), from)
   const applied = await inTransaction(buildPool, (tx) =>
     replay(tx, model, companyId, events, upTo, {
       onApplied: progressOf(work, work.onProgress),
@@ -124,4 +153,9 @@ async function replayCompany(work: Work, companyId: number, upTo: number, pace: 
   )
   built.set(companyId, from + applied - 1)
   work.events += applied
+}
+
+function noteBlank({ blank, tell }: Pick<Work, 'blank' | 'tell'>, companyId: number, error: CannotOpen): void {
+  if (!blank.has(companyId)) tell(`company ${companyId} becomes read-only, with empty fields: ${error.message}`)
+  blank.add(companyId)
 }

@@ -18,7 +18,7 @@ export interface Doubtful extends Request {
 /**
  * Reads each company's stream under its lock, applies what is there, and tells which requests' events it holds. What belongs
  * to them beside the events (answers, secrets' hashes) is written with the same commit. Of a company that moves nothing is applied
- * here, which might not go along with it: what became of its requests stays unknown (HOME-43).
+ * here, which might not go along with it, and nothing of one whose keys are missing: what became of their requests stays unknown (HOME-43).
  */
 export async function findStored<R extends Doubtful>(
   options: AttemptOptions,
@@ -52,7 +52,7 @@ export async function findStored<R extends Doubtful>(
 
 /** Neither done nor refused, as far as can be told here: nobody may decide it again but the caller. */
 const UNKNOWN: Decided = {
-  answer: new Unavailable('the outcome is unknown, and the company moves'),
+  answer: new Unavailable('the outcome is unknown, and the company takes no writes'),
   eventIds: [],
   fromRevision: 0,
   privateRows: [],

@@ -3,6 +3,7 @@ import type { Refusal } from '#domain/refusal.ts'
 import type { SharedFigures } from '#lib/shared-room.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { isOutage } from '#postgres/outage.ts'
+import { blockFor } from '../missing-keys.ts'
 import { type AttemptOptions, attempt, InDoubt } from './attempt.ts'
 import { createQueue, type QueueLimits } from './queue.ts'
 import { NameTaken, NotReserved, Outdated } from './reserve.ts'
@@ -117,7 +118,7 @@ async function resolveOutcomes(
   let found: ReadonlyMap<Pending, Decided>
   try {
     if (attemptsLeft === 0) throw new Unavailable('the outcome could not be resolved')
-    found = await withClient(options.pool, (client) => findStored(options, client, group))
+    found = await findOutcomes(options, group)
   } catch (error) {
     options.log('an unknown outcome could not be resolved', error)
     for (const request of group) request.reject(new Unavailable('the outcome is unknown'))
@@ -126,6 +127,18 @@ async function resolveOutcomes(
   for (const [request, past] of found) settle(request, past)
   const open = group.filter((request) => !found.has(request))
   if (open.length > 0) await runGroup(options, open, attemptsLeft - 1)
+}
+
+/** A company whose events cannot be opened is made read-only, and the requests of the others are looked for again. */
+async function findOutcomes(options: WriterOptions, group: readonly Pending[]): Promise<ReadonlyMap<Pending, Decided>> {
+  for (;;) {
+    try {
+      return await withClient(options.pool, (client) => findStored(options, client, group))
+    } catch (error) {
+      if ((await blockFor(error, options.pool)) !== true) throw error
+      options.log('a company is read-only: keys of persons are missing', error)
+    }
+  }
 }
 
 function settle(request: Pending, { answer }: Decided): void {
