@@ -6,8 +6,8 @@ import { openData, ownersOf, type PersonalField, sealData, sealedWith } from '#l
 import type { EventStore } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
 import { search } from '#ledger/reading.ts'
-import { inTransaction } from '#ledger/transaction.ts'
 import { createWorkingSet } from '#ledger/working-set.ts'
+import { inTransaction } from '#postgres/transaction.ts'
 import type { Cipher } from './reseal.ts'
 
 interface CipherOptions {

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { offsetMinutes } from '#domain/time-zone.ts'
+import { inTransaction } from '#postgres/transaction.ts'
 import { SOLD, SUM_KINDS, type SummedSales, spanOf, sumsOf, WIDE_SUMS, widened } from '#projections/sales-sums.ts'
 
 /** Changed sales that one transaction takes up. */
@@ -21,7 +22,7 @@ export async function growSalesSums(
   isEnough: () => boolean = () => false,
 ): Promise<boolean> {
   for (let failures = 0; ; ) {
-    const grown = await growOnce(pool, companyId).catch((error: unknown) => {
+    const grown = await inTransaction(pool, (_, client) => growOn(client, companyId), BEGIN).catch((error: unknown) => {
       if ((error as { code?: unknown }).code !== SERIALIZATION_FAILURE || ++failures === ATTEMPTS) throw error
       return 'more' as const
     })
@@ -49,26 +50,6 @@ export async function growAllSalesSums(pool: Pool): Promise<void> {
 /** Sales of some spans are few of a company's; of arrays the planner knows too little to see it, and would read all sales. */
 const BEGIN = `begin isolation level repeatable read;
   set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off`
-
-async function growOnce(pool: Pool, companyId: number): Promise<'all' | 'more'> {
-  const client = await pool.connect()
-  let isBroken = true
-  try {
-    await client.query(BEGIN)
-    const grown = await growOn(client, companyId)
-    await client.query('commit')
-    isBroken = false
-    return grown
-  } catch (error) {
-    isBroken = await client.query('rollback').then(
-      () => false,
-      () => true,
-    )
-    throw error
-  } finally {
-    client.release(isBroken)
-  }
-}
 
 async function growOn(client: PoolClient, companyId: number): Promise<'all' | 'more'> {
   const { rows } = await client.query<

@@ -1,8 +1,8 @@
 import type { PoolClient } from 'pg'
+import { type BulkTransaction, inTransaction } from '#postgres/transaction.ts'
 import { companyOf, type Envelope, streamOf } from '../envelope.ts'
 import { type Ids, idsAfter } from '../ledgers.ts'
 import { readNewest } from '../reading.ts'
-import { type BulkTransaction, inTransaction } from '../transaction.ts'
 import {
   createTables,
   PARALLEL,
