@@ -1,8 +1,8 @@
 import type { EventName, EventOf } from '#events/catalogue.ts'
 import type { Handler, Projection, RecordView } from '#ledger/projection.ts'
 import type { AnyRef, AnyTable, Ref } from '#ledger/table.ts'
-import type { Transaction } from '#ledger/transaction.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
+import type { Transaction } from '#postgres/transaction.ts'
 
 /**
  * Effect of an event type on rows. `refs` names every row that `apply` gets; `erase` changes rows that no key

@@ -1,6 +1,6 @@
 import type { DataOf } from '#events/catalogue.ts'
 import { byPk, table } from '#ledger/table.ts'
-import type { Transaction } from '#ledger/transaction.ts'
+import type { Transaction } from '#postgres/transaction.ts'
 import { companyOf } from './companies.ts'
 import { projection } from './define.ts'
 

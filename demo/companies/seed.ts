@@ -8,13 +8,16 @@ import { replaceCustomer } from '#commands/people/customers.ts'
 import { createUser } from '#commands/users.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
+import { withAdvisoryLock } from '#postgres/advisory-lock.ts'
 import type { Core } from '#service/core.ts'
 import { ensureAccess, readDemoFile, writeDemoFile } from './access.ts'
 import { DEMO_COMPANIES, type DemoCompany } from './companies.ts'
 import { fillMonth } from './fill-month.ts'
 
 /** Advisory lock: of two processes that start together, the second finds everything done. */
-const DEMO_LOCK = 8_314_159_267
+const DEMO_LOCK = 'tillbook demo companies'
+/** Below the statement time-out of a pool, one minute. */
+const LOCK_WAIT_MS = 50_000
 
 interface SeedOptions {
   readonly baseUrl: string
@@ -28,17 +31,12 @@ interface SeedOptions {
  * created only if missing, so that the next start completes an interrupted one. Does nothing if the database has
  * companies but no seed, as after a rebuild from an event store. Returns whether demo.json is valid.
  */
-export async function seedDemo(core: Core, { baseUrl, demoFile, hasMonth = false }: SeedOptions): Promise<boolean> {
-  const session = await core.pool.connect()
-  try {
-    await session.query('select pg_advisory_lock($1)', [DEMO_LOCK])
+export function seedDemo(core: Core, { baseUrl, demoFile, hasMonth = false }: SeedOptions): Promise<boolean> {
+  return withAdvisoryLock(core.pool, { key: DEMO_LOCK, wait_ms: LOCK_WAIT_MS }, async (session) => {
     const { rowCount: foreign } = await session.query(
       'select from companies where not exists (select from ops.demo_companies) limit 1',
     )
-    if (foreign) {
-      session.release(true)
-      return false
-    }
+    if (foreign) return false
     const known = await readDemoFile(demoFile)
     const companies = []
     for (const [index, demo] of DEMO_COMPANIES.entries()) {
@@ -49,14 +47,8 @@ export async function seedDemo(core: Core, { baseUrl, demoFile, hasMonth = false
       if (hasMonth && index === 0) await fillMonth(core, companyId, demo, ensured.store?.alias ?? null)
     }
     await writeDemoFile(demoFile, { base_url: baseUrl, companies })
-    await session.query('select pg_advisory_unlock($1)', [DEMO_LOCK])
-    session.release()
     return true
-  } catch (error) {
-    // Closing the connection releases the lock.
-    session.release(true)
-    throw error
-  }
+  })
 }
 
 /** Company at a position of demo.json; its records are created on the first call only. */

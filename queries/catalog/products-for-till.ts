@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
-import { inReading, type Statement, type Transaction } from '#ledger/transaction.ts'
 import type { Text } from '#lib/bytes.ts'
 import { asRowBytes, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
+import { inReading, type Statement, type Transaction } from '#postgres/transaction.ts'
 import {
   type Conditions,
   keyIn,

@@ -1,4 +1,4 @@
-import type { Transaction } from '#ledger/transaction.ts'
+import type { Transaction } from '#postgres/transaction.ts'
 import { accountOf } from './login-limits.ts'
 
 /** E-mail addresses of users of a company, as the tables have them. */

@@ -10,9 +10,9 @@ import {
   isLineage,
   tableDdl,
 } from '#ledger/table.ts'
-import { transactionOn } from '#ledger/transaction.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { columnAt, columnOf, type RowsTogether } from '#postgres/row-bytes.ts'
+import { transactionOn } from '#postgres/transaction.ts'
 import type { Look, Looking } from '#queries/looking.ts'
 import { type BaseRow, type Changed, coursesOf, type Ledger, type Row, remake } from './past-rows.ts'
 

@@ -1,8 +1,8 @@
 import type { IdKind } from '#domain/record-kinds.ts'
 import type { Refusal } from '#domain/refusal.ts'
+import type { Statement } from '#postgres/transaction.ts'
 import type { NewEvent, Origin } from './envelope.ts'
 import type { AnyRef, AnyTable } from './table.ts'
-import type { Statement } from './transaction.ts'
 import type { Rows } from './working-set.ts'
 
 /** What happened to the subject, in words of no protocol; the edge turns it into a status. */

@@ -1,7 +1,7 @@
+import type { Transaction } from '#postgres/transaction.ts'
 import type { Envelope } from './envelope.ts'
 import { rowPasts } from './lineage.ts'
 import type { ReadModel } from './projection.ts'
-import type { Transaction } from './transaction.ts'
 import type { WorkingSet } from './working-set.ts'
 
 /** Rows that one statement deletes: each is over long before any time-out, however many rows there are. */

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { Moved } from '#lib/moved.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import type { Transaction } from './transaction.ts'
+import type { Transaction } from '#postgres/transaction.ts'
 
 /**
  * How a company stands in its home (HOME-40), null where it lives there and stays: `paused`, nothing that runs by itself begins

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { ownValue } from '#lib/own-value.ts'
+import type { Transaction } from '#postgres/transaction.ts'
 import type { Envelope, NewEvent } from './envelope.ts'
 import type { PersonalField } from './personal-fields.ts'
 import { type AnyRef, type AnyTable, ddlOf } from './table.ts'
-import type { Transaction } from './transaction.ts'
 import type { Changes, Rows, WorkingSet } from './working-set.ts'
 
 /** How one type of event changes rows. Both members depend on nothing but their arguments: the same ledger always gives the same tables. */

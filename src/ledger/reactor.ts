@@ -1,8 +1,8 @@
+import type { Transaction } from '#postgres/transaction.ts'
 import type { Envelope } from './envelope.ts'
 import type { OpenLedger } from './ledgers.ts'
 import { ensure, type Loading, render } from './projection.ts'
 import type { AnyRef } from './table.ts'
-import type { Transaction } from './transaction.ts'
 import type { Changes, Rows } from './working-set.ts'
 
 /**

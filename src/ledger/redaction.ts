@@ -1,4 +1,4 @@
-import type { Statement, Transaction } from './transaction.ts'
+import type { Statement, Transaction } from '#postgres/transaction.ts'
 
 /** What a JSON text says of forgotten persons. */
 export interface Redacted {

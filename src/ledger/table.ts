@@ -1,5 +1,5 @@
 import type { ElementType } from '#postgres/binary-array.ts'
-import type { Statement } from './transaction.ts'
+import type { Statement } from '#postgres/transaction.ts'
 
 /**
  * Postgres types that a working set can load and flush. `json` keeps its text as written, so the same object is always the same

@@ -1,5 +1,6 @@
 import type { Vault } from '#lib/vault.ts'
 import { binaryArray } from '#postgres/binary-array.ts'
+import type { BulkTransaction, Statement, Transaction } from '#postgres/transaction.ts'
 import { rowPasts, trace } from './lineage.ts'
 import { opened, type Row, sealedColumns, valuesOf } from './row-values.ts'
 import {
@@ -17,7 +18,6 @@ import {
   type Write,
   writeStatement,
 } from './table.ts'
-import type { BulkTransaction, Statement, Transaction } from './transaction.ts'
 
 /** Rows of one company, as a command sees them. Asking for a row that was not loaded is a bug and throws. */
 export interface Rows {

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import { inTransaction } from '#postgres/transaction.ts'
 import { type MasterKeys, WrongMasterKey } from './keys.ts'
 import { SEALED_COLUMNS } from './sealed-columns.ts'
 
@@ -16,17 +17,10 @@ interface Options {
  */
 export async function claimDatabase({ pool, keys, onMade }: Options): Promise<void> {
   if (await isClaimed(pool, keys)) return
-  const client = await pool.connect()
-  try {
-    await client.query('begin')
+  await inTransaction(pool, async (_, client) => {
     await client.query('lock table ops.master_keys in share row exclusive mode')
     await claim(client, keys, onMade)
-    await client.query('commit')
-    client.release()
-  } catch (error) {
-    client.release(true)
-    throw error
-  }
+  })
 }
 
 /** Adds a key to those that the database's secrets may be sealed by. */

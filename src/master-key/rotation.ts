@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool, PoolClient } from 'pg'
 import { createVault, MASTER_KEY_BYTES, masterKeyOf, type Vault } from '#lib/vault.ts'
+import { withAdvisoryLocks } from '#postgres/advisory-lock.ts'
+import { inTransactionOn } from '#postgres/transaction.ts'
 import { register, registered } from './belonging.ts'
 import { type MasterKeys, WrongMasterKey } from './keys.ts'
 import { SEALED_COLUMNS } from './sealed-columns.ts'
 
 /** Two at once would each make a new key. */
-export const ROTATION_LOCK = 8_314_159_271
+export const ROTATION_LOCK = 'tillbook master key rotation'
 /** A command that was just killed has it for another moment. */
 const LOCK_PATIENCE_MS = 2_000
 /** Rows that are locked and sealed anew at a time: some milliseconds. */
@@ -15,7 +17,6 @@ const BATCH_ROWS = 500
 const PATIENCE_MS = 10_000
 const LOOK_AGAIN_MS = 20
 const FOREIGN_KEY_VIOLATION = '23503'
-const LOCK_NOT_AVAILABLE = '55P03'
 
 export interface Rotation {
   /** Id of the key that seals from now on. */
@@ -32,51 +33,42 @@ export interface Rotation {
  * @throws WrongMasterKey where no other key is given
  */
 export async function rotateMasterKey(pools: readonly Pool[], keys: MasterKeys): Promise<Rotation> {
-  const clients: PoolClient[] = []
-  try {
-    for (const pool of pools) clients.push(await lockedClient(pool))
-    // More than one is what an interrupted call has left.
-    if (keys.all().length === 1) await introduce(clients, keys)
-    const { id } = keys.current()
-    const vault = createVault(keys)
-    const former = new Set<string>()
-    let resealed = 0
-    for (const client of clients) {
-      await register(client, id)
-      await othersEnded(client)
-      for (const other of await registered(client)) {
-        if (other === id) continue
-        resealed += await retire(client, vault, other)
-        former.add(other)
-      }
-    }
-    await keys.file?.dropFormer()
-    return { master_key: id, former: [...former], resealed }
-  } finally {
-    // With its session the lock ends too, whatever has happened.
-    for (const client of clients) client.release(true)
-  }
-}
-
-async function lockedClient(pool: Pool): Promise<PoolClient> {
-  const client = await pool.connect()
-  try {
-    await client.query(`set lock_timeout = ${LOCK_PATIENCE_MS}`)
-    await client.query('select pg_advisory_lock($1)', [ROTATION_LOCK])
-    await client.query('reset lock_timeout')
-    const { rows } = await client.query<{ moves: boolean }>(MOVES)
-    if (rows[0]?.moves)
-      throw new WrongMasterKey('A company is moving to another home: change the master key when it has arrived.')
-    return client
-  } catch (error) {
-    client.release(true)
-    if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error
+  const ifTaken = () => {
     throw new WrongMasterKey('The master key is being changed by another command already.')
   }
+  const lock = { key: ROTATION_LOCK, wait_ms: LOCK_PATIENCE_MS, ifTaken }
+  return withAdvisoryLocks<Rotation>(pools, lock, (clients) => rotateAlone(clients, keys))
+}
+
+async function rotateAlone(clients: readonly PoolClient[], keys: MasterKeys): Promise<Rotation> {
+  for (const client of clients) await assertNoMoves(client)
+  // More than one is what an interrupted call has left.
+  if (keys.all().length === 1) await introduce(clients, keys)
+  const { id } = keys.current()
+  const vault = createVault(keys)
+  const former = new Set<string>()
+  let resealed = 0
+  for (const client of clients) {
+    await register(client, id)
+    await othersEnded(client)
+    for (const other of await registered(client)) {
+      if (other === id) continue
+      resealed += await retire(client, vault, other)
+      former.add(other)
+    }
+  }
+  await keys.file?.dropFormer()
+  return { master_key: id, former: [...former], resealed }
 }
 
 /** Of a company that moves some secrets are here and some there (HOME-47). */
 const MOVES = `select exists (select from ops.ledgers where move in ('paused', 'leaving', 'arriving')) as moves`
+
+async function assertNoMoves(client: PoolClient): Promise<void> {
+  const { rows } = await client.query<{ moves: boolean }>(MOVES)
+  if (rows[0]?.moves)
+    throw new WrongMasterKey('A company is moving to another home: change the master key when it has arrived.')
+}
 
 /** A new key, known to each database before anybody can seal by it. */
 async function introduce(clients: readonly PoolClient[], keys: MasterKeys): Promise<void> {
@@ -137,21 +129,21 @@ async function resealSome(
   { table, column, pk, contextOf }: SealedColumn,
   id: string,
 ): Promise<number> {
-  await client.query('begin')
-  const { rows } = await client.query(
-    `select ${pk.join(', ')}, ${column} as sealed from ops.${table} where master_key_id = $1
-     order by ${pk.join(', ')} limit ${BATCH_ROWS} for no key update`,
-    [Buffer.from(id, 'hex')],
-  )
-  const isRow = pk.map((name, at) => `${name} = $${at + 2}`).join(' and ')
-  const update = { name: `reseal_${table}`, text: `update ops.${table} set ${column} = $1 where ${isRow}` }
-  const updates = rows.map((row) => {
-    const values = pk.map((name) => row[name])
-    const context = contextOf(values)
-    const sealed = vault.seal(vault.open(row.sealed, context), context)
-    return client.query({ ...update, values: [sealed, ...values] })
+  return inTransactionOn(client, async () => {
+    const { rows } = await client.query(
+      `select ${pk.join(', ')}, ${column} as sealed from ops.${table} where master_key_id = $1
+       order by ${pk.join(', ')} limit ${BATCH_ROWS} for no key update`,
+      [Buffer.from(id, 'hex')],
+    )
+    const isRow = pk.map((name, at) => `${name} = $${at + 2}`).join(' and ')
+    const update = { name: `reseal_${table}`, text: `update ops.${table} set ${column} = $1 where ${isRow}` }
+    const updates = rows.map((row) => {
+      const values = pk.map((name) => row[name])
+      const context = contextOf(values)
+      const sealed = vault.seal(vault.open(row.sealed, context), context)
+      return client.query({ ...update, values: [sealed, ...values] })
+    })
+    await Promise.all(updates)
+    return rows.length
   })
-  await Promise.all(updates)
-  await client.query('commit')
-  return rows.length
 }

@@ -1,4 +1,4 @@
-import type { Transaction } from '#ledger/transaction.ts'
+import type { Transaction } from '#postgres/transaction.ts'
 
 /** What is read of a sale (OfflineSaleInput); tills may send more. */
 const SALE = ['offline_id', 'total', 'amount_received', 'change', 'status', 'created_at']

@@ -1,4 +1,4 @@
-import type { Transaction } from '#ledger/transaction.ts'
+import type { Transaction } from '#postgres/transaction.ts'
 
 /** Fields of a notification without personal data. */
 const KEPT = ['id', 'type', 'action', 'api_version', 'date_created', 'live_mode', 'user_id']

@@ -1,6 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import { UnfitPostgres } from '#lib/unfit-postgres.ts'
 import { LOCK_TIMEOUT_MS } from './patience.ts'
+import { inTransactionOn } from './transaction.ts'
 
 /** Tables of `ops` that only migrations write: what they say is the owner's word. */
 const OWNERS_WORD = ['migrations']
@@ -104,14 +105,12 @@ function handOver(foreign: readonly Foreign[], service: string): string[] {
 
 /** Gives and takes in one transaction. @throws UnfitPostgres where the owner may not. */
 export async function assignPrivileges(client: ClientBase, service: string): Promise<void> {
-  await client.query('begin')
-  try {
+  const assign = async () => {
     for (const statement of await statementsFor(client, service)) await client.query(statement)
-    await client.query('commit')
-  } catch (error) {
-    await client.query('rollback')
-    throw isDenied(error) ? new UnfitPostgres(mayNot(error as Error, service)) : error
   }
+  await inTransactionOn(client, assign).catch((error) => {
+    throw isDenied(error) ? new UnfitPostgres(mayNot(error, service)) : error
+  })
 }
 
 const SEE = 'see docs/operations.md, "Two roles of Postgres"'

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { ClientBase } from 'pg'
+import { inTransactionOn } from './transaction.ts'
 
 /** The role that the service works as on the embedded server. */
 export const SERVICE_ROLE = 'tillbook_service'
@@ -14,12 +15,12 @@ export const servicePasswordOf = (superusersPassword: string): string =>
 /** Makes the role, or makes it again what it was: one that may log in, and nothing else in the cluster. */
 export async function ensureServiceRole(client: ClientBase, role: string, password: string): Promise<void> {
   const [name, secret] = [client.escapeIdentifier(role), client.escapeLiteral(password)]
-  await client.query('begin')
-  await client.query('select pg_advisory_xact_lock($1)', [ROLE_LOCK])
-  const { rowCount } = await client.query('select from pg_roles where rolname = $1', [role])
-  await client.query(
-    `${rowCount === 0 ? 'create' : 'alter'} role ${name}
-     login nosuperuser nocreatedb nocreaterole noreplication nobypassrls password ${secret}`,
-  )
-  await client.query('commit')
+  await inTransactionOn(client, async () => {
+    await client.query('select pg_advisory_xact_lock($1)', [ROLE_LOCK])
+    const { rowCount } = await client.query('select from pg_roles where rolname = $1', [role])
+    await client.query(
+      `${rowCount === 0 ? 'create' : 'alter'} role ${name}
+       login nosuperuser nocreatedb nocreaterole noreplication nobypassrls password ${secret}`,
+    )
+  })
 }

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import type { Pool, PoolClient } from 'pg'
 import { z } from 'zod'
-import { inTransaction } from '#ledger/transaction.ts'
 import { appendLines, eachLine, lastLine } from '#lib/json-lines.ts'
+import { inTransaction } from '#postgres/transaction.ts'
 import { parseCheckpoint, proofText, textOf } from './checkpoint.ts'
 import { type Sealing, signOnce, treeWith } from './checkpoints.ts'
 import {

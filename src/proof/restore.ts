@@ -8,10 +8,11 @@ import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import { isOutside } from '#ledger/port.ts'
-import { inTransaction } from '#ledger/transaction.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/unavailable.ts'
+import { withAdvisoryLock } from '#postgres/advisory-lock.ts'
+import { inTransaction } from '#postgres/transaction.ts'
 import { installationOf } from './installation.ts'
 import { keptMarks } from './kept-marks.ts'
 import { idsBeyond } from './lost-ids.ts'
@@ -66,7 +67,7 @@ export interface RestoreReport {
 export class CannotRestore extends Unavailable {}
 
 /** One at a time. */
-const RESTORE_LOCK = 7_106_805
+const RESTORE_LOCK = 'tillbook restore'
 
 /**
  * Records in each ledger that it comes from a backup, has ids go on beyond those that may have been given out, has sealing go on
@@ -74,15 +75,10 @@ const RESTORE_LOCK = 7_106_805
  * what the first one was told. @throws CannotRestore, Refused by the first command
  */
 export async function restore(given: Restore, said: Said): Promise<RestoreReport | Refusal> {
-  const holder = await given.pool.connect()
-  try {
-    const lock = await holder.query<{ ok: boolean }>('select pg_try_advisory_lock($1) as ok', [RESTORE_LOCK])
-    if (!lock.rows[0]?.ok) throw new CannotRestore('another command is recording a restore')
-    return await restoreAlone(given, said)
-  } finally {
-    await holder.query('select pg_advisory_unlock($1)', [RESTORE_LOCK]).catch(() => {})
-    holder.release(true)
+  const ifTaken = () => {
+    throw new CannotRestore('another command is recording a restore')
   }
+  return withAdvisoryLock(given.pool, { key: RESTORE_LOCK, ifTaken }, () => restoreAlone(given, said))
 }
 
 async function restoreAlone(given: Restore, said: Said): Promise<RestoreReport | Refusal> {

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { NotWhole } from '#audit/verify.ts'
 import { repeat } from '#background/repeat.ts'
 import { companiesInMove } from '#ledger/move.ts'
+import { withAdvisoryLock } from '#postgres/advisory-lock.ts'
 import { makeCheckpoint, type Sealing } from './checkpoints.ts'
 import { addEntries, makeInstallationCheckpoint, newestInstallationCheckpoint } from './installation-log.ts'
 import type { SignedCheckpoint } from './kept-checkpoints.ts'
@@ -16,7 +17,7 @@ export interface RoundOptions {
 }
 
 /** One at a time, in whatever process. */
-const ROUND_LOCK = 7_106_804
+const ROUND_LOCK = 'tillbook checkpoints'
 const INSTALLATION = 0
 
 /**
@@ -25,16 +26,12 @@ const INSTALLATION = 0
  * round goes on. Null while another process makes one, else the installation's checkpoint.
  */
 export async function round(sealing: Sealing, options: RoundOptions): Promise<SignedCheckpoint | null> {
-  const holder = await sealing.pool.connect()
+  const seal = () => noted(sealing, INSTALLATION, () => sealAll(sealing, options))
   try {
-    const lock = await holder.query<{ ok: boolean }>('select pg_try_advisory_lock($1) as ok', [ROUND_LOCK])
-    return lock.rows[0]?.ok ? await noted(sealing, INSTALLATION, () => sealAll(sealing, options)) : null
+    return await withAdvisoryLock(sealing.pool, { key: ROUND_LOCK, ifTaken: () => null }, seal)
   } catch (error) {
     options.onError(error)
     return null
-  } finally {
-    await holder.query('select pg_advisory_unlock($1)', [ROUND_LOCK]).catch(() => {})
-    holder.release(true)
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { type InTurnOptions, workInTurn } from '#background/round-robin.ts'
 import { offsetMinutes } from '#domain/time-zone.ts'
+import { inTransaction } from '#postgres/transaction.ts'
 import { SOLD, SUM_KINDS, type SummedSales, spanOf, sumsOf, WIDE_SUMS, widened } from '#projections/sales-sums.ts'
 
 /** Changed sales that one transaction takes up. */
@@ -31,7 +32,7 @@ export async function growSalesSums(
 async function growPortion(pool: Pool, companyId: number): Promise<'more' | 'done'> {
   for (let failures = 0; ; ) {
     try {
-      return await growOnce(pool, companyId)
+      return await inTransaction(pool, (_, client) => growOn(client, companyId), BEGIN)
     } catch (error) {
       if ((error as { code?: unknown }).code !== SERIALIZATION_FAILURE || ++failures === ATTEMPTS) throw error
     }
@@ -55,26 +56,6 @@ export async function growAllSalesSums(pool: Pool, options: InTurnOptions): Prom
 /** Sales of some spans are few of a company's; of arrays the planner knows too little to see it, and would read all sales. */
 const BEGIN = `begin isolation level repeatable read;
   set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off`
-
-async function growOnce(pool: Pool, companyId: number): Promise<'more' | 'done'> {
-  const client = await pool.connect()
-  let isBroken = true
-  try {
-    await client.query(BEGIN)
-    const grown = await growOn(client, companyId)
-    await client.query('commit')
-    isBroken = false
-    return grown
-  } catch (error) {
-    isBroken = await client.query('rollback').then(
-      () => false,
-      () => true,
-    )
-    throw error
-  } finally {
-    client.release(isBroken)
-  }
-}
 
 async function growOn(client: PoolClient, companyId: number): Promise<'more' | 'done'> {
   const { rows } = await client.query<

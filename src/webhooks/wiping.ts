@@ -1,5 +1,5 @@
 import { hasNeedle, type Redaction, redactTexts } from '#ledger/redaction.ts'
-import type { Transaction } from '#ledger/transaction.ts'
+import type { Transaction } from '#postgres/transaction.ts'
 
 /**
  * Erases persons from a company's stored messages: pending and later deliveries send null. Recorded answers to such

@@ -2,8 +2,8 @@ import type { Pool } from 'pg'
 import { type InTurnOptions, workInTurn } from '#background/round-robin.ts'
 import type { Part } from '#domain/personal-data.ts'
 import { staysHere } from '#ledger/move.ts'
-import { inTransaction } from '#ledger/transaction.ts'
 import { notInMove } from '#postgres/in-move.ts'
+import { inTransaction } from '#postgres/transaction.ts'
 import { wipePerson } from './wipe-person.ts'
 
 /** For so long whatever was under way when a person was forgotten may still write what it knew: an upload, a delivery, an answer whose commit was in doubt. */

@@ -1,7 +1,7 @@
 import type { DataOf } from '#events/catalogue.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import type { Reactor } from '#ledger/reactor.ts'
-import type { Transaction } from '#ledger/transaction.ts'
+import type { Transaction } from '#postgres/transaction.ts'
 
 /** What waits to be sent again is due by the company's own day: sooner by as much as its clock was moved (KIT-35). */
 const BRING_FORWARD = {

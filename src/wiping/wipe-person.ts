@@ -1,10 +1,10 @@
 import { wipeLogins } from '#access/wiping.ts'
 import { wipeImports } from '#imports/kept-file.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import type { Transaction } from '#ledger/transaction.ts'
 import { wipeAnswers } from '#ledger/write/idempotency.ts'
 import { wipeRefusedSales } from '#offline-sales/wiping.ts'
 import { wipeNotifications } from '#payments/wiping.ts'
+import type { Transaction } from '#postgres/transaction.ts'
 import { wipeMessages } from '#webhooks/wiping.ts'
 import { type Forgotten, redactionOf } from './redaction.ts'
 

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import { type AnyRef, byKey, byPk, ddlOf, table } from '#ledger/table.ts'
-import { type BulkTransaction, inTransaction, type Transaction } from '#ledger/transaction.ts'
 import { createWorkingSet, type WorkingSet } from '#ledger/working-set.ts'
 import { createPool } from '#postgres/pool.ts'
+import { type BulkTransaction, inTransaction, type Transaction } from '#postgres/transaction.ts'
 import { useDatabase } from '../support/database.ts'
 
 export interface Person {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import type { EventStore } from '#ledger/port.ts'
+import { REBUILD_LOCK } from '#ledger/rebuild/rebuild.ts'
 import { type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
@@ -86,7 +87,7 @@ describe('verification of tables', () => {
   it('leaves tables of another version, and those that are being made anew, alone [OPS-45]', async () => {
     expect(await verify(1, { model: newer })).to.deep.equal({ kind: 'other_version' })
     const rebuilder = await given.pool.connect()
-    await rebuilder.query('select pg_advisory_lock(7106801)')
+    await rebuilder.query('select pg_advisory_lock(hashtextextended($1, 0))', [REBUILD_LOCK])
     expect(await verify()).to.deep.equal({ kind: 'busy' })
     rebuilder.release(true)
   })

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import type { BulkTransaction, Transaction } from '#ledger/transaction.ts'
 import { createWorkingSet } from '#ledger/working-set.ts'
 import { binaryArray } from '#postgres/binary-array.ts'
+import type { BulkTransaction, Transaction } from '#postgres/transaction.ts'
 import { explore } from '../support/random.ts'
 import {
   byExternal,

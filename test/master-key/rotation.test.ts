@@ -103,7 +103,7 @@ describe('another master key', () => {
 
   it('is changed by one command at a time, which waits for one that is just ending [OPS-73]', async () => {
     const other = await pool.connect()
-    await other.query('select pg_advisory_lock($1)', [ROTATION_LOCK])
+    await other.query('select pg_advisory_lock(hashtextextended($1, 0))', [ROTATION_LOCK])
     const refused = await rotateMasterKey([pool], keysInFile(path)).catch((error: Error) => error)
     expect(refused).to.be.instanceOf(WrongMasterKey)
     expect((refused as Error).message).to.include('by another command')

@@ -7,8 +7,8 @@ import { emptyFor } from '#ledger/empty.ts'
 import { type Envelope, GENESIS_HASH, type NewEvent, type Origin, streamOf } from '#ledger/envelope.ts'
 import { project, refsOf, viewOf } from '#ledger/projection.ts'
 import type { AnyRef } from '#ledger/table.ts'
-import type { Transaction } from '#ledger/transaction.ts'
 import { createWorkingSet, type Rows, type WorkingSet } from '#ledger/working-set.ts'
+import type { Transaction } from '#postgres/transaction.ts'
 import { readModel } from '#projections/index.ts'
 
 /** The company that all events of a scenario belong to. */

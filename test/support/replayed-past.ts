@@ -4,7 +4,7 @@ import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import { type Reading, readNewest } from '#ledger/reading.ts'
 import { replay } from '#ledger/rebuild/replay.ts'
 import { tableDdl } from '#ledger/table.ts'
-import { transactionOn } from '#ledger/transaction.ts'
+import { transactionOn } from '#postgres/transaction.ts'
 
 interface Ledgers extends Reading {
   readonly pool: Pool

@@ -1,9 +1,10 @@
 import type { Pool } from 'pg'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import { workInTurn } from '#background/round-robin.ts'
+import { withAdvisoryLock } from '#postgres/advisory-lock.ts'
 import { leave, open } from '../fence.ts'
 import type { Homes } from '../homes.ts'
-import { LOCK } from './alone.ts'
+import { moveLockOf } from './alone.ts'
 import { residenceOf, retractSwitch } from './switch.ts'
 
 /**
@@ -39,14 +40,7 @@ export async function settleAbandoned(
 
 /** Runs `work` under the migration's lock, unless a command holds it. */
 async function unlessMoved(pool: Pool, companyId: number, work: () => Promise<void>): Promise<void> {
-  const client = await pool.connect()
-  try {
-    const { rows } = await client.query<{ got: boolean }>(`select pg_try_advisory_lock(${LOCK}) as got`, [companyId])
-    if (rows[0]?.got) await work()
-  } finally {
-    await client.query(`select pg_advisory_unlock(${LOCK})`, [companyId]).catch(() => {})
-    client.release()
-  }
+  await withAdvisoryLock(pool, { key: moveLockOf(companyId), ifTaken: () => {} }, work)
 }
 
 /** Write-ahead log retained by an abandoned migration. */

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { assertCommitted } from '#ledger/transaction.ts'
 import { LOCK_TIMEOUT_MS, patiently } from '#postgres/patience.ts'
+import { inTransactionOn } from '#postgres/transaction.ts'
 import type { MovingHome } from './moving-home.ts'
 import { type Carried, carriedTables } from './tables.ts'
 
@@ -47,20 +47,14 @@ async function removeAsOwner(
   const kept = `select from pg_trigger where tgrelid = $1::regclass and tgname = 'append_only'`
   const isKept = (await owner.query(kept, [table])).rowCount === 1
   const client = await owner.connect()
-  const portion = async () => {
-    try {
-      await client.query('begin')
+  const portion = () =>
+    inTransactionOn(client, async () => {
       await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
       if (isKept) await client.query(`alter table ${table} disable trigger append_only`)
       const removed = await removeFrom(client, table, of(id))
       if (isKept) await client.query(`select ops.append_only('${table}')`)
-      assertCommitted(await client.query('commit'))
       return removed
-    } catch (error) {
-      await client.query('rollback')
-      throw error
-    }
-  }
+    })
   try {
     await emptied(() => patiently({ client, what: `${name}, removing from ${table},`, tell }, portion))
   } finally {

@@ -1,10 +1,10 @@
 import type { PoolClient } from 'pg'
+import { type BulkTransaction, inTransaction } from '#postgres/transaction.ts'
 import { companyOf, type Envelope, streamOf } from '../envelope.ts'
 import { type Ids, idsAfter } from '../ledgers.ts'
 import type { MissingKeys } from '../missing-keys.ts'
 import type { CannotOpen } from '../personal-fields.ts'
 import { readNewest } from '../reading.ts'
-import { type BulkTransaction, inTransaction } from '../transaction.ts'
 import {
   createTables,
   PARALLEL,

@@ -1,10 +1,11 @@
 import type { PoolClient } from 'pg'
+import { withAdvisoryLock } from '#postgres/advisory-lock.ts'
+import { inTransaction } from '#postgres/transaction.ts'
 import { companyOf, streamOf } from '../envelope.ts'
 import { ensureLedger } from '../ledgers.ts'
 import type { CannotOpen } from '../personal-fields.ts'
 import { isOutside } from '../port.ts'
 import { readNewest } from '../reading.ts'
-import { inTransaction } from '../transaction.ts'
 import {
   createTables,
   PARALLEL,
@@ -20,7 +21,7 @@ import { dropLeftovers, switchSchemas } from './switch-schemas.ts'
 import { fits, versionOfTables } from './version.ts'
 
 /** One rebuilder at a time; others wait. */
-export const REBUILD_LOCK = 7_106_801
+export const REBUILD_LOCK = 'tillbook rebuild'
 /** Passes beside the writers before each attempt to make them wait: each pass is shorter than the one before. */
 const PASSES = 5
 /** So few events are caught up while the writers wait. */
@@ -40,16 +41,11 @@ export async function rebuild(
     return false
   },
 ): Promise<RebuildReport | null> {
-  const holder = await options.buildPool.connect()
-  try {
+  return withAdvisoryLock(options.buildPool, { key: REBUILD_LOCK, wait_ms: Infinity }, async (holder) => {
     await holder.query('set lock_timeout = 0')
-    await holder.query('select pg_advisory_lock($1)', [REBUILD_LOCK])
     if (await isDone()) return null
     return await rebuildAlone(options, holder)
-  } finally {
-    // The lock goes with its connection.
-    holder.release(true)
-  }
+  })
 }
 
 /**

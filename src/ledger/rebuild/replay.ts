@@ -1,8 +1,8 @@
 import { ahead, inBatches } from '#lib/batches.ts'
+import type { BulkTransaction, Transaction } from '#postgres/transaction.ts'
 import { emptyFor } from '../empty.ts'
 import type { Envelope } from '../envelope.ts'
 import { erasuresOf, project, type ReadModel, refsOf } from '../projection.ts'
-import type { BulkTransaction, Transaction } from '../transaction.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 
 /** Called between portions of work with the milliseconds that the last one took; makes it wait, or rejects to end it. */

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { isInTheWay, LOCK_TIMEOUT_MS, patiently } from '#postgres/patience.ts'
+import { inTransactionOn } from '#postgres/transaction.ts'
 import { READ_SCHEMA, type ReadModel } from '../projection.ts'
 import type { AnyTable, ColumnType } from '../table.ts'
 import { schemaOfFormer, type TablesVersion } from './version.ts'
@@ -35,12 +36,9 @@ export async function switchSchemas(options: Switch): Promise<TableParity[] | nu
     await options.keepUp()
     const snapshot = await buildPool.connect()
     try {
-      const replaced = await switchOnce(options, snapshot)
+      const replaced = await inTransactionOn(holder, () => switchOnce(options, snapshot))
       const isComparable = before?.version === model.version && replaced > 0
       return isComparable ? await compareSchemas(snapshot, model, { live: FORMER_SCHEMA, rebuilt: READ_SCHEMA }) : null
-    } catch (error) {
-      await holder.query('rollback')
-      throw error
     } finally {
       // Its transaction goes with it.
       snapshot.release(true)
@@ -50,10 +48,9 @@ export async function switchSchemas(options: Switch): Promise<TableParity[] | nu
   return parity
 }
 
-/** Returns how many tables were there before. */
+/** In a transaction of the holder. Returns how many tables were there before. */
 async function switchOnce({ holder, finish, model, before }: Switch, snapshot: PoolClient): Promise<number> {
   const live = await tablesIn(holder, READ_SCHEMA)
-  await holder.query('begin')
   await holder.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
   // Before the tables: a unit of work that holds a ledger still reads and writes them until it commits. The whole table,
   // because a ledger that another process adds meanwhile would be written by its older projections.
@@ -73,7 +70,6 @@ async function switchOnce({ holder, finish, model, before }: Switch, snapshot: P
        served_at = case when read_model.version = excluded.version then read_model.served_at end`,
     [model.version, model.number, before === null ? new Date() : null],
   )
-  await holder.query('commit')
   return live.length
 }
 

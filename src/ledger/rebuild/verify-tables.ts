@@ -1,9 +1,10 @@
 import type { Pool, PoolClient } from 'pg'
+import { tryAdvisoryLock } from '#postgres/advisory-lock.ts'
+import { inTransactionOn, transactionOn } from '#postgres/transaction.ts'
 import { streamOf } from '../envelope.ts'
 import { type Grown, READ_SCHEMA } from '../projection.ts'
 import { type Reading, readNewest } from '../reading.ts'
 import { type AnyTable, type ColumnType, tableDdl } from '../table.ts'
-import { transactionOn } from '../transaction.ts'
 import { REBUILD_LOCK } from './rebuild.ts'
 import { type Pace, paced, replay } from './replay.ts'
 
@@ -38,7 +39,7 @@ export type TablesVerification =
   | { readonly kind: 'busy' | 'other_version' }
 
 /** One verification that yields at a time, over all processes. */
-const VERIFICATION_LOCK = 7_106_802
+const VERIFICATION_LOCK = 'tillbook verification of tables'
 /** Events that are applied at a stretch: memory is bounded by it, and so is what waits for a pause. */
 const PORTION_EVENTS = 5_000
 /** So few events are applied while a snapshot is held, which keeps Postgres from clearing up. */
@@ -54,18 +55,13 @@ const ROWS_TOLD = 20
 export async function verifyTables(options: VerifyTablesOptions, companyId: number): Promise<TablesVerification> {
   const client = await options.pool.connect()
   try {
-    if (options.yields && !(await locked(client, 'pg_try_advisory_lock', VERIFICATION_LOCK))) return { kind: 'busy' }
+    if (options.yields && !(await tryAdvisoryLock(client, VERIFICATION_LOCK))) return { kind: 'busy' }
     return await verifyOn(client, options, companyId)
   } finally {
     // At once: a connection that has many temporary rows to drop takes its time to end.
     await client.query('rollback; select pg_catalog.pg_advisory_unlock_all()').catch(() => {})
     client.release(true)
   }
-}
-
-async function locked(client: PoolClient, lock: string, id: number): Promise<boolean> {
-  const { rows } = await client.query<{ got: boolean }>(`select pg_catalog.${lock}($1) as got`, [id])
-  return rows[0]?.got === true
 }
 
 /** Every name means a temporary table, unless it says its schema. */
@@ -90,7 +86,7 @@ async function verifyOn(
   }
   await client.query(`analyze ${tables.map(({ name }) => `pg_temp.${name}`).join(', ')}`)
   // Nobody may put other tables in the place of those that are read.
-  if (!(await locked(client, 'pg_try_advisory_lock_shared', REBUILD_LOCK))) return { kind: 'busy' }
+  if (!(await tryAdvisoryLock(client, REBUILD_LOCK, 'shared'))) return { kind: 'busy' }
   return compareNow(work)
 }
 
@@ -113,15 +109,15 @@ async function headOf(client: PoolClient, companyId: number): Promise<{ revision
   return { revision: rows[0]?.revision ?? -1, version: rows[0]?.version ?? null }
 }
 
+const BEGIN = `begin; set local enable_seqscan = off; set local enable_hashjoin = off;
+  set local enable_mergejoin = off; set local plan_cache_mode = force_generic_plan`
+
 /** Each portion is a transaction: a long one would keep Postgres from clearing up. Young tables are looked up by key. */
 async function replayTo(work: Work, head: number, pace: Pace | undefined): Promise<void> {
   while (work.done < head)
-    await paced(pace, async () => {
-      await work.client.query(`begin; set local enable_seqscan = off; set local enable_hashjoin = off;
-        set local enable_mergejoin = off; set local plan_cache_mode = force_generic_plan;`)
-      await apply(work, Math.min(head, work.done + PORTION_EVENTS))
-      await work.client.query('commit')
-    })
+    await paced(pace, () =>
+      inTransactionOn(work.client, () => apply(work, Math.min(head, work.done + PORTION_EVENTS)), BEGIN),
+    )
 }
 
 async function apply(work: Work, upTo: number): Promise<void> {

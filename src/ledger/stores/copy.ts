@@ -1,7 +1,7 @@
 import { inBatches } from '#lib/batches.ts'
+import type { Transaction } from '#postgres/transaction.ts'
 import type { Envelope } from '../envelope.ts'
 import type { EventStore } from '../port.ts'
-import type { Transaction } from '../transaction.ts'
 
 /** Events of one append; the adapter splits what is too large for its store. */
 const BATCH = 500

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { ahead } from '#lib/batches.ts'
 import { binaryArray } from '#postgres/binary-array.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
+import type { Statement } from '#postgres/transaction.ts'
 import { companyOf, type Envelope } from '../envelope.ts'
 import {
   type Append,
@@ -11,7 +12,6 @@ import {
   type StoredEvent,
   WrongExpectedRevision,
 } from '../port.ts'
-import type { Statement } from '../transaction.ts'
 
 /** Events fetched at a time while reading a stream; memory does not grow with its length. */
 const READ_BATCH = 500

@@ -1,5 +1,12 @@
 import type { PoolClient } from 'pg'
 import { Unavailable } from '#lib/unavailable.ts'
+import {
+  assertCommitted,
+  type BulkTransaction,
+  pipelined,
+  type Transaction,
+  transactionOn,
+} from '#postgres/transaction.ts'
 import type { Lookup } from '../command.ts'
 import { streamOf } from '../envelope.ts'
 import { advance, clock, lock, type OpenLedger, open } from '../ledgers.ts'
@@ -7,7 +14,6 @@ import { createKeychain, type Keychain, type PersonKeys, personKeys } from '../p
 import type { Append, EventStore } from '../port.ts'
 import type { ReadModel } from '../projection.ts'
 import type { Reactor } from '../reactor.ts'
-import { assertCommitted, type BulkTransaction, pipelined, type Transaction, transactionOn } from '../transaction.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 import { type Reserve, reserveNames } from './reserve.ts'
 import {

@@ -2,11 +2,11 @@ import type { Pool } from 'pg'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { notInMove } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
+import type { Transaction } from '#postgres/transaction.ts'
 import { ANSWER_RETENTION_MS } from '../command.ts'
 import type { OpenLedger } from '../ledgers.ts'
 import { hasNeedle, type Redaction, redactTexts } from '../redaction.ts'
 import { byPk, table } from '../table.ts'
-import type { Transaction } from '../transaction.ts'
 import type { Changes, Rows } from '../working-set.ts'
 
 /** What a caller sends so that a request which is sent again is done once. */

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { type Refusal, refuse } from '#domain/refusal.ts'
+import { inTransaction, type Transaction } from '#postgres/transaction.ts'
 import { clock, lock, open } from '../ledgers.ts'
-import { inTransaction, type Transaction } from '../transaction.ts'
 import { createWorkingSet } from '../working-set.ts'
 import { answerRefs, findReplay, storeAnswer } from './idempotency.ts'
 import type { Answer, Request } from './unit-of-work.ts'

@@ -94,10 +94,16 @@ create table ops.ledgers (
   --   leaving: no writes either; reads go on
   --   left: it lives elsewhere, and these rows are old
   --   arriving: it lives elsewhere, and these rows are being made
-  move text check (move in ('paused', 'leaving', 'left', 'arriving'))
+  move text check (move in ('paused', 'leaving', 'left', 'arriving')),
+  -- Set while sealed fields of the ledger cannot be opened, because keys of persons are missing; the company is read-only (LEDGER-51).
+  --   pending: events with such fields are not applied
+  --   blank: tables were rebuilt with these fields empty
+  missing_keys text check (missing_keys in ('pending', 'blank'))
 ) with (fillfactor = 50);
 -- Every statement that finds background work leaves these companies out.
 create index ledgers_in_move on ops.ledgers (company_id) where move is not null;
+-- Background work and the health check search for them.
+create index ledgers_with_missing_keys on ops.ledgers (company_id) where missing_keys is not null;
 
 -- How far the events of a store outside this Postgres are applied: everything up to the position is.
 create table ops.checkpoints (

@@ -29,7 +29,8 @@ create table ops.refused_sales (
   unique (company_id, digest)
 );
 create index refused_sales_open on ops.refused_sales (company_id, id) where settled_at is null;
-create index refused_sales_settled on ops.refused_sales (company_id, settled_at) where settled_at is not null;
+-- Resolved refusals are purged by age.
+create index refused_sales_settled on ops.refused_sales (greatest(settled_at, last_refused_at)) where settled_at is not null;
 
 -- The file that a person is about to import, the latest of each: until it is imported, or for an hour.
 create table ops.imports (

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import type { Pool, PoolClient } from 'pg'
-import { assertCommitted, inTransaction, pipelined, transactionOn } from '#ledger/transaction.ts'
 import { createPool } from '#postgres/pool.ts'
+import { assertCommitted, inTransaction, pipelined, transactionOn } from '#postgres/transaction.ts'
+import { allowNoStrayRejections } from '../ledger/stray-rejections.ts'
 import { useDatabase } from '../support/database.ts'
-import { allowNoStrayRejections } from './stray-rejections.ts'
 
 const errorOf = (promise: Promise<unknown>): Promise<{ message: string; code?: string }> =>
   promise.then(

@@ -1,4 +1,4 @@
-import pg, { type Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg'
+import pg, { type ClientBase, type Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg'
 
 /** A statement with a stable text: prepared once per connection under its name. */
 export interface Statement {
@@ -56,15 +56,32 @@ export function assertCommitted(result: QueryResult): void {
   if (result.command !== 'COMMIT') throw new Error(`the transaction was not committed: ${result.command}`)
 }
 
-/** Runs `work` in a transaction of its own; on any failure the connection is destroyed, because its state is unknown. */
+/**
+ * Runs `work` in a transaction of its own, which `begin` opens; on any failure the connection is destroyed, because its state
+ * is unknown.
+ */
 export const inTransaction = <T>(
   pool: Pool,
   work: (tx: BulkTransaction, client: PoolClient) => Promise<T>,
+  begin = 'begin',
 ): Promise<T> =>
   committed(pool, async (client) => {
-    await client.query('begin')
+    await client.query(begin)
     return work(transactionOn(client), client)
   })
+
+/** The same on a connection that is used before and afterwards: a failure is rolled back. */
+export async function inTransactionOn<T>(client: ClientBase, work: () => Promise<T>, begin = 'begin'): Promise<T> {
+  await client.query(begin)
+  try {
+    const value = await work()
+    assertCommitted(await client.query('commit'))
+    return value
+  } catch (error) {
+    await client.query('rollback').catch(() => {})
+    throw error
+  }
+}
 
 /** The same for reading, where `begin` says what kind of transaction it is: what `read` asks for at once goes with the beginning. */
 export const inReading = <T>(pool: Pool, begin: string, read: (tx: Transaction) => Promise<T>): Promise<T> =>
