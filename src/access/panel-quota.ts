@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { coalesce } from '#background/repeat.ts'
 import { Unavailable } from '#lib/unavailable.ts'
+import { notInMove } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { type FoundSession, findSession, IDLE_HOURS } from './find-session.ts'
 import { CLOCK } from './opaque-token.ts'
@@ -125,7 +126,7 @@ export const purgePanelCalls = (pool: Pool): Promise<number> =>
   deleteInBatches(
     pool,
     `delete from ops.panel_calls where (company_id, user_id, session) in (
-       select company_id, user_id, session from ops.panel_calls where minute_ends_at < now() - interval '1 hour'
+       select company_id, user_id, session from ops.panel_calls where minute_ends_at < now() - interval '1 hour' and ${notInMove('company_id')}
        limit $1 for update skip locked)`,
     [],
   )

@@ -27,8 +27,12 @@ export function toLogin(routes: readonly PanelRoute[], mostBytes: number, read: 
     const route = request.method === 'POST' ? find('POST', request.path) : undefined
     const refills = route && 'refill' in route && route.refill !== undefined
     if (!refills || !isSmallForm(request, mostBytes)) return sendToLogin(request, response)
-    if (request.body !== undefined) return keepTyped(request, response)
-    read(request, response, (error?: unknown) => (error === undefined ? keepTyped(request, response) : next(error)))
+    try {
+      if (request.body === undefined) await readBy(read, request, response)
+      keepTyped(request, response)
+    } catch (error) {
+      next(error)
+    }
   }
 
   function keepTyped(request: Request, response: Response): void {
@@ -38,6 +42,12 @@ export function toLogin(routes: readonly PanelRoute[], mostBytes: number, read: 
     else sendLogin(response, { email: '', next, typed, flash: FLASHES['entre-e-continue'] }, 401)
   }
 }
+
+/** Resolves when the form has come: what is thrown in a callback of the parser would end the process. */
+const readBy = (read: RequestHandler, request: Request, response: Response): Promise<void> =>
+  new Promise((resolve, reject) => {
+    void read(request, response, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
+  })
 
 const isSmallForm = (request: Request, mostBytes: number): boolean =>
   Boolean(request.is('application/x-www-form-urlencoded')) &&

@@ -52,7 +52,7 @@ interface SessionRules {
 export function requireSession(context: PanelContext, { reachOfRole, toLogin, apart }: SessionRules): RequestHandler {
   return async (request, response, next) => {
     const admitted = await admittedOf(context, request, apart(request))
-    if (!admitted) return void toLogin(request, response, next)
+    if (!admitted) return void (await toLogin(request, response, next))
     const { session, retryAfter } = admitted
     // Without the menu: it would cost as much as many pages do.
     if (retryAfter !== null) throw limited({ retryAfter })
@@ -82,7 +82,7 @@ async function admittedOf(
 export function requireSessionStill({ panel }: PanelContext, toLogin: RequestHandler): RequestHandler {
   return async (request, response, next) => {
     if (request.method !== 'POST' || (await panel.sessions.isLive(sessionCookie(request) ?? ''))) next()
-    else toLogin(request, response, next)
+    else await toLogin(request, response, next)
   }
 }
 

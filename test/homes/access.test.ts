@@ -89,6 +89,8 @@ describe('people with companies in two homes', () => {
       const { sessions } = accessIn(home, all.access, all.directory)
       const found = await sessions.find(token).catch((error: unknown) => error)
       expect(found instanceof Moved ? 'Moved' : 'PanelSession').to.equal(outcome)
+      const admitted = await sessions.admit(token).catch((error: unknown) => error)
+      expect(admitted instanceof Moved ? 'Moved' : 'PanelSession').to.equal(outcome)
       const isLive = await sessions.isLive(token).catch((error: unknown) => error)
       expect(isLive instanceof Moved ? 'Moved' : isLive === true && 'PanelSession').to.equal(outcome)
       expect(await sessions.find(`${token.slice(0, -2)}xx`)).to.equal(null)

@@ -127,6 +127,7 @@ describe('a company that moves', () => {
     const ways = {
       key: () => gate.admit(hashKey(company.key)),
       session: () => createSessions(pool(), () => {}).find(session.token),
+      'call of the panel': () => createSessions(pool(), () => {}).admit(session.token),
       'open page': () => createSessions(pool(), () => {}).isLive(session.token),
       token: () => createTokens(pool(), null).find(body.data.token),
       store: () => findStore(pool(), vault, alias),

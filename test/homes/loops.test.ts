@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
+import { purgePanelCalls } from '#access/panel-quota.ts'
 import { purgeSessions } from '#access/sessions.ts'
 import { purgeTokens } from '#access/sync-access.ts'
 import { purgeDownloads } from '#audit/downloads.ts'
@@ -258,6 +259,7 @@ const PURGES: readonly Purge[] = [
   purgeAnswers,
   purgeTokens,
   purgeSessions,
+  purgePanelCalls,
   purgeDeliveries,
   purgeReplays,
   purgeWebhookHours,
@@ -283,6 +285,7 @@ const OLD: readonly (readonly [table: string, columns: string, values: string])[
     'hash, user_id, created_at, last_seen_at, expires_at',
     `sha256(id::text::bytea), 1, ${LONG_AGO}, ${LONG_AGO}, ${LONG_AGO}`,
   ],
+  ['panel_calls', 'user_id, session, minute_ends_at, calls', `1, '', ${LONG_AGO}, 1`],
   ['webhook_messages', 'id, event, body, created_at', `gen_random_uuid(), 'webhook.test', '', ${LONG_AGO}`],
   [
     'webhook_deliveries',

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import type { Reply } from '../support/api.ts'
 import { expectAnswered } from './answers.ts'
-import { oddText } from './values.ts'
+import { encoded, oddText } from './values.ts'
 
 /** Stands in every text that wants to be more than a text on a page. */
 const FORGED = 'forjado'
@@ -29,6 +29,18 @@ export const pageText: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: oddText },
   { weight: 1, arbitrary: fc.constantFrom(...MARKUP) },
 )
+
+/** What a browser sends of a form or a query, in its order. */
+export type Pairs = readonly (readonly [name: string, value: string])[]
+
+export const written = (pairs: Pairs): string => pairs.map((pair) => pair.map(encoded).join('=')).join('&')
+
+/** Fields of a page's forms with what they hold, as far as texts tell it. */
+export const fieldsIn = (html: string): Pairs =>
+  [...html.matchAll(/<(?:input|select|textarea)\b[^>]*\bname="([^"]+)"[^>]*>/g)].map(([tag, name = '']) => [
+    name,
+    /\bvalue="([^"]*)"/.exec(tag)?.[1] ?? '1',
+  ])
 
 /** An address that leads neither to a page, the panel's or another site's, nor within one, but could do something. */
 const ODD_ADDRESS = /\s(?:href|src|action|formaction|hx-get|hx-post|sse-connect)="\s*(?!\/(?!\/)|#|https?:\/\/)/i

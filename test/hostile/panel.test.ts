@@ -5,24 +5,12 @@ import { PANEL_ROUTES } from '#panel/routes.ts'
 import { addressOf } from '../browser/samples/all.ts'
 import { usePanel } from '../support/browser.ts'
 import { explore, TITLE } from '../support/random.ts'
-import { pageText } from './pages.ts'
+import { fieldsIn, type Pairs, pageText, written } from './pages.ts'
 import { encoded, oddName, printed } from './values.ts'
 import { makesSecret, secretsOf, standing, type Visited, type Visitor, visit, visitorsOf } from './visitors.ts'
 
 /** There are many routes, pages take longer than records, and everybody is asked. */
 const CASES = 3
-
-/** What a browser sends of a form, in its order. */
-type Pairs = readonly (readonly [name: string, value: string])[]
-
-const written = (pairs: Pairs): string => pairs.map((pair) => pair.map(encoded).join('=')).join('&')
-
-/** Fields of a page's forms with what they hold, as far as texts tell it. */
-const fieldsIn = (html: string): Pairs =>
-  [...html.matchAll(/<(?:input|select|textarea)\b[^>]*\bname="([^"]+)"[^>]*>/g)].map(([tag, name = '']) => [
-    name,
-    /\bvalue="([^"]*)"/.exec(tag)?.[1] ?? '1',
-  ])
 
 /** One field has another value, is missing, is there once more, or there are others. */
 const spoilt: fc.Arbitrary<(pairs: Pairs) => Pairs> = fc

@@ -20,8 +20,9 @@ describe('bodies that are on their way', () => {
   let one: TestCompany
   let other: TestCompany
   const wires: Wire[] = []
-  /** Bodies that room is held for. */
+  /** Bodies that room is held for, and those that there was none for. */
   let held = 0
+  let refused = 0
 
   const counted = (holdings: MemoryBudget): MemoryBudget => ({
     open(companyId) {
@@ -31,7 +32,15 @@ describe('bodies that are on their way', () => {
         release()
       }
       held += 1
-      return { add, release: letGo }
+      const counting: typeof add = (bytes) => {
+        try {
+          add(bytes)
+        } catch (error) {
+          refused += 1
+          throw error
+        }
+      }
+      return { add: counting, release: letGo }
     },
   })
 
@@ -94,13 +103,30 @@ describe('bodies that are on their way', () => {
   it('of one company leave room for the others [OPS-25, OPS-60]', async () => {
     await slowly('/api/v1/customers', headersOf(one), MB)
     await slowly('/api/v1/customers', headersOf(one), MB)
-    const refused = await create(one)
-    expectProblem(refused, 503, 'unavailable')
-    expect(refused.headers.get('retry-after')).to.equal('1')
+    const answer = await create(one)
+    expectProblem(answer, 503, 'unavailable')
+    expect(answer.headers.get('retry-after')).to.equal('1')
     expect((await create(other)).status).to.be.oneOf([201, 409])
     for (const wire of wires) wire.close()
     await until(() => held === 0)
     expect((await create(one)).status).to.be.oneOf([201, 409])
+  })
+
+  it('that turn out to be unreadable while their refusal waits are answered once [OPS-122]', async () => {
+    await slowly('/api/v1/customers', headersOf(one), MB)
+    await slowly('/api/v1/customers', headersOf(one), MB)
+    const before = refused
+    const wire = await openWire(api.url)
+    wires.push(wire)
+    const headers = headersOf(one, ['Transfer-Encoding', 'chunked'])
+    wire.write(bytesOf({ method: 'POST', path: '/api/v1/customers', headers, body: '1\r\n{\r\n' }))
+    await until(() => refused > before)
+    wire.write('no size\r\n')
+    expect((await wire.answered(1))[0]?.status).to.equal(400)
+    // Refused later, and so answered later than the first would be again.
+    expectProblem(await create(one), 503, 'unavailable')
+    await wire.ended()
+    expect(wire.answers()).to.have.length(1)
   })
 
   it('of all companies are bounded together, and leave logins and notifications their own room [OPS-25, HTTP-31]', async () => {
@@ -146,6 +172,31 @@ describe('bodies that are on their way', () => {
         await until(() => held === 0)
       }
     })
+
+    it('that come to a form of the panel and find no room are refused, and no fault [OPS-122]', async () => {
+      const path = '/painel/clientes'
+      for (const n of [1, 2]) await slowly(path, [FORM, ...from(`2001:db8:1:2::${n}`)], 16_384)
+      const headers = [FORM, ...from('2001:db8:1:2::3')]
+      const sent = await exchange(api.url, bytesOf({ method: 'POST', path, headers, body: 'name=Ana' }))
+      expect(sent.status).to.equal(503)
+      expect(sent.text).to.include('Acessos demais')
+    })
+
+    for (const [what, body] of [
+      ['a name that is too long', `${'a'.repeat(201)}=1`],
+      ['too many values of a name', 'a=1&'.repeat(299)],
+      ['a name of too many values', 'a=&'.repeat(301)],
+      ['an encoding that is none', '%zz=%&&=&[]=1'],
+      ['a name of the language', '__proto__=1&constructor=2'],
+    ] as const)
+      it(`that are no form, as ${what}, are answered by the login, and no fault [OPS-122]`, async () => {
+        const path = '/painel/clientes'
+        const headers = [FORM, ...from('2001:db8:1:2::4')]
+        const answer = await exchange(api.url, bytesOf({ method: 'POST', path, headers, body }))
+        expect(answer.status).to.be.within(303, 499)
+        if (answer.status === 303) expect(answer.headers.get('location')).to.match(/^\/painel\/entrar/)
+        else expect(answer.text).to.match(/^<!doctype html>/)
+      })
 
     it('are small: larger ones are 413 without being read [HTTP-31]', async () => {
       for (const [path, type, limit] of [

@@ -45,9 +45,15 @@ export function problemHandler(log: LogError, answer: AnswerProblem = answerProb
       response.destroy()
       return
     }
-    if (error instanceof ShareTaken) setTimeout(() => answer(response, problem), SHARE_TAKEN_DELAY_MS)
+    if (error instanceof ShareTaken) setTimeout(() => answerLate(response, problem, answer), SHARE_TAKEN_DELAY_MS)
     else answer(response, problem)
   }
+}
+
+/** Meanwhile the rest of the request may have been found unreadable and answered: a second answer, thrown in a timer, would end the process. */
+function answerLate(response: Response, problem: Problem, answer: AnswerProblem): void {
+  if (response.headersSent || response.locals.isRefused) return
+  answer(response, problem)
 }
 
 /**
