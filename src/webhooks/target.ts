@@ -9,6 +9,19 @@ const MAX_URL_LENGTH = 2000
 /** All of IPv6 that is ever assigned to public hosts (RFC 4291); the rest holds IPv4-compatible and other odd forms. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
 
+/**
+ * IPv4 networks that look public and are routed inside a cloud only, where they answer every machine of the cloud. Metadata of the
+ * other clouds is at addresses that are private by their range: link-local (169.254.169.254), shared (Alibaba's 100.100.100.200), reserved
+ * (192.0.0.192, of Oracle's first cloud) and unique local (fd00:ec2::254 of AWS, fd20:ce::254 of Google, fd00:a9fe:a9fe::1 of Linode).
+ */
+const CLOUD_NETWORKS = [
+  // Azure: DHCP, DNS, health probes, and the agent of machines, which gives out their certificates.
+  '168.63.129.16/32',
+  // IBM Cloud: DNS, time and mirrors of packages; private endpoints of its services.
+  '161.26.0.0/16',
+  '166.8.0.0/14',
+].map((network) => ipaddr.IPv4.parseCIDR(network))
+
 /** Names that mean this machine wherever they are resolved (RFC 6761). */
 const LOCAL_NAME = /(^|\.)localhost\.?$/
 
@@ -28,13 +41,14 @@ export function urlProblem(url: string, allowPrivate: boolean): string | null {
   return isPrivateHost(target.hostname) ? 'não pode apontar para uma rede privada ou local' : null
 }
 
-/** Whether `address` (IPv4 or IPv6, without a zone) is a public host's: no private, local, shared, reserved or tunnelled one. */
+/** Whether `address` (IPv4 or IPv6, without a zone) is a public host's: no private, local, shared, reserved, tunnelled or a cloud's inner one. */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false
   // An IPv4 address in IPv6 clothes (::ffff:10.0.0.1) is judged by what it is.
   const parsed = ipaddr.process(address)
   if (parsed.range() !== 'unicast') return false
-  return parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST)
+  if (parsed instanceof ipaddr.IPv4) return !CLOUD_NETWORKS.some((network) => parsed.match(network))
+  return parsed.match(GLOBAL_UNICAST)
 }
 
 /** The address that a URL's host is, without the brackets of IPv6; null for a name. */
