@@ -9,6 +9,19 @@ const MAX_URL_LENGTH = 2000
 /** All public IPv6 addresses (RFC 4291); the rest contains IPv4-compatible and other special forms. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
 
+/**
+ * IPv4 networks that look public but are routed inside a cloud only. Metadata services of other clouds have
+ * private addresses: link-local (169.254.169.254), shared (Alibaba's 100.100.100.200), reserved
+ * (192.0.0.192, of Oracle's first cloud) and unique local (fd00:ec2::254 of AWS, fd20:ce::254 of Google, fd00:a9fe:a9fe::1 of Linode).
+ */
+const CLOUD_NETWORKS = [
+  // Azure: DHCP, DNS, health probes, and the agent of machines, which gives out their certificates.
+  '168.63.129.16/32',
+  // IBM Cloud: DNS, time and mirrors of packages; private endpoints of its services.
+  '161.26.0.0/16',
+  '166.8.0.0/14',
+].map((network) => ipaddr.IPv4.parseCIDR(network))
+
 /** Names of this machine (RFC 6761). */
 const LOCAL_NAME = /(^|\.)localhost\.?$/
 
@@ -28,13 +41,14 @@ export function urlProblem(url: string, allowPrivate: boolean): string | null {
   return isPrivateHost(target.hostname) ? 'não pode apontar para uma rede privada ou local' : null
 }
 
-/** Whether `address` (IPv4 or IPv6, without a zone) is public: not private, local, shared, reserved or tunnelled. */
+/** Whether `address` (IPv4 or IPv6, without a zone) is public: not private, local, shared, reserved, tunnelled or internal to a cloud. */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false
   // IPv4-mapped IPv6 (::ffff:10.0.0.1) is judged as IPv4.
   const parsed = ipaddr.process(address)
   if (parsed.range() !== 'unicast') return false
-  return parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST)
+  if (parsed instanceof ipaddr.IPv4) return !CLOUD_NETWORKS.some((network) => parsed.match(network))
+  return parsed.match(GLOBAL_UNICAST)
 }
 
 /** The literal address of a URL's host, without IPv6 brackets; null for a name. */

@@ -17,7 +17,7 @@ import { sealedAfter } from '../ledger/sealed-events.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { contextOf } from '../support/context.ts'
 import { useDatabase } from '../support/database.ts'
-import { customerCreated } from '../support/facts.ts'
+import { itemCreated } from '../support/facts.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 
 const YEARS_MS = 10 * 365 * 86_400_000
@@ -59,7 +59,7 @@ for (const [name, open] of [
       const { pool, model, keys } = api.core
       const last = (await eventsOf()).at(-1)
       if (!last) throw new Error('nothing was recorded')
-      const commands = [sealedAfter(last.stream, last, [customerCreated({ id: AHEAD_ID })], Date.now() + YEARS_MS)]
+      const commands = [sealedAfter(last.stream, last, [itemCreated({ id: AHEAD_ID })], Date.now() + YEARS_MS)]
       await inTransaction(pool, (tx) =>
         store.append([{ stream: last.stream, expectedRevision: last.revision, commands }], tx),
       )
@@ -158,7 +158,7 @@ for (const [name, open] of [
       }
       expect(await since(corrections[0]?.recorded_at ?? '')).to.deep.equal(['CustomerCreated', 'CompanyClockCorrected'])
       expect(await since(beforehand))
-        .to.include.members(['CustomerCreated', 'CompanyClockCorrected'])
+        .to.include.members(['CatalogItemCreated', 'CustomerCreated', 'CompanyClockCorrected'])
         .and.have.length(4)
     })
 

@@ -1,9 +1,13 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
+import { v7 } from 'uuid'
 import { type CompanyAsOf, withCompanyAsOf } from '#audit/as-of.ts'
+import type { Part } from '#domain/personal-data.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import { advance, ensureLedger, lock, open } from '#ledger/ledgers.ts'
+import { createKeychain, keysOf } from '#ledger/person-keys.ts'
+import { ownersOf, sealData } from '#ledger/personal-fields.ts'
 import { project, refsOf } from '#ledger/projection.ts'
 import { replay } from '#ledger/rebuild/replay.ts'
 import { type AnyTable, isLineage } from '#ledger/table.ts'
@@ -43,6 +47,29 @@ async function read(pool: Pool, table: AnyTable, columns: readonly string[], loo
   return rows
 }
 
+/** An empty database. */
+const NOTHING = { query: async () => ({ rows: [], rowCount: 0, command: 'SELECT', oid: 0, fields: [] }) }
+
+/** Sealed events, with their keys stored in the database. */
+async function sealed({ keys }: Core): Promise<Envelope[]> {
+  const keychain = createKeychain(keys.vault, v7)
+  const set = createWorkingSet()
+  const fieldsOf = readModel.personalFields
+  const owners = EVERY_EVENT.flatMap((event) => ownersOf(event, fieldsOf(event)))
+  set.want(
+    COMPANY_ID,
+    owners.flatMap(([subject, part]) => keysOf([subject], [part])),
+  )
+  await Promise.all(set.load(NOTHING))
+  const events = EVERY_EVENT.map((event) => {
+    const keyOf = (subject: string, part: Part) =>
+      keychain.keyOf(set.of(COMPANY_ID), { company_id: COMPANY_ID, subject, part }, event.recorded_at)
+    return { ...event, data: sealData(event, event.id, fieldsOf(event), keyOf).stored }
+  })
+  await keys.save(keychain.made)
+  return events
+}
+
 /** All rows after each event, as the projections compute them in memory. */
 async function* replayed(): AsyncGenerator<[revision: number, rowsOf: (table: AnyTable) => Row[]]> {
   const made = new Map<AnyTable, Map<unknown, Row>>(TABLES.map((table) => [table, new Map()]))
@@ -60,10 +87,9 @@ async function* replayed(): AsyncGenerator<[revision: number, rowsOf: (table: An
       note(table, row as object)
     },
   }
-  const nothing = { query: async () => ({ rows: [], rowCount: 0, command: 'SELECT', oid: 0, fields: [] }) }
   for (const event of EVERY_EVENT) {
     set.want(COMPANY_ID, refsOf(readModel, event))
-    await Promise.all(set.load(nothing))
+    await Promise.all(set.load(NOTHING))
     project(readModel, noting, event)
     yield [event.revision, (table) => [...(made.get(table)?.values() ?? [])]]
   }
@@ -88,7 +114,7 @@ describe('a table as of a revision', () => {
     await inTransaction(core.pool, async (tx) => {
       const row = (await lock(tx, [COMPANY_ID])).get(COMPANY_ID)
       if (!row) throw new Error('ledger not found')
-      const commands = [EVERY_EVENT]
+      const commands = [await sealed(core)]
       await core.store.append([{ stream: streamOf(COMPANY_ID), expectedRevision: -1, commands }], tx)
       async function* all() {
         yield* EVERY_EVENT

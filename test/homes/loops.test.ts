@@ -277,13 +277,13 @@ const OLD: readonly (readonly [table: string, columns: string, values: string])[
   ['idempotent_answers', 'key, request_hash, status, body, created_at', `'k', '', 200, '', ${LONG_AGO}`],
   [
     'sync_tokens',
-    'hash, user_id, created_at, last_used_at, revoked_at',
-    `sha256(id::text::bytea), 1, ${LONG_AGO}, ${LONG_AGO}, ${LONG_AGO}`,
+    'hash, user_id, generation, person_generation, created_at, last_used_at, revoked_at',
+    `sha256(id::text::bytea), 1, 0, 0, ${LONG_AGO}, ${LONG_AGO}, ${LONG_AGO}`,
   ],
   [
     'sessions',
-    'hash, user_id, created_at, last_seen_at, expires_at',
-    `sha256(id::text::bytea), 1, ${LONG_AGO}, ${LONG_AGO}, ${LONG_AGO}`,
+    'hash, user_id, generation, person_generation, created_at, last_seen_at, expires_at',
+    `sha256(id::text::bytea), 1, 0, 0, ${LONG_AGO}, ${LONG_AGO}, ${LONG_AGO}`,
   ],
   ['panel_calls', 'user_id, session, minute_ends_at, calls', `1, '', ${LONG_AGO}, 1`],
   ['webhook_messages', 'id, event, body, created_at', `gen_random_uuid(), 'webhook.test', '', ${LONG_AGO}`],

@@ -45,6 +45,7 @@ describe('the target of a webhook', () => {
       ['https://2130706433', /rede privada/],
       ['https://0', /rede privada/],
       ['https://169.254.169.254/latest/meta-data', /rede privada/],
+      ['https://168.63.129.16/machine?comp=goalstate', /rede privada/],
       ['https://[::1]', /rede privada/],
       ['https://[::ffff:10.0.0.1]', /rede privada/],
     ]
@@ -78,8 +79,12 @@ describe('the target of a webhook', () => {
       '100.128.0.1',
       '::ffff:8.8.8.8',
       '2001:4860:4860::8888',
+      ...['168.63.129.15', '168.63.129.17', '161.25.255.255', '161.27.0.0', '166.7.255.255', '166.12.0.0'],
     ]
     const closed = [
+      // Of clouds, for their own machines.
+      ...['168.63.129.16', '::ffff:168.63.129.16', '64:ff9b::a83f:8110', '161.26.0.10', '166.8.0.1', '166.11.255.254'],
+      ...['100.100.100.200', '192.0.0.192', 'fd20:ce::254', 'fd00:a9fe:a9fe::1'],
       ...[
         '0.0.0.0',
         '0.1.2.3',
