@@ -9,7 +9,7 @@ import { registerCompany } from '#commands/companies.ts'
 import { createPaymentType } from '#commands/payment-types.ts'
 import { createUser } from '#commands/users.ts'
 import { registerWebhook } from '#commands/webhooks.ts'
-import { secretOf } from '#domain/webhook-secret.ts'
+import { webhookSecretOf } from '#domain/webhook-secret.ts'
 import { invoke } from '#ledger/command.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import type { Core } from '#service/core.ts'
@@ -104,7 +104,7 @@ async function createCompany(founding: Founding, companyId: number, webhook: str
         stock: STOCK,
       }),
     ),
-    ...(webhook === null ? [] : [invoke(registerWebhook, { url: webhook, events: ['*'], secret: secretOf(hash) })]),
+    ...(webhook === null ? [] : [invoke(registerWebhook, { url: webhook, events: ['*'], secret: webhookSecretOf(hash) })]),
   ])
   const holder = { userId: FIRST_ID, companyId, generation: 0, personGeneration: 0 }
   const { token } = await founding.tokens.issue(holder)

@@ -4,7 +4,7 @@ import { registerSale, SaleInput } from '#commands/sales/register-sale.ts'
 import { invoke } from '#ledger/command.ts'
 import { type Envelope, hashOf, streamOf } from '#ledger/envelope.ts'
 import { inTransaction } from '#postgres/transaction.ts'
-import { throughRoots } from '#proof/roots-watch.ts'
+import { checkRoots } from '#proof/roots-watch.ts'
 import { emptyTree, growTree, ledgerLog } from '#proof/trees.ts'
 import type { Core } from '#service/core.ts'
 import type { Books } from './books.ts'
@@ -131,13 +131,13 @@ async function proofs({ prover }: Core, { companyId }: Shop, size: number, name:
 }
 
 async function verification(core: Core, { companyId }: Shop, size: number): Promise<Line> {
-  const verify = async (watch?: ReturnType<typeof throughRoots>) => {
+  const verify = async (watch?: ReturnType<typeof checkRoots>) => {
     const { valid } = await verifyLedger(core, companyId, watch ? { watch } : {})
     if (!valid) throw new Error('the ledger is broken')
   }
   const chain = await timed(() => verify())
   tell(VERIFY, 'the chain alone', chain)
-  const whole = await timed(() => verify(throughRoots([])))
+  const whole = await timed(() => verify(checkRoots([])))
   tell(VERIFY, 'with its tree', whole)
   return line(VERIFY, 'events/s', (1_000 * size) / whole.wall_ms, VERIFIED_PER_SECOND, true)
 }

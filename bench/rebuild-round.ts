@@ -1,4 +1,4 @@
-import { collectEarly } from '#lib/heap.ts'
+import { lowerHeapGrowth } from '#lib/heap.ts'
 import type { Core } from '#service/core.ts'
 import { countOwn, gaugeOf, type Spent } from './cost.ts'
 import { readAll } from './history.ts'
@@ -35,7 +35,7 @@ const MEBIBYTE = 1_048_576
 const { databaseUrl, eventStoreUrl, ends, first } = JSON.parse(process.env.ROUND ?? '') as RoundOrder
 const EVENTS = ends.reduce((sum, { revision }) => sum + revision + 1, 0)
 
-collectEarly()
+lowerHeapGrowth()
 
 const gauge = await gaugeOf(countOwn(databaseUrl), databaseUrl)
 

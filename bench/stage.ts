@@ -1,12 +1,12 @@
 import { PANEL_LIMITS } from '#access/panel-quota.ts'
 import { createSessions } from '#access/sessions.ts'
 import { createTokens } from '#access/sync-access.ts'
-import { MAIN } from '#config/databases.ts'
-import { accessOverHomes } from '#homes/access.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
+import { createShardedAccess } from '#homes/access.ts'
 import { openDirectory } from '#homes/directory.ts'
-import { homesIn } from '#homes/homes.ts'
-import { hooksOf } from '#homes/hooks.ts'
-import { prepareHome } from '#homes/prepare.ts'
+import { createShardsView } from '#homes/homes.ts'
+import { createDirectoryHooks } from '#homes/hooks.ts'
+import { prepareShard } from '#homes/prepare.ts'
 import type { Core } from '#service/core.ts'
 import { MASTER_KEY, masterKeys } from '../test/support/master-key.ts'
 import type { Child } from './child.ts'
@@ -81,7 +81,7 @@ export async function withStage<T>(
   }
 }
 
-const nameOf = (place: number): string => (place === 0 ? MAIN : `home-${place}`)
+const nameOf = (place: number): string => (place === 0 ? DEFAULT_SHARD : `home-${place}`)
 
 /** Makes databases the homes of one installation, as `tillbook home add` does, and founds companies in them. */
 async function settle(
@@ -91,22 +91,22 @@ async function settle(
   const [first, ...others] = named as [(typeof named)[0], ...typeof named]
   if (others.length === 0) return [await settleAlone(first.database.url, companiesOfHome, webhookOf)]
   const cores = new Map<string, Core>()
-  const homes = homesIn(
+  const homes = createShardsView(
     named.map(({ name }) => name),
     (name) => cores.get(name),
   )
   const directory = openDirectory({ databaseUrl: first.database.url, log })
   const open = async (name: string, url: string) =>
-    cores.set(name, await openBenchCore(url, { reserve: hooksOf({ directory, homes, log }, name, []).reserve }))
+    cores.set(name, await openBenchCore(url, { reserve: createDirectoryHooks({ directory, homes, log }, name, []).reserve }))
   try {
-    await open(MAIN, first.database.url)
+    await open(DEFAULT_SHARD, first.database.url)
     for (const { name, database } of others) {
       const { url: databaseUrl, ownerUrl } = database
-      await prepareHome({ name, giver: homes.main.pool, databaseUrl, ownerUrl, masterKeys })
+      await prepareShard({ name, giver: homes.main.pool, databaseUrl, ownerUrl, masterKeys })
       await directory.addHome(name)
       await open(name, databaseUrl)
     }
-    const access = accessOverHomes({
+    const access = createShardedAccess({
       directory,
       homes,
       log,

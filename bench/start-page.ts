@@ -1,5 +1,5 @@
 import { Agent } from 'undici'
-import { growSalesSums } from '#sales-sums/grow.ts'
+import { refreshSalesRollups } from '#sales-sums/grow.ts'
 import { callsOf, send } from './calls.ts'
 import { callerOf } from './companies.ts'
 import { administer, type BenchDatabase, vacuum } from './database.ts'
@@ -39,7 +39,7 @@ export async function benchStartPage(environment: Environment, options: Options)
       for (const call of callsOf('sale', caller, 'pattern', isoDay(1))) await send(service.url, call, dispatcher)
       await repeatSale(database)
       const begun = performance.now()
-      await withCore(database.url, (core) => growSalesSums(core.pool, companies[0]?.companyId as number))
+      await withCore(database.url, (core) => refreshSalesRollups(core.pool, companies[0]?.companyId as number))
       console.log(`start-page: sums of ${SALES} sales took ${Math.round((performance.now() - begun) / 1000)} s, once`)
       await vacuum(database)
       const lines: Line[] = []

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { registerWebhook, switchOffWebhook } from '#commands/webhooks.ts'
-import { secretOf } from '#domain/webhook-secret.ts'
+import { webhookSecretOf } from '#domain/webhook-secret.ts'
 import { invoke } from '#ledger/command.ts'
 import { administer } from './database.ts'
 import { createShops, run, type Shop, withCore } from './shop.ts'
@@ -23,7 +23,7 @@ export async function createWebhookShops(
       const inputs = (urls[index] ?? []).map((url) => ({
         url,
         events: ['*' as const],
-        secret: secretOf(randomBytes(32)),
+        secret: webhookSecretOf(randomBytes(32)),
       }))
       const webhookIds = await run(
         core,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { inOrder, SCOPES } from '#domain/scopes.ts'
-import { text } from '#domain/text.ts'
+import { boundedText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import { type ApiKeySecret, apiKeyById, apiKeySecrets } from '#projections/api-keys.ts'
@@ -14,7 +14,7 @@ export const MAX_ACTIVE_KEYS = 5
 
 /** Prefix and hash of the key; only the caller knows the key itself. */
 export const CreateApiKeyInput = z.strictObject({
-  name: text(80),
+  name: boundedText(80),
   scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length),
   expires_at: Instant.nullish(),
   prefix: z.string(),

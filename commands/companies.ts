@@ -3,23 +3,23 @@ import { StateRegistration } from '#domain/fiscal-codes.ts'
 import { isTimeZone } from '#domain/instant.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { Cnpj } from '#domain/tax-number.ts'
-import { Id, text } from '#domain/text.ts'
+import { Id, boundedText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { PLANS, TAX_REGIMES } from '#events/companies.ts'
 import { accept, command } from '#ledger/command.ts'
 import { ownCompany } from '#projections/companies.ts'
-import { changesBetween, isEmpty } from './records.ts'
+import { changedRecordFields, isEmpty } from './records.ts'
 
 const LOGO_URL = 'deve ser uma URL http ou https'
 const TIME_ZONE = 'deve ser um fuso horário, como "America/Sao_Paulo"'
 
 /** Fields of a company that the operator sets. */
 export const companyShape = {
-  name: text(120),
+  name: boundedText(120),
   cnpj: Cnpj,
   plan: z.enum(PLANS),
   timezone: z.string().refine(isTimeZone, TIME_ZONE),
-  logo_url: text(500)
+  logo_url: boundedText(500)
     .refine((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), LOGO_URL)
     .nullable(),
   state_registration: StateRegistration.nullable(),
@@ -62,7 +62,7 @@ export const updateCompany = command<UpdateCompanyInput>({
   decide(rows, input, { companyId }) {
     const company = rows.get(ownCompany)
     if (!company) return refuse('not_found')
-    const changes = changesBetween(company.doc, input)
+    const changes = changedRecordFields(company.doc, input)
     if (isEmpty(changes)) return accept('unchanged', `company/${companyId}`)
     return accept('updated', `company/${companyId}`, [event('CompanyUpdated', { id: companyId, changes })])
   },

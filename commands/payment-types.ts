@@ -7,7 +7,7 @@ import { event } from '#events/catalogue.ts'
 import { PAYMENT_KINDS } from '#events/companies.ts'
 import { accept, command } from '#ledger/command.ts'
 import { paymentTypeById, paymentTypeByName } from '#projections/payment-types.ts'
-import { changesBetween, duplicateOf, isEmpty } from './records.ts'
+import { changedRecordFields, duplicateOf, isEmpty } from './records.ts'
 
 /** Ten years. */
 const MAX_DUE_DAYS = 3650
@@ -53,7 +53,7 @@ export const updatePaymentType = command<UpdatePaymentTypeInput>({
     const { name } = fields
     const duplicate = name === undefined ? null : duplicateOf('name', rows.get(paymentTypeByName(name)), id)
     if (duplicate) return duplicate
-    const changes = changesBetween(known.doc, fields)
+    const changes = changedRecordFields(known.doc, fields)
     if (isEmpty(changes)) return accept('unchanged', `payment_type/${id}`)
     return accept('updated', `payment_type/${id}`, [event('PaymentTypeUpdated', { id, changes })])
   },

@@ -5,9 +5,9 @@ import { refuse } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
 import { STORE_SECRETS } from '#events/stores.ts'
 import { accept, type Command, command } from '#ledger/command.ts'
-import { companyOf, ownCompany } from '#projections/companies.ts'
+import { companyRef, ownCompany } from '#projections/companies.ts'
 import { type StoreSecrets, storeByAlias, storeSecrets, storeSecretsByAlias } from '#projections/stores.ts'
-import { changesBetween, isEmpty } from './records.ts'
+import { changedRecordFields, isEmpty } from './records.ts'
 
 const ALIAS = 'deve ter de 2 a 60 letras minúsculas sem acento, algarismos e hifens entre eles, como "minha-loja"'
 
@@ -49,7 +49,7 @@ export const createStore = command<CreateStoreInput>({
   needs: ({ alias }) => [ownCompany, storeSecretsByAlias(alias), storeByAlias(alias)],
   decide(rows, { alias, commission_percentage, sandbox: wanted, ...secrets }, { companyId, nextId }) {
     // Stores of a test company are always in the sandbox (KIT-40).
-    const sandbox = wanted || companyOf(rows).is_test
+    const sandbox = wanted || companyRef(rows).is_test
     const own = rows.get(storeByAlias(alias))
     if (own) return refuse('duplicate_resource', { field: 'alias', conflicting_id: own.id })
     // Of another company's store, only the taken alias is revealed.
@@ -95,10 +95,10 @@ export const updateStore = command<UpdateStoreInput>({
       notification_secret: notification_secret ?? kept.notification_secret,
     }
     const row: StoreSecrets = { store_id: id, company_id: companyId, alias, secrets }
-    const changes = changesBetween(store.doc, {
+    const changes = changedRecordFields(store.doc, {
       commission_percentage: commission_percentage && normalizePercentage(commission_percentage),
     })
-    const replaced = namesOf(changesBetween(kept, secrets))
+    const replaced = namesOf(changedRecordFields(kept, secrets))
     const events = [
       ...(isEmpty(changes) ? [] : [event('StoreUpdated', { id, changes })]),
       ...(replaced.length === 0 ? [] : [event('StoreSecretsReplaced', { id, secrets: replaced })]),

@@ -4,7 +4,7 @@ import { invalid, refuse } from '#domain/refusal.ts'
 import { Id } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
-import { companyOf, ownCompany } from '#projections/companies.ts'
+import { companyRef, ownCompany } from '#projections/companies.ts'
 
 const DAY_MS = 86_400_000
 const MAX_DAYS = 3_650
@@ -25,7 +25,7 @@ export type MoveTestClockInput = z.infer<typeof MoveTestClockInput>
 export const moveTestClock = command<MoveTestClockInput>({
   needs: () => [ownCompany],
   decide(rows, input, { companyId, now }) {
-    const { is_test, clock_ahead_ms } = companyOf(rows)
+    const { is_test, clock_ahead_ms } = companyRef(rows)
     if (!is_test) return refuse('not_test_company')
     const field = 'now' in input ? 'now' : 'advance_days'
     const by_ms = 'now' in input ? Date.parse(input.now) - Date.parse(now) : input.advance_days * DAY_MS
@@ -41,7 +41,7 @@ export const eraseTestData = command<object>({
   isAlone: true,
   needs: () => [ownCompany],
   decide(rows, _input, { companyId }) {
-    if (!companyOf(rows).is_test) return refuse('not_test_company')
+    if (!companyRef(rows).is_test) return refuse('not_test_company')
     return accept('updated', `company/${companyId}`, [event('TestDataErased', { id: companyId })])
   },
 })
@@ -54,7 +54,7 @@ export type MakeTestTwinInput = z.infer<typeof MakeTestTwinInput>
 export const makeTestTwin = command<MakeTestTwinInput>({
   needs: () => [ownCompany],
   decide(rows, { twin_id }, { companyId }) {
-    const company = companyOf(rows)
+    const company = companyRef(rows)
     if (company.is_test) return invalid('company', 'já é uma empresa de teste')
     const subject = `company/${companyId}`
     if (company.twin_id !== null) return accept('unchanged', subject)

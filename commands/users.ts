@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { CalendarDate, dateInZone } from '#domain/instant.ts'
 import { forgotten, invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { RIGHTS, ROLES, type Role } from '#domain/roles.ts'
-import { Email, Id, text } from '#domain/text.ts'
+import { Email, Id, boundedText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { companyOf, ownCompany } from '#projections/companies.ts'
-import { type Person, personByEmail, persons, type UserObject, userByEmail, userById } from '#projections/users.ts'
-import { changesBetween, isEmpty, type RecordId } from './records.ts'
+import { companyRef, ownCompany } from '#projections/companies.ts'
+import { type PersonLogin, personByEmail, persons, type UserObject, userByEmail, userById } from '#projections/users.ts'
+import { changedRecordFields, isEmpty, type RecordId } from './records.ts'
 
 /** Access terms of an auditor; other roles have none. */
 const terms = {
@@ -20,7 +20,7 @@ const terms = {
 
 /** Only a hash of the password arrives here; neither password nor hash may enter an event. */
 export const CreateUserInput = z.strictObject({
-  name: text(120),
+  name: boundedText(120),
   email: Email,
   role: z.enum(ROLES),
   ...terms,
@@ -47,7 +47,7 @@ export function termsFor(rows: Rows, role: Role, given: Terms, now: string): Ter
     return personal_data ? invalid('personal_data', 'só vale para auditores') : {}
   }
   if (access_until === null) return invalid('access_until', 'é obrigatório para auditores')
-  if (access_until < dateInZone(now, companyOf(rows).timezone)) return invalid('access_until', 'já passou')
+  if (access_until < dateInZone(now, companyRef(rows).timezone)) return invalid('access_until', 'já passou')
   return { access_until, personal_data }
 }
 
@@ -63,7 +63,7 @@ export const createUser = command<CreateUserInput>({
     if (refusal) return refusal
     const user = { name, email, role, ...(granted as Terms) }
     const created = event('UserCreated', { id: nextId('user'), ...user })
-    const person: Person = { email: user.email, password_hash, generation: 0 }
+    const person: PersonLogin = { email: user.email, password_hash, generation: 0 }
     const isKnown = rows.get(personByEmail(user.email)) !== null
     return accept('created', created.subject, [created], isKnown ? [] : [{ table: persons, row: person }])
   },
@@ -102,13 +102,13 @@ function userChanges(
   const before = { access_until, personal_data: RIGHTS[known.role].isGuest && personal_data }
   const isOtherRole = role !== known.role
   const asked = isOtherRole || !RIGHTS[role].isGuest ? given : { ...before, ...given }
-  const isLeftAlone = !isOtherRole && isEmpty(changesBetween(before, asked))
+  const isLeftAlone = !isOtherRole && isEmpty(changedRecordFields(before, asked))
   const granted = isLeftAlone ? {} : termsFor(rows, role, asked, now)
   if (isRefusal(granted)) return granted
   const isEnded = isOtherRole && !RIGHTS[role].isGuest && access_until !== null
   return {
-    ...changesBetween(known, { name, role }),
-    ...(isOtherRole ? granted : changesBetween(before, granted)),
+    ...changedRecordFields(known, { name, role }),
+    ...(isOtherRole ? granted : changedRecordFields(before, granted)),
     ...(isEnded && { access_until: null }),
   }
 }
@@ -142,7 +142,7 @@ export const changePassword = command<ChangePasswordInput>({
     if (verified_hash !== undefined && person?.password_hash !== verified_hash)
       return invalid('current_password', 'está incorreta')
     if (latest_generation !== undefined && (person?.generation ?? 0) > latest_generation) return refuse('not_found')
-    const row: Person = { email, password_hash, generation: (person?.generation ?? 0) + 1 }
+    const row: PersonLogin = { email, password_hash, generation: (person?.generation ?? 0) + 1 }
     const changed = event('UserPasswordChanged', { id })
     return accept('updated', changed.subject, [changed], [{ table: persons, row }])
   },
@@ -181,6 +181,6 @@ export const reactivateUser = command<RecordId>({
 
 /** Whether this user is the last active owner. Only owners manage keys, users and webhooks. */
 export function isLastOwner(rows: Rows, userId: number): boolean {
-  const { active_owners } = companyOf(rows)
+  const { active_owners } = companyRef(rows)
   return active_owners.length === 1 && active_owners[0] === userId
 }

@@ -6,17 +6,17 @@ import { secretsAt } from '#domain/webhook-secret.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import {
   BASIC_WEBHOOK_EVENTS,
-  isAskedFor,
-  mayBeTold,
+  isSubscribed,
+  isDeliverable,
   readScopeOf,
   WEBHOOK_EVENTS,
   type WebhookEvent,
 } from '#events/webhooks.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { companyOf, keyIdOf, ownCompany, scopesOfKey } from '#projections/companies.ts'
+import { companyRef, apiKeyIdOf, ownCompany, scopesOfKey } from '#projections/companies.ts'
 import { type WebhookSecrets, webhookById, webhookSecrets, webhookSecretsById } from '#projections/webhooks.ts'
-import { changesBetween, isEmpty, type RecordId } from './records.ts'
+import { changedRecordFields, isEmpty, type RecordId } from './records.ts'
 
 const ALL = '*'
 
@@ -60,13 +60,13 @@ type RegisterWebhookInput = z.infer<typeof WebhookFields> & { readonly secret: s
 
 /** Scopes of the acting key; null for people and the service, who may read everything. */
 function scopesOfActor(rows: Rows, actor: string | null): readonly string[] | null {
-  const keyId = keyIdOf(actor)
-  return keyId === null ? null : scopesOfKey(companyOf(rows), keyId)
+  const keyId = apiKeyIdOf(actor)
+  return keyId === null ? null : scopesOfKey(companyRef(rows), keyId)
 }
 
 /** Refusal if the key may not read one of these events; `*` only stands for the readable ones (HOOK-50). */
 function lacking(scopes: readonly string[] | null, names: readonly string[]): Refusal | null {
-  const unreadable = named(names).find((event) => !mayBeTold(scopes, event))
+  const unreadable = named(names).find((event) => !isDeliverable(scopes, event))
   return unreadable ? refuse('insufficient_scope', { missing_scope: readScopeOf(unreadable) }) : null
 }
 
@@ -74,9 +74,9 @@ const named = (names: readonly string[]): WebhookEvent[] => WEBHOOK_EVENTS.filte
 
 /** Delivered events: those that the endpoint requests and its owner may read. */
 const toldOf = (names: readonly string[], scopes: readonly string[] | null): WebhookEvent[] =>
-  WEBHOOK_EVENTS.filter((event) => isAskedFor(names, event) && mayBeTold(scopes, event))
+  WEBHOOK_EVENTS.filter((event) => isSubscribed(names, event) && isDeliverable(scopes, event))
 
-const routeOf = (rows: Rows, webhookId: number) => companyOf(rows).webhooks.find(({ id }) => id === webhookId)
+const routeOf = (rows: Rows, webhookId: number) => companyRef(rows).webhooks.find(({ id }) => id === webhookId)
 
 /**
  * Registers an endpoint for outbound events. It belongs to the acting key, or to the company if a person acts
@@ -108,14 +108,14 @@ export const updateWebhook = command<UpdateWebhookInput>({
     const webhook = rows.get(webhookById(id))
     if (!webhook || webhook.deleted_at) return refuse('not_found')
     const { url, events, description } = webhook.doc
-    const changes = changesBetween({ url, events, description }, fields)
+    const changes = changedRecordFields({ url, events, description }, fields)
     if (isEmpty(changes)) return accept('unchanged', `webhook/${id}`)
     if (changes.url !== undefined || changes.events !== undefined) {
       const owners = routeOf(rows, id)?.scopes ?? null
       const told = toldOf([...events, ...(changes.events ?? [])], owners)
       const refusal = lacking(scopesOfActor(rows, actor), [...told, ...(changes.events ?? [])])
       if (refusal) return refusal
-      const beyond = named(changes.events ?? []).find((event) => !mayBeTold(owners, event))
+      const beyond = named(changes.events ?? []).find((event) => !isDeliverable(owners, event))
       if (beyond) return invalid('events', `"${beyond}" exige que a chave do endereço tenha ${readScopeOf(beyond)}`)
     }
     return accept('updated', `webhook/${id}`, [event('WebhookUpdated', { id, changes })])
@@ -136,8 +136,8 @@ export const handOverWebhook = command<RecordId & z.infer<typeof HandOverFields>
   decide(rows, { id, api_key_id: wanted }, { actor, recordedAt: now }) {
     const webhook = rows.get(webhookById(id))
     if (!webhook || webhook.deleted_at) return refuse('not_found')
-    const api_key_id = wanted === undefined ? keyIdOf(actor) : wanted
-    const key = companyOf(rows).active_keys.find((one) => one.id === api_key_id)
+    const api_key_id = wanted === undefined ? apiKeyIdOf(actor) : wanted
+    const key = companyRef(rows).active_keys.find((one) => one.id === api_key_id)
     if (api_key_id !== null && (!key || (key.expires_at !== null && key.expires_at <= now)))
       return invalid('api_key_id', 'não é uma chave ativa')
     const { events } = webhook.doc

@@ -1,13 +1,13 @@
 import type { DataOf } from '#events/catalogue.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Guard } from '#ledger/write/unit-of-work.ts'
-import { companyOf } from './companies.ts'
-import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
+import { companyRef } from './companies.ts'
+import { type ChangedFields, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
 /** API key without its secret, as `/me`, the command line and the panel show it. */
 export type ApiKeyObject = DataOf<'ApiKeyCreated'> & { created_at: string; revoked_at: string | null }
 
-interface ApiKeyRow extends Changed {
+interface ApiKeyRow extends ChangedFields {
   company_id: number
   id: number
   expires_at: string | null
@@ -45,7 +45,7 @@ export const apiKeySecrets = table<ApiKeySecret>('api_key_secrets', {
 export const apiKeysProjection = projection('api_keys', [apiKeys], {
   ApiKeyCreated: {
     apply(rows, event) {
-      const { company_id } = companyOf(rows)
+      const { company_id } = companyRef(rows)
       const { id, name, prefix, scopes, expires_at } = event.data
       const created_at = event.recorded_at
       const doc: ApiKeyObject = { id, name, prefix, scopes, created_at, expires_at, revoked_at: null }

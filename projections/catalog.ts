@@ -7,9 +7,9 @@ import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { timezoneOf } from './companies.ts'
 import {
-  BY_CHANGE,
-  BY_DELETION,
-  BY_NAME,
+  INDEX_BY_CHANGE,
+  INDEX_BY_DELETION,
+  INDEX_BY_NAME,
   changedColumns,
   docView,
   existing,
@@ -43,7 +43,7 @@ export const categories = table<CategoryRow>('categories', {
     doc: 'json',
   },
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], name: ['company_id', 'name_key'] },
-  indexes: [BY_CHANGE, BY_DELETION, BY_NAME],
+  indexes: [INDEX_BY_CHANGE, INDEX_BY_DELETION, INDEX_BY_NAME],
   past: { id: 'id', without: ['name_key'] },
 })
 
@@ -124,9 +124,9 @@ export const catalogItems = table<ItemRow>('catalog_items', {
     ...changedColumns,
   },
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], barcode: ['company_id', 'barcode'] },
-  indexes: [BY_CHANGE, BY_DELETION],
+  indexes: [INDEX_BY_CHANGE, INDEX_BY_DELETION],
   fillfactor: 70,
-  past: { id: 'id', busy: ['doc', 'stock'] },
+  past: { id: 'id', hot: ['doc', 'stock'] },
 })
 
 export const itemById = (id: number) => byPk(catalogItems, id)

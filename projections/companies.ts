@@ -3,7 +3,7 @@ import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
-import { type Changed, changedColumns, projection, stamp } from './define.ts'
+import { type ChangedFields, changedColumns, projection, stamp } from './define.ts'
 
 export type CompanyObject = Required<DataOf<'CompanyRegistered'>> & { created_at: string }
 
@@ -25,7 +25,7 @@ export interface ClockCorrection {
   readonly recorded_at: string
 }
 
-export interface CompanyRow extends Changed {
+export interface CompanyRow extends ChangedFields {
   company_id: number
   timezone: string
   /**
@@ -82,7 +82,7 @@ export const companies = table<CompanyRow>('companies', {
 export const ownCompany = byPk(companies)
 
 /** For projections and commands that require the company. */
-export function companyOf(rows: Rows): Readonly<CompanyRow> {
+export function companyRef(rows: Rows): Readonly<CompanyRow> {
   const company = rows.get(ownCompany)
   if (!company) throw new Error('read model: company row missing; register the company first')
   return company
@@ -95,14 +95,14 @@ export const companysTime = (rows: Rows, at: string): string => later(at, rows.g
 export const companysTimeSql = (at: string): string => `(${at} + c.clock_ahead_ms * interval '1 millisecond')`
 
 /** SQL of the display name, which marks test companies; `c` is the company's row. */
-export const TOLD_NAME = `((c.doc ->> 'name') || case when c.is_test then ' [empresa de teste]' else '' end)`
+export const MASKED_NAME = `((c.doc ->> 'name') || case when c.is_test then ' [empresa de teste]' else '' end)`
 
 /** Renders a record at company time, with instants in the company's current zone (VAL-3, decision 33). */
 export const onCompanysClock = (view: RecordView): RecordView => ({
   ...view,
   render(rows, id, now) {
     const record = view.render(rows, id, companysTime(rows, now))
-    const { zone_changed, timezone } = companyOf(rows)
+    const { zone_changed, timezone } = companyRef(rows)
     return record !== null && zone_changed ? instantsInZone(record, timezone) : record
   },
 })
@@ -110,10 +110,10 @@ export const onCompanysClock = (view: RecordView): RecordView => ({
 /** Mark of a test company in its sale events, visible to every reader (KIT-42). */
 export const markOf = (rows: Rows): { test?: boolean } => (rows.get(ownCompany)?.is_test ? { test: true } : {})
 
-export const timezoneOf = (rows: Rows): string => companyOf(rows).timezone
+export const timezoneOf = (rows: Rows): string => companyRef(rows).timezone
 
 /** Whether zone and clock never changed. If so, the current row gives the right times for any past event too. */
-export const tellsTimeAsEver = ({ zone_changed, clock_ahead_ms, erased_revision }: CompanyRow): boolean =>
+export const keepsClock = ({ zone_changed, clock_ahead_ms, erased_revision }: CompanyRow): boolean =>
   !zone_changed && clock_ahead_ms === 0 && erased_revision === null
 
 function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
@@ -137,7 +137,7 @@ function companyRow(event: EventOf<'CompanyRegistered'>): CompanyRow {
 }
 
 /** Acting key; null if a person or the service acted. */
-export function keyIdOf(actor: string | null): number | null {
+export function apiKeyIdOf(actor: string | null): number | null {
   return actor?.startsWith('api_key/') ? Number(actor.slice('api_key/'.length)) : null
 }
 
@@ -155,7 +155,7 @@ const routing = <E extends { data: { id: number } }>(
   change: (route: WebhookRoute, event: E) => WebhookRoute | null,
 ) => ({
   apply(rows: Changes, event: E) {
-    const before = companyOf(rows)
+    const before = companyRef(rows)
     const webhooks = before.webhooks.flatMap((route) =>
       route.id === event.data.id ? (change(route, event) ?? []) : route,
     )
@@ -167,7 +167,7 @@ export const companiesProjection = projection('companies', [companies], {
   CompanyRegistered: { apply: (rows, event) => rows.add(companies, companyRow(event)) },
   CompanyUpdated: {
     apply(rows, event) {
-      const before = companyOf(rows)
+      const before = companyRef(rows)
       const doc = { ...before.doc, ...event.data.changes }
       const { timezone, plan, cnpj } = doc
       const zone_changed = before.zone_changed || timezone !== before.timezone
@@ -176,29 +176,29 @@ export const companiesProjection = projection('companies', [companies], {
   },
   CompanyClockCorrected: {
     apply(rows, event) {
-      const before = companyOf(rows)
+      const before = companyRef(rows)
       const { revision, recorded_at } = event
       rows.put(companies, { ...before, clock_corrections: [...before.clock_corrections, { revision, recorded_at }] })
     },
   },
   TestTwinMade: {
-    apply: (rows, event) => rows.put(companies, { ...companyOf(rows), ...stamp(event), twin_id: event.data.twin_id }),
+    apply: (rows, event) => rows.put(companies, { ...companyRef(rows), ...stamp(event), twin_id: event.data.twin_id }),
   },
   TestClockMoved: {
     apply(rows, event) {
-      const before = companyOf(rows)
+      const before = companyRef(rows)
       rows.put(companies, { ...before, ...stamp(event), clock_ahead_ms: before.clock_ahead_ms + event.data.by_ms })
     },
   },
   TestDataErased: {
     apply(rows, event) {
       const { revision: erased_revision, recorded_at: erased_at } = event
-      rows.put(companies, { ...companyOf(rows), ...stamp(event), clock_ahead_ms: 0, erased_revision, erased_at })
+      rows.put(companies, { ...companyRef(rows), ...stamp(event), clock_ahead_ms: 0, erased_revision, erased_at })
     },
   },
   ApiKeyCreated: {
     apply(rows, event) {
-      const before = companyOf(rows)
+      const before = companyRef(rows)
       const { id, expires_at, scopes } = event.data
       const key = { id, expires_at, scopes }
       rows.put(companies, { ...before, active_keys: [...before.active_keys, key] })
@@ -206,15 +206,15 @@ export const companiesProjection = projection('companies', [companies], {
   },
   ApiKeyRevoked: {
     apply(rows, event) {
-      const before = companyOf(rows)
+      const before = companyRef(rows)
       rows.put(companies, { ...before, active_keys: before.active_keys.filter((key) => key.id !== event.data.id) })
     },
   },
   WebhookRegistered: {
     apply(rows, event) {
-      const before = companyOf(rows)
+      const before = companyRef(rows)
       const { id, events } = event.data
-      const owner = webhookOwner(before, keyIdOf(event.actor))
+      const owner = webhookOwner(before, apiKeyIdOf(event.actor))
       rows.put(companies, { ...before, webhooks: [...before.webhooks, { id, events, enabled: true, ...owner }] })
     },
   },
@@ -224,7 +224,7 @@ export const companiesProjection = projection('companies', [companies], {
   })),
   WebhookHandedOver: {
     apply(rows, event) {
-      const before = companyOf(rows)
+      const before = companyRef(rows)
       const { id, api_key_id } = event.data
       const owner = webhookOwner(before, api_key_id)
       const webhooks = before.webhooks.map((route) => (route.id === id ? { ...route, ...owner } : route))
@@ -252,7 +252,7 @@ export function testCompany(
 export const companyView: RecordView = {
   refs: () => [ownCompany],
   render(rows, _id, now) {
-    const company = companyOf(rows)
+    const company = companyRef(rows)
     return JSON.stringify(company.is_test ? testCompany(company, now) : company.doc)
   },
 }

@@ -33,7 +33,7 @@ export function projection(name: string, tables: readonly AnyTable[], handlers: 
 }
 
 /** Columns for lists: revision and time of the last change. */
-export interface Changed {
+export interface ChangedFields {
   revision: number
   changed_at: string
 }
@@ -41,18 +41,18 @@ export interface Changed {
 export const changedColumns = { revision: 'bigint', changed_at: 'timestamptz' } as const
 
 /** Index for lists with `updated_since`, ordered by (time and revision of the last change, id). */
-export const BY_CHANGE = '(company_id, changed_at, revision, id)'
+export const INDEX_BY_CHANGE = '(company_id, changed_at, revision, id)'
 
 /** Index for rows that existed at a revision and changed since; for tables that grow with events. */
-export const BY_PAST = '(company_id, revision, first_revision) where first_revision < revision'
+export const INDEX_BY_PAST = '(company_id, revision, first_revision) where first_revision < revision'
 
 /** Index for lists by name. Collation "C" (code points), because sort keys are made for it. */
-export const BY_NAME = '(company_id, sort_key collate "C", id)'
+export const INDEX_BY_NAME = '(company_id, sort_key collate "C", id)'
 
 /** Index for lists of deleted records. */
-export const BY_DELETION = '(company_id, deleted_at, id) where deleted_at is not null'
+export const INDEX_BY_DELETION = '(company_id, deleted_at, id) where deleted_at is not null'
 
-export const stamp = (event: { revision: number; recorded_at: string }): Changed => ({
+export const stamp = (event: { revision: number; recorded_at: string }): ChangedFields => ({
   revision: event.revision,
   changed_at: event.recorded_at,
 })

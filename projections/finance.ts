@@ -4,7 +4,7 @@ import type { DataOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, type Ref, type Table, table } from '#ledger/table.ts'
 import { ownCompany, timezoneOf } from './companies.ts'
-import { BY_CHANGE, BY_DELETION, BY_PAST, changedColumns, projection, withMore } from './define.ts'
+import { INDEX_BY_CHANGE, INDEX_BY_DELETION, INDEX_BY_PAST, changedColumns, projection, withMore } from './define.ts'
 import { eraseFromPayables, eraseFromReceivables, erasing } from './forgettings.ts'
 import { type RecordRow, recordHandlers } from './records.ts'
 
@@ -64,9 +64,9 @@ function accountTable<P>(name: 'receivables' | 'payables'): Table<AccountRow<P>>
     },
     keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'] },
     indexes: [
-      BY_CHANGE,
-      BY_DELETION,
-      BY_PAST,
+      INDEX_BY_CHANGE,
+      INDEX_BY_DELETION,
+      INDEX_BY_PAST,
       '(company_id, status, due_date)',
       '(company_id, settled_on) where settled_on is not null',
       '(company_id, party_id, id) where party_id is not null',

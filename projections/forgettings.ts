@@ -1,38 +1,38 @@
 import type { DataOf } from '#events/catalogue.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Transaction } from '#postgres/transaction.ts'
-import { companyOf } from './companies.ts'
+import { companyRef } from './companies.ts'
 import { projection } from './define.ts'
 
 type Queued = DataOf<'PersonForgettingQueued'>
 
 /** Queued erasure of a person, by subject (`customer/9`). */
-export interface ForgettingRow extends Pick<Queued, 'ground' | 'reason'> {
+export interface ErasureRow extends Pick<Queued, 'ground' | 'reason'> {
   company_id: number
   subject: string
   /** Day in the company's time zone; null once it is done. */
   due_on: string | null
 }
 
-const forgettings = table<ForgettingRow>('forgettings', {
+const forgettings = table<ErasureRow>('forgettings', {
   columns: { company_id: 'bigint', subject: 'text', due_on: 'date', ground: 'text', reason: 'text' },
   keys: { pk: ['company_id', 'subject'] },
   indexes: ['(due_on, company_id, subject) where due_on is not null'],
 })
 
-export const forgettingOf = (subject: string) => byPk(forgettings, subject)
+export const erasureRef = (subject: string) => byPk(forgettings, subject)
 
-export const forgettingsProjection = projection('forgettings', [forgettings], {
+export const erasuresProjection = projection('forgettings', [forgettings], {
   PersonForgettingQueued: {
-    refs: ({ subject }) => [forgettingOf(subject)],
+    refs: ({ subject }) => [erasureRef(subject)],
     apply(rows, { subject, data: { due_on, ground, reason } }) {
-      rows.put(forgettings, { company_id: companyOf(rows).company_id, subject, due_on, ground, reason })
+      rows.put(forgettings, { company_id: companyRef(rows).company_id, subject, due_on, ground, reason })
     },
   },
   PersonForgotten: {
-    refs: ({ subject }) => [forgettingOf(subject)],
+    refs: ({ subject }) => [erasureRef(subject)],
     apply(rows, { subject, data: { parts } }) {
-      const queued = rows.get(forgettingOf(subject))
+      const queued = rows.get(erasureRef(subject))
       if (queued && parts.includes('identity')) rows.put(forgettings, { ...queued, due_on: null })
     },
   },

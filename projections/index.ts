@@ -11,12 +11,12 @@ import { catalogItemsProjection, catalogItemView, categoriesProjection, category
 import { companiesProjection, companysTime, companyView, onCompanysClock, ownCompany } from './companies.ts'
 import { projection } from './define.ts'
 import { payablesProjection, payableView, receivablesProjection, receivableView } from './finance.ts'
-import { forgettingsProjection } from './forgettings.ts'
+import { erasuresProjection } from './forgettings.ts'
 import { orders, ordersProjection, orderView } from './orders.ts'
 import { paymentTypesProjection, paymentTypeView } from './payment-types.ts'
 import { customers, customersProjection, customerView, suppliers, suppliersProjection, supplierView } from './people.ts'
 import { offlineSalesProjection, salesProjection, saleView } from './sales.ts'
-import { salesSumsProjection } from './sales-sums.ts'
+import { salesRollupsProjection } from './sales-sums.ts'
 import { storesProjection, storeView } from './stores.ts'
 import { users, usersProjection, userView } from './users.ts'
 import { webhooksProjection, webhookView } from './webhooks.ts'
@@ -44,8 +44,8 @@ const projections = [
   webhooksProjection,
   storesProjection,
   ordersProjection,
-  forgettingsProjection,
-  salesSumsProjection,
+  erasuresProjection,
+  salesRollupsProjection,
   // The working set writes this table for every changed row.
   projection('row_pasts', [rowPasts], {}),
 ]

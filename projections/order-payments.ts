@@ -52,16 +52,16 @@ export interface DisputeObject {
 type Payments = readonly PaymentObject[]
 
 /** Whether the payment may still be made: pending at the provider, or without an answer. */
-export const isOpen = ({ status, refusal }: PaymentObject): boolean => status === 'pending' && refusal === null
+export const isPaymentOpen = ({ status, refusal }: PaymentObject): boolean => status === 'pending' && refusal === null
 
 /** Earliest deadline of a pending payment, in UTC; null if none has one. */
 export function nextExpiry(payments: Payments): string | null {
-  const ends = payments.filter(isOpen).flatMap(({ expires_at }) => expires_at ?? [])
+  const ends = payments.filter(isPaymentOpen).flatMap(({ expires_at }) => expires_at ?? [])
   return ends.map((at) => new Date(at).toISOString()).sort()[0] ?? null
 }
 
 /** Time of an event about an order, and the zone in which it is shown. */
-export interface Moment {
+export interface PaymentMoment {
   readonly at: string
   readonly timezone: string
 }
@@ -70,7 +70,7 @@ export interface Moment {
 export function attemptStarted(
   payments: Payments,
   data: DataOf<'PaymentStarted'>,
-  { at, timezone }: Moment,
+  { at, timezone }: PaymentMoment,
 ): PaymentObject[] {
   const { attempt_id, payment_method_id, amount, commission_percentage, installments = 1, expires_at } = data
   const method = methodOf(payment_method_id)
@@ -113,7 +113,7 @@ export function paymentRecorded(
   payments: Payments,
   data: Recorded,
   total: string,
-  { at, timezone }: Moment,
+  { at, timezone }: PaymentMoment,
 ): PaymentObject[] {
   const { attempt_id, provider_payment_id, provider_status, status_detail, status, live_mode, changed_at } = data
   const attempt = payments.find((payment) => attempt_id !== null && payment.attempt_id === attempt_id)

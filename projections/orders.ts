@@ -1,18 +1,18 @@
 import { inZone } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { carrierOf, commissionRefunded, type OrderStatus } from '#domain/orders.ts'
-import type { Part } from '#domain/personal-data.ts'
+import type { PersonPart } from '#domain/personal-data.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { companyOf, timezoneOf } from './companies.ts'
-import { BY_CHANGE, BY_PAST, type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
+import { companyRef, timezoneOf } from './companies.ts'
+import { INDEX_BY_CHANGE, INDEX_BY_PAST, type ChangedFields, changedColumns, docView, existing, projection, stamp } from './define.ts'
 import {
   attemptRefused,
   attemptStarted,
   type DisputeObject,
-  type Moment,
+  type PaymentMoment,
   nextExpiry,
   type PaymentObject,
   paymentRecorded,
@@ -68,7 +68,7 @@ export type AlarmObject = Omit<DataOf<'OrderAlarmRaised'>, 'id'> & {
   acknowledged_by: string | null
 }
 
-export interface OrderRow extends Changed {
+export interface OrderRow extends ChangedFields {
   company_id: number
   id: number
   external_id: string | null
@@ -86,7 +86,7 @@ export interface OrderRow extends Changed {
   /** The buyer's customer record. */
   customer_id: number | null
   /** Erased parts of buyer and payers; null if none. */
-  forgotten: readonly Part[] | null
+  forgotten: readonly PersonPart[] | null
   /** Whether an alarm is not acknowledged. */
   has_open_alarm: boolean
   doc: OrderObject
@@ -113,8 +113,8 @@ export const orders = table<OrderRow>('orders', {
   },
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'] },
   indexes: [
-    BY_CHANGE,
-    BY_PAST,
+    INDEX_BY_CHANGE,
+    INDEX_BY_PAST,
     '(attempted_at) where attempted_at is not null',
     '(expires_at) where expires_at is not null',
     '(company_id, customer_id, id) where customer_id is not null',
@@ -189,7 +189,7 @@ function without(doc: OrderObject, forgotten: OrderRow['forgotten']): OrderObjec
 function changeOrder(
   rows: Changes,
   event: OrderEvent,
-  change: (row: Readonly<OrderRow>, moment: Moment) => OrderChange,
+  change: (row: Readonly<OrderRow>, moment: PaymentMoment) => OrderChange,
 ) {
   const before = existing(rows, orderById(event.data.id))
   const timezone = timezoneOf(rows)
@@ -243,7 +243,7 @@ function foremost({ status, payments }: OrderObject, carriedBy: string | null): 
 }
 
 const changing = <E extends OrderEvent>(
-  change: (row: Readonly<OrderRow>, event: E, at: string, moment: Moment) => OrderChange,
+  change: (row: Readonly<OrderRow>, event: E, at: string, moment: PaymentMoment) => OrderChange,
 ) => ({
   refs: (event: E) => [orderById(event.data.id)],
   apply: (rows: Changes, event: E) => changeOrder(rows, event, (row, moment) => change(row, event, moment.at, moment)),
@@ -293,7 +293,7 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
       const { id, external_id, store_id, store_alias, total } = event.data
       const doc = orderObject(event, inZone(event.recorded_at, timezoneOf(rows)))
       rows.add(orders, {
-        company_id: companyOf(rows).company_id,
+        company_id: companyRef(rows).company_id,
         id,
         external_id,
         store_id,
@@ -325,7 +325,7 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
       }))
       if (data.idempotency_key === null) return
       rows.put(paymentKeys, {
-        company_id: companyOf(rows).company_id,
+        company_id: companyRef(rows).company_id,
         idempotency_key: data.idempotency_key,
         order_id: data.id,
         attempt_id: data.attempt_id,
@@ -343,7 +343,7 @@ export const ordersProjection = projection('orders', [orders, paymentKeys], {
         row: { attempted_at: recorded_at },
       }))
       rows.put(paymentKeys, {
-        company_id: companyOf(rows).company_id,
+        company_id: companyRef(rows).company_id,
         idempotency_key: data.idempotency_key,
         order_id: data.id,
         attempt_id: data.refund_id,

@@ -2,8 +2,8 @@ import { nameKey } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { PaymentKind } from '#events/companies.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
-import { companyOf } from './companies.ts'
-import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
+import { companyRef } from './companies.ts'
+import { type ChangedFields, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
 /** Payment type of sales as the API returns it (TYPE-1). */
 export type PaymentTypeObject = DataOf<'PaymentTypeCreated'> & {
@@ -13,7 +13,7 @@ export type PaymentTypeObject = DataOf<'PaymentTypeCreated'> & {
   reason?: string
 }
 
-export interface PaymentTypeRow extends Changed {
+export interface PaymentTypeRow extends ChangedFields {
   company_id: number
   id: number
   name_key: string
@@ -60,7 +60,7 @@ function paymentTypeObject({
 export const paymentTypesProjection = projection('payment_types', [paymentTypes], {
   PaymentTypeCreated: {
     apply(rows, event) {
-      const { company_id } = companyOf(rows)
+      const { company_id } = companyRef(rows)
       const { id, name } = event.data
       const doc = paymentTypeObject(event.data)
       rows.add(paymentTypes, { company_id, id, name_key: nameKey(name), ...stamp(event), doc })

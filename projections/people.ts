@@ -1,15 +1,15 @@
 import { inZone } from '#domain/instant.ts'
-import type { Part, PersonKind } from '#domain/personal-data.ts'
+import type { PersonPart, PersonKind } from '#domain/personal-data.ts'
 import { nameKey, searchText, sortKey } from '#domain/text.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { byKey, byPk, type Table, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { timezoneOf } from './companies.ts'
 import {
-  BY_CHANGE,
-  BY_DELETION,
-  BY_NAME,
-  BY_PAST,
+  INDEX_BY_CHANGE,
+  INDEX_BY_DELETION,
+  INDEX_BY_NAME,
+  INDEX_BY_PAST,
   changedColumns,
   docView,
   existing,
@@ -23,10 +23,10 @@ import { type NameHolder, type RecordRow, recordHandlers } from './records.ts'
 export type PersonFields = Omit<DataOf<'CustomerCreated'>, 'id'>
 
 /** Customer or supplier as the API returns it. */
-type PersonObject<F extends PersonFields> = { id: number } & F & Forgetting & { created_at: string; updated_at: string }
+type PersonObject<F extends PersonFields> = { id: number } & F & PersonErasure & { created_at: string; updated_at: string }
 
 /** State of erasure. */
-export interface Forgetting {
+export interface PersonErasure {
   /** Complete erasure: all personal fields are null from then on. */
   forgotten_at: string | null
   /** Day from which the identity will be erased; data that is not needed until then is already null. */
@@ -57,7 +57,7 @@ function personTable<F extends PersonFields>(name: string): Table<PersonRow<F>> 
       doc: 'json',
     },
     keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'], name: ['company_id', 'name_key'] },
-    indexes: [BY_CHANGE, BY_DELETION, BY_NAME, BY_PAST],
+    indexes: [INDEX_BY_CHANGE, INDEX_BY_DELETION, INDEX_BY_NAME, INDEX_BY_PAST],
     past: { id: 'id', without: ['name_key'] },
   })
 }
@@ -77,13 +77,13 @@ const FORGOTTEN = {
 } satisfies Partial<PersonFields>
 
 /** Fields by the part that they are erased with. */
-const FIELDS: Readonly<Record<Part, readonly string[]>> = {
+const FIELDS: Readonly<Record<PersonPart, readonly string[]>> = {
   identity: ['name', 'trade_name', 'document', 'address'],
   contact: ['phone', 'email', 'notes'],
 }
 
 /** The person's fields of these parts, set to null. */
-const nulled = (person: object, parts: readonly Part[]): object =>
+const nulled = (person: object, parts: readonly PersonPart[]): object =>
   Object.fromEntries(parts.flatMap((part) => FIELDS[part].flatMap((field) => (field in person ? [[field, null]] : []))))
 
 /** Lookups and event handlers of the persons of a table. */

@@ -2,8 +2,8 @@ import { inZone } from '#domain/instant.ts'
 import { nameKey } from '#domain/text.ts'
 import type { Ref, Table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { companyOf, timezoneOf } from './companies.ts'
-import { type Changed, existing, stamp } from './define.ts'
+import { companyRef, timezoneOf } from './companies.ts'
+import { type ChangedFields, existing, stamp } from './define.ts'
 
 /** Times are in the company's zone. */
 interface RecordObject {
@@ -16,7 +16,7 @@ interface RecordObject {
 }
 
 /** Row of a record that can be created, changed, deleted and revived. */
-export interface RecordRow<D> extends Changed {
+export interface RecordRow<D> extends ChangedFields {
   company_id: number
   id: number
   /** A deleted record keeps it, so that PUT by-external can revive the record. */
@@ -80,7 +80,7 @@ export function recordHandlers<T extends Id, D extends RecordObject, C>(kind: Re
     created: {
       apply(rows: Changes, event: Recorded<T>) {
         const doc = kind.create(event.data, inZone(event.recorded_at, timezoneOf(rows)))
-        const { company_id } = companyOf(rows)
+        const { company_id } = companyRef(rows)
         const { id, external_id } = doc
         const columns = { ...columnsOf(doc, null), ...keyOf(doc.name) } as C
         rows.add(table, { company_id, id, external_id, deleted_at: null, ...stamp(event), ...columns, doc })

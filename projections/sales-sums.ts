@@ -1,8 +1,8 @@
-import type { Grown } from '#ledger/projection.ts'
+import type { Rollup } from '#ledger/projection.ts'
 import { table } from '#ledger/table.ts'
 
 /** Progress of a company's sales rollup. No row: not started. */
-export interface SummedSales {
+export interface SalesRollup {
   company_id: number
   /** Time and revision of the latest sale change in the rollup. */
   changed_at: string
@@ -20,9 +20,9 @@ export interface SummedSales {
 }
 
 /** Sums of a company's sales within a span. */
-export interface SalesSum {
+export interface SalesRollupRow {
   company_id: number
-  kind: SumKind
+  kind: RollupKind
   /** Start of the span. */
   span: string
   /** Group within the kind: id of an item or payment type, origin, or actor; else empty. */
@@ -38,20 +38,20 @@ export interface SalesSum {
 }
 
 /** `sale`, and all kinds after `cancelled`, cover completed sales. */
-export const SUM_KINDS = ['sale', 'cancelled', 'origin', 'actor', 'item', 'payment'] as const
-export type SumKind = (typeof SUM_KINDS)[number] | (typeof WIDE_SUMS)[number]['kind']
+export const ROLLUP_KINDS = ['sale', 'cancelled', 'origin', 'actor', 'item', 'payment'] as const
+export type RollupKind = (typeof ROLLUP_KINDS)[number] | (typeof COARSE_ROLLUPS)[number]['kind']
 
 /**
  * Coarse item rollups, each built from the finer one. Items differ from hour to hour but repeat within a month, so a
  * year needs a hundredth of the rows. Finished spans in UTC, which time zone changes do not affect.
  */
-export const WIDE_SUMS = [
+export const COARSE_ROLLUPS = [
   { kind: 'item_day', of: 'item', minutes: 24 * 60 },
   { kind: 'item_month', of: 'item_day', minutes: 30 * 24 * 60 },
 ] as const
 
 /** First in the list: erasing a company's data locks this row, and so waits for a running rollup refresh. */
-const summedSales = table<SummedSales>('summed_sales', {
+const summedSales = table<SalesRollup>('summed_sales', {
   columns: {
     company_id: 'bigint',
     changed_at: 'timestamptz',
@@ -64,7 +64,7 @@ const summedSales = table<SummedSales>('summed_sales', {
   keys: { pk: ['company_id'] },
 })
 
-const salesSums = table<SalesSum>('sales_sums', {
+const salesSums = table<SalesRollupRow>('sales_sums', {
   columns: {
     company_id: 'bigint',
     kind: 'text',
@@ -92,7 +92,7 @@ export const SOLD = 'status, total_cents, cost_cents, origin, actor, doc'
  * SQL of the sums (all columns except the company) over a subquery `sold`. Change is deducted from the largest cash
  * payment, so that payments sum to the sales. $1: company.
  */
-export const sumsOf = (sold: string, schema = ''): string => `
+export const rollUp = (sold: string, schema = ''): string => `
   with sold as materialized (${sold})
   select 'sale' as kind, span, '' as key, count(*) as sales, sum(total_cents)::bigint as cents,
     sum(json_array_length(doc -> 'items'))::bigint as quantity,
@@ -127,13 +127,13 @@ export const sumsOf = (sold: string, schema = ''): string => `
   where status = 'completed' group by span, type`
 
 /** SQL of a coarse rollup from a subquery with rows of the finer one. Leaves out spans that end after `endedBy`. */
-export const widened = ({ kind, minutes }: (typeof WIDE_SUMS)[number], narrow: string, endedBy: string): string => `
+export const coarsened = ({ kind, minutes }: (typeof COARSE_ROLLUPS)[number], narrow: string, endedBy: string): string => `
   select '${kind}' as kind, ${spanOf('n.span', String(minutes))} as span, n.key, sum(n.sales)::bigint as sales, sum(n.cents)::bigint as cents,
     sum(n.quantity)::bigint as quantity, 0::bigint as known_cents, 0::bigint as cost_cents
   from (${narrow}) n
   where ${spanOf('n.span', String(minutes))} + make_interval(mins => ${minutes}) <= ${endedBy} group by 2, n.key`
 
-const [DAYS, MONTHS] = WIDE_SUMS
+const [DAYS, MONTHS] = COARSE_ROLLUPS
 
 const FIGURES = ['sales', 'cents', 'quantity', 'known_cents', 'cost_cents'] as const
 
@@ -147,13 +147,13 @@ const differences = (schema: string): string => `
     select distinct ${spanOf('s.sold_at', 'at.span_minutes')} as span
     from at join ${schema}.sales s on s.company_id = $1 and (s.changed_at, s.revision) > (at.changed_at, at.revision)
   ),
-  narrow as (${sumsOf(
+  narrow as (${rollUp(
     `select ${spanOf('s.sold_at', 'at.span_minutes')} as span, ${SOLD}
      from at join ${schema}.sales s on s.company_id = $1`,
     `${schema}.`,
   )}),
-  days as (${widened(DAYS, `select * from narrow where kind = '${DAYS.of}'`, '(select widened_to from at)')}),
-  months as (${widened(MONTHS, 'select * from days', '(select widened_to from at)')}),
+  days as (${coarsened(DAYS, `select * from narrow where kind = '${DAYS.of}'`, '(select widened_to from at)')}),
+  months as (${coarsened(MONTHS, 'select * from days', '(select widened_to from at)')}),
   made as (select * from narrow union all select * from days union all select * from months),
   differing as (
     select kind, span, key, kept.sales is null as is_missing, made.sales is null as is_unknown,
@@ -167,14 +167,14 @@ const differences = (schema: string): string => `
   from differing d
   where (is_missing or is_unknown or cardinality(fields) > 0)
     and not exists (select from changed c where c.span >= d.span and c.span < d.span + make_interval(mins =>
-      case d.kind ${WIDE_SUMS.map(({ kind, minutes }) => `when '${kind}' then ${minutes}`).join(' ')} else 1 end))
+      case d.kind ${COARSE_ROLLUPS.map(({ kind, minutes }) => `when '${kind}' then ${minutes}`).join(' ')} else 1 end))
     and (not is_missing or exists (select from at where is_filled or d.span < filled_to))
   limit $2`
 
 /** src/sales-sums refreshes it in the background. No event writes it, so commands pay no cost. */
-export const salesSumsProjection = {
+export const salesRollupsProjection = {
   name: 'sales_sums',
   tables: [summedSales, salesSums],
   on: {},
-  grown: { differences } satisfies Grown,
+  grown: { differences } satisfies Rollup,
 }

@@ -6,11 +6,11 @@ import { type Channel, channelOf } from '#ledger/envelope.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { itemById, type StockMove, stockMoves } from './catalog.ts'
-import { companyOf, timezoneOf } from './companies.ts'
+import { companyRef, timezoneOf } from './companies.ts'
 import {
-  BY_CHANGE,
-  BY_PAST,
-  type Changed,
+  INDEX_BY_CHANGE,
+  INDEX_BY_PAST,
+  type ChangedFields,
   changedColumns,
   docView,
   existing,
@@ -48,7 +48,7 @@ export type SaleObject = Omit<Completed, 'items' | 'test'> & {
 export const FISCAL_STATES = ['missing', 'present'] as const
 type FiscalState = (typeof FISCAL_STATES)[number]
 
-export interface SaleRow extends Changed {
+export interface SaleRow extends ChangedFields {
   company_id: number
   id: number
   /** A cancelled sale keeps its external id. */
@@ -103,8 +103,8 @@ export const sales = table<SaleRow>('sales', {
   },
   keys: { pk: ['company_id', 'id'], external: ['company_id', 'external_id'] },
   indexes: [
-    BY_CHANGE,
-    BY_PAST,
+    INDEX_BY_CHANGE,
+    INDEX_BY_PAST,
     // Covering: sums over many sales need no table access.
     '(company_id, sold_at, id) include (status, total_cents)',
     '(company_id, customer_id, id) where customer_id is not null',
@@ -185,7 +185,7 @@ function costOf(rows: Changes, items: SaleObject['items']): number | null {
 
 function addSale(rows: Changes, event: Recorded, doc: SaleObject, receivableIds: readonly number[]): void {
   rows.add(sales, {
-    company_id: companyOf(rows).company_id,
+    company_id: companyRef(rows).company_id,
     id: doc.id,
     external_id: doc.external_id,
     status: doc.status,
@@ -315,7 +315,7 @@ function remember(
   receivable_ids: readonly number[],
 ): void {
   const { id: sale_id, offline_id, fingerprint, warnings, items } = data
-  const { company_id } = companyOf(rows)
+  const { company_id } = companyRef(rows)
   const known = { company_id, offline_id, sale_id, fingerprint, actor, recorded_at, revision, warnings }
   rows.add(offlineSales, { ...known, stock_moves: stockMoves(items), receivable_ids })
 }

@@ -2,8 +2,8 @@ import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { STORE_SECRETS } from '#events/stores.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { companyOf } from './companies.ts'
-import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
+import { companyRef } from './companies.ts'
+import { type ChangedFields, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
 /** Online store without its secrets, as the command line and the panel show it. */
 export type StoreObject = Omit<DataOf<'StoreCreated'>, 'secrets'> & {
@@ -14,7 +14,7 @@ export type StoreObject = Omit<DataOf<'StoreCreated'>, 'secrets'> & {
   updated_at: string
 }
 
-interface StoreRow extends Changed {
+interface StoreRow extends ChangedFields {
   company_id: number
   id: number
   alias: string
@@ -78,7 +78,7 @@ function changing<E extends { data: { id: number }; revision: number; recorded_a
 export const storesProjection = projection('stores', [stores], {
   StoreCreated: {
     apply(rows, event) {
-      const { company_id } = companyOf(rows)
+      const { company_id } = companyRef(rows)
       const { id, alias, commission_percentage, sandbox, secrets } = event.data
       const doc: StoreObject = {
         id,

@@ -1,11 +1,11 @@
-import { isToldPersons } from '#domain/roles.ts'
+import { seesPersons } from '#domain/roles.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import type { Guard } from '#ledger/write/unit-of-work.ts'
-import { companies, companyOf } from './companies.ts'
-import { type Changed, changedColumns, docView, existing, projection, stamp } from './define.ts'
+import { companies, companyRef } from './companies.ts'
+import { type ChangedFields, changedColumns, docView, existing, projection, stamp } from './define.ts'
 
 /** User of the company, who logs in at tills or in the panel. */
 export type UserObject = Omit<DataOf<'UserCreated'>, 'access_until' | 'personal_data'> & {
@@ -22,7 +22,7 @@ export type UserObject = Omit<DataOf<'UserCreated'>, 'access_until' | 'personal_
   updated_at: string
 }
 
-interface UserRow extends Changed {
+interface UserRow extends ChangedFields {
   company_id: number
   id: number
   /** Null if another user of the company has the address: ledgers of restored installations may contain duplicates. */
@@ -101,14 +101,14 @@ export function liveUser(caller: Caller): Guard {
 export const userByEmail = (email: string) => byKey(users, 'email', email)
 
 /** Login of a person, by e-mail, for all companies of that person; schema `ops`. The password is never in an event. */
-export interface Person {
+export interface PersonLogin {
   email: string
   password_hash: string
   /** Incremented by each new password: older sessions end, in all companies. */
   generation: number
 }
 
-export const persons = table<Person>('persons', {
+export const persons = table<PersonLogin>('persons', {
   global: true,
   columns: { email: 'text', password_hash: 'text', generation: 'integer' },
   keys: { pk: ['email'] },
@@ -153,7 +153,7 @@ export const usersProjection = projection('users', [users], {
   UserJoined: changed((user) => ({ doc: { ...user.doc, status: 'active' } })),
   UserUpdated: changed((user, { data }: EventOf<'UserUpdated'>) => {
     const doc = { ...user.doc, ...data.changes }
-    return { doc: { ...doc, personal_data: isToldPersons(doc) } }
+    return { doc: { ...doc, personal_data: seesPersons(doc) } }
   }),
   UserDeactivated: changed((user) => ({
     doc: { ...user.doc, status: 'inactive' },
@@ -177,7 +177,7 @@ function added(status: UserObject['status']) {
   return {
     refs: ({ data }: EventOf<'UserCreated' | 'UserInvited'>) => (data.email === null ? [] : [userByEmail(data.email)]),
     apply(rows: Changes, event: EventOf<'UserCreated' | 'UserInvited'>) {
-      const { company_id } = companyOf(rows)
+      const { company_id } = companyRef(rows)
       const { id, name, email, role, access_until = null } = event.data
       const at = event.recorded_at
       const doc: UserObject = {
@@ -186,7 +186,7 @@ function added(status: UserObject['status']) {
         email,
         role,
         access_until,
-        personal_data: isToldPersons(event.data),
+        personal_data: seesPersons(event.data),
         status,
         company_id,
         forgotten_at: null,
@@ -220,7 +220,7 @@ function changed<E extends Pick<Envelope, 'recorded_at' | 'revision'> & { data: 
  * status are both known.
  */
 function noteOwner(rows: Changes, { id, role, status }: UserObject): void {
-  const company = companyOf(rows)
+  const company = companyRef(rows)
   const isOne = role === 'owner' && status === 'active'
   if (company.active_owners.includes(id) === isOne) return
   const others = company.active_owners.filter((owner) => owner !== id)

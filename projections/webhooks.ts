@@ -4,13 +4,13 @@ import type { RecordView } from '#ledger/projection.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { apiKeyById } from './api-keys.ts'
-import { companyOf, keyIdOf, ownCompany, timezoneOf } from './companies.ts'
-import { type Changed, changedColumns, existing, projection, stamp } from './define.ts'
+import { companyRef, apiKeyIdOf, ownCompany, timezoneOf } from './companies.ts'
+import { type ChangedFields, changedColumns, existing, projection, stamp } from './define.ts'
 
 /** Webhook endpoint as recorded; its health is added when it is shown. */
 export type WebhookObject = DataOf<'WebhookRegistered'> & { created_at: string; updated_at: string }
 
-export interface WebhookRow extends Changed {
+export interface WebhookRow extends ChangedFields {
   company_id: number
   id: number
   url: string
@@ -112,12 +112,12 @@ export const webhooksProjection = projection('webhooks', [webhooks], {
       const { id, url, events, description } = event.data
       const at = inZone(event.recorded_at, timezoneOf(rows))
       rows.add(webhooks, {
-        company_id: companyOf(rows).company_id,
+        company_id: companyRef(rows).company_id,
         id,
         url,
         enabled: true,
         watched_since: event.recorded_at,
-        api_key_id: keyIdOf(event.actor),
+        api_key_id: apiKeyIdOf(event.actor),
         deleted_at: null,
         ...stamp(event),
         doc: { id, url, events, description, created_at: at, updated_at: at },
@@ -185,7 +185,7 @@ export const webhookView: RecordView = {
     const row = rows.get(webhookById(id))
     if (!row || row.deleted_at) return null
     const [keyRef] = keyRefs(row.api_key_id)
-    const pausedBy = { plan: companyOf(rows).plan, key: keyRef ? rows.get(keyRef) : null, now }
+    const pausedBy = { plan: companyRef(rows).plan, key: keyRef ? rows.get(keyRef) : null, now }
     return JSON.stringify({ ...row.doc, ...webhookState(row, rows.get(healthById(id)), pausedBy, timezoneOf(rows)) })
   },
 }

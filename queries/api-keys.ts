@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { inZone } from '#domain/instant.ts'
-import { livesHere } from '#postgres/in-move.ts'
+import { isOnThisShard } from '#postgres/in-move.ts'
 import type { ApiKeyObject } from '#projections/api-keys.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 
@@ -119,7 +119,7 @@ const IS_LIVE_KEY = {
   text: `select from api_keys k join companies c on c.company_id = k.company_id
          where k.company_id = $1 and k.id = $2 and k.revoked_at is null
            and (k.expires_at is null or k.expires_at > clock_timestamp()) and c.plan = 'api'
-           and ${livesHere('k.company_id')}`,
+           and ${isOnThisShard('k.company_id')}`,
 }
 
 /** Whether an authenticated key is still valid on this shard. */

@@ -1,13 +1,13 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import type { Refusal } from '#domain/refusal.ts'
-import type { Order } from './list-statement.ts'
-import { type Found, type Listing, listInOrder, localTime, type Page, type Paging } from './records.ts'
+import type { ListOrder } from './list-statement.ts'
+import { type FoundRecords, type Listing, listInOrder, localTime, type Page, type Paging } from './records.ts'
 
-export const CALL_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+export const REQUEST_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 /** A request to the API as its company sees it (KIT-50). */
-export interface CallObject {
+export interface RequestObject {
   /** X-Request-Id. */
   request_id: string
   at: string
@@ -24,19 +24,19 @@ export interface CallObject {
 }
 
 /** With the stored details of a failed request. */
-export interface WholeCall extends CallObject {
+export interface RequestDetails extends RequestObject {
   body: unknown
   details: Readonly<Record<string, unknown>> | null
 }
 
 /** Error codes and paths as filters. */
 export const ErrorCode = z.string().regex(/^[a-z_]{1,100}$/, 'deve ser um código de erro, como not_found')
-export const CallPath = z.string().regex(/^\/[\x21-\x7e]{0,300}$/, 'deve ser um caminho abaixo de /api/v1, como /sales')
+export const RequestPath = z.string().regex(/^\/[\x21-\x7e]{0,300}$/, 'deve ser um caminho abaixo de /api/v1, como /sales')
 
 /** Instants are UTC. */
-export interface CallFilters {
+export interface RequestFilters {
   readonly api_key_id?: number
-  readonly method?: (typeof CALL_METHODS)[number]
+  readonly method?: (typeof REQUEST_METHODS)[number]
   /** A status, or a class of them: `422`, `4xx`. */
   readonly status?: string
   readonly code?: string
@@ -51,12 +51,12 @@ export interface CallFilters {
 const CALL_JSON = `json_build_object('request_id', t.id, 'at', t.at, 'api_key_id', t.api_key_id, 'method', t.method, 'path', t.path,
   'query', t.query, 'status', t.status, 'code', t.code, 'duration_ms', t.duration_ms, 'replayed', t.replayed)`
 
-const present = (record: unknown, timezone: string): CallObject => {
-  const call = record as CallObject
+const present = (record: unknown, timezone: string): RequestObject => {
+  const call = record as RequestObject
   return { ...call, at: localTime(call.at, timezone) }
 }
 
-const callListing: Listing<CallFilters> = {
+const callListing: Listing<RequestFilters> = {
   resource: 'requests',
   from: 'calls t',
   record: CALL_JSON,
@@ -74,14 +74,14 @@ const callListing: Listing<CallFilters> = {
 }
 
 /** Ids are ordered by time. */
-const NEWEST_FIRST: Order = { name: 'newest', columns: [{ name: 'id', type: 'uuid' }], descending: true }
+const NEWEST_FIRST: ListOrder = { name: 'newest', columns: [{ name: 'id', type: 'uuid' }], descending: true }
 
 /** The company's requests of the last 7 days, newest first. */
-export const listCalls = (pool: Pool, companyId: number, query: Paging & CallFilters): Promise<Page | Refusal> =>
+export const listRequests = (pool: Pool, companyId: number, query: Paging & RequestFilters): Promise<Page | Refusal> =>
   listInOrder(pool, callListing, NEWEST_FIRST, companyId, query)
 
 /** A request of the company with its stored details. */
-export async function getCall(pool: Pool, companyId: number, id: string): Promise<Found> {
+export async function getRequest(pool: Pool, companyId: number, id: string): Promise<FoundRecords> {
   const { rows } = await pool.query<{ revision: number; timezone: string; record: object | null }>({
     name: 'get_call',
     text: `select l.revision, c.timezone,
@@ -94,6 +94,6 @@ export async function getCall(pool: Pool, companyId: number, id: string): Promis
   const [found] = rows
   if (!found) throw new Error(`company ${companyId} has no ledger`)
   const { record, revision, timezone } = found
-  const { call, body, details } = (record ?? {}) as { call?: CallObject; body?: unknown; details?: object | null }
+  const { call, body, details } = (record ?? {}) as { call?: RequestObject; body?: unknown; details?: object | null }
   return { record: call ? JSON.stringify({ ...present(call, timezone), body, details }) : null, revision }
 }

@@ -6,12 +6,12 @@ import { invalid, type Refusal } from '#domain/refusal.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { EventStore, Search, SearchPage } from '#ledger/port.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import { type Reading, search, searchNewest, searchOpened } from '#ledger/reading.ts'
+import { type EventReader, search, searchNewest, searchOpened } from '#ledger/reading.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import { ownValue } from '#lib/own-value.ts'
 import { RECORD_ROWS, readModel } from '#projections/index.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
-import { looking } from './looking.ts'
+import { withReadSet } from './looking.ts'
 import type { Page, Paging } from './records.ts'
 
 interface EventFilters {
@@ -37,7 +37,7 @@ export function listEvents(
 }
 
 /** Ledgers with the read models derived from them. */
-type Ledgers = Omit<Reading, 'model'> & { readonly pool: Pool }
+type Ledgers = Omit<EventReader, 'model'> & { readonly pool: Pool }
 
 /** The same with opened personal fields, of the kinds of persons that `mayRead` allows (LEDGER-43). */
 export function listOpenedEvents(
@@ -115,11 +115,11 @@ async function isThere(pool: Pool, companyId: number, { table, by, values }: Any
   const id = values.at(-1)
   const columns = table.keys[by] as readonly string[]
   const { rows } = await pool.query(
-    looking({
+    withReadSet({
       name: `is_there_${table.name}_${by}`,
       text: `select 1 from ${table.name} t where ${columns.map((column, place) => `t.${column} = $${place + 1}`).join(' and ')}`,
       values: key,
-      looks: { [table.name]: typeof id === 'number' ? [id] : 'columns' },
+      readSet: { [table.name]: typeof id === 'number' ? [id] : 'columns' },
     }),
   )
   return rows.length > 0
@@ -171,11 +171,11 @@ export async function getRow(
 ): Promise<Record<string, unknown> | null> {
   const [table, column] = RECORD_ROWS[kind]
   const { rows } = await pool.query<{ doc: Record<string, unknown> }>(
-    looking({
+    withReadSet({
       name: `get_row_${kind}`,
       text: `select t.doc from ${table} t where t.company_id = $1 and t.${column} = $2::bigint`,
       values: [companyId, id],
-      looks: { [table]: [id] },
+      readSet: { [table]: [id] },
     }),
   )
   return rows[0]?.doc ?? null
@@ -189,7 +189,7 @@ export async function listActors(
 ): Promise<Map<string, string>> {
   const users = idsOf('user/', actors)
   const api_keys = idsOf('api_key/', actors)
-  const statement = looking({
+  const statement = withReadSet({
     name: 'list_actors',
     text: `select 'user/' || u.id as actor, u.doc->>'name' as name from users u
            where u.company_id = $1 and u.id = any($2::bigint[])
@@ -197,7 +197,7 @@ export async function listActors(
            select 'api_key/' || k.id, 'Chave ' || (k.doc->>'name') from api_keys k
            where k.company_id = $1 and k.id = any($3::bigint[])`,
     values: [companyId, users, api_keys],
-    looks: { users, api_keys },
+    readSet: { users, api_keys },
   })
   const { rows } = await pool.query<{ actor: string; name: string }>(statement)
   return new Map(rows.map(({ actor, name }) => [actor, name]))
@@ -218,7 +218,7 @@ export async function listSubjectNames(
   const named = (kind: string, table: string, parameter: number) =>
     `select '${kind}/' || t.id as subject, t.doc->>'name' as name from ${table} t
      where t.company_id = $1 and t.id = any($${parameter}::bigint[])`
-  const statement = looking({
+  const statement = withReadSet({
     name: 'list_subject_names',
     text: [
       named('customer', 'customers', 2),
@@ -230,7 +230,7 @@ export async function listSubjectNames(
       named('api_key', 'api_keys', 8),
     ].join(' union all '),
     values: [companyId, ...ids],
-    looks: { customers, suppliers, catalog_items, categories, payment_types, users, api_keys },
+    readSet: { customers, suppliers, catalog_items, categories, payment_types, users, api_keys },
   })
   const { rows } = await pool.query<{ subject: string; name: string | null }>(statement)
   return new Map(rows.flatMap(({ subject, name }) => (name ? [[subject, name]] : [])))

@@ -9,7 +9,7 @@ export interface Match {
 }
 
 /** Values by field, as the read model compares them. */
-export type Asked = Readonly<Record<string, readonly string[]>>
+export type MatchRequest = Readonly<Record<string, readonly string[]>>
 
 /**
  * Many records may share an SKU or a document. Of those that are alike, which have the same of the more telling keys set, two are enough
@@ -33,7 +33,7 @@ const ITEMS = `
     where place <= ${ENOUGH})
   order by id`
 
-export async function matchingItems(pool: Pool, companyId: number, asked: Asked): Promise<Match[]> {
+export async function matchingItems(pool: Pool, companyId: number, asked: MatchRequest): Promise<Match[]> {
   const { external_id = [], barcode = [], sku = [] } = asked
   const { rows } = await pool.query<Match>(ITEMS, [companyId, external_id, barcode, sku])
   return rows
@@ -57,7 +57,7 @@ const persons = (table: 'customers' | 'suppliers'): string => `
 
 export const matchingPersons =
   (table: 'customers' | 'suppliers') =>
-  async (pool: Pool, companyId: number, asked: Asked): Promise<Match[]> => {
+  async (pool: Pool, companyId: number, asked: MatchRequest): Promise<Match[]> => {
     const { external_id = [], document = [], name = [] } = asked
     const { rows } = await pool.query<Match>(persons(table), [companyId, external_id, document, name])
     return rows

@@ -1,10 +1,10 @@
-import { type Part, partOf } from '#lib/bytes.ts'
+import { type ByteRange, toByteRange } from '#lib/bytes.ts'
 import { columnAt, columnOf, type RowBytes } from '#postgres/row-bytes.ts'
 
 type KeyType = 'bigint' | 'timestamptz' | 'date' | 'uuid' | 'text'
 
 /** Order of a list, and so the key in its cursor. The first column may have a lower bound. */
-export interface Order {
+export interface ListOrder {
   readonly name: string
   readonly columns: readonly { readonly name: string; readonly type: KeyType; readonly collation?: 'C' }[]
   readonly descending?: true
@@ -13,7 +13,7 @@ export interface Order {
 }
 
 /** The opposite direction. */
-export const reversed = ({ descending, ...order }: Order): Order =>
+export const reversed = ({ descending, ...order }: ListOrder): ListOrder =>
   descending ? { ...order, name: `${order.name}_up` } : { ...order, name: `${order.name}_down`, descending: true }
 
 /** Source of a resource's records. `t` is the listed table. */
@@ -46,7 +46,7 @@ export const isDaily = ({ record }: Source): boolean => typeof record === 'funct
 export const TODAY = '$3::date'
 
 /** SQL of a record, as json or its text. */
-export const recordOf = ({ record }: Source): string => (typeof record === 'function' ? record(TODAY) : record)
+export const recordExpression = ({ record }: Source): string => (typeof record === 'function' ? record(TODAY) : record)
 
 /** Start of a page: the first record, a lower bound (inclusive), or after the previous page's last key. */
 export type Start = 'first' | 'since' | 'after'
@@ -69,16 +69,16 @@ const KEY = 7
 const keyColumn = (name: string): string => `key_${name}`
 
 /** The cursor key of a row. */
-export const keyIn = ({ columns }: Order, row: RowBytes): (string | number)[] =>
-  columns.map(({ type }, position) => columnOf[type](columnAt(row, KEY + position) as Part))
+export const cursorKeyOf = ({ columns }: ListOrder, row: RowBytes): (string | number)[] =>
+  columns.map(({ type }, position) => columnOf[type](columnAt(row, KEY + position) as ByteRange))
 
-export const recordIn = (row: RowBytes): Part => columnAt(row, RECORD) as Part
+export const recordIn = (row: RowBytes): ByteRange => columnAt(row, RECORD) as ByteRange
 
-const COMMA = partOf(',')
+const COMMA = toByteRange(',')
 
 /** The records of rows, separated by commas. */
-export function recordsIn(rows: readonly RowBytes[]): Part[] {
-  const parts: Part[] = []
+export function recordsIn(rows: readonly RowBytes[]): ByteRange[] {
+  const parts: ByteRange[] = []
   for (const row of rows) parts.push(recordIn(row), COMMA)
   parts.pop()
   return parts
@@ -93,7 +93,7 @@ const statements = new Map<string, { name: string; text: string }>()
  */
 export function listStatement(
   source: Source,
-  order: Order,
+  order: ListOrder,
   conditions: Conditions,
   present: readonly string[],
   start: Start,
@@ -121,7 +121,7 @@ export function listStatement(
  */
 function textOf(
   source: Source,
-  order: Order,
+  order: ListOrder,
   conditions: Conditions,
   present: readonly string[],
   start: Start,
@@ -153,10 +153,10 @@ function textOf(
 }
 
 /** Splits the rows into the ledger's row, which comes where Postgres sorts nulls, and the records. */
-export function readRows(rows: readonly RowBytes[], { descending }: Order, companyId: number): [LedgerRow, RowBytes[]] {
+export function readRows(rows: readonly RowBytes[], { descending }: ListOrder, companyId: number): [LedgerRow, RowBytes[]] {
   const row = rows.at(descending ? 0 : -1)
   if (!row) throw new Error(`company ${companyId} is not registered`)
-  const column = (position: number) => columnAt(row, position) as Part
+  const column = (position: number) => columnAt(row, position) as ByteRange
   const erasedAt = columnAt(row, 5)
   const ledger = {
     revision: columnOf.bigint(column(0)),
@@ -169,24 +169,24 @@ export function readRows(rows: readonly RowBytes[], { descending }: Order, compa
   return [ledger, descending ? rows.slice(1) : rows.slice(0, -1)]
 }
 
-const collationOf = ({ collation }: Order['columns'][number]): string => (collation ? ` collate "${collation}"` : '')
-const directionOf = ({ descending }: Order): string => (descending ? ' desc' : '')
-const keysOf = ({ columns }: Order): string =>
+const collationOf = ({ collation }: ListOrder['columns'][number]): string => (collation ? ` collate "${collation}"` : '')
+const directionOf = ({ descending }: ListOrder): string => (descending ? ' desc' : '')
+const keysOf = ({ columns }: ListOrder): string =>
   columns.map((column) => `t.${column.name}${collationOf(column)} as ${keyColumn(column.name)}`).join(', ')
-const sortedBy = (order: Order): string =>
+const sortedBy = (order: ListOrder): string =>
   order.columns.map((column) => `t.${column.name}${collationOf(column)}${directionOf(order)}`).join(', ')
 
 /** A page by an index scan. */
-const walkedPage = (source: Source, order: Order, wanted: string): string => `
-      select ${recordOf(source)} as record, ${keysOf(order)}
+const walkedPage = (source: Source, order: ListOrder, wanted: string): string => `
+      select ${recordExpression(source)} as record, ${keysOf(order)}
       from ${source.from}
       where ${wanted}
       order by ${sortedBy(order)}
       limit (select $2::bigint + 1)`
 
 /** A page by sorting all keys: sorting 50,000 items with their records would take six times as long. */
-const sortedPage = (source: Source, order: Order, wanted: string): string => `
-      select (select ${recordOf(source)} from ${source.from} where t.company_id = $1 and t.id = k.${keyColumn('id')}) as record, k.*
+const sortedPage = (source: Source, order: ListOrder, wanted: string): string => `
+      select (select ${recordExpression(source)} from ${source.from} where t.company_id = $1 and t.id = k.${keyColumn('id')}) as record, k.*
       from (
         select ${keysOf(order)}
         from ${source.from}
@@ -196,7 +196,7 @@ const sortedPage = (source: Source, order: Order, wanted: string): string => `
       ) k`
 
 /** After a cursor no lower bound is needed: with both, the index scan would start at the bound. */
-function begin({ columns, descending }: Order, start: Start, next: number): string[] {
+function begin({ columns, descending }: ListOrder, start: Start, next: number): string[] {
   const [first] = columns
   if (start === 'first' || !first) return []
   if (start === 'since') return [`t.${first.name} >= $${next}::${first.type}`]

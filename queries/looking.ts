@@ -4,7 +4,7 @@ import type { QueryConfig } from 'pg'
  * What a statement reads of a table, if less than all of it. Only as-of queries use it: they reconstruct just these
  * rows (decision 37).
  */
-export type Look =
+export type ReadScope =
   /** Any row, but neither hot columns (`Past`) nor `revision` and `changed_at`. */
   | 'columns'
   /** As 'columns', plus the complete rows that it answers, each with its id as `key_id`. */
@@ -12,12 +12,12 @@ export type Look =
   /** Rows with these ids. */
   | readonly number[]
   /** Rows whose ids this statement answers, each as `id`. */
-  | Looking
+  | ReadSetQuery
 
 /** A statement with its read set by table. Of other tables that it names it reads everything. */
-export interface Looking extends QueryConfig {
-  readonly looks: Readonly<Record<string, Look>>
+export interface ReadSetQuery extends QueryConfig {
+  readonly readSet: Readonly<Record<string, ReadScope>>
 }
 
 /** The driver ignores `looks`. */
-export const looking = (statement: Looking): QueryConfig => statement
+export const withReadSet = (statement: ReadSetQuery): QueryConfig => statement

@@ -2,14 +2,14 @@ import type { Pool } from 'pg'
 import type { NotificationOutcome, OrderStatus } from '#domain/orders.ts'
 import { type PaymentLinks, withPaymentUrl } from '#domain/payment-link.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { assertHere, type Move } from '#ledger/move.ts'
-import { companysTimeSql, TOLD_NAME } from '#projections/companies.ts'
+import { assertOnThisShard, type MigrationState } from '#ledger/move.ts'
+import { companysTimeSql, MASKED_NAME } from '#projections/companies.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { PersonFields } from '#projections/people.ts'
-import type { Order } from './list-statement.ts'
-import { looking } from './looking.ts'
+import type { ListOrder } from './list-statement.ts'
+import { withReadSet } from './looking.ts'
 import {
-  type Found,
+  type FoundRecords,
   getBy,
   type Listing,
   type ListPaging,
@@ -20,7 +20,7 @@ import {
   type Paging,
 } from './records.ts'
 import type { StoreAccess } from './stores.ts'
-import { type Sum, sum } from './sums.ts'
+import { type Sum, sumColumn } from './sums.ts'
 
 interface OrderFilters {
   readonly status?: OrderStatus
@@ -43,17 +43,17 @@ export const orderListing: Listing<OrderFilters> = {
 }
 
 /** Bound of orders in a sum, newest first; a count of one more means that there are more. */
-export const MOST_SUMMED = 10_000
+export const MAX_SUMMED_ORDERS = 10_000
 
 /** Counts and sums the filtered orders. */
 export async function sumOrders(pool: Pool, companyId: number, filters: OrderFilters): Promise<Sum> {
   const given = Object.entries(filters).filter(([, value]) => value !== undefined)
   const wanted = given.map(([name], at) => ` and ${orderListing.filters[name as keyof OrderFilters](`$${at + 3}`, '')}`)
-  const text = `select ${sum('total_cents', 'true')} as found
+  const text = `select ${sumColumn('total_cents', 'true')} as found
     from (select t.total_cents from orders t where t.company_id = $1${wanted.join('')}
       order by t.id desc limit $2::bigint + 1) found`
-  const values = [companyId, MOST_SUMMED, ...given.map(([, value]) => value)]
-  const { rows } = await pool.query<{ found: Sum }>(looking({ text, values, looks: { orders: 'columns' } }))
+  const values = [companyId, MAX_SUMMED_ORDERS, ...given.map(([, value]) => value)]
+  const { rows } = await pool.query<{ found: Sum }>(withReadSet({ text, values, readSet: { orders: 'columns' } }))
   return (rows[0] as { found: Sum }).found
 }
 
@@ -76,7 +76,7 @@ export const listOrders = (
   linking: Linking,
 ): Promise<Page | Refusal> => list(pool, shownListing(linking), companyId, query)
 
-export const getOrder = (pool: Pool, companyId: number, id: number, linking: Linking): Promise<Found> =>
+export const getOrder = (pool: Pool, companyId: number, id: number, linking: Linking): Promise<FoundRecords> =>
   getBy(pool, shownListing(linking), companyId, 'id', id)
 
 export const getOrderByExternalId = (
@@ -84,7 +84,7 @@ export const getOrderByExternalId = (
   companyId: number,
   externalId: string,
   linking: Linking,
-): Promise<Found> => getBy(pool, shownListing(linking), companyId, 'external_id', externalId)
+): Promise<FoundRecords> => getBy(pool, shownListing(linking), companyId, 'external_id', externalId)
 
 interface PayableOrder {
   readonly order: OrderObject
@@ -122,9 +122,9 @@ export interface BuyersOrder {
 
 /** The order of a store by alias; null if the store has no such order. @throws Moved */
 export async function findBuyersOrder(pool: Pool, alias: string, orderId: number): Promise<BuyersOrder | null> {
-  const { rows } = await pool.query<BuyersOrder & { readonly move: Move | null }>({
+  const { rows } = await pool.query<BuyersOrder & { readonly move: MigrationState | null }>({
     name: 'find_buyers_order',
-    text: `select o.company_id as "companyId", o.doc as order, o.revision, ${TOLD_NAME} as "shopName", c.timezone,
+    text: `select o.company_id as "companyId", o.doc as order, o.revision, ${MASKED_NAME} as "shopName", c.timezone,
                   s.enabled, ${companysTimeSql('clock_timestamp()')} as now, l.move
            from stores s
            join orders o on o.company_id = s.company_id and o.id = $2 and o.store_id = s.id
@@ -135,7 +135,7 @@ export async function findBuyersOrder(pool: Pool, alias: string, orderId: number
   })
   if (!rows[0]) return null
   const { move, ...found } = rows[0]
-  assertHere(found.companyId, move)
+  assertOnThisShard(found.companyId, move)
   return found
 }
 
@@ -214,7 +214,7 @@ const notificationListing: Listing<{ order: number }> = {
   present: presentNotification,
 }
 
-const AS_RECEIVED: Order = { name: 'id', columns: [{ name: 'id', type: 'bigint' }] }
+const AS_RECEIVED: ListOrder = { name: 'id', columns: [{ name: 'id', type: 'bigint' }] }
 
 /** The notifications of an order, in order of arrival. */
 export const listNotifications = (

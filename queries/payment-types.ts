@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { type Found, getBy } from './records.ts'
+import { type FoundRecords, getBy } from './records.ts'
 
 /**
  * Payment types of a company by id, also those that the API refuses (TYPE-1): the first `limit`, or all of them. There are few: no pages.
@@ -24,5 +24,5 @@ export async function listPaymentTypes(
 }
 
 /** One of them. */
-export const getPaymentType = (pool: Pool, companyId: number, id: number): Promise<Found> =>
+export const getPaymentType = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, { resource: 'payment_types', from: 'payment_types t', record: 't.doc' }, companyId, 'id', id)

@@ -1,13 +1,13 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import { nameKey } from '#domain/text.ts'
-import type { Order } from './list-statement.ts'
-import { looking } from './looking.ts'
+import type { ListOrder } from './list-statement.ts'
+import { withReadSet } from './looking.ts'
 import {
-  BY_NAME,
+  ORDER_BY_NAME,
   containing,
   type DeletedPaging,
-  type Found,
+  type FoundRecords,
   getBy,
   hasWords,
   type Listing,
@@ -68,13 +68,13 @@ export function listPersonsByName(
   pool: Pool,
   listing: Listing<PersonConditions>,
   companyId: number,
-  { order = BY_NAME, ...query }: Paging & PersonFilters & { readonly order?: Order | undefined },
+  { order = ORDER_BY_NAME, ...query }: Paging & PersonFilters & { readonly order?: ListOrder | undefined },
 ): Promise<Page | Refusal> {
   return listInOrder(pool, listing, order, companyId, conditionsOf(query))
 }
 
 /** Bound of counted persons; one more means that there are more. */
-export const MOST_COUNTED = 50_000
+export const MAX_COUNTED_PERSONS = 50_000
 
 /** Number of persons that match a search. */
 export async function countPersons(
@@ -87,8 +87,8 @@ export async function countPersons(
   const conditions = given.map(([name], place) => filters[name as keyof PersonConditions](`$${place + 3}`, ''))
   const text = `select count(*) as count from (
     select from ${from} where ${['t.company_id = $1', where, ...conditions].join(' and ')} limit $2::bigint + 1) found`
-  const values = [companyId, MOST_COUNTED, ...given.map(([, value]) => value)]
-  const { rows } = await pool.query<{ count: number }>(looking({ text, values, looks: { [resource]: 'columns' } }))
+  const values = [companyId, MAX_COUNTED_PERSONS, ...given.map(([, value]) => value)]
+  const { rows } = await pool.query<{ count: number }>(withReadSet({ text, values, readSet: { [resource]: 'columns' } }))
   return rows[0]?.count ?? 0
 }
 
@@ -107,16 +107,16 @@ export const listDeletedCustomers = (pool: Pool, companyId: number, query: Delet
 export const listDeletedSuppliers = (pool: Pool, companyId: number, query: DeletedPaging): Promise<Page | Refusal> =>
   listDeleted(pool, 'suppliers', companyId, query)
 
-export const getCustomer = (pool: Pool, companyId: number, id: number): Promise<Found> =>
+export const getCustomer = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, customerListing, companyId, 'id', id)
 
-export const getSupplier = (pool: Pool, companyId: number, id: number): Promise<Found> =>
+export const getSupplier = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, supplierListing, companyId, 'id', id)
 
-export const getCustomerByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<Found> =>
+export const getCustomerByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<FoundRecords> =>
   getBy(pool, customerListing, companyId, 'external_id', externalId)
 
-export const getSupplierByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<Found> =>
+export const getSupplierByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<FoundRecords> =>
   getBy(pool, supplierListing, companyId, 'external_id', externalId)
 
 /** Id of the customer or supplier with a name; names are unique, regardless of case and spacing. */

@@ -3,29 +3,29 @@ import { z } from 'zod'
 import { CalendarDate, Instant, instantsInZone, inZone } from '#domain/instant.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { searchKey } from '#domain/text.ts'
-import type { Text } from '#lib/bytes.ts'
+import type { EncodedText } from '#lib/bytes.ts'
 import { asRowBytes, columnOf, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
 import {
   type Conditions,
   isDaily,
-  keyIn,
+  cursorKeyOf,
   type LedgerRow,
   listStatement,
-  type Order,
+  type ListOrder,
   readRows,
   recordIn,
-  recordOf,
+  recordExpression,
   recordsIn,
   type Source,
   type Start,
   tableOf,
 } from './list-statement.ts'
-import { type Look, looking } from './looking.ts'
+import { type ReadScope, withReadSet } from './looking.ts'
 
 export interface Page {
   /** JSON texts of the records, separated by commas; ranges of bytes if they come unchanged from the tables. */
-  readonly data: Text
+  readonly data: EncodedText
   readonly has_more: boolean
   /** Cursor of the next page; null on the last one. */
   readonly next: string | null
@@ -58,12 +58,12 @@ export interface Listing<F> extends Source {
   readonly filters: { readonly [N in keyof F & string]-?: (parameter: string, today: string) => string }
 }
 
-export const BY_ID: Order = { name: 'id', columns: [{ name: 'id', type: 'bigint' }] }
+export const ORDER_BY_ID: ListOrder = { name: 'id', columns: [{ name: 'id', type: 'bigint' }] }
 
 /** Newest first, for people. */
-export const NEWEST_FIRST: Order = { name: 'newest', columns: BY_ID.columns, descending: true }
+export const NEWEST_FIRST: ListOrder = { name: 'newest', columns: ORDER_BY_ID.columns, descending: true }
 
-export const BY_NAME: Order = {
+export const ORDER_BY_NAME: ListOrder = {
   name: 'by_name',
   columns: [
     { name: 'sort_key', type: 'text', collation: 'C' },
@@ -72,7 +72,7 @@ export const BY_NAME: Order = {
 }
 
 /** Revisions follow time, so this is the ledger's order; time comes first because `updated_since` is a time. */
-export const BY_CHANGE: Order = {
+export const ORDER_BY_CHANGE: ListOrder = {
   name: 'change',
   columns: [
     { name: 'changed_at', type: 'timestamptz' },
@@ -81,7 +81,7 @@ export const BY_CHANGE: Order = {
   ],
 }
 
-const BY_DELETION: Order = {
+const BY_DELETION: ListOrder = {
   name: 'deletion',
   columns: [
     { name: 'deleted_at', type: 'timestamptz' },
@@ -101,7 +101,7 @@ export async function list<F extends object>(
   today?: string,
 ): Promise<Page | Refusal> {
   const { limit, cursor, updated_since, ...filters } = query
-  const order = updated_since === undefined ? BY_ID : BY_CHANGE
+  const order = updated_since === undefined ? ORDER_BY_ID : ORDER_BY_CHANGE
   const conditions = listing.filters
   return fetchPage(pool, listing, companyId, { order, conditions, filters, limit, cursor, since: updated_since, today })
 }
@@ -130,7 +130,7 @@ export async function listDeleted(
 export function listInOrder<F extends object>(
   pool: Pool,
   listing: Listing<F>,
-  order: Order,
+  order: ListOrder,
   companyId: number,
   { limit, cursor, ...filters }: Paging & F,
   today?: string,
@@ -143,7 +143,7 @@ export const localTime = (printed: string, timezone: string): string =>
   inZone(new Date(printed).toISOString(), timezone)
 
 interface Wanted {
-  readonly order: Order
+  readonly order: ListOrder
   readonly conditions: Conditions
   readonly filters: object
   readonly limit: number
@@ -166,7 +166,7 @@ async function fetchPage(
   const start: Start = cursor !== undefined ? 'after' : since !== undefined ? 'since' : 'first'
   const bounds = start === 'since' ? [since] : after
   const answer = await pool.query<RowsTogether>(
-    looking({
+    withReadSet({
       ...asRowBytes(listStatement(source, order, conditions, present, start)),
       values: [
         companyId,
@@ -175,7 +175,7 @@ async function fetchPage(
         ...present.map((name) => values[name]),
         ...bounds,
       ],
-      looks: looksOf(source, order, conditions, present),
+      readSet: looksOf(source, order, conditions, present),
     }),
   )
   const rows = rowsIn(answer)
@@ -190,7 +190,7 @@ async function fetchPage(
       ? recordsIn(listed)
       : listed.map((row) => shown(source, columnOf.text(recordIn(row)), ledger)).join(','),
     has_more: last !== undefined,
-    next: last ? encodeCursor(scope, keyIn(order, last)) : null,
+    next: last ? encodeCursor(scope, cursorKeyOf(order, last)) : null,
     synced_at: inZone(ledger.last_recorded_at, ledger.timezone),
     revision: ledger.revision,
     tables: ledger.tables,
@@ -204,10 +204,10 @@ const BUSY = /\b(doc|stock)\b/
 /** A page reads only its own records, unless its conditions depend on more than columns. */
 function looksOf(
   source: Source,
-  order: Order,
+  order: ListOrder,
   conditions: Conditions,
   present: readonly string[],
-): Readonly<Record<string, Look>> {
+): Readonly<Record<string, ReadScope>> {
   const lookedUp = (source.lookedUp ?? []).map((table) => [table, 'columns'] as const)
   const names = order.columns.map(({ name }) => name)
   const isByColumns = names.includes('id') && !names.includes('changed_at')
@@ -244,13 +244,13 @@ const COLUMN_SCHEMAS = {
 }
 
 /** Cursors are untrusted: a value that a column cannot hold would make Postgres fail. */
-function keySchema({ columns }: Order): z.ZodType<(string | number)[]> {
+function keySchema({ columns }: ListOrder): z.ZodType<(string | number)[]> {
   const schemas = columns.map(({ type }): z.ZodType<string | number> => COLUMN_SCHEMAS[type])
   return z.tuple(schemas as [z.ZodType<string | number>, ...z.ZodType<string | number>[]])
 }
 
 /** A record, or its absence, with the revision of the snapshot. */
-export interface Found {
+export interface FoundRecords {
   /** JSON text of the record; null if it is missing, deleted or another company's. */
   readonly record: string | null
   readonly revision: number
@@ -266,24 +266,24 @@ export async function getBy(
   column: keyof typeof COLUMNS,
   value: number | string,
   today?: string,
-): Promise<Found> {
+): Promise<FoundRecords> {
   const { resource, from, where } = source
   const live = where ? ` and ${where}` : ''
   const table = tableOf(source)
   const idOf = `select t.id from ${table} t where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}`
-  const look: Look =
-    typeof value === 'number' ? [value] : { text: idOf, values: [companyId, value], looks: { [table]: 'columns' } }
-  const statement = looking({
+  const look: ReadScope =
+    typeof value === 'number' ? [value] : { text: idOf, values: [companyId, value], readSet: { [table]: 'columns' } }
+  const statement = withReadSet({
     name: `get_${resource}_by_${column}`,
     text: `select l.revision, c.timezone, c.zone_changed,
-                  (select (${recordOf(source)})::text from ${from} where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}${live}) as record
+                  (select (${recordExpression(source)})::text from ${from} where t.company_id = $1 and t.${column} = $2::${COLUMNS[column]}${live}) as record
            from ledgers l
            join companies c on c.company_id = l.company_id
            where l.company_id = $1`,
     values: [companyId, value, ...(isDaily(source) ? [today] : [])],
-    looks: { [table]: look },
+    readSet: { [table]: look },
   })
-  const { rows } = await pool.query<Found & Clock>(statement)
+  const { rows } = await pool.query<FoundRecords & Clock>(statement)
   const [found] = rows
   if (!found) throw new Error(`company ${companyId} is not registered`)
   const { record, revision } = found

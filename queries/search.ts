@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { SaleObject } from '#projections/sales.ts'
-import { looking } from './looking.ts'
+import { withReadSet } from './looking.ts'
 import { wordsOf } from './records.ts'
 
 /** A search result. */
@@ -14,7 +14,7 @@ export interface FoundRecord {
   readonly status?: SaleObject['status']
 }
 
-export interface SearchFound {
+export interface SearchResults {
   readonly sales: readonly FoundRecord[]
   readonly items: readonly FoundRecord[]
   readonly customers: readonly FoundRecord[]
@@ -22,7 +22,7 @@ export interface SearchFound {
 }
 
 /** Of each kind; lists show the rest. */
-export const MOST_FOUND = 8
+export const MAX_SEARCH_RESULTS = 8
 
 /** Bound of sales whose amounts are compared: an index of amounts would have to be written with each sale. */
 const AMOUNTS_AMONG = 50_000
@@ -109,23 +109,23 @@ const RECORDS = {
  * Searches sales by number, external id and amount, items and persons by name, code and document; a few results of each
  * kind (PANEL-147).
  */
-export async function searchAll(pool: Pool, companyId: number, typed: string): Promise<SearchFound> {
+export async function searchAll(pool: Pool, companyId: number, typed: string): Promise<SearchResults> {
   const { text, id, cents, code } = searchedFor(typed)
   const words = text.length < 2 ? [] : wordsOf(text)
-  const found = await pool.query<Record<keyof SearchFound, number[]>>(
-    looking({
+  const found = await pool.query<Record<keyof SearchResults, number[]>>(
+    withReadSet({
       ...IDS,
-      values: [companyId, MOST_FOUND, text, id, cents, code, words],
-      looks: Object.fromEntries(Object.values(TABLES).map((table) => [table, 'columns'] as const)),
+      values: [companyId, MAX_SEARCH_RESULTS, text, id, cents, code, words],
+      readSet: Object.fromEntries(Object.values(TABLES).map((table) => [table, 'columns'] as const)),
     }),
   )
   const { sales = [], items = [], customers = [], suppliers = [] } = found.rows[0] ?? {}
-  const { rows } = await pool.query<SearchFound>(
-    looking({
+  const { rows } = await pool.query<SearchResults>(
+    withReadSet({
       ...RECORDS,
       values: [companyId, sales, items, customers, suppliers],
-      looks: { sales, catalog_items: items, customers, suppliers },
+      readSet: { sales, catalog_items: items, customers, suppliers },
     }),
   )
-  return rows[0] as SearchFound
+  return rows[0] as SearchResults
 }

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
-import { assertHere, type Move } from '#ledger/move.ts'
+import { assertOnThisShard, type MigrationState } from '#ledger/move.ts'
 import { contextOf, openJson } from '#lib/sealed-json.ts'
 import type { Vault } from '#lib/vault.ts'
 import { type StoreObject, type StoreSecrets, storeSecrets } from '#projections/stores.ts'
-import { getBy, type Found as RecordFound } from './records.ts'
+import { getBy, type FoundRecords as RecordFound } from './records.ts'
 
 /** The online stores of a company, oldest first: the first `limit`, or all of them. There are few: no pages. */
 export async function listStores(pool: Pool, companyId: number, limit: number | null = null): Promise<StoreObject[]> {
@@ -54,7 +54,7 @@ export async function findStore(pool: Pool, vault: Vault, alias: string): Promis
   })
   if (!rows[0]) return null
   const { sealed, move, ...store } = rows[0]
-  assertHere(store.companyId, move)
+  assertOnThisShard(store.companyId, move)
   const context = contextOf(storeSecrets.name, [store.companyId, store.id])
   const secrets = sealed && openJson<StoreSecrets['secrets']>(vault, sealed, context)
   return {
@@ -66,5 +66,5 @@ export async function findStore(pool: Pool, vault: Vault, alias: string): Promis
 
 interface Found extends Omit<StoreAccess, 'accessToken' | 'notificationSecret'> {
   readonly sealed: Buffer | null
-  readonly move: Move | null
+  readonly move: MigrationState | null
 }

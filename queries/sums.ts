@@ -5,8 +5,8 @@ export interface Sum {
 }
 
 /** SQL of an amount in cents as a decimal text. Postgres numerics are exact at any size. */
-export const money = (cents: string): string => `(coalesce(${cents}, 0) * 0.01)::text`
+export const moneySum = (cents: string): string => `(coalesce(${cents}, 0) * 0.01)::text`
 
 /** SQL of a Sum, as JSON, over the rows that meet a condition. */
-export const sum = (cents: string, filter: string): string =>
-  `json_build_object('count', count(*) filter (where ${filter}), 'amount', ${money(`sum(${cents}) filter (where ${filter})`)})`
+export const sumColumn = (cents: string, filter: string): string =>
+  `json_build_object('count', count(*) filter (where ${filter}), 'amount', ${moneySum(`sum(${cents}) filter (where ${filter})`)})`

@@ -29,7 +29,7 @@ export async function getTestCompany(
 }
 
 /** Whether a company is real or a test company, and its twin. */
-export interface TestStanding {
+export interface TestCompanyState {
   readonly is_test: boolean
   /** The test company of a real one; null if it has none. */
   readonly twin_id: number | null
@@ -39,8 +39,8 @@ export interface TestStanding {
   readonly erased_at: string | null
 }
 
-export async function getTestStanding(pool: Pool, companyId: number): Promise<TestStanding | null> {
-  const { rows } = await pool.query<TestStanding>({
+export async function getTestCompanyState(pool: Pool, companyId: number): Promise<TestCompanyState | null> {
+  const { rows } = await pool.query<TestCompanyState>({
     name: 'get_test_standing',
     text: `select c.is_test, c.twin_id, ${companysTimeSql('clock_timestamp()')} as now, c.clock_ahead_ms, c.erased_at
            from companies c where c.company_id = $1`,

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { inZone } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import type { UserObject } from '#projections/users.ts'
-import { BY_ID, type Found, getBy, type Listing, listInOrder, type Page, type Paging } from './records.ts'
+import { ORDER_BY_ID, type FoundRecords, getBy, type Listing, listInOrder, type Page, type Paging } from './records.ts'
 
 /** Users as the panel shows them: {id, name, email, role, status, created_at, updated_at}, inactive ones included. */
 const userListing: Listing<object> = {
@@ -17,9 +17,9 @@ const userListing: Listing<object> = {
 }
 
 export function listUsers(pool: Pool, companyId: number, query: Paging): Promise<Page | Refusal> {
-  return listInOrder(pool, userListing, BY_ID, companyId, query)
+  return listInOrder(pool, userListing, ORDER_BY_ID, companyId, query)
 }
 
-export function getUser(pool: Pool, companyId: number, id: number): Promise<Found> {
+export function getUser(pool: Pool, companyId: number, id: number): Promise<FoundRecords> {
   return getBy(pool, userListing, companyId, 'id', id)
 }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 
 /** Pending work of a company by the panel section that handles it. */
-export interface Waiting {
+export interface PendingCounts {
   /** Refused sales of tills. */
   readonly tills: number
   /** Overdue accounts. */
@@ -14,12 +14,12 @@ export interface Waiting {
 }
 
 /** Bound of each count, which costs as many index rows at most. */
-export const MOST_WAITING = 100
+export const MAX_PENDING = 100
 
 const FAILING_MINUTES = 5
 
 const counted = (rows: string): string =>
-  `(select count(*)::integer from (select ${rows} limit ${MOST_WAITING}) as waiting)`
+  `(select count(*)::integer from (select ${rows} limit ${MAX_PENDING}) as waiting)`
 
 /** $1 company, $2 its day. */
 const WAITING = {
@@ -35,7 +35,7 @@ const WAITING = {
 }
 
 /** Counts pending work in one statement. `pool` is the primary's: tills and webhooks are not part of the ledger. */
-export async function countWaiting(pool: Pool, companyId: number, today: string): Promise<Waiting> {
-  const { rows } = await pool.query<Waiting>({ ...WAITING, values: [companyId, today] })
-  return rows[0] as Waiting
+export async function countPending(pool: Pool, companyId: number, today: string): Promise<PendingCounts> {
+  const { rows } = await pool.query<PendingCounts>({ ...WAITING, values: [companyId, today] })
+  return rows[0] as PendingCounts
 }

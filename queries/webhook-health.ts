@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { groupBy } from '#lib/group-by.ts'
-import { type Found, localTime } from './records.ts'
+import { type FoundRecords, localTime } from './records.ts'
 
 /** A failed attempt. */
 interface FailedAttempt {
@@ -132,7 +132,7 @@ function healthOf(webhook_id: number, rows: readonly HealthRow[]): HealthObject 
 }
 
 /** Health of an endpoint; no record if it does not exist or is another company's. */
-export async function getHealth(pool: Pool, companyId: number, webhookId: number): Promise<Found> {
+export async function getHealth(pool: Pool, companyId: number, webhookId: number): Promise<FoundRecords> {
   const rows = (await readHealth(pool, companyId, webhookId)).get(webhookId)
   if (!rows) return { record: null, revision: 0 }
   return { record: JSON.stringify(healthOf(webhookId, rows)), revision: rows[0]?.revision ?? 0 }

@@ -2,9 +2,9 @@ import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import type { WebhookEvent } from '#events/webhooks.ts'
 import { type WebhookHealth, type WebhookObject, type WebhookRow, webhookState } from '#projections/webhooks.ts'
-import type { Order } from './list-statement.ts'
+import type { ListOrder } from './list-statement.ts'
 import {
-  type Found,
+  type FoundRecords,
   getBy,
   type Listing,
   type ListPaging,
@@ -58,7 +58,7 @@ const webhookListing: Listing<object> = {
 export const listWebhooks = (pool: Pool, companyId: number, query: ListPaging): Promise<Page | Refusal> =>
   list(pool, webhookListing, companyId, query)
 
-export const getWebhook = (pool: Pool, companyId: number, id: number): Promise<Found> =>
+export const getWebhook = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, webhookListing, companyId, 'id', id)
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const
@@ -126,7 +126,7 @@ const deliveryListing: Listing<DeliveryFilters & { webhook: number }> = {
 }
 
 /** Ids are UUIDs ordered by time. */
-const NEWEST_FIRST: Order = { name: 'newest', columns: [{ name: 'id', type: 'uuid' }], descending: true }
+const NEWEST_FIRST: ListOrder = { name: 'newest', columns: [{ name: 'id', type: 'uuid' }], descending: true }
 
 /** Deliveries of an endpoint in the last 30 days, newest first. */
 export function listDeliveries(
@@ -138,7 +138,7 @@ export function listDeliveries(
   return listInOrder(pool, deliveryListing, NEWEST_FIRST, companyId, { ...query, webhook })
 }
 
-export async function getDelivery(pool: Pool, companyId: number, webhookId: number, id: string): Promise<Found> {
+export async function getDelivery(pool: Pool, companyId: number, webhookId: number, id: string): Promise<FoundRecords> {
   const { rows } = await pool.query<{ revision: number; timezone: string; record: object | null }>({
     name: 'get_webhook_delivery',
     text: `select l.revision, c.timezone,
@@ -201,7 +201,7 @@ export function presentReplay(record: unknown, timezone: string): ReplayObject {
 }
 
 /** The last replay of an endpoint; no record if there was none. */
-export async function getReplay(pool: Pool, companyId: number, webhookId: number): Promise<Found> {
+export async function getReplay(pool: Pool, companyId: number, webhookId: number): Promise<FoundRecords> {
   const { rows } = await pool.query<{ revision: number; timezone: string; record: object | null }>({
     name: 'get_webhook_replay',
     text: `select l.revision, c.timezone,
@@ -219,7 +219,7 @@ export async function getReplay(pool: Pool, companyId: number, webhookId: number
 }
 
 /** A notification about an endpoint; `reason` if it was switched off. */
-export interface ListedNotice {
+export interface ListedNotification {
   readonly kind: 'webhook_switched_off' | 'webhook_failing' | 'webhook_well'
   readonly data: { readonly webhook_id: number; readonly url: string; readonly reason?: 'no_response' | 'gone' }
   readonly created_at: string
@@ -229,8 +229,8 @@ const SHOWN_DAYS = 30
 const SHOWN = 20
 
 /** Notifications of the last 30 days, newest first. */
-export async function listNotices(pool: Pool, companyId: number): Promise<ListedNotice[]> {
-  const { rows } = await pool.query<ListedNotice>({
+export async function listWebhookNotifications(pool: Pool, companyId: number): Promise<ListedNotification[]> {
+  const { rows } = await pool.query<ListedNotification>({
     name: 'list_notices',
     text: `select kind, data, created_at from notices
            where company_id = $1 and created_at > now() - make_interval(days => $2)

@@ -1,6 +1,6 @@
 import type { Pool, QueryConfig } from 'pg'
-import { WITHHELD } from '#domain/personal-data.ts'
-import { type AnyTable, isLineage } from '#ledger/table.ts'
+import { MASKED } from '#domain/personal-data.ts'
+import { type AnyTable, isRowHistory } from '#ledger/table.ts'
 import { payables, receivables } from '#projections/finance.ts'
 import { orders } from '#projections/orders.ts'
 import { customers, suppliers } from '#projections/people.ts'
@@ -8,7 +8,7 @@ import { sales } from '#projections/sales.ts'
 import { users } from '#projections/users.ts'
 
 /** SQL of a JSON object with these members masked if they are present and not null. */
-const withheldIn = (json: string, members: readonly string[], value = `to_jsonb('${WITHHELD}'::text)`): string =>
+const withheldIn = (json: string, members: readonly string[], value = `to_jsonb('${MASKED}'::text)`): string =>
   members.reduce(
     (object, member) =>
       `${object} || case when coalesce(${json} ->> '${member}', '') = '' then '{}' else jsonb_build_object('${member}', ${value}) end`,
@@ -27,7 +27,7 @@ const inSteps = (steps: readonly ((json: string) => string)[]): string =>
 const PERSON = ['name', 'trade_name', 'document', 'phone', 'email', 'notes']
 const person = inSteps([
   (json) => withheldIn(json, PERSON),
-  (json) => withheldIn(json, ['address'], `jsonb_build_object('street', '${WITHHELD}')`),
+  (json) => withheldIn(json, ['address'], `jsonb_build_object('street', '${MASKED}')`),
 ])
 const BUYER = ['name', 'email', 'document']
 
@@ -77,7 +77,7 @@ const SHADOWS = COLUMNS.map(([table, withheld]) => {
   return {
     name: table.name,
     named: new RegExp(`\\b${table.name}\\b`),
-    text: select(kept.filter(([name]) => !isLineage(name))),
+    text: select(kept.filter(([name]) => !isRowHistory(name))),
     withLineage: select(kept),
   }
 })
@@ -87,13 +87,13 @@ const NAMES_LINEAGE = /\b(first_revision|past_revisions)\b/
 /**
  * Fields masked for a role: names, documents and contacts of persons (PANEL-83), costs of items, payables (PANEL-201).
  */
-export interface Withheld {
+export interface PersonMask {
   readonly persons: boolean
   readonly costs: boolean
   readonly payables: boolean
 }
 
-function shadowsOf(text: string, { persons, payables }: Withheld): string[] {
+function shadowsOf(text: string, { persons, payables }: PersonMask): string[] {
   const form = NAMES_LINEAGE.test(text) ? 'withLineage' : 'text'
   return SHADOWS.filter(({ named }) => named.test(text)).flatMap((shadow) => {
     if (payables && shadow.name === PAYABLES) return `${shadow.name} as not materialized (${shadow[form]} where false)`
@@ -101,7 +101,7 @@ function shadowsOf(text: string, { persons, payables }: Withheld): string[] {
   })
 }
 
-function withholdingText(text: string, withheld: Withheld): string {
+function withholdingText(text: string, withheld: PersonMask): string {
   const shadows = shadowsOf(text, withheld)
   if (shadows.length === 0) return text
   const own = /^\s*with\s+/i.exec(text)
@@ -112,11 +112,11 @@ function withholdingText(text: string, withheld: Withheld): string {
 const COST = /"cost"\s*:\s*"[^"]*"/g
 
 /** The value with all costs replaced by null, in JSON texts too. */
-export function withoutCosts<T>(value: T): T {
+export function maskCosts<T>(value: T): T {
   if (typeof value === 'string') return (/^[{[]/.test(value) ? value.replace(COST, '"cost":null') : value) as T
-  if (Array.isArray(value)) return value.map(withoutCosts) as T
+  if (Array.isArray(value)) return value.map(maskCosts) as T
   if (value === null || typeof value !== 'object' || Object.getPrototypeOf(value) !== Object.prototype) return value
-  const members = Object.entries(value).map(([name, inner]) => [name, name === 'cost' ? null : withoutCosts(inner)])
+  const members = Object.entries(value).map(([name, inner]) => [name, name === 'cost' ? null : maskCosts(inner)])
   return Object.fromEntries(members) as T
 }
 
@@ -124,7 +124,7 @@ export function withoutCosts<T>(value: T): T {
  * A pool whose statements see masked data: persons and payables whatever they select, filter or sort by, costs in their
  * answers. Everything the panel shows of the read model goes through statements. It has `query` only.
  */
-export function withholding(pool: Pool, withheld: Withheld): Pool {
+export function maskPersons(pool: Pool, withheld: PersonMask): Pool {
   const { persons, costs, payables } = withheld
   if (!persons && !costs && !payables) return pool
   const suffix = `${persons ? '_w' : ''}${payables ? '_o' : ''}`
@@ -135,7 +135,7 @@ export function withholding(pool: Pool, withheld: Withheld): Pool {
       ...(config.name && { name: `${config.name}${suffix}` }),
       text: withholdingText(config.text, withheld),
     })
-    return costs ? { ...result, rows: result.rows.map(withoutCosts) } : result
+    return costs ? { ...result, rows: result.rows.map(maskCosts) } : result
   }
   return { query } as unknown as Pool
 }

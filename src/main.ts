@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { type Config, readConfig, WrongSetting } from '#config/config.ts'
 import { seedDemo } from '#demo/companies/seed.ts'
-import { collectEarly } from '#lib/heap.ts'
+import { lowerHeapGrowth } from '#lib/heap.ts'
 import { DataDirInUse } from '#postgres/embedded.ts'
 import { errorRecord } from '#service/error-record.ts'
 import { createService } from '#service/service.ts'
@@ -11,7 +11,7 @@ const STOP_TIMEOUT_MS = 45_000
 /** Ctrl+C reaches the process from the terminal and again from npm; whoever insists later wants it to end at once. */
 const SAME_SIGNAL_MS = 1_000
 
-collectEarly()
+lowerHeapGrowth()
 
 const config = settings()
 const logger = pino({

@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { canonicalJson, type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
-import { installationOriginOf, originOf, proofText, textOf } from '#proof/checkpoint.ts'
+import { installationOriginOf, originOf, proofText, formatCheckpoint } from '#proof/checkpoint.ts'
 import { consistencyProof, type Hashes, inclusionProof, leafHash, nodeHash, rootOf } from '#proof/merkle.ts'
 import { COSIGNATURE, cosignatureLine, signNote, verifierKey, vkeyOf } from '#proof/note.ts'
 import { PROOF_CASES } from './proof-cases.ts'
@@ -82,7 +82,7 @@ const exportOf = (events: readonly Envelope[]) => events.map(jsonLine).join('')
 const leavesOf = (events: readonly Envelope[]) => events.map(({ hash }) => Buffer.from(hash, 'hex'))
 
 function checkpointText(leaves: readonly Buffer[], size: number, origin: string): string {
-  return textOf({ origin, size, root: rootOf(treeOf(leaves), size) })
+  return formatCheckpoint({ origin, size, root: rootOf(treeOf(leaves), size) })
 }
 
 const signed = (text: string, key: KeyObject): string =>

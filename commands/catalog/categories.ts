@@ -6,7 +6,7 @@ import { accept, command } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { type CategoryFields, categoryByExternalId, categoryById, categoryByName } from '#projections/catalog.ts'
-import { changesBetween, duplicateOf, isEmpty, type RecordId } from '../records.ts'
+import { changedRecordFields, duplicateOf, isEmpty, type RecordId } from '../records.ts'
 
 const Name = nameText(80)
 
@@ -42,7 +42,7 @@ export const replaceCategory = command<ReplaceCategoryInput>({
     }
     const { id } = known
     if (known.deleted_at) return accept('updated', `category/${id}`, [event('CategoryRevived', { id, ...fields })])
-    return changed(id, changesBetween(known.doc, fields))
+    return changed(id, changedRecordFields(known.doc, fields))
   },
 })
 
@@ -59,7 +59,7 @@ export const updateCategory = command<UpdateCategoryInput>({
     const known = rows.get(categoryById(id))
     if (!known || known.deleted_at) return refuse('not_found')
     const duplicate = findDuplicate(rows, patch, id)
-    return duplicate ?? changed(id, changesBetween(known.doc, patch))
+    return duplicate ?? changed(id, changedRecordFields(known.doc, patch))
   },
 })
 

@@ -4,17 +4,17 @@ import { Cest, Gtin, Ncm } from '#domain/fiscal-codes.ts'
 import { Money } from '#domain/money.ts'
 import { orDefault } from '#domain/optional.ts'
 import { SignedQuantity, StockQuantity } from '#domain/quantity.ts'
-import { ExternalId, Id, nameText, text } from '#domain/text.ts'
+import { ExternalId, Id, nameText, boundedText } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 
 /** Type of an item without one. */
 export const DEFAULT_TYPE = 'product'
 
 const optionalShape = {
-  sku: text(60).nullish(),
-  barcode: text(60).nullish(),
+  sku: boundedText(60).nullish(),
+  barcode: boundedText(60).nullish(),
   category_id: Id.nullish(),
-  unit: text(10).nullish(),
+  unit: boundedText(10).nullish(),
   cost: Money.nullish(),
   gtin: Gtin.nullish(),
   ncm: Ncm.nullish(),

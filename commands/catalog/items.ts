@@ -6,7 +6,7 @@ import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { categoryById, type ItemFields, itemByBarcode, itemByExternalId, itemById } from '#projections/catalog.ts'
-import { changesBetween, duplicateOf, isEmpty, type RecordId } from '../records.ts'
+import { changedRecordFields, duplicateOf, isEmpty, type RecordId } from '../records.ts'
 import { checkStock, DEFAULT_TYPE, ItemChanges, type ItemInput, itemShape } from './item-input.ts'
 import { countStock, moveStock, normalized } from './stock.ts'
 
@@ -49,7 +49,7 @@ export const replaceItem = command<ReplaceItemInput>({
       return accept('created', created.subject, [created])
     }
     const { id } = known
-    const changes = changesBetween(known.doc, fields)
+    const changes = changedRecordFields(known.doc, fields)
     const changed = isEmpty(changes) ? [] : [event('CatalogItemUpdated', { id, changes })]
     // Order matters: a webhook shows the record as of its event, so the event with a webhook comes last.
     const events = [
@@ -75,7 +75,7 @@ export const updateItem = command<UpdateItemInput>({
     if (conflict) return conflict
     const moved = moveStock({ id, type: fields.type ?? known.doc.type, stock: known.doc.stock }, input)
     if (isRefusal(moved)) return moved
-    const changes = changesBetween(known.doc, fields)
+    const changes = changedRecordFields(known.doc, fields)
     // Same order as in replaceItem.
     const events = [...moved, ...(isEmpty(changes) ? [] : [event('CatalogItemUpdated', { id, changes })])]
     return accept(events.length > 0 ? 'updated' : 'unchanged', `catalog_item/${id}`, events)

@@ -9,7 +9,7 @@ import type { Rows } from '#ledger/working-set.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import type { AccountFields, AccountRow, AccountStart } from '#projections/finance.ts'
 import type { PersonRow } from '#projections/people.ts'
-import { changesBetween, duplicateOf, isEmpty, type RecordId } from '../records.ts'
+import { changedRecordFields, duplicateOf, isEmpty, type RecordId } from '../records.ts'
 import type { AccountInput, PartyName, SettleInput } from './account-input.ts'
 
 /** Customer or supplier as recorded in an account. */
@@ -121,7 +121,7 @@ function changesOf<P extends object, N>(
   before: AccountFields & P,
   after: Partial<AccountFields & P>,
 ): Partial<AccountFields & P> {
-  const changes = changesBetween<Partial<AccountFields & P>>(before, after)
+  const changes = changedRecordFields<Partial<AccountFields & P>>(before, after)
   const id = `${field}_id` as keyof typeof after
   return `${field}_name` in changes ? { [id]: after[id], ...changes } : changes
 }
@@ -139,7 +139,7 @@ function isAsStored<P extends object, N>(
   const { id, external_id } = named(input)
   const party =
     typeof external_id === 'string' ? { [`${field}_external_id`]: external_id } : { [`${field}_id`]: id ?? null }
-  return isEmpty(changesBetween<object>(doc, { description, amount, due_date, ...party }))
+  return isEmpty(changedRecordFields<object>(doc, { description, amount, due_date, ...party }))
 }
 
 interface Update<N> extends RecordId {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CalendarDate, Instant } from '#domain/instant.ts'
 import { Money } from '#domain/money.ts'
 import { PAYMENT_METHODS } from '#domain/payment-method.ts'
-import { ExternalId, Id, text } from '#domain/text.ts'
+import { ExternalId, Id, boundedText } from '#domain/text.ts'
 
 /** Greater than zero. */
 const Amount = Money.refine((value) => value !== '0.00', 'deve ser maior que zero')
@@ -10,7 +10,7 @@ const Amount = Money.refine((value) => value !== '0.00', 'deve ser maior que zer
 const externalId = { external_id: ExternalId.nullish() }
 
 /** Fields of a whole account except external id and counterparty: POST, PUT and batch items. */
-export const accountShape = { description: text(200), amount: Amount, due_date: CalendarDate }
+export const accountShape = { description: boundedText(200), amount: Amount, due_date: CalendarDate }
 
 /** Fields of PATCH; absent ones stay unchanged. */
 export const accountChangesShape = { ...externalId, ...z.strictObject(accountShape).partial().shape }

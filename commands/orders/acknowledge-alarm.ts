@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { refuse } from '#domain/refusal.ts'
-import { Id, text } from '#domain/text.ts'
+import { Id, boundedText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import { orderById } from '#projections/orders.ts'
 
 /** POST /orders/{id}/alarms/{provider_payment_id}/acknowledge. A payment raises at most one alarm. */
-export const AcknowledgeAlarmInput = z.strictObject({ id: Id, provider_payment_id: text(100) })
+export const AcknowledgeAlarmInput = z.strictObject({ id: Id, provider_payment_id: boundedText(100) })
 export type AcknowledgeAlarmInput = z.infer<typeof AcknowledgeAlarmInput>
 
 /** Acknowledges an alarm (ORDER-41); the event's actor and time tell who and when. A second request changes nothing. */

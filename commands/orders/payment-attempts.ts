@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { hasBeenPaid } from '#domain/orders.ts'
 import { forgotten, invalid, refuse } from '#domain/refusal.ts'
-import { Id, text } from '#domain/text.ts'
+import { Id, boundedText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { ANSWER_RETENTION_MS, accept, command } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { isOpen } from '#projections/order-payments.ts'
+import { isPaymentOpen } from '#projections/order-payments.ts'
 import { type OrderRow, orderById, type PaymentKeyRow, paymentByKey } from '#projections/orders.ts'
 import { storeById } from '#projections/stores.ts'
 
@@ -18,7 +18,7 @@ export const StartPaymentInput = z.strictObject({
   attempt_id: z.uuid(),
   /** Key of the request; one key identifies one attempt. */
   idempotency_key: z.string().nullable(),
-  payment_method_id: text(60),
+  payment_method_id: boundedText(60),
   /** Cards only. */
   installments: z.int().positive().nullish(),
   /** Time to pay; null for cards, which are decided at once. */
@@ -55,7 +55,7 @@ export const startPayment = command<StartPaymentInput>({
     const store = rows.get(storeById(order.store_id))
     if (!store?.enabled) return invalid('store_alias', 'a loja está desativada')
     if (known && known.refusal === null) return accept('unchanged', `order/${id}`)
-    if (input.only_if_none_waits && order.doc.payments.some(isOpen))
+    if (input.only_if_none_waits && order.doc.payments.some(isPaymentOpen))
       return invalid('payments', 'o pedido já tem um pagamento que espera')
     if (!known && order.doc.payments.length >= MAX_ATTEMPTS)
       return invalid('payments', `o pedido já tem ${MAX_ATTEMPTS} tentativas de pagamento`)
@@ -104,7 +104,7 @@ export function isKeyTaken(rows: Rows, { idempotency_key, attempt_id }: Keyed, n
   return (refund !== undefined && refund.status !== 'refused') || (attempt !== undefined && attempt.refusal === null)
 }
 
-export const RefusePaymentInput = z.strictObject({ id: Id, attempt_id: z.uuid(), reason: text(500) })
+export const RefusePaymentInput = z.strictObject({ id: Id, attempt_id: z.uuid(), reason: boundedText(500) })
 export type RefusePaymentInput = z.infer<typeof RefusePaymentInput>
 
 /**

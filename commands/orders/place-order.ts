@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Money, toCents } from '#domain/money.ts'
 import { invalid } from '#domain/refusal.ts'
-import { Email, ExternalId, nameText, text } from '#domain/text.ts'
+import { Email, ExternalId, nameText, boundedText } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import { orderByExternalId } from '#projections/orders.ts'
@@ -22,7 +22,7 @@ const Buyer = z.strictObject({ name: nameText(120), email: Email.nullish(), docu
  */
 export const OrderInput = z
   .strictObject({
-    store_alias: text(60),
+    store_alias: boundedText(60),
     external_id: ExternalId.nullish(),
     ...customerShape,
     customer: Buyer.nullish(),

@@ -12,7 +12,7 @@ import {
   splitOf,
 } from '#domain/orders.ts'
 import { refuse } from '#domain/refusal.ts'
-import { Id, text } from '#domain/text.ts'
+import { Id, boundedText } from '#domain/text.ts'
 import { type DataOf, EVENT_TYPES, event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
@@ -25,9 +25,9 @@ export const RecordPaymentInput = z.strictObject({
   id: Id,
   /** Attempt that the payment refers to; null if it refers to none. */
   attempt_id: z.uuid().nullable(),
-  provider_payment_id: text(100),
-  provider_status: text(100),
-  status_detail: text(200).nullable(),
+  provider_payment_id: boundedText(100),
+  provider_status: boundedText(100),
+  status_detail: boundedText(200).nullable(),
   live_mode: z.boolean(),
   ...EVENT_TYPES.PaymentRecorded.data.pick({
     pix: true,

@@ -3,7 +3,7 @@ import { fromCents, Money, toCents } from '#domain/money.ts'
 import { carrierOf } from '#domain/orders.ts'
 import { fromThousandths, MAX_THOUSANDTHS, Quantity, toThousandths } from '#domain/quantity.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
-import { Id, text } from '#domain/text.ts'
+import { Id, boundedText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
@@ -22,7 +22,7 @@ const MAX_RESTOCKED = 200
 export const RefundInput = z.strictObject({
   amount: Money.nullish(),
   /** Default: the payment that carries the order. */
-  provider_payment_id: text(100).nullish(),
+  provider_payment_id: boundedText(100).nullish(),
   restock: z
     .array(z.strictObject({ catalog_item_id: Id, quantity: Quantity }))
     .max(MAX_RESTOCKED)
@@ -80,12 +80,12 @@ export const requestRefund = command<RequestRefundInput>({
 })
 
 /** Paid payment that can be refunded. */
-export type Paid = PaymentObject & { readonly provider_payment_id: string }
+export type PaidPayment = PaymentObject & { readonly provider_payment_id: string }
 
-export const isPaid = (payment: PaymentObject | null | undefined): payment is Paid =>
+export const isPaid = (payment: PaymentObject | null | undefined): payment is PaidPayment =>
   payment?.status === 'paid' && payment.provider_payment_id !== null
 
-function refundable({ doc, carried_by }: Readonly<OrderRow>, named: string | null): Paid | null {
+function refundable({ doc, carried_by }: Readonly<OrderRow>, named: string | null): PaidPayment | null {
   const payment =
     named === null
       ? carrierOf(doc.payments, carried_by)
@@ -97,7 +97,7 @@ function refundable({ doc, carried_by }: Readonly<OrderRow>, named: string | nul
  * Refundable amount in cents: neither refunded nor pending. The provider's record may lag behind its responses, so the
  * larger sum counts.
  */
-export function leftOf(payment: Paid, refunds: readonly RefundObject[]): number {
+export function leftOf(payment: PaidPayment, refunds: readonly RefundObject[]): number {
   const sum = (status: RefundObject['status']) =>
     refunds
       .filter((refund) => refund.provider_payment_id === payment.provider_payment_id && refund.status === status)
@@ -136,7 +136,7 @@ function restockOf(rows: Rows, { doc }: Readonly<OrderRow>, asked: Restock): Res
   }))
 }
 
-export const RefuseRefundInput = z.strictObject({ id: Id, refund_id: z.uuid(), reason: text(500) })
+export const RefuseRefundInput = z.strictObject({ id: Id, refund_id: z.uuid(), reason: boundedText(500) })
 export type RefuseRefundInput = z.infer<typeof RefuseRefundInput>
 
 /** Records that the provider rejected the refund. */
@@ -150,7 +150,7 @@ export const refuseRefund = command<RefuseRefundInput>({
   },
 })
 
-export const CompleteRefundInput = z.strictObject({ id: Id, refund_id: z.uuid(), provider_refund_id: text(100) })
+export const CompleteRefundInput = z.strictObject({ id: Id, refund_id: z.uuid(), provider_refund_id: boundedText(100) })
 export type CompleteRefundInput = z.infer<typeof CompleteRefundInput>
 
 /**

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { ExternalId, Id } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { customerByExternalId, customerById, customerByName, type PersonFields } from '#projections/people.ts'
-import { createPerson, deletePerson, type PersonKind, replacePerson, updatePerson } from './person-commands.ts'
+import { createPerson, deletePerson, type PersonCommandKind, replacePerson, updatePerson } from './person-commands.ts'
 import { checkDocument, personChangesShape, personOf, personShape } from './person-input.ts'
 
-const customerKind: PersonKind<PersonFields> = {
+const customerKind: PersonCommandKind<PersonFields> = {
   name: 'customer',
   byId: customerById,
   byExternalId: customerByExternalId,

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { addYears, dateInZone, startOfDay } from '#domain/instant.ts'
-import { PARTS, type PersonKind } from '#domain/personal-data.ts'
+import { PERSON_PARTS, type PersonKind } from '#domain/personal-data.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
-import { text } from '#domain/text.ts'
+import { boundedText } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { FORGETTING_GROUNDS, type ForgettingGround } from '#events/persons.ts'
 import { accept, command, type Decision, type DecisionContext } from '#ledger/command.ts'
@@ -10,7 +10,7 @@ import type { NewEvent } from '#ledger/envelope.ts'
 import type { AnyRef } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import { ownCompany, timezoneOf } from '#projections/companies.ts'
-import { forgettingOf } from '#projections/forgettings.ts'
+import { erasureRef } from '#projections/forgettings.ts'
 import { orderById } from '#projections/orders.ts'
 import { customerById, supplierById } from '#projections/people.ts'
 import { userById } from '#projections/users.ts'
@@ -27,7 +27,7 @@ const ASKED = FORGETTING_GROUNDS.filter((ground) => ground !== 'restored_backup'
 export const ForgetInput = z.strictObject({
   ground: z.enum(ASKED),
   /** A reference to the request. It is stored, so it must not name the person. */
-  reason: text(200).nullish(),
+  reason: boundedText(200).nullish(),
   queue: z.boolean().nullish(),
 })
 
@@ -59,7 +59,7 @@ const REFS: Readonly<Record<PersonKind, (id: number) => AnyRef>> = {
 
 const recordOf = (rows: Rows, { kind, id }: Named): Readonly<PersonRecord> | null => rows.get(REFS[kind](id))
 
-const needs = ({ kind, id }: Named) => [ownCompany, REFS[kind](id), forgettingOf(`${kind}/${id}`)]
+const needs = ({ kind, id }: Named) => [ownCompany, REFS[kind](id), erasureRef(`${kind}/${id}`)]
 
 /** Finds what still needs the person: documents authorized within the retention period, and open records. */
 const lookup = (rows: Rows, { kind, id, retention_years }: Named, now: string) => {
@@ -93,7 +93,7 @@ export const forgetPerson = command<ForgetPerson>({
     if (!input.queue) return refuse('retention_required', detailsOf(holding))
     // A deleted record is not shown, so its status is not `queued`.
     const waiting = record.deleted_at ? 'deleted' : 'queued'
-    if (rows.get(forgettingOf(subject))?.due_on) return accept(waiting, subject)
+    if (rows.get(erasureRef(subject))?.due_on) return accept(waiting, subject)
     const { until, finished_orders, today } = holding
     return accept(waiting, subject, [
       event('PersonForgotten', {
@@ -117,7 +117,7 @@ export const forgetDue = command<Named>({
     const { kind, id } = input
     const subject = `${kind}/${id}`
     const record = recordOf(rows, input)
-    const queued = rows.get(forgettingOf(subject))
+    const queued = rows.get(erasureRef(subject))
     if (!record) return refuse('not_found')
     const { today, until, ...holding } = holdingOf(rows, input, context)
     if (!queued?.due_on || queued.due_on > today) return accept('unchanged', subject)
@@ -140,7 +140,7 @@ function forget(
 ): Decision {
   const subject = `${why.kind}/${why.id}`
   const subjects = [subject, ...finished_orders.map((order) => `order/${order}`)]
-  const forgotten = event('PersonForgotten', { ...toldOf(why), parts: [...PARTS], subjects })
+  const forgotten = event('PersonForgotten', { ...toldOf(why), parts: [...PERSON_PARTS], subjects })
   const before = why.kind === 'user' ? shutOut(rows, why.id) : []
   return accept(record.deleted_at ? 'deleted' : 'updated', subject, [...before, forgotten])
 }

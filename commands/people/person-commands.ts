@@ -4,11 +4,11 @@ import type { NewEvent } from '#ledger/envelope.ts'
 import type { Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import type { PersonFields, PersonRow } from '#projections/people.ts'
-import { changesBetween, duplicateOf, isEmpty, type RecordId } from '../records.ts'
-import { misfit, type PersonPatch, patchOf } from './person-input.ts'
+import { changedRecordFields, duplicateOf, isEmpty, type RecordId } from '../records.ts'
+import { documentTypeMismatch, type PersonPatch, patchOf } from './person-input.ts'
 
 /** Differences between customers and suppliers: lookups and events. `F`: the recorded fields. */
-export interface PersonKind<F extends PersonFields> extends Lookups<PersonRow<F>> {
+export interface PersonCommandKind<F extends PersonFields> extends Lookups<PersonRow<F>> {
   /** Used in event subjects and for ids. */
   readonly name: 'customer' | 'supplier'
   byId(id: number): Ref<PersonRow<F>>
@@ -20,7 +20,7 @@ export interface PersonKind<F extends PersonFields> extends Lookups<PersonRow<F>
 
 /** Creates a person with a name and external id that are unique in its kind. */
 export function createPerson<F extends PersonFields, I extends { name: string; external_id?: string | null }>(
-  kind: PersonKind<F>,
+  kind: PersonCommandKind<F>,
   fieldsOf: (input: I) => F,
 ): Command<I> {
   return command<I>({
@@ -36,7 +36,7 @@ export function createPerson<F extends PersonFields, I extends { name: string; e
 
 /** Creates, replaces or revives the person with this external id. */
 export function replacePerson<F extends PersonFields, I extends { name: string; external_id: string }>(
-  kind: PersonKind<F>,
+  kind: PersonCommandKind<F>,
   fieldsOf: (input: I) => F,
 ): Command<I> {
   return command<I>({
@@ -55,7 +55,7 @@ export function replacePerson<F extends PersonFields, I extends { name: string; 
       const { id } = known
       const subject = `${kind.name}/${id}`
       if (known.deleted_at) return accept('updated', subject, [kind.revived(id, fields)])
-      const changes = changesBetween(known.doc, fields)
+      const changes = changedRecordFields(known.doc, fields)
       if (isEmpty(changes)) return accept('unchanged', subject)
       return accept('updated', subject, [kind.updated(id, changes)])
     },
@@ -67,7 +67,7 @@ interface Update<F extends PersonFields> extends RecordId {
 }
 
 /** Changes the given fields. Values that are equal already record nothing. */
-export function updatePerson<F extends PersonFields>(kind: PersonKind<F>): Command<Update<F>> {
+export function updatePerson<F extends PersonFields>(kind: PersonCommandKind<F>): Command<Update<F>> {
   return command<Update<F>>({
     needs: ({ id, changes }) => [kind.byId(id), ...uniqueRefs(kind, changes)],
     decide(rows, { id, changes: patch }) {
@@ -76,9 +76,9 @@ export function updatePerson<F extends PersonFields>(kind: PersonKind<F>): Comma
       const closed = closedBy(kind, known)
       if (closed) return closed
       const after = patchOf(known.doc, patch)
-      const refusal = misfit(known.doc, after) ?? findDuplicate(rows, kind, after, id)
+      const refusal = documentTypeMismatch(known.doc, after) ?? findDuplicate(rows, kind, after, id)
       if (refusal) return refusal
-      const changes = changesBetween(known.doc, after)
+      const changes = changedRecordFields(known.doc, after)
       const subject = `${kind.name}/${id}`
       if (isEmpty(changes)) return accept('unchanged', subject)
       return accept('updated', subject, [kind.updated(id, changes)])
@@ -89,7 +89,7 @@ export function updatePerson<F extends PersonFields>(kind: PersonKind<F>): Comma
 /**
  * Removes a person from lists and frees the name. The external id stays, so that PUT by-external can revive the record.
  */
-export function deletePerson<F extends PersonFields>(kind: PersonKind<F>): Command<RecordId> {
+export function deletePerson<F extends PersonFields>(kind: PersonCommandKind<F>): Command<RecordId> {
   return command<RecordId>({
     needs: ({ id }) => [kind.byId(id)],
     decide(rows, { id }) {
@@ -102,7 +102,7 @@ export function deletePerson<F extends PersonFields>(kind: PersonKind<F>): Comma
 
 /** Refusal if the person is erased or queued for erasure: its record no longer changes (PRIV-6). */
 function closedBy<F extends PersonFields>(
-  { name }: PersonKind<F>,
+  { name }: PersonCommandKind<F>,
   { id, doc }: Readonly<PersonRow<F>>,
 ): Refusal | null {
   return doc.forgotten_at === null && doc.forgetting_due_on === null ? null : forgotten(`${name}/${id}`)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { expects } from '#domain/portuguese.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { bareTaxNumber, isCnpj, isCpf } from '#domain/tax-number.ts'
-import { Email, nameText, Phone, text } from '#domain/text.ts'
+import { Email, nameText, Phone, boundedText } from '#domain/text.ts'
 import { PERSON_TYPES } from '#events/persons.ts'
 import type { PersonFields } from '#projections/people.ts'
 
@@ -18,11 +18,11 @@ export const AddressInput = z.strictObject({
     .overwrite((value) => value.replace(/[\s.-]/g, ''))
     .refine((value) => /^\d{8}$/.test(value), ZIP)
     .nullish(),
-  street: text(120).nullish(),
-  number: text(20).nullish(),
-  complement: text(80).nullish(),
-  district: text(80).nullish(),
-  city: text(80).nullish(),
+  street: boundedText(120).nullish(),
+  number: boundedText(20).nullish(),
+  complement: boundedText(80).nullish(),
+  district: boundedText(80).nullish(),
+  city: boundedText(80).nullish(),
   state: z.enum(STATES, expects('deve ser a sigla de um estado do Brasil, como "SP"')).nullish(),
 })
 
@@ -41,7 +41,7 @@ const optionalShape = {
   phone: Phone.nullish(),
   email: Email.nullish(),
   address: AddressInput.nullish(),
-  notes: text(2000).nullish(),
+  notes: boundedText(2000).nullish(),
 }
 
 /** Fields of a whole person except the external id: POST, PUT and batch items. */
@@ -115,7 +115,7 @@ export function patchOf<F extends PersonFields>(
 }
 
 /** Refuses changes that leave document and person type contradictory, naming the field that was sent. */
-export function misfit(before: PersonFields, changes: Partial<PersonFields>): Refusal | null {
+export function documentTypeMismatch(before: PersonFields, changes: Partial<PersonFields>): Refusal | null {
   const message = documentProblem({ ...before, ...changes })
   if (message === null) return null
   return changes.document

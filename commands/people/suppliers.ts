@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { ExternalId, Id, nameText } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { type SupplierFields, supplierByExternalId, supplierById, supplierByName } from '#projections/people.ts'
-import { createPerson, deletePerson, type PersonKind, replacePerson, updatePerson } from './person-commands.ts'
+import { createPerson, deletePerson, type PersonCommandKind, replacePerson, updatePerson } from './person-commands.ts'
 import { checkDocument, personChangesShape, personOf, personShape } from './person-input.ts'
 
-const supplierKind: PersonKind<SupplierFields> = {
+const supplierKind: PersonCommandKind<SupplierFields> = {
   name: 'supplier',
   byId: supplierById,
   byExternalId: supplierByExternalId,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { fromCents, lineTotal, lineTotalFits, MAX_CENTS, Money, toCents } from '#domain/money.ts'
 import { fromThousandths, Quantity, toThousandths } from '#domain/quantity.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
-import { ExternalId, Id, text } from '#domain/text.ts'
+import { ExternalId, Id, boundedText } from '#domain/text.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
@@ -31,7 +31,7 @@ const LineInput = z
   .strictObject({
     catalog_item_id: Id.nullish(),
     catalog_item_external_id: ExternalId.nullish(),
-    description: text(200).nullish(),
+    description: boundedText(200).nullish(),
     quantity: Quantity,
     unit_price: Money.nullish(),
   })

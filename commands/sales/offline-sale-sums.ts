@@ -5,7 +5,7 @@ import type { OfflineSale } from './offline-sale-input.ts'
 import { warning } from './offline-sale-warnings.ts'
 
 /** Sums of a sale: total = item totals - `discount` (UP-21). Amounts are decimal texts. */
-export interface Sums {
+export interface OfflineSaleSums {
   /** One per item, in order. */
   readonly lines: readonly { readonly total: string; readonly discount: string }[]
   /** Discount on the whole sale, in addition to item discounts. */
@@ -24,7 +24,7 @@ type Amounts = Pick<OfflineSale, 'items' | 'payments' | 'total' | 'amount_receiv
 const sumOf = (amounts: readonly string[]): number => amounts.reduce((sum, amount) => sum + toCents(amount), 0)
 
 /** Checks the sums of an uploaded sale. `isCash`: whether a payment's type is cash. */
-export function addUp(sale: Amounts, isCash: (payment: OfflineSale['payments'][number]) => boolean): Sums {
+export function addUp(sale: Amounts, isCash: (payment: OfflineSale['payments'][number]) => boolean): OfflineSaleSums {
   const lines = sale.items.map(addUpLine)
   const whole = addUpItems(sale, lines)
   const cash = sumOf(sale.payments.filter(isCash).map(({ amount }) => amount))

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { AccessKey, modelOf } from '#domain/access-key.ts'
 import { IMPOSSIBLE, Instant, isImpossible } from '#domain/instant.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
-import { text } from '#domain/text.ts'
+import { boundedText } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { FISCAL_DOCUMENT_STATUSES } from '#events/sales.ts'
 import { accept, command } from '#ledger/command.ts'
 import { type FiscalDocument, type SaleRow, saleById } from '#projections/sales.ts'
-import { changesBetween, isEmpty } from '../records.ts'
+import { changedRecordFields, isEmpty } from '../records.ts'
 
 const Model = z
   .string()
@@ -18,7 +18,7 @@ const Sha256 = z
   .toLowerCase()
   .regex(/^[0-9a-f]{64}$/, 'deve ser um SHA-256 com 64 dígitos hexadecimais')
 
-const HttpsUrl = text(2000).refine(
+const HttpsUrl = boundedText(2000).refine(
   (address) => URL.canParse(address) && new URL(address).protocol === 'https:',
   'deve ser um endereço https',
 )
@@ -32,10 +32,10 @@ const xmlShape = { xml_sha256: Sha256.nullish(), xml_url: HttpsUrl.nullish() }
 export const FiscalDocumentBody = z
   .strictObject({
     model: Model,
-    series: text(20),
-    number: text(60),
+    series: boundedText(20),
+    number: boundedText(60),
     access_key: AccessKey,
-    protocol: text(60).nullish(),
+    protocol: boundedText(60).nullish(),
     authorized_at: Instant.nullish(),
     status: z.enum(FISCAL_DOCUMENT_STATUSES),
     ...xmlShape,
@@ -53,15 +53,15 @@ export const FiscalDocumentBody = z
  */
 export const FiscalDocumentFields = z
   .strictObject({
-    number: text(60),
+    number: boundedText(60),
     status: z
       .enum(FISCAL_DOCUMENT_STATUSES)
       .nullish()
       .transform((status) => status ?? 'authorized'),
     model: Model.nullish(),
-    series: text(20).nullish(),
+    series: boundedText(20).nullish(),
     access_key: AccessKey.nullish(),
-    protocol: text(60).nullish(),
+    protocol: boundedText(60).nullish(),
     authorized_at: Instant.nullish(),
     ...xmlShape,
   })
@@ -95,7 +95,7 @@ export const recordFiscalDocument = command<FiscalDocumentInput>({
     if (document.status === 'authorized') document.authorized_at ??= same?.authorized_at ?? now
     const refused = findObstacle(sale, known, same, document, now)
     if (refused) return refused
-    if (known && isEmpty(changesBetween(known, document))) return accept('unchanged', `sale/${id}`)
+    if (known && isEmpty(changedRecordFields(known, document))) return accept('unchanged', `sale/${id}`)
     return accept('updated', `sale/${id}`, [event('FiscalDocumentRecorded', { id, ...document })])
   },
 })

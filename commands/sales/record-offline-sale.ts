@@ -22,7 +22,7 @@ import {
 import { cancellation, touchedBy } from './cancel-sale.ts'
 import { soldItem } from './lines.ts'
 import { fingerprintOf, type OfflineSale } from './offline-sale-input.ts'
-import { addUp, type Sums } from './offline-sale-sums.ts'
+import { addUp, type OfflineSaleSums } from './offline-sale-sums.ts'
 import { findWarnings, stockAfter } from './offline-sale-warnings.ts'
 import { sumOf, takenPayments } from './payments.ts'
 
@@ -143,7 +143,7 @@ export function recordSale(
 type Parts = Pick<Completed, 'items' | 'payments' | 'change'>
 
 /** Items and payments of the sale. Those not in the catalog are named by number. */
-function partsOf(rows: Rows, sale: OfflineSale, sums: Sums): Pick<Parts, 'items' | 'payments'> {
+function partsOf(rows: Rows, sale: OfflineSale, sums: OfflineSaleSums): Pick<Parts, 'items' | 'payments'> {
   const items = sale.items.map(({ product_id, quantity, price }, position) => {
     const product = rows.get(itemById(product_id))
     const sold = product ? soldItem(product) : unknownItem(product_id)
@@ -173,7 +173,7 @@ function fieldErrors(
   rows: Rows,
   sale: OfflineSale,
   { items }: Parts,
-  { wrong, isTooLarge }: Sums,
+  { wrong, isTooLarge }: OfflineSaleSums,
   asIs: boolean,
 ): Record<string, string[]> {
   const fields: Record<string, string[]> = asIs && !isTooLarge ? {} : { ...wrong }

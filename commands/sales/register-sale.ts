@@ -13,7 +13,7 @@ import { paymentTypeById } from '#projections/payment-types.ts'
 import { saleByExternalId } from '#projections/sales.ts'
 import { customerRefs, customerShape, findCustomer } from '../people/named-customer.ts'
 import { LinesInput, lineRefs, priceLines, quantitiesTaken } from './lines.ts'
-import { type Given, sumOf, takenPayments } from './payments.ts'
+import { type GivenPayment, sumOf, takenPayments } from './payments.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 
@@ -69,7 +69,7 @@ function pay(
   inputs: SaleInput['payments'],
   total: number,
 ): { payments: Completed['payments']; change: number } | Refusal {
-  const given: Given[] = []
+  const given: GivenPayment[] = []
   for (const [position, { payment_type_id, amount }] of inputs.entries()) {
     const type = rows.get(paymentTypeById(payment_type_id))?.doc
     const field = `payments[${position}].payment_type_id`

@@ -11,7 +11,7 @@ import { type Config, WrongSetting } from '#config/config.ts'
 import { parseScopes } from '#domain/scopes.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
-import { replaceFile } from '#lib/files.ts'
+import { writeFileAtomically } from '#lib/files.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import type { UserObject } from '#projections/users.ts'
 import { findStore, listStores } from '#queries/stores.ts'
@@ -58,7 +58,7 @@ export async function demoCompany({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promi
 /** Writes the file, and creates its folder if needed. */
 export async function writeDemoFile(path: string, content: DemoFile): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
-  await replaceFile(path, `${JSON.stringify(content, null, 2)}\n`)
+  await writeFileAtomically(path, `${JSON.stringify(content, null, 2)}\n`)
 }
 
 const PASSWORD_BYTES = 12

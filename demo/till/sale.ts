@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { lineTotal } from '#domain/money.ts'
-import { replaceFile } from '#lib/files.ts'
+import { writeFileAtomically } from '#lib/files.ts'
 
 /** Product as downloaded by the till (SYNC-10). */
 export interface Product {
@@ -90,7 +90,7 @@ export async function openQueue(path: string | null): Promise<Queue> {
   let sales: OfflineSale[] = path === null ? [] : await load(path)
   const keep = async (changed: OfflineSale[]) => {
     // Written to disk first: a sale confirmed to the customer must survive a power failure.
-    if (path !== null) await replaceFile(path, JSON.stringify(changed))
+    if (path !== null) await writeFileAtomically(path, JSON.stringify(changed))
     sales = changed
   }
   return {

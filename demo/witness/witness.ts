@@ -1,10 +1,10 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { createFile, replaceFile } from '#lib/files.ts'
-import { type Checkpoint, parseCheckpoint, textOf } from '#proof/checkpoint.ts'
+import { createFileAtomically, writeFileAtomically } from '#lib/files.ts'
+import { type Checkpoint, parseCheckpoint, formatCheckpoint } from '#proof/checkpoint.ts'
 import { EMPTY_ROOT, isConsistent, type TreeHead } from '#proof/merkle.ts'
-import { bytesOf, COSIGNATURE, cosignatureLine, openNote, type VerifierKey, verifierKey } from '#proof/note.ts'
+import { decodeBase64, COSIGNATURE, cosignatureLine, openNote, type VerifierKey, verifierKey } from '#proof/note.ts'
 
 /** Response of a witness to a checkpoint (tlog-witness.md of C2SP). */
 export interface WitnessAnswer {
@@ -65,10 +65,10 @@ export async function openWitness({ file, name, logs, now }: WitnessOptions): Pr
     if (old !== last.size) return { status: 409, type: 'text/x.tlog.size', body: `${last.size}\n` }
     if (!goesOn(last, checkpoint, proof))
       return answer(422, 'the consistency proof does not show that this goes on from there')
-    const line = cosignatureLine(textOf(checkpoint), { name, privateKey }, Math.floor(now().getTime() / 1000))
+    const line = cosignatureLine(formatCheckpoint(checkpoint), { name, privateKey }, Math.floor(now().getTime() / 1000))
     const signed = `${note.slice(0, note.lastIndexOf('\n\n') + 2)}${signaturesOf(note, keys)}${line}`
     state.logs[origin] = { size, root: root.toString('base64'), note: signed }
-    await replaceFile(file, JSON.stringify(state))
+    await writeFileAtomically(file, JSON.stringify(state))
     return { status: 200, type: 'text/plain; charset=utf-8', body: line }
   }
 
@@ -120,7 +120,7 @@ function parseRequest(body: string): Request | null {
   if (end < 0) return null
   const [first = '', ...lines] = body.slice(0, end).split('\n')
   const [, old] = OLD.exec(first) ?? []
-  const proof = lines.map(bytesOf)
+  const proof = lines.map(decodeBase64)
   const note = body.slice(end + 2)
   const checkpoint = parseCheckpoint(textPart(note))
   if (old === undefined || !checkpoint || proof.length > MAX_PROOF) return null
@@ -131,7 +131,7 @@ function parseRequest(body: string): Request | null {
 async function openState(file: string): Promise<State> {
   const { privateKey } = generateKeyPairSync('ed25519')
   const fresh: State = { private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), logs: {} }
-  await createFile(file, JSON.stringify(fresh))
+  await createFileAtomically(file, JSON.stringify(fresh))
   return State.parse(JSON.parse(await readFile(file, 'utf8')))
 }
 

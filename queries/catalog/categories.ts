@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import {
-  BY_NAME,
+  ORDER_BY_NAME,
   containing,
   type DeletedPaging,
-  type Found,
+  type FoundRecords,
   getBy,
   type Listing,
   type ListPaging,
@@ -50,11 +50,11 @@ export function listCategoriesByName(
   companyId: number,
   query: Paging & CategoryFilters,
 ): Promise<Page | Refusal> {
-  return listInOrder(pool, categoryListing, BY_NAME, companyId, { ...query, name: containing(query.name) })
+  return listInOrder(pool, categoryListing, ORDER_BY_NAME, companyId, { ...query, name: containing(query.name) })
 }
 
-export const getCategory = (pool: Pool, companyId: number, id: number): Promise<Found> =>
+export const getCategory = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, categoryListing, companyId, 'id', id)
 
-export const getCategoryByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<Found> =>
+export const getCategoryByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<FoundRecords> =>
   getBy(pool, categoryListing, companyId, 'external_id', externalId)

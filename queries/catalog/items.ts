@@ -1,13 +1,13 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
-import { type Order, reversed } from '../list-statement.ts'
-import { looking } from '../looking.ts'
+import { type ListOrder, reversed } from '../list-statement.ts'
+import { withReadSet } from '../looking.ts'
 import {
-  BY_ID,
-  BY_NAME,
+  ORDER_BY_ID,
+  ORDER_BY_NAME,
   containing,
   type DeletedPaging,
-  type Found,
+  type FoundRecords,
   getBy,
   hasWords,
   type Listing,
@@ -72,10 +72,10 @@ export function listDeletedItems(pool: Pool, companyId: number, query: DeletedPa
   return listDeleted(pool, 'catalog_items', companyId, query)
 }
 
-export const getItem = (pool: Pool, companyId: number, id: number): Promise<Found> =>
+export const getItem = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, itemListing, companyId, 'id', id)
 
-export const getItemByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<Found> =>
+export const getItemByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<FoundRecords> =>
   getBy(pool, itemListing, companyId, 'external_id', externalId)
 
 interface ItemSearch {
@@ -104,7 +104,7 @@ const searchListing: Listing<Omit<ItemSearch, 'q'> & { readonly q?: readonly str
 }
 
 /** Sorted without an index: each sale changes the stamps of its items and would have to write an index by name too. */
-const BY_ITEM_NAME: Order = { ...BY_NAME, name: 'by_item_name', isSorted: true }
+const BY_ITEM_NAME: ListOrder = { ...ORDER_BY_NAME, name: 'by_item_name', isSorted: true }
 
 const inactiveListing: typeof searchListing = {
   ...searchListing,
@@ -116,11 +116,11 @@ const inactiveListing: typeof searchListing = {
 export const ITEM_ORDERS = {
   nome: BY_ITEM_NAME,
   '-nome': reversed(BY_ITEM_NAME),
-  cadastro: BY_ID,
+  cadastro: ORDER_BY_ID,
   '-cadastro': NEWEST_FIRST,
-} satisfies Record<string, Order>
+} satisfies Record<string, ListOrder>
 
-type ItemsWanted = Paging & ItemSearch & { readonly state?: ItemState | undefined; readonly order?: Order | undefined }
+type ItemsWanted = Paging & ItemSearch & { readonly state?: ItemState | undefined; readonly order?: ListOrder | undefined }
 
 /** Items for people, by name unless another order is requested. */
 export function searchItems(
@@ -146,12 +146,12 @@ export async function countItems(
   const looks = Object.fromEntries(
     search.out_of_stock ? [] : ['catalog_items', ...lookedUp].map((table) => [table, 'columns'] as const),
   )
-  const { rows } = await pool.query<{ count: number }>(looking({ text, values, looks }))
+  const { rows } = await pool.query<{ count: number }>(withReadSet({ text, values, readSet: looks }))
   return rows[0]?.count ?? 0
 }
 
 /** An item, active or deactivated. */
-export const getAnyItem = (pool: Pool, companyId: number, id: number): Promise<Found> =>
+export const getAnyItem = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, { ...itemListing, resource: 'any_catalog_item', where: 'true' }, companyId, 'id', id)
 
 /** The ids among `ids` with tracked stock, deactivated items included. */
@@ -167,11 +167,11 @@ export async function itemsWithStock(pool: Pool, companyId: number, ids: readonl
 /** The ids among `ids` that are active. */
 export async function findLiveItems(pool: Pool, companyId: number, ids: readonly number[]): Promise<Set<number>> {
   const { rows } = await pool.query<{ id: number }>(
-    looking({
+    withReadSet({
       name: 'live_items',
       text: `select t.id from catalog_items t where t.company_id = $1 and t.id = any($2::bigint[]) and t.deleted_at is null`,
       values: [companyId, ids],
-      looks: { catalog_items: ids },
+      readSet: { catalog_items: ids },
     }),
   )
   return new Set(rows.map(({ id }) => id))

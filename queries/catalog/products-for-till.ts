@@ -1,18 +1,18 @@
 import type { Pool } from 'pg'
-import type { Text } from '#lib/bytes.ts'
+import type { EncodedText } from '#lib/bytes.ts'
 import { asRowBytes, type RowsTogether, release, rowsIn } from '#postgres/row-bytes.ts'
 import { inReading, type Statement, type Transaction } from '#postgres/transaction.ts'
 import {
   type Conditions,
-  keyIn,
+  cursorKeyOf,
   listStatement,
-  type Order,
+  type ListOrder,
   readRows,
   recordsIn,
   type Source,
   type Start,
 } from '../list-statement.ts'
-import { BY_CHANGE, BY_ID } from '../records.ts'
+import { ORDER_BY_CHANGE, ORDER_BY_ID } from '../records.ts'
 
 /** SQL of an instant in the sync format: UTC with milliseconds. */
 const utc = (moment: string): string => `to_char((${moment}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
@@ -58,7 +58,7 @@ interface ProductsRead {
  * Streams all products of one snapshot, or those changed since `lastSync` (UTC, inclusive). Stock and the name of the
  * category count as changes. Null when `take` stopped the stream.
  */
-export function readProducts(
+export function listProductsForTill(
   pool: Pool,
   companyId: number,
   lastSync: string | undefined,
@@ -66,10 +66,10 @@ export function readProducts(
 ): Promise<ProductsRead | null> {
   return inSnapshot(pool, async (tx) => {
     if (lastSync === undefined) {
-      const found = await takePass(tx, companyId, { order: BY_ID, start: 'first', bounds: [], values: [] }, take)
+      const found = await takePass(tx, companyId, { order: ORDER_BY_ID, start: 'first', bounds: [], values: [] }, take)
       return found && { syncTimestamp: found.time, total: found.total, deleted: null }
     }
-    const changed: Pass = { order: BY_CHANGE, start: 'since', bounds: [lastSync], values: [] }
+    const changed: Pass = { order: ORDER_BY_CHANGE, start: 'since', bounds: [lastSync], values: [] }
     // Usually empty and requested often: one round trip answers it.
     const [found, categories, deleted] = await Promise.all([
       takePass(tx, companyId, changed, take),
@@ -79,7 +79,7 @@ export function readProducts(
     if (!found) return null
     let { total } = found
     if (categories.length > 0) {
-      const renamed: Pass = { order: BY_ID, start: 'first', bounds: [], values: [categories, lastSync] }
+      const renamed: Pass = { order: ORDER_BY_ID, start: 'first', bounds: [], values: [categories, lastSync] }
       const more = await takePass(tx, companyId, renamed, take)
       if (!more) return null
       total += more.total
@@ -93,7 +93,7 @@ export function readProducts(
  * categories that did not change themselves.
  */
 interface Pass {
-  readonly order: Order
+  readonly order: ListOrder
   readonly start: Start
   readonly bounds: readonly unknown[]
   readonly values: readonly unknown[]
@@ -122,7 +122,7 @@ async function takePass(
     if (listed.length > 0 && !take(recordsIn(listed))) return null
     total += listed.length
     const last = found.length > CHUNK_PRODUCTS ? listed.at(-1) : undefined
-    if (last) bounds = keyIn(order, last)
+    if (last) bounds = cursorKeyOf(order, last)
     release(rows)
     if (!last) return { time: ledger.last_recorded_at, total }
   }
@@ -239,4 +239,4 @@ const BEGIN = `
 const inSnapshot = <T>(pool: Pool, read: (tx: Transaction) => Promise<T>): Promise<T> => inReading(pool, BEGIN, read)
 
 /** Receives JSON texts of records, joined by commas; false stops the stream. */
-type TakeRecords = (records: Text) => boolean
+type TakeRecords = (records: EncodedText) => boolean

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
-import { pickNewest, type Reading } from '#ledger/reading.ts'
+import { pickNewest, type EventReader } from '#ledger/reading.ts'
 import { stockMoves } from '#projections/catalog.ts'
 import { readModel } from '#projections/index.ts'
 
@@ -63,7 +63,7 @@ const PARTS_OF_ITEM = `
  * `before` is `next` of the previous page. Null if the item does not exist.
  */
 export async function listStockMovements(
-  { pool, ...ledgers }: Omit<Reading, 'model'> & { readonly pool: Pool },
+  { pool, ...ledgers }: Omit<EventReader, 'model'> & { readonly pool: Pool },
   companyId: number,
   itemId: number,
   before: number | null,

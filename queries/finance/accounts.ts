@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
-import { type Order, TODAY } from '../list-statement.ts'
-import { looking } from '../looking.ts'
+import { type ListOrder, TODAY } from '../list-statement.ts'
+import { withReadSet } from '../looking.ts'
 import {
   containing,
   type DeletedPaging,
-  type Found,
+  type FoundRecords,
   getBy,
   type Listing,
   type ListPaging,
@@ -16,7 +16,7 @@ import {
   type Page,
   type Paging,
 } from '../records.ts'
-import { type Sum, sum } from '../sums.ts'
+import { type Sum, sumColumn } from '../sums.ts'
 
 interface Filters {
   /** The customer or supplier. */
@@ -110,7 +110,7 @@ export function getAccount(
   companyId: number,
   id: number,
   today: string,
-): Promise<Found> {
+): Promise<FoundRecords> {
   return getBy(pool, listing, companyId, 'id', id, today)
 }
 
@@ -120,7 +120,7 @@ export function getAccountByExternalId(
   companyId: number,
   externalId: string,
   today: string,
-): Promise<Found> {
+): Promise<FoundRecords> {
   return getBy(pool, listing, companyId, 'external_id', externalId, today)
 }
 
@@ -133,7 +133,7 @@ interface AccountSearch {
   readonly due_to?: string
 }
 
-const BY_DUE_DATE: Order = {
+const BY_DUE_DATE: ListOrder = {
   name: 'due_date',
   columns: [
     { name: 'due_date', type: 'date' },
@@ -141,7 +141,7 @@ const BY_DUE_DATE: Order = {
   ],
 }
 
-const LAST_SETTLED_FIRST: Order = {
+const LAST_SETTLED_FIRST: ListOrder = {
   name: 'last_settled',
   columns: [
     { name: 'settled_on', type: 'date' },
@@ -152,7 +152,7 @@ const LAST_SETTLED_FIRST: Order = {
 
 interface View {
   readonly conditions: AccountConditions
-  readonly order: Order
+  readonly order: ListOrder
 }
 
 const VIEWS: Readonly<Record<NonNullable<AccountSearch['view']>, View>> = {
@@ -179,13 +179,13 @@ export function searchAccounts(
   return listInOrder<AccountConditions>(pool, listing, VIEWS[view].order, companyId, query, today)
 }
 
-export interface FoundSums {
+export interface AccountTotals {
   readonly found: Sum
   readonly overdue: Sum
 }
 
 /** Bound of accounts in a sum; a count of one more means that there are more. */
-export const MOST_SUMMED = 10_000
+export const MAX_SUMMED_ACCOUNTS = 10_000
 
 /** Sums the result of a search. `today` decides what is overdue. */
 export async function sumAccounts(
@@ -194,19 +194,19 @@ export async function sumAccounts(
   companyId: number,
   search: AccountSearch,
   today: string,
-): Promise<FoundSums> {
+): Promise<AccountTotals> {
   const conditions = Object.entries(conditionsOf(search)).filter(([, value]) => value !== undefined)
   const wanted = conditions.map(([name], position) => filters[name as keyof typeof filters](`$${4 + position}`, TODAY))
-  const text = `select ${sum('amount_cents', 'true')} as found, ${sum('amount_cents', 'is_overdue')} as overdue
+  const text = `select ${sumColumn('amount_cents', 'true')} as found, ${sumColumn('amount_cents', 'is_overdue')} as overdue
      from (
        select t.amount_cents, t.status = 'pending' and t.due_date < ${TODAY} as is_overdue
        from ${resource} t
        where ${['t.company_id = $1', where, ...wanted].join(' and ')}
        limit $2::bigint + 1
      ) found`
-  const values = [companyId, MOST_SUMMED, today, ...conditions.map(([, value]) => value)]
+  const values = [companyId, MAX_SUMMED_ACCOUNTS, today, ...conditions.map(([, value]) => value)]
   const looks = Object.fromEntries([resource, ...lookedUp].map((table) => [table, 'columns'] as const))
-  const { rows } = await pool.query<FoundSums>(looking({ text, values, looks }))
+  const { rows } = await pool.query<AccountTotals>(withReadSet({ text, values, readSet: looks }))
   const [sums] = rows
   if (!sums) throw new Error('accounts: sum statement returned no row')
   return sums

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { BY_ID, type Listing, listInOrder, type Page, type Paging } from '../records.ts'
+import { ORDER_BY_ID, type Listing, listInOrder, type Page, type Paging } from '../records.ts'
 
 /** The same for every company, in a fixed order. */
 const METHODS = PAYMENT_METHODS.map((code, position) => `(${position + 1}, '${code}', '${PAYMENT_METHOD_NAMES[code]}')`)
@@ -15,4 +15,4 @@ const paymentMethodListing: Listing<object> = {
 
 /** Payment methods of settlements (ACCT-10), as a list page. */
 export const listPaymentMethods = (pool: Pool, companyId: number, query: Paging): Promise<Page | Refusal> =>
-  listInOrder(pool, paymentMethodListing, BY_ID, companyId, query)
+  listInOrder(pool, paymentMethodListing, ORDER_BY_ID, companyId, query)

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
-import { looking } from '../looking.ts'
-import { money, type Sum, sum } from '../sums.ts'
+import { withReadSet } from '../looking.ts'
+import { moneySum, type Sum, sumColumn } from '../sums.ts'
 
 /** Pending accounts by due date, settled ones by accounting date; overdue ones are part of the pending ones. */
 export interface AccountSums {
@@ -24,7 +24,7 @@ export interface Summary {
 }
 
 /** Days of the company's calendar, both inclusive. */
-export interface Period {
+export interface SummaryPeriod {
   readonly from?: string
   readonly to?: string
 }
@@ -32,9 +32,9 @@ export interface Period {
 /** $1 company, $2 and $3 first and last day, $4 today. */
 const accounts = (table: 'receivables' | 'payables'): string => `
   select json_build_object(
-           'pending', ${sum('amount_cents', `status = 'pending'`)},
-           'overdue', ${sum('amount_cents', `status = 'pending' and due_date < $4::date`)},
-           'settled', ${sum('amount_cents', `status = 'settled'`)}
+           'pending', ${sumColumn('amount_cents', `status = 'pending'`)},
+           'overdue', ${sumColumn('amount_cents', `status = 'pending' and due_date < $4::date`)},
+           'settled', ${sumColumn('amount_cents', `status = 'settled'`)}
          ) as sums,
          coalesce(sum(amount_cents) filter (where status = 'settled'), 0) as settled
   from ${table}
@@ -45,8 +45,8 @@ const accounts = (table: 'receivables' | 'payables'): string => `
 const SALES = `
   select json_build_object(
            'count', count(*) filter (where status = 'completed'),
-           'gross', ${money(`sum(total_cents) filter (where status = 'completed')`)},
-           'cancelled', ${sum('total_cents', `status = 'cancelled'`)}
+           'gross', ${moneySum(`sum(total_cents) filter (where status = 'completed')`)},
+           'cancelled', ${sumColumn('total_cents', `status = 'cancelled'`)}
          ) as sums
   from sales
   where company_id = $1 and sold_at >= $5::timestamptz and sold_at < $6::timestamptz`
@@ -54,7 +54,7 @@ const SALES = `
 const SUMMARY = {
   name: 'summarize',
   text: `with r as (${accounts('receivables')}), p as (${accounts('payables')}), s as (${SALES})
-    select l.revision, r.sums as receivables, p.sums as payables, s.sums as sales, ${money('r.settled - p.settled')} as balance
+    select l.revision, r.sums as receivables, p.sums as payables, s.sums as sales, ${moneySum('r.settled - p.settled')} as balance
     from ledgers l cross join r cross join p cross join s
     where l.company_id = $1`,
 }
@@ -67,7 +67,7 @@ type SummaryRow = Omit<Summary, 'from' | 'to'> & { revision: number }
 export async function summarize(
   pool: Pool,
   companyId: number,
-  period: Period,
+  period: SummaryPeriod,
   { timezone, today }: Calendar,
 ): Promise<{ summary: Summary; revision: number } | Refusal> {
   const { to = today } = period
@@ -75,7 +75,7 @@ export async function summarize(
   if (from > to) return invalid('from', `não pode ser depois de ${to}, o último dia do período`)
   const bounds = [startOfDay(from, timezone), startOfDay(addDays(to, 1), timezone)]
   const values = [companyId, from, to, today, ...bounds]
-  const { rows } = await pool.query<SummaryRow>(looking({ ...SUMMARY, values, looks: OF_SUMMARY }))
+  const { rows } = await pool.query<SummaryRow>(withReadSet({ ...SUMMARY, values, readSet: OF_SUMMARY }))
   const [row] = rows
   if (!row) throw new Error(`company ${companyId} has no ledger`)
   const { revision, receivables, payables, sales, balance } = row
@@ -96,8 +96,8 @@ interface OpenAccounts {
 /** $1 company, $2 its day. */
 const side = (table: keyof OpenAccounts): string => `(
   select json_build_object(
-           'pending', ${sum('amount_cents', 'true')},
-           'overdue', ${sum('amount_cents', 'due_date < $2::date')})
+           'pending', ${sumColumn('amount_cents', 'true')},
+           'overdue', ${sumColumn('amount_cents', 'due_date < $2::date')})
   from ${table} where company_id = $1 and status = 'pending' and deleted_at is null) as ${table}`
 
 const OPEN_ACCOUNTS = { name: 'panel_open_accounts', text: `select ${side('receivables')}, ${side('payables')}` }

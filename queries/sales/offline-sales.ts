@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import { HAS_WARNINGS, type SaleObject } from '#projections/sales.ts'
-import type { Order } from '../list-statement.ts'
+import type { ListOrder } from '../list-statement.ts'
 import { type Listing, listInOrder, localTime, type Page, type Paging } from '../records.ts'
 import type { SaleUpload } from './sales.ts'
 
@@ -10,7 +10,7 @@ export interface UploadedSale extends SaleUpload {
   readonly sale: SaleObject
 }
 
-const LATEST_FIRST: Order = { name: 'latest', columns: [{ name: 'sale_id', type: 'bigint' }], descending: true }
+const LATEST_FIRST: ListOrder = { name: 'latest', columns: [{ name: 'sale_id', type: 'bigint' }], descending: true }
 
 /** Looks the sale up per listed upload: a join would scan all sales for a few uploads with warnings. */
 const uploads: Listing<object> = {

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
-import { looking } from '../looking.ts'
+import { withReadSet } from '../looking.ts'
 import { listInOrder, NEWEST_FIRST, type Page, type Paging } from '../records.ts'
-import { money } from '../sums.ts'
+import { moneySum } from '../sums.ts'
 import { saleListing } from './sales.ts'
 
 /** Purchases of a customer without cancelled sales. */
@@ -14,19 +14,19 @@ export interface Purchases {
 }
 
 /** Bound of sales in a sum; a count of one more means that there are more. */
-export const MOST_PURCHASES = 50_000
+export const MAX_PURCHASES = 50_000
 
 const PURCHASES = `
-  select count(*) as count, ${money('sum(total_cents)')} as amount, max(sold_at) as last_sold_at
+  select count(*) as count, ${moneySum('sum(total_cents)')} as amount, max(sold_at) as last_sold_at
   from (
     select t.total_cents, t.sold_at from sales t
     where t.company_id = $1 and t.customer_id = $2 and t.customer_id is not null and t.status = 'completed'
     limit $3::bigint + 1) bought`
 
 export async function sumPurchases(pool: Pool, companyId: number, customerId: number): Promise<Purchases> {
-  const values = [companyId, customerId, MOST_PURCHASES]
+  const values = [companyId, customerId, MAX_PURCHASES]
   const looks = { sales: 'columns' } as const
-  const { rows } = await pool.query<Purchases>(looking({ name: 'sum_purchases', text: PURCHASES, values, looks }))
+  const { rows } = await pool.query<Purchases>(withReadSet({ name: 'sum_purchases', text: PURCHASES, values, readSet: looks }))
   return rows[0] as Purchases
 }
 

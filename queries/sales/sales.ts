@@ -2,11 +2,11 @@ import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { IS_CANCELLED, type OfflineSaleWarning, type SaleObject } from '#projections/sales.ts'
-import type { Order } from '../list-statement.ts'
-import { type Look, looking } from '../looking.ts'
+import type { ListOrder } from '../list-statement.ts'
+import { type ReadScope, withReadSet } from '../looking.ts'
 import {
   containing,
-  type Found,
+  type FoundRecords,
   getBy,
   type Listing,
   type ListPaging,
@@ -16,7 +16,7 @@ import {
   type Page,
   type Paging,
 } from '../records.ts'
-import { type Sum, sum } from '../sums.ts'
+import { type Sum, sumColumn } from '../sums.ts'
 
 interface Period {
   readonly sold_from?: string
@@ -43,7 +43,7 @@ interface PeoplesFilters {
   readonly actor?: string
   /** An item among its lines. */
   readonly item?: number
-  /** Only among the last `MOST_LOOKED` sales before this moment. */
+  /** Only among the last `MAX_SCANNED_SALES` sales before this moment. */
   readonly among?: string
 }
 
@@ -60,7 +60,7 @@ const IS_OF_CUSTOMER = (name: string) =>
   `t.customer_id in (select c.id from customers c where c.company_id = $1 and c.sort_key like ${name}::text)`
 
 /** Bound of scanned sales, latest first. */
-export const MOST_LOOKED = 50_000
+export const MAX_SCANNED_SALES = 50_000
 
 /**
  * Finds a line's member in the sale's JSON text; inside a string its quotes would be escaped. The text is either as
@@ -72,7 +72,7 @@ const HAS_ITEM = (item: string) => `case when left(t.doc::text, 7) = '{"id": '
   else strpos(t.doc::text, '"catalog_item_id":' || ${item}::bigint || ',') > 0 end`
 
 const earliestAmong = (before: string) => `(select m.sold_at from sales m
-  where m.company_id = $1 and m.sold_at < ${before}::timestamptz order by m.sold_at desc offset ${MOST_LOOKED} limit 1)`
+  where m.company_id = $1 and m.sold_at < ${before}::timestamptz order by m.sold_at desc offset ${MAX_SCANNED_SALES} limit 1)`
 
 export const saleListing: Listing<Filters & PeoplesFilters & Period> = {
   resource: 'sales',
@@ -113,10 +113,10 @@ const cancelledListing: typeof saleListing = { ...saleListing, resource: 'cancel
 type LatestFilters = SaleFilters & PeoplesFilters & { readonly timezone: string }
 
 type LatestQuery = Paging &
-  LatestFilters & { readonly order?: Order | undefined; readonly isWhole?: boolean | undefined }
+  LatestFilters & { readonly order?: ListOrder | undefined; readonly isWhole?: boolean | undefined }
 
 /** Latest sale first: uploads may bring sales of earlier hours. */
-export const LAST_SOLD_FIRST: Order = {
+export const LAST_SOLD_FIRST: ListOrder = {
   name: 'last_sold',
   columns: [
     { name: 'sold_at', type: 'timestamptz' },
@@ -163,7 +163,7 @@ export function listLatestSales(
 export interface SaleSums {
   readonly completed: Sum
   readonly cancelled: Sum
-  /** Scanned sales; one more than `MOST_LOOKED` means that there are earlier ones. */
+  /** Scanned sales; one more than `MAX_SCANNED_SALES` means that there are earlier ones. */
   readonly looked: number
 }
 
@@ -181,8 +181,8 @@ export async function sumLatestSales(pool: Pool, companyId: number, filters: Lat
   const all = (wanted: (typeof sqlOf)[number][]) => wanted.map(({ sql }) => ` and ${sql}`).join('')
   const entered = sqlOf.filter(({ name }) => ENTERED.includes(name))
   const lookedAt = sqlOf.filter(({ name }) => !ENTERED.includes(name))
-  const text = `select ${sum('total_cents', "is_found and status = 'completed'")} as completed,
-      ${sum('total_cents', "is_found and status = 'cancelled'")} as cancelled, count(*) as looked
+  const text = `select ${sumColumn('total_cents', "is_found and status = 'completed'")} as completed,
+      ${sumColumn('total_cents', "is_found and status = 'cancelled'")} as cancelled, count(*) as looked
     from (
       select t.total_cents, t.status, true${all(lookedAt)} as is_found
       from sales t
@@ -190,9 +190,9 @@ export async function sumLatestSales(pool: Pool, companyId: number, filters: Lat
       order by t.sold_at desc
       limit (select $2::bigint + 1)
     ) looked`
-  const values = [companyId, MOST_LOOKED, ...given.map(([, value]) => value)]
+  const values = [companyId, MAX_SCANNED_SALES, ...given.map(([, value]) => value)]
   const looks = { ...(conditions.item === undefined && { sales: 'columns' as const }), customers: 'columns' as const }
-  const { rows } = await pool.query<SaleSums>(looking({ text, values, looks }))
+  const { rows } = await pool.query<SaleSums>(withReadSet({ text, values, readSet: looks }))
   return rows[0] as SaleSums
 }
 
@@ -201,11 +201,11 @@ const periodOf = ({ sold_from, sold_to }: Days, timezone: string): Period => ({
   sold_before: sold_to && startOfDay(addDays(sold_to, 1), timezone),
 })
 
-export const getSale = (pool: Pool, companyId: number, id: number): Promise<Found> =>
+export const getSale = (pool: Pool, companyId: number, id: number): Promise<FoundRecords> =>
   getBy(pool, saleListing, companyId, 'id', id)
 
 /** A cancelled sale keeps its external id. */
-export const getSaleByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<Found> =>
+export const getSaleByExternalId = (pool: Pool, companyId: number, externalId: string): Promise<FoundRecords> =>
   getBy(pool, saleListing, companyId, 'external_id', externalId)
 
 /** Records that a sale created outside its own. */
@@ -213,12 +213,12 @@ export interface SaleTraces {
   /** Whether its customer exists and is not deleted. */
   readonly has_customer: boolean
   /** Receivables of its credit payments, including deleted ones. */
-  readonly receivables: readonly OwedForSale[]
+  readonly receivables: readonly SaleBalance[]
   /** The upload that recorded it; null for other sales. */
   readonly upload: SaleUpload | null
 }
 
-export interface OwedForSale {
+export interface SaleBalance {
   readonly id: number
   readonly amount: string
   readonly due_date: string
@@ -258,9 +258,9 @@ const RECEIVABLES_OF = `select made.value::bigint as id from sales s cross join 
 /** Null if the sale does not exist. */
 export async function getSaleTraces(pool: Pool, companyId: number, id: number): Promise<SaleTraces | null> {
   const values = [companyId, id]
-  const ofSale = (text: string): Look => ({ text, values, looks: { sales: [id] } })
+  const ofSale = (text: string): ReadScope => ({ text, values, readSet: { sales: [id] } })
   const looks = { sales: [id], customers: ofSale(CUSTOMER_OF), receivables: ofSale(RECEIVABLES_OF) }
-  const { rows } = await pool.query<SaleTraces>(looking({ name: 'sale_traces', text: TRACES, values, looks }))
+  const { rows } = await pool.query<SaleTraces>(withReadSet({ name: 'sale_traces', text: TRACES, values, readSet: looks }))
   return rows[0] ?? null
 }
 

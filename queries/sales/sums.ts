@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { spanOf, WIDE_SUMS } from '#projections/sales-sums.ts'
+import { spanOf, COARSE_ROLLUPS } from '#projections/sales-sums.ts'
 
 /** Count and amount of some sales, in cents. */
 export interface SalesFigure {
@@ -51,7 +51,7 @@ const TOP_ITEMS = 8
 /** Ways to pay, origins and actors that are told. */
 const MOST_NAMED = 50
 
-const [DAY, MONTH] = WIDE_SUMS.map(({ minutes }) => String(minutes)) as [string, string]
+const [DAY, MONTH] = COARSE_ROLLUPS.map(({ minutes }) => String(minutes)) as [string, string]
 /** SQL of the first span start at or after an instant. */
 const endOf = (instant: string, minutes: string): string =>
   `to_timestamp(ceil(extract(epoch from ${instant}) / (60 * ${minutes})) * (60 * ${minutes}))`
@@ -63,7 +63,7 @@ const ofKind = (kind: string): string => `sales_sums
 const byKey = (kind: string): string =>
   `select key, sum(sales) as count, sum(cents) as cents, sum(quantity) as quantity from ${ofKind(kind)} group by key`
 
-/** Bounds of the days (d1 to d2) and months (m1 to m2) of the period that have coarse rollups (WIDE_SUMS). */
+/** Bounds of the days (d1 to d2) and months (m1 to m2) of the period that have coarse rollups (COARSE_ROLLUPS). */
 const WIDE_BOUNDS = `
   select p.*, d.*, m.m1, greatest(m.m1, ${spanOf('d.d2', MONTH)}) as m2
   from (select ($2::timestamptz[])[1] as lower, ($2::timestamptz[])[cardinality($2::timestamptz[])] as upper) p

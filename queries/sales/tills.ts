@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { addDays, startOfDay } from '#domain/instant.ts'
 import { IS_CANCELLED } from '#projections/sales.ts'
-import { money, type Sum, sum } from '../sums.ts'
+import { moneySum, type Sum, sumColumn } from '../sums.ts'
 
 /** A day of the company's calendar. */
 interface Day {
@@ -10,7 +10,7 @@ interface Day {
 }
 
 /** Amount charged by one payment type, without change. */
-export interface Way extends Sum {
+export interface PaymentWay extends Sum {
   readonly name: string
   readonly is_cash: boolean
 }
@@ -24,7 +24,7 @@ export interface TillDay {
   /** Sales of the day that are cancelled now. */
   readonly cancelled: Sum
   /** Of all sales of the day, including those cancelled since, by name. */
-  readonly ways: readonly Way[]
+  readonly ways: readonly PaymentWay[]
   readonly cash_in: string
   /** Of sales of any day that were cancelled on this day. */
   readonly cash_back: string
@@ -41,7 +41,7 @@ export interface TillsDay {
 }
 
 /** Bound of summed sales of a day. */
-export const MOST_OF_DAY = 20_000
+export const MAX_TILLS_OF_DAY = 20_000
 
 /** Reads only the payments of most sales: parsing JSON dominates the time. */
 const NEEDED = `t.id, t.status, t.total_cents, t.doc->'payments' as payments,
@@ -77,29 +77,29 @@ const DAY = `
   ways as (
     select actor, json_agg(json_build_object('name', name, 'is_cash', is_cash, 'count', count, 'amount', amount)
       order by is_cash desc, name) as list
-    from (select actor, name, is_cash, count(distinct id) as count, ${money('sum(cents)')} as amount
+    from (select actor, name, is_cash, count(distinct id) as count, ${moneySum('sum(cents)')} as amount
           from taken where is_of_day group by actor, name, is_cash) w
     group by actor),
   cash as (
     select actor, coalesce(sum(cents) filter (where is_of_day), 0) as came, coalesce(sum(cents) filter (where is_undone), 0) as went
     from taken where is_cash group by actor),
   tills as (
-    select actor, ${sum('total_cents', `is_of_day and status = 'completed'`)} as sold,
-      ${sum('total_cents', `is_of_day and status = 'cancelled'`)} as cancelled
+    select actor, ${sumColumn('total_cents', `is_of_day and status = 'completed'`)} as sold,
+      ${sumColumn('total_cents', `is_of_day and status = 'cancelled'`)} as cancelled
     from known where is_of_day or is_undone group by actor)
   select (select count(*) from sold) > $4::bigint or (select count(*) from earlier) > $4::bigint as "isPartial",
     (select coalesce(json_agg(json_build_object('actor', t.actor, 'sold', t.sold, 'cancelled', t.cancelled,
-        'ways', coalesce(w.list, '[]'), 'cash_in', ${money('c.came')}, 'cash_back', ${money('c.went')},
-        'cash', ${money('c.came - c.went')}) order by t.actor), '[]')
+        'ways', coalesce(w.list, '[]'), 'cash_in', ${moneySum('c.came')}, 'cash_back', ${moneySum('c.went')},
+        'cash', ${moneySum('c.came - c.went')}) order by t.actor), '[]')
      from tills t left join ways w on w.actor is not distinct from t.actor
      left join cash c on c.actor is not distinct from t.actor) as tills,
-    (select ${sum('r.amount_cents', `r.doc->>'payment_method' = 'cash'`)} from receivables r
+    (select ${sumColumn('r.amount_cents', `r.doc->>'payment_method' = 'cash'`)} from receivables r
      where r.company_id = $1 and r.settled_on = $5::date and r.settled_on is not null and r.deleted_at is null) as settled_in_cash`
 
 /** Sales of each till on a day by payment type, and the expected cash. */
 export async function tillsOfDay(pool: Pool, companyId: number, { day, timezone }: Day): Promise<TillsDay> {
   const bounds = [startOfDay(day, timezone), startOfDay(addDays(day, 1), timezone)]
-  const values = [companyId, ...bounds, MOST_OF_DAY, day]
+  const values = [companyId, ...bounds, MAX_TILLS_OF_DAY, day]
   const { rows } = await pool.query<TillsDay>({ name: 'tills_of_day', text: DAY, values })
   return rows[0] as TillsDay
 }

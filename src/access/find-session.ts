@@ -1,6 +1,6 @@
 import type { Calendar } from '#domain/instant.ts'
 import type { AccessTerms, Role } from '#domain/roles.ts'
-import type { Move } from '#ledger/move.ts'
+import type { MigrationState } from '#ledger/move.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 import { liveSession } from './open-sessions.ts'
 
@@ -25,7 +25,7 @@ export interface FoundSession extends Omit<Calendar, 'today'> {
   readonly now: string
   readonly companysTime: string
   readonly isSeenLate: boolean
-  readonly move: Move | null
+  readonly move: MigrationState | null
 }
 
 /** Selects the live session of a hash; `clock` is that of CLOCK, both parameters are SQL. */

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
 import { acceptInvitation, INVITATION_DAYS } from '#commands/invitations.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { assertHere, type Move } from '#ledger/move.ts'
+import { assertOnThisShard, type MigrationState } from '#ledger/move.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { invitationLetter } from '#mail/letters.ts'
+import { invitationEmail } from '#mail/letters.ts'
 import type { Mailer } from '#mail/mailer.ts'
-import { TOLD_NAME } from '#projections/companies.ts'
-import type { From, Login, LoginFailure } from './login.ts'
+import { MASKED_NAME } from '#projections/companies.ts'
+import type { LoginSource, Login, LoginFailure } from './login.ts'
 import { INVITATION_TOKENS as TOKENS } from './opaque-token.ts'
 import { type People, peopleOf } from './people.ts'
 
@@ -36,7 +36,7 @@ export interface Invitations {
    * Lets whoever has the link join, by the password that they have, in whichever company, or choose now where no company knows
    * them. `over`: the link was used, replaced, taken back, or is too old.
    */
-  accept(token: string, password: string, from: From): Promise<{ readonly kind: 'joined' | 'over' } | LoginFailure>
+  accept(token: string, password: string, from: LoginSource): Promise<{ readonly kind: 'joined' | 'over' } | LoginFailure>
 }
 
 interface InvitationOptions {
@@ -56,10 +56,10 @@ export function createInvitations(options: InvitationOptions): Invitations {
   async function find(token: string): Promise<OpenInvitation | null> {
     const hash = TOKENS.hashOf(token)
     if (!hash) return null
-    const { rows } = await pool.query<OpenInvitation & { readonly move: Move | null }>({ ...FIND, values: [hash] })
+    const { rows } = await pool.query<OpenInvitation & { readonly move: MigrationState | null }>({ ...FIND, values: [hash] })
     if (!rows[0]) return null
     const { move, ...invitation } = rows[0]
-    assertHere(invitation.companyId, move)
+    assertOnThisShard(invitation.companyId, move)
     return invitation
   }
 
@@ -71,10 +71,10 @@ export function createInvitations(options: InvitationOptions): Invitations {
     async send({ link }, { email, companyId }) {
       if (!mailer) return false
       const { rows } = await pool.query<{ name: string }>(
-        `select ${TOLD_NAME} as name from companies c where c.company_id = $1`,
+        `select ${MASKED_NAME} as name from companies c where c.company_id = $1`,
         [companyId],
       )
-      const letter = invitationLetter(rows[0]?.name ?? '', link, INVITATION_DAYS)
+      const letter = invitationEmail(rows[0]?.name ?? '', link, INVITATION_DAYS)
       await mailer.send({ id: randomUUID(), to: [email], ...letter })
       return true
     },
@@ -96,7 +96,7 @@ export function createInvitations(options: InvitationOptions): Invitations {
 
 const FIND = {
   name: 'find_invitation',
-  text: `select i.user_id as "userId", i.company_id as "companyId", ${TOLD_NAME} as "companyName", u.doc ->> 'email' as email, l.move
+  text: `select i.user_id as "userId", i.company_id as "companyId", ${MASKED_NAME} as "companyName", u.doc ->> 'email' as email, l.move
          from ops.invitations i
          join users u on u.company_id = i.company_id and u.id = i.user_id and u.doc ->> 'status' = 'invited'
          join companies c on c.company_id = i.company_id

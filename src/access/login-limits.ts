@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { networkOf, widerNetworkOf } from './minute-limit.ts'
-import { CLOCK } from './opaque-token.ts'
+import { DATABASE_CLOCK } from './opaque-token.ts'
 
 /** Failures that are looked at; windows begin with the first of them. */
 interface Limit {
@@ -26,7 +26,7 @@ const ORIGINS_OF_ACCOUNT = 50
 const ORIGINS_KEPT_DAYS = 400
 
 /** What says that a device has logged in before: the hash of a browser's cookie or of a till's earlier token. */
-export interface Proof {
+export interface LoginProof {
   readonly device: Buffer | null
   readonly token: Buffer | null
   /** Where the token is in another database, whether it was found there. */
@@ -34,25 +34,25 @@ export interface Proof {
 }
 
 /** Somebody who is about to have a password looked at. */
-export interface Attempt {
+export interface LoginAttempt {
   /** As `Email` gives it; whether anybody has it makes no difference. */
   readonly email: string
   readonly address: string
   /** `inside`: somebody who is logged in is asked again. */
-  readonly proof: Proof | 'inside'
+  readonly proof: LoginProof | 'inside'
 }
 
 /** From most to least known: a device or a network that the account has logged in with, or neither. */
-export type Standing = 'device' | 'network' | 'stranger'
+export type LoginStanding = 'device' | 'network' | 'stranger'
 
 /** A counter of the failures of whoever has a standing; of several the first that is exhausted refuses. */
 interface Counter extends Limit {
-  readonly standing: Standing
+  readonly standing: LoginStanding
   readonly key: Buffer
 }
 
 /** The counters of an attempt, by each standing that it may turn out to have. */
-export function countersOf({ email, address, proof }: Attempt): Counter[] {
+export function countersOf({ email, address, proof }: LoginAttempt): Counter[] {
   const network = widerNetworkOf(address)
   const known = proof === 'inside' ? 'inside' : (proof.device ?? proof.token)?.toString('hex')
   return [
@@ -60,7 +60,7 @@ export function countersOf({ email, address, proof }: Attempt): Counter[] {
       ? []
       : [{ standing: 'device', key: digest('device', email, known), ...OF_DEVICE } as const]),
     { standing: 'network', key: digest('network of account', email, network), ...OF_ACCOUNT },
-    { standing: 'stranger', key: accountOf(email), ...OF_ACCOUNT },
+    { standing: 'stranger', key: loginAccountOf(email), ...OF_ACCOUNT },
     { standing: 'stranger', key: digest('address', networkOf(address)), ...OF_ADDRESS },
     { standing: 'stranger', key: digest('network', network), ...OF_NETWORK },
     { standing: 'stranger', key: digest('strangers'), ...OF_STRANGERS },
@@ -70,13 +70,13 @@ export function countersOf({ email, address, proof }: Attempt): Counter[] {
 const digest = (...parts: readonly string[]): Buffer => createHash('sha256').update(parts.join('\n')).digest()
 
 /** What an account is known by where its networks are kept, and failures of strangers at it are counted. */
-export const accountOf = (email: string): Buffer => digest('account', email)
+export const loginAccountOf = (email: string): Buffer => digest('account', email)
 const networkOrigin = (address: string): Buffer => digest('network', widerNetworkOf(address))
 
 /** An attempt that may be looked at, to be taken back when its password was right. */
-export interface Admitted {
+export interface AdmittedAttempt {
   readonly kind: 'admitted'
-  readonly standing: Standing
+  readonly standing: LoginStanding
   /** Whether anybody has logged in with the device that was shown. */
   readonly isDeviceKnown: boolean
   /** What it was counted against. */
@@ -84,13 +84,13 @@ export interface Admitted {
 }
 
 /** One that must not be looked at, for so many seconds. */
-export interface Limited {
+export interface LimitedAttempt {
   readonly kind: 'limited'
   readonly retryAfter: number
 }
 
 interface CountedRow {
-  standing: Standing
+  standing: LoginStanding
   is_device_known: boolean
   counted: number
   /** Seconds; null where every counter has room. */
@@ -104,21 +104,21 @@ const RETRY_AFTER_SECONDS = 60
  * Counts an attempt as a failure, before anybody knows whether it is one: or a thousand at once would all be the first. One
  * that is refused counts for nothing. Exact over all processes, for known and unknown accounts alike.
  */
-export const countAttempt = (pool: Pool, attempt: Attempt): Promise<Admitted | Limited> => judge(pool, attempt, true)
+export const countAttempt = (pool: Pool, attempt: LoginAttempt): Promise<AdmittedAttempt | LimitedAttempt> => judge(pool, attempt, true)
 
 /** What `countAttempt` would say, without counting. */
-export const lookAtAttempt = (pool: Pool, attempt: Attempt): Promise<Admitted | Limited> => judge(pool, attempt, false)
+export const checkAttempt = (pool: Pool, attempt: LoginAttempt): Promise<AdmittedAttempt | LimitedAttempt> => judge(pool, attempt, false)
 
-const INSIDE: Proof = { device: null, token: null, isKnown: true }
+const INSIDE: LoginProof = { device: null, token: null, isKnown: true }
 
-async function judge(pool: Pool, attempt: Attempt, isCounting: boolean): Promise<Admitted | Limited> {
+async function judge(pool: Pool, attempt: LoginAttempt, isCounting: boolean): Promise<AdmittedAttempt | LimitedAttempt> {
   const { email, address, proof } = attempt
   const counters = countersOf(attempt)
   const { device, token, isKnown = false } = proof === 'inside' ? INSIDE : proof
   const { rows } = await pool.query<CountedRow>({
     ...COUNT,
     values: [
-      accountOf(email),
+      loginAccountOf(email),
       networkOrigin(address),
       device,
       token,
@@ -140,18 +140,18 @@ async function judge(pool: Pool, attempt: Attempt, isCounting: boolean): Promise
 }
 
 /** Takes an attempt back that was no failure. */
-export async function takeBack(pool: Pool, keys: readonly Buffer[]): Promise<void> {
+export async function refundAttempt(pool: Pool, keys: readonly Buffer[]): Promise<void> {
   await pool.query({ ...TAKE_BACK, values: [keys] })
 }
 
 /** Remembers where an account has logged in from; null for a caller that keeps no cookie. */
 export async function rememberOrigin(
   pool: Pool,
-  { email, address }: Pick<Attempt, 'email' | 'address'>,
+  { email, address }: Pick<LoginAttempt, 'email' | 'address'>,
   device: Buffer | null,
 ): Promise<void> {
   const origins = device === null ? [networkOrigin(address)] : [networkOrigin(address), device]
-  await pool.query({ ...REMEMBER, values: [accountOf(email), origins, ORIGINS_OF_ACCOUNT - origins.length] })
+  await pool.query({ ...REMEMBER, values: [loginAccountOf(email), origins, ORIGINS_OF_ACCOUNT - origins.length] })
 }
 
 /** Strangers have the most counters. */
@@ -183,7 +183,7 @@ const STEPS = Array.from({ length: MOST_COUNTERS }, (_, position) => position + 
 const COUNT = {
   name: 'count_login_attempt',
   text: `
-with ${CLOCK}, unsynced as materialized (
+with ${DATABASE_CLOCK}, unsynced as materialized (
   select set_config('synchronous_commit', 'off', true)
 ), known as materialized (
   select case
@@ -233,7 +233,7 @@ from held where f.key = held.key`,
 const REMEMBER = {
   name: 'remember_login_origin',
   text: `
-with ${CLOCK}, seen as (
+with ${DATABASE_CLOCK}, seen as (
   insert into ops.login_origins as o (origin, account, seen_at)
   select origin, $1, now from unnest($2::bytea[]) as a (origin) cross join clock order by origin
   on conflict (origin, account) do update set seen_at = excluded.seen_at

@@ -4,21 +4,21 @@ import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { createTurns, type Turns } from '#lib/turns.ts'
+import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/turns.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import {
-  type Attempt,
+  type LoginAttempt,
   countAttempt,
-  type Limited,
-  lookAtAttempt,
-  type Proof,
+  type LimitedAttempt,
+  checkAttempt,
+  type LoginProof,
   rememberOrigin,
-  takeBack,
+  refundAttempt,
 } from './login-limits.ts'
 import { createMinuteLimit, type MinuteLimit, networkOf } from './minute-limit.ts'
 import { DEVICE_TOKENS, TILL_TOKENS } from './opaque-token.ts'
 import { hashPassword, verifyPassword } from './passwords.ts'
-import { type FoundPerson, type Holder, type Membership, type People, peopleOf } from './people.ts'
+import { type FoundPerson, type SessionHolder, type Membership, type People, peopleOf } from './people.ts'
 
 /** Tokens and sessions that a user gets in a minute, by logging in or renewing: all tills of a shop in the morning. */
 const GRANTS_PER_MINUTE = 60
@@ -58,7 +58,7 @@ type LoginOutcome =
   | LoginFailure
 
 /** Why a login fails: the password does not fit, or there were too many guesses, which is over after so many seconds. */
-export type LoginFailure = { readonly kind: 'wrong' } | Limited
+export type LoginFailure = { readonly kind: 'wrong' } | LimitedAttempt
 
 /** The one login of tills and panel: whoever guesses at one is counted at both. */
 export interface Login {
@@ -72,7 +72,7 @@ export interface Login {
     { readonly kind: 'right'; readonly person: Pick<FoundPerson, 'generation' | 'password_hash'> } | LoginFailure
   >
   /** Counts a token or session that a user is to get; refuses when it is one too many. */
-  admit(membership: Membership): Promise<Limited | null>
+  admit(membership: Membership): Promise<LimitedAttempt | null>
   /** The companies of whoever has an address, for one that has logged in already. */
   membershipsOf(email: string): Promise<readonly Membership[]>
   /** Tokens and sessions of a user, by its id: a new token's calls are counted anew. */
@@ -82,8 +82,8 @@ export interface Login {
 type Checked = { readonly kind: 'right'; readonly person: FoundPerson; readonly isDeviceKnown: boolean } | LoginFailure
 
 /** Addresses take turns. @throws Unavailable when too many of one wait already */
-async function inTurn<T>(turns: Turns, { address }: Attempt, work: () => Promise<T>): Promise<T> {
-  const leave = await turns.enter(networkOf(address))
+async function inTurn<T>(turns: KeyedSemaphore, { address }: LoginAttempt, work: () => Promise<T>): Promise<T> {
+  const leave = await turns.acquire(networkOf(address))
   if (!leave) throw new Unavailable('too many logins wait')
   try {
     return await work()
@@ -92,16 +92,16 @@ async function inTurn<T>(turns: Turns, { address }: Attempt, work: () => Promise
   }
 }
 
-const NO_PROOF: Proof = { device: null, token: null, isKnown: false }
+const NO_PROOF: LoginProof = { device: null, token: null, isKnown: false }
 
 /** Who guesses is refused before a password is looked at (login-limits.ts), which `pool` keeps. */
 export function createLogin(pool: Pool, people: People = peopleOf(pool)): Login {
   const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE })
-  const looks = createTurns(LOOKS)
-  const known = createTurns(VERIFICATIONS)
-  const strangers = createTurns(VERIFICATIONS_OF_STRANGERS)
+  const looks = createKeyedSemaphore(LOOKS)
+  const known = createKeyedSemaphore(VERIFICATIONS)
+  const strangers = createKeyedSemaphore(VERIFICATIONS_OF_STRANGERS)
 
-  async function verify(attempt: Attempt, password: string): Promise<Checked> {
+  async function verify(attempt: LoginAttempt, password: string): Promise<Checked> {
     const counted = await countAttempt(pool, attempt)
     if (counted.kind === 'limited') return counted
     let isFailure = false
@@ -111,12 +111,12 @@ export function createLogin(pool: Pool, people: People = peopleOf(pool)): Login 
       isFailure = !person || !fits
       return person && fits ? { kind: 'right', person, isDeviceKnown: counted.isDeviceKnown } : { kind: 'wrong' }
     } finally {
-      if (!isFailure) await takeBack(pool, counted.keys)
+      if (!isFailure) await refundAttempt(pool, counted.keys)
     }
   }
 
-  async function check(attempt: Attempt, password: string): Promise<Checked> {
-    const seen = await inTurn(looks, attempt, () => lookAtAttempt(pool, attempt))
+  async function check(attempt: LoginAttempt, password: string): Promise<Checked> {
+    const seen = await inTurn(looks, attempt, () => checkAttempt(pool, attempt))
     if (seen.kind === 'limited') return seen
     // Counted when it is its turn: of twenty tills at once that are right, no more than two are taken for failures.
     return inTurn(seen.standing === 'stranger' ? strangers : known, attempt, () => verify(attempt, password))
@@ -159,7 +159,7 @@ interface OwnPassword {
 }
 
 /** Where the request came from, as the events and the limits of failures know it. */
-export interface From {
+export interface LoginSource {
   readonly address: string
   readonly requestId: string
 }
@@ -172,9 +172,9 @@ type PasswordOutcome = { readonly kind: 'changed' } | LoginFailure | Refusal
  */
 export async function changeOwnPassword(
   { login, writer }: { readonly login: Login; readonly writer: Writer },
-  { userId, companyId, email }: Pick<Holder, 'userId' | 'companyId'> & Pick<Credentials, 'email'>,
+  { userId, companyId, email }: Pick<SessionHolder, 'userId' | 'companyId'> & Pick<Credentials, 'email'>,
   { current, next }: OwnPassword,
-  { address, requestId }: From,
+  { address, requestId }: LoginSource,
 ): Promise<PasswordOutcome> {
   const confirmed = await login.confirm({ email, password: current }, { address, isInside: true })
   if (confirmed.kind !== 'right') return confirmed

@@ -14,7 +14,7 @@ interface MinuteLimitOptions {
 }
 
 /** Where a key stands in its minute; `limited` when the call is one too many. */
-export interface Counted extends Rate {
+export interface MinuteCount extends Rate {
   readonly limited: boolean
   /** Calls of this minute, those that were refused too. */
   readonly used: number
@@ -23,7 +23,7 @@ export interface Counted extends Rate {
 /** Counts per key, in minutes that begin with a key's first call. Per process: it protects the service, it is no contract. */
 export interface MinuteLimit {
   /** Counts a call. */
-  consume(key: string): Promise<Counted>
+  consume(key: string): Promise<MinuteCount>
 }
 
 export function createMinuteLimit({ perMinute, known = KNOWN_KEYS }: MinuteLimitOptions): MinuteLimit {
@@ -40,7 +40,7 @@ export function createMinuteLimit({ perMinute, known = KNOWN_KEYS }: MinuteLimit
     await limiter.delete(longest)
   }
 
-  function counted(used: number, endsInMs: number, limited: boolean): Counted {
+  function counted(used: number, endsInMs: number, limited: boolean): MinuteCount {
     return {
       limited,
       used,

@@ -29,7 +29,7 @@ export const PANEL_TOKENS = opaqueTokens('tb_panel_')
 export const INVITATION_TOKENS = opaqueTokens('tb_invite_')
 
 /** The moment of a statement, to the millisecond: `clock`, a common table expression. */
-export const CLOCK = `clock as materialized (select date_trunc('milliseconds', clock_timestamp()) as now)`
+export const DATABASE_CLOCK = `clock as materialized (select date_trunc('milliseconds', clock_timestamp()) as now)`
 
 /**
  * Revokes what a user has too much of: `surplus`, a common table expression that follows `clock`. Of the live tokens of user

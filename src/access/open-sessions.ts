@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { CLOCK } from './opaque-token.ts'
+import { DATABASE_CLOCK } from './opaque-token.ts'
 
 /** A session by which somebody may come in now. */
 export interface OpenSession {
@@ -27,7 +27,7 @@ export const liveSession = (which: string, idleHours: string): string =>
 
 const LIST = {
   name: 'open_sessions',
-  text: `with ${CLOCK}
+  text: `with ${DATABASE_CLOCK}
          select encode(s.hash, 'hex') as id, s.created_at, s.last_seen_at, s.user_agent from clock
          ${liveSession('s.company_id = $1 and s.user_id = $2', '$3')}
          order by s.last_seen_at desc, s.hash`,

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
 import { coalesce } from '#background/repeat.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { notInMove } from '#postgres/in-move.ts'
+import { isNotMigrating } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { type FoundSession, findSession, IDLE_HOURS } from './find-session.ts'
-import { CLOCK } from './opaque-token.ts'
+import { DATABASE_CLOCK } from './opaque-token.ts'
 
 /** Calls of the panel a minute: of a session, of all sessions of a user, of all users of a company (PANEL-302). */
 export interface PanelLimits {
@@ -107,7 +107,7 @@ function answer(calls: readonly WaitingCall[], session: CountedSession | undefin
 /** $1 hashes, $2 calls of each, $3 idle hours, $4 to $6 calls a minute of a session, a user, a company. A look-up of its own for each hash: no statistics of young tables can mislead it. */
 const ADMIT = {
   name: 'admit_to_panel',
-  text: `with ${CLOCK}, found as materialized (
+  text: `with ${DATABASE_CLOCK}, found as materialized (
            select asked.position::int as position, asked.hash, asked.calls, f.*
            from unnest($1::bytea[], $2::int[]) with ordinality as asked (hash, calls, position)
            cross join lateral (${findSession('asked.hash', '$3')} offset 0) f
@@ -126,7 +126,7 @@ export const purgePanelCalls = (pool: Pool): Promise<number> =>
   deleteInBatches(
     pool,
     `delete from ops.panel_calls where (company_id, user_id, session) in (
-       select company_id, user_id, session from ops.panel_calls where minute_ends_at < now() - interval '1 hour' and ${notInMove('company_id')}
+       select company_id, user_id, session from ops.panel_calls where minute_ends_at < now() - interval '1 hour' and ${isNotMigrating('company_id')}
        limit $1 for update skip locked)`,
     [],
   )

@@ -4,7 +4,7 @@ import { changePassword } from '#commands/users.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { passwordLetter } from '#mail/letters.ts'
+import { passwordEmail } from '#mail/letters.ts'
 import type { Mailer } from '#mail/mailer.ts'
 import type { Login } from './login.ts'
 import { type AddressLimit, createAddressLimit } from './minute-limit.ts'
@@ -54,7 +54,7 @@ export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks
     const values = [email, TOKENS.hashOf(token), PAUSE_MINUTES]
     const { rowCount } = await pool.query({ ...KEEP, values })
     if (rowCount === 0) return
-    const letter = passwordLetter(`${publicUrl}/painel/nova-senha?codigo=${token}`, LIVES_MINUTES)
+    const letter = passwordEmail(`${publicUrl}/painel/nova-senha?codigo=${token}`, LIVES_MINUTES)
     await mailer.send({ id: randomUUID(), to: [email], ...letter })
   }
 

@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
 import { dateInZone } from '#domain/instant.ts'
 import { type AccessTerms, isLetIn, type Role } from '#domain/roles.ts'
-import { livesHere } from '#postgres/in-move.ts'
-import { TOLD_NAME } from '#projections/companies.ts'
+import { isOnThisShard } from '#postgres/in-move.ts'
+import { MASKED_NAME } from '#projections/companies.ts'
 import { hashPassword } from './passwords.ts'
 
-export interface User {
+export interface CompanyUser {
   readonly id: number
   readonly name: string
   readonly email: string
@@ -13,7 +13,7 @@ export interface User {
 }
 
 /** Whom a token or a session is issued to. */
-export interface Holder {
+export interface SessionHolder {
   readonly userId: number
   readonly companyId: number
   /** Of user and person when the password was looked at: a token that is issued after a change has ended before it begins. */
@@ -24,15 +24,15 @@ export interface Holder {
 /** Makes a session or token known beside its own table, before it is handed out. */
 export type RegisterLogin = (
   hash: Buffer,
-  holder: Pick<Holder, 'userId' | 'companyId' | 'personGeneration'>,
+  holder: Pick<SessionHolder, 'userId' | 'companyId' | 'personGeneration'>,
 ) => Promise<void>
 
 /** A company that a person logs in to, and as which of its users. */
 export interface Membership {
   readonly companyName: string
-  readonly user: User
+  readonly user: CompanyUser
   readonly role: Role
-  readonly holder: Holder
+  readonly holder: SessionHolder
 }
 
 export interface FoundPerson {
@@ -67,7 +67,7 @@ export function peopleOf(pool: Pool): People {
     },
     knowsToken: async () => false,
     async begin({ email }, password) {
-      const known = await pool.query({ ...KNOWS_PERSON, values: [email] })
+      const known = await pool.query({ ...PERSON_EXISTS, values: [email] })
       if (known.rowCount !== 0) return false
       const { rowCount } = await pool.query({ ...BEGIN_PERSON, values: [email, await hashPassword(password)] })
       return rowCount === 1
@@ -86,7 +86,7 @@ export async function membershipsIn(
 }
 
 /** A user of a company as the statements find it. */
-interface FoundUser extends Omit<User, 'email'>, AccessTerms {
+interface FoundUser extends Omit<CompanyUser, 'email'>, AccessTerms {
   readonly generation: number
   readonly company_name: string
   readonly timezone: string
@@ -110,10 +110,10 @@ function membershipsOf({ users, now }: FoundUsers, email: string, personGenerati
 
 const USERS = `array(
   select json_build_object('id', u.id, 'name', u.doc->'name', 'company_id', u.company_id,
-    'company_name', ${TOLD_NAME}, 'timezone', c.timezone, 'generation', u.generation,
+    'company_name', ${MASKED_NAME}, 'timezone', c.timezone, 'generation', u.generation,
     'role', u.doc->'role', 'access_until', u.doc->'access_until')
   from users u join companies c on c.company_id = u.company_id
-  where u.email = $1 and u.doc->>'status' = 'active' and ${livesHere('u.company_id')}
+  where u.email = $1 and u.doc->>'status' = 'active' and ${isOnThisShard('u.company_id')}
   order by c.doc->>'name', c.company_id) as users, clock_timestamp() as now`
 
 const FIND_PERSON = {
@@ -123,7 +123,7 @@ const FIND_PERSON = {
 
 const FIND_USERS = { name: 'find_users_of_person', text: `select ${USERS}` }
 
-export const KNOWS_PERSON = { name: 'knows_person', text: 'select from ops.persons where email = $1' }
+export const PERSON_EXISTS = { name: 'knows_person', text: 'select from ops.persons where email = $1' }
 
 /**
  * Where an address has been somebody's already, but its password was lost with the Postgres that it was in, an invitation gives

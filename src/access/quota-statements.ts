@@ -1,5 +1,5 @@
 /** A live key that was found. */
-export interface FoundKey {
+export interface AuthenticatedKey {
   /** Of the key's hash in the statement's array, from 1. */
   position: number
   company_id: number

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import { coalesce } from '#background/repeat.ts'
-import { Moved } from '#lib/moved.ts'
+import { WrongShardError } from '#lib/moved.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { CHARGE_BYTES, COUNT_CALLS, type CountedCompany, type FoundKey } from './quota-statements.ts'
+import { CHARGE_BYTES, COUNT_CALLS, type CountedCompany, type AuthenticatedKey } from './quota-statements.ts'
 
 /** Calls a company may make, all its keys summed (RATE-1), and bytes that it may send (RATE-6). */
 export interface QuotaLimits {
@@ -33,7 +33,7 @@ export interface BytesLeft {
 }
 
 /** A call with a live key, let through, one too many, or one whose body is too much. */
-export interface Admitted {
+export interface AuthenticatedCall {
   readonly kind: 'admitted' | 'limited' | 'too_many_bytes'
   readonly companyId: number
   readonly keyId: number
@@ -51,9 +51,9 @@ export interface Admitted {
 }
 
 /** `invalid`: no such key, revoked or expired. */
-export type Admission = { readonly kind: 'invalid' } | Admitted
+export type Admission = { readonly kind: 'invalid' } | AuthenticatedCall
 
-export interface Gate {
+export interface ApiAuthenticator {
   /**
    * Looks a key up by its hash and counts the call and the bytes of its body, exactly, whatever other processes do.
    * @throws Unavailable when Postgres cannot be asked, or too many calls wait; Moved where the company lives elsewhere (HOME-42).
@@ -89,7 +89,7 @@ const INVALID: Admission = { kind: 'invalid' }
  * Admits calls in ticks: whatever arrived while the previous statement was under way is counted by the next one. There
  * is one statement at a time, so `pool` lends one connection at most; with `keyLookupsOnly` no statistics can mislead it.
  */
-export function createGate(pool: Pool, limits: QuotaLimits, waitingCalls = WAITING_CALLS): Gate {
+export function createApiAuthenticator(pool: Pool, limits: QuotaLimits, waitingCalls = WAITING_CALLS): ApiAuthenticator {
   let waiting: Waiting[] = []
   const ticks = coalesce(() => {
     const calls = waiting
@@ -115,7 +115,7 @@ async function admitAll(pool: Pool, limits: QuotaLimits, calls: readonly Waiting
     for (const call of calls) {
       const key = keys.get(call.id)
       const company = key && companies.get(key.company_id)
-      if (key?.is_elsewhere) call.reject(new Moved(key.company_id))
+      if (key?.is_elsewhere) call.reject(new WrongShardError(key.company_id))
       else call.resolve(company ? admission(key, company, limits) : INVALID)
     }
   } catch (error) {
@@ -136,7 +136,7 @@ interface Serving {
 
 interface Counted {
   /** The live ones, by the text of their hash. */
-  readonly keys: Map<string, FoundKey>
+  readonly keys: Map<string, AuthenticatedKey>
   readonly companies: Map<number, Serving>
 }
 
@@ -144,7 +144,7 @@ async function count(pool: Pool, limits: QuotaLimits, calls: readonly Waiting[])
   const positions = new Map<string, number>()
   const hashes: Buffer[] = []
   for (const { id, hash } of calls) if (!positions.has(id)) positions.set(id, hashes.push(hash))
-  const { rows } = await pool.query<FoundKey | CountedCompany>({
+  const { rows } = await pool.query<AuthenticatedKey | CountedCompany>({
     ...COUNT_CALLS,
     values: [
       hashes,
@@ -171,7 +171,7 @@ function serving(windows: CountedCompany): Serving {
 }
 
 /** The answer to the next call of a company within a tick, in order of arrival. */
-function admission(found: FoundKey, company: Serving, limits: QuotaLimits): Admitted {
+function admission(found: AuthenticatedKey, company: Serving, limits: QuotaLimits): AuthenticatedCall {
   const { company_id: companyId, api_key_id: keyId, scopes, plan, timezone, clock_ahead_ms, revision, tables } = found
   const { windows } = company
   const passed = windows.passed[company.answered++] ?? null

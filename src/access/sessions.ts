@@ -1,15 +1,15 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
-import { isLetIn, isToldPersons, type Role } from '#domain/roles.ts'
-import { assertHere, assertTakesWrites } from '#ledger/move.ts'
-import { notInMove, takesWrites } from '#postgres/in-move.ts'
+import { isLetIn, seesPersons, type Role } from '#domain/roles.ts'
+import { assertOnThisShard, assertAcceptsWrites } from '#ledger/move.ts'
+import { isNotMigrating, acceptsWrites } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { NewKey } from './api-keys.ts'
 import { type FoundSession, findSession, IDLE_HOURS } from './find-session.ts'
 import type { Invitations } from './invitations.ts'
 import type { Login } from './login.ts'
-import { CLOCK, revokedSurplus, PANEL_TOKENS as TOKENS } from './opaque-token.ts'
+import { DATABASE_CLOCK, revokedSurplus, PANEL_TOKENS as TOKENS } from './opaque-token.ts'
 import {
   type Ending,
   endOpenSessions,
@@ -20,7 +20,7 @@ import {
 } from './open-sessions.ts'
 import { createPanelGate, PANEL_LIMITS, type PanelLimits } from './panel-quota.ts'
 import type { PasswordLinks } from './password-links.ts'
-import type { Holder, RegisterLogin } from './people.ts'
+import type { SessionHolder, RegisterLogin } from './people.ts'
 
 /** A session ends after so many days at the latest. */
 const LONGEST_DAYS = 7
@@ -82,7 +82,7 @@ export interface AdmittedSession {
 /** Sessions of the panel. They are kept in Postgres as hashes, so that an end counts at once in every process. */
 export interface Sessions {
   /** It ends after 7 days, or at `until` if that is sooner. @throws Unavailable while the company moves (HOME-46) */
-  issue(holder: Holder, userAgent?: string | null, until?: string | null): Promise<IssuedSession>
+  issue(holder: SessionHolder, userAgent?: string | null, until?: string | null): Promise<IssuedSession>
   /**
    * A session for another company of the same person, in place of one that is found alive in the same moment: of the person's generation
    * that the old one has, and no longer than it (PANEL-341). Null when the old one has ended. @throws Unavailable likewise
@@ -103,7 +103,7 @@ export interface Sessions {
 }
 
 /** Whom a session is exchanged for; the generation of the person is that of the session. */
-export type NextHolder = Omit<Holder, 'personGeneration'>
+export type NextHolder = Omit<SessionHolder, 'personGeneration'>
 
 /** What the panel lets people in by. */
 export interface PanelAccess {
@@ -153,12 +153,12 @@ export function createSessions(
   function used(token: string, sessionHash: Buffer, live: LiveSession): PanelSession {
     const { isSeenLate, terms, move: _, ...found } = live
     if (isSeenLate) void note(sessionHash)
-    return { sessionHash, csrfToken: csrfTokenOf(token), ...found, isToldPersons: isToldPersons(terms) }
+    return { sessionHash, csrfToken: csrfTokenOf(token), ...found, isToldPersons: seesPersons(terms) }
   }
 
   /** Null where nothing was stored, though the company takes writes. */
   async function store(
-    holder: Holder,
+    holder: SessionHolder,
     statement: { name: string; text: string },
     more: readonly unknown[],
   ): Promise<IssuedSession | null> {
@@ -168,7 +168,7 @@ export function createSessions(
     await register?.(hash, holder)
     const values = [hash, userId, companyId, generation, LIVE_SESSIONS_OF_USER - 1, ...more]
     const { rows } = await pool.query<{ expires_at: string }>({ ...statement, values })
-    if (!rows[0]) await assertTakesWrites(pool, companyId)
+    if (!rows[0]) await assertAcceptsWrites(pool, companyId)
     return rows[0] ? { token, expiresAt: rows[0].expires_at } : null
   }
 
@@ -209,7 +209,7 @@ type LiveSession = FoundSession & Calendar
 
 /** Null from the day on after the last one that the user is let in, which comes to pages that are open as well. @throws Moved */
 function liveOf(found: FoundSession): LiveSession | null {
-  assertHere(found.companyId, found.move)
+  assertOnThisShard(found.companyId, found.move)
   if (!isLetIn(found.terms, dateInZone(found.now, found.timezone))) return null
   return { ...found, today: dateInZone(found.companysTime, found.timezone) }
 }
@@ -228,25 +228,25 @@ const INSERT = `insert into ops.sessions (hash, user_id, company_id, generation,
 
 const ISSUE = {
   name: 'issue_session',
-  text: `with ${CLOCK}, ${revokedSurplus('ops.sessions', 'last_seen_at')}
+  text: `with ${DATABASE_CLOCK}, ${revokedSurplus('ops.sessions', 'last_seen_at')}
          ${INSERT} select $1, $2, $3, $4, $7, now, now, least(now + make_interval(days => $6), $9::timestamptz), $8 from clock
-         where ${takesWrites('$3')} returning expires_at`,
+         where ${acceptsWrites('$3')} returning expires_at`,
 }
 
 /** Of two at the same time, and of one beside a revocation, the second waits for the row and then finds it revoked. */
 const EXCHANGE = {
   name: 'exchange_session',
-  text: `with ${CLOCK}, asking as materialized (
+  text: `with ${DATABASE_CLOCK}, asking as materialized (
            select clock.now, s.person_generation, s.expires_at, s.user_agent from clock
            ${liveSession('s.hash = $6', '$7')}
-           where ${takesWrites('$3')} for update of s
+           where ${acceptsWrites('$3')} for update of s
          ), ended as (
            update ops.sessions set revoked_at = asking.now, user_agent = null from asking where hash = $6
          ), ${revokedSurplus('ops.sessions', 'last_seen_at', 'asking')}
          ${INSERT} select $1, $2, $3, $4, person_generation, now, now, expires_at, user_agent from asking returning expires_at`,
 }
 
-const FIND = { name: 'find_session', text: `with ${CLOCK} ${findSession('$1', '$2')}` }
+const FIND = { name: 'find_session', text: `with ${DATABASE_CLOCK} ${findSession('$1', '$2')}` }
 
 /** At most once a minute, whoever else notes it. */
 const NOTE = {
@@ -257,7 +257,7 @@ const NOTE = {
 
 const REVOKE = {
   name: 'revoke_session',
-  text: `with ${CLOCK}, ended as (
+  text: `with ${DATABASE_CLOCK}, ended as (
            update ops.sessions set revoked_at = clock.now, user_agent = null from clock where hash = $1 and revoked_at is null returning hash
          )
          select exists (select from clock ${liveSession('s.hash = $1', '$2')}) as was_live from ended`,
@@ -268,7 +268,7 @@ export function purgeSessions(pool: Pool): Promise<number> {
   return deleteInBatches(
     pool,
     `delete from ops.sessions where hash in (
-       select hash from ops.sessions where expires_at < now() - make_interval(days => $1) and ${notInMove('company_id')}
+       select hash from ops.sessions where expires_at < now() - make_interval(days => $1) and ${isNotMigrating('company_id')}
        limit $2 for update skip locked)`,
     [ENDED_RETENTION_DAYS],
   )

@@ -1,13 +1,13 @@
 import type { Pool } from 'pg'
 import { TILL_ROLES } from '#domain/roles.ts'
-import { assertHere, assertTakesWrites, type Move } from '#ledger/move.ts'
-import { notInMove, takesWrites } from '#postgres/in-move.ts'
+import { assertOnThisShard, assertAcceptsWrites, type MigrationState } from '#ledger/move.ts'
+import { isNotMigrating, acceptsWrites } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 import type { Login } from './login.ts'
 import type { MinuteLimit } from './minute-limit.ts'
-import { CLOCK, revokedSurplus, TILL_TOKENS as TOKENS } from './opaque-token.ts'
-import type { Holder, RegisterLogin } from './people.ts'
+import { DATABASE_CLOCK, revokedSurplus, TILL_TOKENS as TOKENS } from './opaque-token.ts'
+import type { SessionHolder, RegisterLogin } from './people.ts'
 
 /** Who may use the sync interface, and how often. */
 export interface SyncAccess {
@@ -50,7 +50,7 @@ export interface IssuedToken {
 /** Login tokens. They are kept in Postgres as hashes, so that a revocation counts at once in every process. */
 export interface Tokens {
   /** @throws Unavailable while the company moves (HOME-46) */
-  issue(holder: Holder): Promise<IssuedToken>
+  issue(holder: SessionHolder): Promise<IssuedToken>
   /** Who has this token; null when it is none, has expired or was revoked. What the till says of its version is noted. @throws Moved */
   find(token: string, tillVersion?: string | null): Promise<SyncSession | null>
   /** A new token for one that is found alive, and revoked, in the same moment. Null when that one has ended. @throws Unavailable likewise */
@@ -59,7 +59,7 @@ export interface Tokens {
 }
 
 interface Found extends Omit<SyncSession, 'tokenHash'> {
-  readonly move: Move | null
+  readonly move: MigrationState | null
 }
 
 /** Tokens that expire after `days`; never, when null. `register` makes one known by its hash before it is handed out. */
@@ -87,7 +87,7 @@ export function createTokens(pool: Pool, days: number | null, register?: Registe
         LIVE_TOKENS_OF_USER - 1,
         ...generations,
       ])
-      if (!token) await assertTakesWrites(pool, companyId)
+      if (!token) await assertAcceptsWrites(pool, companyId)
       if (!token) throw new Error('no token was stored')
       return token
     },
@@ -97,12 +97,12 @@ export function createTokens(pool: Pool, days: number | null, register?: Registe
       const { rows } = await pool.query<Found>({ ...FIND, values: [tokenHash, TILL_ROLES, tillVersion] })
       if (!rows[0]) return null
       const { move, ...found } = rows[0]
-      assertHere(found.companyId, move)
+      assertOnThisShard(found.companyId, move)
       return { tokenHash, ...found }
     },
     async renew(session) {
       const token = await issued(session, RENEW, (hash) => [hash, session.tokenHash, days])
-      if (!token) await assertTakesWrites(pool, session.companyId)
+      if (!token) await assertAcceptsWrites(pool, session.companyId)
       return token
     },
     async revoke({ tokenHash }) {
@@ -120,15 +120,15 @@ const OF_PERSON = `u.company_id = t.company_id and u.id = t.user_id and u.genera
 
 const ISSUE = {
   name: 'issue_sync_token',
-  text: `with ${CLOCK}, ${revokedSurplus('ops.sync_tokens', 'last_used_at')}
+  text: `with ${DATABASE_CLOCK}, ${revokedSurplus('ops.sync_tokens', 'last_used_at')}
          ${INSERT} select $1, $2, $3, $6, $7, now, now, now + make_interval(days => $4) from clock
-         where ${takesWrites('$3')} returning expires_at`,
+         where ${acceptsWrites('$3')} returning expires_at`,
 }
 
 /** The last use is noted by the first call of five minutes, and another version at once; that is near enough to tell which till still lives. */
 const FIND = {
   name: 'find_sync_session',
-  text: `with ${CLOCK}, used as (
+  text: `with ${DATABASE_CLOCK}, used as (
            update ops.sync_tokens t set last_used_at = clock.now, till_version = coalesce($3::text, t.till_version) from clock
            where t.hash = $1 and ${LIVE}
              and (t.last_used_at < clock.now - interval '5 minutes' or $3::text is not null and $3::text is distinct from t.till_version)
@@ -147,9 +147,9 @@ const FIND = {
 /** Of two at the same time the second waits for the row and then finds it revoked. The new token has the generations of the old one (TOKEN-6). */
 const RENEW = {
   name: 'renew_sync_token',
-  text: `with ${CLOCK}, old as (
+  text: `with ${DATABASE_CLOCK}, old as (
            update ops.sync_tokens t set revoked_at = clock.now from clock, users u, ops.persons p
-           where t.hash = $2 and ${LIVE} and ${takesWrites('t.company_id')} and ${OF_PERSON}
+           where t.hash = $2 and ${LIVE} and ${acceptsWrites('t.company_id')} and ${OF_PERSON}
            returning t.user_id, t.company_id, t.generation, t.person_generation, clock.now
          )
          ${INSERT} select $1, user_id, company_id, generation, person_generation, now, now, now + make_interval(days => $3) from old
@@ -194,7 +194,7 @@ export function purgeTokens(pool: Pool): Promise<number> {
     `delete from ops.sync_tokens where hash in (
        select hash from ops.sync_tokens
        where (revoked_at is not null or expires_at is not null)
-         and least(revoked_at, expires_at) < now() - make_interval(days => $1) and ${notInMove('company_id')}
+         and least(revoked_at, expires_at) < now() - make_interval(days => $1) and ${isNotMigrating('company_id')}
        limit $2 for update skip locked)`,
     [ENDED_RETENTION_DAYS],
   )

@@ -1,5 +1,5 @@
 import type { Transaction } from '#postgres/transaction.ts'
-import { accountOf } from './login-limits.ts'
+import { loginAccountOf } from './login-limits.ts'
 
 /** E-mail addresses of users of a company, as the tables have them. */
 export async function emailsOf(tx: Transaction, companyId: number, userIds: readonly number[]): Promise<string[]> {
@@ -12,24 +12,24 @@ export async function emailsOf(tx: Transaction, companyId: number, userIds: read
  * Ends all that users of a company can come in by. Login, links and known networks of an address go with the last user who has
  * it in any company (PRIV-36). All rows are found by key; links and origins of an address that a user has elsewhere stay.
  */
-export async function wipeLogins(
+export async function eraseLogins(
   tx: Transaction,
   companyId: number,
   userIds: readonly number[],
   emails: readonly string[],
 ): Promise<void> {
   for (const end of END_ACCESS) await tx.query(end, [companyId, userIds])
-  await wipeUnusedLogins(tx, emails)
+  await eraseUnusedLogins(tx, emails)
 }
 
 /** Takes out the logins of addresses that no user has, with all that is known of them. */
-export async function wipeUnusedLogins(tx: Transaction, emails: readonly string[]): Promise<void> {
+export async function eraseUnusedLogins(tx: Transaction, emails: readonly string[]): Promise<void> {
   // Whoever is about to add a row about one of them holds on to the login or the user, and is waited for.
   const { rows } = await tx.query<{ email: string }>(DELETE_LOGINS, [emails])
   const gone = rows.map(({ email }) => email)
   if (gone.length === 0) return
   await tx.query(DELETE_LINKS, [gone])
-  const accounts = gone.map(accountOf)
+  const accounts = gone.map(loginAccountOf)
   await tx.query(DELETE_ORIGINS, [accounts])
   await tx.query(DELETE_FAILURES, [accounts])
 }

@@ -1,19 +1,19 @@
 import express, { type RequestHandler, type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
-import type { Gate } from '#access/quota.ts'
-import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
+import type { ApiAuthenticator } from '#access/quota.ts'
+import { limitUnauthenticatedBy } from '#http/middleware/anonymous-callers.ts'
 import { chargeRead } from '#http/middleware/body-bytes.ts'
-import { jsonBodyUpTo, roomOfCompany } from '#http/middleware/json-body.ts'
-import { largeInTurns } from '#http/middleware/large-calls.ts'
+import { jsonBodyUpTo, companyBodyBudget } from '#http/middleware/json-body.ts'
+import { limitLargeRequests } from '#http/middleware/large-calls.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
-import { placeOf } from '#http/paths.ts'
+import { routeSpecificity } from '#http/paths.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { groupBy } from '#lib/group-by.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
-import type { Turns } from '#lib/turns.ts'
+import type { KeyedSemaphore } from '#lib/turns.ts'
 import { authenticate, callerOf, requireScope } from './authenticate.ts'
-import { logCalls } from './call-log.ts'
+import { logRequests } from './call-log.ts'
 import { serveContract } from './contract/document.ts'
 import { handlerOf, type RouteContext } from './handlers.ts'
 import { MAX_BODY_BYTES, type Route } from './route.ts'
@@ -50,12 +50,12 @@ export const V1_ROUTES: readonly Route[] = [
 ]
 
 export interface ApiOptions extends RouteContext {
-  readonly gate: Gate
+  readonly gate: ApiAuthenticator
   readonly addresses: AddressLimit
   /** Room for the bodies of calls. */
   readonly bodies: MemoryBudget
   /** Of calls with large bodies. */
-  readonly largeCalls: Turns
+  readonly largeCalls: KeyedSemaphore
 }
 
 /** Answers are about people and money (HTTP-18): no cache between keeps them, and whoever has one asks with its ETag. */
@@ -70,17 +70,17 @@ const EXACT = { caseSensitive: true, strict: true }
 /** API v1: every call is secured, admitted and counted before its path is even looked at. */
 export function apiV1(options: ApiOptions): Router {
   const router = express.Router(EXACT)
-  const limitAnonymous = limitAnonymousBy(options.addresses)
+  const limitAnonymous = limitUnauthenticatedBy(options.addresses)
   router.use(keptByNobody)
   router.use(requireHttps(limitAnonymous))
   router.all('/openapi.json', serveContract(V1_ROUTES, limitAnonymous, options.compress))
-  router.use(logCalls(options.calls))
+  router.use(logRequests(options.calls))
   router.use(authenticate(options.gate, limitAnonymous, MAX_BODY_BYTES))
   const readBody = [
-    largeInTurns(options.largeCalls),
+    limitLargeRequests(options.largeCalls),
     ...jsonBodyUpTo(
       MAX_BODY_BYTES,
-      roomOfCompany(options.bodies),
+      companyBodyBudget(options.bodies),
       chargeRead(options.gate.charge, (response) => callerOf(response).companyId, MAX_BODY_BYTES),
     ),
   ]
@@ -108,5 +108,5 @@ const areaOf = (path: string): string => path.split('/', 2)[1] ?? ''
 /** Fixed paths before those with an id in the same place: `/customers/batch` is never the customer with the id `batch`. */
 function routesByPath(): [path: string, routes: Route[]][] {
   const routes = groupBy(V1_ROUTES, ({ path }) => path)
-  return [...routes].sort(([a], [b]) => (placeOf(a) < placeOf(b) ? -1 : 1))
+  return [...routes].sort(([a], [b]) => (routeSpecificity(a) < routeSpecificity(b) ? -1 : 1))
 }

@@ -1,12 +1,12 @@
 import type { RequestHandler, Response } from 'express'
 import { hashKey, isKey } from '#access/api-keys.ts'
-import type { Admitted, Gate } from '#access/quota.ts'
+import type { AuthenticatedCall, ApiAuthenticator } from '#access/quota.ts'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
 import type { Scope } from '#domain/scopes.ts'
-import { bearer, type LimitAnonymous, limited, showRate } from '#http/middleware/anonymous-callers.ts'
+import { bearer, type LimitUnauthenticated, limited, showRate } from '#http/middleware/anonymous-callers.ts'
 import { announcedBytes, showBytes, tooManyBytes } from '#http/middleware/body-bytes.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
-import { type Acting, asApiKey } from '#ledger/write/run.ts'
+import { type Actor, asApiKey } from '#ledger/write/run.ts'
 import { liveKey } from '#projections/api-keys.ts'
 
 /** The company and key that a request was admitted for, and the company's day when it was. */
@@ -18,10 +18,10 @@ export interface Caller extends Calendar {
 
 /** Set by `authenticate`; a handler never runs without them. */
 export const callerOf = (response: Response): Caller => response.locals.caller as Caller
-export const admissionOf = (response: Response): Admitted => response.locals.admission as Admitted
+export const admissionOf = (response: Response): AuthenticatedCall => response.locals.admission as AuthenticatedCall
 
 /** As whom the request's commands are run, as long as its key is not revoked. */
-export function actingOf(response: Response): Acting {
+export function actingOf(response: Response): Actor {
   const caller = callerOf(response)
   return { ...asApiKey(caller, response.locals.requestId as string), guard: liveKey(caller.keyId) }
 }
@@ -35,7 +35,7 @@ export const CHALLENGE = { 'WWW-Authenticate': 'Bearer' }
  * Admits a call: key, quota of calls and bytes, and add-on, in one statement; a body beyond `maxBodyBytes` will not be read. Whoever has no valid key is limited by address instead, so that
  * every answer can show a limit.
  */
-export function authenticate(gate: Gate, limitAnonymous: LimitAnonymous, maxBodyBytes: number): RequestHandler {
+export function authenticate(gate: ApiAuthenticator, limitAnonymous: LimitUnauthenticated, maxBodyBytes: number): RequestHandler {
   return async (request, response, next) => {
     const refuse = async (problem: Problem): Promise<never> => {
       await limitAnonymous(request, response)

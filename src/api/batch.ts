@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { Warning } from '#commands/catalog/item-input.ts'
 import { describeIssues, printable } from '#domain/validation.ts'
-import { messageOf, type ProblemCode } from '#http/problems.ts'
+import { httpMessageOf, type ProblemCode } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Reply } from '#ledger/write/unit-of-work.ts'
-import { createSlices } from '#lib/slices.ts'
+import { createTimeSlicer } from '#lib/slices.ts'
 
 /** Items of a batch at most (BATCH-1). */
 export const MAX_BATCH_ITEMS = 500
@@ -31,7 +31,7 @@ interface BatchError {
 
 /** Validates each item by itself: an unknown field in one is that item's error and nobody else's. */
 export async function readBatch(companyId: number, items: readonly unknown[], schema: z.ZodType): Promise<BatchInput> {
-  const slices = createSlices(companyId)
+  const slices = createTimeSlicer(companyId)
   const valid: unknown[] = []
   const invalid = new Map<number, BatchError>()
   for (const [index, item] of items.entries()) {
@@ -88,5 +88,5 @@ function errorOf(
 ): BatchError {
   const external = (item as { external_id?: unknown } | null)?.external_id
   const external_id = typeof external === 'string' ? printable(external) : null
-  return { index, external_id, code, message: messageOf(code), ...(details ? { details } : {}) }
+  return { index, external_id, code, message: httpMessageOf(code), ...(details ? { details } : {}) }
 }

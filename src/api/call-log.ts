@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
-import type { Admitted } from '#access/quota.ts'
-import type { CallLog } from '#calls/log.ts'
+import type { AuthenticatedCall } from '#access/quota.ts'
+import type { RequestLog } from '#calls/log.ts'
 import { keptDetails, maskedBody, maskedPath, maskedQuery } from '#calls/masking.ts'
 import type { Problem } from '#http/problems.ts'
 
@@ -8,7 +8,7 @@ import type { Problem } from '#http/problems.ts'
  * Has each call whose key is known written down when it is over, whatever became of it (KIT-50); calls of nobody's are not. What several
  * homes have been asked is the last one's, which has answered.
  */
-export function logCalls(calls: CallLog): RequestHandler {
+export function logRequests(calls: RequestLog): RequestHandler {
   return (request, response, next) => {
     const began = performance.now()
     const at_ms = Date.now()
@@ -16,7 +16,7 @@ export function logCalls(calls: CallLog): RequestHandler {
     const { method, baseUrl, originalUrl } = request
     response.locals.calls = calls
     response.on('close', () => {
-      const { admission, calls: last } = response.locals as { admission?: Admitted; calls: CallLog }
+      const { admission, calls: last } = response.locals as { admission?: AuthenticatedCall; calls: RequestLog }
       if (!admission || last !== calls) return
       const { companyId, keyId } = admission
       const duration_ms = Math.round(performance.now() - began)

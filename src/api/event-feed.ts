@@ -4,12 +4,12 @@ import type { WebhookEvent } from '#events/webhooks.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { SearchPage } from '#ledger/port.ts'
 import { pickNewest, search, searchOpened } from '#ledger/reading.ts'
-import { createSharedRoom, type SharedFigures } from '#lib/shared-room.ts'
-import { ShareTaken } from '#lib/unavailable.ts'
+import { createFairShareLimiter, type LimiterFigures } from '#lib/shared-room.ts'
+import { TenantLimitExceeded } from '#lib/unavailable.ts'
 import type { LiveUpdates } from '#live/updates.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
-import { type Message, messagesOf } from '#webhooks/messages.ts'
+import { type OutboundMessage, renderMessages } from '#webhooks/messages.ts'
 import { mayBeOutbound } from '#webhooks/outbound.ts'
 
 /** Streams of this process, and of a company (FEED-11). */
@@ -51,8 +51,8 @@ interface FeedPage extends Pick<SearchPage, 'seenTo'> {
 }
 
 /** What the streams of all companies share. */
-export interface EventFeed extends SharedFigures {
-  /** Returns what ends it. @throws ShareTaken when the company has its share of streams, Unavailable when there are too many. */
+export interface EventFeed extends LimiterFigures {
+  /** Returns what ends it. @throws TenantLimitExceeded when the company has its share of streams, Unavailable when there are too many. */
   follow(companyId: number, reader: Reader): () => void
   /** Streams of a company that are equally far share one read. */
   read(wanted: Wanted): Promise<FeedPage>
@@ -72,7 +72,7 @@ interface Group {
 
 /** However many streams a company has open, it is followed once, and what it records is read once for all that keep up. */
 export function createEventFeed({ live, ...core }: FeedCore & { readonly live: LiveUpdates }): EventFeed {
-  const places = createSharedRoom(STREAMS, STREAMS_OF_COMPANY)
+  const places = createFairShareLimiter(STREAMS, STREAMS_OF_COMPANY)
   const groups = new Map<number, Group>()
   const reads = new Map<string, Promise<FeedPage>>()
 
@@ -103,19 +103,19 @@ export function createEventFeed({ live, ...core }: FeedCore & { readonly live: L
       return places.refused
     },
     follow(companyId, reader) {
-      if (!places.take(companyId, 1)) throw new ShareTaken('too many streams of the company are open')
+      if (!places.acquire(companyId, 1)) throw new TenantLimitExceeded('too many streams of the company are open')
       let group: Group
       try {
         group = groupOf(companyId)
       } catch (error) {
-        places.give(companyId, 1)
+        places.release(companyId, 1)
         throw error
       }
       group.readers.add(reader)
       if (group.head >= 0) reader.moved(group.head)
       return () => {
         if (!group.readers.delete(reader)) return
-        places.give(companyId, 1)
+        places.release(companyId, 1)
         if (group.readers.size > 0) return
         group.leave()
         if (groups.get(companyId) === group) groups.delete(companyId)
@@ -162,18 +162,18 @@ async function messagesAmong(
   companyId: number,
   events: readonly Omit<FeedEvent, 'frame'>[],
   head: number,
-): Promise<ReadonlyMap<number, readonly Message[]>> {
+): Promise<ReadonlyMap<number, readonly OutboundMessage[]>> {
   const outbound = events.filter(({ type }) => mayBeOutbound(type)).map(({ revision }) => revision)
   // An event may be told by the one that follows it.
   const revisions = [...new Set(outbound.flatMap((revision) => [revision, Math.min(revision + 1, head)]))]
   const newest = new Map<number, Envelope>()
   for await (const event of pickNewest(core, streamOf(companyId), revisions)) newest.set(event.revision, event)
   const model = withPaymentLinks(core.model, core.paymentLinks)
-  const told = new Map<number, readonly Message[]>()
+  const told = new Map<number, readonly OutboundMessage[]>()
   for (const revision of outbound) {
     const event = newest.get(revision) as Envelope
     const next = newest.get(revision + 1) ?? null
-    const read = (load: Load) => messagesOf(model, event, next, load)
+    const read = (load: Load) => renderMessages(model, event, next, load)
     told.set(revision, (await withRowsAfter(core, companyId, revision, read)) ?? [])
   }
   return told

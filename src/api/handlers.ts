@@ -1,8 +1,8 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
-import type { Admitted, QuotaLimits } from '#access/quota.ts'
+import type { AuthenticatedCall, QuotaLimits } from '#access/quota.ts'
 import type { Verifier } from '#audit/verify.ts'
-import type { CallLog } from '#calls/log.ts'
+import type { RequestLog } from '#calls/log.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
@@ -16,15 +16,15 @@ import { shareOf } from '#http/share-of.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { PersonKeys } from '#ledger/person-keys.ts'
 import type { EventStore } from '#ledger/port.ts'
-import { type ReadPlace, type ReadsOf, SHORT_PATIENCE_MS } from '#ledger/standby/reads.ts'
+import { type ReadSession, type OpenReadSession, SHORT_WAIT_BUDGET_MS } from '#ledger/standby/reads.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 import { operate } from '#ledger/write/operation.ts'
 import { runCommands } from '#ledger/write/run.ts'
 import type { Answer, Request as LedgerRequest } from '#ledger/write/unit-of-work.ts'
-import { createSlices } from '#lib/slices.ts'
+import { createTimeSlicer } from '#lib/slices.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
-import type { Proof } from '#proof/proof.ts'
+import type { ProofServices } from '#proof/proof.ts'
 import type { Prover } from '#proof/prover.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import { actingOf, admissionOf, CHALLENGE, callerOf } from './authenticate.ts'
@@ -50,13 +50,13 @@ import {
 export interface RouteContext extends Payments, InputDependencies {
   readonly poolOf: PoolOf
   /** Where a company's records are read. */
-  readonly readsOf: ReadsOf
+  readonly readsOf: OpenReadSession
   /** A uuid for each delivery. */
   readonly newId: () => string
   readonly store: EventStore
   readonly keys: PersonKeys
   readonly verifier: Verifier
-  readonly proof: Proof
+  readonly proof: ProofServices
   readonly prover: Prover
   readonly limits: QuotaLimits
   readonly paymentLinks: PaymentLinks
@@ -65,7 +65,7 @@ export interface RouteContext extends Payments, InputDependencies {
   readonly pages: PageCache
   readonly feed: EventFeed
   /** Of the company's calls. */
-  readonly calls: CallLog
+  readonly calls: RequestLog
   readonly compress: Compress
   /** Hears of each page where it came from. */
   readonly onPage?: (from: 'memory' | 'tables') => void
@@ -117,7 +117,7 @@ async function answerRead(
   const query = parseQuery(route.query ?? NO_QUERY, request.query)
   const caller = callerOf(response)
   const params = request.params as Params
-  const read = (place: ReadPlace) => route.read({ ...context, ...place, caller, params, query })
+  const read = (place: ReadSession) => route.read({ ...context, ...place, caller, params, query })
   const now = { pool: context.poolOf(caller.companyId), store: context.store }
   const mayLag = route.ofLedger || route.fromStandby
   const found = await read(mayLag ? context.readsOf(caller.companyId, demand) : now)
@@ -154,10 +154,10 @@ const NO_REVISION = 'deve ser uma revisão do livro: um número inteiro a partir
  * What an answer must show: the ledger as it was when the call was admitted, or less where the caller says so (HOME-101). What
  * follows a page must not be older than it, so that a cursor asks for the whole.
  */
-function demandOf(request: Request, { revision, tables }: Admitted) {
+function demandOf(request: Request, { revision, tables }: AuthenticatedCall) {
   const asked = request.get(MIN_REVISION)
   if (asked !== undefined && !/^(0|[1-9]\d{0,14})$/.test(asked)) throw headerProblem(MIN_REVISION, NO_REVISION)
-  const patience_ms = asked === undefined ? SHORT_PATIENCE_MS : PATIENCE_MS
+  const patience_ms = asked === undefined ? SHORT_WAIT_BUDGET_MS : PATIENCE_MS
   const suffices = asked === undefined || 'cursor' in request.query ? revision : Number(asked)
   return suffices < revision
     ? { revision: suffices, patience_ms, isOlder: true }
@@ -356,5 +356,5 @@ async function idempotencyOf(
   const [path = ''] = request.originalUrl.split('?', 1)
   const { method, body } = request
   const arrived = { method, path, body: body as unknown, rawBody: rawBodyOf(response) }
-  return identify(key, arrived, requestSecret, createSlices(shareOf(response)))
+  return identify(key, arrived, requestSecret, createTimeSlicer(shareOf(response)))
 }

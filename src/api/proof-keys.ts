@@ -1,19 +1,19 @@
 import type { RequestHandler } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import { sendJson } from '#http/answer.ts'
-import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
+import { limitUnauthenticatedBy } from '#http/middleware/anonymous-callers.ts'
 import { Problem } from '#http/problems.ts'
 import { verifierKey, vkeyOf } from '#proof/note.ts'
-import type { Proof } from '#proof/proof.ts'
+import type { ProofServices } from '#proof/proof.ts'
 
 interface KeysOptions {
-  readonly proof: Pick<Proof, 'keys'>
+  readonly proof: Pick<ProofServices, 'keys'>
   readonly addresses: AddressLimit
 }
 
 /** `GET /proof/keys`: the key ring, for whoever verifies; without login, counted by address (PROOF-30). */
 export function serveProofKeys({ proof, addresses }: KeysOptions): RequestHandler {
-  const limitAnonymous = limitAnonymousBy(addresses)
+  const limitAnonymous = limitUnauthenticatedBy(addresses)
   return async (request, response) => {
     await limitAnonymous(request, response)
     if (!['GET', 'HEAD'].includes(request.method))

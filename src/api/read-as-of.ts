@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { type AsOfCore, type CompanyAsOf, type Moment, withCompanyAsOf } from '#audit/as-of.ts'
+import { type AsOfCore, type CompanyAsOf, type AsOfMoment, withCompanyAsOf } from '#audit/as-of.ts'
 import { invalid, type Refusal, type RefusalCode, refuse } from '#domain/refusal.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import type { Params } from '#http/paths.ts'
-import { matchPath, placeOf } from '#http/paths.ts'
+import { matchPath, routeSpecificity } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { describeQuery } from '#http/query-values.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -13,7 +13,7 @@ import { proofRoutes } from './v1/proofs.ts'
 import { receiptRoute } from './v1/receipts.ts'
 
 const READS = V1_ROUTES.filter((route): route is ReadRoute => 'read' in route).sort((a, b) =>
-  placeOf(a.path) < placeOf(b.path) ? -1 : 1,
+  routeSpecificity(a.path) < routeSpecificity(b.path) ? -1 : 1,
 )
 
 /** What is not of the ledger: who calls now, verification, which walks the ledger as it is stored now, and proofs of it. */
@@ -28,7 +28,7 @@ const UNDEFINED_TABLE = '42P01'
  * What GET `target` (a path below /api/v1 with its query) answered, or would have, at a moment of a company. Refuses what the
  * service would have refused, and what cannot be told from the ledger.
  */
-export function readAsOf(core: AsOfCore, companyId: number, at: Moment, target: string): Promise<ReadAnswer | Refusal> {
+export function readAsOf(core: AsOfCore, companyId: number, at: AsOfMoment, target: string): Promise<ReadAnswer | Refusal> {
   const asked = understand(target)
   // Before anything is replayed.
   if (isRefusal(asked)) return Promise.resolve(asked)

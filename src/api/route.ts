@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import type { z } from 'zod'
 import type { QuotaLimits } from '#access/quota.ts'
 import type { Verifier } from '#audit/verify.ts'
-import type { CallLog } from '#calls/log.ts'
+import type { RequestLog } from '#calls/log.ts'
 import type { Warning } from '#commands/catalog/item-input.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
@@ -14,13 +14,13 @@ import type { Command } from '#ledger/command.ts'
 import type { PersonKeys } from '#ledger/person-keys.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
-import type { Operating } from '#ledger/write/operation.ts'
-import type { Acting } from '#ledger/write/run.ts'
+import type { OperationContext } from '#ledger/write/operation.ts'
+import type { Actor } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Vault } from '#lib/vault.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
-import type { Proof } from '#proof/proof.ts'
+import type { ProofServices } from '#proof/proof.ts'
 import type { Prover } from '#proof/prover.ts'
 import type { Caller } from './authenticate.ts'
 import type { EventFeed } from './event-feed.ts'
@@ -72,13 +72,13 @@ export interface ReadContext<Q> {
   /** What personal fields of its events are opened with. */
   readonly keys: PersonKeys
   readonly verifier: Verifier
-  readonly proof: Proof
+  readonly proof: ProofServices
   readonly prover: Prover
   readonly limits: QuotaLimits
   readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>
   readonly paymentLinks: PaymentLinks
   /** What is read of it is as new as this process knows. */
-  readonly calls: Pick<CallLog, 'flush'>
+  readonly calls: Pick<RequestLog, 'flush'>
   readonly caller: Caller
   readonly params: Params
   readonly query: Q
@@ -155,7 +155,7 @@ export interface OperationRoute<B = unknown> extends Common {
   readonly example?: object
   readonly refusals?: readonly RefusalCode[]
   /** JSON text of the answer's `data`. Null when the path names no possible record. */
-  operate(operating: Operating, call: OperationCall<B>): Promise<string | Refusal> | null
+  operate(operating: OperationContext, call: OperationCall<B>): Promise<string | Refusal> | null
 }
 
 export interface OperationCall<B> {
@@ -166,7 +166,7 @@ export interface OperationCall<B> {
 
 /** A request on its way to becoming an answer, whatever units of work that takes. */
 export interface ActionContext<B, K = Idempotency> extends Payments {
-  readonly acting: Acting
+  readonly acting: Actor
   readonly idempotency: K
   readonly params: Params
   readonly body: B
@@ -212,15 +212,15 @@ export type Route =
 export const demandsKey = (route: Route): boolean =>
   'act' in route ? route.idempotency !== 'optional' : 'command' in route && route.idempotency === 'required'
 
-export const read = <Q>(route: Omit<ReadRoute<Q>, 'method'>): Route => ({ method: 'get', ...route })
-export const stream = <Q>(route: Omit<StreamRoute<Q>, 'method'>): Route => ({ method: 'get', ...route })
-export const write = <B, I>(route: CommandRoute<B, I>): Route => route
-export const operation = <B = object>(route: Omit<OperationRoute<B>, 'method'>): Route => ({ method: 'post', ...route })
-export const action = <B>(route: Omit<ActionRoute<B>, 'method' | 'idempotency'>): Route => ({
+export const readRoute = <Q>(route: Omit<ReadRoute<Q>, 'method'>): Route => ({ method: 'get', ...route })
+export const streamRoute = <Q>(route: Omit<StreamRoute<Q>, 'method'>): Route => ({ method: 'get', ...route })
+export const commandRoute = <B, I>(route: CommandRoute<B, I>): Route => route
+export const operationRoute = <B = object>(route: Omit<OperationRoute<B>, 'method'>): Route => ({ method: 'post', ...route })
+export const actionRoute = <B>(route: Omit<ActionRoute<B>, 'method' | 'idempotency'>): Route => ({
   method: 'post',
   ...route,
 })
-export const repeatableAction = <B>(
+export const repeatableActionRoute = <B>(
   route: Omit<ActionRoute<B, Idempotency | undefined>, 'method' | 'idempotency'>,
 ): Route => ({ method: 'post', idempotency: 'optional', ...route })
-export const batch = <I>(route: Omit<BatchRoute<I>, 'method'>): Route => ({ method: 'post', ...route })
+export const batchRoute = <I>(route: Omit<BatchRoute<I>, 'method'>): Route => ({ method: 'post', ...route })

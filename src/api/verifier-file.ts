@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { RequestHandler } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
-import { own } from '#http/assets.ts'
-import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
+import { projectFile } from '#http/assets.ts'
+import { limitUnauthenticatedBy } from '#http/middleware/anonymous-callers.ts'
 import { Problem } from '#http/problems.ts'
 
 const HOUR_SECONDS = 3_600
 
 /** `GET /tillbook-verify.mjs`: the verifier as it is written, with its SHA-256 (RFC 9530), for anybody, counted by address (PROOF-83). */
 export function serveVerifier({ addresses }: { readonly addresses: AddressLimit }): RequestHandler {
-  const limitAnonymous = limitAnonymousBy(addresses)
-  const bytes = readFileSync(own('verifier/tillbook-verify.mjs'))
+  const limitAnonymous = limitUnauthenticatedBy(addresses)
+  const bytes = readFileSync(projectFile('verifier/tillbook-verify.mjs'))
   const digest = createHash('sha256').update(bytes).digest('base64')
   return async (request, response) => {
     await limitAnonymous(request, response)

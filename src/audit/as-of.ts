@@ -5,16 +5,16 @@ import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { PersonKeys } from '#ledger/person-keys.ts'
 import type { EventStore } from '#ledger/port.ts'
-import type { Reading } from '#ledger/reading.ts'
-import { type ReadsOf, SHORT_PATIENCE_MS } from '#ledger/standby/reads.ts'
-import type { Turns } from '#lib/turns.ts'
+import type { EventReader } from '#ledger/reading.ts'
+import { type OpenReadSession, SHORT_WAIT_BUDGET_MS } from '#ledger/standby/reads.ts'
+import type { KeyedSemaphore } from '#lib/turns.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { correctionsOf } from './clock-corrections.ts'
 import { openPast } from './past-tables.ts'
-import { headOf, type Ledgers } from './verify.ts'
+import { headOf, type LedgerStores } from './verify.ts'
 
 /** A moment of a ledger, inclusive: a revision, or a time (UTC). */
-export type Moment = { readonly revision: number } | { readonly time: string }
+export type AsOfMoment = { readonly revision: number } | { readonly time: string }
 
 /** A company as it was then. */
 export interface CompanyAsOf {
@@ -32,16 +32,16 @@ export interface CompanyAsOf {
 }
 
 /** What it takes; each holds a connection, and reads the ledger through another one. */
-export interface AsOfCore extends Ledgers, Reading {
+export interface AsOfCore extends LedgerStores, EventReader {
   /** The ledger is read where a standby has it; rows are on the primary, because a standby has no temporary tables. */
-  readonly readsOf: ReadsOf
+  readonly readsOf: OpenReadSession
   readonly asOf: AsOfBounds
   readonly paymentLinks: PaymentLinks
 }
 
 export interface AsOfBounds {
   /** One of a company at a time. */
-  readonly turns: Turns
+  readonly turns: KeyedSemaphore
   /** Longest wait for its turn, and longest time for what is done then. */
   readonly timeoutMs: number
 }
@@ -63,12 +63,12 @@ const NEVER = new AbortController().signal
 export async function withCompanyAsOf<T>(
   core: AsOfCore,
   companyId: number,
-  at: Moment,
+  at: AsOfMoment,
   work: (asOf: CompanyAsOf) => Promise<T>,
   gone: AbortSignal = NEVER,
 ): Promise<T | Refusal> {
   const { turns, timeoutMs } = core.asOf
-  const leave = await turns.enter(companyId, AbortSignal.any([gone, AbortSignal.timeout(timeoutMs)]))
+  const leave = await turns.acquire(companyId, AbortSignal.any([gone, AbortSignal.timeout(timeoutMs)]))
   if (!leave) throw new PastUnavailable('as_of_busy')
   const deadline = AbortSignal.timeout(timeoutMs)
   const signal = AbortSignal.any([gone, deadline])
@@ -89,7 +89,7 @@ export async function revisionBefore(
   time: string,
 ): Promise<number> {
   const { revision: headRevision } = await headOf(pool, companyId)
-  const { store } = readsOf(companyId, { revision: headRevision, patience_ms: SHORT_PATIENCE_MS })
+  const { store } = readsOf(companyId, { revision: headRevision, patience_ms: SHORT_WAIT_BUDGET_MS })
   const corrections = await correctionsOf(pool, companyId)
   const latest = new Date(Date.parse(time) - 1).toISOString()
   return (await lastBefore(store, companyId, latest, { headRevision, corrections }))?.revision ?? -1
@@ -98,7 +98,7 @@ export async function revisionBefore(
 async function lookBack<T>(
   core: AsOfCore,
   companyId: number,
-  at: Moment,
+  at: AsOfMoment,
   work: (asOf: CompanyAsOf) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T | Refusal> {
@@ -107,7 +107,7 @@ async function lookBack<T>(
   if (head.revision < 0) return refuse('not_found', { company_id: companyId })
   if ('revision' in at && (at.revision < 0 || at.revision > head.revision))
     return invalid('at', `o livro vai da revisão 0 à ${head.revision}`)
-  const { store } = core.readsOf(companyId, { revision: head.revision, patience_ms: SHORT_PATIENCE_MS })
+  const { store } = core.readsOf(companyId, { revision: head.revision, patience_ms: SHORT_WAIT_BUDGET_MS })
   const corrections = await correctionsOf(pool, companyId)
   const last =
     'revision' in at

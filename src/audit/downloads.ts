@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { notInMove } from '#postgres/in-move.ts'
+import { isNotMigrating } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 
 /** Owners can look into it for as long as claims of most kinds can be made. */
@@ -84,7 +84,7 @@ export const purgeDownloads = (pool: Pool): Promise<number> =>
   deleteInBatches(
     pool,
     `delete from ops.downloads where (company_id, id) in (
-       select company_id, id from ops.downloads where begun_at < now() - make_interval(days => $1) and ${notInMove('company_id')}
+       select company_id, id from ops.downloads where begun_at < now() - make_interval(days => $1) and ${isNotMigrating('company_id')}
        limit $2 for update skip locked)`,
     [RETENTION_DAYS],
   )

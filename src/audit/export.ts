@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { streamOf } from '#ledger/envelope.ts'
 import type { EventStore, StoredEvent } from '#ledger/port.ts'
 import { storedEvents } from './verify.ts'
-import { parseStored, type Verification, type Walk, walk } from './walk.ts'
+import { parseStored, type Verification, type ChainWalk, walkChain } from './walk.ts'
 
 /** No event comes near; a file without line ends must not fill the memory. */
 const LONGEST_LINE = 64 * 1_048_576
@@ -24,12 +24,12 @@ export interface ExportVerification extends Verification {
 /** Verifies an export by itself. `heldOf` gives what its stream (null: of an empty file) has to go through, from its first revision on. */
 export async function verifyExport(
   path: string,
-  heldOf: (stream: string | null, from: number) => Pick<Walk, 'anchors' | 'watch'>,
+  heldOf: (stream: string | null, from: number) => Pick<ChainWalk, 'anchors' | 'watch'>,
 ): Promise<ExportVerification> {
   const first = await firstEvent(path)
   const stream = first?.stream ?? null
   const from = first?.revision ?? 0
-  const found = await walk(linesOf(path), {
+  const found = await walkChain(linesOf(path), {
     stream: stream ?? '',
     ...heldOf(stream, from),
     ...(from > 0 && { after: { revision: from - 1, hash: null } }),

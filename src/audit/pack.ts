@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import yazl from 'yazl'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
-import { type Reading, searchOpened } from '#ledger/reading.ts'
-import { createSlices } from '#lib/slices.ts'
+import { type EventReader, searchOpened } from '#ledger/reading.ts'
+import { createTimeSlicer } from '#lib/slices.ts'
 import { csvHeads, csvRow, neutralizeFormulas } from '#lib/spreadsheet-text.ts'
 import { exportLines } from './export.ts'
 import { guideOf, type PackWanted } from './pack-guide.ts'
@@ -14,7 +14,7 @@ const OPENED_AT_ONCE = 500
 
 /** Joins lines to chunks, and gives the event loop back in between. */
 async function* chunked(lines: AsyncIterable<string>, companyId: number, signal: AbortSignal): AsyncGenerator<Buffer> {
-  const pause = createSlices(companyId)
+  const pause = createTimeSlicer(companyId)
   let chunk = ''
   for await (const line of lines) {
     chunk += line
@@ -28,7 +28,7 @@ async function* chunked(lines: AsyncIterable<string>, companyId: number, signal:
 }
 
 /** The export's lines up to the pack's head: what comes meanwhile is in no file of it. */
-async function* linesUpTo(reading: Reading, { companyId, head }: PackWanted): AsyncGenerator<string> {
+async function* linesUpTo(reading: EventReader, { companyId, head }: PackWanted): AsyncGenerator<string> {
   let left = head.revision + 1
   if (left === 0) return
   for await (const line of exportLines(reading.store, companyId, 0)) {
@@ -39,7 +39,7 @@ async function* linesUpTo(reading: Reading, { companyId, head }: PackWanted): As
 }
 
 /** What happened, a line each, as spreadsheets read it here. Who did it is told by number: names are personal. */
-async function* indexLines(reading: Reading, wanted: PackWanted): AsyncGenerator<string> {
+async function* indexLines(reading: EventReader, wanted: PackWanted): AsyncGenerator<string> {
   const { eventName, subjectName, originName, timeOf } = wanted.words
   yield csvHeads(['Revisão', 'Quando', 'O quê', 'Registro', 'Por onde', 'Quem', 'Hash'])
   for await (const line of linesUpTo(reading, wanted)) {
@@ -59,7 +59,7 @@ async function* indexLines(reading: Reading, wanted: PackWanted): AsyncGenerator
 }
 
 /** What each event says in clear, null where it was forgotten. */
-async function* openedLines(reading: Reading, { companyId, head }: PackWanted): AsyncGenerator<string> {
+async function* openedLines(reading: EventReader, { companyId, head }: PackWanted): AsyncGenerator<string> {
   for (let from = 0; from <= head.revision; ) {
     const page = await searchOpened(reading, streamOf(companyId), {
       fromRevision: from,
@@ -80,7 +80,7 @@ async function* openedLines(reading: Reading, { companyId, head }: PackWanted): 
  * how many lines of how many are written.
  */
 export function auditPack(
-  reading: Reading,
+  reading: EventReader,
   wanted: PackWanted,
   tell: (done: number, total: number) => void,
   signal: AbortSignal,

@@ -2,15 +2,15 @@ import type { PoolClient } from 'pg'
 import { streamOf } from '#ledger/envelope.ts'
 import type { RowPast } from '#ledger/lineage.ts'
 import { type Handler, READ_SCHEMA } from '#ledger/projection.ts'
-import { pickNewest, type Reading } from '#ledger/reading.ts'
+import { pickNewest, type EventReader } from '#ledger/reading.ts'
 import type { AnyRef, AnyTable } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { groupBy } from '#lib/group-by.ts'
 
-export type Row = Record<string, unknown>
+export type PastRow = Record<string, unknown>
 
 /** A row as it is now, as far as its past is concerned. */
-export interface Changed {
+export interface RowChange {
   readonly id: number
   readonly revision: number
   readonly past_revisions: readonly number[] | null
@@ -19,12 +19,12 @@ export interface Changed {
 /** How a row came to what it was: by these events (ascending), from a state of it that was kept, or from nothing. */
 interface Course {
   readonly id: number
-  readonly state: Row | null
+  readonly state: PastRow | null
   readonly revisions: readonly number[]
 }
 
 /** A company up to a revision. */
-export interface Ledger extends Reading {
+export interface Ledger extends EventReader {
   readonly companyId: number
   readonly revision: number
   /** The time by which all of it had happened; null where the clock was corrected, and times say little. */
@@ -34,11 +34,11 @@ export interface Ledger extends Reading {
 }
 
 /** What rows list of their past, and what was kept of it beside them. */
-export async function coursesOf(
+export async function versionChainsOf(
   client: PoolClient,
   { companyId, revision }: Ledger,
   table: AnyTable,
-  rows: readonly Changed[],
+  rows: readonly RowChange[],
 ): Promise<Course[]> {
   const found = await client.query<RowPast>({
     name: 'row_pasts',
@@ -53,7 +53,7 @@ export async function coursesOf(
     const after = base?.revision ?? -1
     return {
       id,
-      state: (base?.state as Row | undefined) ?? null,
+      state: (base?.state as PastRow | undefined) ?? null,
       revisions: revisions.filter((each) => each > after && each <= revision),
     }
   })
@@ -83,23 +83,23 @@ const ROW_PASTS = `select p.row_id, p.revision, p.revisions, case when p.revisio
 /** The row that every projection may read (its `base`), at any revision. */
 export interface BaseRow {
   readonly ref: AnyRef
-  at(revision: number): Row | null
+  at(revision: number): PastRow | null
 }
 
 interface Remade extends Course {
-  row: Row | null
+  row: PastRow | null
   /** Place in `revisions` of the next event. */
   next: number
 }
 
 /** Rows of one table as they were. @throws when the ledger does not hold what the rows say has made them. */
-export async function remake(
+export async function reconstruct(
   ledger: Ledger,
   table: AnyTable,
   courses: readonly Course[],
   base: BaseRow,
   onEvent: (revision: number, rows: ReadonlyMap<number, Readonly<Remade>>) => void = () => {},
-): Promise<Row[]> {
+): Promise<PastRow[]> {
   const { model, companyId, signal } = ledger
   const remade = new Map(courses.map((course) => [course.id, { ...course, row: course.state, next: 0 }]))
   const work = createChanges(table, remade, companyId, base)
@@ -129,9 +129,9 @@ function createChanges(table: AnyTable, remade: ReadonlyMap<number, Remade>, com
   }
   const idOf = (ref: AnyRef): unknown => ref.values.at(-1) ?? companyId
   const put = (of: AnyTable, row: unknown) => {
-    const one = of === table ? wanted((row as Row)[idColumn]) : null
+    const one = of === table ? wanted((row as PastRow)[idColumn]) : null
     if (!one) return
-    one.row = row as Row
+    one.row = row as PastRow
     touched.add(one)
   }
   const changes: Changes = {

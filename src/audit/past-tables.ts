@@ -7,14 +7,14 @@ import {
   type ColumnType,
   copyLines,
   copyStatement,
-  isLineage,
+  isRowHistory,
   tableDdl,
 } from '#ledger/table.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { columnAt, columnOf, type RowsTogether } from '#postgres/row-bytes.ts'
 import { transactionOn } from '#postgres/transaction.ts'
-import type { Look, Looking } from '#queries/looking.ts'
-import { type BaseRow, type Changed, coursesOf, type Ledger, type Row, remake } from './past-rows.ts'
+import type { ReadScope, ReadSetQuery } from '#queries/looking.ts'
+import { type BaseRow, type RowChange, versionChainsOf, type Ledger, type PastRow, reconstruct } from './past-rows.ts'
 
 /** Rows that are made again at a time, and so held in memory. */
 const BATCH_ROWS = 500
@@ -24,7 +24,7 @@ export interface PastTables {
   /** Sees these tables, and nothing else. */
   readonly pool: Pool
   /** The company's row of then. */
-  readonly company: Row
+  readonly company: PastRow
 }
 
 /** A table that can be looked back at. */
@@ -69,7 +69,7 @@ export async function openPast(client: PoolClient, ledger: Ledger, last: Envelop
     turn = answer.catch(() => {})
     return answer
   }
-  return { pool: { query } as unknown as Pool, company: base.at(ledger.revision) as Row }
+  return { pool: { query } as unknown as Pool, company: base.at(ledger.revision) as PastRow }
 }
 
 /** The ledger's position and the company's row, which every statement and every projection may look at. */
@@ -77,17 +77,17 @@ async function openBase(client: PoolClient, ledger: Ledger, last: Envelope): Pro
   const { companyId, revision, model } = ledger
   const [ref] = model.base
   if (!ref?.table.past) throw new Error('a read model has a row that all projections read')
-  const { rows } = await client.query<Changed>(
+  const { rows } = await client.query<RowChange>(
     `select ${ref.table.past.id} as id, revision, past_revisions from ${READ_SCHEMA}.${ref.table.name} where company_id = $1`,
     [companyId],
   )
-  const states: { revision: number; row: Row }[] = []
+  const states: { revision: number; row: PastRow }[] = []
   const base: BaseRow = {
     ref,
     at: (at) => states.findLast((state) => state.revision <= at)?.row ?? null,
   }
-  const courses = await coursesOf(client, ledger, ref.table, rows)
-  await remake(ledger, ref.table, courses, base, (at, remade) => {
+  const courses = await versionChainsOf(client, ledger, ref.table, rows)
+  await reconstruct(ledger, ref.table, courses, base, (at, remade) => {
     const row = remade.get(companyId)?.row
     if (row) states.push({ revision: at, row })
   })
@@ -105,7 +105,7 @@ async function openBase(client: PoolClient, ledger: Ledger, last: Envelope): Pro
 
 function pastTableOf(table: AnyTable): PastTable {
   const { name, past } = table
-  const columns = Object.keys(table.columns).filter((column) => !isLineage(column) && !past?.without?.includes(column))
+  const columns = Object.keys(table.columns).filter((column) => !isRowHistory(column) && !past?.without?.includes(column))
   const kept = Object.fromEntries(columns.map((column) => [column, table.columns[column] as ColumnType]))
   return {
     table,
@@ -114,7 +114,7 @@ function pastTableOf(table: AnyTable): PastTable {
     remade: {
       name: `past_${name}`,
       global: false,
-      columns: past?.busy ? { ...kept, columns_revision: 'bigint' } : kept,
+      columns: past?.hot ? { ...kept, columns_revision: 'bigint' } : kept,
       keys: { pk: table.keys.pk },
       indexes: [],
     },
@@ -126,7 +126,7 @@ function pastTableOf(table: AnyTable): PastTable {
   }
 }
 
-const keep = (client: PoolClient, table: AnyTable, rows: readonly Row[]): Promise<void> =>
+const keep = (client: PoolClient, table: AnyTable, rows: readonly PastRow[]): Promise<void> =>
   transactionOn(client).copy(copyStatement(table), copyLines(table, rows))
 
 /** What it takes to look back. */
@@ -138,7 +138,7 @@ interface Looker {
 }
 
 /** Answers a statement as of then, once what it looks at is there. */
-async function ask(looker: Looker, { looks = {}, ...query }: Partial<Looking> & QueryConfig): Promise<QueryResult> {
+async function ask(looker: Looker, { readSet: looks = {}, ...query }: Partial<ReadSetQuery> & QueryConfig): Promise<QueryResult> {
   const { client, ledger, tables } = looker
   const named = tables.filter(({ mentioned }) => mentioned.test(query.text))
   for (const one of named) {
@@ -172,11 +172,11 @@ function idsIn({ fields, rows }: QueryResult): number[] {
 }
 
 /** Whether a statement may look at rows whose busy columns have changed since. */
-const isByColumns = ({ table, has }: PastTable, look: Look | undefined): boolean =>
-  table.past?.busy !== undefined && has !== 'all' && (look === 'columns' || look === 'answered')
+const isByColumns = ({ table, has }: PastTable, look: ReadScope | undefined): boolean =>
+  table.past?.hot !== undefined && has !== 'all' && (look === 'columns' || look === 'answered')
 
 /** Makes what a statement looks at of a table, before it is asked. */
-async function prepare(looker: Looker, one: PastTable, look: Look | undefined): Promise<void> {
+async function prepare(looker: Looker, one: PastTable, look: ReadScope | undefined): Promise<void> {
   if (one.table.past?.isFixed || one.has === 'all') return
   if (isByColumns(one, look)) {
     if (one.has === 'columns') return
@@ -210,14 +210,14 @@ async function remakeRows(
   let made = 0
   for (;;) {
     ledger.signal.throwIfAborted()
-    const { rows } = await client.query<Changed>(`fetch ${BATCH_ROWS} from changed`)
+    const { rows } = await client.query<RowChange>(`fetch ${BATCH_ROWS} from changed`)
     if (rows.length > 0 && !one.isRemade) {
       await client.query(tableDdl(one.remade, 'pg_temp'))
       one.isRemade = true
     }
     if (rows.length > 0) {
-      const courses = await coursesOf(client, ledger, one.table, rows)
-      await keep(client, one.remade, await remake(ledger, one.table, courses, base))
+      const courses = await versionChainsOf(client, ledger, one.table, rows)
+      await keep(client, one.remade, await reconstruct(ledger, one.table, courses, base))
     }
     made += rows.length
     if (rows.length < BATCH_ROWS) break
@@ -254,7 +254,7 @@ async function show({ client, ledger }: Looker, one: PastTable, byColumns: boole
   const { table, columns, idColumn, remade, asked, isRemade } = one
   const { companyId, revision, until } = ledger
   const names = columns.join(', ')
-  const all = table.past?.busy ? `${names}, columns_revision` : names
+  const all = table.past?.hot ? `${names}, columns_revision` : names
   const live = `select ${all} from ${READ_SCHEMA}.${table.name}`
   // The time says nothing new, but lists go by an index of it that may leave out most of what came afterwards.
   const inTime =

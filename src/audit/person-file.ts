@@ -1,15 +1,15 @@
 import type { Pool } from 'pg'
-import { accountOf } from '#access/login-limits.ts'
+import { loginAccountOf } from '#access/login-limits.ts'
 import type { OpenSession } from '#access/open-sessions.ts'
 
 import type { PersonKind } from '#domain/personal-data.ts'
 import { type Envelope, type Origin, streamOf } from '#ledger/envelope.ts'
-import { pickNewest, type Reading } from '#ledger/reading.ts'
-import { TOLD_NAME } from '#projections/companies.ts'
+import { pickNewest, type EventReader } from '#ledger/reading.ts'
+import { MASKED_NAME } from '#projections/companies.ts'
 import { listActors } from '#queries/events.ts'
 
 /** Whose data are asked for. An order stands for its buyer. */
-export interface Person {
+export interface ExportedPerson {
   readonly kind: PersonKind
   readonly id: number
 }
@@ -31,7 +31,7 @@ export interface TouchingEvent {
 }
 
 /** A record as it is kept, and every event that made it so. */
-export interface Held {
+export interface ExportedList {
   readonly record: object
   readonly events: readonly TouchingEvent[]
 }
@@ -39,7 +39,7 @@ export interface Held {
 /** Records that are about a person. */
 export type ListName = 'sales' | 'receivables' | 'payables' | 'orders'
 
-export interface Head {
+export interface ExportHead {
   /** As `customer/9`. */
   readonly subject: string
   readonly company: { readonly id: number; readonly name: string; readonly timezone: string }
@@ -47,7 +47,7 @@ export interface Head {
   readonly exported_at: string
 }
 
-export interface Tail {
+export interface ExportTail {
   /** Webhook messages of these events, kept 30 days, and how often they were to be delivered to how many addresses. */
   readonly webhooks: { readonly messages: number; readonly deliveries: number; readonly addresses: number }
   /** Of a user: what is open, and from how many places this person was seen to log in; null of all others. */
@@ -61,14 +61,14 @@ interface Access {
 }
 
 /** All that is held of a person, one piece after the other: head, the record itself, entries list by list, tail. */
-export type Piece =
-  | { readonly piece: 'head'; readonly head: Head }
-  | { readonly piece: 'person'; readonly held: Held }
+export type ExportPart =
+  | { readonly piece: 'head'; readonly head: ExportHead }
+  | { readonly piece: 'person'; readonly held: ExportedList }
   | { readonly piece: 'list'; readonly list: ListName }
-  | { readonly piece: 'entry'; readonly held: Held }
-  | { readonly piece: 'tail'; readonly tail: Tail }
+  | { readonly piece: 'entry'; readonly held: ExportedList }
+  | { readonly piece: 'tail'; readonly tail: ExportTail }
 
-interface Source extends Reading {
+interface Source extends EventReader {
   readonly pool: Pool
   /** Of the database that knows from where people log in. */
   readonly logins: () => Pool
@@ -77,7 +77,7 @@ interface Source extends Reading {
 const TABLES = { customer: 'customers', supplier: 'suppliers', user: 'users', order: 'orders' } as const
 
 /** Where records of a person are found, each by an index. */
-const LISTS: Readonly<Record<Person['kind'], readonly { readonly list: ListName; readonly column: string }[]>> = {
+const LISTS: Readonly<Record<ExportedPerson['kind'], readonly { readonly list: ListName; readonly column: string }[]>> = {
   customer: [
     { list: 'sales', column: 'customer_id' },
     { list: 'receivables', column: 'party_id' },
@@ -96,17 +96,17 @@ const PAGE = 200
  * grows with the ids of the person's records only; every statement goes by an index, and events are picked by the revisions
  * that rows list as their past.
  */
-export async function personFile(
+export async function exportPersonData(
   source: Source,
   companyId: number,
-  { kind, id }: Person,
+  { kind, id }: ExportedPerson,
   now: string,
-): Promise<AsyncGenerator<Piece> | null> {
+): Promise<AsyncGenerator<ExportPart> | null> {
   const collecting = { ...source, companyId, actors: new Map<string, string>(), webhooks: createCounts() }
   const [own] = await heldIn(collecting, TABLES[kind], [id])
   if (!own) return null
   const person = own
-  async function* pieces(): AsyncGenerator<Piece> {
+  async function* pieces(): AsyncGenerator<ExportPart> {
     yield { piece: 'head', head: await headOf(collecting, `${kind}/${id}`, now) }
     yield { piece: 'person', held: person }
     for (const { list, column } of LISTS[kind]) {
@@ -132,9 +132,9 @@ interface Collecting extends Source {
 
 const createCounts = () => ({ messages: 0, deliveries: 0, addresses: new Set<number>() })
 
-async function headOf({ pool, companyId }: Collecting, subject: string, exported_at: string): Promise<Head> {
+async function headOf({ pool, companyId }: Collecting, subject: string, exported_at: string): Promise<ExportHead> {
   const { rows } = await pool.query<{ name: string; timezone: string }>(
-    `select ${TOLD_NAME} as name, c.timezone from companies c where c.company_id = $1`,
+    `select ${MASKED_NAME} as name, c.timezone from companies c where c.company_id = $1`,
     [companyId],
   )
   const { name = '', timezone = 'UTC' } = rows[0] ?? {}
@@ -156,7 +156,7 @@ interface Row {
 }
 
 /** Records of one table with their events. */
-async function heldIn(collecting: Collecting, table: string, ids: readonly number[]): Promise<Held[]> {
+async function heldIn(collecting: Collecting, table: string, ids: readonly number[]): Promise<ExportedList[]> {
   const rows = await rowsIn(collecting, table, ids)
   const revisions = [...new Set(rows.flatMap((row) => row.revisions))].sort((a, b) => a - b)
   const events = await eventsAt(collecting, revisions)
@@ -240,7 +240,7 @@ async function accessOf(
   )
   const origins = await logins().query<{ seen_at: string }>(
     'select seen_at from ops.login_origins where account = $1 order by seen_at',
-    [email === null ? null : accountOf(email)],
+    [email === null ? null : loginAccountOf(email)],
   )
   return {
     sessions: sessions.rows,

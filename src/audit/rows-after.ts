@@ -1,12 +1,12 @@
 import type { Pool } from 'pg'
 import { isRefusal } from '#ledger/command.ts'
-import { type AnyRef, type AnyTable, isLineage, type Ref } from '#ledger/table.ts'
+import { type AnyRef, type AnyTable, isRowHistory, type Ref } from '#ledger/table.ts'
 import type { Rows } from '#ledger/working-set.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
-import { type CompanyRow, companies, tellsTimeAsEver } from '#projections/companies.ts'
-import { looking } from '#queries/looking.ts'
+import { type CompanyRow, companies, keepsClock } from '#projections/companies.ts'
+import { withReadSet } from '#queries/looking.ts'
 import { type AsOfCore, withCompanyAsOf } from './as-of.ts'
-import type { Row } from './past-rows.ts'
+import type { PastRow } from './past-rows.ts'
 
 /** Answers rows of a company by their primary keys, and those that it answered before. */
 export type Load = (refs: readonly AnyRef[]) => Promise<Rows>
@@ -28,7 +28,7 @@ export async function withRowsAfter<T>(
   try {
     return await work(
       loaderOf(core.poolOf(companyId), companyId, (row, { table }) => {
-        if (row && table === companies && tellsTimeAsEver(row as unknown as CompanyRow)) return
+        if (row && table === companies && keepsClock(row as unknown as CompanyRow)) return
         if (!row || (row.revision as number) > revision) throw new HasChanged()
       }),
     )
@@ -41,8 +41,8 @@ export async function withRowsAfter<T>(
   return isRefusal(answer) ? null : answer.found
 }
 
-function loaderOf(pool: Pool, companyId: number, check: (row: Row | null, ref: AnyRef) => void = () => {}): Load {
-  const known = new Map<string, Row | null>()
+function loaderOf(pool: Pool, companyId: number, check: (row: PastRow | null, ref: AnyRef) => void = () => {}): Load {
+  const known = new Map<string, PastRow | null>()
   const rows: Rows = {
     get<R>(ref: Ref<R>) {
       const row = known.get(keyOf(ref))
@@ -66,13 +66,13 @@ const keyOf = ({ table, by, values }: AnyRef): string => `${table.name} ${by} ${
 
 /** A past state has no lineage, nor what depends on other rows. */
 const columnsOf = ({ columns, past }: AnyTable): string[] =>
-  Object.keys(columns).filter((column) => !isLineage(column) && !past?.without?.includes(column))
+  Object.keys(columns).filter((column) => !isRowHistory(column) && !past?.without?.includes(column))
 
-async function find(pool: Pool, companyId: number, { table, by, values }: AnyRef): Promise<Row | null> {
+async function find(pool: Pool, companyId: number, { table, by, values }: AnyRef): Promise<PastRow | null> {
   const columns = table.keys[by] as readonly string[]
   const text = `select ${columnsOf(table).join(', ')} from ${table.name} where ${columns.map((column, place) => `${column} = $${place + 1}`).join(' and ')}`
   const ids = [(values.at(-1) as number | undefined) ?? companyId]
   const statement = { name: `row_after_${table.name}_${by}`, text, values: [companyId, ...values] }
-  const { rows } = await pool.query<Row>(looking({ ...statement, looks: { [table.name]: ids } }))
+  const { rows } = await pool.query<PastRow>(withReadSet({ ...statement, readSet: { [table.name]: ids } }))
   return rows[0] ?? null
 }

@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { createFile } from '#lib/files.ts'
+import { createFileAtomically } from '#lib/files.ts'
 
 /** An Ed25519 key that the service signs with. */
 export interface SigningKey {
@@ -25,7 +25,7 @@ export async function readSigningKey(path: string): Promise<SigningKey | null> {
 export async function makeSigningKey(path: string): Promise<SigningKey> {
   const { privateKey } = generateKeyPairSync('ed25519')
   await mkdir(dirname(path), { recursive: true })
-  await createFile(path, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
+  await createFileAtomically(path, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
   return (await readSigningKey(path)) as SigningKey
 }
 

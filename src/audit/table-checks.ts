@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import type { RowDifference, TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
-import { notInMove, recordsEvents } from '#postgres/in-move.ts'
+import { isNotMigrating, recordsEvents } from '#postgres/in-move.ts'
 
 /** What compares a company's tables with its ledger (src/service/core.ts). */
 export interface TablesCore {
@@ -68,7 +68,7 @@ export interface TableCheckFigures {
 export async function tableCheckFigures(pool: Pool): Promise<TableCheckFigures> {
   const { rows } = await pool.query<TableCheckFigures>({
     name: 'read_table_check_figures',
-    text: `select (select count(*) from ops.table_checks where not is_equal and ${notInMove('company_id')}) as unequal,
+    text: `select (select count(*) from ops.table_checks where not is_equal and ${isNotMigrating('company_id')}) as unequal,
              greatest(0, coalesce(extract(epoch from clock_timestamp() - min(due_at)), 0))::float8 as overdue_seconds
            from ops.table_checks where ${recordsEvents('company_id')}`,
   })

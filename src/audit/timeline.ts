@@ -1,6 +1,6 @@
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import type { EventStore, Search } from '#ledger/port.ts'
-import { type Reading, search, searchOpened } from '#ledger/reading.ts'
+import { type EventReader, search, searchOpened } from '#ledger/reading.ts'
 import type { ClockCorrection } from '#projections/companies.ts'
 import { tellingFrom } from './clock-corrections.ts'
 
@@ -119,7 +119,7 @@ async function eventAt(store: EventStore, stream: string, revision: number): Pro
 
 /** The same as it is stored, and its data with personal fields in clear. */
 export async function openedEventAt(
-  reading: Reading,
+  reading: EventReader,
   companyId: number,
   revision: number,
 ): Promise<{ event: Envelope; opened: object } | null> {

@@ -1,23 +1,23 @@
 import type { Pool } from 'pg'
 import { GENESIS_HASH, streamOf } from '#ledger/envelope.ts'
 import type { EventStore, StoredEvent } from '#ledger/port.ts'
-import type { SharedFigures } from '#lib/shared-room.ts'
-import { createTurns } from '#lib/turns.ts'
+import type { LimiterFigures } from '#lib/shared-room.ts'
+import { createKeyedSemaphore } from '#lib/turns.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { type Anchor, type Verification, type Walk, type Watch, walk } from './walk.ts'
+import { type Anchor, type Verification, type ChainWalk, type ChainObserver, walkChain } from './walk.ts'
 
 /** Where ledgers and what is known of them are found. */
-export interface Ledgers {
+export interface LedgerStores {
   readonly pool: Pool
   readonly store: EventStore
 }
 
-export interface VerifyOptions extends Pick<Walk, 'after' | 'isEnough' | 'watch'> {
+export interface VerifyOptions extends Pick<ChainWalk, 'after' | 'isEnough' | 'watch'> {
   readonly anchors?: readonly Anchor[]
 }
 
 /** A ledger that is not what it was is not sealed: a signature would make the forgery the truth. */
-export class NotWhole extends Error {
+export class LedgerNotIntact extends Error {
   override readonly name = 'NotWhole'
   constructor(
     readonly companyId: number,
@@ -33,13 +33,13 @@ export class NotWhole extends Error {
  * a tail that was cut off, replaced or put on by hand is found as long as that note was left alone (seals find it anyway).
  */
 export async function verifyLedger(
-  { pool, store }: Ledgers,
+  { pool, store }: LedgerStores,
   companyId: number,
   { after, anchors = [], isEnough, watch }: VerifyOptions = {},
 ): Promise<Verification> {
   const stream = streamOf(companyId)
   const head = await headOf(pool, companyId)
-  const found = await walk(storedEvents(store, stream, after?.revision ?? null), {
+  const found = await walkChain(storedEvents(store, stream, after?.revision ?? null), {
     stream,
     anchors: [...anchors, head],
     ...(after && { after }),
@@ -94,12 +94,12 @@ export interface Verified {
 }
 
 /** Looks on, and tells the root of the tree of what it has seen (base64). */
-export interface SealedWatch extends Watch {
+export interface SealedWatch extends ChainObserver {
   root(): string
 }
 
 /** What was sealed of a ledger, which it has to go through. */
-export interface Sealed {
+export interface SealedHeads {
   readonly anchors: readonly Anchor[]
   readonly watch: SealedWatch
 }
@@ -108,14 +108,14 @@ export interface VerifierOptions {
   /** In milliseconds. */
   readonly clock: () => number
   /** For a verification that begins at the first event. */
-  readonly sealedOf: (companyId: number) => Promise<Sealed>
+  readonly sealedOf: (companyId: number) => Promise<SealedHeads>
 }
 
 export function createVerifier(
-  ledgers: Ledgers,
+  ledgers: LedgerStores,
   { clock, sealedOf }: VerifierOptions,
-): Verifier & { readonly waiting: SharedFigures } {
-  const turns = createTurns(LIMITS)
+): Verifier & { readonly waiting: LimiterFigures } {
+  const turns = createKeyedSemaphore(LIMITS)
   const running = new Map<number, { readonly after: Anchor | null; readonly result: Promise<Verified> }>()
 
   async function run(companyId: number, after: Anchor | null): Promise<Verified> {

@@ -11,7 +11,7 @@ export interface Verification {
   readonly revision: number
   readonly hash: string
   /** Where the ledger stops being what was written, and how that shows. */
-  readonly first_error: { readonly revision: number; readonly reason: Fault } | null
+  readonly first_error: { readonly revision: number; readonly reason: ChainFault } | null
 }
 
 /** A revision and the hash that it is known to have. */
@@ -20,7 +20,7 @@ export interface Anchor {
   readonly hash: string
 }
 
-export interface Walk {
+export interface ChainWalk {
   readonly stream: string
   /** Where the walk begins: after this revision; its hash is null where nobody knows it. By default at the first event. */
   readonly after?: { readonly revision: number; readonly hash: string | null }
@@ -28,15 +28,15 @@ export interface Walk {
   readonly anchors?: readonly Anchor[]
   /** Whether to leave it at this revision, though there may be more. */
   readonly isEnough?: (revision: number) => boolean
-  readonly watch?: Watch
+  readonly watch?: ChainObserver
 }
 
 /** Looks on, for what a single event cannot show. */
-export interface Watch {
+export interface ChainObserver {
   /** Where the ledger must go as far as. */
   readonly revision: number
   /** Each event that is all right, in order; what is wrong with the ledger up to it. */
-  see(event: Envelope): Fault | null
+  see(event: Envelope): ChainFault | null
 }
 
 /** The place before the first event of a stream. */
@@ -46,14 +46,14 @@ const BEGINNING = { revision: -1, hash: GENESIS_HASH }
  * Walks a stream as it is stored: recomputes every hash and follows the chain. Memory does not grow with its length, and
  * it ends at the first fault, because after it nothing can be trusted.
  */
-export async function walk(
+export async function walkChain(
   events: AsyncIterable<StoredEvent>,
-  { stream, after = BEGINNING, anchors = [], isEnough = () => false, watch }: Walk,
+  { stream, after = BEGINNING, anchors = [], isEnough = () => false, watch }: ChainWalk,
 ): Promise<Verification> {
   const hashes = hashesOf(anchors)
   const known = after.revision === BEGINNING.revision ? BEGINNING.hash : after.hash
   let at: Place = { stream, revision: after.revision, hash: known, recordedAt: '' }
-  const found = (reason: Fault, revision = at.revision + 1): Verification => ({
+  const found = (reason: ChainFault, revision = at.revision + 1): Verification => ({
     ...standing(at, after.revision),
     valid: false,
     first_error: { revision, reason },
@@ -101,7 +101,7 @@ const standing = ({ revision, hash }: Place, begunAfter: number): Verification =
 })
 
 /** What can be wrong with a ledger (docs/auditors.md explains each). */
-export type Fault =
+export type ChainFault =
   | 'malformed'
   | 'wrong_stream'
   | 'wrong_revision'
@@ -180,7 +180,7 @@ function isHashOf(hash: string, hashed: Omit<Envelope, 'hash'>): boolean {
 const CLOCK_CORRECTED: EventName = 'CompanyClockCorrected'
 
 /** What is wrong with an event that should come next after a place. */
-function faultOf(event: Envelope, beside: StoredEvent['beside'], after: Place): Fault | null {
+function faultOf(event: Envelope, beside: StoredEvent['beside'], after: Place): ChainFault | null {
   const { hash, ...hashed } = event
   if (event.stream !== after.stream) return 'wrong_stream'
   if (event.revision !== after.revision + 1) return 'wrong_revision'

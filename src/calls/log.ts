@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { coalesce } from '#background/repeat.ts'
-import type { SharedFigures } from '#lib/shared-room.ts'
-import { takesWrites } from '#postgres/in-move.ts'
-import { BOUNDS, type Bounds } from './bounds.ts'
+import type { LimiterFigures } from '#lib/shared-room.ts'
+import { acceptsWrites } from '#postgres/in-move.ts'
+import { REQUEST_LOG_BOUNDS, type RequestLogBounds } from './bounds.ts'
 
 /** A logged request; path, query and body are masked (masking.ts). */
-export interface LoggedCall {
+export interface LoggedRequest {
   readonly companyId: number
   readonly keyId: number
   /** X-Request-Id. */
@@ -30,8 +30,8 @@ export interface LoggedCall {
  * Logs requests beside their answers, which do not wait for it; what exceeds the bounds is dropped and counted
  * (KIT-52).
  */
-export interface CallLog extends SharedFigures {
-  add(call: LoggedCall): void
+export interface RequestLog extends LimiterFigures {
+  add(call: LoggedRequest): void
   /** Resolves when queued requests were written or dropped. */
   flush(): Promise<void>
   /** Writes the rest within a short time limit. */
@@ -40,7 +40,7 @@ export interface CallLog extends SharedFigures {
 
 interface CallLogOptions {
   readonly pool: Pool
-  readonly bounds?: Bounds
+  readonly bounds?: RequestLogBounds
   /** Interval between batches. */
   readonly every_ms?: number
   readonly onError: (error: unknown) => void
@@ -54,8 +54,8 @@ const BATCH = 1_000
 /** Time limit of the last write on shutdown. */
 const LAST_MS = 3_000
 
-export function createCallLog({ pool, bounds = BOUNDS, every_ms = EVERY_MS, onError }: CallLogOptions): CallLog {
-  let waiting: LoggedCall[] = []
+export function createRequestLog({ pool, bounds = REQUEST_LOG_BOUNDS, every_ms = EVERY_MS, onError }: CallLogOptions): RequestLog {
+  let waiting: LoggedRequest[] = []
   let ofCompany = new Map<number, number>()
   let refused = 0
   let timer: NodeJS.Timeout | undefined
@@ -108,11 +108,11 @@ export function createCallLog({ pool, bounds = BOUNDS, every_ms = EVERY_MS, onEr
 /** Size of a row without its texts. */
 const ROW_BYTES = 120
 
-const bytesOf = ({ path, query, body, details }: LoggedCall): number =>
+const bytesOf = ({ path, query, body, details }: LoggedRequest): number =>
   ROW_BYTES + path.length + [query, body, details].reduce((sum, text) => sum + (text ? Buffer.byteLength(text) : 0), 0)
 
 /** Returns the number of written rows; companies that migrate, or exceed twice their bound, are skipped. */
-async function writeCalls(pool: Pool, calls: readonly LoggedCall[], { ofCompany }: Bounds): Promise<number> {
+async function writeCalls(pool: Pool, calls: readonly LoggedRequest[], { ofCompany }: RequestLogBounds): Promise<number> {
   const { rows } = await pool.query<{ written: number }>({
     ...WRITE_CALLS,
     values: [
@@ -149,7 +149,7 @@ with clock as materialized (select set_config('synchronous_commit', 'off', true)
   select company_id, count(*) as calls, sum(bytes) as bytes from given group by company_id
 ), writable as (
   select n.* from counted n left join call_counts c on c.company_id = n.company_id
-  where coalesce(c.calls < $15 and c.bytes < $16, true) and ${takesWrites('n.company_id')}
+  where coalesce(c.calls < $15 and c.bytes < $16, true) and ${acceptsWrites('n.company_id')}
 ), added as (
   insert into calls (company_id, id, at, api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, bytes)
   select company_id, id, to_timestamp(at_ms / 1000), api_key_id, method, path, query, status, code, duration_ms, replayed, body, details, given.bytes

@@ -1,4 +1,4 @@
-import { WITHHELD } from '#domain/personal-data.ts'
+import { MASKED } from '#domain/personal-data.ts'
 import { bareTaxNumber, isCnpj, isCpf } from '#domain/tax-number.ts'
 
 /**
@@ -33,11 +33,11 @@ function isTaxNumber(text: string): boolean {
   return isCpf(bare) || isCnpj(bare)
 }
 
-const shown = (name: string, text: string): string => (LOOKS.get(name)?.(text) ? text : WITHHELD)
+const shown = (name: string, text: string): string => (LOOKS.get(name)?.(text) ? text : MASKED)
 
 /** A misspelt field name is shown; anything that is no identifier is masked. */
 const NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,39}$/
-const shownName = (name: string): string => (NAME.test(name) && !SECRET.test(name) ? name : WITHHELD)
+const shownName = (name: string): string => (NAME.test(name) && !SECRET.test(name) ? name : MASKED)
 
 const SEGMENT_WORDS = /^(?:\/[a-z][a-z-]{0,30}|\/\d{1,10})+$/
 
@@ -47,7 +47,7 @@ export function maskedPath(path: string): string {
   return path
     .slice(0, LONGEST_PATH)
     .split('/')
-    .map((segment) => (segment === '' || isCode(decoded(segment)) ? segment : WITHHELD))
+    .map((segment) => (segment === '' || isCode(decoded(segment)) ? segment : MASKED))
     .join('/')
 }
 

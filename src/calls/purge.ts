@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { notInMove } from '#postgres/in-move.ts'
-import { BOUNDS, type Bounds } from './bounds.ts'
+import { isNotMigrating } from '#postgres/in-move.ts'
+import { REQUEST_LOG_BOUNDS, type RequestLogBounds } from './bounds.ts'
 
 const KEPT_DAYS = 7
 /** Rows per statement: bounds locks and disk load. */
@@ -11,7 +11,7 @@ const BATCH = 5_000
  * exceeded, each company keeps an equal part: a busy company displaces only its own. Returns the number of deleted
  * rows.
  */
-export async function purgeCalls(pool: Pool, { ofCompany, ofAll }: Bounds = BOUNDS): Promise<number> {
+export async function purgeCalls(pool: Pool, { ofCompany, ofAll }: RequestLogBounds = REQUEST_LOG_BOUNDS): Promise<number> {
   const old = { ...DELETE_OLD, values: [KEPT_DAYS, BATCH] }
   const excess = { ...DELETE_EXCESS, values: [ofCompany.calls, ofCompany.bytes, ofAll.calls, ofAll.bytes, BATCH] }
   let deleted = 0
@@ -43,7 +43,7 @@ with bound as materialized (
 ), doomed as materialized (
   select old.company_id, old.id from call_counts c cross join bound cross join lateral (
     select o.company_id, o.id from calls o where o.company_id = c.company_id and o.id < bound.id order by o.id limit $2::int) as old
-  where c.calls > 0 and ${notInMove('c.company_id')} limit $2::int
+  where c.calls > 0 and ${isNotMigrating('c.company_id')} limit $2::int
 ), ${DELETE_DOOMED}`,
 }
 
@@ -61,6 +61,6 @@ with counts as materialized (
   select o.company_id, o.id from may cross join lateral (
     select company_id, id from calls where company_id = may.company_id order by id
     limit least($5::bigint, greatest(may.calls - may_calls, ceil(may.calls * (may.bytes - may_bytes)::float8 / may.bytes)::bigint, 0))) as o
-  where (may.calls > may_calls or may.bytes > may_bytes) and ${notInMove('may.company_id')} limit $5::int
+  where (may.calls > may_calls or may.bytes > may_bytes) and ${isNotMigrating('may.company_id')} limit $5::int
 ), ${DELETE_DOOMED}`,
 }

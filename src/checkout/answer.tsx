@@ -2,7 +2,7 @@ import type { Response } from 'express'
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { CHECKOUT } from '#domain/payment-link.ts'
-import { type Problem, type ProblemCode, type Reason, statusOf } from '#http/problems.ts'
+import { type Problem, type ProblemCode, type FailureReason, httpStatusOf } from '#http/problems.ts'
 import { assets } from './assets.ts'
 
 /** A checkout page. */
@@ -44,14 +44,14 @@ const Document = ({ title, body, events }: Page) => (
 )
 
 /** Replaces U+0000, which HTML cannot contain and a description may, by U+FFFD. */
-export function sendPage(response: Response, page: Page): void {
+export function sendCheckoutPage(response: Response, page: Page): void {
   response
     .status(page.status ?? 200)
     .type('html')
     .send(`<!doctype html>${renderToString(<Document {...page} />)}`.replaceAll('\0', '\uFFFD'))
 }
 
-const WORDS: Partial<Record<ProblemCode | Reason, readonly [title: string, text: string]>> = {
+const WORDS: Partial<Record<ProblemCode | FailureReason, readonly [title: string, text: string]>> = {
   not_found: ['Página não encontrada', 'Confira o link, ou peça outro à loja.'],
   rate_limited: ['Muitas tentativas', 'Aguarde um minuto e abra a página de novo.'],
   cross_site_form: ['Não foi possível continuar', 'Abra a página de novo e repita.'],
@@ -72,7 +72,7 @@ const OTHERS = ['Não foi possível continuar', 'Nada foi cobrado. Abra a págin
 const FORM = new RegExp(`^(${CHECKOUT}/[^/?]+/[^/?]+)/pix$`)
 
 /** A problem as a page, without any detail of an order. */
-export function answerFailure(response: Response, problem: Problem): void {
+export function answerCheckoutFailure(response: Response, problem: Problem): void {
   for (const [name, value] of Object.entries(problem.headers)) response.setHeader(name, value)
   const [title, text] = WORDS[problem.reason ?? problem.code] ?? OTHERS
   const page = FORM.exec(response.req.originalUrl)?.[1]
@@ -88,5 +88,5 @@ export function answerFailure(response: Response, problem: Problem): void {
       <p class="hint">Código da requisição: {response.locals.requestId as string}</p>
     </>
   )
-  sendPage(response, { title, body, events: null, status: statusOf(problem.code) })
+  sendCheckoutPage(response, { title, body, events: null, status: httpStatusOf(problem.code) })
 }

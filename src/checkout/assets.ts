@@ -1,10 +1,10 @@
 import { CHECKOUT } from '#domain/payment-link.ts'
-import { assetsBelow, BASE_STYLE, ICON, own } from '#http/assets.ts'
+import { assetsBelow, BASE_STYLE, ICON, projectFile } from '#http/assets.ts'
 
 /** Static files of the pages. */
 export const assets = assetsBelow(`${CHECKOUT}/assets`, {
   'icon.svg': ICON,
   'base.css': BASE_STYLE,
-  'checkout.css': { file: own('src/checkout/static/checkout.css'), type: 'text/css; charset=utf-8' },
-  'checkout.js': { file: own('src/checkout/static/checkout.js'), type: 'text/javascript; charset=utf-8' },
+  'checkout.css': { file: projectFile('src/checkout/static/checkout.css'), type: 'text/css; charset=utf-8' },
+  'checkout.js': { file: projectFile('src/checkout/static/checkout.js'), type: 'text/javascript; charset=utf-8' },
 })

@@ -4,22 +4,22 @@ import { Alias } from '#commands/stores.ts'
 import { canBePaid } from '#domain/orders.ts'
 import { CHECKOUT, formCodeOf, isFormCode, isTokenOf, orderIdOf, type PaymentLinks } from '#domain/payment-link.ts'
 import { Email } from '#domain/text.ts'
-import { limitAnonymousBy, limited } from '#http/middleware/anonymous-callers.ts'
-import { bodyProblem, holdBody, roomOfStrangers, type StrangersBodies } from '#http/middleware/json-body.ts'
+import { limitUnauthenticatedBy, limited } from '#http/middleware/anonymous-callers.ts'
+import { bodyProblem, holdBody, unauthenticatedBodyBudget, type UnauthenticatedBodies } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { interfaceProblems, type LogError } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
-import { Problem, statusOf } from '#http/problems.ts'
+import { Problem, httpStatusOf } from '#http/problems.ts'
 import type { LiveUpdates } from '#live/updates.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import { paymentOptions } from '#payments/payment-options.ts'
 import { type BuyersOrder, findBuyersOrder } from '#queries/orders.ts'
-import { answerFailure, sendPage } from './answer.tsx'
+import { answerCheckoutFailure, sendCheckoutPage } from './answer.tsx'
 import { assets } from './assets.ts'
 import { createOrderUpdates } from './live.ts'
-import { pageOf, type Shown, titleOf } from './page.tsx'
+import { checkoutPageOf, type CheckoutView, titleOf } from './page.tsx'
 import { ATTEMPTS_FOR_PAGES, createPayByPix, type PayByPix } from './pix.ts'
-import { mayAskForPix, stateOf } from './state.ts'
+import { mayAskForPix, checkoutStateOf } from './state.ts'
 import { type Followers, streamTo } from './stream.ts'
 import { createTakesPix, type TakesPix } from './ways.ts'
 
@@ -39,7 +39,7 @@ export interface CheckoutOptions extends Payments {
   /** Per address; CHECKOUTS_PER_MINUTE in production. */
   readonly checkoutLimit: AddressLimit
   /** Budget of form bodies. */
-  readonly strangers: StrangersBodies
+  readonly strangers: UnauthenticatedBodies
   readonly log: LogError
 }
 
@@ -87,7 +87,7 @@ export function checkout(options: CheckoutOptions): Router {
   }
   const router = express.Router({ caseSensitive: true, strict: true })
   router.use('/assets', assets.serve())
-  router.use(pagePolicy, requireHttps(limitAnonymousBy(options.checkoutLimit)), limitAddresses(options.checkoutLimit))
+  router.use(pagePolicy, requireHttps(limitUnauthenticatedBy(options.checkoutLimit)), limitAddresses(options.checkoutLimit))
   serve(router, ORDER, 'get', 'GET, HEAD', (request, response) => show(desk, request, response))
   serve(router, `${ORDER}/ao-vivo`, 'get', 'GET, HEAD', async (request, response) =>
     streamTo(desk.followers, await orderOf(desk, request), request, response),
@@ -95,7 +95,7 @@ export function checkout(options: CheckoutOptions): Router {
   serve(router, `${ORDER}/pix`, 'post', 'POST', (request, response) => pay(desk, request, response))
   router.use((_request, _response, next) => next(new Problem('not_found')))
   // The request path is a credential and must not be logged.
-  router.use(interfaceProblems((_, error, id) => options.log('checkout: request failed', error, id), answerFailure))
+  router.use(interfaceProblems((_, error, id) => options.log('checkout: request failed', error, id), answerCheckoutFailure))
   return router
 }
 
@@ -130,7 +130,7 @@ async function show(desk: Desk, request: Request, response: Response): Promise<v
   await answer(desk, request, response, { found: await orderOf(desk, request), problem: null })
 }
 
-interface Outcome extends Pick<Shown, 'found' | 'problem'> {
+interface Outcome extends Pick<CheckoutView, 'found' | 'problem'> {
   readonly status?: number
 }
 
@@ -141,11 +141,11 @@ async function answer(
   { found, problem, status = 200 }: Outcome,
 ): Promise<void> {
   const path = pathOf(request)
-  const state = stateOf(found.order, found.now)
+  const state = checkoutStateOf(found.order, found.now)
   const formCode = mayAskForPix(state) && (await isPixOffered(desk, found)) ? codeOf(desk, request) : null
-  const shown: Shown = { found, state, path, formCode, problem }
+  const shown: CheckoutView = { found, state, path, formCode, problem }
   const events = canBePaid(found.order) ? `${path}/ao-vivo?desde=${found.revision}` : null
-  sendPage(response, { title: titleOf(shown), body: await pageOf(shown), events, status })
+  sendCheckoutPage(response, { title: titleOf(shown), body: await checkoutPageOf(shown), events, status })
 }
 
 const codeOf = ({ paymentLinks }: Desk, { params }: Request): string =>
@@ -166,7 +166,7 @@ async function pay(desk: Desk, request: Request, response: Response): Promise<vo
   const pressed = await desk.presses.consume(found.order.provider_reference)
   if (pressed.limited) throw limited(pressed)
   const back = () => response.redirect(303, pathOf(request))
-  if (!mayAskForPix(stateOf(found.order, found.now)) || !(await isPixOffered(desk, found))) return back()
+  if (!mayAskForPix(checkoutStateOf(found.order, found.now)) || !(await isPixOffered(desk, found))) return back()
   const given = Email.safeParse(request.body.email).data
   const email = found.order.customer.email === null ? (given ?? null) : null
   if (email === null && found.order.customer.email === null)
@@ -176,9 +176,9 @@ async function pay(desk: Desk, request: Request, response: Response): Promise<vo
   if (!refused) return back()
   const now = (await findBuyersOrder(desk.pool, order.store_alias, order.id)) ?? found
   // Paid, cancelled or waiting by now: the page says so itself.
-  if (!mayAskForPix(stateOf(now.order, now.now))) return back()
+  if (!mayAskForPix(checkoutStateOf(now.order, now.now))) return back()
   const problem = refused.refused === 'payment_refused' ? NOT_TAKEN : NOT_MADE
-  await answer(desk, request, response, { found: now, problem, status: statusOf(refused.refused) })
+  await answer(desk, request, response, { found: now, problem, status: httpStatusOf(refused.refused) })
 }
 
 const NOT_TAKEN = 'O provedor de pagamento não aceitou gerar o código. Nada foi cobrado: fale com a loja.'
@@ -194,7 +194,7 @@ async function requireForm(desk: Desk, request: Request, response: Response): Pr
   const site = request.get('sec-fetch-site')
   if (site !== undefined && site !== 'same-origin' && site !== 'none') throw new Problem('cross_site_form')
   if (!request.is('application/x-www-form-urlencoded')) throw new Problem('unsupported_media_type')
-  holdBody(roomOfStrangers(desk.strangers.checkouts), FORM_BYTES, request, response)
+  holdBody(unauthenticatedBodyBudget(desk.strangers.checkouts), FORM_BYTES, request, response)
   await new Promise<void>((resolve, reject) => {
     parseForm(request, response, (error?: unknown) =>
       error === undefined ? resolve() : reject(bodyProblem(error, FORM_BYTES, request)),

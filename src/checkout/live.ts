@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { createSharedRoom } from '#lib/shared-room.ts'
+import { createFairShareLimiter } from '#lib/shared-room.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import type { LiveUpdates } from '#live/updates.ts'
 import { revisionsOfOrders } from '#queries/orders.ts'
@@ -59,7 +59,7 @@ interface Group {
  * sales are not revealed to buyers.
  */
 export function createOrderUpdates({ live, pool, onError }: OrderUpdatesOptions): OrderUpdates {
-  const places = createSharedRoom(PAGES)
+  const places = createFairShareLimiter(PAGES)
   const groups = new Map<number, Group>()
 
   function open(companyId: number): Group {
@@ -100,7 +100,7 @@ export function createOrderUpdates({ live, pool, onError }: OrderUpdatesOptions)
     try {
       return open(companyId)
     } catch (error) {
-      places.give(companyId, 1)
+      places.release(companyId, 1)
       throw error
     }
   }
@@ -110,7 +110,7 @@ export function createOrderUpdates({ live, pool, onError }: OrderUpdatesOptions)
       const pages = [...(groups.get(companyId)?.pages ?? [])]
       const ofOrder = pages.filter((page) => page.orderId === orderId).length
       if (ofOrder >= PAGES_OF_ORDER) throw new Unavailable('too many open pages of this order')
-      if (!places.take(companyId, 1)) throw new Unavailable('too many open checkout pages')
+      if (!places.acquire(companyId, 1)) throw new Unavailable('too many open checkout pages')
       const group = groups.get(companyId) ?? openOrGive(companyId)
       const page: Following = { orderId, known: since, follower }
       group.pages.add(page)
@@ -118,7 +118,7 @@ export function createOrderUpdates({ live, pool, onError }: OrderUpdatesOptions)
       group.look()
       return () => {
         if (!group.pages.delete(page)) return
-        places.give(companyId, 1)
+        places.release(companyId, 1)
         if (group.pages.size > 0) return
         group.leave()
         if (groups.get(companyId) === group) groups.delete(companyId)

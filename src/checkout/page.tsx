@@ -1,6 +1,6 @@
 import QRCode from 'qrcode'
 import type { BuyersOrder } from '#queries/orders.ts'
-import type { State } from './state.ts'
+import type { CheckoutState } from './state.ts'
 
 /** Intl formats decimal strings exactly, without floats. */
 type Decimal = `${number}`
@@ -25,9 +25,9 @@ function timeLeft(seconds: number): string {
 }
 
 /** The view of an order for its buyer. */
-export interface Shown {
+export interface CheckoutView {
   readonly found: BuyersOrder
-  readonly state: State
+  readonly state: CheckoutState
   /** URL path of the page. */
   readonly path: string
   /** Token of the form; null if Pix cannot be requested. */
@@ -36,11 +36,11 @@ export interface Shown {
   readonly problem: string | null
 }
 
-export const titleOf = ({ found: { order, shopName } }: Shown): string => `${nameOf(order)} · ${shopName}`
+export const titleOf = ({ found: { order, shopName } }: CheckoutView): string => `${nameOf(order)} · ${shopName}`
 
 const nameOf = ({ id, external_id }: BuyersOrder['order']): string => `Pedido ${external_id ?? id}`
 
-export async function pageOf(shown: Shown) {
+export async function checkoutPageOf(shown: CheckoutView) {
   const { found, state } = shown
   return (
     <>
@@ -66,7 +66,7 @@ export async function pageOf(shown: Shown) {
   )
 }
 
-const HEADINGS: Readonly<Record<State['is'], string>> = {
+const HEADINGS: Readonly<Record<CheckoutState['is'], string>> = {
   unpaid: 'Aguardando pagamento',
   starting: 'O código Pix está sendo gerado',
   pix: 'Pague com Pix',
@@ -84,7 +84,7 @@ const BEFORE = {
   failed: 'O pagamento anterior não foi aprovado. Nada foi cobrado.',
 } as const
 
-async function Payment({ found, state, formCode }: Shown) {
+async function Payment({ found, state, formCode }: CheckoutView) {
   const { order, timezone } = found
   switch (state.is) {
     case 'paid':
@@ -125,7 +125,7 @@ const drawn = (code: string): Promise<string | null> =>
   QRCode.toString(code, { type: 'svg', errorCorrectionLevel: 'M', margin: 4 }).catch(() => null)
 
 interface PixProps {
-  readonly pix: Extract<State, { is: 'pix' }>['pix']
+  readonly pix: Extract<CheckoutState, { is: 'pix' }>['pix']
   readonly secondsLeft: number | null
   readonly timezone: string
   readonly svg: string | null
@@ -149,7 +149,7 @@ const Pix = ({ pix, secondsLeft, timezone, svg }: PixProps) => (
   </>
 )
 
-const Boleto = ({ boleto }: { readonly boleto: Extract<State, { is: 'boleto' }>['boleto'] }) => (
+const Boleto = ({ boleto }: { readonly boleto: Extract<CheckoutState, { is: 'boleto' }>['boleto'] }) => (
   <>
     <Copied label="Linha digitável" text={boleto.digitable_line ?? boleto.barcode} />
     {boleto.due_on !== null && <p>Vence em {day(boleto.due_on)}.</p>}
@@ -175,7 +175,7 @@ const Copied = ({ label, text }: { readonly label: string; readonly text: string
   </div>
 )
 
-const PixForm = ({ shown: { found, path, formCode } }: { readonly shown: Shown }) => (
+const PixForm = ({ shown: { found, path, formCode } }: { readonly shown: CheckoutView }) => (
   <form method="post" action={`${path}/pix`}>
     <input type="hidden" name="codigo" value={formCode ?? ''} />
     {found.order.customer.email === null && (

@@ -4,7 +4,7 @@ import { isRefusal } from '#ledger/command.ts'
 import { ownKey } from '#ledger/write/idempotency.ts'
 import { asSystem } from '#ledger/write/run.ts'
 import { type Payments, payOrder } from '#payments/pay-order.ts'
-import { isOpen } from '#projections/order-payments.ts'
+import { isPaymentOpen } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
 
 /** Attempts on an order that its page may start; the rest of the 50 is reserved for the shop (PAY-42). */
@@ -30,7 +30,7 @@ export function createPayByPix(payments: Payments): PayByPix {
   const underWay = new Map<string, Promise<Refusal | null>>()
 
   async function pay({ companyId, order, email, requestId }: Wanted): Promise<Refusal | null> {
-    const over = order.payments.filter((payment) => !isOpen(payment)).length
+    const over = order.payments.filter((payment) => !isPaymentOpen(payment)).length
     const key = ownKey(`pagar:${order.provider_reference}:${over}`)
     const answer = await payOrder(payments, {
       acting: asSystem(companyId, requestId),

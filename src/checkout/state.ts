@@ -1,12 +1,12 @@
 import { canBePaid } from '#domain/orders.ts'
-import { isOpen, type PaymentObject } from '#projections/order-payments.ts'
+import { isPaymentOpen, type PaymentObject } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
 
 type Pix = NonNullable<PaymentObject['pix']>
 type Boleto = NonNullable<PaymentObject['boleto']>
 
 /** State of an order for its buyer, and the next action. */
-export type State =
+export type CheckoutState =
   | { readonly is: 'paid'; readonly refunded: string | null }
   | { readonly is: 'refunded' }
   | { readonly is: 'cancelled' }
@@ -21,15 +21,15 @@ export type State =
   | { readonly is: 'unpaid'; readonly before: 'expired' | 'cancelled' | 'failed' | null }
 
 /** `now` is an instant (UTC). */
-export function stateOf(order: OrderObject, now: string): State {
+export function checkoutStateOf(order: OrderObject, now: string): CheckoutState {
   const { payments, status, refunded_total } = order
   if (status === 'paid') return { is: 'paid', refunded: order.partially_refunded ? refunded_total : null }
   if (!canBePaid(order)) return { is: status === 'refunded' ? 'refunded' : 'cancelled' }
-  const open = payments.findLast(isOpen)
+  const open = payments.findLast(isPaymentOpen)
   return open ? waiting(open, now) : { is: 'unpaid', before: endOf(payments.at(-1) ?? null, now) }
 }
 
-function waiting({ pix, boleto, method, expires_at }: PaymentObject, now: string): State {
+function waiting({ pix, boleto, method, expires_at }: PaymentObject, now: string): CheckoutState {
   const left = expires_at === null ? null : Math.floor((Date.parse(expires_at) - Date.parse(now)) / 1000)
   if (left !== null && left <= 0) return { is: 'ending' }
   if (pix) return { is: 'pix', pix, secondsLeft: left }
@@ -48,4 +48,4 @@ function endOf(last: PaymentObject | null, now: string): 'expired' | 'cancelled'
  * Whether the buyer may request a Pix: nothing is pending, or the last request was not answered, which is safe to
  * repeat.
  */
-export const mayAskForPix = ({ is }: State): boolean => is === 'unpaid' || is === 'starting'
+export const mayAskForPix = ({ is }: CheckoutState): boolean => is === 'unpaid' || is === 'starting'

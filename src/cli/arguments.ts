@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { COMMANDS, type Command, find, type Name, usageOf } from './commands.ts'
+import { COMMANDS, type CliCommand, find, type Name, usageOf } from './commands.ts'
 
 /** The command line does not say what to do; `usage` says how it can. */
 export class WrongUsage extends Error {
@@ -29,7 +29,7 @@ export function understand(words: readonly string[]): { name: Name; values: Type
   const found = find(words)
   if ('candidates' in found) throw new WrongUsage('There is no such command.', found.candidates)
   const { name, rest } = found
-  const { flags, positional }: Command = COMMANDS[name]
+  const { flags, positional }: CliCommand = COMMANDS[name]
   const { values, positionals } = parse(name, rest)
   if (positional !== undefined && values[positional] === undefined) values[positional] = positionals.shift()
   if (positionals.length > 0) throw new WrongUsage(`What does "${positionals[0]}" mean?`, [name])
@@ -40,7 +40,7 @@ export function understand(words: readonly string[]): { name: Name; values: Type
 
 function parse(name: Name, args: readonly string[]) {
   const options = Object.fromEntries(
-    Object.entries((COMMANDS[name] as Command).flags).map(([flag, { value, isRepeatable = false }]) => [
+    Object.entries((COMMANDS[name] as CliCommand).flags).map(([flag, { value, isRepeatable = false }]) => [
       flag,
       { type: value === null ? ('boolean' as const) : ('string' as const), multiple: isRepeatable },
     ]),

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { auditPack } from '#audit/pack.ts'
 import { beginPack } from '#panel/audit-pack/begin.ts'
-import { companyOf, type Verbs } from './verb.ts'
+import { companyIdFrom, type Verbs } from './verb.ts'
 
 /** Tells progress beside the answer, which alone goes to standard output. */
 function tellOn(stream: NodeJS.WriteStream) {
@@ -22,7 +22,7 @@ function tellOn(stream: NodeJS.WriteStream) {
 export const verbs: Verbs<'audit pack'> = {
   'audit pack': {
     async run(context, { company, to, opened }) {
-      const { core, companyId } = await companyOf(context, company)
+      const { core, companyId } = await companyIdFrom(context, company)
       const asked = { isOpened: opened === 'true', now: new Date().toISOString() }
       const wanted = await beginPack(core, companyId, asked)
       const path = resolve(to)

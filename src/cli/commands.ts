@@ -16,7 +16,7 @@ export interface Flag {
 export type Flags = Readonly<Record<string, Flag>>
 
 /** A verb as it is called. */
-export interface Command {
+export interface CliCommand {
   readonly summary: string
   readonly flags: Flags
   /** The flag that may be given without its name. */
@@ -391,7 +391,7 @@ export const COMMANDS = {
       'shows the main job on a running service: a sale, its replay and cancellation, an offline till, a webhook, the ledger',
     flags: { url: optional('URL'), key: optional('API_KEY') },
   },
-} as const satisfies Readonly<Record<string, Command>>
+} as const satisfies Readonly<Record<string, CliCommand>>
 
 /** The words that name a verb. */
 export type Name = keyof typeof COMMANDS
@@ -408,7 +408,7 @@ export function find(words: readonly string[]): { name: Name; rest: readonly str
 
 /** How a verb is called, and what it does. */
 export function usageOf(name: Name): string {
-  const { flags, positional, summary }: Command = COMMANDS[name]
+  const { flags, positional, summary }: CliCommand = COMMANDS[name]
   const words = Object.entries(flags).map(([flag, { required, value, isRepeatable }]) => {
     const named = flag === positional ? value : [`--${flag}`, value ?? []].flat().join(' ')
     if (isRepeatable) return `[${named}]…`

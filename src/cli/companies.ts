@@ -1,13 +1,13 @@
 import { RegisterCompanyInput, registerCompany, UpdateCompanyInput, updateCompany } from '#commands/companies.ts'
-import { MAIN } from '#config/databases.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
-import { livesHere } from '#postgres/in-move.ts'
+import { isOnThisShard } from '#postgres/in-move.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { Core } from '#service/core.ts'
-import { emptiestHome } from './homes.ts'
-import { accepted, type Context, checked, companyOf, given, Refused, type Verbs } from './verb.ts'
+import { emptiestShard } from './homes.ts'
+import { accepted, type Context, checked, companyIdFrom, givenFlags, Refused, type Verbs } from './verb.ts'
 
 interface Fields {
   readonly name?: string | undefined
@@ -23,7 +23,7 @@ interface Fields {
 const orNone = (value: string | undefined) => (value === '' ? null : value)
 
 const inputOf = ({ name, cnpj, plan, timezone, ...optional }: Fields) =>
-  given({
+  givenFlags({
     name,
     cnpj,
     plan,
@@ -81,10 +81,10 @@ async function register({ pool }: Core, home: Core, input: Omit<RegisterCompanyI
 
 /** Where a new company is made: the emptiest home that takes new ones, unless one is named. @throws Refused */
 async function homeForNew(context: Context, named: string | undefined): Promise<string> {
-  if (named === undefined) return (context.config.HOMES && (await emptiestHome(context))) || MAIN
+  if (named === undefined) return (context.config.HOMES && (await emptiestShard(context))) || DEFAULT_SHARD
   const homes = context.config.HOMES ? await (await context.directory()).homes() : []
   const found = homes.find(({ name }) => name === named)
-  if (!found && named !== MAIN) throw new Refused(refuse('not_found', { home: named }))
+  if (!found && named !== DEFAULT_SHARD) throw new Refused(refuse('not_found', { home: named }))
   if (found?.draining) throw new Refused(invalid('home', 'não recebe mais empresas'))
   return named
 }
@@ -104,7 +104,7 @@ export const verbs: Verbs<'company create' | 'company update' | 'company list'> 
   'company update': {
     async run(context, { company, ...values }) {
       const input = checked(UpdateCompanyInput, inputOf(values))
-      const { core, companyId: id } = await companyOf(context, company)
+      const { core, companyId: id } = await companyIdFrom(context, company)
       const isAllowed = values['allow-same-cnpj'] !== undefined
       return withCnpj(context, { id, cnpj: input.cnpj, isAllowed }, async () =>
         accepted(await runAsSystem<CompanyObject>(core.writer, id, updateCompany, input)),
@@ -118,7 +118,7 @@ export const verbs: Verbs<'company create' | 'company update' | 'company list'> 
       for (const { name, core } of homes) {
         // Rows of companies that have moved are there for a while.
         const { rows } = await core.pool.query<{ doc: CompanyObject }>(
-          `select doc from companies where ${livesHere('company_id')}`,
+          `select doc from companies where ${isOnThisShard('company_id')}`,
         )
         listed.push(...rows.map(({ doc }) => (homes.length === 1 ? doc : { ...doc, home: name })))
       }

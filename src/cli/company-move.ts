@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { configOf } from '#config/config.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
-import { moveCompany, undoMove } from '#homes/move/move.ts'
-import type { Moving } from '#homes/move/moving.ts'
-import type { MovingHome } from '#homes/move/moving-home.ts'
+import { migrateCompany, undoMigration } from '#homes/move/move.ts'
+import type { MigrationRun } from '#homes/move/moving.ts'
+import type { MigratingShard } from '#homes/move/moving-home.ts'
 import { newId } from '#lib/ids.ts'
-import { emptiestHome, homeNamed } from './homes.ts'
-import { type Context, checked, idOf, Refused, type Verbs } from './verb.ts'
+import { emptiestShard, shardNamed } from './homes.ts'
+import { type Context, checked, parseIdArgument, Refused, type Verbs } from './verb.ts'
 
 /** Does what takes a home's owner, and the database as whoever works on it sees it. */
-async function withHome<T>(context: Context, name: string, work: (home: MovingHome) => Promise<T>): Promise<T> {
+async function withHome<T>(context: Context, name: string, work: (home: MigratingShard) => Promise<T>): Promise<T> {
   const [core, { databaseUrl, ownerUrl = databaseUrl }] = [
     await context.core({ home: name }),
     await context.addresses(name),
@@ -49,7 +49,7 @@ const Wait = z.object({
     .refine((ms) => ms <= 3_600_000, WAIT),
 })
 
-interface How extends Pick<Moving, 'companyId' | 'answersMs' | 'keep'> {
+interface How extends Pick<MigrationRun, 'companyId' | 'answersMs' | 'keep'> {
   /** Leaves the company where it is. */
   readonly undo: boolean
 }
@@ -59,9 +59,9 @@ async function move(context: Context, { undo, ...how }: How, [leaves, to]: reado
   return withHome(context, leaves, (from) =>
     withHome(context, to, async (target) => {
       const tell = (line: string) => process.stderr.write(`${line}\n`)
-      const moving: Moving = { ...how, from, to: target, main, tell, newId }
-      if (!undo) return moveCompany(moving)
-      await undoMove(moving)
+      const moving: MigrationRun = { ...how, from, to: target, main, tell, newId }
+      if (!undo) return migrateCompany(moving)
+      await undoMigration(moving)
       return { company_id: how.companyId, home: leaves }
     }),
   )
@@ -91,7 +91,7 @@ async function leavingFrom(context: Context, name: string): Promise<readonly Lea
 /** Moves all that a home has, one company after the other, each to the emptiest of those that take new ones (HOME-10). @throws Refused */
 async function empty(context: Context, name: string, answersMs: number): Promise<void> {
   for (const { company_id, begun } of await leavingFrom(context, name)) {
-    const to = begun ?? (await emptiestHome(context))
+    const to = begun ?? (await emptiestShard(context))
     if (to === null) throw new Refused(invalid('move', 'nenhuma outra casa recebe empresas'))
     process.stderr.write(`company ${company_id} to ${to}\n`)
     await move(context, { companyId: company_id, answersMs, keep: false, undo: false }, [name, to])
@@ -101,7 +101,7 @@ async function empty(context: Context, name: string, answersMs: number): Promise
 export const verbs: Verbs<'company move' | 'home drain'> = {
   'company move': {
     async run(context, { company, to, undo, keep, wait = '60' }) {
-      const companyId = idOf(company)
+      const companyId = parseIdArgument(company)
       const { answersMs } = checked(Wait, { answersMs: wait })
       const how = { companyId, answersMs, keep: keep !== undefined, undo: undo !== undefined }
       return move(context, how, [await leftFor(context, companyId, to), to])
@@ -111,10 +111,10 @@ export const verbs: Verbs<'company move' | 'home drain'> = {
     async run(context, { name, undo, move: moves, wait = '60' }) {
       const { answersMs } = checked(Wait, { answersMs: wait })
       if (undo !== undefined && moves !== undefined) throw new Refused(invalid('move', 'não combina com --undo'))
-      await homeNamed(context, name)
+      await shardNamed(context, name)
       await (await context.directory()).drain(name, undo === undefined)
       if (moves !== undefined) await empty(context, name, answersMs)
-      return homeNamed(context, name)
+      return shardNamed(context, name)
     },
   },
 }

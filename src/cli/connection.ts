@@ -1,13 +1,13 @@
 import { constants } from 'node:os'
 import { type Addresses, addressesOf, type Config, configOf, readConfig } from '#config/config.ts'
-import { MAIN } from '#config/databases.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
 import type { Directory } from '#homes/directory.ts'
-import { homesIn } from '#homes/homes.ts'
+import { createShardsView } from '#homes/homes.ts'
 import type { DirectoryHooks } from '#homes/hooks.ts'
 import { newId } from '#lib/ids.ts'
-import { masterKeysOf } from '#master-key/keys.ts'
+import { loadMasterKeys } from '#master-key/keys.ts'
 import type { Core, CoreOptions } from '#service/core.ts'
-import type { Context, NamedHome } from './verb.ts'
+import type { Context, NamedShard } from './verb.ts'
 
 /** One command after the other needs one connection, and a list may be read meanwhile. */
 const CONNECTIONS = 2
@@ -27,20 +27,20 @@ export function createContext(env: Readonly<Record<string, string | undefined>>,
 
   /** Those that were asked for. */
   const cores = new Map<string, Core>()
-  const homes = homesIn([MAIN, ...HOMES.map(({ name }) => name)], (name) => cores.get(name))
+  const homes = createShardsView([DEFAULT_SHARD, ...HOMES.map(({ name }) => name)], (name) => cores.get(name))
   const main = () => (postgres ??= openPostgres(config))
   const directory = () => (asked ??= main().then(openDirectoryAt))
   const addresses = async (name: string): Promise<Addresses> =>
-    name === MAIN ? main() : furtherPlace(config, name, await directory())
+    name === DEFAULT_SHARD ? main() : furtherPlace(config, name, await directory())
   async function openHome(name: string, upgrades: boolean): Promise<Opened> {
-    if (HOMES.length === 0) return open({ ...(await main()), config, upgrades, masterKeys: masterKeysOf(config) })
+    if (HOMES.length === 0) return open({ ...(await main()), config, upgrades, masterKeys: loadMasterKeys(config) })
     const known = await directory()
     const place = await addresses(name)
-    const { hooksOf } = await import('#homes/hooks.ts')
+    const { createDirectoryHooks: hooksOf } = await import('#homes/hooks.ts')
     const hooks = hooksOf({ directory: known, homes, log: () => {} }, name, HOMES)
-    return open({ ...place, config: configOf(config, name), upgrades, masterKeys: masterKeysOf(config), ...hooks })
+    return open({ ...place, config: configOf(config, name), upgrades, masterKeys: loadMasterKeys(config), ...hooks })
   }
-  const core: Context['core'] = async ({ upgrades = false, home = MAIN } = {}) => {
+  const core: Context['core'] = async ({ upgrades = false, home = DEFAULT_SHARD } = {}) => {
     const opening = opened.get(home) ?? openHome(home, upgrades)
     opened.set(home, opening)
     const { core } = await opening
@@ -54,11 +54,11 @@ export function createContext(env: Readonly<Record<string, string | undefined>>,
     addresses,
     directory,
     coreOf: async (companyId) =>
-      HOMES.length === 0 ? core() : core({ home: (await (await directory()).homeOf(companyId)) ?? MAIN }),
+      HOMES.length === 0 ? core() : core({ home: (await (await directory()).homeOf(companyId)) ?? DEFAULT_SHARD }),
     async homes(options) {
       const added = HOMES.length === 0 ? [] : await (await directory()).homes()
-      const all: NamedHome[] = [{ name: MAIN, core: await core(options) }]
-      for (const { name } of added) if (name !== MAIN) all.push({ name, core: await core({ ...options, home: name }) })
+      const all: NamedShard[] = [{ name: DEFAULT_SHARD, core: await core(options) }]
+      for (const { name } of added) if (name !== DEFAULT_SHARD) all.push({ name, core: await core({ ...options, home: name }) })
       return all
     },
     async close() {
@@ -82,7 +82,7 @@ interface OpenPostgres {
 
 /** The database that DATABASE_URL names, or the embedded one: that of a running service or, without one, of this command. */
 async function openPostgres(config: Config): Promise<OpenPostgres> {
-  const [{ startEmbedded }, { assertFit }] = await Promise.all([
+  const [{ startEmbedded }, { assertSupported: assertFit }] = await Promise.all([
     import('#postgres/embedded.ts'),
     import('#postgres/requirements.ts'),
   ])
@@ -103,9 +103,9 @@ async function openPostgres(config: Config): Promise<OpenPostgres> {
   return { databaseUrl, ownerUrl: embedded?.ownerUrl ?? DATABASE_OWNER_URL, stop }
 }
 
-/** Of a home besides `main`, what HOMES says. @throws NotThatHome where it was not added, or is another one */
+/** Of a home besides `main`, what HOMES says. @throws WrongShardDatabase where it was not added, or is another one */
 async function furtherPlace(config: Config, home: string, directory: Directory): Promise<Addresses> {
-  const { assertHome, notAdded } = await import('#homes/identity.ts')
+  const { assertShard: assertHome, shardNotAdded: notAdded } = await import('#homes/identity.ts')
   const named = config.HOMES?.find(({ name }) => name === home)
   if (!named || !(await directory.homes()).some(({ name }) => name === home)) throw notAdded(home)
   await assertHome(named.url, { name: home })
@@ -124,7 +124,7 @@ interface Opened {
 }
 
 async function open({ config, databaseUrl, ownerUrl, onForgotten, ...options }: Opening): Promise<Opened> {
-  const [{ coreSettings, openCore }, { createForgottenList }] = await Promise.all([
+  const [{ coreSettings, openCore }, { createErasureList: createForgottenList }] = await Promise.all([
     import('#service/core.ts'),
     import('#wiping/forgotten-list.ts'),
   ])

@@ -1,6 +1,6 @@
 import { type Addresses, addressesOf } from '#config/config.ts'
-import { MAIN } from '#config/databases.ts'
-import { identityOf } from '#homes/identity.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
+import { readShardIdentity } from '#homes/identity.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
 import { withPool } from '#postgres/pool.ts'
 import { assertLeast, roleOf } from '#postgres/privileges.ts'
@@ -28,17 +28,17 @@ async function prepare({ databaseUrl, ownerUrl }: Addresses): Promise<Prepared> 
 /** A database that was not added is left as it is: `home add` prepares it. */
 async function isAdded({ databaseUrl }: Addresses): Promise<boolean> {
   return withPool(databaseUrl, { max: 1, application_name: 'tillbook command' }, async (pool) => {
-    const identity = await identityOf(pool)
-    return identity !== null && identity.name !== MAIN
+    const identity = await readShardIdentity(pool)
+    return identity !== null && identity.name !== DEFAULT_SHARD
   })
 }
 
 export const verbs: Verbs<'database'> = {
   'database prepare': {
     async run({ config, addresses }) {
-      const main = await prepare(await addresses(MAIN))
+      const main = await prepare(await addresses(DEFAULT_SHARD))
       if (!config.HOMES) return main
-      const prepared: Prepared[] = [{ home: MAIN, ...main }]
+      const prepared: Prepared[] = [{ home: DEFAULT_SHARD, ...main }]
       for (const named of config.HOMES) {
         const further = addressesOf(config, named)
         if (await isAdded(further)) prepared.push({ home: named.name, ...(await prepare(further)) })

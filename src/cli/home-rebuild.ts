@@ -1,14 +1,14 @@
 import type { Pool } from 'pg'
 import { type Addresses, addressesOf, configOf } from '#config/config.ts'
-import { MAIN } from '#config/databases.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
-import { homesIn } from '#homes/homes.ts'
-import { hooksOf } from '#homes/hooks.ts'
+import { createShardsView } from '#homes/homes.ts'
+import { createDirectoryHooks } from '#homes/hooks.ts'
 import { sweepDirectory } from '#homes/sweep.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { withPool } from '#postgres/pool.ts'
 import type { Core } from '#service/core.ts'
-import { rebuildHome } from '#service/rebuild-home.ts'
+import { rebuildShard } from '#service/rebuild-home.ts'
 import { type Context, Refused, type Verbs } from './verb.ts'
 
 /** What no ledger knows; docs/operations.md tells what to do about each. */
@@ -30,12 +30,12 @@ export const verbs: Verbs<'home rebuild'> = {
     async run(context, { name, yes, 'without-keys': withoutKeys }) {
       const { HOMES = [], EVENTSTORE_URL } = context.config
       const named = HOMES.find((each) => each.name === name)
-      if (!named && name !== MAIN) throw new Refused(refuse('not_found', { home: name, setting: 'HOMES' }))
+      if (!named && name !== DEFAULT_SHARD) throw new Refused(refuse('not_found', { home: name, setting: 'HOMES' }))
       if (EVENTSTORE_URL === undefined)
         throw new Refused(invalid('name', 'os livros da casa estão no banco dela: restaure um backup'))
       tell(LOST)
       if (yes === undefined) throw new Refused(invalid('yes', CONFIRM))
-      const place = named ? addressesOf(context.config, named) : await context.addresses(MAIN)
+      const place = named ? addressesOf(context.config, named) : await context.addresses(DEFAULT_SHARD)
       const given = { name, eventStoreUrl: EVENTSTORE_URL, withoutKeys: withoutKeys !== undefined }
       return await rebuild(context, given, place)
     },
@@ -54,13 +54,13 @@ async function rebuild(context: Context, given: Given, place: Addresses): Promis
       ? null
       : {
           directory: await context.directory(),
-          homes: homesIn([MAIN, ...HOMES.map((each) => each.name)], (home) => opened.get(home)),
+          homes: createShardsView([DEFAULT_SHARD, ...HOMES.map((each) => each.name)], (home) => opened.get(home)),
           log: () => {},
         }
   return withGiver(context, given.name, async (giver) => {
-    const hooks = over && hooksOf(over, given.name, HOMES)
+    const hooks = over && createDirectoryHooks(over, given.name, HOMES)
     const home = { ...given, databaseUrl, ownerUrl, config: configOf(config, given.name), giver, hooks, tell }
-    const { core, report } = await rebuildHome(home)
+    const { core, report } = await rebuildShard(home)
     try {
       opened.set(given.name, core)
       if (over) await findAgain(context, over, opened)
@@ -73,7 +73,7 @@ async function rebuild(context: Context, given: Given, place: Addresses): Promis
 
 /** The id, secrets and keys of the installation are the same in every home: any other one has them. */
 async function withGiver<T>(context: Context, name: string, work: (giver: Pool | null) => Promise<T>): Promise<T> {
-  if (name !== MAIN) return work((await context.core()).pool)
+  if (name !== DEFAULT_SHARD) return work((await context.core()).pool)
   const [other] = context.config.HOMES ?? []
   if (!other) return work(null)
   return withPool(other.url, { max: 1, application_name: 'tillbook command' }, async (pool) => {
@@ -88,7 +88,7 @@ type Over = Parameters<typeof sweepDirectory>[0]
 
 /** A directory that is new is filled from all homes; one that is not lacks nothing, and loses what the home does not know any more. */
 async function findAgain(context: Context, over: Over, opened: Map<string, Core>): Promise<void> {
-  const names = [MAIN, ...(context.config.HOMES ?? []).map(({ name }) => name)]
+  const names = [DEFAULT_SHARD, ...(context.config.HOMES ?? []).map(({ name }) => name)]
   for (const name of names) await over.directory.addHome(name)
   for (const name of names) if (!opened.has(name)) opened.set(name, await context.core({ home: name }))
   await sweepDirectory(over)

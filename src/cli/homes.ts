@@ -1,16 +1,16 @@
 import { addressesOf } from '#config/config.ts'
 import { refuse } from '#domain/refusal.ts'
-import type { HomeFigures } from '#homes/directory.ts'
-import { homesIn } from '#homes/homes.ts'
-import { prepareHome } from '#homes/prepare.ts'
+import type { ShardFigures } from '#homes/directory.ts'
+import { createShardsView } from '#homes/homes.ts'
+import { prepareShard } from '#homes/prepare.ts'
 import { sweepDirectory } from '#homes/sweep.ts'
-import { masterKeysOf } from '#master-key/keys.ts'
+import { loadMasterKeys } from '#master-key/keys.ts'
 import { openKeyRing } from '#proof/key-ring.ts'
 import { sealingOf } from './ledger-seal.ts'
 import { type Context, Refused, type Verbs } from './verb.ts'
 
 /** A home of the directory by its name. @throws Refused */
-export async function homeNamed(context: Context, name: string): Promise<HomeFigures> {
+export async function shardNamed(context: Context, name: string): Promise<ShardFigures> {
   const directory = await context.directory()
   const home = (await directory.homes()).find((each) => each.name === name)
   if (!home) throw new Refused(refuse('not_found', { home: name }))
@@ -18,7 +18,7 @@ export async function homeNamed(context: Context, name: string): Promise<HomeFig
 }
 
 /** Of the homes that take new companies; null where none does. */
-export async function emptiestHome(context: Context): Promise<string | null> {
+export async function emptiestShard(context: Context): Promise<string | null> {
   const homes = await (await context.directory()).homes()
   const [emptiest] = homes.filter(({ draining }) => !draining).sort((a, b) => a.companies - b.companies)
   return emptiest?.name ?? null
@@ -37,19 +37,19 @@ export const verbs: Verbs<'home add' | 'home list'> = {
       const onExcess = (found: readonly string[]) => {
         excess = found
       }
-      await prepareHome({
+      await prepareShard({
         name,
         giver: main.pool,
         ...addressesOf(config, named),
-        masterKeys: masterKeysOf(config),
+        masterKeys: loadMasterKeys(config),
         onExcess,
       })
       await directory.addHome(name)
       const added = new Map((await context.homes()).map((home) => [home.name, home.core]))
-      const homes = homesIn([...added.keys()], (home) => added.get(home))
+      const homes = createShardsView([...added.keys()], (home) => added.get(home))
       // What is there already is found through the directory from now on.
       await sweepDirectory({ directory, homes, log: () => {} })
-      return { ...(await homeNamed(context, name)), excess: excess.join(', ') }
+      return { ...(await shardNamed(context, name)), excess: excess.join(', ') }
     },
     isBad: (result) => (result as { excess: string }).excess !== '',
   },

@@ -6,30 +6,30 @@ import { parseScopes } from '#domain/scopes.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { ApiKeyObject } from '#projections/api-keys.ts'
 import { listApiKeys } from '#queries/api-keys.ts'
-import { accepted, checked, companyOf, given, idOf, Refused, type Verbs } from './verb.ts'
+import { accepted, checked, companyIdFrom, givenFlags, parseIdArgument, Refused, type Verbs } from './verb.ts'
 
 export const verbs: Verbs<'key'> = {
   'key create': {
     async run(context, { company, name, scopes: text, 'expires-at': expires_at }) {
       const scopes = parseScopes(text)
       if (!scopes) throw new Refused(invalid('scopes', 'há um escopo desconhecido'))
-      const { core, companyId, isTest } = await companyOf(context, company)
+      const { core, companyId, isTest } = await companyIdFrom(context, company)
       const { key, prefix, hash } = newKey(randomBytes(KEY_BYTES), modeOf(isTest))
-      const input = checked(CreateApiKeyInput, { name, scopes, prefix, hash, ...given({ expires_at }) })
+      const input = checked(CreateApiKeyInput, { name, scopes, prefix, hash, ...givenFlags({ expires_at }) })
       const { id, ...rest } = accepted(await runAsSystem<ApiKeyObject>(core.writer, companyId, createApiKey, input))
       return { id, key, ...rest }
     },
   },
   'key list': {
     async run(context, { company }) {
-      const { core, companyId } = await companyOf(context, company)
+      const { core, companyId } = await companyIdFrom(context, company)
       return listApiKeys(core.pool, companyId)
     },
   },
   'key revoke': {
     async run(context, { company, key }) {
-      const id = idOf(key)
-      const { core, companyId } = await companyOf(context, company)
+      const id = parseIdArgument(key)
+      const { core, companyId } = await companyIdFrom(context, company)
       return accepted(await runAsSystem<ApiKeyObject>(core.writer, companyId, revokeApiKey, { id }))
     },
   },

@@ -1,7 +1,7 @@
 import { correctClock } from '#commands/companies.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Core } from '#service/core.ts'
-import { accepted, companyOf, type Verbs } from './verb.ts'
+import { accepted, companyIdFrom, type Verbs } from './verb.ts'
 
 /** Tables of what is due, or kept for a while: when a row was made, and when it is due, where it is. */
 const DUE = [
@@ -37,7 +37,7 @@ async function bringBack({ pool }: Core, companyId: number): Promise<number> {
 export const verbs: Verbs<'ledger correct-clock'> = {
   'ledger correct-clock': {
     async run(context, { company }) {
-      const { core, companyId } = await companyOf(context, company)
+      const { core, companyId } = await companyIdFrom(context, company)
       // Before the correction, so that a command which was interrupted can be repeated.
       const brought_back = await bringBack(core, companyId)
       accepted(await runAsSystem(core.writer, companyId, correctClock, {}))

@@ -7,7 +7,7 @@ import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { newId } from '#lib/ids.ts'
 import { installationIdOf } from '#proof/installation.ts'
 import { claimStore } from '#proof/store-claim.ts'
-import { type NamedHome, Refused, type Verbs } from './verb.ts'
+import { type NamedShard, Refused, type Verbs } from './verb.ts'
 
 export const verbs: Verbs<'ledger copy'> = {
   'ledger copy': {
@@ -21,7 +21,7 @@ export const verbs: Verbs<'ledger copy'> = {
         await claim(target, (await context.core()).pool)
         return report
       } catch (error) {
-        throw refusalOf(error) ?? error
+        throw copyRefusalOf(error) ?? error
       } finally {
         await target.close()
       }
@@ -30,7 +30,7 @@ export const verbs: Verbs<'ledger copy'> = {
 }
 
 /** All ledgers, each as the home has it that its company lives in (HOME-93). */
-function ledgersOf(homes: readonly NamedHome[]): Pick<EventStore, 'streams' | 'read'> {
+function ledgersOf(homes: readonly NamedShard[]): Pick<EventStore, 'streams' | 'read'> {
   const [{ core } = { core: null }, ...further] = homes
   if (core && further.length === 0) return core.store
   const found = new Map<string, EventStore>()
@@ -71,7 +71,7 @@ function openTarget(address: string): OutsideStore {
 }
 
 /** What a copy says of a target that it leaves as it is. */
-function refusalOf(error: unknown): Refused | null {
+function copyRefusalOf(error: unknown): Refused | null {
   if (error instanceof CopyDiffers) return new Refused(invalid('to', differs(error)))
   if (error instanceof WrongExpectedRevision)
     return new Refused(invalid('to', `mais alguém está gravando no livro ${error.stream} do destino`))

@@ -1,4 +1,4 @@
-import type { OutsiderState } from '#proof/outsiders/states.ts'
+import type { AttestationStatus } from '#proof/outsiders/states.ts'
 import { forPeople } from './output.ts'
 import type { Verbs } from './verb.ts'
 
@@ -14,7 +14,7 @@ export const verbs: Verbs<'ledger outsiders'> = {
     },
     show: (states) =>
       forPeople(
-        (states as (OutsiderState & { home?: string })[]).map(
+        (states as (AttestationStatus & { home?: string })[]).map(
           ({ home, source, kind, size, obtained_at, waiting, failures, problem, detail }) => ({
             ...(home !== undefined && { home }),
             source,
@@ -28,6 +28,6 @@ export const verbs: Verbs<'ledger outsiders'> = {
           }),
         ),
       ),
-    isBad: (states) => (states as OutsiderState[]).some(({ problem }) => problem !== null),
+    isBad: (states) => (states as AttestationStatus[]).some(({ problem }) => problem !== null),
   },
 }

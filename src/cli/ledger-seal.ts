@@ -1,19 +1,19 @@
 import { keyIdOf, pemOf } from '#audit/signing-key.ts'
-import { NotWhole, verifyLedger } from '#audit/verify.ts'
+import { LedgerNotIntact, verifyLedger } from '#audit/verify.ts'
 import { invalid } from '#domain/refusal.ts'
-import { takeOverKeys } from '#homes/key-ring.ts'
+import { copySealKeys } from '#homes/key-ring.ts'
 import { makeCheckpoint, type Sealing } from '#proof/checkpoints.ts'
 import type { SignedCheckpoint } from '#proof/kept-checkpoints.ts'
 import { knownRing, openKeyRing, ringEntries, WrongSealKey } from '#proof/key-ring.ts'
 import { adoptKey, rotateKey } from '#proof/key-rotation.ts'
 import { parseStatement, type RingEntry } from '#proof/key-statement.ts'
 import { knownCompanies } from '#proof/known-companies.ts'
-import { ownSeals } from '#proof/own-seals.ts'
-import { throughRoots } from '#proof/roots-watch.ts'
-import { round } from '#proof/rounds.ts'
-import { SealAltered } from '#proof/seals-kept.ts'
+import { readOwnCheckpoints } from '#proof/own-seals.ts'
+import { checkRoots } from '#proof/roots-watch.ts'
+import { runCheckpointRound } from '#proof/rounds.ts'
+import { CheckpointAltered } from '#proof/seals-kept.ts'
 import type { Core } from '#service/core.ts'
-import { type Context, companyOf, type NamedHome, Refused, type Verb, type Verbs } from './verb.ts'
+import { type Context, companyIdFrom, type NamedShard, Refused, type Verb, type Verbs } from './verb.ts'
 
 /** A checkpoint as it is printed. */
 interface Shown {
@@ -43,7 +43,7 @@ const sealVerb: Verb<'ledger seal'> = {
     if ((company === undefined) === (all === undefined))
       throw new Refused(invalid('company', 'informe --company ou --all, um só'))
     if (company !== undefined) {
-      const { core, companyId } = await companyOf(context, company)
+      const { core, companyId } = await companyIdFrom(context, company)
       return refusing(async () => shown(await sealWhole(sealingOf(core), companyId)))
     }
     const homes = await context.homes()
@@ -73,9 +73,9 @@ async function sealHome(core: Core): Promise<Shown[]> {
 /** From the first event on: whoever seals by hand wants to know. */
 async function sealWhole(sealing: Sealing, companyId: number): Promise<SignedCheckpoint> {
   await openKeyRing(sealing)
-  const { anchors, heads } = await ownSeals(sealing, await knownRing(sealing), companyId)
-  const found = await verifyLedger(sealing, companyId, { anchors, watch: throughRoots(heads) })
-  if (!found.valid) throw new NotWhole(companyId, found)
+  const { anchors, heads } = await readOwnCheckpoints(sealing, await knownRing(sealing), companyId)
+  const found = await verifyLedger(sealing, companyId, { anchors, watch: checkRoots(heads) })
+  if (!found.valid) throw new LedgerNotIntact(companyId, found)
   const made = await makeCheckpoint(sealing, companyId)
   if (!made) throw new Error(`the ledger of company ${companyId} is empty`)
   return made
@@ -83,7 +83,7 @@ async function sealWhole(sealing: Sealing, companyId: number): Promise<SignedChe
 
 async function sealInstallation(sealing: Sealing): Promise<SignedCheckpoint | null> {
   const errors: unknown[] = []
-  const made = await round(sealing, {
+  const made = await runCheckpointRound(sealing, {
     onSealed: () => {},
     onError: (error) => errors.push(error),
   })
@@ -96,15 +96,15 @@ async function refusing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof NotWhole) throw notWhole(error)
-    if (error instanceof SealAltered)
+    if (error instanceof LedgerNotIntact) throw notWhole(error)
+    if (error instanceof CheckpointAltered)
       throw new Refused(invalid('company', `o último selo foi alterado: ${error.message}`))
     if (error instanceof WrongSealKey) throw new Refused(invalid('seal-key', error.message))
     throw error
   }
 }
 
-function notWhole({ companyId, verification }: NotWhole): Refused {
+function notWhole({ companyId, verification }: LedgerNotIntact): Refused {
   const { revision, reason } = verification.first_error ?? {}
   const found = `o livro da empresa ${companyId} não está íntegro: ${reason} na revisão ${revision}`
   return new Refused(invalid('company', `${found}; um selo faria valer o que foi alterado`))
@@ -126,11 +126,11 @@ function shownKey({ vkey, public_key, since, signed_by, note }: RingEntry) {
 
 /** Changes the key of `main`; the other homes, which have the same, take it over. */
 async function turned(context: Context, change: (sealing: Sealing) => Promise<RingEntry>) {
-  const [main, ...others] = (await context.homes()) as [NamedHome, ...NamedHome[]]
+  const [main, ...others] = (await context.homes()) as [NamedShard, ...NamedShard[]]
   return refusing(async () => {
     const entry = await change(sealingOf(main.core))
     for (const { core } of others) {
-      await takeOverKeys(main.core.pool, core.pool)
+      await copySealKeys(main.core.pool, core.pool)
       await openKeyRing(sealingOf(core))
     }
     return shownKey(entry)

@@ -3,11 +3,11 @@ import { type ExportVerification, verifyExport } from '#audit/export.ts'
 import { readPublicKeys } from '#audit/signing-key.ts'
 import type { Verification } from '#audit/walk.ts'
 import { invalid } from '#domain/refusal.ts'
-import { companyOf as companyOfStream } from '#ledger/envelope.ts'
-import { throughRoots } from '#proof/roots-watch.ts'
+import { companyIdOfStream as companyOfStream } from '#ledger/envelope.ts'
+import { checkRoots } from '#proof/roots-watch.ts'
 import type { Core } from '#service/core.ts'
 import { type GivenCheckpoint, readCheckpoints } from './checkpoint-files.ts'
-import { type Context, companyOf, Refused, type Verb, type Verbs } from './verb.ts'
+import { type Context, companyIdFrom, Refused, type Verb, type Verbs } from './verb.ts'
 
 /** What was found, and what it was held against. */
 interface Told extends Verification {
@@ -97,7 +97,7 @@ async function verifyStored(context: Context, flags: Flags, given: readonly Give
     ...heldAgainst(own, flags),
   })
   if (flags.company !== undefined) {
-    const { core, companyId } = await companyOf(context, flags.company)
+    const { core, companyId } = await companyIdFrom(context, flags.company)
     return verifyOne(core, companyId, needOwn(given, companyId))
   }
   const companies = new Map<number, Core>()
@@ -122,7 +122,7 @@ async function verifyFile(
     own = stream === null ? given : needOwn(given, companyOfStream(stream))
     if (from > 0 && own.length > 0)
       throw new Refused(invalid('file', 'um checkpoint só se confere com o livro desde o primeiro evento'))
-    return { watch: throughRoots(own) }
+    return { watch: checkRoots(own) }
   })
   const companyId = found.stream === null ? null : companyOfStream(found.stream)
   if (flags.company !== undefined && flags.company !== String(companyId))

@@ -3,14 +3,14 @@ import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { readAsOf } from '#api/read-as-of.ts'
 import { Subject } from '#api/v1/events.ts'
-import type { Moment } from '#audit/as-of.ts'
+import type { AsOfMoment } from '#audit/as-of.ts'
 import { exportLines } from '#audit/export.ts'
 import { Instant } from '#domain/instant.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { listHistory } from '#queries/events.ts'
 import { forPeople } from './output.ts'
-import { accepted, checked, companyOf, Refused, type Verb, type Verbs } from './verb.ts'
+import { accepted, checked, companyIdFrom, Refused, type Verb, type Verbs } from './verb.ts'
 
 /** Records of one page of a history. */
 const PAGE = 200
@@ -25,8 +25,8 @@ const AsOfFlags = z.object({
       z
         .string()
         .regex(/^\d{1,15}$/)
-        .transform((text): Moment => ({ revision: Number(text) })),
-      Instant.transform((time): Moment => ({ time })),
+        .transform((text): AsOfMoment => ({ revision: Number(text) })),
+      Instant.transform((time): AsOfMoment => ({ time })),
     ],
     AT,
   ),
@@ -36,7 +36,7 @@ const exportVerb: Verb<'ledger export'> = {
   async run(context, { company, from = '0' }) {
     if (!/^(0|[1-9]\d{0,14})$/.test(from))
       throw new Refused(invalid('from', 'deve ser um número inteiro a partir de 0'))
-    const { core, companyId } = await companyOf(context, company)
+    const { core, companyId } = await companyIdFrom(context, company)
     const lines = exportLines(core.store, companyId, Number(from))
     await pipeline(Readable.from(lines), process.stdout, { end: false }).catch((error: NodeJS.ErrnoException) => {
       // Whoever reads has seen enough, as `head` does.
@@ -49,7 +49,7 @@ const exportVerb: Verb<'ledger export'> = {
 const historyVerb: Verb<'ledger history'> = {
   async run(context, { company, subject }) {
     const named = checked(SubjectFlag, { subject }).subject
-    const { core, companyId } = await companyOf(context, company)
+    const { core, companyId } = await companyIdFrom(context, company)
     const events: Envelope[] = []
     let cursor: string | null = null
     do {
@@ -81,7 +81,7 @@ const forAuditors = (events: readonly Envelope[]): string =>
 const asOfVerb: Verb<'ledger as-of'> = {
   async run(context, { company, at, get }) {
     const moment = checked(AsOfFlags, { at }).at
-    const { core, companyId } = await companyOf(context, company)
+    const { core, companyId } = await companyIdFrom(context, company)
     const { body } = accepted(await readAsOf(core, companyId, moment, get))
     return JSON.parse(String(body)) as object
   },

@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { webAddress } from '#config/values.ts'
-import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
+import { webAddressSetting } from '#config/values.ts'
+import { SECRET_BYTES, webhookSecretOf } from '#domain/webhook-secret.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
-import { type Listening, listen, type Tried } from '#integrator/listen.ts'
-import { createService, type Service } from '#integrator/service.ts'
+import { type ListenerRun, runListener, type ListenerAttempt } from '#integrator/listen.ts'
+import { createServiceClient, type ServiceClient } from '#integrator/service.ts'
 import { createSender } from '#webhooks/sender.ts'
 import { checked, type Verbs } from './verb.ts'
 
@@ -12,8 +12,8 @@ import { checked, type Verbs } from './verb.ts'
 const TIMEOUT_MS = 10_000
 
 const Plan = z.strictObject({
-  'forward-to': webAddress,
-  url: webAddress,
+  'forward-to': webAddressSetting,
+  url: webAddressSetting,
   secret: z
     .string()
     .regex(/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/, 'deve ser "whsec_" e ao menos 24 bytes em base64')
@@ -31,9 +31,9 @@ export const verbs: Verbs<'listen'> = {
   listen: {
     async run({ config, json }, { key, url = config.PUBLIC_URL, 'forward-to': target, 'replay-from': from, ...given }) {
       const plan = checked(Plan, { url, ...given, 'forward-to': target, 'replay-from': from })
-      const service = createService(plan.url, key, randomUUID)
+      const service = createServiceClient(plan.url, key, randomUUID)
       const { company, after, since } = await begin(service, plan['replay-from'])
-      const secret = plan.secret ?? secretOf(randomBytes(SECRET_BYTES))
+      const secret = plan.secret ?? webhookSecretOf(randomBytes(SECRET_BYTES))
       const forwardTo = plan['forward-to']
       const say = (line: object, text: string) => process.stdout.write(`${json ? JSON.stringify(line) : text}\n`)
       const shown = plan.secret === undefined ? secret : null
@@ -44,7 +44,7 @@ export const verbs: Verbs<'listen'> = {
       const stop = new AbortController()
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
       const sender = createSender({ timeout_ms: TIMEOUT_MS, allowPrivate: true, clock: Date.now })
-      const listening: Listening = {
+      const listening: ListenerRun = {
         service,
         from: since === null ? { after: after ?? -1 } : { since },
         forwardTo,
@@ -56,7 +56,7 @@ export const verbs: Verbs<'listen'> = {
         onTried: (tried) => say(tried, textOf(tried)),
       }
       try {
-        await listen(listening)
+        await runListener(listening)
       } finally {
         await sender.close()
       }
@@ -72,7 +72,7 @@ interface Beginning {
 }
 
 /** Where to begin: with what happens from now on, with a revision, or with a day of the company or an instant. @throws Ended */
-async function begin(service: Service, from: string | undefined): Promise<Beginning> {
+async function begin(service: ServiceClient, from: string | undefined): Promise<Beginning> {
   const { data, revision } = await service.call('GET', '/me')
   const { id, name } = data.company
   const company = { id, name }
@@ -82,7 +82,7 @@ async function begin(service: Service, from: string | undefined): Promise<Beginn
   return { company, after: null, since: from.includes('T') ? from : `${from}T00:00:00${offset}` }
 }
 
-function textOf({ event, revision, status, duration_ms, error, again_in_ms }: Tried): string {
+function textOf({ event, revision, status, duration_ms, error, again_in_ms }: ListenerAttempt): string {
   const told = `${event} #${revision} -> ${status ?? error} (${duration_ms} ms)`
   if (error === null) return told
   return again_in_ms === null ? `${told}, given up` : `${told}, again in ${again_in_ms / 1000} s`

@@ -1,6 +1,6 @@
 import { invalid } from '#domain/refusal.ts'
 import { countMissingKeys, declareKeysLost } from '#ledger/rebuild/lost-keys.ts'
-import { companyOf, Refused, type Verbs } from './verb.ts'
+import { companyIdFrom, Refused, type Verbs } from './verb.ts'
 
 const CONFIRM = 'confirme com --yes que as chaves estão perdidas: o que elas selaram fica vazio para sempre'
 
@@ -11,7 +11,7 @@ const tell = (line: string): void => {
 export const verbs: Verbs<'person lost-keys'> = {
   'person lost-keys': {
     async run(context, { company, yes }) {
-      const { core, companyId } = await companyOf(context, company)
+      const { core, companyId } = await companyIdFrom(context, company)
       const { keys, persons } = await countMissingKeys(core, companyId)
       if (keys > 0) tell(`${keys} keys of ${persons} persons are missing in ops.person_keys`)
       if (keys > 0 && yes === undefined) throw new Refused(invalid('yes', CONFIRM))

@@ -1,4 +1,4 @@
-import { masterKeysOf } from '#master-key/keys.ts'
+import { loadMasterKeys } from '#master-key/keys.ts'
 import { rotateMasterKey } from '#master-key/rotation.ts'
 import type { Verbs } from './verb.ts'
 
@@ -7,7 +7,7 @@ export const verbs: Verbs<'master-key'> = {
     async run(context) {
       const homes = await context.homes()
       const pools = homes.map(({ core }) => core.pool)
-      return rotateMasterKey(pools, masterKeysOf(context.config))
+      return rotateMasterKey(pools, loadMasterKeys(context.config))
     },
   },
 }

@@ -9,7 +9,7 @@ import { nameKey } from '#domain/text.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import type { Core } from '#service/core.ts'
-import { accepted, checked, companyOf, given, idOf, Refused, type Verbs } from './verb.ts'
+import { accepted, checked, companyIdFrom, givenFlags, parseIdArgument, Refused, type Verbs } from './verb.ts'
 
 interface Fields {
   readonly name?: string | undefined
@@ -19,7 +19,7 @@ interface Fields {
 }
 
 const inputOf = ({ name, kind, fee, 'due-days': days }: Fields) =>
-  given({ name, kind, fee_percentage: fee, due_days: days === undefined ? undefined : Number(days) })
+  givenFlags({ name, kind, fee_percentage: fee, due_days: days === undefined ? undefined : Number(days) })
 
 async function list({ pool }: Core, companyId: number): Promise<PaymentTypeObject[]> {
   const { rows } = await pool.query<{ doc: PaymentTypeObject }>(
@@ -40,24 +40,24 @@ export const verbs: Verbs<'payment-type'> = {
   'payment-type create': {
     async run(context, { company, ...values }) {
       const input = checked(CreatePaymentTypeInput, inputOf(values))
-      const { core, companyId } = await companyOf(context, company)
+      const { core, companyId } = await companyIdFrom(context, company)
       return accepted(await runAsSystem<PaymentTypeObject>(core.writer, companyId, createPaymentType, input))
     },
   },
   'payment-type update': {
     async run(context, { company, id, ...values }) {
       const { name, ...fields } = checked(UpdatePaymentTypeInput.omit({ id: true }), inputOf(values))
-      const { core, companyId } = await companyOf(context, company)
+      const { core, companyId } = await companyIdFrom(context, company)
       const input =
         id === undefined
           ? { id: await findByName(core, companyId, name), ...fields }
-          : { id: idOf(id), ...given({ name }), ...fields }
+          : { id: parseIdArgument(id), ...givenFlags({ name }), ...fields }
       return accepted(await runAsSystem<PaymentTypeObject>(core.writer, companyId, updatePaymentType, input))
     },
   },
   'payment-type list': {
     async run(context, { company }) {
-      const { core, companyId } = await companyOf(context, company)
+      const { core, companyId } = await companyIdFrom(context, company)
       return list(core, companyId)
     },
   },

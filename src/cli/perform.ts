@@ -1,12 +1,12 @@
 import { constants, setPriority } from 'node:os'
 import { WrongSetting } from '#config/config.ts'
-import { MoveRefused } from '#homes/move/move-refused.ts'
-import { messageOf } from '#http/problems.ts'
-import { Ended, OutOfReach } from '#integrator/service.ts'
-import { collectEarly } from '#lib/heap.ts'
-import { OtherVersion } from '#lib/other-version.ts'
+import { MigrationRefused } from '#homes/move/move-refused.ts'
+import { httpMessageOf } from '#http/problems.ts'
+import { RequestRefused, ServiceUnreachable } from '#integrator/service.ts'
+import { lowerHeapGrowth } from '#lib/heap.ts'
+import { IncompatibleVersion } from '#lib/other-version.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { UnfitPostgres } from '#lib/unfit-postgres.ts'
+import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
 import { WrongMasterKey } from '#master-key/keys.ts'
 import { isOutage } from '#postgres/outage.ts'
 import type { Typed } from './arguments.ts'
@@ -32,7 +32,7 @@ export async function perform(name: Name, values: Typed, json: boolean): Promise
 }
 
 async function run(name: Name, verb: Verb, typed: Typed, json: boolean): Promise<object | undefined> {
-  collectEarly()
+  lowerHeapGrowth()
   const context = createContext(process.env, json)
   try {
     const values = await withSecrets(COMMANDS[name].flags, typed, process.stdin)
@@ -53,18 +53,18 @@ interface Told {
 function problemOf(error: unknown): Told {
   if (error instanceof Refused) {
     const { refused, details } = error.refusal
-    return { code: refused, message: messageOf(refused), details }
+    return { code: refused, message: httpMessageOf(refused), details }
   }
-  if (error instanceof Ended) return { code: error.code, message: error.message, details: error.details }
+  if (error instanceof RequestRefused) return { code: error.code, message: error.message, details: error.details }
   const message = error instanceof Error ? error.message : String(error)
   if (error instanceof WrongSetting) return { code: 'wrong_setting', message }
   if (error instanceof WrongMasterKey) return { code: 'wrong_master_key', message }
-  if (error instanceof UnfitPostgres) return { code: 'unfit_postgres', message }
-  if (error instanceof MoveRefused) return { code: 'move_refused', message }
-  if (error instanceof OtherVersion) return { code: 'other_version', message }
+  if (error instanceof UnsupportedPostgres) return { code: 'unfit_postgres', message }
+  if (error instanceof MigrationRefused) return { code: 'move_refused', message }
+  if (error instanceof IncompatibleVersion) return { code: 'other_version', message }
   return {
     code:
-      error instanceof Unavailable || error instanceof OutOfReach || isOutage(error) ? 'unavailable' : 'internal_error',
+      error instanceof Unavailable || error instanceof ServiceUnreachable || isOutage(error) ? 'unavailable' : 'internal_error',
     message,
   }
 }

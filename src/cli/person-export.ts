@@ -1,10 +1,10 @@
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
-import { type Person, type Piece, personFile } from '#audit/person-file.ts'
+import { type ExportedPerson, type ExportPart, exportPersonData } from '#audit/person-file.ts'
 import { refuse } from '#domain/refusal.ts'
-import { type DocumentWriter, htmlWriter, jsonWriter } from '#panel/person-file/document.ts'
-import { checked, companyOf, Refused, type Verbs } from './verb.ts'
+import { type ExportWriter, htmlWriter, jsonWriter } from '#panel/person-file/document.ts'
+import { checked, companyIdFrom, Refused, type Verbs } from './verb.ts'
 
 const WHO = 'deve ser customer/9, supplier/3, user/4 ou order/5'
 
@@ -12,9 +12,9 @@ const Flags = z.object({
   subject: z
     .string()
     .regex(/^(customer|supplier|user|order)\/[1-9]\d{0,15}$/, WHO)
-    .transform((text): Person => {
+    .transform((text): ExportedPerson => {
       const [kind, id] = text.split('/')
-      return { kind: kind as Person['kind'], id: Number(id) }
+      return { kind: kind as ExportedPerson['kind'], id: Number(id) }
     }),
 })
 
@@ -22,8 +22,8 @@ export const verbs: Verbs<'person export'> = {
   'person export': {
     async run(context, { company, subject, to = '.' }) {
       const person = checked(Flags, { subject }).subject
-      const { core, companyId } = await companyOf(context, company)
-      const pieces = await personFile(core, companyId, person, new Date().toISOString())
+      const { core, companyId } = await companyIdFrom(context, company)
+      const pieces = await exportPersonData(core, companyId, person, new Date().toISOString())
       if (!pieces) throw new Refused(refuse('not_found', { subject }))
       const folder = resolve(to)
       await mkdir(folder, { recursive: true })
@@ -36,8 +36,8 @@ export const verbs: Verbs<'person export'> = {
 
 /** Writes each piece to all files, for their owner's eyes only; a file is in its place when it is whole. */
 async function writeAll(
-  pieces: AsyncIterable<Piece>,
-  writers: Readonly<Record<string, DocumentWriter>>,
+  pieces: AsyncIterable<ExportPart>,
+  writers: Readonly<Record<string, ExportWriter>>,
 ): Promise<void> {
   const files = await Promise.all(
     Object.entries(writers).map(async ([path, write]) => {

@@ -4,7 +4,7 @@ import { PERSON_KINDS } from '#domain/personal-data.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
-import { accepted, checked, companyOf, idOf, Refused, type Verbs } from './verb.ts'
+import { accepted, checked, companyIdFrom, parseIdArgument, Refused, type Verbs } from './verb.ts'
 
 const KINDS = z.enum(PERSON_KINDS)
 
@@ -21,7 +21,7 @@ const Retention = z.object({
 function personOf(subject: string) {
   const kind = KINDS.safeParse(parseSubject(subject).type)
   if (!kind.success) throw new Refused(refuse('not_found', { subject }))
-  return { kind: kind.data, id: idOf(subject.slice(kind.data.length + 1)) }
+  return { kind: kind.data, id: parseIdArgument(subject.slice(kind.data.length + 1)) }
 }
 
 export const verbs: Verbs<'person forget'> = {
@@ -30,7 +30,7 @@ export const verbs: Verbs<'person forget'> = {
       const person = personOf(subject)
       const input = checked(ForgetInput, { ground, reason, queue: queue === 'true' })
       const { retention: years } = checked(Retention, { retention })
-      const { core, companyId } = await companyOf(context, company)
+      const { core, companyId } = await companyIdFrom(context, company)
       const retention_years = years ?? context.config.RETENTION_YEARS
       const answer: object | null | Refusal = await runAsSystem(core.writer, companyId, forgetPerson, {
         ...person,

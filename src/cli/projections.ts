@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { checkTables } from '#audit/table-checks.ts'
 import type { RowDifference } from '#ledger/rebuild/verify-tables.ts'
-import { livesHere } from '#postgres/in-move.ts'
+import { isOnThisShard } from '#postgres/in-move.ts'
 import { readModel } from '#projections/index.ts'
 import type { Core } from '#service/core.ts'
-import { companyOf, inEachHome, type Verb, type Verbs } from './verb.ts'
+import { companyIdFrom, onEachShard, type Verb, type Verbs } from './verb.ts'
 
 /** What was found of one company. */
 interface Told {
@@ -17,7 +17,7 @@ interface Told {
 const verifyVerb: Verb<'projections verify'> = {
   async run(context, { company }) {
     if (company !== undefined) {
-      const { core, companyId } = await companyOf(context, company)
+      const { core, companyId } = await companyIdFrom(context, company)
       return verifyOne(core, companyId)
     }
     const told: Told[] = []
@@ -31,7 +31,7 @@ const verifyVerb: Verb<'projections verify'> = {
 }
 
 /** Of a company that has left, or is arriving, the tables say nothing here. */
-const LIVING_HERE = `select company_id from ledgers where ${livesHere('company_id')}`
+const LIVING_HERE = `select company_id from ledgers where ${isOnThisShard('company_id')}`
 
 /** @throws Error while a rebuild is under way: nothing could be said of the tables. */
 async function verifyOne(core: Core, companyId: number): Promise<Told> {
@@ -52,7 +52,7 @@ export const verbs: Verbs<'projections'> = {
     async run(context, { 'at-once': isAtOnce }) {
       const pace = isAtOnce ? {} : GENTLE
       const onProgress = (count: number) => process.stderr.write(`${count} events\n`)
-      return inEachHome(await context.homes({ upgrades: true }), async (core) => {
+      return onEachShard(await context.homes({ upgrades: true }), async (core) => {
         const { events, companies, parity } = await core.rebuild({ onProgress, ...pace })
         return { version: readModel.version, events, companies, parity }
       })

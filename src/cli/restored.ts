@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { RestoreInput } from '#commands/companies.ts'
 import { configOf } from '#config/config.ts'
-import { MAIN } from '#config/databases.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
 import { invalid } from '#domain/refusal.ts'
 import { newId } from '#lib/ids.ts'
 import { installationIdOf } from '#proof/installation.ts'
 import { WrongSealKey } from '#proof/key-ring.ts'
 import { CannotRestore, restore } from '#proof/restore.ts'
-import { SealAltered } from '#proof/seals-kept.ts'
+import { CheckpointAltered } from '#proof/seals-kept.ts'
 import { sealingOf } from './ledger-seal.ts'
 import { accepted, checked, Refused, type Verbs } from './verb.ts'
 
@@ -25,18 +25,18 @@ export const verbs: Verbs<'restored'> = {
       const { EVENTSTORE_URL: eventStoreUrl = null } = context.config
       const place = {
         ...sealingOf(core),
-        dataDir: configOf(context.config, flags.home ?? MAIN).DATA_DIR,
+        dataDir: configOf(context.config, flags.home ?? DEFAULT_SHARD).DATA_DIR,
         eventStoreUrl,
         writer: core.writerAfterRestore,
         asOwner: core.asOwner,
       }
       try {
         // Homes are of one installation, copies of them too: that of `main` is recorded first.
-        const isFurther = flags.home !== undefined && flags.home !== MAIN
+        const isFurther = flags.home !== undefined && flags.home !== DEFAULT_SHARD
         const copyId = isFurther ? await installationIdOf((await context.core()).pool) : randomUUID()
         return accepted(await restore({ ...place, newId, newInstallationId: () => copyId }, said))
       } catch (error) {
-        if (error instanceof SealAltered || error instanceof WrongSealKey)
+        if (error instanceof CheckpointAltered || error instanceof WrongSealKey)
           throw new Refused(invalid('seal-key', error.message))
         throw error
       }

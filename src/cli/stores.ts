@@ -12,7 +12,7 @@ import type { Command } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import { findStore, listStores } from '#queries/stores.ts'
-import { accepted, type Context, checked, companyOf, given, Refused, type Verb, type Verbs } from './verb.ts'
+import { accepted, type Context, checked, companyIdFrom, givenFlags, Refused, type Verb, type Verbs } from './verb.ts'
 
 /** Runs a command on the store with an alias, which names its company too. */
 async function onStore<I extends { alias: string }>(context: Context, command: Command<I>, input: I) {
@@ -35,13 +35,13 @@ interface Fields {
 }
 
 const inputOf = ({ alias, commission, 'access-token': token, 'notification-secret': secret }: Fields) =>
-  given({ alias, commission_percentage: commission, access_token: token, notification_secret: secret })
+  givenFlags({ alias, commission_percentage: commission, access_token: token, notification_secret: secret })
 
 export const verbs: Verbs<'store'> = {
   'store create': {
     async run(context, { company, sandbox, ...values }) {
       const input = checked(CreateStoreInput, { ...inputOf(values), sandbox: sandbox !== undefined })
-      const { core, companyId } = await companyOf(context, company)
+      const { core, companyId } = await companyIdFrom(context, company)
       return accepted(await runAsSystem<StoreObject, CreateStoreInput>(core.writer, companyId, createStore, input))
     },
   },
@@ -52,7 +52,7 @@ export const verbs: Verbs<'store'> = {
   'store disable': switching(disableStore),
   'store list': {
     async run(context, { company }) {
-      const { core, companyId } = await companyOf(context, company)
+      const { core, companyId } = await companyIdFrom(context, company)
       return listStores(core.pool, companyId)
     },
   },

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { Config } from '#config/config.ts'
-import { webAddress } from '#config/values.ts'
+import { webAddressSetting } from '#config/values.ts'
 import { demoCompany } from '#demo/companies/access.ts'
 import { createLine } from '#demo/till/line.ts'
 import { openQueue } from '#demo/till/sale.ts'
@@ -11,7 +11,7 @@ import { invalid } from '#domain/refusal.ts'
 import { checked, Refused, type Verbs } from './verb.ts'
 
 const SALES = 25
-const Plan = z.strictObject({ sales: z.int().min(0).max(10_000), url: webAddress })
+const Plan = z.strictObject({ sales: z.int().min(0).max(10_000), url: webAddressSetting })
 /** Small, so that few sales make several uploads. */
 const PORTION = 10
 

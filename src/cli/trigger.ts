@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { webAddress } from '#config/values.ts'
-import { createService } from '#integrator/service.ts'
+import { webAddressSetting } from '#config/values.ts'
+import { createServiceClient } from '#integrator/service.ts'
 import { TRIGGERED_EVENTS, trigger } from '#integrator/trigger.ts'
 import { checked, type Verbs } from './verb.ts'
 
-const Plan = z.strictObject({ event: z.enum(TRIGGERED_EVENTS), url: webAddress })
+const Plan = z.strictObject({ event: z.enum(TRIGGERED_EVENTS), url: webAddressSetting })
 
 /** Something real in a test company; over HTTP only, so that it may run anywhere. */
 export const verbs: Verbs<'trigger'> = {
@@ -13,7 +13,7 @@ export const verbs: Verbs<'trigger'> = {
     async run({ config }, { event: name, key, url: base = config.PUBLIC_URL, store }) {
       const { event, url } = checked(Plan, { event: name, url: base })
       const tag = randomBytes(3).toString('hex')
-      return trigger(event, { service: createService(url, key, randomUUID), tag, store })
+      return trigger(event, { service: createServiceClient(url, key, randomUUID), tag, store })
     },
   },
 }

@@ -17,7 +17,7 @@ import type { Command } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { createMailer } from '#mail/mailer.ts'
 import type { UserObject } from '#projections/users.ts'
-import { accepted, type Context, checked, companyOf, given, Refused, type Verb, type Verbs } from './verb.ts'
+import { accepted, type Context, checked, companyIdFrom, givenFlags, Refused, type Verb, type Verbs } from './verb.ts'
 
 const UserFields = CreateUserInput.omit({ password_hash: true }).extend({ password: Password })
 const NamedByEmail = CreateUserInput.pick({ email: true })
@@ -31,7 +31,7 @@ async function onUser<I extends { id: number }>(
   { email, ...rest }: { readonly email: string } & Omit<I, 'id'>,
   command: Command<I>,
 ): Promise<UserObject> {
-  const { core, companyId } = await companyOf(context, company)
+  const { core, companyId } = await companyIdFrom(context, company)
   const { rows } = await core.pool.query<{ id: number }>(
     `select id from users where company_id = $1 and doc->>'email' = $2`,
     [companyId, email],
@@ -48,7 +48,7 @@ interface TypedTerms {
 /** Fields of a user as commands take them, of flags as they were typed. */
 function fieldsOf({ 'access-until': access_until, 'personal-data': told, ...fields }: TypedTerms): object {
   const personal_data = told === 'yes' || told === 'no' ? told === 'yes' : told
-  return given({ ...fields, access_until, personal_data })
+  return givenFlags({ ...fields, access_until, personal_data })
 }
 
 const switching = (command: Command<{ id: number }>): Verb<'user deactivate' | 'user reactivate'> => ({
@@ -58,7 +58,7 @@ const switching = (command: Command<{ id: number }>): Verb<'user deactivate' | '
 /** Sends an invitation's link, or tells it where there is no mail; one that is open, or was taken back, is sent again. */
 async function invite(context: Context, company: string, fields: z.infer<typeof InviteFields>): Promise<object> {
   const { SMTP_URL, SMTP_FROM, PUBLIC_URL: publicUrl } = context.config
-  const { core, companyId } = await companyOf(context, company)
+  const { core, companyId } = await companyIdFrom(context, company)
   const { pool, writer } = core
   const mailer = SMTP_URL === undefined ? null : createMailer(SMTP_URL, SMTP_FROM)
   try {
@@ -89,14 +89,14 @@ export const verbs: Verbs<'user'> = {
   'user create': {
     async run(context, { company, ...values }) {
       const { password, ...fields } = checked(UserFields, fieldsOf(values))
-      const { core, companyId } = await companyOf(context, company)
+      const { core, companyId } = await companyIdFrom(context, company)
       const input = { ...fields, password_hash: await hashPassword(password) }
       return accepted(await runAsSystem<UserObject>(core.writer, companyId, createUser, input))
     },
   },
   'user list': {
     async run(context, { company }) {
-      const { core, companyId } = await companyOf(context, company)
+      const { core, companyId } = await companyIdFrom(context, company)
       const { rows } = await core.pool.query<{ doc: UserObject }>(
         'select doc from users where company_id = $1 order by id',
         [companyId],

@@ -12,7 +12,7 @@ type Values<F extends Flags> = {
 }
 
 /** A home as a verb works on it. */
-export interface NamedHome {
+export interface NamedShard {
   readonly name: string
   readonly core: Core
 }
@@ -34,7 +34,7 @@ export interface Context {
   /** Which company lives where; empty as long as there is one home. */
   directory(): Promise<Directory>
   /** All homes, `main` first (HOME-12). @throws Unavailable where one cannot be reached */
-  homes(options?: { readonly upgrades: boolean }): Promise<readonly NamedHome[]>
+  homes(options?: { readonly upgrades: boolean }): Promise<readonly NamedShard[]>
 }
 
 /** What is behind the words that name a verb. */
@@ -86,18 +86,18 @@ export function accepted<R extends object>(answer: R | Refusal): R {
 }
 
 /** An id as typed. @throws Refused: what is no id belongs to no record. */
-export function idOf(text: string): number {
+export function parseIdArgument(text: string): number {
   const id = Number(text)
   if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(id)) throw new Refused(refuse('not_found'))
   return id
 }
 
 /** The company that a command is for, and the home that it lives in. @throws Refused when there is none. */
-export async function companyOf(
+export async function companyIdFrom(
   context: Context,
   text: string,
 ): Promise<{ core: Core; companyId: number; isTest: boolean }> {
-  const companyId = idOf(text)
+  const companyId = parseIdArgument(text)
   const core = await context.coreOf(companyId)
   const { rows } = await core.pool.query<{ is_test: boolean }>('select is_test from companies where company_id = $1', [
     companyId,
@@ -107,11 +107,11 @@ export async function companyOf(
 }
 
 /** What is done in one home after the other; of several each answer tells which. */
-export async function inEachHome<T extends object>(
-  homes: readonly NamedHome[],
+export async function onEachShard<T extends object>(
+  homes: readonly NamedShard[],
   work: (core: Core) => Promise<T>,
 ): Promise<T | T[]> {
-  const [{ core: only }, ...others] = homes as [NamedHome, ...NamedHome[]]
+  const [{ core: only }, ...others] = homes as [NamedShard, ...NamedShard[]]
   if (others.length === 0) return work(only)
   const answers: T[] = []
   for (const { name, core } of homes) answers.push({ home: name, ...(await work(core)) })
@@ -119,6 +119,6 @@ export async function inEachHome<T extends object>(
 }
 
 /** Only the members that were given: a command tells what is absent from what is empty. */
-export function given<T extends object>(values: T): Partial<T> {
+export function givenFlags<T extends object>(values: T): Partial<T> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<T>
 }

@@ -3,9 +3,9 @@ import type { Verification } from '#audit/walk.ts'
 import { invalid } from '#domain/refusal.ts'
 import { type KnownRing, knownRing, WrongSealKey } from '#proof/key-ring.ts'
 import { knownCompanies } from '#proof/known-companies.ts'
-import { type Held, ownSeals } from '#proof/own-seals.ts'
-import { throughRoots } from '#proof/roots-watch.ts'
-import { SealAltered } from '#proof/seals-kept.ts'
+import { type OwnCheckpoints, readOwnCheckpoints } from '#proof/own-seals.ts'
+import { checkRoots } from '#proof/roots-watch.ts'
+import { CheckpointAltered } from '#proof/seals-kept.ts'
 import type { Core } from '#service/core.ts'
 import { Refused } from './verb.ts'
 
@@ -21,7 +21,7 @@ export async function ringOf({ sealing }: Core): Promise<KnownRing | null> {
 
 export const companiesOf = (core: Core): Promise<number[]> => knownCompanies(core, core.sealing?.directory ?? null)
 
-interface Given extends Pick<Held, 'heads'> {
+interface Given extends Pick<OwnCheckpoints, 'heads'> {
   readonly companyId: number
 }
 
@@ -32,12 +32,12 @@ export async function verifySealed(
   { companyId, heads }: Given,
 ): Promise<Verification> {
   try {
-    const nothing: Held = { anchors: [], heads: [] }
-    const kept = ring && core.sealing ? await ownSeals(core.sealing, ring, companyId) : nothing
-    const watch = throughRoots([...heads, ...kept.heads])
+    const nothing: OwnCheckpoints = { anchors: [], heads: [] }
+    const kept = ring && core.sealing ? await readOwnCheckpoints(core.sealing, ring, companyId) : nothing
+    const watch = checkRoots([...heads, ...kept.heads])
     return await verifyLedger(core, companyId, { anchors: kept.anchors, watch })
   } catch (error) {
-    if (!(error instanceof SealAltered)) throw error
+    if (!(error instanceof CheckpointAltered)) throw error
     const head = await headOf(core.pool, companyId)
     const first_error = { revision: Math.max(0, head.revision), reason: 'seal_altered' } as const
     return { valid: false, checked: 0, ...head, first_error }

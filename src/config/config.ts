@@ -1,24 +1,24 @@
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { PANEL_LIMITS } from '#access/panel-quota.ts'
-import { databaseUrl, MAIN, type NamedUrl, namedUrls, readUrls } from './databases.ts'
+import { databaseUrl, DEFAULT_SHARD, type NamedUrl, namedUrls, readUrls } from './databases.ts'
 import {
   ascendingSeconds,
-  decimal,
+  decimalSetting,
   eventStoreUrl,
   flag,
-  integer,
+  integerSetting,
   masterKey,
   masterKeys,
-  outsiderUrl,
+  attestorUrl,
   pemFile,
-  percentage,
-  ROLES,
+  percentageSetting,
+  PROCESS_ROLES,
   roles,
   secondsList,
   smtpUrl,
   trustedProxies,
-  webAddress,
+  webAddressSetting,
   witnesses,
 } from './values.ts'
 
@@ -45,7 +45,7 @@ export const SANDBOX_URL = 'http://127.0.0.1:4000'
 /** All settings with defaults; an empty value counts as absent. */
 const settings = z.object({
   /** TCP port; 0 chooses a free one. */
-  PORT: integer(0, 65_535).default(3000),
+  PORT: integerSetting(0, 65_535).default(3000),
   /** Address to listen on; all of IPv4 by default, which every container has. */
   HOST: z.string().default('0.0.0.0'),
   /**
@@ -55,9 +55,9 @@ const settings = z.object({
   TLS_CERT_FILE: pemFile.optional(),
   TLS_KEY_FILE: pemFile.optional(),
   /** Roles of this process: serve the interfaces, maintain read model and database, send what is due. */
-  ROLES: roles.default([...ROLES]),
+  ROLES: roles.default([...PROCESS_ROLES]),
   /** Seconds during which a stopping api process still accepts requests, so that its load balancer can switch. */
-  STOP_DELAY_SECONDS: decimal(0, 300).default(1),
+  STOP_DELAY_SECONDS: decimalSetting(0, 300).default(1),
   /** Token of /metrics; without one /metrics answers this machine and private networks only. */
   METRICS_TOKEN: z
     .string()
@@ -77,7 +77,7 @@ const settings = z.object({
   /** Read replicas by shard. */
   READ_URLS: readUrls.optional(),
   /** Largest lag in ms of a replica that is read from. */
-  READ_MAX_LAG_MS: integer(1, 3_600_000).default(5_000),
+  READ_MAX_LAG_MS: integerSetting(1, 3_600_000).default(5_000),
   /** Accepts a Postgres that may lose commits when its machine crashes. */
   ALLOW_UNDURABLE_POSTGRES: flag.default(false),
   /** EventStoreDB (or KurrentDB) for the ledgers, instead of the read model's Postgres. */
@@ -85,25 +85,25 @@ const settings = z.object({
   /** Creates demonstration companies at the start; by default only with the embedded Postgres. */
   SEED_DEMO: flag.optional(),
   /** Requests per minute, summed over a company's keys; the same per address without a key. */
-  QUOTA_PER_MINUTE: integer(1, 1_000_000).default(120),
+  QUOTA_PER_MINUTE: integerSetting(1, 1_000_000).default(120),
   /** Requests per calendar day of the company, summed over its keys. */
-  QUOTA_PER_DAY: integer(1, 1_000_000_000).default(50_000),
+  QUOTA_PER_DAY: integerSetting(1, 1_000_000_000).default(50_000),
   /** Body bytes per calendar day of the company, summed over its keys and tills. */
-  QUOTA_BYTES_PER_DAY: integer(1_048_576, 1_000_000_000_000_000).default(1_073_741_824),
+  QUOTA_BYTES_PER_DAY: integerSetting(1_048_576, 1_000_000_000_000_000).default(1_073_741_824),
   /** Memory for cached list pages, in MiB; 0 disables the cache. */
-  PAGE_CACHE_MIB: integer(0, 65_536).default(16),
+  PAGE_CACHE_MIB: integerSetting(0, 65_536).default(16),
   /** Time limit of an as-of answer and of its wait, in seconds. */
-  AS_OF_SECONDS: decimal(0.1, 600).default(10),
+  AS_OF_SECONDS: decimalSetting(0.1, 600).default(10),
   /** Requests per minute and till token. */
-  SYNC_QUOTA_PER_MINUTE: integer(1, 1_000_000).default(600),
+  SYNC_QUOTA_PER_MINUTE: integerSetting(1, 1_000_000).default(600),
   /** Requests to the panel per minute: of a session, of a user, of all users of a company. */
-  PANEL_QUOTA_PER_SESSION: integer(1, 1_000_000).default(PANEL_LIMITS.ofSession),
-  PANEL_QUOTA_PER_USER: integer(1, 1_000_000).default(PANEL_LIMITS.ofUser),
-  PANEL_QUOTA_PER_COMPANY: integer(1, 1_000_000).default(PANEL_LIMITS.ofCompany),
+  PANEL_QUOTA_PER_SESSION: integerSetting(1, 1_000_000).default(PANEL_LIMITS.ofSession),
+  PANEL_QUOTA_PER_USER: integerSetting(1, 1_000_000).default(PANEL_LIMITS.ofUser),
+  PANEL_QUOTA_PER_COMPANY: integerSetting(1, 1_000_000).default(PANEL_LIMITS.ofCompany),
   /** Days until a till token expires; by default only logout ends it. */
-  SYNC_TOKEN_DAYS: integer(1, 3_650).optional(),
+  SYNC_TOKEN_DAYS: integerSetting(1, 3_650).optional(),
   /** Public base URL; by default this machine and PORT. */
-  PUBLIC_URL: webAddress.optional(),
+  PUBLIC_URL: webAddressSetting.optional(),
   /** Proxies whose X-Forwarded-* headers are trusted; none by default. */
   TRUST_PROXY: trustedProxies.default(false),
   /** Allows webhooks to http, private and loopback addresses; by default only with the embedded Postgres. */
@@ -111,17 +111,17 @@ const settings = z.object({
   /** Retry schedule of deliveries: seconds before each retry. */
   WEBHOOK_RETRY_SECONDS: secondsList.default([60, 300, 1_800, 7_200, 21_600]),
   /** Hours without any answer after which an endpoint is switched off. */
-  WEBHOOK_SWITCH_OFF_HOURS: decimal(0.0001, 8_760).default(24),
+  WEBHOOK_SWITCH_OFF_HOURS: decimalSetting(0.0001, 8_760).default(24),
   /** Mail server with credentials; without it notifications are logged and shown in the panel only. */
   SMTP_URL: smtpUrl.optional(),
   /** Sender of e-mails; by default an address at the host of PUBLIC_URL. */
   SMTP_FROM: z.string().optional(),
   /** Base URL of the payment provider's API; the sandbox's by default if demonstration companies are created. */
-  PAYMENT_PROVIDER_URL: webAddress.optional(),
+  PAYMENT_PROVIDER_URL: webAddressSetting.optional(),
   /** Base URL of the provider for stores of test companies; PAYMENT_PROVIDER_URL by default. */
-  PAYMENT_SANDBOX_URL: webAddress.optional(),
+  PAYMENT_SANDBOX_URL: webAddressSetting.optional(),
   /** Commission in percent of stores that owners open; the command line sets it per store. */
-  STORE_COMMISSION_PERCENT: percentage.default('5.00'),
+  STORE_COMMISSION_PERCENT: percentageSetting.default('5.00'),
   /** Master key that seals all secrets in the database; by default in DATA_DIR, created on the first start. */
   MASTER_KEY: masterKey.optional(),
   /** Former master keys that still open values during a rotation. */
@@ -129,17 +129,17 @@ const settings = z.object({
   /** Private key of checkpoints, as PEM; created on first use, by default in DATA_DIR. */
   SEAL_KEY_FILE: z.string().optional(),
   /** Years after authorization during which a fiscal document keeps the person it names. */
-  RETENTION_YEARS: integer(0, 100).default(5),
+  RETENTION_YEARS: integerSetting(0, 100).default(5),
   /** Interval of checkpoints in hours, written to DATA_DIR; by default only on request. */
-  SEAL_EVERY_HOURS: decimal(0.001, 168).optional(),
+  SEAL_EVERY_HOURS: decimalSetting(0.001, 168).optional(),
   /** Witnesses that cosign checkpoints of the installation log, each with its public key. */
   WITNESS_URLS: witnesses.optional(),
   /** Time-stamp authority (RFC 3161) for these checkpoints. */
-  SEAL_TSA_URL: outsiderUrl.optional(),
+  SEAL_TSA_URL: attestorUrl.optional(),
   /** Trusted root certificates (PEM) of the authority; without it any valid signature is accepted. */
   SEAL_TSA_CA_FILE: z.string().optional(),
   /** URL of a remote folder to which each of these checkpoints is `PUT` once with `If-None-Match: *`. */
-  SEAL_PUSH_URL: outsiderUrl.optional(),
+  SEAL_PUSH_URL: attestorUrl.optional(),
   /** Its bearer token. */
   SEAL_PUSH_TOKEN: z
     .string()
@@ -228,12 +228,12 @@ function assertHomes({
 }: z.infer<typeof settings>): void {
   const isMain = HOMES.find(({ url }) => url === DATABASE_URL)
   if (isMain)
-    throw new WrongSetting(`HOMES lists the database of DATABASE_URL, the default shard ${MAIN}, as ${isMain.name}`)
+    throw new WrongSetting(`HOMES lists the database of DATABASE_URL, the default shard ${DEFAULT_SHARD}, as ${isMain.name}`)
   for (const { name } of HOMES_OWNER_URLS)
     if (!HOMES.some((home) => home.name === name))
       throw new WrongSetting(`HOMES_OWNER_URLS lists ${name}, which HOMES does not`)
   for (const name of Object.keys(READ_URLS))
-    if (name !== MAIN && !HOMES.some((home) => home.name === name))
+    if (name !== DEFAULT_SHARD && !HOMES.some((home) => home.name === name))
       throw new WrongSetting(`READ_URLS lists ${name}, which HOMES does not`)
 }
 
@@ -257,11 +257,11 @@ export const addressesOf = ({ HOMES_OWNER_URLS = [] }: Config, { name, url }: Na
 
 /** Settings of a shard: its local files are in a folder of its own. */
 export const configOf = (config: Config, home: string): Config =>
-  home === MAIN
+  home === DEFAULT_SHARD
     ? config
     : {
         ...config,
         DATA_DIR: join(config.DATA_DIR, 'homes', home),
-        READ_URLS: { [MAIN]: config.READ_URLS?.[home] ?? [] },
+        READ_URLS: { [DEFAULT_SHARD]: config.READ_URLS?.[home] ?? [] },
         SEED_DEMO: false,
       }

@@ -21,7 +21,7 @@ function isOfPrimary(url: string): boolean {
 }
 
 /** Name of the default shard, that of `DATABASE_URL`. */
-export const MAIN = 'main'
+export const DEFAULT_SHARD = 'main'
 
 /** An additional shard and its URL. */
 export interface NamedUrl {
@@ -38,7 +38,7 @@ export const namedUrls = z
   .transform((text, context): readonly NamedUrl[] =>
     text.split(NEXT_NAME).map((each) => {
       const [, name = '', url = ''] = NAMED_URL.exec(each.trim()) ?? []
-      if (name !== '' && name !== MAIN) return { name, url }
+      if (name !== '' && name !== DEFAULT_SHARD) return { name, url }
       context.addIssue('this is no home')
       return z.NEVER
     }),
@@ -62,7 +62,7 @@ export const readUrls = z
   .transform((text, context): ReadUrls => {
     const homes: Record<string, readonly string[]> = {}
     for (const each of text.split(NEXT_READ_URL)) {
-      const [, name = MAIN, list = ''] = READ_URL.exec(each.trim()) ?? []
+      const [, name = DEFAULT_SHARD, list = ''] = READ_URL.exec(each.trim()) ?? []
       const urls = list.split('|').map((url) => url.trim())
       if (!urls.every((url) => ONE_HOST.test(url)) || Object.hasOwn(homes, name))
         context.addIssue('these are no standbys')

@@ -1,8 +1,8 @@
 import { accessSync, constants } from 'node:fs'
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { normalizePercentage, Percentage } from '#domain/percentage.ts'
-import { secretOf } from '#master-key/keys.ts'
+import { normalizePercentage, Percentage } from '#domain/percentageSetting.ts'
+import { masterKeySecretOf } from '#master-key/keys.ts'
 
 // Formats of settings; a description says what is expected.
 
@@ -14,12 +14,12 @@ const numberAs = (format: RegExp, what: string) => (min: number, max: number) =>
     .refine((value) => value >= min && value <= max)
     .describe(`${what} from ${min} to ${max}`)
 
-export const integer = numberAs(/^\d+$/, 'a whole number')
-export const decimal = numberAs(/^\d+(\.\d+)?$/, 'a number')
+export const integerSetting = numberAs(/^\d+$/, 'a whole number')
+export const decimalSetting = numberAs(/^\d+(\.\d+)?$/, 'a number')
 
 /** Kept as records keep it, with two decimals. */
-export const percentage = Percentage.transform(normalizePercentage).describe(
-  'a percentage from 0 to 100 with up to two decimals, like 5 or 2.50',
+export const percentageSetting = Percentage.transform(normalizePercentage).describe(
+  'a percentageSetting from 0 to 100 with up to two decimals, like 5 or 2.50',
 )
 
 export const pemFile = z
@@ -42,13 +42,13 @@ export const flag = z
   .describe('true or false')
 
 /** A base URL without trailing slashes. */
-export const webAddress = z
+export const webAddressSetting = z
   .url({ protocol: /^https?$/ })
   .transform((url) => url.replace(/\/+$/, ''))
   .describe('an http or https URL')
 
 /** URL of an attestor; it is shown and logged, so it must not contain a secret. */
-export const outsiderUrl = webAddress
+export const attestorUrl = webAddressSetting
   .refine((url) => {
     const { username, password, search, hash } = new URL(url)
     return `${username}${password}${search}${hash}` === ''
@@ -63,7 +63,7 @@ export const witnesses = z
   .transform((text, context) =>
     text.split(',').map((each) => {
       const [, url = '', vkey = ''] = WITNESS.exec(each.trim()) ?? []
-      const parsed = outsiderUrl.safeParse(url)
+      const parsed = attestorUrl.safeParse(url)
       if (parsed.success) return { url: parsed.data, vkey }
       context.addIssue('this is no witness')
       return z.NEVER
@@ -100,15 +100,15 @@ export const ascendingSeconds = z
   .describe(`1 to ${MAX_SWEEPS} ascending numbers of seconds with commas, like "60,300,86400"`)
 
 /** Roles of a process; any number of processes may share each of them on one database (src/service). */
-export const ROLES = ['api', 'projector', 'dispatcher'] as const
-export type Role = (typeof ROLES)[number]
+export const PROCESS_ROLES = ['api', 'projector', 'dispatcher'] as const
+export type ProcessRole = (typeof PROCESS_ROLES)[number]
 
 export const roles = z
   .string()
   .transform((text) => text.split(',').map((name) => name.trim()))
-  .pipe(z.array(z.enum(ROLES)))
-  .transform((names): readonly Role[] => ROLES.filter((role) => names.includes(role)))
-  .describe(`one or more of ${ROLES.join(', ')}, with commas`)
+  .pipe(z.array(z.enum(PROCESS_ROLES)))
+  .transform((names): readonly ProcessRole[] => PROCESS_ROLES.filter((role) => names.includes(role)))
+  .describe(`one or more of ${PROCESS_ROLES.join(', ')}, with commas`)
 
 export const smtpUrl = z
   .url({ protocol: /^smtps?$/ })
@@ -142,7 +142,7 @@ export const trustedProxies = z
 const ONE_KEY = '32 random bytes, as base64 or hexadecimal'
 
 function toSecret(text: string, context: z.core.$RefinementCtx): Buffer {
-  const secret = secretOf(text.trim())
+  const secret = masterKeySecretOf(text.trim())
   if (secret) return secret
   context.addIssue('this is no key')
   return z.NEVER

@@ -53,5 +53,5 @@ export const isLetIn = ({ access_until }: Pick<AccessTerms, 'access_until'>, tod
   (access_until ?? null) === null || today <= (access_until as string)
 
 /** Whether a user may see names, documents and contacts of persons (PANEL-83). */
-export const isToldPersons = ({ role, personal_data }: AccessTerms): boolean =>
+export const seesPersons = ({ role, personal_data }: AccessTerms): boolean =>
   !RIGHTS[role].isGuest || personal_data === true

@@ -7,7 +7,7 @@ const TEXT = 'deve ser um texto'
  * Free text of 1 to `max` code points, counted after trimming; otherwise unchanged. No lone surrogates, and of the C0
  * control characters only tab and line ends: others cannot be stored or hashed.
  */
-export function text(max: number) {
+export function boundedText(max: number) {
   return storable(z.string(expects(TEXT)).trim(), max).meta({ minLength: 1, maxLength: max })
 }
 
@@ -16,7 +16,7 @@ export function text(max: number) {
  * …), which would let different names look alike. Joiners within emoji are allowed.
  */
 export function nameText(max: number) {
-  return text(max).superRefine((value, context) => {
+  return boundedText(max).superRefine((value, context) => {
     const hidden = INVISIBLE.exec(value.replace(EMOJI_JOINERS, ''))?.[0]
     if (hidden === undefined) return
     const code = (hidden.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
@@ -30,7 +30,7 @@ const EMOJI_JOINERS =
 
 /** Like text(max), but null or absent leaves the field empty. */
 export function optionalText(max: number) {
-  return text(max).nullable().optional()
+  return boundedText(max).nullable().optional()
 }
 
 /**

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Part, PersonKind } from '#domain/personal-data.ts'
+import type { PersonPart, PersonKind } from '#domain/personal-data.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 
 import { Unavailable } from '#lib/unavailable.ts'
@@ -74,19 +74,19 @@ export function upcasterOf(types: Readonly<Record<string, EventType<unknown>>>):
 }
 
 /** Owner of a personal field: the event's subject, or the record of a kind with its id in a member beside the field. */
-export type Whose = 'subject' | { readonly kind: PersonKind; readonly id: string }
+export type PersonReference = 'subject' | { readonly kind: PersonKind; readonly id: string }
 
 /** Metadata of a personal field. */
 export interface PersonalMark {
-  readonly part: Part
-  readonly whose: Whose
+  readonly part: PersonPart
+  readonly whose: PersonReference
 }
 
 /**
  * Marks personal data (name, document, phone, e-mail, address). The field is stored encrypted with the key of that part
  * of the person, and is null once the part is erased (LEDGER-40).
  */
-export const personal = <T extends z.ZodType>(schema: T, part: Part, whose: Whose = 'subject') =>
+export const personal = <T extends z.ZodType>(schema: T, part: PersonPart, whose: PersonReference = 'subject') =>
   schema.nullable().meta({ personal: { part, whose } satisfies PersonalMark })
 
 /** Stored values are not validated like input: plain text, decimal strings in the API's format, UTC instants. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DISPUTE_STATUSES, ORDER_STATUSES } from '#domain/orders.ts'
 import { eventType, id, instant, money, percentage, personal, quantity, text } from './define.ts'
-import { line } from './sales.ts'
+import { saleLine } from './sales.ts'
 
 /** Alarms: money was received that the order does not expect. */
 export const ORDER_ALARMS = ['second_payment', 'paid_after_refund', 'paid_after_cancellation'] as const
@@ -33,7 +33,7 @@ export const orderEvents = {
     store_id: id,
     store_alias: text,
     customer,
-    items: z.array(line),
+    items: z.array(saleLine),
     subtotal: money,
     delivery_fee: money,
     total: money,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { PARTS, PERSON_KINDS } from '#domain/personal-data.ts'
+import { PERSON_PARTS, PERSON_KINDS } from '#domain/personal-data.ts'
 import { date, eventType, personal, text } from './define.ts'
 
 export const PERSON_TYPES = ['PF', 'PJ'] as const
@@ -72,7 +72,7 @@ export const privacyEvents = {
   PersonForgotten: eventType(PERSON_KINDS, {
     ...forgetting,
     /** `identity` completes the erasure. */
-    parts: z.array(z.enum(PARTS)).min(1),
+    parts: z.array(z.enum(PERSON_PARTS)).min(1),
     /** The record itself and, for a customer, its orders: `customer/9`, `order/5`. */
     subjects: z.array(text).min(1),
   }),

@@ -9,7 +9,7 @@ const party = z.strictObject({
 })
 
 /** Priced line of a sale or order. */
-export const line = z.strictObject({
+export const saleLine = z.strictObject({
   /** Null for an ad-hoc item. */
   catalog_item_id: id.nullable(),
   external_id: text.nullable(),
@@ -19,7 +19,7 @@ export const line = z.strictObject({
   total: money,
 })
 
-const item = line.extend({
+const item = saleLine.extend({
   /** Whether the sale debited stock, i.e. the item was tracked. */
   moves_stock: z.boolean(),
 })

@@ -60,11 +60,11 @@ const READ_SCOPES: Readonly<Record<Told, Scope>> = {
 export const readScopeOf = (event: WebhookEvent): Scope => READ_SCOPES[event.slice(0, event.indexOf('.')) as Told]
 
 /** Whether a key with these scopes may receive an event; null: the company itself, which may receive all. */
-export const mayBeTold = (scopes: readonly string[] | null, event: WebhookEvent): boolean =>
+export const isDeliverable = (scopes: readonly string[] | null, event: WebhookEvent): boolean =>
   scopes === null || scopes.includes(readScopeOf(event))
 
 /** Whether an endpoint with these names subscribes to an event. */
-export const isAskedFor = (names: readonly string[], event: WebhookEvent): boolean =>
+export const isSubscribed = (names: readonly string[], event: WebhookEvent): boolean =>
   names.includes(event) || (names.includes('*') && BASIC_WEBHOOK_EVENTS.some((basic) => basic === event))
 
 /** Why an endpoint was disabled: it did not respond, it responded 410, or it was disabled on request. */

@@ -13,18 +13,18 @@ import {
   type Sessions,
 } from '#access/sessions.ts'
 import { createTokens, type Tokens } from '#access/sync-access.ts'
-import { MAIN } from '#config/databases.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { Moved } from '#lib/moved.ts'
+import { WrongShardError } from '#lib/moved.ts'
 import type { Mailer } from '#mail/mailer.ts'
 import type { Directory } from './directory.ts'
 import type { EntryKind } from './entries.ts'
-import type { Homes } from './homes.ts'
-import { peopleOverHomes } from './people.ts'
-import { type Persons, registerLoginOf } from './persons.ts'
+import type { Shards } from './homes.ts'
+import { peopleOverShards } from './people.ts'
+import { type PersonDirectory, registerLoginOf } from './persons.ts'
 
 /** Logins, sessions, tokens and invitations over all shards. */
-export interface Access {
+export interface ShardedAccess {
   readonly login: Login
   readonly sessions: Sessions
   readonly tokens: Tokens
@@ -33,12 +33,12 @@ export interface Access {
 }
 
 /** The parts of one shard. */
-interface HomeAccess extends Pick<Access, 'sessions' | 'tokens' | 'invitations'> {
+interface HomeAccess extends Pick<ShardedAccess, 'sessions' | 'tokens' | 'invitations'> {
   readonly writer: Writer
 }
 
-interface AccessOptions extends Persons {
-  readonly homes: Homes<{ readonly pool: Pool; readonly writer: Writer }>
+interface AccessOptions extends PersonDirectory {
+  readonly homes: Shards<{ readonly pool: Pool; readonly writer: Writer }>
   readonly mailer: Mailer | null
   readonly publicUrl: string
   /** Lifetime of till tokens; null if they end only by logout. */
@@ -50,9 +50,9 @@ interface AccessOptions extends Persons {
  * The interfaces of a single shard, over all shards (HOME-25). A key that no shard knows is looked up in the default
  * shard (HOME-4).
  */
-export function accessOverHomes(options: AccessOptions): Access {
+export function createShardedAccess(options: AccessOptions): ShardedAccess {
   const { homes, mailer, publicUrl, log } = options
-  const people = peopleOverHomes(options)
+  const people = peopleOverShards(options)
   const login = createLogin(homes.main.pool, people)
   const made = new WeakMap<object, HomeAccess>()
 
@@ -102,11 +102,11 @@ function createRoutes({ directory, log }: AccessOptions, at: (home: string) => H
   /** A shard that answers WrongShardError has changed nothing, so the call may be repeated once. */
   async function following<T>(find: () => Promise<string | null>, work: (home: HomeAccess) => Promise<T>): Promise<T> {
     try {
-      return await work(at((await find()) ?? MAIN))
+      return await work(at((await find()) ?? DEFAULT_SHARD))
     } catch (error) {
-      if (!(error instanceof Moved)) throw error
+      if (!(error instanceof WrongShardError)) throw error
       directory.forget(error.companyId)
-      return work(at((await find()) ?? MAIN))
+      return work(at((await find()) ?? DEFAULT_SHARD))
     }
   }
   return {
@@ -187,7 +187,7 @@ const tokensOver = ({ ofCompany, ofKey, release }: Routes): Tokens => ({
 function invitationsOver({ ofCompany, ofKey }: Routes, at: (home: string) => HomeAccess): Invitations {
   const hashOf = INVITATION_TOKENS.hashOf
   return {
-    create: () => at(MAIN).invitations.create(),
+    create: () => at(DEFAULT_SHARD).invitations.create(),
     send: (invitation, to) => ofCompany(to.companyId, ({ invitations }) => invitations.send(invitation, to)),
     find: (token) => ofKey('invitation', hashOf(token), ({ invitations }) => invitations.find(token)),
     accept: (token, password, from) =>
@@ -199,15 +199,15 @@ function invitationsOver({ ofCompany, ofKey }: Routes, at: (home: string) => Hom
  * The interfaces of one shard. For a company that has migrated they throw WrongShardError, so that nothing is looked up
  * in the wrong place (HOME-29).
  */
-export function accessIn(home: string, access: Access, directory: Pick<Directory, 'homeOf' | 'find'>): Access {
+export function accessOnShard(home: string, access: ShardedAccess, directory: Pick<Directory, 'homeOf' | 'find'>): ShardedAccess {
   async function here<T extends { readonly companyId: number }>(session: T | null): Promise<T | null> {
-    if (session && ((await directory.homeOf(session.companyId)) ?? MAIN) !== home) throw new Moved(session.companyId)
+    if (session && ((await directory.homeOf(session.companyId)) ?? DEFAULT_SHARD) !== home) throw new WrongShardError(session.companyId)
     return session
   }
   async function isLive(token: string): Promise<boolean> {
     const hash = PANEL_TOKENS.hashOf(token)
     const [place] = hash ? await directory.find('session', hash) : []
-    if (place && place.home !== home) throw new Moved(place.companyId)
+    if (place && place.home !== home) throw new WrongShardError(place.companyId)
     return access.sessions.isLive(token)
   }
   async function admit(token: string): Promise<AdmittedSession | null> {

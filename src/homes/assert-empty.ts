@@ -1,5 +1,5 @@
-import { MAIN } from '#config/databases.ts'
-import { UnfitPostgres } from '#lib/unfit-postgres.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
+import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
 import { withPool } from '#postgres/pool.ts'
 
 /**
@@ -16,14 +16,14 @@ export async function assertEmpty(databaseUrl: string, name: string): Promise<vo
     )
     const { others = null, isPrepared = false } = rows[0] ?? {}
     if (others !== null)
-      throw new UnfitPostgres(`database of shard ${name} is neither empty nor a shard: it contains ${others}`)
+      throw new UnsupportedPostgres(`database of shard ${name} is neither empty nor a shard: it contains ${others}`)
     if (!isPrepared) return
     const made = await pool.query(
       'select from ops.read_model where $1 = $2 or (select i.name from ops.installation i) is distinct from $1',
       [unfinished(name), name],
     )
     if (made.rowCount !== 0)
-      throw new UnfitPostgres(`database of shard ${name} already has ledgers and tables: there is nothing to rebuild`)
+      throw new UnsupportedPostgres(`database of shard ${name} already has ledgers and tables: there is nothing to rebuild`)
   })
 }
 
@@ -31,7 +31,7 @@ export async function assertEmpty(databaseUrl: string, name: string): Promise<vo
  * Name of a shard until its rebuild is complete: no process takes it for the shard. The default shard keeps its name,
  * because processes wait for it.
  */
-export const unfinished = (name: string): string => (name === MAIN ? MAIN : `${name}:unfinished`)
+export const unfinished = (name: string): string => (name === DEFAULT_SHARD ? DEFAULT_SHARD : `${name}:unfinished`)
 
 /** Schemas of a shard, also during a rebuild. */
 const OURS = '^(ops|ledger|read|read_next)$'

@@ -1,26 +1,26 @@
 import type { Pool } from 'pg'
-import { accountOf } from '#access/login-limits.ts'
+import { loginAccountOf } from '#access/login-limits.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { listen } from '#postgres/listener.ts'
+import { listenToChannel } from '#postgres/listener.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { createPool } from '#postgres/pool.ts'
 import {
-  bytesOf,
+  entryKeyBytes,
   columnsOf,
-  type Entry,
+  type DirectoryEntry,
   type EntryKey,
   type EntryKind,
   type LoginEntry,
-  lookUp,
-  type Place,
+  lookUpEntries,
+  type CompanyPlacement,
   RELEASE,
   RESERVE_LOGIN,
-  reserve,
-  Taken,
+  reserveEntries,
+  EntryTaken,
 } from './entries.ts'
-import { createLookUps } from './look-ups.ts'
+import { createDirectoryCache } from './look-ups.ts'
 
-export interface HomeFigures {
+export interface ShardFigures {
   readonly name: string
   /** Takes no new companies. */
   readonly draining: boolean
@@ -35,22 +35,22 @@ export interface Directory {
   /** Null for an unknown company. @throws Unavailable */
   homeOf(companyId: number): Promise<string | null>
   /** The company of a key: at most one, several for e-mail addresses. @throws Unavailable */
-  find(kind: EntryKind, key: EntryKey): Promise<readonly Place[]>
+  find(kind: EntryKind, key: EntryKey): Promise<readonly CompanyPlacement[]>
   /** Called before rows with these keys are written. @throws EntryTaken, Unavailable */
-  reserve(entries: readonly Entry[]): Promise<void>
+  reserve(entries: readonly DirectoryEntry[]): Promise<void>
   /**
    * Called before a session or token is issued. One of an earlier password is not registered, so that no request finds
    * it. @throws Unavailable
    */
   reserveLogin(entry: LoginEntry): Promise<void>
   /** Removes ended entries; absent ones are ignored. @throws Unavailable */
-  release(entries: readonly Entry[]): Promise<void>
+  release(entries: readonly DirectoryEntry[]): Promise<void>
   /** Places a new company, from its first event on. @throws Unavailable */
   register(companyId: number, home: string): Promise<void>
   /** Changes a company's shard in one transaction and notifies all processes. @throws Unavailable */
   moveTo(companyId: number, home: string): Promise<void>
   /** All registered shards by name. @throws Unavailable */
-  homes(): Promise<readonly HomeFigures[]>
+  homes(): Promise<readonly ShardFigures[]>
   /** Registers a shard, or changes whether it takes new companies. @throws Unavailable */
   addHome(name: string): Promise<void>
   drain(name: string, draining: boolean): Promise<void>
@@ -95,8 +95,8 @@ export function openDirectory({ databaseUrl, log, now = () => performance.now() 
     keyLookupsOnly: true,
     application_name,
   })
-  const lookUps = createLookUps({ ask: (keys) => lookUp(pool, keys), kept: KEPT, now })
-  const listener = listen({
+  const lookUps = createDirectoryCache({ ask: (keys) => lookUpEntries(pool, keys), kept: KEPT, now })
+  const listener = listenToChannel({
     databaseUrl,
     channel: DIRECTORY_CHANNEL,
     application_name,
@@ -114,7 +114,7 @@ export function openDirectory({ databaseUrl, log, now = () => performance.now() 
     try {
       return await ask()
     } catch (error) {
-      if (error instanceof Taken) throw error
+      if (error instanceof EntryTaken) throw error
       if (isOutage(error)) failedAt = now()
       throw new Unavailable('directory lookup failed: database of the default shard is unreachable', { cause: error })
     }
@@ -132,14 +132,14 @@ export function openDirectory({ databaseUrl, log, now = () => performance.now() 
       return found?.home ?? null
     },
     find(kind, key) {
-      const text = `${kind} ${bytesOf(key).toString('base64')}`
+      const text = `${kind} ${entryKeyBytes(key).toString('base64')}`
       return kind === 'email' ? lookUps.ask(text) : lookUps.find(text)
     },
     async reserve(entries) {
-      if (entries.length > 0) await asking(() => reserve(pool, entries))
+      if (entries.length > 0) await asking(() => reserveEntries(pool, entries))
     },
     async reserveLogin({ kind, key, companyId, email, generation }) {
-      await query(RESERVE_LOGIN, [kind, bytesOf(key), companyId, accountOf(email), email, generation])
+      await query(RESERVE_LOGIN, [kind, entryKeyBytes(key), companyId, loginAccountOf(email), email, generation])
     },
     async release(entries) {
       if (entries.length > 0) await query(RELEASE, columnsOf(entries))
@@ -151,7 +151,7 @@ export function openDirectory({ databaseUrl, log, now = () => performance.now() 
       await query(MOVE, [companyId, home, DIRECTORY_CHANNEL, companyText(companyId)])
       lookUps.drop({ companyId })
     },
-    homes: async () => (await query<HomeFigures>(HOMES, [])).rows,
+    homes: async () => (await query<ShardFigures>(HOMES, [])).rows,
     async addHome(name) {
       await query(ADD_HOME, [name])
     },
@@ -171,7 +171,7 @@ export const companyText = (companyId: number): string => `company ${companyId}`
 /** Payload of a notification about an account's ended sessions and tokens. */
 export const accountText = (account: Buffer): string => `account ${account.toString('base64')}`
 
-function hear(payload: string | null, lookUps: ReturnType<typeof createLookUps>): void {
+function hear(payload: string | null, lookUps: ReturnType<typeof createDirectoryCache>): void {
   const [what, which = ''] = payload?.split(' ') ?? []
   if (what === 'company') lookUps.drop({ companyId: Number(which) })
   else if (what === 'account') lookUps.drop({ account: which })

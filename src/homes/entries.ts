@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { Unavailable } from '#lib/unavailable.ts'
-import type { Found } from './look-ups.ts'
+import type { LookUpResult } from './look-ups.ts'
 
 /** Keys by which a company is found without its id. Each belongs to one company, except e-mail addresses. */
 export type EntryKind = 'api_key' | 'session' | 'sync_token' | 'invitation' | 'store_alias' | 'email'
@@ -8,14 +8,14 @@ export type EntryKind = 'api_key' | 'session' | 'sync_token' | 'invitation' | 's
 /** SHA-256 of keys and tokens; the text of aliases and addresses. */
 export type EntryKey = Buffer | string
 
-export interface Entry {
+export interface DirectoryEntry {
   readonly kind: EntryKind
   readonly key: EntryKey
   readonly companyId: number
 }
 
 /** A session or token; it ends with the password it was issued for. */
-export interface LoginEntry extends Entry {
+export interface LoginEntry extends DirectoryEntry {
   readonly kind: 'session' | 'sync_token'
   readonly email: string
   /** Of the person's password. */
@@ -23,15 +23,15 @@ export interface LoginEntry extends Entry {
 }
 
 /** A company and its shard. */
-export interface Place {
+export interface CompanyPlacement {
   readonly companyId: number
   readonly home: string
 }
 
 /** A unique key belongs to another company. */
-export class Taken extends Error {
+export class EntryTaken extends Error {
   override readonly name = 'Taken'
-  constructor(readonly entry: Entry) {
+  constructor(readonly entry: DirectoryEntry) {
     super(`${entry.kind} is of another company`)
   }
 }
@@ -39,12 +39,12 @@ export class Taken extends Error {
 /** A key reserved for a registration that was given up is free at the next attempt. */
 const RESERVE_ATTEMPTS = 3
 
-export const bytesOf = (key: EntryKey): Buffer => (typeof key === 'string' ? Buffer.from(key) : key)
+export const entryKeyBytes = (key: EntryKey): Buffer => (typeof key === 'string' ? Buffer.from(key) : key)
 
 /** Keys are `company ID`, or a kind and its key in base64. */
-export async function lookUp(pool: Pool, keys: readonly string[]): Promise<readonly (readonly Found[])[]> {
+export async function lookUpEntries(pool: Pool, keys: readonly string[]): Promise<readonly (readonly LookUpResult[])[]> {
   const parts = keys.map((key) => key.split(' ') as [string, string])
-  const { rows } = await pool.query<Found & { readonly position: number }>({
+  const { rows } = await pool.query<LookUpResult & { readonly position: number }>({
     ...LOOK_UP,
     values: [
       parts.map(([kind]) => kind),
@@ -52,27 +52,27 @@ export async function lookUp(pool: Pool, keys: readonly string[]): Promise<reado
       parts.map(([kind, key]) => (kind === 'company' ? Number(key) : null)),
     ],
   })
-  const answers: Found[][] = keys.map(() => [])
+  const answers: LookUpResult[][] = keys.map(() => [])
   for (const { position, ...found } of rows) answers[position - 1]?.push(found)
   return answers
 }
 
-export async function reserve(pool: Pool, entries: readonly Entry[]): Promise<void> {
+export async function reserveEntries(pool: Pool, entries: readonly DirectoryEntry[]): Promise<void> {
   const columns = columnsOf(entries)
   for (let attempt = 0; attempt < RESERVE_ATTEMPTS; attempt++) {
     await pool.query({ ...RESERVE, values: columns })
     // A second statement, because the first may have waited for a concurrent reservation.
     const { rows } = await pool.query<{ position: number; is_own: boolean | null }>({ ...HOLDERS, values: columns })
     const taken = rows.find(({ is_own }) => is_own === false)
-    if (taken) throw new Taken(entries[taken.position - 1] as Entry)
+    if (taken) throw new EntryTaken(entries[taken.position - 1] as DirectoryEntry)
     if (rows.every(({ is_own }) => is_own)) return
   }
   throw new Unavailable('directory: keys are being released; the reservation failed')
 }
 
-export const columnsOf = (entries: readonly Entry[]): unknown[] => [
+export const columnsOf = (entries: readonly DirectoryEntry[]): unknown[] => [
   entries.map(({ kind }) => kind),
-  entries.map(({ key }) => bytesOf(key)),
+  entries.map(({ key }) => entryKeyBytes(key)),
   entries.map(({ companyId }) => companyId),
 ]
 

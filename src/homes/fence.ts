@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { GENESIS_HASH } from '#ledger/envelope.ts'
-import type { Move } from '#ledger/move.ts'
+import type { MigrationState } from '#ledger/move.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { LIVE_CHANNEL, TOO_MANY } from '#live/notifier.ts'
+import { LIVE_CHANNEL, EVERY_COMPANY } from '#live/notifier.ts'
 
 /**
  * Migration state of a company on a shard (HOME-40): a column of the ledger's row, changed under the row's lock, so
@@ -24,22 +24,22 @@ const CHANGES = {
   leave: { from: ['leaving', 'left'], to: 'left' },
   arrive: { from: ['left', 'arriving'], to: 'arriving' },
   open: { from: [null, 'paused', 'leaving', 'arriving'], to: null },
-} as const satisfies Record<string, { from: readonly (Move | null)[]; to: Move | null }>
+} as const satisfies Record<string, { from: readonly (MigrationState | null)[]; to: MigrationState | null }>
 
 /** The step does not follow from the present state; nothing was changed. */
-export class OutOfOrder extends Error {
+export class MigrationOutOfOrder extends Error {
   override readonly name = 'OutOfOrder'
 }
 
 /** State of a company on this shard; undefined if the shard has no ledger of it. */
-export async function moveOf(pool: Pool, companyId: number): Promise<Move | null | undefined> {
-  const { rows } = await pool.query<{ move: Move | null }>('select move from ops.ledgers where company_id = $1', [
+export async function migrationStateOf(pool: Pool, companyId: number): Promise<MigrationState | null | undefined> {
+  const { rows } = await pool.query<{ move: MigrationState | null }>('select move from ops.ledgers where company_id = $1', [
     companyId,
   ])
   return rows[0]?.move
 }
 
-/** @throws OutOfOrder */
+/** @throws MigrationOutOfOrder */
 async function change(pool: Pool, companyId: number, step: keyof typeof CHANGES): Promise<void> {
   const { from, to } = CHANGES[step]
   const { rowCount } = await pool.query(
@@ -47,20 +47,20 @@ async function change(pool: Pool, companyId: number, step: keyof typeof CHANGES)
     [companyId, to, from.map((move) => move ?? '')],
   )
   if (rowCount === 1) return
-  const move = await moveOf(pool, companyId)
-  throw new OutOfOrder(
+  const move = await migrationStateOf(pool, companyId)
+  throw new MigrationOutOfOrder(
     `company ${companyId} is ${move ?? (move === null ? 'open' : 'unknown')} on this shard: it cannot ${step}`,
   )
 }
 
 /** Closes writes. When it resolves, no unit of work of the company runs, and none starts (HOME-41). */
-export const close = (pool: Pool, companyId: number): Promise<void> => change(pool, companyId, 'close')
+export const closeWrites = (pool: Pool, companyId: number): Promise<void> => change(pool, companyId, 'close')
 
 /** Opens the company on this shard: a migration has ended or was undone. */
-export const open = (pool: Pool, companyId: number): Promise<void> => change(pool, companyId, 'open')
+export const openWrites = (pool: Pool, companyId: number): Promise<void> => change(pool, companyId, 'open')
 
 /** The company is arriving: its rows are being built and are not visible yet. */
-export async function arrive(pool: Pool, companyId: number): Promise<void> {
+export async function markArriving(pool: Pool, companyId: number): Promise<void> {
   await pool.query(
     `insert into ops.ledgers as l (company_id, hash, move) values ($1, $2, 'arriving')
      on conflict (company_id) do update set move = 'arriving' where l.move is null and l.revision < 0`,
@@ -78,9 +78,9 @@ const LOOK_AGAIN_MS = 50
  * statements that may not have seen the change have ended, so that their rows are still replicated.
  * @throws Unavailable on time-out; the company has left all the same
  */
-export async function leave(pool: Pool, companyId: number, patience_ms = PATIENCE_MS): Promise<void> {
+export async function markLeft(pool: Pool, companyId: number, patience_ms = PATIENCE_MS): Promise<void> {
   await change(pool, companyId, 'leave')
-  await pool.query('select pg_notify($1, $2)', [LIVE_CHANNEL, TOO_MANY])
+  await pool.query('select pg_notify($1, $2)', [LIVE_CHANNEL, EVERY_COMPANY])
   const since = await clock(pool)
   await until(patience_ms, async () => !(await isOverlapped(pool, since)))
 }
@@ -90,7 +90,7 @@ export async function leave(pool: Pool, companyId: number, patience_ms = PATIENC
  * ended (HOME-45). Fast when repeated.
  * @throws Unavailable on time-out; the company stays paused
  */
-export async function pause(pool: Pool, companyId: number, patience_ms = PATIENCE_MS): Promise<void> {
+export async function pauseBackgroundWork(pool: Pool, companyId: number, patience_ms = PATIENCE_MS): Promise<void> {
   await change(pool, companyId, 'pause')
   const since = await clock(pool)
   await until(patience_ms, async () => !(await isOverlapped(pool, since)))

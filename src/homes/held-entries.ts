@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { EntryKey, EntryKind } from './entries.ts'
 
 /** A row of a shard that belongs in the directory while it is live. */
-export interface HeldEntry {
+export interface PendingEntry {
   readonly key: EntryKey
   readonly company_id: number
   /** The account and password generation of a session or token; else null. */
@@ -41,20 +41,20 @@ const HELD: Readonly<Record<EntryKind, Held>> = {
   email: { table: 'users', key: 'email', type: 'text', live: 'true' },
 }
 
-export const KINDS = Object.keys(HELD) as readonly EntryKind[]
+export const ENTRY_KINDS = Object.keys(HELD) as readonly EntryKind[]
 
 /** A page of entries in the order of their keys. */
-export async function pageOf(
+export async function pendingEntryPage(
   pool: Pool,
   kind: EntryKind,
-  after: HeldEntry | null,
+  after: PendingEntry | null,
   limit: number,
-): Promise<readonly HeldEntry[]> {
+): Promise<readonly PendingEntry[]> {
   const { table, key, type, live, isLogin } = HELD[kind]
   const person = isLogin
     ? `(select u.doc->>'email' from users u where u.company_id = t.company_id and u.id = t.user_id) as email, t.person_generation`
     : 'null as email, null as person_generation'
-  const { rows } = await pool.query<HeldEntry>({
+  const { rows } = await pool.query<PendingEntry>({
     name: `page_of_held_${kind}`,
     text: `select t.${key} as key, t.company_id, ${person}, ${live} as is_live from ${table} t
            where t.${key} is not null and (t.${key}, t.company_id) > ($1::${type}, $2) order by t.${key}, t.company_id limit $3`,
@@ -64,7 +64,7 @@ export async function pageOf(
 }
 
 /** Filters the entries that are live on the shard. */
-export async function whichLive<T extends { readonly key: Buffer; readonly company_id: number }>(
+export async function filterLive<T extends { readonly key: Buffer; readonly company_id: number }>(
   pool: Pool,
   kind: EntryKind,
   entries: readonly T[],

@@ -1,8 +1,8 @@
-import { MAIN } from '#config/databases.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 
 /** The open shards of a process; unreachable ones are added once they can be reached. */
-export interface Homes<T> {
+export interface Shards<T> {
   readonly main: T
   /** @throws Unavailable if the shard is unreachable or not configured */
   at(name: string): T
@@ -11,7 +11,7 @@ export interface Homes<T> {
 }
 
 /** A view of the shards with these names, the default shard first; each is resolved on access. */
-export function homesIn<T>(names: readonly string[], find: (name: string) => T | undefined): Homes<T> {
+export function createShardsView<T>(names: readonly string[], find: (name: string) => T | undefined): Shards<T> {
   const at = (name: string): T => {
     const home = find(name)
     if (home === undefined) throw new Unavailable(`shard ${name} is unreachable`)
@@ -19,7 +19,7 @@ export function homesIn<T>(names: readonly string[], find: (name: string) => T |
   }
   return {
     get main() {
-      return at(MAIN)
+      return at(DEFAULT_SHARD)
     },
     at,
     present: () =>

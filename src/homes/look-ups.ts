@@ -2,7 +2,7 @@ import { coalesce } from '#background/repeat.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 
 /** Result of a look-up; `account` names the login that ends it (directory.ts). */
-export interface Found {
+export interface LookUpResult {
   readonly companyId: number
   readonly home: string
   readonly account: string | null
@@ -20,22 +20,22 @@ const PAUSE_MS = 1_000
 const BATCH = 500
 const WAITING = 10_000
 
-export interface LookUpOptions {
+export interface DirectoryCacheOptions {
   /** Looks all keys up at once; results in the order of the keys. */
-  readonly ask: (keys: readonly string[]) => Promise<readonly (readonly Found[])[]>
+  readonly ask: (keys: readonly string[]) => Promise<readonly (readonly LookUpResult[])[]>
   /** Answers that are kept. */
   readonly kept: number
   /** Monotonic, in milliseconds. */
   readonly now: () => number
 }
 
-export interface LookUps {
+export interface DirectoryCache {
   /** @throws Unavailable when it is neither known nor can be asked, or too many wait. */
-  find(key: string): Promise<readonly Found[]>
+  find(key: string): Promise<readonly LookUpResult[]>
   /** Like `find`, for what is never cached. */
-  ask(key: string): Promise<readonly Found[]>
+  ask(key: string): Promise<readonly LookUpResult[]>
   /** Drops answers about a company, or those that end with an account. */
-  drop(what: Partial<Pick<Found, 'companyId' | 'account'>>): void
+  drop(what: Partial<Pick<LookUpResult, 'companyId' | 'account'>>): void
   /**
    * Marks all answers as outdated, because notifications may have been missed. They are still used if the directory is
    * unreachable.
@@ -45,7 +45,7 @@ export interface LookUps {
 }
 
 interface Kept {
-  readonly found: readonly Found[]
+  readonly found: readonly LookUpResult[]
   /** Time of the look-up. */
   readonly at: number
   isDoubted: boolean
@@ -54,23 +54,23 @@ interface Kept {
 interface Asked {
   readonly key: string
   readonly isKept: boolean
-  readonly answer: Promise<readonly Found[]>
-  readonly resolve: (found: readonly Found[]) => void
+  readonly answer: Promise<readonly LookUpResult[]>
+  readonly resolve: (found: readonly LookUpResult[]) => void
   readonly reject: (error: unknown) => void
 }
 
 function askedFor(key: string, isKept: boolean): Asked {
   let settle: Pick<Asked, 'resolve' | 'reject'> | undefined
-  const answer = new Promise<readonly Found[]>((resolve, reject) => {
+  const answer = new Promise<readonly LookUpResult[]>((resolve, reject) => {
     settle = { resolve, reject }
   })
   return { key, isKept, answer, ...(settle as Pick<Asked, 'resolve' | 'reject'>) }
 }
 
 /** The newer answer if it arrives within the wait budget. */
-async function withPatience(newer: Promise<readonly Found[]>, known: readonly Found[]): Promise<readonly Found[]> {
+async function withPatience(newer: Promise<readonly LookUpResult[]>, known: readonly LookUpResult[]): Promise<readonly LookUpResult[]> {
   let timer: NodeJS.Timeout | undefined
-  const later = new Promise<readonly Found[]>((resolve) => {
+  const later = new Promise<readonly LookUpResult[]>((resolve) => {
     timer = setTimeout(() => resolve(known), PATIENCE_MS)
   })
   try {
@@ -84,7 +84,7 @@ async function withPatience(newer: Promise<readonly Found[]>, known: readonly Fo
  * Batches all waiting look-ups into one statement at a time: invented keys, which are never cached, take a place in it
  * but no connection (HOME-21). Only found keys are cached; the least recently used go first.
  */
-export function createLookUps({ ask, kept: room, now }: LookUpOptions): LookUps {
+export function createDirectoryCache({ ask, kept: room, now }: DirectoryCacheOptions): DirectoryCache {
   const kept = new Map<string, Kept>()
   let waiting = new Map<string, Asked>()
   let failedAt = Number.NEGATIVE_INFINITY
@@ -123,7 +123,7 @@ export function createLookUps({ ask, kept: room, now }: LookUpOptions): LookUps 
     }
   }
 
-  function keep(key: string, found: readonly Found[]): void {
+  function keep(key: string, found: readonly LookUpResult[]): void {
     kept.delete(key)
     if (found.length === 0) return
     kept.set(key, { found, at: now(), isDoubted: false })
@@ -131,7 +131,7 @@ export function createLookUps({ ask, kept: room, now }: LookUpOptions): LookUps 
     if (first !== undefined) kept.delete(first)
   }
 
-  async function lookUp(key: string, isKept: boolean): Promise<readonly Found[]> {
+  async function lookUp(key: string, isKept: boolean): Promise<readonly LookUpResult[]> {
     const known = waiting.get(key)
     if (known) return known.answer
     if (!isUp && now() - failedAt < PAUSE_MS)

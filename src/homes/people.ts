@@ -1,26 +1,26 @@
 import type { Pool } from 'pg'
 import { hashPassword } from '#access/passwords.ts'
 import { type Membership, membershipsIn, type People } from '#access/people.ts'
-import { MAIN } from '#config/databases.ts'
-import { decidePassword, findPerson, type Persons, wipeFormer } from './persons.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
+import { decidePassword, findPerson, type PersonDirectory, wipeFormer } from './persons.ts'
 
 type Database = { readonly pool: Pool }
 
 /** Persons with their companies on all shards; the default shard has the passwords. */
-export function peopleOverHomes(over: Persons): People {
+export function peopleOverShards(over: PersonDirectory): People {
   const { directory, homes, log } = over
 
   /** Shards that may have users with the address. */
   async function homesOf(email: string): Promise<readonly string[]> {
     const places = await directory.find('email', email)
-    return [...new Set([MAIN, ...places.map(({ home }) => home)])]
+    return [...new Set([DEFAULT_SHARD, ...places.map(({ home }) => home)])]
   }
 
   /** A company that is leaving, or has left, is listed by one shard only. */
   async function membershipsAt(home: string, email: string, generation: number): Promise<readonly Membership[]> {
     const found = await membershipsIn(homes.at(home).pool, email, generation)
     const lives = await Promise.all(
-      found.map(async ({ user }) => ((await directory.homeOf(user.company_id)) ?? MAIN) === home),
+      found.map(async ({ user }) => ((await directory.homeOf(user.company_id)) ?? DEFAULT_SHARD) === home),
     )
     return found.filter((_membership, position) => lives[position])
   }
@@ -49,7 +49,7 @@ export function peopleOverHomes(over: Persons): People {
     async knowsToken(email, hash) {
       try {
         const [place] = await directory.find('sync_token', hash)
-        if (!place || place.home === MAIN) return false
+        if (!place || place.home === DEFAULT_SHARD) return false
         const { rowCount } = await homes.at(place.home).pool.query({ ...KNOWS_TOKEN, values: [hash, email] })
         return rowCount === 1
       } catch {
@@ -63,7 +63,7 @@ export function peopleOverHomes(over: Persons): People {
       if (standing.some(({ was_member }) => was_member)) return false
       const password_hash = await hashPassword(password)
       const begun = await decidePassword(over, { email, password_hash, generation: 0 })
-      const home = homes.at((await directory.homeOf(companyId)) ?? MAIN)
+      const home = homes.at((await directory.homeOf(companyId)) ?? DEFAULT_SHARD)
       // No session for a person who is being erased.
       if (!(await standingOf(home, email)).is_known) await wipeFormer(over, [email])
       return begun.password_hash === password_hash

@@ -1,18 +1,18 @@
-import type { Person } from '#projections/users.ts'
-import { copyPerson, decidePassword, type Persons } from './persons.ts'
+import type { PersonLogin } from '#projections/users.ts'
+import { copyPerson, decidePassword, type PersonDirectory } from './persons.ts'
 
 const PAGE = 1_000
 
 /** Compares a shard's copies of logins with the default shard, page by page: the newest password wins (HOME-26). */
-export async function* comparePersons(over: Persons, home: string): AsyncGenerator<void> {
+export async function* comparePersons(over: PersonDirectory, home: string): AsyncGenerator<void> {
   const { directory, homes } = over
   const { pool } = homes.at(home)
   for (let after = ''; ; ) {
-    const { rows } = await pool.query<Person & { is_user: boolean }>({ ...COPIES, values: [after, PAGE] })
+    const { rows } = await pool.query<PersonLogin & { is_user: boolean }>({ ...COPIES, values: [after, PAGE] })
     const last = rows.at(-1)
     if (!last) return
     const emails = rows.map(({ email }) => email)
-    const deciding = await directory.pool.query<Person>({ ...DECIDING, values: [emails] })
+    const deciding = await directory.pool.query<PersonLogin>({ ...DECIDING, values: [emails] })
     const inMain = new Map(deciding.rows.map((person) => [person.email, person]))
     for (const { is_user, ...copy } of rows) {
       const person = inMain.get(copy.email)

@@ -1,22 +1,22 @@
 import type { Pool } from 'pg'
-import { accountOf } from '#access/login-limits.ts'
+import { loginAccountOf } from '#access/login-limits.ts'
 import type { RegisterLogin } from '#access/people.ts'
-import { wipeUnusedLogins } from '#access/wiping.ts'
-import { MAIN } from '#config/databases.ts'
+import { eraseUnusedLogins } from '#access/wiping.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { inTransaction } from '#postgres/transaction.ts'
-import type { Person } from '#projections/users.ts'
+import type { PersonLogin } from '#projections/users.ts'
 import type { FormerEmails } from '#wiping/reactor.ts'
 import { accountText, DIRECTORY_CHANNEL, type Directory } from './directory.ts'
-import type { Homes } from './homes.ts'
+import type { Shards } from './homes.ts'
 
 /**
  * Logins over shards: the default shard decides on passwords, the shards of a person's companies have copies (decision
  * 63).
  */
-export interface Persons {
+export interface PersonDirectory {
   readonly directory: Directory
-  readonly homes: Homes<{ readonly pool: Pool }>
+  readonly homes: Shards<{ readonly pool: Pool }>
   readonly log: (message: string, error: unknown) => void
 }
 
@@ -27,13 +27,13 @@ const PUSH_MS = 2_000
  * Sets a person's password if it is newer than the default shard's, and ends all sessions and tokens of the old one on
  * all shards. Returns the password in force. @throws Unavailable
  */
-export async function decidePassword({ directory }: Pick<Persons, 'directory'>, person: Person): Promise<Person> {
+export async function decidePassword({ directory }: Pick<PersonDirectory, 'directory'>, person: PersonLogin): Promise<PersonLogin> {
   const { email, password_hash, generation } = person
-  const account = accountOf(email)
+  const account = loginAccountOf(email)
   try {
     return await inTransaction(directory.pool, async (tx) => {
-      const { rows } = await tx.query<Person>(DECIDE, [email, password_hash, generation])
-      if (rows.length === 0) return (await tx.query<Person>(FIND, [email])).rows[0] ?? person
+      const { rows } = await tx.query<PersonLogin>(DECIDE, [email, password_hash, generation])
+      if (rows.length === 0) return (await tx.query<PersonLogin>(FIND, [email])).rows[0] ?? person
       // Waits for logins that are being registered.
       await tx.query(END_LOGINS, [account])
       await tx.query(TELL, [DIRECTORY_CHANNEL, accountText(account)])
@@ -49,9 +49,9 @@ export async function decidePassword({ directory }: Pick<Persons, 'directory'>, 
 /**
  * Copies the password to all other shards of the person. An unreachable shard gets it later and refuses the old one.
  */
-export async function pushPassword({ directory, homes, log }: Persons, person: Person, from: string): Promise<void> {
+export async function pushPassword({ directory, homes, log }: PersonDirectory, person: PersonLogin, from: string): Promise<void> {
   const places = await directory.find('email', person.email)
-  const others = new Set(places.map(({ home }) => home).filter((home) => home !== MAIN && home !== from))
+  const others = new Set(places.map(({ home }) => home).filter((home) => home !== DEFAULT_SHARD && home !== from))
   await Promise.all(
     [...others].map((home) =>
       soon(async () => copyPerson(homes.at(home).pool, person)).catch((error) =>
@@ -62,14 +62,14 @@ export async function pushPassword({ directory, homes, log }: Persons, person: P
 }
 
 /** Writes a copy unless the shard has a newer one. */
-export async function copyPerson(pool: Pool, { email, password_hash, generation }: Person): Promise<void> {
+export async function copyPerson(pool: Pool, { email, password_hash, generation }: PersonLogin): Promise<void> {
   await pool.query({ ...COPY, values: [email, password_hash, generation] })
 }
 
 /** The person as the default shard has it. @throws Unavailable */
-export async function findPerson({ directory }: Pick<Persons, 'directory'>, email: string): Promise<Person | null> {
+export async function findPerson({ directory }: Pick<PersonDirectory, 'directory'>, email: string): Promise<PersonLogin | null> {
   try {
-    return (await directory.pool.query<Person>({ ...FIND, values: [email] })).rows[0] ?? null
+    return (await directory.pool.query<PersonLogin>({ ...FIND, values: [email] })).rows[0] ?? null
   } catch (error) {
     throw new Unavailable('directory lookup failed: database of the default shard is unreachable', { cause: error })
   }
@@ -77,7 +77,7 @@ export async function findPerson({ directory }: Pick<Persons, 'directory'>, emai
 
 /** Registers sessions or tokens of a shard, after copying the password they were issued for. */
 export function registerLoginOf(
-  persons: Persons,
+  persons: PersonDirectory,
   home: { readonly pool: Pool },
   kind: 'session' | 'sync_token',
 ): RegisterLogin {
@@ -99,7 +99,7 @@ export function registerLoginOf(
 }
 
 /** Removes addresses of erased users from the directory, and logins without users (HOME-27). */
-export async function forgetEmails(persons: Persons, home: string, { companyId, emails }: FormerEmails): Promise<void> {
+export async function forgetEmails(persons: PersonDirectory, home: string, { companyId, emails }: FormerEmails): Promise<void> {
   const { directory, homes } = persons
   const { rows } = await homes.at(home).pool.query<{ email: string }>({ ...FORMER, values: [companyId, emails] })
   const former = rows.map(({ email }) => email)
@@ -108,8 +108,8 @@ export async function forgetEmails(persons: Persons, home: string, { companyId, 
 }
 
 /** @throws Postgres errors */
-export async function wipeFormer({ homes }: Pick<Persons, 'homes'>, emails: readonly string[]): Promise<void> {
-  if (emails.length > 0) await inTransaction(homes.main.pool, (tx) => wipeUnusedLogins(tx, emails))
+export async function wipeFormer({ homes }: Pick<PersonDirectory, 'homes'>, emails: readonly string[]): Promise<void> {
+  if (emails.length > 0) await inTransaction(homes.main.pool, (tx) => eraseUnusedLogins(tx, emails))
 }
 
 async function soon<T>(work: () => Promise<T>): Promise<T> {

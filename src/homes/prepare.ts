@@ -1,12 +1,12 @@
 import type { Pool } from 'pg'
-import { UnfitPostgres } from '#lib/unfit-postgres.ts'
+import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
 import { claimDatabase } from '#master-key/belonging.ts'
 import type { MasterKeys } from '#master-key/keys.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
 import { withPool } from '#postgres/pool.ts'
 import { assertLeast } from '#postgres/privileges.ts'
-import { type Identity, identityOf } from './identity.ts'
-import { takeOverKeys } from './key-ring.ts'
+import { type ShardIdentity, readShardIdentity } from './identity.ts'
+import { copySealKeys } from './key-ring.ts'
 
 interface Preparation {
   readonly name: string
@@ -23,33 +23,33 @@ interface Preparation {
  * Prepares an empty database as a shard (HOME-9): migrations and privileges as its owner, then the installation's id,
  * secrets and keys, which all shards share. Repeatable. @throws UnsupportedPostgres for a database that is in use
  */
-export async function prepareHome({ name, giver, databaseUrl, ownerUrl, ...rest }: Preparation): Promise<void> {
+export async function prepareShard({ name, giver, databaseUrl, ownerUrl, ...rest }: Preparation): Promise<void> {
   await withPool(databaseUrl, { max: 1, application_name: 'tillbook home' }, async (pool) => {
-    const given = (await identityOf(giver)) as Identity
+    const given = (await readShardIdentity(giver)) as ShardIdentity
     await assertFree(pool, name, given)
     await migrateAsOwner({ pool, databaseUrl, ownerUrl })
     await assertLeast(pool, { onExcess: ownerUrl === undefined ? (rest.onExcess ?? null) : null })
     await claimDatabase({ pool, keys: rest.masterKeys, onMade: () => {} })
     await takeOverSecrets(giver, pool)
-    await takeOverKeys(giver, pool)
+    await copySealKeys(giver, pool)
     // Last, so that the name implies a complete shard.
     await pool.query('update ops.installation set id = $1, name = $2', [given.installation, name])
   })
 }
 
 /** @throws UnsupportedPostgres */
-async function assertFree(pool: Pool, name: string, { installation }: Identity): Promise<void> {
+async function assertFree(pool: Pool, name: string, { installation }: ShardIdentity): Promise<void> {
   const { rows } = await pool.query<{ isNew: boolean }>(`select to_regclass('ops.ledgers') is null as "isNew"`)
   if (rows[0]?.isNew) return
-  const found = await identityOf(pool)
+  const found = await readShardIdentity(pool)
   const isOurs = found?.installation === installation
   if (isOurs && found.name === name) return
-  if (isOurs) throw new UnfitPostgres(`this database is already shard ${found.name}`)
+  if (isOurs) throw new UnsupportedPostgres(`this database is already shard ${found.name}`)
   const { rows: kept } = await pool.query<{ isUsed: boolean }>(
     `select exists (select from ops.ledgers) or exists (select from ops.persons) or exists (select from ops.seal_keys) as "isUsed"`,
   )
   if (kept[0]?.isUsed)
-    throw new UnfitPostgres(
+    throw new UnsupportedPostgres(
       'this database belongs to another installation or holds ledgers: a new shard needs an empty one',
     )
 }

@@ -1,11 +1,11 @@
 import { refuse } from '#domain/refusal.ts'
 import type { AnyTable } from '#ledger/table.ts'
-import { NameTaken, Outdated, type Reserve, type ReservedRow } from '#ledger/write/reserve.ts'
+import { NameTaken, StaleDecision, type NameReserver, type ReservedRow } from '#ledger/write/reserve.ts'
 import { type ApiKeySecret, apiKeySecrets } from '#projections/api-keys.ts'
 import { type StoreSecrets, storeSecrets } from '#projections/stores.ts'
-import { type Invitation, invitations, type Person, persons, users } from '#projections/users.ts'
-import { type Entry, type EntryKey, type EntryKind, Taken } from './entries.ts'
-import { copyPerson, decidePassword, type Persons, pushPassword } from './persons.ts'
+import { type Invitation, invitations, type PersonLogin, persons, users } from '#projections/users.ts'
+import { type DirectoryEntry, type EntryKey, type EntryKind, EntryTaken } from './entries.ts'
+import { copyPerson, decidePassword, type PersonDirectory, pushPassword } from './persons.ts'
 
 interface UserName {
   readonly company_id: number
@@ -24,18 +24,18 @@ const KEYS: ReadonlyMap<AnyTable, readonly [EntryKind, (row: never) => EntryKey 
 ])
 
 /** Reserves names in the directory before a shard's writer appends (HOME-24, HOME-26). */
-export function createReserve(over: Persons, home: string): Reserve {
+export function createNameReserver(over: PersonDirectory, home: string): NameReserver {
   return {
     tables: [...KEYS.keys(), persons],
     async reserve(rows) {
       await reserveEntries(over, rows)
       // Last, because a decision on a password is not undone.
-      for (const { table, row } of rows) if (table === persons) await settle(over, home, row as Person)
+      for (const { table, row } of rows) if (table === persons) await settle(over, home, row as PersonLogin)
     },
   }
 }
 
-async function reserveEntries({ directory }: Persons, rows: readonly ReservedRow[]): Promise<void> {
+async function reserveEntries({ directory }: PersonDirectory, rows: readonly ReservedRow[]): Promise<void> {
   const named = rows.flatMap(({ table, row, isNew }) => {
     // Renaming or deactivating a user leaves addresses as they are and does not wait for the directory.
     const entry = table !== users || isNew ? entryOf(table, row) : null
@@ -44,14 +44,14 @@ async function reserveEntries({ directory }: Persons, rows: readonly ReservedRow
   try {
     await directory.reserve(named.map(({ entry }) => entry))
   } catch (error) {
-    const taken = error instanceof Taken ? named.find(({ entry }) => entry === error.entry) : undefined
+    const taken = error instanceof EntryTaken ? named.find(({ entry }) => entry === error.entry) : undefined
     if (taken?.entry.kind !== 'store_alias') throw error
     // The same refusal as within one shard (STORE-1): it reveals neither company nor shard.
     throw new NameTaken(taken.row, refuse('duplicate_resource', { field: 'alias' }))
   }
 }
 
-function entryOf(table: AnyTable, row: object): Entry | null {
+function entryOf(table: AnyTable, row: object): DirectoryEntry | null {
   const named = KEYS.get(table)
   if (!named) return null
   const [kind, keyOf] = named
@@ -60,11 +60,11 @@ function entryOf(table: AnyTable, row: object): Entry | null {
 }
 
 /** @throws StaleDecision if another password is in force, which the shard has by then */
-async function settle(over: Persons, home: string, person: Person): Promise<void> {
+async function settle(over: PersonDirectory, home: string, person: PersonLogin): Promise<void> {
   const inForce = await decidePassword(over, person)
   if (inForce.generation !== person.generation || inForce.password_hash !== person.password_hash) {
     await copyPerson(over.homes.at(home).pool, inForce)
-    throw new Outdated('another password is in force')
+    throw new StaleDecision('another password is in force')
   }
   if (person.generation > 0) await pushPassword(over, person, home)
 }

@@ -1,32 +1,32 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import { accountOf } from '#access/login-limits.ts'
+import { loginAccountOf } from '#access/login-limits.ts'
 import { type Repetition, repeat } from '#background/repeat.ts'
-import { MAIN } from '#config/databases.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
 import type { EntryKind } from './entries.ts'
-import { type HeldEntry, KINDS, pageOf, whichLive } from './held-entries.ts'
-import type { Homes } from './homes.ts'
-import { type Persons, wipeFormer } from './persons.ts'
+import { type PendingEntry, ENTRY_KINDS, pendingEntryPage, filterLive } from './held-entries.ts'
+import type { Shards } from './homes.ts'
+import { type PersonDirectory, wipeFormer } from './persons.ts'
 import { comparePersons } from './persons-sweep.ts'
 
-export interface Sweeping extends Persons {
-  readonly homes: Homes<{ readonly pool: Pool; health(): Promise<Readonly<Record<string, string>>> }>
+export interface DirectorySweep extends PersonDirectory {
+  readonly homes: Shards<{ readonly pool: Pool; health(): Promise<Readonly<Record<string, string>>> }>
 }
 
 /** Entries added and removed. */
-export interface Swept {
+export interface SweepReport {
   readonly added: number
   readonly removed: number
 }
 
 /** Rows per step. */
-export const STEP_ROWS = 1_000
+export const SWEEP_STEP_ROWS = 1_000
 const STEP_PAUSE_MS = 250
 /** Pause between sweeps. */
 const EVERY_MS = 600_000
 
 /** Sweeps repeatedly, step by step, until stopped. Several processes may sweep. */
-export function sweepOnSchedule(over: Sweeping, onError: (error: unknown) => void): Repetition {
+export function sweepOnSchedule(over: DirectorySweep, onError: (error: unknown) => void): Repetition {
   return repeat(
     async (signal) => {
       for await (const _step of sweepSteps(over)) await pause(STEP_PAUSE_MS, undefined, { signal })
@@ -40,7 +40,7 @@ export function sweepOnSchedule(over: Sweeping, onError: (error: unknown) => voi
  * A complete sweep, for example when a shard is added: afterwards the directory has all companies and keys of reachable
  * shards.
  */
-export async function sweepDirectory(over: Sweeping): Promise<Swept> {
+export async function sweepDirectory(over: DirectorySweep): Promise<SweepReport> {
   let [added, removed] = [0, 0]
   for await (const step of sweepSteps(over)) {
     added += step.added
@@ -53,7 +53,7 @@ export async function sweepDirectory(over: Sweeping): Promise<Swept> {
  * Adds what shards have and the directory lacks, then removes what no shard has (HOME-28). Skips shards with pending
  * events.
  */
-async function* sweepSteps(over: Sweeping): AsyncGenerator<Swept> {
+async function* sweepSteps(over: DirectorySweep): AsyncGenerator<SweepReport> {
   const level: string[] = []
   for (const { name, home } of over.homes.present()) {
     if (Object.values(await home.health()).every((state) => state === 'up')) level.push(name)
@@ -73,17 +73,17 @@ async function* sweepSteps(over: Sweeping): AsyncGenerator<Swept> {
   if (failures.length > 0) throw failures[0]
 }
 
-async function* addAllOf(over: Sweeping, name: string): AsyncGenerator<Swept> {
+async function* addAllOf(over: DirectorySweep, name: string): AsyncGenerator<SweepReport> {
   yield* addCompanies(over, name)
-  if (name !== MAIN) for await (const _page of comparePersons(over, name)) yield { added: 0, removed: 0 }
-  for (const kind of KINDS) yield* addEntries(over, name, kind)
+  if (name !== DEFAULT_SHARD) for await (const _page of comparePersons(over, name)) yield { added: 0, removed: 0 }
+  for (const kind of ENTRY_KINDS) yield* addEntries(over, name, kind)
 }
 
-async function* addCompanies({ directory, homes }: Sweeping, home: string): AsyncGenerator<Swept> {
+async function* addCompanies({ directory, homes }: DirectorySweep, home: string): AsyncGenerator<SweepReport> {
   for (let after = 0; ; ) {
     const { rows } = await homes.at(home).pool.query<{ company_id: number; move: string | null }>({
       ...LEDGERS,
-      values: [after, STEP_ROWS],
+      values: [after, SWEEP_STEP_ROWS],
     })
     const last = rows.at(-1)
     if (!last) return
@@ -110,7 +110,7 @@ interface Strayed {
 
 /** After a restore of the directory from before a migration: the source shard names the target. */
 async function takeHome(
-  { directory, homes }: Pick<Sweeping, 'directory' | 'homes'>,
+  { directory, homes }: Pick<DirectorySweep, 'directory' | 'homes'>,
   strayed: Strayed,
   home: string,
 ): Promise<void> {
@@ -121,11 +121,11 @@ async function takeHome(
   if (!rows.some(({ lives }) => lives)) await directory.moveTo(strayed.company_id, home)
 }
 
-async function* addEntries({ directory, homes }: Sweeping, home: string, kind: EntryKind): AsyncGenerator<Swept> {
+async function* addEntries({ directory, homes }: DirectorySweep, home: string, kind: EntryKind): AsyncGenerator<SweepReport> {
   const { pool } = homes.at(home)
-  let after: HeldEntry | null = null
+  let after: PendingEntry | null = null
   for (;;) {
-    const page: readonly HeldEntry[] = await pageOf(pool, kind, after, STEP_ROWS)
+    const page: readonly PendingEntry[] = await pendingEntryPage(pool, kind, after, SWEEP_STEP_ROWS)
     const last = page.at(-1)
     if (!last) return
     const live = page.filter(({ is_live }) => is_live)
@@ -135,7 +135,7 @@ async function* addEntries({ directory, homes }: Sweeping, home: string, kind: E
         kind,
         live.map(({ key }) => Buffer.from(key)),
         live.map(({ company_id }) => company_id),
-        live.map(({ email }) => email && accountOf(email)),
+        live.map(({ email }) => email && loginAccountOf(email)),
         live.map(({ email }) => email),
         live.map(({ person_generation }) => person_generation),
         home,
@@ -153,13 +153,13 @@ interface Listed {
   readonly home: string | null
 }
 
-async function* removeOrphans(over: Sweeping, level: ReadonlySet<string>): AsyncGenerator<Swept> {
+async function* removeOrphans(over: DirectorySweep, level: ReadonlySet<string>): AsyncGenerator<SweepReport> {
   const { directory } = over
   let after: Pick<Listed, 'kind' | 'key' | 'company_id'> = { kind: 'api_key', key: Buffer.alloc(0), company_id: 0 }
   for (;;) {
     const { rows } = await directory.pool.query<Listed>({
       ...LISTED,
-      values: [after.kind, after.key, after.company_id, STEP_ROWS],
+      values: [after.kind, after.key, after.company_id, SWEEP_STEP_ROWS],
     })
     const last = rows.at(-1)
     if (!last) return
@@ -176,7 +176,7 @@ async function* removeOrphans(over: Sweeping, level: ReadonlySet<string>): Async
 }
 
 /** Skips companies without a ledger on the shard, as during its rebuild. */
-async function removeOrphansOf(over: Sweeping, home: string, listed: readonly Listed[]): Promise<number> {
+async function removeOrphansOf(over: DirectorySweep, home: string, listed: readonly Listed[]): Promise<number> {
   const { pool } = over.homes.at(home)
   const companies = await pool.query<{ company_id: number }>({
     ...WITH_LEDGER,
@@ -184,9 +184,9 @@ async function removeOrphansOf(over: Sweeping, home: string, listed: readonly Li
   })
   const known = new Set(companies.rows.map(({ company_id }) => company_id))
   const orphans: Listed[] = []
-  for (const kind of KINDS) {
+  for (const kind of ENTRY_KINDS) {
     const asked = listed.filter((entry) => entry.kind === kind && known.has(entry.company_id))
-    const live = await whichLive(pool, kind, asked)
+    const live = await filterLive(pool, kind, asked)
     orphans.push(...asked.filter((entry) => !live.has(entry)))
   }
   if (orphans.length === 0) return 0

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { MAIN, type NamedUrl } from '#config/databases.ts'
-import type { Lives, WhereLives } from '#ledger/follow/whereabouts.ts'
+import { DEFAULT_SHARD, type NamedUrl } from '#config/databases.ts'
+import type { Placement, ResolvePlacement } from '#ledger/follow/whereabouts.ts'
 import { withPool } from '#postgres/pool.ts'
 import type { Directory } from './directory.ts'
 
@@ -20,7 +20,7 @@ const CONNECT_TIMEOUT_MS = 3_000
  * ledgers of the other shards. A company known nowhere is on the default shard, whose directory may be older than the
  * store, or new (HOME-90). Connections to additional shards are opened for the query only.
  */
-export function createWhereLives({ home, directory, homes }: Asking): WhereLives {
+export function createPlacementResolver({ home, directory, homes }: Asking): ResolvePlacement {
   const others = homes.filter(({ name }) => name !== home)
   /** A company that arrives has a ledger here first, so its placement is not asked for again. */
   const elsewhere = new Set<number>()
@@ -31,7 +31,7 @@ export function createWhereLives({ home, directory, homes }: Asking): WhereLives
     const strangers = companyIds.filter((companyId) => !found.has(companyId))
     if (strangers.length === 0) return 'all'
     const answers = await Promise.allSettled([
-      ...(home === MAIN ? [] : [ask(directory.pool, IN_HOME, strangers, MAIN)]),
+      ...(home === DEFAULT_SHARD ? [] : [ask(directory.pool, IN_HOME, strangers, DEFAULT_SHARD)]),
       ...others.map(({ name, url }) => askApart(url, strangers, name)),
     ])
     for (const answer of answers)
@@ -43,9 +43,9 @@ export function createWhereLives({ home, directory, homes }: Asking): WhereLives
     const asked = companyIds.filter((companyId) => !elsewhere.has(companyId))
     const found = new Map<number, string>()
     const whole = asked.length === 0 ? 'all' : await homesOf(asked, found).catch(() => null)
-    const lives = (companyId: number): Lives => {
+    const lives = (companyId: number): Placement => {
       if (elsewhere.has(companyId)) return 'elsewhere'
-      const name = found.get(companyId) ?? (whole && MAIN)
+      const name = found.get(companyId) ?? (whole && DEFAULT_SHARD)
       if (name === null) return 'unknown'
       if (name !== home) elsewhere.add(companyId)
       return name === home ? 'here' : 'elsewhere'

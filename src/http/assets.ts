@@ -20,7 +20,7 @@ interface Assets<N extends string> {
 const DIGEST_CHARACTERS = 12
 
 /** A file of the project that is served as it is written, by its path from the root. */
-export const own = (path: string): string => join(projectRoot(), path)
+export const projectFile = (path: string): string => join(projectRoot(), path)
 
 /** The files that the pages of an interface load, all of them served below `base`. They are read once. */
 export function assetsBelow<N extends string>(base: string, files: Readonly<Record<N, AssetFile>>): Assets<N> {
@@ -52,5 +52,5 @@ export function assetsBelow<N extends string>(base: string, files: Readonly<Reco
 }
 
 /** The same for the pages of every interface: colours, type, and the sign of the tab. */
-export const ICON: AssetFile = { file: own('src/http/static/icon.svg'), type: 'image/svg+xml' }
-export const BASE_STYLE: AssetFile = { file: own('src/http/static/base.css'), type: 'text/css; charset=utf-8' }
+export const ICON: AssetFile = { file: projectFile('src/http/static/icon.svg'), type: 'image/svg+xml' }
+export const BASE_STYLE: AssetFile = { file: projectFile('src/http/static/base.css'), type: 'text/css; charset=utf-8' }

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
-import type { Key } from '#lib/shared-room.ts'
-import { createTurns } from '#lib/turns.ts'
+import type { ShareKey } from '#lib/shared-room.ts'
+import { createKeyedSemaphore } from '#lib/turns.ts'
 
 /** Codings that answers are compressed with, the better one first. */
 const CODINGS = ['br', 'gzip'] as const
@@ -23,7 +23,7 @@ export function codingOf(acceptEncoding: string | undefined): Coding | null {
 }
 
 /** Compresses; null when too much of the key is being compressed already, so that the answer goes out as it is rather than late. */
-export type Compress = (bytes: Buffer, coding: Coding, key: Key) => Promise<Buffer | null>
+export type Compress = (bytes: Buffer, coding: Coding, key: ShareKey) => Promise<Buffer | null>
 
 /** They run on threads that passwords are hashed on too. */
 const LIMITS = { running: 2, waiting: 64 }
@@ -47,9 +47,9 @@ const COMPRESS: Readonly<Record<Coding, (bytes: Buffer) => Promise<Buffer>>> = {
 }
 
 export function createCompress(): Compress {
-  const turns = createTurns(LIMITS)
+  const turns = createKeyedSemaphore(LIMITS)
   return async (bytes, coding, key) => {
-    const leave = await turns.enter(key, AbortSignal.timeout(LONGEST_WAIT_MS))
+    const leave = await turns.acquire(key, AbortSignal.timeout(LONGEST_WAIT_MS))
     if (!leave) return null
     try {
       return await COMPRESS[coding](bytes)

@@ -5,7 +5,7 @@ export type Params = Readonly<Record<string, string>>
  * Where a path of the router's form stands among others: fixed parts before those with a parameter in the same place, since a
  * tilde sorts after everything that a path is written with.
  */
-export const placeOf = (path: string): string => path.replaceAll(/:\w+/g, '~')
+export const routeSpecificity = (path: string): string => path.replaceAll(/:\w+/g, '~')
 
 /** The parameters of a path of the router's form in a real one; null when it is another one. */
 export function matchPath(pattern: string, path: string): Record<string, string> | null {

@@ -60,8 +60,8 @@ const PROBLEMS = {
 export type ProblemCode = keyof typeof PROBLEMS
 export const PROBLEM_CODES = Object.keys(PROBLEMS) as ProblemCode[]
 
-export const statusOf = (code: ProblemCode): number => PROBLEMS[code][0]
-export const messageOf = (code: ProblemCode): string => PROBLEMS[code][1]
+export const httpStatusOf = (code: ProblemCode): number => PROBLEMS[code][0]
+export const httpMessageOf = (code: ProblemCode): string => PROBLEMS[code][1]
 
 /** Faults that are named more closely than their code does: that code, and a message that says what to do (HTTP-16). */
 const REASONS = {
@@ -108,7 +108,7 @@ const REASONS = {
   route_not_found: ['not_found', 'Esta rota não existe na API v1 (route_not_found): confira o caminho.'],
 } as const satisfies Record<string, readonly [ProblemCode, string]>
 
-export type Reason = keyof typeof REASONS
+export type FailureReason = keyof typeof REASONS
 
 /** An answer that is an error; thrown by the edge, never by a command. */
 export class Problem extends Error {
@@ -118,14 +118,14 @@ export class Problem extends Error {
     readonly details?: Readonly<Record<string, unknown>>,
     /** Headers of this answer, as Retry-After or Allow. */
     readonly headers: Readonly<Record<string, string>> = {},
-    readonly reason: Reason | null = null,
+    readonly reason: FailureReason | null = null,
   ) {
-    super(reason === null ? messageOf(code) : REASONS[reason][1])
+    super(reason === null ? httpMessageOf(code) : REASONS[reason][1])
   }
 }
 
 /** The problem of a fault that is named closely; `details` say it to programs. */
-export const problemOfReason = (reason: Reason, headers?: Readonly<Record<string, string>>): Problem =>
+export const problemOfReason = (reason: FailureReason, headers?: Readonly<Record<string, string>>): Problem =>
   new Problem(REASONS[reason][0], { reason }, headers, reason)
 
 /** `{error: {code, message, details?, request_id}}` */

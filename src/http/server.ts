@@ -6,7 +6,7 @@ import type { Express } from 'express'
 import gracefulShutdown from 'http-graceful-shutdown'
 import type { Pace, ReaderPace } from './pace.ts'
 import { readTls, renewTls, type TlsFiles } from './tls.ts'
-import { answerUnreadable, type UnreadableOptions } from './unreadable.ts'
+import { answerMalformed, type MalformedRequestOptions } from './unreadable.ts'
 
 /** What bounds the connections of a server, so that slow, silent or many callers cannot keep it from the others. */
 export interface ServerLimits extends Pace, ReaderPace {
@@ -41,7 +41,7 @@ export const SERVER_LIMITS: ServerLimits = {
   connections: 5_000,
 }
 
-interface ServerOptions extends Omit<UnreadableOptions, 'pace'> {
+interface ServerOptions extends Omit<MalformedRequestOptions, 'pace'> {
   readonly limits?: ServerLimits
   /** Serves HTTPS, of HTTP/1.1 (decision 0071). */
   readonly tls?: TlsFiles | null
@@ -76,7 +76,7 @@ export function serverOf(
   const server = tls ? overTls(tls) : createServer(settings, app)
   server.maxConnections = limits.connections
   server.timeout = limits.stalled_ms
-  answerUnreadable(server, { ...unreadable, pace: limits })
+  answerMalformed(server, { ...unreadable, pace: limits })
   return server
 
   function overTls(files: TlsFiles): Server {
@@ -90,7 +90,7 @@ export function serverOf(
 const DRAIN_TIMEOUT_MS = 30_000
 
 /** A server that accepts requests. */
-export interface Listening {
+export interface ListeningServer {
   /**
    * Accepts for some time more, so that whoever distributes calls can learn of the end, then resolves when every request is
    * answered. From the first moment on every answer ends its connection: no caller uses one that is about to be closed.
@@ -99,7 +99,7 @@ export interface Listening {
 }
 
 /** Rejects when the port cannot be had. */
-export async function listen(server: Server, { port, host }: { port: number; host: string }): Promise<Listening> {
+export async function startListening(server: Server, { port, host }: { port: number; host: string }): Promise<ListeningServer> {
   let delay_ms = 0
   // Its own handling of signals is left out: the process has more to stop than a server.
   const shutDown = gracefulShutdown(server, {

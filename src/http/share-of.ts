@@ -1,5 +1,5 @@
 import type { Response } from 'express'
-import type { Key } from '#lib/shared-room.ts'
+import type { ShareKey } from '#lib/shared-room.ts'
 
 /** Of whoever calls, once that is known. */
 interface Caller {
@@ -10,7 +10,7 @@ interface Caller {
 const STRANGERS = 0
 
 /** Whose share a call takes of what is scarce: that of its company. */
-export function shareOf({ locals }: Pick<Response, 'locals'>): Key {
+export function shareOf({ locals }: Pick<Response, 'locals'>): ShareKey {
   const { caller, session } = locals as Partial<Record<'caller' | 'session', Caller>>
   return (caller ?? session)?.companyId ?? STRANGERS
 }

@@ -6,9 +6,9 @@ import { JSON_TYPE } from './answer.ts'
 import type { AnswerProblem } from './middleware/problem-handler.ts'
 import { SECURITY_HEADERS } from './middleware/security-headers.ts'
 import { type Pace, type ReaderPace, watchPace, watchReaders } from './pace.ts'
-import { Problem, type ProblemCode, problemBody, statusOf } from './problems.ts'
+import { Problem, type ProblemCode, problemBody, httpStatusOf } from './problems.ts'
 
-export interface UnreadableOptions {
+export interface MalformedRequestOptions {
   /** Ids of requests that no route sees. */
   readonly newId: () => string
   readonly answer: AnswerProblem
@@ -27,7 +27,7 @@ interface Line {
  * Answers what Node's own server would answer without an id and in no shape, or not at all: bytes that are no HTTP, headers
  * beyond all measure, requests that do not arrive. And ends the connections whose caller takes no answer.
  */
-export function answerUnreadable(server: Server, options: UnreadableOptions): void {
+export function answerMalformed(server: Server, options: MalformedRequestOptions): void {
   const { newId, pace } = options
   const lines = new WeakMap<object, Line>()
   const lineOf = (socket: object): Line => {
@@ -102,7 +102,7 @@ async function refuse(
   { last, unanswered }: Line,
   socket: Socket,
   code: ProblemCode,
-  { newId, answer }: UnreadableOptions,
+  { newId, answer }: MalformedRequestOptions,
 ): Promise<void> {
   if (last && !last.request.complete) {
     // What cannot be read is the body of a request that has its route already, and perhaps its answer.
@@ -122,7 +122,7 @@ async function refuse(
 function endWith(socket: Socket, code: ProblemCode, requestId: string): void {
   const body = Buffer.from(problemBody(new Problem(code), requestId))
   const head = [
-    `HTTP/1.1 ${statusOf(code)} ${code}`,
+    `HTTP/1.1 ${httpStatusOf(code)} ${code}`,
     `X-Request-Id: ${requestId}`,
     `Content-Type: ${JSON_TYPE}`,
     `Content-Length: ${body.length}`,

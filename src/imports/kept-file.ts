@@ -4,7 +4,7 @@ import { constants, createGunzip, createGzip } from 'node:zlib'
 import type { Pool } from 'pg'
 import { contextOf } from '#lib/sealed-json.ts'
 import type { Vault } from '#lib/vault.ts'
-import { notInMove } from '#postgres/in-move.ts'
+import { isNotMigrating } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 import type { Pause, Sheet, SheetLine } from './sheet.ts'
@@ -78,7 +78,7 @@ function unpacked(bytes: Buffer, pause: Pause): Promise<ReadFile> {
 }
 
 /** Keeps what was read of a file until it is imported, or for an hour; another one of the same person takes its place (PANEL-183). */
-export async function keepFile(
+export async function storeFile(
   { pool, vault, pause }: Keeping,
   owner: Owner,
   kind: ImportedKind,
@@ -98,7 +98,7 @@ interface Keeping {
 }
 
 /** Null where there is none of this kind, or no longer. */
-export async function keptFile(
+export async function loadStoredFile(
   { pool, vault, pause }: Keeping,
   owner: Owner,
   kind: ImportedKind,
@@ -114,7 +114,7 @@ export async function keptFile(
 }
 
 /** Drops a file that was imported, unless another one has taken its place. */
-export async function dropFile(
+export async function deleteStoredFile(
   pool: Pool,
   { companyId, userId }: Owner,
   { uploadedAt }: Pick<KeptFile, 'uploadedAt'>,
@@ -130,10 +130,10 @@ export const purgeImports = (pool: Pool): Promise<number> =>
   deleteInBatches(
     pool,
     `delete from ops.imports where (company_id, user_id) in (
-       select company_id, user_id from ops.imports where uploaded_at < now() - interval '1 hour' and ${notInMove('company_id')} limit $1)`,
+       select company_id, user_id from ops.imports where uploaded_at < now() - interval '1 hour' and ${isNotMigrating('company_id')} limit $1)`,
     [],
   )
 
 /** Of everybody in a company: whoever was about to import a file uploads it again. */
-export const wipeImports = (tx: Transaction, companyId: number): Promise<unknown> =>
+export const eraseImports = (tx: Transaction, companyId: number): Promise<unknown> =>
   tx.query({ name: 'wipe_imports', text: 'delete from imports where company_id = $1' }, [companyId])

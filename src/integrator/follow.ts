@@ -1,15 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { Ended, OutOfReach, refusalOf, type Service } from './service.ts'
+import { RequestRefused, ServiceUnreachable, serviceRefusalOf, type ServiceClient } from './service.ts'
 
 /** The fields of a streamed event that a listener uses. */
-export interface ToldEvent {
+export interface StreamedEvent {
   readonly id: string
   readonly revision: number
   readonly messages: readonly { readonly event: string; readonly body: string }[]
 }
 
-export interface Following {
-  readonly service: Service
+export interface EventStreamOptions {
+  readonly service: ServiceClient
   /** Start after a revision or at an instant. */
   readonly from: { readonly after: number } | { readonly since: string }
   /** Called once per outage of the service. */
@@ -26,7 +26,7 @@ const RETRY_MS = 1_000
  * Streams outbound events in the order of the ledger, each once, across disconnections. @throws RequestRefused, for
  * example when the key has ended; the signal's reason
  */
-export async function* follow({ service, from, onAway, signal }: Following): AsyncGenerator<ToldEvent> {
+export async function* followEventStream({ service, from, onAway, signal }: EventStreamOptions): AsyncGenerator<StreamedEvent> {
   const state = { last: 'after' in from && from.after >= 0 ? from.after : null, retryMs: RETRY_MS, isAway: false }
   const query = new URLSearchParams({ messages: 'true', ...('since' in from && { since: from.since }) })
   for (;;) {
@@ -39,17 +39,17 @@ export async function* follow({ service, from, onAway, signal }: Following): Asy
         ...(state.last !== null && { 'Last-Event-ID': String(state.last) }),
       }
       const response = await service.open(`/events/stream?${query}`, headers, ended)
-      if (!response.ok || !response.body) throw await refusalOf(response)
+      if (!response.ok || !response.body) throw await serviceRefusalOf(response)
       state.isAway = false
       for await (const { id, data, retry } of messagesOf(response.body, () => cut.abort())) {
         if (retry !== undefined) state.retryMs = Number(retry)
         if (id !== undefined) state.last = Number(id)
-        if (data !== undefined) yield JSON.parse(data) as ToldEvent
+        if (data !== undefined) yield JSON.parse(data) as StreamedEvent
       }
     } catch (error) {
-      if (error instanceof Ended || signal.aborted) throw error
-      if (error instanceof OutOfReach) wait = error.retryAfterMs
-      if (!state.isAway) onAway(error instanceof OutOfReach ? error.reason : 'the stream was cut')
+      if (error instanceof RequestRefused || signal.aborted) throw error
+      if (error instanceof ServiceUnreachable) wait = error.retryAfterMs
+      if (!state.isAway) onAway(error instanceof ServiceUnreachable ? error.reason : 'the stream was cut')
       state.isAway = true
     } finally {
       cut.abort()

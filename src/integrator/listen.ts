@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { v5 as uuidv5 } from 'uuid'
-import { isAskedFor, type WebhookEvent } from '#events/webhooks.ts'
-import type { Attempt, Sender } from '#webhooks/sender.ts'
-import { type Following, follow } from './follow.ts'
-import { Ended } from './service.ts'
+import { isSubscribed, type WebhookEvent } from '#events/webhooks.ts'
+import type { AttemptResult, Sender } from '#webhooks/sender.ts'
+import { type EventStreamOptions, followEventStream } from './follow.ts'
+import { RequestRefused } from './service.ts'
 
 /** A delivery attempt of the listener. */
-export interface Tried extends Pick<Attempt, 'status' | 'duration_ms' | 'error'> {
+export interface ListenerAttempt extends Pick<AttemptResult, 'status' | 'duration_ms' | 'error'> {
   /** Equal in all attempts and repeated deliveries of an event. */
   readonly delivery: string
   readonly event: string
@@ -18,14 +18,14 @@ export interface Tried extends Pick<Attempt, 'status' | 'duration_ms' | 'error'>
   readonly again_in_ms: number | null
 }
 
-export interface Listening extends Following {
+export interface ListenerRun extends EventStreamOptions {
   readonly forwardTo: string
   /** `whsec_…` */
   readonly secret: string
   /** Names of outbound events, `*` for the basic ones; null for all. */
   readonly events: readonly string[] | null
   readonly sender: Sender
-  readonly onTried: (tried: Tried) => void
+  readonly onTried: (tried: ListenerAttempt) => void
   /** Milliseconds before each retry. */
   readonly pausesMs?: readonly number[]
 }
@@ -37,17 +37,17 @@ const PAUSES_MS = [1_000, 2_000, 5_000, 10_000, 30_000]
  * Delivers a company's events as an endpoint would get them, one after another (KIT-12): a failing delivery holds up
  * the next. Runs until its signal aborts. @throws RequestRefused
  */
-export async function listen(listening: Listening): Promise<void> {
+export async function runListener(listening: ListenerRun): Promise<void> {
   const { events, signal, onTried } = listening
   let sequence = 0
   try {
-    for await (const { id, revision, messages } of follow(listening)) {
+    for await (const { id, revision, messages } of followEventStream(listening)) {
       for (const { event, body } of messages) {
-        if (events && !isAskedFor(events, event as WebhookEvent)) continue
+        if (events && !isSubscribed(events, event as WebhookEvent)) continue
         sequence += 1
         const delivery = { id: uuidv5(event, id), event, revision, sequence, body }
         const isGone = await deliver(delivery, listening, onTried)
-        if (isGone) throw new Ended('gone', 'The address has answered 410: an endpoint would be switched off now.')
+        if (isGone) throw new RequestRefused('gone', 'The address has answered 410: an endpoint would be switched off now.')
       }
     }
   } catch (error) {
@@ -58,7 +58,7 @@ export async function listen(listening: Listening): Promise<void> {
 type Delivery = Omit<Parameters<Sender['send']>[0], 'url' | 'secret' | 'next_secret' | 'switch_at'>
 
 /** Returns whether the address answered 410. */
-async function deliver(delivery: Delivery, listening: Listening, onTried: Listening['onTried']): Promise<boolean> {
+async function deliver(delivery: Delivery, listening: ListenerRun, onTried: ListenerRun['onTried']): Promise<boolean> {
   const { forwardTo: url, secret, sender, signal, pausesMs = PAUSES_MS } = listening
   for (let attempt = 1; ; attempt++) {
     const made = await sender.send({ ...delivery, url, secret, next_secret: null, switch_at: null })

@@ -1,14 +1,14 @@
 /** Client of a service: base URL and API key of a company. */
-export interface Service {
+export interface ServiceClient {
   /**
    * Returns JSON and the revision of the answer. @throws RequestRefused if it refuses, ServiceUnreachable if it is away
    */
-  call(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<Answer>
+  call(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<ServiceAnswer>
   /** Returns the raw answer, whatever its status. @throws on connection errors */
   open(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Response>
 }
 
-export interface Answer {
+export interface ServiceAnswer {
   // biome-ignore lint/suspicious/noExplicitAny: whoever calls knows the shape by the contract
   readonly data: any
   readonly revision: number
@@ -17,7 +17,7 @@ export interface Answer {
 /**
  * The request was refused, and repeating it would not help: `code`, with a message of the service or of this client.
  */
-export class Ended extends Error {
+export class RequestRefused extends Error {
   override readonly name = 'Ended'
   constructor(
     readonly code: string,
@@ -29,7 +29,7 @@ export class Ended extends Error {
 }
 
 /** The service did not answer, or cannot at present. */
-export class OutOfReach extends Error {
+export class ServiceUnreachable extends Error {
   override readonly name = 'OutOfReach'
   constructor(
     readonly reason: string,
@@ -46,7 +46,7 @@ const PASSING = [429, 500, 502, 503, 504]
 /** Longest time for an answer. */
 const TIMEOUT_MS = 30_000
 
-export function createService(base: string, key: string, newKey: () => string): Service {
+export function createServiceClient(base: string, key: string, newKey: () => string): ServiceClient {
   const send = async (path: string, init: RequestInit): Promise<Response> => {
     const headers = { Authorization: `Bearer ${key}`, ...(init.headers as Record<string, string>) }
     try {
@@ -65,7 +65,7 @@ export function createService(base: string, key: string, newKey: () => string): 
       }
       const signal = AbortSignal.timeout(TIMEOUT_MS)
       const response = await send(path, { method, headers, signal, ...(body && { body: JSON.stringify(body) }) })
-      if (!response.ok) throw await refusalOf(response)
+      if (!response.ok) throw await serviceRefusalOf(response)
       const text = await response.text()
       return {
         data: text === '' ? null : JSON.parse(text).data,
@@ -76,17 +76,17 @@ export function createService(base: string, key: string, newKey: () => string): 
   }
 }
 
-function awayBy(error: Error): OutOfReach {
+function awayBy(error: Error): ServiceUnreachable {
   const { code } = (error.cause ?? {}) as { code?: string }
-  return new OutOfReach(code ?? error.message, null)
+  return new ServiceUnreachable(code ?? error.message, null)
 }
 
 /** The error of an unsuccessful answer. */
-export async function refusalOf(response: Response): Promise<Ended | OutOfReach> {
+export async function serviceRefusalOf(response: Response): Promise<RequestRefused | ServiceUnreachable> {
   const { status, headers } = response
-  const { error } = ((await response.json().catch(() => null)) ?? {}) as { error?: Partial<Ended> }
+  const { error } = ((await response.json().catch(() => null)) ?? {}) as { error?: Partial<RequestRefused> }
   const code = error?.code ?? `http_${status}`
   const seconds = Number(headers.get('Retry-After') ?? Number.NaN)
-  if (PASSING.includes(status)) return new OutOfReach(code, Number.isFinite(seconds) ? seconds * 1000 : null)
-  return new Ended(code, error?.message ?? `The service answered ${status}.`, error?.details)
+  if (PASSING.includes(status)) return new ServiceUnreachable(code, Number.isFinite(seconds) ? seconds * 1000 : null)
+  return new RequestRefused(code, error?.message ?? `The service answered ${status}.`, error?.details)
 }

@@ -1,21 +1,21 @@
 import { WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
-import { Ended, type Service } from './service.ts'
+import { RequestRefused, type ServiceClient } from './service.ts'
 
-export interface Triggering {
-  readonly service: Service
+export interface TriggerOptions {
+  readonly service: ServiceClient
   /** Distinguishes the records of one run from those of another. */
   readonly tag: string
   /** Online store of orders; by default that of the newest order. */
   readonly store?: string | undefined
 }
 
-export interface Triggered {
+export interface TriggerResult {
   readonly event: WebhookEvent
   /** The record concerned, such as `sale/12`. */
   readonly record: string
 }
 
-interface Surroundings extends Triggering {
+interface Surroundings extends TriggerOptions {
   /** The company's day. */
   readonly today: string
 }
@@ -25,7 +25,7 @@ type Act = (surroundings: Surroundings) => Promise<number>
 
 /** Creates a record by `first`, then changes it by a further request. */
 const then =
-  (make: Act, method: Parameters<Service['call']>[0], path: (id: number) => string, body?: object): Act =>
+  (make: Act, method: Parameters<ServiceClient['call']>[0], path: (id: number) => string, body?: object): Act =>
   async (surroundings) => {
     const id = await make(surroundings)
     await surroundings.service.call(method, path(id), body)
@@ -72,7 +72,7 @@ const sell: Act = async (surroundings) => {
   const { data } = await service.call('GET', '/sales/payment-types')
   const types = data as { id: number; accepts_api: boolean }[]
   const type = types.find(({ accepts_api }) => accepts_api)
-  if (!type) throw new Ended('no_payment_type', 'The company has no payment type that the API takes.')
+  if (!type) throw new RequestRefused('no_payment_type', 'The company has no payment type that the API takes.')
   const payments = [{ payment_type_id: type.id, amount: PRICE }]
   return (await service.call('POST', '/sales', { items: lines(surroundings), payments })).data.id
 }
@@ -81,7 +81,7 @@ const order: Act = async (surroundings) => {
   const { service } = surroundings
   const newest = async () => (await service.call('GET', '/orders?limit=1')).data[0]?.store_alias
   const store_alias = surroundings.store ?? (await newest())
-  if (!store_alias) throw new Ended('no_store', 'Which online store? Name it by --store.')
+  if (!store_alias) throw new RequestRefused('no_store', 'Which online store? Name it by --store.')
   const buyer = { name: 'Maria da Silva', email: 'maria@example.com' }
   return (await service.call('POST', '/orders', { store_alias, customer: buyer, items: lines(surroundings) })).data.id
 }
@@ -100,7 +100,7 @@ const pay: Act = async (surroundings) => {
   const id = await order(surroundings)
   const { data } = await surroundings.service.call('POST', ofOrder('payments')(id), CARD)
   if (data.status === 'paid') return id
-  throw new Ended('not_paid', 'The payment provider has not approved the payment: is it the sandbox?')
+  throw new RequestRefused('not_paid', 'The payment provider has not approved the payment: is it the sandbox?')
 }
 
 const TRIGGERS: Partial<Record<WebhookEvent, Act>> = {
@@ -142,12 +142,12 @@ export const TRIGGERED_EVENTS = WEBHOOK_EVENTS.filter((name) => TRIGGERS[name])
  * Triggers a real event in a test company, with its webhooks (KIT-17). @throws RequestRefused for a real company or a
  * refusal, ServiceUnreachable
  */
-export async function trigger(event: WebhookEvent, triggering: Triggering): Promise<Triggered> {
+export async function trigger(event: WebhookEvent, triggering: TriggerOptions): Promise<TriggerResult> {
   const { data: me } = await triggering.service.call('GET', '/me')
   if (me.company.test !== true)
-    throw new Ended('not_test_company', 'The key is of a real company: events are made in test companies only.')
+    throw new RequestRefused('not_test_company', 'The key is of a real company: events are made in test companies only.')
   const act = TRIGGERS[event]
-  if (!act) throw new Ended('not_by_call', `No call makes ${event} happen.`)
+  if (!act) throw new RequestRefused('not_by_call', `No call makes ${event} happen.`)
   const id = await act({ ...triggering, today: me.server_time.slice(0, 10) })
   return { event, record: `${event.slice(0, event.indexOf('.'))}/${id}` }
 }

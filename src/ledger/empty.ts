@@ -17,7 +17,7 @@ interface Emptying {
  * Before an event is applied that empties its company: takes all rows of the company out of the tables that it names, with
  * their pasts, whether they are written or only in memory. Any other event costs nothing.
  */
-export async function emptyFor({ model, set, tx }: Emptying, companyId: number, event: Envelope): Promise<void> {
+export async function resetCompanyRows({ model, set, tx }: Emptying, companyId: number, event: Envelope): Promise<void> {
   const tables = model.emptiedBy(event)
   if (tables.length === 0) return
   set.forget(companyId, tables)

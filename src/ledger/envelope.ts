@@ -97,7 +97,7 @@ export const STREAM_PREFIX = 'company-'
 export const streamOf = (companyId: number): string => `${STREAM_PREFIX}${companyId}`
 
 /** The company of a stream, or null for a stream that is not a company's. */
-export function companyOf(stream: string): number | null {
+export function companyIdOfStream(stream: string): number | null {
   const match = /^company-([1-9]\d*)$/.exec(stream)
   return match ? Number(match[1]) : null
 }

@@ -4,7 +4,7 @@ import { Unavailable } from '#lib/unavailable.ts'
 import type { Statement, Transaction } from '#postgres/transaction.ts'
 import { type Envelope, GENESIS_HASH } from './envelope.ts'
 import { KeysMissing, type MissingKeys } from './missing-keys.ts'
-import { type Move, refusalToWrite } from './move.ts'
+import { type MigrationState, writeRefusal } from './move.ts'
 
 /** The highest id of each kind that a company has given out; a kind of which it has none is missing. */
 export type Ids = Readonly<Partial<Record<IdKind, number>>>
@@ -17,7 +17,7 @@ interface LedgerRow {
   hash: string
   last_recorded_at: string | null
   ids: Ids
-  move: Move | null
+  move: MigrationState | null
   missing_keys: MissingKeys | null
 }
 
@@ -79,11 +79,11 @@ const advanceLedgers = {
 }
 
 /** Locks the ledgers in order of company id, as a statement of its own, so that what is loaded afterwards is what the lock protects. */
-export const lock = (tx: Transaction, companyIds: readonly number[]): Promise<Map<number, LedgerRow>> =>
+export const lockLedger = (tx: Transaction, companyIds: readonly number[]): Promise<Map<number, LedgerRow>> =>
   lockWith(lockLedgers, tx, companyIds)
 
 /** The same, without those that another transaction holds. */
-export const lockIfFree = (tx: Transaction, companyIds: readonly number[]): Promise<Map<number, LedgerRow>> =>
+export const lockLedgerIfFree = (tx: Transaction, companyIds: readonly number[]): Promise<Map<number, LedgerRow>> =>
   lockWith(lockFreeLedgers, tx, companyIds)
 
 async function lockWith(statement: Statement, tx: Transaction, companyIds: readonly number[]) {
@@ -92,7 +92,7 @@ async function lockWith(statement: Statement, tx: Transaction, companyIds: reado
 }
 
 /** Postgres's clock, the same in every process, and the version of the read model that the tables have. */
-export async function clock(tx: Transaction): Promise<{ now: string; version: string | null }> {
+export async function readLedgerClock(tx: Transaction): Promise<{ now: string; version: string | null }> {
   const { rows } = await tx.query<{ now: string; version: string | null }>(readClock)
   const [row] = rows
   if (!row) throw new Error('the clock did not answer')
@@ -104,10 +104,10 @@ export const aheadUntil = (last: string, now: string): string | null =>
   Date.parse(last) - Date.parse(now) > AHEAD_MS ? last : null
 
 const closedFor = ({ company_id, move, missing_keys }: LedgerRow): Unavailable | null =>
-  refusalToWrite(company_id, move) ?? (missing_keys === null ? null : new KeysMissing(company_id))
+  writeRefusal(company_id, move) ?? (missing_keys === null ? null : new KeysMissing(company_id))
 
 /** A locked ledger made ready for decisions; time never goes back within a stream, whatever the clock does. */
-export function open(row: LedgerRow, now: string): OpenLedger {
+export function openLedger(row: LedgerRow, now: string): OpenLedger {
   const last = row.last_recorded_at ?? EPOCH
   return {
     companyId: row.company_id,
@@ -146,7 +146,7 @@ function highestOf(ids: Ids, others: Ids): Ids {
 }
 
 /** Says how far the read model has come with each of the companies. */
-export function advance(tx: Transaction, ledgers: readonly OpenLedger[]): Promise<unknown> {
+export function advanceLedger(tx: Transaction, ledgers: readonly OpenLedger[]): Promise<unknown> {
   return tx.query(advanceLedgers, [
     ledgers.map((ledger) => ledger.companyId),
     ledgers.map((ledger) => ledger.revision),

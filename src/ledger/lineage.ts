@@ -1,4 +1,4 @@
-import { type AnyTable, isLineage, type Lineage, type Past, table } from './table.ts'
+import { type AnyTable, isRowHistory, type RowHistory, type HistoryDeclaration, table } from './table.ts'
 
 /** Part of a row's past that its own list had no more room for. */
 export interface RowPast {
@@ -29,13 +29,13 @@ export const rowPasts = table<RowPast>('row_pasts', {
 const LISTED = 32
 
 type Row = Record<string, unknown>
-type Traced = Row & Lineage & { company_id: number; revision: number }
+type Traced = Row & RowHistory & { company_id: number; revision: number }
 
 /**
  * Notes in a row that takes the place of another (null: is new) which events made it what it is. A change that leaves the
  * `revision` as it is belongs to columns that no past state has. Returns what the row has no more room for.
  */
-export function trace(table: AnyTable, row: Row, before: Row | null): RowPast | null {
+export function recordRowVersion(table: AnyTable, row: Row, before: Row | null): RowPast | null {
   const { past } = table
   if (!past || past.isFixed) return null
   const after = row as Traced
@@ -43,12 +43,12 @@ export function trace(table: AnyTable, row: Row, before: Row | null): RowPast | 
   if (!before) {
     after.first_revision = revision
     after.past_revisions = null
-    if (past.busy) after.columns_revision = revision
+    if (past.hot) after.columns_revision = revision
     return null
   }
   const former = before as Traced
   after.first_revision = former.first_revision
-  if (past.busy && !hasSameColumns(table, past.busy, row, before)) after.columns_revision = revision
+  if (past.hot && !hasSameColumns(table, past.hot, row, before)) after.columns_revision = revision
   if (former.revision === revision) return null
   // The list goes over to the new row: nobody looks at the former one's any more.
   const revisions = former.past_revisions ?? []
@@ -58,7 +58,7 @@ export function trace(table: AnyTable, row: Row, before: Row | null): RowPast | 
   return isFull ? pastOf(table, past, former, revisions) : null
 }
 
-function pastOf(table: AnyTable, { id, busy }: Past, row: Traced, revisions: readonly number[]): RowPast {
+function pastOf(table: AnyTable, { id, hot: busy }: HistoryDeclaration, row: Traced, revisions: readonly number[]): RowPast {
   const { company_id, revision } = row
   const state = busy ? stateOf(table, row) : null
   return { company_id, of_table: table.name, row_id: row[id] as number, revision, revisions, state }
@@ -67,7 +67,7 @@ function pastOf(table: AnyTable, { id, busy }: Past, row: Traced, revisions: rea
 /** The row without its lineage. */
 function stateOf({ columns }: AnyTable, row: Row): Row {
   const state: Row = {}
-  for (const name in columns) if (!isLineage(name)) state[name] = row[name]
+  for (const name in columns) if (!isRowHistory(name)) state[name] = row[name]
   return state
 }
 
@@ -78,7 +78,7 @@ function comparableOf(table: AnyTable, busy: readonly string[]): readonly string
   const known = comparable.get(table)
   if (known) return known
   const apart = [...busy, 'revision', 'changed_at']
-  const found = Object.keys(table.columns).filter((column) => !apart.includes(column) && !isLineage(column))
+  const found = Object.keys(table.columns).filter((column) => !apart.includes(column) && !isRowHistory(column))
   comparable.set(table, found)
   return found
 }

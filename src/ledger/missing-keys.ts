@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { Unavailable } from '#lib/unavailable.ts'
-import { companyOf } from './envelope.ts'
+import { companyIdOfStream } from './envelope.ts'
 import { CannotOpen } from './personal-fields.ts'
 
 /**
@@ -22,7 +22,7 @@ export class KeysMissing extends Unavailable {
  */
 export async function blockFor(error: unknown, pool: Pool): Promise<boolean | 'known'> {
   if (!(error instanceof CannotOpen)) return false
-  const { rows } = await pool.query<{ is_new: boolean }>(BLOCK, [companyOf(error.stream)])
+  const { rows } = await pool.query<{ is_new: boolean }>(BLOCK, [companyIdOfStream(error.stream)])
   return rows[0] ? rows[0].is_new || 'known' : false
 }
 

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
-import type { Part } from '#domain/personal-data.ts'
+import type { PersonPart } from '#domain/personal-data.ts'
 import { randomBytesOf } from '#lib/random.ts'
 import type { Vault } from '#lib/vault.ts'
-import { type Key, plainId } from './sealed.ts'
+import { type PersonSecret, plainId } from './sealed.ts'
 import { byPk, type Ref, table } from './table.ts'
 import type { Changes } from './working-set.ts'
 
@@ -11,7 +11,7 @@ export interface PersonKey {
   company_id: number
   /** As `customer/9`. */
   subject: string
-  part: Part
+  part: PersonPart
   key_id: string
   /** Sealed by the vault under `person_key/{key_id}`; null once destroyed. */
   wrapped: Buffer | null
@@ -34,7 +34,7 @@ export const personKeys = table<PersonKey>('person_keys', {
 })
 
 /** The keys of these parts of persons, to be loaded before they are used or destroyed. */
-export const keysOf = (subjects: readonly string[], parts: readonly Part[]): Ref<PersonKey>[] =>
+export const keysOf = (subjects: readonly string[], parts: readonly PersonPart[]): Ref<PersonKey>[] =>
   subjects.flatMap((subject) => parts.map((part) => byPk(personKeys, subject, part)))
 
 /** What a key that is destroyed before it was ever made is called, and when that is (UTC). */
@@ -51,7 +51,7 @@ export function destroyKeys(
   rows: Changes,
   companyId: number,
   subjects: readonly string[],
-  parts: readonly Part[],
+  parts: readonly PersonPart[],
   { newId, now }: Destroying,
 ): void {
   for (const subject of subjects) {
@@ -73,15 +73,15 @@ const unwrap = (vault: Vault, keyId: string, wrapped: Buffer): Buffer => vault.o
 /** The keys that one unit of work seals with. Nobody keeps them for longer, so that a forgotten one is forgotten everywhere at once. */
 export interface Keychain {
   /** The key of a part of a person, made where there is none; null where it was destroyed. `keysOf` it is loaded. */
-  keyOf(rows: Changes, person: Pick<PersonKey, 'company_id' | 'subject' | 'part'>, now: string): Key | null
+  keyOf(rows: Changes, person: Pick<PersonKey, 'company_id' | 'subject' | 'part'>, now: string): PersonSecret | null
   /** Those that it has made. */
   readonly made: readonly PersonKey[]
 }
 
 export function createKeychain(vault: Vault, newId: () => string): Keychain {
-  const opened = new Map<string, Key>()
+  const opened = new Map<string, PersonSecret>()
   const made: PersonKey[] = []
-  const remember = (key: Key): Key => {
+  const remember = (key: PersonSecret): PersonSecret => {
     opened.set(key.id, key)
     return key
   }

@@ -1,12 +1,12 @@
-import type { Part } from '#domain/personal-data.ts'
+import type { PersonPart } from '#domain/personal-data.ts'
 import type { Envelope, NewEvent } from './envelope.ts'
-import { isSealed, type Key, keyIdOf, openValue, sealValue } from './sealed.ts'
+import { isSealed, type PersonSecret, sealedKeyId, openValue, sealValue } from './sealed.ts'
 
 /** A field of an event's data that is stored sealed with the key of a person. */
 export interface PersonalField {
   /** Names of members, from the data down. */
   readonly path: readonly string[]
-  readonly part: Part
+  readonly part: PersonPart
   /** Whose it is: the event's subject, or the record of a kind whose id is in a member beside the field. */
   readonly whose: 'subject' | { readonly kind: string; readonly id: string }
 }
@@ -68,7 +68,7 @@ function withPersonal(
 }
 
 /** Data with another text in the place of everything personal that they say, sealed or in clear. */
-export const withheldData = (event: Envelope, fields: readonly PersonalField[], instead: string): object =>
+export const maskedData = (event: Envelope, fields: readonly PersonalField[], instead: string): object =>
   withPersonal(event, fields, () => instead)
 
 const placeOf = (eventId: string, { path }: PersonalField): string => `${eventId}/${path.join('.')}`
@@ -77,8 +77,8 @@ const placeOf = (eventId: string, { path }: PersonalField): string => `${eventId
 export function ownersOf(
   event: NewEvent,
   fields: readonly PersonalField[],
-): (readonly [subject: string, part: Part])[] {
-  const owners = new Map<string, readonly [string, Part]>()
+): (readonly [subject: string, part: PersonPart])[] {
+  const owners = new Map<string, readonly [string, PersonPart]>()
   for (const field of fields) {
     const holder = holderOf(event.data, field.path)
     if (!holder) continue
@@ -93,7 +93,7 @@ export function sealData(
   event: NewEvent,
   eventId: string,
   fields: readonly PersonalField[],
-  keyOf: (subject: string, part: Part) => Key | null,
+  keyOf: (subject: string, part: PersonPart) => PersonSecret | null,
 ): { readonly stored: object; readonly opened: object } {
   const keyFor = (field: PersonalField, holder: Holder) => keyOf(ownerOf(event, field, holder), field.part)
   const opened = withPersonal(event, fields, (value, field, holder) => (keyFor(field, holder) ? value : null))
@@ -109,7 +109,7 @@ export function sealedWith(event: Envelope, fields: readonly PersonalField[]): s
   const ids: string[] = []
   for (const { path } of fields) {
     const value = holderOf(event.data, path)?.[path.at(-1) as string]
-    const id = isSealed(value) ? keyIdOf(value) : null
+    const id = isSealed(value) ? sealedKeyId(value) : null
     if (id !== null) ids.push(id)
   }
   return ids
@@ -121,7 +121,7 @@ export interface Sealer {
   readonly keyId: string
   /** As `customer/9`. */
   readonly subject: string
-  readonly part: Part
+  readonly part: PersonPart
 }
 
 /** The same with whose they are. */
@@ -130,7 +130,7 @@ export function sealersOf(event: Envelope, fields: readonly PersonalField[]): Se
   for (const field of fields) {
     const holder = holderOf(event.data, field.path)
     const value = holder?.[field.path.at(-1) as string]
-    const keyId = isSealed(value) ? keyIdOf(value) : null
+    const keyId = isSealed(value) ? sealedKeyId(value) : null
     if (holder && keyId !== null) sealers.push({ keyId, subject: ownerOf(event, field, holder), part: field.part })
   }
   return sealers
@@ -171,7 +171,7 @@ export function openData(
   return withPersonal(event, fields, (value, field) => {
     if (mayRead?.(kindOf(event, field)) === false) return null
     if (!isSealed(value)) return cannot(field, NOT_SEALED)
-    const id = keyIdOf(value)
+    const id = sealedKeyId(value)
     if (id === null) return cannot(field, NOT_SEALED)
     const secret = secrets.get(id)
     if (secret === undefined) return cannot(field, `key ${id} is not there`)

@@ -19,7 +19,7 @@ export interface Handler {
 }
 
 /** Tables that no event writes: they are made of other tables afterwards, and may lag behind. */
-export interface Grown {
+export interface Rollup {
   /**
    * SQL of rows that are not what the other tables of a schema say, as far as they have come: columns of a RowDifference. $1 is
    * the company, $2 how many are told.
@@ -32,7 +32,7 @@ export interface Projection {
   readonly name: string
   readonly tables: readonly AnyTable[]
   readonly on: Readonly<Record<string, Handler | undefined>>
-  readonly grown?: Grown
+  readonly grown?: Rollup
 }
 
 /** How a record is found and shown; `type` is the first half of a subject. The text is the API's object, ready to be sent. */

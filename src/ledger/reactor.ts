@@ -16,7 +16,7 @@ export interface Reactor {
    */
   refs(rows: Rows, event: Envelope, next: Envelope | null): readonly AnyRef[] | null
   /** `record` is the JSON text of the event's subject as it is after the event; '' when it is gone. `made` is of what follows. */
-  react(rows: Changes, event: Envelope, record: string, made: Made): void
+  react(rows: Changes, event: Envelope, record: string, made: Reaction): void
   /** Looks by statements, before any row is written, for what `finish` needs of rows that are about to change. */
   look?(tx: Transaction, companyId: number, event: Envelope): Promise<readonly string[]>
   /** What it does by statements, where no key names the rows; run when all rows are written, and before COMMIT. `seen` is what `look` found. */
@@ -24,14 +24,14 @@ export interface Reactor {
 }
 
 /** What rows that follow from an event are made with. */
-export interface Made {
+export interface Reaction {
   readonly companyId: number
   readonly newId: () => string
   /** Postgres's clock: what is due, is due by it, whatever time the event was recorded at (LEDGER-22). */
   readonly now: string
 }
 
-export interface Reacting extends Loading {
+export interface ReactionContext extends Loading {
   readonly tx: Transaction
   readonly reactors: readonly Reactor[]
   readonly newId: () => string
@@ -42,7 +42,7 @@ export async function reactTo(
   event: Envelope,
   next: Envelope | null,
   ledger: OpenLedger,
-  reacting: Reacting,
+  reacting: ReactionContext,
 ): Promise<void> {
   if (event.revision <= ledger.reactedRevision) return
   const rows = reacting.set.of(ledger.companyId)

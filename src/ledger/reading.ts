@@ -1,4 +1,4 @@
-import { ahead, inBatches } from '#lib/batches.ts'
+import { prefetch, inBatches } from '#lib/batches.ts'
 import type { Envelope } from './envelope.ts'
 import type { PersonKeys } from './person-keys.ts'
 import { type CannotOpen, openData, sealedWith } from './personal-fields.ts'
@@ -6,7 +6,7 @@ import type { EventStore, Search, SearchPage } from './port.ts'
 import type { ReadModel } from './projection.ts'
 
 /** Ledgers, and what it takes to read them as they were written. */
-export interface Reading {
+export interface EventReader {
   readonly store: EventStore
   readonly model: ReadModel
   readonly keys: PersonKeys
@@ -19,20 +19,20 @@ export interface Reading {
  * events reads them: catch-up, rebuild, the past. What vouches for a ledger, as its export, reads the store itself: only the
  * stored form has the event's hash. @throws CannotOpen
  */
-export const readNewest = (reading: Reading, stream: string, fromRevision: number): AsyncGenerator<Envelope> =>
+export const readNewest = (reading: EventReader, stream: string, fromRevision: number): AsyncGenerator<Envelope> =>
   newest(reading, reading.store.read(stream, fromRevision))
 
 /** Single events of a stream, by their revisions (ascending), opened, in the newest version of their types. @throws CannotOpen */
-export const pickNewest = (reading: Reading, stream: string, revisions: readonly number[]): AsyncGenerator<Envelope> =>
+export const pickNewest = (reading: EventReader, stream: string, revisions: readonly number[]): AsyncGenerator<Envelope> =>
   newest(reading, reading.store.pick(stream, revisions))
 
 /** Events whose keys are looked up at once. */
 const BATCH_EVENTS = 500
 
-async function* newest(reading: Reading, stored: AsyncIterable<Envelope>): AsyncGenerator<Envelope> {
+async function* newest(reading: EventReader, stored: AsyncIterable<Envelope>): AsyncGenerator<Envelope> {
   const opener = createOpener(reading)
   // The next events are on their way while keys are looked up, and opened.
-  for await (const events of ahead(inBatches(stored, BATCH_EVENTS))) {
+  for await (const events of prefetch(inBatches(stored, BATCH_EVENTS))) {
     const open = await opener(events)
     for (const event of events) yield reading.model.upcast(open(event))
   }
@@ -43,7 +43,7 @@ type MayRead = (kind: string) => boolean
 
 /** The same of events that are looked for; the text of those that are stored as they are read stays as it is. */
 export async function searchNewest(
-  reading: Reading,
+  reading: EventReader,
   stream: string,
   wanted: Search,
   mayRead?: MayRead,
@@ -63,7 +63,7 @@ export async function searchNewest(
  * null where they were forgotten or are of a kind of person that `mayRead` refuses (LEDGER-43). @throws CannotOpen
  */
 export async function searchOpened(
-  reading: Reading,
+  reading: EventReader,
   stream: string,
   wanted: Search,
   mayRead?: MayRead,
@@ -90,7 +90,7 @@ async function withEvents(
 }
 
 /** Looks up the keys of some events, each key once; so it serves one read operation, and nobody keeps it. */
-function createOpener({ keys, model, onCannotOpen }: Omit<Reading, 'store'>, mayRead?: MayRead) {
+function createOpener({ keys, model, onCannotOpen }: Omit<EventReader, 'store'>, mayRead?: MayRead) {
   const secrets = new Map<string, Buffer | null>()
   const open = (event: Envelope): Envelope => {
     const fields = model.personalFields(event)

@@ -1,7 +1,7 @@
 import type { Statement, Transaction } from '#postgres/transaction.ts'
 
 /** What a JSON text says of forgotten persons. */
-export interface Redacted {
+export interface ErasedText {
   /** Whether it has a record of theirs, or names them, even if nothing of it is left to take. */
   readonly isAbout: boolean
   /** The text without their fields; null where it needs no change. */
@@ -9,10 +9,10 @@ export interface Redacted {
 }
 
 /** Takes forgotten persons out of JSON texts. */
-export interface Redaction {
+export interface TextErasure {
   /** Every text about them has one of these, so that Postgres sends few others. */
   readonly needles: readonly string[]
-  redact(text: string): Redacted
+  redact(text: string): ErasedText
 }
 
 interface Texts {
@@ -28,7 +28,7 @@ interface Texts {
  * A condition of `find`: whether a text column has one of the needles, which are no special characters of expressions. Looking
  * for a few takes half as long as an expression, whose time does not grow with their number: 1 to 3 s for 100,000 texts of 2 kB.
  */
-export const hasNeedle = (column: string): string =>
+export const containsNeedle = (column: string): string =>
   `case when cardinality($2::text[]) <= 8
      then exists (select from unnest($2::text[]) as needle where strpos(${column}, needle) > 0)
      else ${column} ~ (select array_to_string($2::text[], '|')) end`
@@ -37,11 +37,11 @@ export const hasNeedle = (column: string): string =>
 const PAGE = 200
 
 /** Takes forgotten persons out of JSON texts of a company. Returns the keys of all that are about them. */
-export async function redactTexts(
+export async function eraseTexts(
   tx: Transaction,
   companyId: number,
   { find, write, first }: Texts,
-  { needles, redact }: Redaction,
+  { needles, redact }: TextErasure,
 ): Promise<string[]> {
   const about: string[] = []
   for (let after = first; ; ) {

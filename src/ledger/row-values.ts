@@ -4,10 +4,10 @@ import { binaryArray } from '#postgres/binary-array.ts'
 import { type AnyTable, type ColumnType, elementOf, type KeyValue } from './table.ts'
 
 /** A row by its columns, opened. */
-export type Row = Record<string, unknown>
+export type ColumnValues = Record<string, unknown>
 
 /** Rows in key order, as one array a column; null when there are none. */
-export function valuesOf(table: AnyTable, unsorted: Row[], vault: Vault | null): Buffer[] | null {
+export function valuesOf(table: AnyTable, unsorted: ColumnValues[], vault: Vault | null): Buffer[] | null {
   if (unsorted.length === 0) return null
   const rows = unsorted.sort((a, b) => compareRows(table, a, b))
   const columns = Object.entries(table.columns) as [string, ColumnType][]
@@ -28,7 +28,7 @@ export const sealedColumns = (table: AnyTable): string[] =>
   Object.keys(table.columns).filter((column) => table.columns[column] === 'sealed')
 
 /** A row as it was loaded, with what is sealed in it opened. */
-export function opened(table: AnyTable, sealed: readonly string[], row: Row, vault: Vault | null): Row {
+export function openColumns(table: AnyTable, sealed: readonly string[], row: ColumnValues, vault: Vault | null): ColumnValues {
   const context = sealContextOf(table, row)
   const open = (bytes: unknown) => bytes && openJson(vaultFor(table, vault), bytes as Buffer, context)
   return { ...row, ...Object.fromEntries(sealed.map((column) => [column, open(row[column])])) }
@@ -39,13 +39,13 @@ function vaultFor(table: AnyTable, vault: Vault | null): Vault {
   return vault
 }
 
-const sealContextOf = (table: AnyTable, row: Row): string =>
+const sealContextOf = (table: AnyTable, row: ColumnValues): string =>
   contextOf(
     table.name,
     table.keys.pk.map((column) => row[column as string] as Exclude<KeyValue, Buffer>),
   )
 
-function compareRows(table: AnyTable, a: Row, b: Row): number {
+function compareRows(table: AnyTable, a: ColumnValues, b: ColumnValues): number {
   for (const column of table.keys.pk as readonly string[]) {
     const [left, right] = [a[column] as KeyValue, b[column] as KeyValue]
     if (left !== right) return left < right ? -1 : 1

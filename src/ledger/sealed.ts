@@ -2,13 +2,13 @@ import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { randomBytesOf } from '#lib/random.ts'
 
 /** What is stored in place of a personal value. */
-export interface Sealed {
+export interface SealedValue {
   /** Base64url of version (1 byte), id of the key (16), nonce (12), ciphertext of the value's JSON, tag (16). */
   readonly sealed: string
 }
 
 /** A key as it is used, of 256 bits. */
-export interface Key {
+export interface PersonSecret {
   /** A uuid. */
   readonly id: string
   readonly secret: Buffer
@@ -23,14 +23,14 @@ const CIPHERTEXT_AT = NONCE_AT + NONCE_BYTES
 const TAG_BYTES = 16
 
 /** No personal field is an object with this as its only member. */
-export const isSealed = (value: unknown): value is Sealed =>
+export const isSealed = (value: unknown): value is SealedValue =>
   typeof value === 'object' &&
   value !== null &&
-  typeof (value as Partial<Sealed>).sealed === 'string' &&
+  typeof (value as Partial<SealedValue>).sealed === 'string' &&
   Object.keys(value).length === 1
 
 /** Seals a JSON value; it opens only at the place that it was sealed for. */
-export function sealValue(value: unknown, { id, secret }: Key, place: string): Sealed {
+export function sealValue(value: unknown, { id, secret }: PersonSecret, place: string): SealedValue {
   const nonce = randomBytesOf(NONCE_BYTES)
   const cipher = createCipheriv(ALGORITHM, secret, nonce)
   cipher.setAAD(Buffer.from(place))
@@ -46,7 +46,7 @@ export function sealValue(value: unknown, { id, secret }: Key, place: string): S
 export const plainId = (id: string): string => id.replaceAll('-', '')
 
 /** The id of the key that has sealed a value, without hyphens; null where this is nothing that was sealed. */
-export function keyIdOf({ sealed }: Sealed): string | null {
+export function sealedKeyId({ sealed }: SealedValue): string | null {
   const head = Buffer.from(sealed.slice(0, HEAD_CHARACTERS), 'base64url')
   return head[0] === VERSION && head.length >= NONCE_AT ? head.toString('hex', KEY_ID_AT, NONCE_AT) : null
 }
@@ -55,7 +55,7 @@ export function keyIdOf({ sealed }: Sealed): string | null {
 const HEAD_CHARACTERS = Math.ceil(NONCE_AT / 3) * 4
 
 /** @throws Error for what was changed, or sealed for another place or with another key. */
-export function openValue({ sealed }: Sealed, secret: Buffer, place: string): unknown {
+export function openValue({ sealed }: SealedValue, secret: Buffer, place: string): unknown {
   const bytes = Buffer.from(sealed, 'base64url')
   const nonce = bytes.subarray(NONCE_AT, CIPHERTEXT_AT)
   const decipher = createDecipheriv(ALGORITHM, secret, nonce, { authTagLength: TAG_BYTES })

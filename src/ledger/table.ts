@@ -40,11 +40,11 @@ export interface Table<R> {
    */
   readonly fillfactor?: number
   /** How rows are found as they were; without it nobody looks at their past. */
-  readonly past?: Past<keyof R & string>
+  readonly past?: HistoryDeclaration<keyof R & string>
 }
 
 /** How past states of a company's rows are found again (decision 37). Each row has the `revision` of its last change. */
-export interface Past<C extends string = string> {
+export interface HistoryDeclaration<C extends string = string> {
   /** An integer by which a company's rows are told apart. */
   readonly id: C
   /** Columns that depend on other rows than their own: only commands look at them, and no past state has them. */
@@ -55,11 +55,11 @@ export interface Past<C extends string = string> {
    * Columns that change so often, and mostly alone, that a state of each row is kept now and then, and that lists look at the past
    * of what they show only. Not where rows say something about persons.
    */
-  readonly busy?: readonly C[]
+  readonly hot?: readonly C[]
 }
 
 /** What a working set keeps in each row that can be looked back at. The table's own columns come first. */
-export interface Lineage {
+export interface RowHistory {
   /** The event that made the row. */
   first_revision: number
   /** Those that changed it before `revision`, ascending, as far as they are not in `row_pasts`; null where there are none. */
@@ -68,19 +68,19 @@ export interface Lineage {
   columns_revision?: number
 }
 
-const LINEAGE: { readonly [C in keyof Required<Lineage>]: ColumnType } = {
+const LINEAGE: { readonly [C in keyof Required<RowHistory>]: ColumnType } = {
   first_revision: 'bigint',
   past_revisions: 'json',
   columns_revision: 'bigint',
 }
 
 /** Names of the columns that the working set keeps of itself. */
-export const isLineage = (column: string): boolean => column in LINEAGE
+export const isRowHistory = (column: string): boolean => column in LINEAGE
 
-function lineageOf(past: Past | undefined): Record<string, ColumnType> {
+function lineageOf(past: HistoryDeclaration | undefined): Record<string, ColumnType> {
   if (!past || past.isFixed) return {}
   const { columns_revision, ...all } = LINEAGE
-  return past.busy ? { ...all, columns_revision } : all
+  return past.hot ? { ...all, columns_revision } : all
 }
 
 /** A row wanted by one of its keys, without the company, which the holder of the rows adds. */
@@ -163,13 +163,13 @@ export function loadStatement(table: AnyTable, by: string): Statement {
 
 /** Ways to write rows of a table, in order: those that it has, of which one may give up its name; those of which nobody knows; new ones. */
 export const WRITES = ['replace', 'upsert', 'add'] as const
-export type Write = (typeof WRITES)[number]
+export type RowWrite = (typeof WRITES)[number]
 
 /**
  * Writes rows of a table in one statement: one array parameter per column. An upsert takes a record of the log more for each row, of
  * the lock on what it found or of what it was about to add.
  */
-export function writeStatement(table: AnyTable, write: Write): Statement {
+export function writeStatement(table: AnyTable, write: RowWrite): Statement {
   const columns = Object.entries<ColumnType>(table.columns)
   const names = columns.map(([name]) => name).join(', ')
   const arrays = columns.map(([, type], index) => arrayOf(type, index + 1))

@@ -1,8 +1,8 @@
 import type { Vault } from '#lib/vault.ts'
 import { binaryArray } from '#postgres/binary-array.ts'
 import type { BulkTransaction, Statement, Transaction } from '#postgres/transaction.ts'
-import { rowPasts, trace } from './lineage.ts'
-import { opened, type Row, sealedColumns, valuesOf } from './row-values.ts'
+import { rowPasts, recordRowVersion } from './lineage.ts'
+import { openColumns, type ColumnValues, sealedColumns, valuesOf } from './row-values.ts'
 import {
   type AnyRef,
   type AnyTable,
@@ -15,7 +15,7 @@ import {
   type Ref,
   type Table,
   WRITES,
-  type Write,
+  type RowWrite,
   writeStatement,
 } from './table.ts'
 
@@ -71,9 +71,9 @@ const SEPARATOR = '\u0001'
 interface TableState {
   readonly table: AnyTable
   /** key name → key → the row, or null where it is known to be absent */
-  readonly index: Map<string, Map<string, Row | null>>
+  readonly index: Map<string, Map<string, ColumnValues | null>>
   /** way to write → primary key → changed row */
-  readonly changed: Readonly<Record<Write, Map<string, Row>>>
+  readonly changed: Readonly<Record<RowWrite, Map<string, ColumnValues>>>
   /** key name → keys to load */
   readonly wanted: Map<string, Map<string, readonly KeyValue[]>>
 }
@@ -177,11 +177,11 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
 /** What is written of a table, made before the first statement is sent: an error in between would leave a transaction half written. */
 interface Part {
   readonly table: AnyTable
-  readonly write: Write
+  readonly write: RowWrite
   readonly values: Buffer[] | null
 }
 
-const partOf = ({ table, changed }: TableState, write: Write, vault: Vault | null): Part => ({
+const partOf = ({ table, changed }: TableState, write: RowWrite, vault: Vault | null): Part => ({
   table,
   write,
   values: valuesOf(table, [...changed[write].values()], vault),
@@ -202,7 +202,7 @@ const copy = (tx: BulkTransaction, { table, lines }: { table: AnyTable; lines: s
 ]
 
 function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState): Changes {
-  const put = (table: AnyTable, row: Row, isNew: boolean): void => {
+  const put = (table: AnyTable, row: ColumnValues, isNew: boolean): void => {
     const state = stateOf(table)
     if (!table.global && row.company_id !== companyId)
       throw new Error(`a row of ${table.name} belongs to another company`)
@@ -211,7 +211,7 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
     const before = indexOf(state, 'pk').get(pk)
     if (isNew && before) throw new Error(`row ${table.name} ${pk} exists already`)
     index(state, pk, row, before)
-    const past = trace(table, row, before ?? null)
+    const past = recordRowVersion(table, row, before ?? null)
     if (past) put(rowPasts, { ...past }, true)
     state.changed[wayTo(state, pk, isNew, before)].set(pk, row)
   }
@@ -221,14 +221,14 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
       if (row === undefined) throw new Error(`row ${ref.table.name}.${ref.by} ${ref.values.join('/')} was not loaded`)
       return row as R | null
     },
-    add: (table, row) => put(table, row as Row, true),
-    put: (table, row) => put(table, row as Row, false),
+    add: (table, row) => put(table, row as ColumnValues, true),
+    put: (table, row) => put(table, row as ColumnValues, false),
     wants: () => true,
   }
 }
 
 /** A row that was put before is written the way that it would have been then. */
-function wayTo({ changed }: TableState, pk: string, isNew: boolean, before: Row | null | undefined): Write {
+function wayTo({ changed }: TableState, pk: string, isNew: boolean, before: ColumnValues | null | undefined): RowWrite {
   if (isNew || before === null) return 'add'
   return before === undefined ? 'upsert' : (WRITES.find((write) => changed[write].has(pk)) ?? 'replace')
 }
@@ -250,12 +250,12 @@ function loadTable(tx: Transaction, state: TableState, vault: Vault | null): Pro
       ),
     )
     const name = `load_${state.table.name}_${by}`
-    const result = await tx.query<Row>(
+    const result = await tx.query<ColumnValues>(
       statement(name, () => loadStatement(state.table, by)),
       values,
     )
     const sealed = sealedColumns(state.table)
-    for (const row of result.rows) remember(state, sealed.length > 0 ? opened(state.table, sealed, row, vault) : row)
+    for (const row of result.rows) remember(state, sealed.length > 0 ? openColumns(state.table, sealed, row, vault) : row)
     const found = indexOf(state, by)
     for (const key of wanted.keys()) if (!found.has(key)) found.set(key, null)
   })
@@ -264,7 +264,7 @@ function loadTable(tx: Transaction, state: TableState, vault: Vault | null): Pro
 }
 
 /** A loaded row never replaces one that is known already: that one may have been changed since. */
-function remember(state: TableState, row: Row): void {
+function remember(state: TableState, row: ColumnValues): void {
   const pk = rowKey(state.table, 'pk', row)
   if (pk === null) throw new Error(`a row of ${state.table.name} lacks its primary key`)
   if (!indexOf(state, 'pk').get(pk)) index(state, pk, row)
@@ -274,7 +274,7 @@ function remember(state: TableState, row: Row): void {
  * Makes a row found by its keys. The row that it replaces leaves those that it alone had: whoever looks there next must know
  * that nobody has them, unless another row took them since.
  */
-function index({ table, index }: TableState, pk: string, row: Row, replaced?: Row | null): void {
+function index({ table, index }: TableState, pk: string, row: ColumnValues, replaced?: ColumnValues | null): void {
   for (const [by, keys] of index) {
     const key = by === 'pk' ? pk : rowKey(table, by, row)
     const left = replaced && by !== 'pk' ? rowKey(table, by, replaced) : null
@@ -283,7 +283,7 @@ function index({ table, index }: TableState, pk: string, row: Row, replaced?: Ro
   }
 }
 
-function indexOf(state: TableState, by: string): Map<string, Row | null> {
+function indexOf(state: TableState, by: string): Map<string, ColumnValues | null> {
   const found = state.index.get(by)
   if (!found) throw new Error(`table ${state.table.name} has no key ${by}`)
   return found
@@ -300,7 +300,7 @@ function keyOf(companyId: number, { table, values }: AnyRef): string {
 const textOfKey = (value: unknown): unknown => (Buffer.isBuffer(value) ? value.toString('hex') : value)
 
 /** The same of a row; null when part of it is. */
-function rowKey(table: AnyTable, by: string, row: Row): string | null {
+function rowKey(table: AnyTable, by: string, row: ColumnValues): string | null {
   let key = ''
   for (const column of table.keys[by] as readonly string[]) {
     const part = row[column]

@@ -11,7 +11,7 @@ export async function* inBatches<T>(items: AsyncIterable<T>, size: number): Asyn
 }
 
 /** Yields the same items, and fetches the next one while the caller works on the current one. */
-export async function* ahead<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
+export async function* prefetch<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
   const iterator = items[Symbol.asyncIterator]()
   const fetch = () => {
     const fetched = iterator.next()

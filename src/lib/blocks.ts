@@ -6,7 +6,7 @@ const LARGEST_BYTES = 1_048_576
  * Pool of reusable buffers. Buffer memory lies outside V8's heap, and every 64 MB of new buffers start a full
  * collection. Without the pool, pages of 170 KB cost twice the processor time.
  */
-export interface Blocks {
+export interface BufferPool {
   /** A buffer of at least `bytes` with unspecified content. One that is never released is collected as garbage. */
   take(bytes: number): Buffer<ArrayBuffer>
   /**
@@ -18,7 +18,7 @@ export interface Blocks {
 }
 
 /** Keeps up to `kept_bytes` of free buffers. */
-export function createBlocks(kept_bytes: number): Blocks {
+export function createBufferPool(kept_bytes: number): BufferPool {
   const free = new Map<number, ArrayBuffer[]>()
   const lent = new WeakSet<Buffer>()
   let free_bytes = 0
@@ -50,4 +50,4 @@ const sizeOf = (bytes: number): number =>
   bytes > LARGEST_BYTES ? bytes : Math.max(SMALLEST_BYTES, 2 ** Math.ceil(Math.log2(bytes)))
 
 /** The pool of this process. */
-export const blocks = createBlocks(8 * 1_048_576)
+export const bufferPool = createBufferPool(8 * 1_048_576)

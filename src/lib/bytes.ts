@@ -1,32 +1,32 @@
-import { blocks } from './blocks.ts'
+import { bufferPool } from './blocks.ts'
 
 /** A range of a buffer. Copying a range is cheaper than creating a view. */
-export interface Part<B extends Buffer = Buffer> {
+export interface ByteRange<B extends Buffer = Buffer> {
   readonly bytes: B
   readonly start: number
   readonly end: number
 }
 
 /** A string, or ranges of its UTF-8 that have not been joined. */
-export type Text = string | readonly Part[]
+export type EncodedText = string | readonly ByteRange[]
 
-export const partOf = (text: string): Part => {
+export const toByteRange = (text: string): ByteRange => {
   const bytes = Buffer.from(text)
   return { bytes, start: 0, end: bytes.length }
 }
 
-const partsOf = (texts: readonly Text[]): Part[] =>
-  texts.flatMap((text) => (typeof text === 'string' ? [partOf(text)] : text))
+const partsOf = (texts: readonly EncodedText[]): ByteRange[] =>
+  texts.flatMap((text) => (typeof text === 'string' ? [toByteRange(text)] : text))
 
-const lengthOf = (parts: readonly Part[]): number => parts.reduce((sum, { start, end }) => sum + end - start, 0)
+const lengthOf = (parts: readonly ByteRange[]): number => parts.reduce((sum, { start, end }) => sum + end - start, 0)
 
-function copy(parts: readonly Part[], target: Buffer): void {
+function copy(parts: readonly ByteRange[], target: Buffer): void {
   let at = 0
   for (const { bytes, start, end } of parts) at += bytes.copy(target, at, start, end)
 }
 
 /** Concatenated UTF-8 of several texts. */
-export function bytesOf(...texts: readonly Text[]): Buffer {
+export function toBytes(...texts: readonly EncodedText[]): Buffer {
   const parts = partsOf(texts)
   const bytes = Buffer.allocUnsafe(lengthOf(parts))
   copy(parts, bytes)
@@ -34,12 +34,12 @@ export function bytesOf(...texts: readonly Text[]): Buffer {
 }
 
 /** The same in a pooled buffer, valid until `release`. */
-export function bytesInBlock(...texts: readonly Text[]): { readonly bytes: Buffer; release(): void } {
+export function toPooledBytes(...texts: readonly EncodedText[]): { readonly bytes: Buffer; release(): void } {
   const parts = partsOf(texts)
   const length = lengthOf(parts)
-  const block = blocks.take(length)
+  const block = bufferPool.take(length)
   copy(parts, block)
-  return { bytes: block.subarray(0, length), release: () => blocks.giveBack(block) }
+  return { bytes: block.subarray(0, length), release: () => bufferPool.giveBack(block) }
 }
 
-export const textOf = (text: Text): string => (typeof text === 'string' ? text : bytesOf(text).toString())
+export const toText = (text: EncodedText): string => (typeof text === 'string' ? text : toBytes(text).toString())

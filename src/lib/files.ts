@@ -3,11 +3,11 @@ import { link, open, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /** Writes a file atomically (write, fsync, rename), mode 0600. */
-export const replaceFile = (path: string, content: string | Buffer): Promise<void> =>
+export const writeFileAtomically = (path: string, content: string | Buffer): Promise<void> =>
   throughDraft(path, content, (draft) => rename(draft, path))
 
 /** Creates a file atomically and keeps an existing one: of two concurrent calls the first wins. */
-export const createFile = (path: string, content: string | Buffer): Promise<void> =>
+export const createFileAtomically = (path: string, content: string | Buffer): Promise<void> =>
   throughDraft(path, content, (draft) =>
     link(draft, path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error
@@ -26,11 +26,11 @@ async function throughDraft(
   } finally {
     await rm(draft, { force: true })
   }
-  await syncFolder(dirname(path))
+  await fsyncFolder(dirname(path))
 }
 
 /** Makes a new name durable. Windows has no such call and needs none. */
-export async function syncFolder(path: string): Promise<void> {
+export async function fsyncFolder(path: string): Promise<void> {
   if (process.platform === 'win32') return
   const folder = await open(path, 'r')
   try {

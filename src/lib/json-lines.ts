@@ -1,6 +1,6 @@
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { syncFolder } from './files.ts'
+import { fsyncFolder } from './files.ts'
 
 /** Longer than any line of these files. */
 const TAIL_BYTES = 16_384
@@ -18,7 +18,7 @@ export async function appendLines(path: string, values: readonly object[]): Prom
   } finally {
     await file.close()
   }
-  await syncFolder(dirname(path))
+  await fsyncFolder(dirname(path))
 }
 
 /** The last complete line, parsed; null for a missing or empty file. @throws SyntaxError on invalid JSON */

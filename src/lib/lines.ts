@@ -1,5 +1,5 @@
 /** A queue for each key. Keys are served round-robin, the items of a key in order of arrival. */
-export interface Lines<K, T> {
+export interface PerKeyQueue<K, T> {
   isEmpty(): boolean
   /** An item must not be added twice. */
   add(key: K, item: T): void
@@ -7,14 +7,14 @@ export interface Lines<K, T> {
    * The head of each queue, starting with the key whose turn it is. A key that is served during the iteration moves to
    * the end.
    */
-  firsts(): Iterable<readonly [key: K, item: T]>
+  heads(): Iterable<readonly [key: K, item: T]>
   /** Removes an item that is served, and moves its key to the end of the round. False if the item is absent. */
   take(key: K, item: T): boolean
   /** Removes an item that gave up; its key keeps its place in the round. */
   remove(key: K, item: T): boolean
 }
 
-export function createLines<K, T>(): Lines<K, T> {
+export function createPerKeyQueue<K, T>(): PerKeyQueue<K, T> {
   /** In round-robin order. */
   const lines = new Map<K, Set<T>>()
 
@@ -38,7 +38,7 @@ export function createLines<K, T>(): Lines<K, T> {
       const line = lines.get(key) ?? new Set()
       lines.set(key, line.add(item))
     },
-    firsts,
+    heads: firsts,
     take(key, item) {
       const line = lines.get(key)
       if (!line || !remove(key, item)) return false

@@ -1,5 +1,5 @@
-import { createSharedRoom, type Key, type SharedFigures } from './shared-room.ts'
-import { ShareTaken } from './unavailable.ts'
+import { createFairShareLimiter, type ShareKey, type LimiterFigures } from './shared-room.ts'
+import { TenantLimitExceeded } from './unavailable.ts'
 
 /** Bounds in bytes: for all callers together, and for one company or one client address. */
 export interface MemoryLimits {
@@ -18,15 +18,15 @@ export interface MemoryUse {
 /** Bounds memory by refusing what would exceed it. */
 export interface MemoryBudget {
   /** `key` is a company's id, or a client address for unauthenticated requests. */
-  open(key: Key): MemoryUse
+  open(key: ShareKey): MemoryUse
 }
 
 /**
- * Each key has its fair share (createSharedRoom). One request of a key is always let through: what does not fit beside
+ * Each key has its fair share (createFairShareLimiter). One request of a key is always let through: what does not fit beside
  * others must fit alone.
  */
-export function createMemoryBudget({ allBytes, companyBytes }: MemoryLimits): MemoryBudget & SharedFigures {
-  const room = createSharedRoom(allBytes, companyBytes)
+export function createMemoryBudget({ allBytes, companyBytes }: MemoryLimits): MemoryBudget & LimiterFigures {
+  const room = createFairShareLimiter(allBytes, companyBytes)
   return {
     get used() {
       return room.used
@@ -38,12 +38,12 @@ export function createMemoryBudget({ allBytes, companyBytes }: MemoryLimits): Me
       let own = 0
       return {
         add(bytes) {
-          if (!room.take(key, bytes, own))
-            throw new ShareTaken('memory budget for request bodies exhausted; try again later')
+          if (!room.acquire(key, bytes, own))
+            throw new TenantLimitExceeded('memory budget for request bodies exhausted; try again later')
           own += bytes
         },
         release() {
-          room.give(key, own)
+          room.release(key, own)
           own = 0
         },
       }

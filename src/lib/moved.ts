@@ -4,7 +4,7 @@ import { Unavailable } from './unavailable.ts'
  * The company is on another shard (HOME-42). The shard router forwards the request there; a caller that cannot be
  * forwarded gets 503.
  */
-export class Moved extends Unavailable {
+export class WrongShardError extends Unavailable {
   constructor(readonly companyId: number) {
     super(`company ${companyId} lives in another home`)
   }

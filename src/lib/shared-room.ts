@@ -1,8 +1,8 @@
 /** A company's id or a client address. */
-export type Key = number | string
+export type ShareKey = number | string
 
 /** Figures for metrics. */
-export interface SharedFigures {
+export interface LimiterFigures {
   /** Units in use. */
   readonly used: number
   /** Refusals since the process started. */
@@ -10,25 +10,25 @@ export interface SharedFigures {
 }
 
 /** A bounded resource shared by key: bytes, or places in a queue. */
-export interface SharedRoom extends SharedFigures {
+export interface FairShareLimiter extends LimiterFigures {
   /**
    * Takes `amount`, or nothing (false) if that exceeds the key's share. `own` is what the same request holds already: a
    * key's only request, or its first, may take whatever is free.
    */
-  take(key: Key, amount: number, own?: number): boolean
-  give(key: Key, amount: number): void
+  acquire(key: ShareKey, amount: number, own?: number): boolean
+  release(key: ShareKey, amount: number): void
 }
 
 /**
  * Dynamic threshold (Choudhury and Hahne, 1998): a key may hold as much as it leaves free. Alone that is a half, beside
  * one greedy key a third, so a newcomer always finds room without a fixed share per key. `ofKey` bounds a key further.
  */
-export function createSharedRoom(capacity: number, ofKey = capacity): SharedRoom {
-  const heldBy = new Map<Key, number>()
+export function createFairShareLimiter(capacity: number, ofKey = capacity): FairShareLimiter {
+  const heldBy = new Map<ShareKey, number>()
   let used = 0
   let refused = 0
 
-  function change(key: Key, amount: number): void {
+  function change(key: ShareKey, amount: number): void {
     used += amount
     const held = (heldBy.get(key) ?? 0) + amount
     if (held > 0) heldBy.set(key, held)
@@ -42,7 +42,7 @@ export function createSharedRoom(capacity: number, ofKey = capacity): SharedRoom
     get refused() {
       return refused
     },
-    take(key, amount, own = 0) {
+    acquire(key, amount, own = 0) {
       const free = capacity - used - amount
       const held = heldBy.get(key) ?? 0
       if (free < 0 || (held > own && held + amount > Math.min(free, ofKey))) {
@@ -52,6 +52,6 @@ export function createSharedRoom(capacity: number, ofKey = capacity): SharedRoom
       change(key, amount)
       return true
     },
-    give: (key, amount) => change(key, -amount),
+    release: (key, amount) => change(key, -amount),
   }
 }

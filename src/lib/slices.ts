@@ -1,16 +1,16 @@
-import { createLines } from './lines.ts'
-import type { Key } from './shared-room.ts'
+import { createPerKeyQueue } from './lines.ts'
+import type { ShareKey } from './shared-room.ts'
 
 /** Longest a slice may block the event loop, in ms. Bounds the latency that long jobs add to other requests. */
 const SLICE_MS = 5
 
 /** Jobs waiting for their next slice. */
-const lines = createLines<Key, () => void>()
+const lines = createPerKeyQueue<ShareKey, () => void>()
 let isScheduled = false
 
 /** Resumes one job per turn of the event loop, so that ten long jobs take no more of it than one. */
 function resumeOne(): void {
-  for (const [key, resume] of lines.firsts()) {
+  for (const [key, resume] of lines.heads()) {
     lines.take(key, resume)
     resume()
     break
@@ -19,7 +19,7 @@ function resumeOne(): void {
   if (isScheduled) setImmediate(resumeOne)
 }
 
-function nextSlice(key: Key): Promise<void> {
+function nextSlice(key: ShareKey): Promise<void> {
   return new Promise((resolve) => {
     lines.add(key, resolve)
     if (isScheduled) return
@@ -32,7 +32,7 @@ function nextSlice(key: Key): Promise<void> {
  * Time slicing for long synchronous work, such as validating 1,000 sales. Await the returned function after each small
  * step: it yields once the slice is over. All long jobs of the process share the slices, round-robin by key.
  */
-export function createSlices(key: Key): () => Promise<void> {
+export function createTimeSlicer(key: ShareKey): () => Promise<void> {
   let ends = Number.NEGATIVE_INFINITY
   return async () => {
     if (performance.now() < ends) return

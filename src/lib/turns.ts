@@ -1,44 +1,44 @@
-import { createLines } from './lines.ts'
-import { createSharedRoom, type Key, type SharedFigures } from './shared-room.ts'
-import { ShareTaken } from './unavailable.ts'
+import { createPerKeyQueue } from './lines.ts'
+import { createFairShareLimiter, type ShareKey, type LimiterFigures } from './shared-room.ts'
+import { TenantLimitExceeded } from './unavailable.ts'
 
-export interface TurnLimits {
+export interface SemaphoreLimits {
   /** Concurrent holders. */
   readonly running: number
   /** Concurrent holders of one key; `running` by default. */
   readonly runningOfKey?: number
-  /** Waiting requests of all keys. One key's queue is bounded by its fair share (createSharedRoom). */
+  /** Waiting requests of all keys. One key's queue is bounded by its fair share (createFairShareLimiter). */
   readonly waiting: number
   /** Further bound of one key's queue. */
   readonly waitingOfKey?: number
 }
 
 /** Semaphore with a queue per key; keys take turns. */
-export interface Turns extends SharedFigures {
+export interface KeyedSemaphore extends LimiterFigures {
   /**
    * Resolves to the function that releases the slot. Null if too many requests of the key wait already, the signal
    * aborts, or the wait exceeds its limit.
    */
-  enter(key: Key, signal?: AbortSignal): Promise<(() => void) | null>
+  acquire(key: ShareKey, signal?: AbortSignal): Promise<(() => void) | null>
   /** Runs `work` in a slot. @throws TenantLimitExceeded where `enter` returns null */
-  run<T>(key: Key, work: () => Promise<T>, signal?: AbortSignal): Promise<T>
+  run<T>(key: ShareKey, work: () => Promise<T>, signal?: AbortSignal): Promise<T>
 }
 
 /** Longest wait for a slot. */
 const LONGEST_WAIT_MS = 20_000
 
 /** Slots go round-robin to the waiting keys, in order of arrival within a key. */
-export function createTurns(limits: TurnLimits): Turns {
+export function createKeyedSemaphore(limits: SemaphoreLimits): KeyedSemaphore {
   const { running, runningOfKey = running } = limits
-  const room = createSharedRoom(limits.waiting, limits.waitingOfKey)
-  const lines = createLines<Key, () => void>()
-  const runningBy = new Map<Key, number>()
+  const room = createFairShareLimiter(limits.waiting, limits.waitingOfKey)
+  const lines = createPerKeyQueue<ShareKey, () => void>()
+  const runningBy = new Map<ShareKey, number>()
   let taken = 0
   let givenUp = 0
 
-  const mayBegin = (key: Key): boolean => taken < running && (runningBy.get(key) ?? 0) < runningOfKey
+  const mayBegin = (key: ShareKey): boolean => taken < running && (runningBy.get(key) ?? 0) < runningOfKey
 
-  function begin(key: Key): () => void {
+  function begin(key: ShareKey): () => void {
     taken += 1
     runningBy.set(key, (runningBy.get(key) ?? 0) + 1)
     let isOver = false
@@ -54,7 +54,7 @@ export function createTurns(limits: TurnLimits): Turns {
   }
 
   function callNext(): void {
-    for (const [key, call] of lines.firsts()) {
+    for (const [key, call] of lines.heads()) {
       if (taken >= running) return
       if (!mayBegin(key)) continue
       lines.take(key, call)
@@ -62,11 +62,11 @@ export function createTurns(limits: TurnLimits): Turns {
     }
   }
 
-  function wait(key: Key, signal: AbortSignal | undefined): Promise<(() => void) | null> {
-    if (signal?.aborted || !room.take(key, 1)) return Promise.resolve(null)
+  function wait(key: ShareKey, signal: AbortSignal | undefined): Promise<(() => void) | null> {
+    if (signal?.aborted || !room.acquire(key, 1)) return Promise.resolve(null)
     return new Promise((resolve) => {
       const endWaiting = () => {
-        room.give(key, 1)
+        room.release(key, 1)
         clearTimeout(timer)
         signal?.removeEventListener('abort', giveUp)
       }
@@ -87,7 +87,7 @@ export function createTurns(limits: TurnLimits): Turns {
   }
 
   /** A free slot is taken at once only if no request of the key waits: order of arrival holds. */
-  const enter: Turns['enter'] = async (key, signal) =>
+  const enter: KeyedSemaphore['acquire'] = async (key, signal) =>
     mayBegin(key) && !signal?.aborted ? begin(key) : wait(key, signal)
 
   return {
@@ -97,10 +97,10 @@ export function createTurns(limits: TurnLimits): Turns {
     get refused() {
       return room.refused + givenUp
     },
-    enter,
+    acquire: enter,
     async run(key, work, signal) {
       const leave = await enter(key, signal)
-      if (!leave) throw new ShareTaken('too many requests wait for a slot; try again later')
+      if (!leave) throw new TenantLimitExceeded('too many requests wait for a slot; try again later')
       try {
         return await work()
       } finally {

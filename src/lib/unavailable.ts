@@ -7,4 +7,4 @@ export class Unavailable extends Error {
 }
 
 /** The tenant has used up its share of a common resource; others are still served. */
-export class ShareTaken extends Unavailable {}
+export class TenantLimitExceeded extends Unavailable {}

@@ -21,7 +21,7 @@ export interface MasterKey {
 }
 
 /** The master keys of a process. */
-export interface KeyRing {
+export interface MasterKeyRing {
   /** The key that seals. */
   current(): MasterKey
   /** A key that opens, current or former; null if unknown. */
@@ -49,7 +49,7 @@ const derive = (secret: Buffer, use: string, bytes: number) =>
   Buffer.from(hkdfSync('sha256', secret, '', `tillbook master key: ${use}`, bytes))
 
 /** The master key of 32 random bytes. */
-export const masterKeyOf = (secret: Buffer): MasterKey => ({
+export const toMasterKey = (secret: Buffer): MasterKey => ({
   id: derive(secret, 'id', ID_BYTES).toString('hex'),
   cipherKey: createSecretKey(derive(secret, 'seal', MASTER_KEY_BYTES)),
 })
@@ -62,7 +62,7 @@ export function sealedBy(sealed: Buffer): string {
 }
 
 /** Random nonces are safe for 2^32 seals per master key (NIST SP 800-38D). */
-export function createVault(keys: KeyRing): Vault {
+export function createVault(keys: MasterKeyRing): Vault {
   return {
     seal(plain, context) {
       const { id, cipherKey } = keys.current()

@@ -15,7 +15,7 @@ export interface LedgerPosition {
 }
 
 /** Sent if the positions do not fit into a message, or after a migration: subscribers of any company must look. */
-export const TOO_MANY = '*'
+export const EVERY_COMPANY = '*'
 
 /** A notification holds 7,999 bytes, a position at most 34. */
 const COMPANIES_OF_A_MESSAGE = 200
@@ -23,7 +23,7 @@ const MESSAGES = 10
 
 /** Few messages, each within Postgres's limit. */
 export function encodePositions(positions: readonly LedgerPosition[]): string[] {
-  if (positions.length > COMPANIES_OF_A_MESSAGE * MESSAGES) return [TOO_MANY]
+  if (positions.length > COMPANIES_OF_A_MESSAGE * MESSAGES) return [EVERY_COMPANY]
   const messages: string[] = []
   for (let from = 0; from < positions.length; from += COMPANIES_OF_A_MESSAGE) {
     const some = positions.slice(from, from + COMPANIES_OF_A_MESSAGE)

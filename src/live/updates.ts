@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { Unavailable } from '#lib/unavailable.ts'
-import { listen } from '#postgres/listener.ts'
+import { listenToChannel } from '#postgres/listener.ts'
 import { decodePositions, type LedgerPosition, LIVE_CHANNEL } from './notifier.ts'
 
 /** Subscribers of a company, and of this process. */
@@ -75,7 +75,7 @@ export function createLiveUpdates({ databaseUrl, pool, onError }: LiveUpdatesOpt
     }
   }
 
-  const listener = listen({
+  const listener = listenToChannel({
     databaseUrl,
     channel: LIVE_CHANNEL,
     application_name: 'tillbook live',

@@ -1,4 +1,4 @@
-import type { Letter } from './letters.ts'
+import type { EmailMessage } from './letters.ts'
 
 /** News about a webhook endpoint: switched off automatically, failing, or healthy again. */
 type EndpointNews =
@@ -13,7 +13,7 @@ type EndpointNews =
     }
 
 /** With its time (UTC) and the company's name and time zone. */
-export type EndpointNotice = EndpointNews & {
+export type EndpointNotification = EndpointNews & {
   readonly created_at: string
   readonly name: string
   readonly timezone: string
@@ -25,14 +25,14 @@ const REASONS = {
 }
 
 /** In Brazilian Portuguese and the company's time, with a link to the endpoint in the panel (HOOK-20, HOOK-74). */
-export function endpointLetter(notice: EndpointNotice, publicUrl: string): Letter {
+export function endpointEmail(notice: EndpointNotification, publicUrl: string): EmailMessage {
   const { webhook_id, url } = notice.data
   const page = `${publicUrl}/painel/integracoes/webhooks/${webhook_id}`
   const { subject, said, advice } = wordsOf(notice)
   return { subject, text: `Olá,\n\n${said}\n\n${url}\n\n${advice}\n\n${page}\n\nTillbook\n` }
 }
 
-function wordsOf(notice: EndpointNotice): { subject: string; said: string; advice: string } {
+function wordsOf(notice: EndpointNotification): { subject: string; said: string; advice: string } {
   const { created_at, name, timezone } = notice
   const when = (at: string) =>
     new Intl.DateTimeFormat('pt-BR', { dateStyle: 'short', timeStyle: 'short', timeZone: timezone }).format(

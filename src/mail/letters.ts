@@ -1,11 +1,11 @@
 /** Subject and text of an e-mail. */
-export interface Letter {
+export interface EmailMessage {
   readonly subject: string
   readonly text: string
 }
 
 /** E-mail to one person; its link is a credential. */
-export const invitationLetter = (companyName: string, link: string, days: number): Letter => ({
+export const invitationEmail = (companyName: string, link: string, days: number): EmailMessage => ({
   subject: `Convite para ${companyName} no Tillbook`,
   text: `Olá,
 
@@ -20,7 +20,7 @@ Tillbook
 })
 
 /** E-mail to one person; its link is a credential. */
-export const passwordLetter = (link: string, minutes: number): Letter => ({
+export const passwordEmail = (link: string, minutes: number): EmailMessage => ({
   subject: 'Nova senha no Tillbook',
   text: `Olá,
 

@@ -1,12 +1,12 @@
 import type { Pool } from 'pg'
 import { repeat } from '#background/repeat.ts'
 import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
-import { notInMove } from '#postgres/in-move.ts'
-import { TOLD_NAME } from '#projections/companies.ts'
-import { type EndpointNotice, endpointLetter } from './endpoint-letters.ts'
+import { isNotMigrating } from '#postgres/in-move.ts'
+import { MASKED_NAME } from '#projections/companies.ts'
+import { type EndpointNotification, endpointEmail } from './endpoint-letters.ts'
 import type { Mailer } from './mailer.ts'
 
-type DueNotice = EndpointNotice & {
+type DueNotice = EndpointNotification & {
   readonly company_id: number
   readonly id: string
   readonly next_email_at: string | null
@@ -35,7 +35,7 @@ const EVERY_MS = 2_000
  * E-mails notifications to the users of their companies, at least once each. Processes share the work. After the last
  * retry the panel alone shows the notification.
  */
-export function startNotices({ pool, mailer, publicUrl, log, warn, retrySeconds = RETRY_SECONDS }: NoticeOptions) {
+export function startEmailNotifications({ pool, mailer, publicUrl, log, warn, retrySeconds = RETRY_SECONDS }: NoticeOptions) {
   const companies = createRoundRobin()
 
   async function email(mailer: Mailer, notice: DueNotice): Promise<void> {
@@ -46,7 +46,7 @@ export function startNotices({ pool, mailer, publicUrl, log, warn, retrySeconds 
       return warn('notifications: not e-mailed, the company has no user', about)
     }
     try {
-      const refused = await mailer.send({ id, to: users, ...endpointLetter(notice, publicUrl) })
+      const refused = await mailer.send({ id, to: users, ...endpointEmail(notice, publicUrl) })
       await close(pool, notice, true)
       if (refused.length > 0)
         warn('notifications: not accepted for every recipient', { ...about, refused: refused.length })
@@ -97,7 +97,7 @@ const TAKE_NOTICE = {
   name: 'take_notice',
   text: `
 with due as (
-  select company_id, id from notices where next_email_at <= clock_timestamp() and ${notInMove('company_id')}
+  select company_id, id from notices where next_email_at <= clock_timestamp() and ${isNotMigrating('company_id')}
   order by ${roundRobinOrder('company_id', '$2')}, next_email_at limit 1 for update skip locked
 ), taken as (
   update notices n set email_tries = email_tries + 1, claimed_until = clock_timestamp() + make_interval(secs => ${CLAIM_SECONDS}),
@@ -105,7 +105,7 @@ with due as (
   from due where n.company_id = due.company_id and n.id = due.id
   returning n.company_id, n.id, n.kind, n.data, n.created_at, n.next_email_at
 )
-select taken.*, ${TOLD_NAME} as name, c.timezone, array(
+select taken.*, ${MASKED_NAME} as name, c.timezone, array(
     select u.doc ->> 'email' from users u
     where u.company_id = taken.company_id and u.doc ->> 'status' = 'active' order by 1) as users
 from taken join companies c on c.company_id = taken.company_id`,

@@ -2,7 +2,7 @@ import type { DataOf } from '#events/catalogue.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { Reactor } from '#ledger/reactor.ts'
 import { table } from '#ledger/table.ts'
-import { companyOf } from '#projections/companies.ts'
+import { companyRef } from '#projections/companies.ts'
 import { webhookById } from '#projections/webhooks.ts'
 
 /** A notification to the users of a company, in the panel and by e-mail. */
@@ -35,7 +35,7 @@ const notices = table<Notice>('notices', {
 const reasonOf = (event: { readonly data: object }) => (event.data as DataOf<'WebhookSwitchedOff'>).reason
 
 /** Notifies a company of endpoints that were switched off automatically (HOOK-20). */
-export const switchOffNotices: Reactor = {
+export const switchOffNotifications: Reactor = {
   refs(_rows, event) {
     if (event.type !== 'WebhookSwitchedOff' || reasonOf(event) === 'requested') return null
     return [webhookById(parseSubject(event.subject).id)]
@@ -43,7 +43,7 @@ export const switchOffNotices: Reactor = {
   react(rows, event, _record, { now }) {
     const webhook_id = parseSubject(event.subject).id
     rows.add(notices, {
-      company_id: companyOf(rows).company_id,
+      company_id: companyRef(rows).company_id,
       id: event.id,
       kind: 'webhook_switched_off',
       data: { webhook_id, url: rows.get(webhookById(webhook_id))?.url ?? '', reason: reasonOf(event) },

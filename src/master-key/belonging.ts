@@ -24,11 +24,11 @@ export async function claimDatabase({ pool, keys, onMade }: Options): Promise<vo
 }
 
 /** Adds a key to those that the database's secrets may be sealed by. */
-export const register = (client: Pick<PoolClient, 'query'>, id: string) =>
+export const registerMasterKey = (client: Pick<PoolClient, 'query'>, id: string) =>
   client.query('insert into ops.master_keys (id) values ($1) on conflict do nothing', [Buffer.from(id, 'hex')])
 
 /** Ids of the keys that the database's secrets may be sealed by, oldest first. */
-export async function registered(client: Pick<PoolClient, 'query'>): Promise<string[]> {
+export async function registeredMasterKeys(client: Pick<PoolClient, 'query'>): Promise<string[]> {
   const { rows } = await client.query<{ id: string }>(
     `select encode(id, 'hex') as id from ops.master_keys order by created_at, id`,
   )
@@ -38,12 +38,12 @@ export async function registered(client: Pick<PoolClient, 'query'>): Promise<str
 /** As it is at almost every start. */
 async function isClaimed(pool: Pool, keys: MasterKeys): Promise<boolean> {
   const held = keys.all().map(({ id }) => id)
-  const known = await registered(pool)
+  const known = await registeredMasterKeys(pool)
   return known.includes(held[0] ?? '') && known.every((id) => held.includes(id))
 }
 
 async function claim(client: PoolClient, keys: MasterKeys, onMade: Options['onMade']): Promise<void> {
-  const known = await registered(client)
+  const known = await registeredMasterKeys(client)
   if (known.length === 0 && keys.all().length === 0) {
     await keys.file?.create()
     onMade(keys.source)
@@ -53,7 +53,7 @@ async function claim(client: PoolClient, keys: MasterKeys, onMade: Options['onMa
   for (const id of known) if (!held.includes(id) && (await sealsAnything(client, id))) missing.push(id)
   const isOurs = known.length === 0 || known.some((id) => held.includes(id))
   if (missing.length > 0 || !isOurs) throw notHeld(missing.length > 0 ? missing : known, held, keys.source)
-  await register(client, keys.current().id)
+  await registerMasterKey(client, keys.current().id)
 }
 
 /** Keys that were to become current, when a change was interrupted before that, have sealed nothing. */

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { createFile, replaceFile } from '#lib/files.ts'
-import { type KeyRing, MASTER_KEY_BYTES, type MasterKey, masterKeyOf } from '#lib/vault.ts'
+import { createFileAtomically, writeFileAtomically } from '#lib/files.ts'
+import { type MasterKeyRing, MASTER_KEY_BYTES, type MasterKey, toMasterKey } from '#lib/vault.ts'
 
 /** No master key, or another one than the database's; the message is for whoever runs the service. */
 export class WrongMasterKey extends Error {
@@ -11,7 +11,7 @@ export class WrongMasterKey extends Error {
 }
 
 /** Where a process has its master keys from. */
-export interface MasterKeys extends KeyRing {
+export interface MasterKeys extends MasterKeyRing {
   /** For operators. */
   readonly source: string
   /** All of them, the current one first; none where none was made yet. */
@@ -37,14 +37,14 @@ interface Settings {
 }
 
 /** A key as operators write it: base64 (with either alphabet) or hexadecimal. Null for anything else. */
-export function secretOf(text: string): Buffer | null {
+export function masterKeySecretOf(text: string): Buffer | null {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
   return /^[\w+/-]{43}=?$/.test(text) ? Buffer.from(text, 'base64') : null
 }
 
 /** Keys as the environment gives them, the current one first. */
-export function givenKeys(secrets: readonly Buffer[], source: string): MasterKeys {
-  const keys = secrets.map(masterKeyOf)
+export function configuredMasterKeys(secrets: readonly Buffer[], source: string): MasterKeys {
+  const keys = secrets.map(toMasterKey)
   return {
     source,
     all: () => keys,
@@ -55,14 +55,14 @@ export function givenKeys(secrets: readonly Buffer[], source: string): MasterKey
 }
 
 /** A key on each line of a file, the current one first. It may change while the process runs. */
-export function keysInFile(path: string): MasterKeys {
+export function masterKeysInFile(path: string): MasterKeys {
   let keys: readonly MasterKey[] = []
   let known = ''
   /** Some microseconds, unless the file was changed. One that is gone takes no key from a running process. */
   const look = () => {
     const found = statSync(path, { throwIfNoEntry: false })
     const state = found ? `${found.ino} ${found.mtimeMs} ${found.size}` : known
-    if (state !== known) keys = secretsIn(path).map(masterKeyOf)
+    if (state !== known) keys = secretsIn(path).map(toMasterKey)
     known = state
     return keys
   }
@@ -79,15 +79,15 @@ export function keysInFile(path: string): MasterKeys {
 const fileAt = (path: string): KeyFile => ({
   async create() {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    await createFile(path, textOf([randomBytes(MASTER_KEY_BYTES)]))
+    await createFileAtomically(path, textOf([randomBytes(MASTER_KEY_BYTES)]))
   },
-  renew: (secret) => replaceFile(path, textOf([secret, ...secretsIn(path)])),
-  dropFormer: () => replaceFile(path, textOf(secretsIn(path).slice(0, 1))),
+  renew: (secret) => writeFileAtomically(path, textOf([secret, ...secretsIn(path)])),
+  dropFormer: () => writeFileAtomically(path, textOf(secretsIn(path).slice(0, 1))),
 })
 
 /** The keys that the settings name, or those of a file that is made on the first start. */
-export const masterKeysOf = ({ MASTER_KEY, MASTER_KEY_FORMER = [], DATA_DIR }: Settings): MasterKeys =>
-  MASTER_KEY ? givenKeys([MASTER_KEY, ...MASTER_KEY_FORMER], 'MASTER_KEY') : keysInFile(join(DATA_DIR, 'master.key'))
+export const loadMasterKeys = ({ MASTER_KEY, MASTER_KEY_FORMER = [], DATA_DIR }: Settings): MasterKeys =>
+  MASTER_KEY ? configuredMasterKeys([MASTER_KEY, ...MASTER_KEY_FORMER], 'MASTER_KEY') : masterKeysInFile(join(DATA_DIR, 'master.key'))
 
 const textOf = (secrets: readonly Buffer[]) => secrets.map((secret) => `${secret.toString('base64')}\n`).join('')
 
@@ -96,7 +96,7 @@ function secretsIn(path: string): Buffer[] {
   const lines = readFileSync(path, 'utf8').split('\n')
   const texts = lines.map((line) => line.trim()).filter((text) => text !== '')
   return texts.map((text) => {
-    const secret = secretOf(text)
+    const secret = masterKeySecretOf(text)
     if (!secret)
       throw new WrongMasterKey(`${path} should have a key on each line: 32 random bytes, as base64 or hexadecimal`)
     return secret

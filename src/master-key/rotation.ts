@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool, PoolClient } from 'pg'
-import { createVault, MASTER_KEY_BYTES, masterKeyOf, type Vault } from '#lib/vault.ts'
+import { createVault, MASTER_KEY_BYTES, toMasterKey, type Vault } from '#lib/vault.ts'
 import { withAdvisoryLocks } from '#postgres/advisory-lock.ts'
 import { inTransactionOn } from '#postgres/transaction.ts'
-import { register, registered } from './belonging.ts'
+import { registerMasterKey, registeredMasterKeys } from './belonging.ts'
 import { type MasterKeys, WrongMasterKey } from './keys.ts'
 import { SEALED_COLUMNS } from './sealed-columns.ts'
 
@@ -49,9 +49,9 @@ async function rotateAlone(clients: readonly PoolClient[], keys: MasterKeys): Pr
   const former = new Set<string>()
   let resealed = 0
   for (const client of clients) {
-    await register(client, id)
+    await registerMasterKey(client, id)
     await othersEnded(client)
-    for (const other of await registered(client)) {
+    for (const other of await registeredMasterKeys(client)) {
       if (other === id) continue
       resealed += await retire(client, vault, other)
       former.add(other)
@@ -77,7 +77,7 @@ async function introduce(clients: readonly PoolClient[], keys: MasterKeys): Prom
       `${keys.source} is the only key: set it to a new one, and ${keys.source}_FORMER to that of before`,
     )
   const secret = randomBytes(MASTER_KEY_BYTES)
-  for (const client of clients) await register(client, masterKeyOf(secret).id)
+  for (const client of clients) await registerMasterKey(client, toMasterKey(secret).id)
   await keys.file.renew(secret)
 }
 

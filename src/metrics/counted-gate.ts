@@ -1,8 +1,8 @@
-import type { Gate } from '#access/quota.ts'
+import type { ApiAuthenticator } from '#access/quota.ts'
 import type { Metrics } from './metrics.ts'
 
 /** Counts admitted and refused body bytes. */
-export function countedGate(gate: Gate, { onBytes }: Pick<Metrics, 'onBytes'>): Gate {
+export function countedAuthenticator(gate: ApiAuthenticator, { onBytes }: Pick<Metrics, 'onBytes'>): ApiAuthenticator {
   return {
     async admit(keyHash, bytes = 0) {
       const admission = await gate.admit(keyHash, bytes)

@@ -1,23 +1,23 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { NotificationOutcome } from '#domain/orders.ts'
-import type { Call } from '#http/middleware/observe.ts'
+import type { ObservedRequest } from '#http/middleware/observe.ts'
 import type { ReadFrom } from '#ledger/standby/reads.ts'
 import type { GroupFigures } from '#ledger/write/writer.ts'
-import type { SharedFigures } from '#lib/shared-room.ts'
-import type { Result } from '#webhooks/results.ts'
+import type { LimiterFigures } from '#lib/shared-room.ts'
+import type { DeliveryResult } from '#webhooks/results.ts'
 
 /** Metrics of a process (docs/operations.md). No metric names a company. */
-export interface Metrics extends HomeMetrics {
+export interface Metrics extends ShardMetrics {
   readonly contentType: string
   /** All metrics in Prometheus's text format. */
   read(): Promise<string>
   /** Metrics of one shard, with a label that names it (HOME-6). */
-  ofHome(name: string): HomeMetrics
+  ofHome(name: string): ShardMetrics
 }
 
 /** Metrics of a shard, or of the process if there is one shard. */
-export interface HomeMetrics {
-  onAnswered(call: Call): void
+export interface ShardMetrics {
+  onAnswered(call: ObservedRequest): void
   onPage(from: 'memory' | 'tables'): void
   /** Answers that a read replica may give; none without replicas. */
   onRead(from: ReadFrom): void
@@ -26,7 +26,7 @@ export interface HomeMetrics {
   /** Commands handed to the writer (positive) or answered (negative). */
   onUnanswered(change: number): void
   onGroup(group: GroupFigures): void
-  onAttempts(results: readonly Result[]): void
+  onAttempts(results: readonly DeliveryResult[]): void
   onNotified(outcome: NotificationOutcome): void
   /** Bodies counted against a company's daily bytes, or refused. */
   onBytes(outcome: 'admitted' | 'refused', bytes: number): void
@@ -35,7 +35,7 @@ export interface HomeMetrics {
   /** Several gauges with a label. */
   gauges(name: string, help: string, label: string, read: () => Promise<ReadonlyMap<string, number>>): void
   /** Exports a limiter under a name that includes its unit. */
-  watchShared(resource: string, figures: SharedFigures): void
+  watchShared(resource: string, figures: LimiterFigures): void
   /** Exports the connections of a pool. */
   watchPool(name: string, pool: PoolFigures): void
 }
@@ -80,7 +80,7 @@ async function merged(registries: readonly Registry[]): Promise<Pick<Registry, '
   return AggregatorRegistry.aggregate(await Promise.all(registries.map((each) => each.getMetricsAsJSON())))
 }
 
-function figuresIn(registry: Registry): HomeMetrics {
+function figuresIn(registry: Registry): ShardMetrics {
   const registers = [registry]
   const pools = watchPools(registers)
   const shared = watchShared(registers)
@@ -221,8 +221,8 @@ function deliveryFigures(registers: Registry[]): Pick<Metrics, 'onAttempts'> {
 }
 
 /** One metric for all limiters: units in use, and refusals. */
-function watchShared(registers: Registry[]): Map<string, SharedFigures> {
-  const shared = new Map<string, SharedFigures>()
+function watchShared(registers: Registry[]): Map<string, LimiterFigures> {
+  const shared = new Map<string, LimiterFigures>()
   const labelNames = ['resource'] as const
   new Gauge({
     name: 'tillbook_shared_used',

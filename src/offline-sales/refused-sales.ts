@@ -2,15 +2,15 @@ import { hash } from 'node:crypto'
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { optionalText } from '#domain/text.ts'
-import { assertTakesWrites } from '#ledger/move.ts'
+import { assertAcceptsWrites } from '#ledger/move.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import { createSlices } from '#lib/slices.ts'
-import { notInMove } from '#postgres/in-move.ts'
+import { createTimeSlicer } from '#lib/slices.ts'
+import { isNotMigrating } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
-import { customerIn, wipedSale } from './wiping.ts'
+import { customerIn, erasedSale } from './wiping.ts'
 
 /** What became of one sale of an upload (UP-3). */
-export type SaleResult = RecordedSale | ResolvedSale | RefusedSale
+export type SaleResult = RecordedSale | ResolvedSale | RefusedUpload
 
 export interface RecordedSale {
   /** As sent; null where it was no text. */
@@ -29,7 +29,7 @@ export interface ResolvedSale {
   readonly message: string
 }
 
-export interface RefusedSale {
+export interface RefusedUpload {
   readonly offline_id: string | null
   readonly status: 'error'
   readonly sale_id: null
@@ -52,7 +52,7 @@ export const purgeRefusedSales = (pool: Pool): Promise<number> =>
     `delete from refused_sales where (company_id, id) in (
        select company_id, id from refused_sales
        where settled_at is not null and greatest(settled_at, last_refused_at) < now() - make_interval(days => $1)
-         and ${notInMove('company_id')} limit $2 for update skip locked)`,
+         and ${isNotMigrating('company_id')} limit $2 for update skip locked)`,
     [RESOLVED_DAYS],
   )
 
@@ -95,7 +95,7 @@ export async function noteRefusals(
   { companyId, userId }: { readonly companyId: number; readonly userId: number },
   entries: readonly Kept[],
 ): Promise<readonly SaleResult[]> {
-  const digests = await digestsOf(entries, createSlices(companyId))
+  const digests = await digestsOf(entries, createTimeSlicer(companyId))
   const refused = distinct(entries, digests)
   const recorded = entries.flatMap(({ result }) => (result.status === 'error' ? [] : (result.offline_id ?? [])))
   if (recorded.length > 0) await pool.query(RESOLVE_RECORDED, [companyId, recorded])
@@ -106,7 +106,7 @@ export async function noteRefusals(
     const kept = await keep(pool, { companyId, userId }, portion, forgotten)
     for (const row of kept) known.set(row.digest, row)
   }
-  await assertTakesWrites(pool, companyId)
+  await assertAcceptsWrites(pool, companyId)
   return entries.map(({ result }, position) => {
     const row = known.get(digests[position]?.hex ?? '')
     return row?.is_resolved ? resolution(result.offline_id, row) : result
@@ -147,7 +147,7 @@ async function keep(
     refused.map(({ result }) => result.message),
     refused.map(({ errors }) => errors),
     refused.map(({ payload, customerId }) =>
-      payload !== null && customerId !== null && isForgotten(customerId) ? wipedSale(payload, isForgotten) : payload,
+      payload !== null && customerId !== null && isForgotten(customerId) ? erasedSale(payload, isForgotten) : payload,
     ),
     MAX_OPEN,
   ])
@@ -226,7 +226,7 @@ function distinct(entries: readonly Kept[], digests: readonly (Digest | undefine
 }
 
 interface Refusal extends Digest {
-  readonly result: RefusedSale
+  readonly result: RefusedUpload
   readonly times: number
   /** Whom it names by id. */
   readonly customerId: number | null
@@ -254,6 +254,6 @@ export async function resolveRefusedSale(
      where company_id = $1 and id = $2 and settled_at is null`,
     [companyId, id, userId, note, saleId ?? null],
   )
-  await assertTakesWrites(pool, companyId)
+  await assertAcceptsWrites(pool, companyId)
   return rowCount === 1
 }

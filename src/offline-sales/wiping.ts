@@ -11,7 +11,7 @@ type Json = Record<string, unknown>
  * Takes customers out of refused sales: of a sale that names one of them, what the service reads is left, and no note. Looks
  * at what a company has open, and has resolved in 90 days (PRIV-35).
  */
-export async function wipeRefusedSales(
+export async function eraseRefusedSales(
   tx: Transaction,
   companyId: number,
   customerIds: readonly number[],
@@ -27,12 +27,12 @@ export async function wipeRefusedSales(
 }
 
 function withoutCustomers(payload: string, customerIds: readonly number[], id: number) {
-  const kept = wipedSale(payload, (customer) => customerIds.includes(customer))
+  const kept = erasedSale(payload, (customer) => customerIds.includes(customer))
   return kept === null ? [] : { id, payload: kept }
 }
 
 /** What is left of a sale as it was sent when it names a customer who is forgotten; null where it names none. */
-export function wipedSale(payload: string, isForgotten: (customerId: number) => boolean): string | null {
+export function erasedSale(payload: string, isForgotten: (customerId: number) => boolean): string | null {
   const sale = JSON.parse(payload) as Json
   const customerId = customerIn(sale)
   if (customerId === null || !isForgotten(customerId)) return null

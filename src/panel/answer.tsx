@@ -1,23 +1,23 @@
 import type { Response } from 'express'
-import { type Problem, statusOf } from '#http/problems.ts'
-import type { Waiting } from '#queries/waiting.ts'
+import { type Problem, httpStatusOf } from '#http/problems.ts'
+import type { PendingCounts } from '#queries/waiting.ts'
 import { forgetDone, noteDone } from './cookies.ts'
 import { panelDocument, plainDocument } from './layout.tsx'
 import { link } from './link.ts'
-import type { Page, Section, Visit } from './route.ts'
+import type { PanelPage, Section, PageContext } from './route.ts'
 import type { FlashCode } from './words/flashes.ts'
 import { problemMessage, problemTitle } from './words/problems.ts'
 
 /** The entry of the menu that a page belongs to, and the context of its request. */
-export interface Place {
+export interface ResponseTarget {
   /** Null where there is no such page. */
   readonly section: Section | null
-  readonly visit: Visit
+  readonly visit: PageContext
   /** Null on pages of errors, and where only a part of the page is asked for. */
-  readonly waiting?: Waiting | null
+  readonly waiting?: PendingCounts | null
 }
 
-export function sendPage(response: Response, page: Page, { section, visit, waiting = null }: Place): void {
+export function sendPanelPage(response: Response, page: PanelPage, { section, visit, waiting = null }: ResponseTarget): void {
   if (visit.flash) forgetDone(response)
   response
     .status(page.status ?? 200)
@@ -25,7 +25,7 @@ export function sendPage(response: Response, page: Page, { section, visit, waiti
     .send(panelDocument(page, { section, visit, waiting }))
 }
 
-export function sendPlainPage(response: Response, page: Page): void {
+export function sendPlainPage(response: Response, page: PanelPage): void {
   response
     .status(page.status ?? 200)
     .type('html')
@@ -39,7 +39,7 @@ export function sendRedirect(response: Response, to: string, done?: FlashCode): 
 }
 
 /** A problem as a page, within the panel for whoever is logged in. */
-export function answerFailure(response: Response, problem: Problem): void {
+export function answerPanelFailure(response: Response, problem: Problem): void {
   for (const [name, value] of Object.entries(problem.headers)) response.setHeader(name, value)
   const fields = Object.values((problem.details?.fields ?? {}) as Record<string, string[]>).flat()
   const body = (
@@ -54,8 +54,8 @@ export function answerFailure(response: Response, problem: Problem): void {
       <p class="hint">Código da requisição: {response.locals.requestId as string}</p>
     </>
   )
-  const page = { title: problemTitle(problem), status: statusOf(problem.code), body }
-  const place = response.locals.place as Place | undefined
-  if (place) sendPage(response, page, place)
+  const page = { title: problemTitle(problem), status: httpStatusOf(problem.code), body }
+  const place = response.locals.place as ResponseTarget | undefined
+  if (place) sendPanelPage(response, page, place)
   else sendPlainPage(response, page)
 }

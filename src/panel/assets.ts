@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { assetsBelow, BASE_STYLE, ICON, own } from '#http/assets.ts'
+import { assetsBelow, BASE_STYLE, ICON, projectFile } from '#http/assets.ts'
 import { PANEL } from './link.ts'
 
 const require = createRequire(import.meta.url)
@@ -7,12 +7,12 @@ const require = createRequire(import.meta.url)
 /** All that pages load: our own files, and scripts of packages. */
 const assets = assetsBelow(`${PANEL}/assets`, {
   'base.css': BASE_STYLE,
-  'panel.css': { file: own('src/panel/static/panel.css'), type: 'text/css; charset=utf-8' },
-  'panel.js': { file: own('src/panel/static/panel.js'), type: 'text/javascript; charset=utf-8' },
+  'panel.css': { file: projectFile('src/panel/static/panel.css'), type: 'text/css; charset=utf-8' },
+  'panel.js': { file: projectFile('src/panel/static/panel.js'), type: 'text/javascript; charset=utf-8' },
   'icon.svg': ICON,
-  'icons.svg': { file: own('src/panel/static/icons.svg'), type: 'image/svg+xml' },
+  'icons.svg': { file: projectFile('src/panel/static/icons.svg'), type: 'image/svg+xml' },
   'htmx.js': { file: require.resolve('htmx.org/dist/htmx.min.js'), type: 'text/javascript; charset=utf-8' },
-  'live-worker.js': { file: own('src/panel/static/live-worker.js'), type: 'text/javascript; charset=utf-8' },
+  'live-worker.js': { file: projectFile('src/panel/static/live-worker.js'), type: 'text/javascript; charset=utf-8' },
 })
 
 export const asset = assets.address

@@ -47,7 +47,7 @@ const textsOf = (value: object | null, timezone: string): Map<string, string> =>
 }
 
 /** What differs between two states of a record, field by field; null before it was there. */
-export function changesBetween(before: object | null, after: object | null, timezone: string): Change[] {
+export function describeChanges(before: object | null, after: object | null, timezone: string): Change[] {
   const [then, now] = [textsOf(before, timezone), textsOf(after, timezone)]
   return [...new Set([...then.keys(), ...now.keys()])]
     .map((field) => ({ field, before: then.get(field) ?? null, after: now.get(field) ?? null }))
@@ -59,7 +59,7 @@ export function changesBetween(before: object | null, after: object | null, time
 export function saidBy({ data }: Pick<Envelope, 'data'>, timezone: string): Change[] {
   const { id: _, ...said } = data as Json
   const { changes, ...more } = said
-  return changesBetween(null, { ...more, ...(isObject(changes) ? changes : {}) }, timezone)
+  return describeChanges(null, { ...more, ...(isObject(changes) ? changes : {}) }, timezone)
 }
 
 /** Names of the fields that an event says it has changed. */
@@ -79,6 +79,6 @@ export function changesOfEach(events: readonly Pick<Envelope, 'data'>[], timezon
     const after: Json = { ...said, ...(isObject(changes) ? changes : {}) }
     const before = Object.fromEntries(Object.keys(after).map((name) => [name, known[name]]))
     Object.assign(known, after)
-    return changesBetween(before, after, timezone)
+    return describeChanges(before, after, timezone)
   })
 }

@@ -5,7 +5,7 @@ import { link } from './link.ts'
 import { sendLogin } from './login.tsx'
 import { routeAt } from './rights.ts'
 import type { PanelRoute } from './route.ts'
-import { encodeTyped } from './typed.ts'
+import { encodePreservedInput } from './typed.ts'
 import { formOf } from './visit.ts'
 import { FLASHES } from './words/flashes.ts'
 
@@ -36,7 +36,7 @@ export function toLogin(routes: readonly PanelRoute[], mostBytes: number, read: 
   }
 
   function keepTyped(request: Request, response: Response): void {
-    const typed = encodeTyped(request.path, formOf(request))
+    const typed = encodePreservedInput(request.path, formOf(request))
     const next = find('GET', request.path) ? request.originalUrl : ''
     if (typed === null) sendToLogin(request, response)
     else sendLogin(response, { email: '', next, typed, flash: FLASHES['entre-e-continue'] }, 401)

@@ -1,5 +1,5 @@
 import express, { type RequestHandler } from 'express'
-import { bodyProblem, holdBody, type Room } from '#http/middleware/json-body.ts'
+import { bodyProblem, holdBody, type BodyBudget } from '#http/middleware/json-body.ts'
 import { readMultipart } from '#http/multipart.ts'
 import { Problem } from '#http/problems.ts'
 import { MAX_FILE_BYTES } from '#imports/sheet.ts'
@@ -13,7 +13,7 @@ const readBody = express.raw({ type: TYPE, limit: LIMIT })
 
 /** Reads a form with a file: its fields become the request's body, the file `response.locals.file`. */
 export const fileForm =
-  (room: Room): RequestHandler =>
+  (room: BodyBudget): RequestHandler =>
   (request, response, next) => {
     holdBody(room, LIMIT, request, response)
     readBody(request, response, (error?: unknown) => {

@@ -1,7 +1,7 @@
 import { inZone } from '#domain/instant.ts'
 
 /** `1234567.5` becomes `1.234.567,5`: a decimal text as it is written in Brazil. */
-export function decimal(text: string): string {
+export function formatDecimal(text: string): string {
   const [whole = '', fraction] = text.split('.')
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, '.')
   return fraction === undefined ? grouped : `${grouped},${fraction}`
@@ -10,53 +10,53 @@ export function decimal(text: string): string {
 const MEBIBYTE = 1_048_576
 
 /** Bytes as MiB with one decimal, without the unit. */
-export const mebibytes = (bytes: number): string => decimal((bytes / MEBIBYTE).toFixed(1))
+export const formatMebibytes = (bytes: number): string => formatDecimal((bytes / MEBIBYTE).toFixed(1))
 
 /** `-1234.50` becomes `−R$ 1.234,50`, with a no-break space. */
-export function money(amount: string): string {
+export function formatMoney(amount: string): string {
   const isNegative = amount.startsWith('-')
-  return `${isNegative ? '−' : ''}R$\u00A0${decimal(isNegative ? amount.slice(1) : amount)}`
+  return `${isNegative ? '−' : ''}R$\u00A0${formatDecimal(isNegative ? amount.slice(1) : amount)}`
 }
 
 /** `1.500` becomes `1,5`: trailing zeros are left out. */
-export function quantity(amount: string): string {
-  return decimal(amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount)
+export function formatQuantity(amount: string): string {
+  return formatDecimal(amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount)
 }
 
 /** `2.50` becomes `2,50%`. */
-export const percentage = (percent: string): string => `${decimal(percent)}%`
+export const formatPercentage = (percent: string): string => `${formatDecimal(percent)}%`
 
 /** `2026-11-21` becomes `21/11/2026`. */
-export function day(date: string): string {
+export function formatDay(date: string): string {
   const [year, month, dayOfMonth] = date.split('-')
   return `${dayOfMonth}/${month}/${year}`
 }
 
 /** An instant with an offset, or in UTC, on the company's clock: `21/11/2026 08:17`, with a no-break space. */
-export const dateTime = (instant: string, timezone: string): string =>
-  dateTimeSeconds(instant, timezone).slice(0, -3).replace(' ', '\u00A0')
+export const formatDateTime = (instant: string, timezone: string): string =>
+  formatDateTimeSeconds(instant, timezone).slice(0, -3).replace(' ', '\u00A0')
 
 /** The same to the second, as the ledger and files show it, with a plain space. */
-export function dateTimeSeconds(instant: string, timezone: string): string {
+export function formatDateTimeSeconds(instant: string, timezone: string): string {
   const local = inZone(new Date(instant).toISOString(), timezone)
-  return `${day(local.slice(0, 10))} ${local.slice(11, 19)}`
+  return `${formatDay(local.slice(0, 10))} ${local.slice(11, 19)}`
 }
 
 /** The name of a person, or what stands for it once it is forgotten. */
-export const personName = (name: string | null): string => name ?? 'Pessoa esquecida'
+export const formatPersonName = (name: string | null): string => name ?? 'Pessoa esquecida'
 
 /** A bare CPF or CNPJ with its punctuation: `529.982.247-25`, `11.222.333/0001-81`. */
-export function taxNumber(document: string): string {
+export function formatTaxNumber(document: string): string {
   if (document.length === 11) return document.replace(/^(.{3})(.{3})(.{3})(.{2})$/, '$1.$2.$3-$4')
   return document.replace(/^(.{2})(.{3})(.{3})(.{4})(.{2})$/, '$1.$2.$3/$4-$5')
 }
 
 /** The digits of a Brazilian number as people write them: `(11) 98765-4321`; any other as it is kept. */
-export function phone(number: string): string {
+export function formatPhone(number: string): string {
   if (!/^(?:55)?[1-9]{2}\d{8,9}$/.test(number)) return number
   const own = number.length > 11 ? number.slice(2) : number
   return `${number.length > 11 ? '+55 ' : ''}(${own.slice(0, 2)}) ${own.slice(2, -4)}-${own.slice(-4)}`
 }
 
 /** `01310100` becomes `01310-100`. */
-export const zipCode = (zip: string): string => `${zip.slice(0, 5)}-${zip.slice(5)}`
+export const formatZipCode = (zip: string): string => `${zip.slice(0, 5)}-${zip.slice(5)}`

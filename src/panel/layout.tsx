@@ -1,14 +1,14 @@
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
-import { WITHHELD } from '#domain/personal-data.ts'
+import { MASKED } from '#domain/personal-data.ts'
 import { asset } from './assets.ts'
-import { dateTimeSeconds } from './format.ts'
+import { formatDateTimeSeconds } from './format.ts'
 import { link } from './link.ts'
 import { Bar, Menu, type MenuProps } from './menu.tsx'
-import type { Page, Visit } from './route.ts'
+import type { PanelPage, PageContext } from './route.ts'
 import { Head } from './ui/head.tsx'
 import { Icon } from './ui/icon.tsx'
-import { Reaching } from './ui/reaching.ts'
+import { PermissionContext } from './ui/reaching.ts'
 import { SearchBox } from './ui/search-box.tsx'
 import { FLASHES } from './words/flashes.ts'
 
@@ -54,7 +54,7 @@ const document = (title: string, body: ComponentChildren): string =>
   `<!doctype html>${renderToString(<Document title={title}>{body}</Document>)}`.replaceAll('\0', '\uFFFD')
 
 /** A page before anybody has logged in, or of an error. */
-export const plainDocument = ({ title, body }: Page): string =>
+export const plainDocument = ({ title, body }: PanelPage): string =>
   document(
     title,
     <body class="plain">
@@ -70,7 +70,7 @@ export const plainDocument = ({ title, body }: Page): string =>
   )
 
 /** A page of the panel: menu, who is logged in, what was just done, and whether it shows the past. */
-export const panelDocument = (page: Page, { visit, ...menu }: MenuProps): string =>
+export const panelDocument = (page: PanelPage, { visit, ...menu }: MenuProps): string =>
   document(
     page.title,
     <body>
@@ -97,16 +97,16 @@ export const panelDocument = (page: Page, { visit, ...menu }: MenuProps): string
         <TestBar visit={visit} />
         <Past visit={visit} />
         <Withheld visit={visit} />
-        <Reaching.Provider value={visit.reaches}>
+        <PermissionContext.Provider value={visit.reaches}>
           <Head page={page} visit={visit} />
           {page.body}
-        </Reaching.Provider>
+        </PermissionContext.Provider>
       </main>
       <Bar {...menu} visit={visit} />
     </body>,
   )
 
-const UserMenu = ({ visit: { session } }: { readonly visit: Visit }) => (
+const UserMenu = ({ visit: { session } }: { readonly visit: PageContext }) => (
   <div class="user">
     <a class="account" href={link('/conta')}>
       <Icon name="user" />
@@ -122,7 +122,7 @@ const UserMenu = ({ visit: { session } }: { readonly visit: Visit }) => (
   </div>
 )
 
-const Standing = ({ visit: { context } }: { readonly visit: Visit }) => {
+const Standing = ({ visit: { context } }: { readonly visit: PageContext }) => {
   const { standing } = context
   if (standing.trouble())
     return (
@@ -139,7 +139,7 @@ const Standing = ({ visit: { context } }: { readonly visit: Visit }) => {
   )
 }
 /** On each page of a test company, so that nobody takes it for the real one (KIT-41). */
-const TestBar = ({ visit: { session } }: { readonly visit: Visit }) =>
+const TestBar = ({ visit: { session } }: { readonly visit: PageContext }) =>
   session.isTest ? (
     <p class="past test-company" role="note">
       <strong>Empresa de teste.</strong> Nada aqui é de verdade. Hoje, para ela, é{' '}
@@ -148,19 +148,19 @@ const TestBar = ({ visit: { session } }: { readonly visit: Visit }) =>
   ) : null
 
 /** Says once what `(retido)` on a page means. */
-const Withheld = ({ visit: { session } }: { readonly visit: Visit }) =>
+const Withheld = ({ visit: { session } }: { readonly visit: PageContext }) =>
   session.isToldPersons ? null : (
     <p class="past" role="note">
-      Dados pessoais retidos: nomes, documentos e contatos de pessoas aparecem como <em>{WITHHELD}</em>, e não são
+      Dados pessoais retidos: nomes, documentos e contatos de pessoas aparecem como <em>{MASKED}</em>, e não são
       encontrados pela busca.
     </p>
   )
 
-const Past = ({ visit }: { readonly visit: Visit }) => {
+const Past = ({ visit }: { readonly visit: PageContext }) => {
   const { moment, timezone } = visit.readModel
   if (!moment) return null
   const when =
-    'time' in moment.at ? `em ${dateTimeSeconds(moment.at.time, timezone)}` : `na alteração nº ${moment.at.revision}`
+    'time' in moment.at ? `em ${formatDateTimeSeconds(moment.at.time, timezone)}` : `na alteração nº ${moment.at.revision}`
   const { em: _, ...query } = visit.query
   return (
     <p class="past" role="note">

@@ -1,10 +1,10 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import { Password } from '#access/passwords.ts'
 import { Email } from '#domain/text.ts'
-import { limitAnonymousBy, limited } from '#http/middleware/anonymous-callers.ts'
+import { limitUnauthenticatedBy, limited } from '#http/middleware/anonymous-callers.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { sendPlainPage, sendRedirect } from './answer.tsx'
-import { textOf } from './forms/form.ts'
+import { formText } from './forms/form.ts'
 import { onlyBy } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import type { PanelContext } from './route.ts'
@@ -14,7 +14,7 @@ import { formOf } from './visit.ts'
 /** Pages behind links that people get by mail: accepting an invitation, and a new password. Nobody is logged in there. */
 export function linkRoutes({ panel, addresses }: PanelContext, readForm: RequestHandler): Router {
   const router = express.Router({ caseSensitive: true })
-  const limitAnonymous = limitAnonymousBy(addresses)
+  const limitAnonymous = limitUnauthenticatedBy(addresses)
   const { invitations, passwordLinks } = panel
   const at = (path: string) =>
     router.route(path).all(routed(`${PANEL}${path}`), async (request, response, next) => {
@@ -58,7 +58,7 @@ export function linkRoutes({ panel, addresses }: PanelContext, readForm: Request
     .post(readForm, async (request, response) => {
       const counted = await passwordLinks.asked.consume(request.ip ?? '')
       if (counted.limited) throw limited(counted)
-      const email = Email.safeParse(textOf(formOf(request), 'email'))
+      const email = Email.safeParse(formText(formOf(request), 'email'))
       if (email.success) passwordLinks.ask(email.data)
       sendRedirect(response, link('/entrar'), 'link-enviado')
     })
@@ -80,10 +80,10 @@ const codeOf = ({ query }: Request): string => String(query.codigo ?? '')
 
 function passwordIn(request: Request): { code: string; password: string; problem?: string | undefined } {
   const form = formOf(request)
-  const [code, typed] = [textOf(form, 'codigo'), textOf(form, 'password')]
+  const [code, typed] = [formText(form, 'codigo'), formText(form, 'password')]
   const parsed = Password.safeParse(typed)
   if (!parsed.success) return { code, password: '', problem: `A senha ${parsed.error.issues[0]?.message}.` }
-  const problem = typed === textOf(form, 'repeated') ? undefined : 'As duas senhas não são iguais.'
+  const problem = typed === formText(form, 'repeated') ? undefined : 'As duas senhas não são iguais.'
   return { code, password: parsed.data, problem }
 }
 

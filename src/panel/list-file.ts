@@ -4,11 +4,11 @@ import type { Request, Response } from 'express'
 import { Problem } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { csvHeads, csvRow, neutralizeFormulas } from '#lib/spreadsheet-text.ts'
-import { createTurns, type Turns } from '#lib/turns.ts'
-import type { Cell, TableOf, TableRoute, Visit } from './route.ts'
+import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/turns.ts'
+import type { Cell, TableOf, TableRoute, PageContext } from './route.ts'
 
 /** Files that are made at a time: one of a company, and few in all, because each reads for as long as somebody takes it. */
-export const fileTurns = (): Turns => createTurns({ running: 4, runningOfKey: 1, waiting: 16 })
+export const fileTurns = (): KeyedSemaphore => createKeyedSemaphore({ running: 4, runningOfKey: 1, waiting: 16 })
 
 /** Longest that one is made and taken: 1,000,000 sales over a slow line. */
 const LONGEST_SENDING_MS = 30 * 60_000
@@ -35,7 +35,7 @@ async function* partsOf({ heads, rows }: TableOf): AsyncGenerator<string> {
 }
 
 /** Whoever takes too long, hangs up, or finds that something fails, is cut off: browsers tell that the file lacks its end. */
-export async function sendFile(route: TableRoute, visit: Visit, request: Request, response: Response): Promise<void> {
+export async function sendFile(route: TableRoute, visit: PageContext, request: Request, response: Response): Promise<void> {
   const { moment } = visit.readModel
   const table = await route.table(visit)
   if (isRefusal(table)) throw new Problem('validation_failed', table.details)

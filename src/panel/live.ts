@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
 import { asEvents, sendUnlessBehind } from '#http/event-stream.ts'
-import { Moved } from '#lib/moved.ts'
+import { WrongShardError } from '#lib/moved.ts'
 import type { PanelContext } from './route.ts'
 import { sessionCookie } from './session.ts'
 
@@ -45,7 +45,7 @@ export function liveStream({ live, panel: { sessions } }: PanelContext): Request
     try {
       return await sessions.isLive(sessionCookie(request) ?? '')
     } catch (error) {
-      return !(error instanceof Moved)
+      return !(error instanceof WrongShardError)
     }
   }
 }

@@ -5,7 +5,7 @@ import { Email } from '#domain/text.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { sendPlainPage, sendRedirect } from './answer.tsx'
 import { doneBefore, forgetDone } from './cookies.ts'
-import { textOf } from './forms/form.ts'
+import { formText } from './forms/form.ts'
 import { onlyBy } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import type { PanelContext } from './route.ts'
@@ -13,11 +13,11 @@ import {
   clearSessionCookie,
   deviceCookie,
   requireCsrf,
-  sessionOf,
+  panelSessionOf,
   setDeviceCookie,
   setSessionCookie,
 } from './session.ts'
-import { AGAIN, decodeTyped, type Typed, whoseOf } from './typed.ts'
+import { AGAIN, decodePreservedInput, type PreservedInput, inputOwnerOf } from './typed.ts'
 import { Alert } from './ui/parts.tsx'
 import { formOf } from './visit.ts'
 import { FLASHES } from './words/flashes.ts'
@@ -36,8 +36,8 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
   })
   enter.post(readForm, async (request, response) => {
     const form = formOf(request)
-    const [address, password, next] = [textOf(form, 'email'), textOf(form, 'password'), textOf(form, 'para')]
-    const page = { email: address, next, typed: textOf(form, TYPED) }
+    const [address, password, next] = [formText(form, 'email'), formText(form, 'password'), formText(form, 'para')]
+    const page = { email: address, next, typed: formText(form, TYPED) }
     const email = Email.safeParse(address)
     // What is no e-mail address belongs to nobody.
     const from = { address: request.ip ?? '', keeps: 'cookie', kept: deviceCookie(request) } as const
@@ -45,12 +45,12 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
     if (outcome.kind !== 'loggedIn') return sendRefused(response, outcome, page)
     const { memberships, device } = outcome
     // What was typed is for whoever typed it, in that company.
-    const kept = decodeTyped(page.typed)
-    const author = kept && memberships.find(({ holder }) => whoseOf(holder) === kept.whose)
+    const kept = decodePreservedInput(page.typed)
+    const author = kept && memberships.find(({ holder }) => inputOwnerOf(holder) === kept.whose)
     const first = author ?? memberships[0]
     const refused = first ? await login.admit(first) : WRONG
     if (!first || refused) return sendRefused(response, refused ?? WRONG, page)
-    const before = await sessionOf(context, request)
+    const before = await panelSessionOf(context, request)
     const { token, expiresAt } = await sessions.issue(first.holder, request.get('user-agent'))
     // The browser forgets the session before: nobody could end it any more.
     if (before) await sessions.revoke(before)
@@ -68,7 +68,7 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
     .all(onlyBy('POST'))
 
   async function leave(request: Request, response: Response): Promise<void> {
-    const session = await sessionOf(context, request)
+    const session = await panelSessionOf(context, request)
     if (session) {
       requireCsrf(session, formOf(request))
       await sessions.revoke(session)
@@ -139,7 +139,7 @@ export function sendLogin(response: Response, { email, next, typed, flash, probl
 }
 
 /** Sends what was typed back to its form, which shows it and does nothing. Scripts do so at once. */
-function sendTyped(response: Response, { path, form }: Typed, csrfToken: string): void {
+function sendTyped(response: Response, { path, form }: PreservedInput, csrfToken: string): void {
   const body = (
     <form method="post" action={link(path)} class="form" data-sent>
       <p>O que você digitou está guardado nesta página.</p>

@@ -1,7 +1,7 @@
-import { MOST_WAITING, type Waiting } from '#queries/waiting.ts'
+import { MAX_PENDING, type PendingCounts } from '#queries/waiting.ts'
 import { link } from './link.ts'
 import { mayOpen } from './rights.ts'
-import type { Access, Section, Visit } from './route.ts'
+import type { PageAccess, Section, PageContext } from './route.ts'
 import { Icon, type IconName } from './ui/icon.tsx'
 
 interface MenuEntry {
@@ -10,7 +10,7 @@ interface MenuEntry {
   /** Below the panel. */
   readonly path: string
   readonly icon: IconName
-  readonly access?: Access
+  readonly access?: PageAccess
 }
 
 interface MenuGroup {
@@ -62,20 +62,20 @@ const IN_BAR: Partial<Record<Section, string>> = {
   receivables: 'A receber',
 }
 
-const entriesFor = ({ session }: Visit, entries: readonly MenuEntry[]): MenuEntry[] =>
+const entriesFor = ({ session }: PageContext, entries: readonly MenuEntry[]): MenuEntry[] =>
   entries.filter(({ access }) => mayOpen(session.role, { ...(access && { access }), changes: false }))
 
 export interface MenuProps {
   readonly section: Section | null
-  readonly visit: Visit
-  readonly waiting: Waiting | null
+  readonly visit: PageContext
+  readonly waiting: PendingCounts | null
 }
 
 /** Of one, and of several. */
 type Named = readonly [one: string, several: string]
 
 /** What is counted, for those who do not see where. */
-const WAITS: Readonly<Record<keyof Waiting, Named>> = {
+const WAITS: Readonly<Record<keyof PendingCounts, Named>> = {
   tills: ['venda recusada', 'vendas recusadas'],
   receivables: ['conta vencida', 'contas vencidas'],
   payables: ['conta vencida', 'contas vencidas'],
@@ -86,19 +86,19 @@ const WAITS: Readonly<Record<keyof Waiting, Named>> = {
 const Count = ({ count, what }: { readonly count: number; readonly what: Named }) =>
   count === 0 ? null : (
     <span class="count">
-      {count < MOST_WAITING ? count : `${MOST_WAITING - 1}+`}
+      {count < MAX_PENDING ? count : `${MAX_PENDING - 1}+`}
       <span class="hidden"> {what[count === 1 ? 0 : 1]}</span>
     </span>
   )
 
-const countOf = (section: Section, waiting: Waiting | null): number =>
-  waiting && section in waiting ? waiting[section as keyof Waiting] : 0
+const countOf = (section: Section, waiting: PendingCounts | null): number =>
+  waiting && section in waiting ? waiting[section as keyof PendingCounts] : 0
 
 const EntryLink = ({ entry, section, waiting }: Omit<MenuProps, 'visit'> & { readonly entry: MenuEntry }) => (
   <a href={link(entry.path)} aria-current={entry.section === section ? 'page' : undefined}>
     <Icon name={entry.icon} />
     {entry.label}
-    <Count count={countOf(entry.section, waiting)} what={WAITS[entry.section as keyof Waiting]} />
+    <Count count={countOf(entry.section, waiting)} what={WAITS[entry.section as keyof PendingCounts]} />
   </a>
 )
 
@@ -153,7 +153,7 @@ export const Bar = ({ section, visit, waiting }: MenuProps) => {
           <a href="#menu">
             <Icon name="menu" />
             Menu
-            <Count count={Math.min(elsewhere, MOST_WAITING)} what={['à espera de alguém', 'à espera de alguém']} />
+            <Count count={Math.min(elsewhere, MAX_PENDING)} what={['à espera de alguém', 'à espera de alguém']} />
           </a>
         </li>
       </ul>

@@ -1,37 +1,37 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import { createMinuteLimit, type MinuteLimit } from '#access/minute-limit.ts'
-import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
-import { bodyProblem, holdBody, type Room, roomOfCompany, roomOfStrangers } from '#http/middleware/json-body.ts'
+import { limitUnauthenticatedBy } from '#http/middleware/anonymous-callers.ts'
+import { bodyProblem, holdBody, type BodyBudget, companyBodyBudget, unauthenticatedBodyBudget } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { interfaceProblems } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
-import { type Params, placeOf } from '#http/paths.ts'
+import { type Params, routeSpecificity } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { groupBy } from '#lib/group-by.ts'
-import type { Turns } from '#lib/turns.ts'
-import { countWaiting, type Waiting } from '#queries/waiting.ts'
-import { answerFailure, type Place, sendPage, sendRedirect } from './answer.tsx'
+import type { KeyedSemaphore } from '#lib/turns.ts'
+import { countPending, type PendingCounts } from '#queries/waiting.ts'
+import { answerPanelFailure, type ResponseTarget, sendPanelPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
 import { PACK_DOWNLOAD, packDownload } from './audit-pack/download.ts'
 import { isCrossSite, isOpenToLinks, sendStep, stepFirst } from './cross-site.tsx'
 import { toLogin } from './ended-session.ts'
 import { fileForm, isFileForm } from './file-form.ts'
-import { textOf } from './forms/form.ts'
+import { formText } from './forms/form.ts'
 import { onlyBy, pagePolicy, requireOwnSite, requireText } from './guard.ts'
 import { link, PANEL } from './link.ts'
 import { linkRoutes } from './links.tsx'
 import { fileTurns, sendFile } from './list-file.ts'
 import { LIVE_PATH, liveStream } from './live.ts'
 import { loginRoutes } from './login.tsx'
-import { PERSON_FILE_PATH, personFileDownload } from './person-file/download.ts'
+import { DATA_EXPORT_PATH, dataExportDownload } from './person-file/download.ts'
 import { RECEIPT_FILE_PATH, receiptFileDownload } from './receipt-file.ts'
-import { changesRecords, mayOpen, reachOf, routeAt } from './rights.ts'
-import type { FormRoute, Page, PageRoute, PanelContext, PanelRoute, Redirect, Visit } from './route.ts'
+import { changesRecords, mayOpen, routeReachOf, routeAt } from './rights.ts'
+import type { FormRoute, PanelPage, PageRoute, PanelContext, PanelRoute, Redirect, PageContext } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
 import { AGAIN } from './typed.ts'
-import { laterPage } from './ui/later.tsx'
-import { atMoment, formOf, submissionOf, wherever } from './visit.ts'
+import { placeholderPage } from './ui/later.tsx'
+import { atMoment, formOf, formSubmissionOf, atAnyMoment } from './visit.ts'
 
 /** Bytes and fields. */
 interface FormLimits {
@@ -51,7 +51,7 @@ const ENDED_LIMITS: FormLimits = { limit: 16_384, parameterLimit: 300 }
 const FORM_TYPE = 'application/x-www-form-urlencoded'
 
 /** Reads the form of a request. */
-function formParser(room: Room, limits: FormLimits): RequestHandler {
+function formParser(room: BodyBudget, limits: FormLimits): RequestHandler {
   const parseForm = express.urlencoded({ extended: false, ...limits })
   return (request, response, next) => {
     if (request.method !== 'POST') return next()
@@ -66,7 +66,7 @@ function formParser(room: Room, limits: FormLimits): RequestHandler {
 }
 
 /** Reads a form, with a file where the page that it is sent to takes one. */
-function parserOf(room: Room): RequestHandler {
+function parserOf(room: BodyBudget): RequestHandler {
   const plain = formParser(room, FORM_LIMITS)
   const withFile = fileForm(room)
   const find = routeAt(PANEL_ROUTES)
@@ -81,14 +81,14 @@ function parserOf(room: Room): RequestHandler {
 export function panel(context: PanelContext): Router {
   const router = express.Router({ caseSensitive: true })
   router.use('/assets', serveAssets())
-  router.use(pagePolicy, requireHttps(limitAnonymousBy(context.addresses)), requireOwnSite)
-  const readStrangersForm = formParser(roomOfStrangers(context.strangers.panelLogins), LOGIN_LIMITS)
+  router.use(pagePolicy, requireHttps(limitUnauthenticatedBy(context.addresses)), requireOwnSite)
+  const readStrangersForm = formParser(unauthenticatedBodyBudget(context.strangers.panelLogins), LOGIN_LIMITS)
   router.use(loginRoutes(context, readStrangersForm), linkRoutes(context, readStrangersForm))
-  const readEndedForm = formParser(roomOfStrangers(context.strangers.panelLogins), ENDED_LIMITS)
+  const readEndedForm = formParser(unauthenticatedBodyBudget(context.strangers.panelLogins), ENDED_LIMITS)
   const login = toLogin(PANEL_ROUTES, ENDED_LIMITS.limit, readEndedForm)
   router.use(
-    requireSession(context, { reachOfRole: reachOf(PANEL_ROUTES), toLogin: login, apart: countedApart(context) }),
-    parserOf(roomOfCompany(context.bodies)),
+    requireSession(context, { reachOfRole: routeReachOf(PANEL_ROUTES), toLogin: login, apart: countedApart(context) }),
+    parserOf(companyBodyBudget(context.bodies)),
     requireSessionStill(context, login),
   )
   router
@@ -102,9 +102,9 @@ export function panel(context: PanelContext): Router {
     .get(stepFirst, packDownload(context))
     .all(onlyBy('GET, HEAD'))
   router
-    .route(PERSON_FILE_PATH)
-    .all(routed(`${PANEL}${PERSON_FILE_PATH}`))
-    .get(stepFirst, personFileDownload(context))
+    .route(DATA_EXPORT_PATH)
+    .all(routed(`${PANEL}${DATA_EXPORT_PATH}`))
+    .get(stepFirst, dataExportDownload(context))
     .all(onlyBy('GET, HEAD'))
   router
     .route(RECEIPT_FILE_PATH)
@@ -120,7 +120,7 @@ export function panel(context: PanelContext): Router {
     one.all(onlyBy(Allow))
   }
   router.use((_request, _response, next) => next(new Problem('not_found')))
-  router.use(interfaceProblems(context.log, answerFailure))
+  router.use(interfaceProblems(context.log, answerPanelFailure))
   return router
 }
 
@@ -136,21 +136,21 @@ function countedApart({ panelLimits }: PanelContext): (request: Request) => Minu
 
 function routesByPath(): [path: string, routes: PanelRoute[]][] {
   const routes = groupBy(PANEL_ROUTES, ({ path }) => path)
-  return [...routes].sort(([a], [b]) => (placeOf(a) < placeOf(b) ? -1 : 1))
+  return [...routes].sort(([a], [b]) => (routeSpecificity(a) < routeSpecificity(b) ? -1 : 1))
 }
 
 interface PanelTurns {
   /** By company. */
-  readonly files: Turns
+  readonly files: KeyedSemaphore
   /** By user: of what one asks for at once, little is under way, and the others of the company wait for none of it. */
-  readonly pages: Turns
+  readonly pages: KeyedSemaphore
 }
 
 function handlerOf(route: PanelRoute, { files, pages }: PanelTurns): RequestHandler {
   return async (request, response) => {
-    const entered = response.locals.place as Place
-    const visit: Visit = { ...entered.visit, params: request.params as Params }
-    const place: Place = { section: route.section, visit }
+    const entered = response.locals.place as ResponseTarget
+    const visit: PageContext = { ...entered.visit, params: request.params as Params }
+    const place: ResponseTarget = { section: route.section, visit }
     response.locals.place = place
     requireRight(route, visit)
     requireText(visit.query)
@@ -160,8 +160,8 @@ function handlerOf(route: PanelRoute, { files, pages }: PanelTurns): RequestHand
     if ('submit' in route) return inTurn(() => submit(route, place, request, response))
     if (isCrossSite(request) && !isOpenToLinks(route, visit)) return sendStep(request, response, place)
     if ('table' in route) {
-      const send = (then: Visit) => sendFile(route, then, request, response)
-      const read = () => (route.asOf ? atMoment(wherever(visit), send, gone) : send(visit))
+      const send = (then: PageContext) => sendFile(route, then, request, response)
+      const read = () => (route.asOf ? atMoment(atAnyMoment(visit), send, gone) : send(visit))
       return files.run(companyId, read, gone)
     }
     await inTurn(() => show(route, place, request, response, gone))
@@ -170,13 +170,13 @@ function handlerOf(route: PanelRoute, { files, pages }: PanelTurns): RequestHand
 
 async function show(
   route: PageRoute,
-  place: Place,
+  place: ResponseTarget,
   request: Request,
   response: Response,
   gone: AbortSignal,
 ): Promise<void> {
   const { visit } = place
-  const read = route.asOf || route.fromStandby ? wherever(visit) : visit
+  const read = route.asOf || route.fromStandby ? atAnyMoment(visit) : visit
   const [shown, waiting] = await Promise.all([
     route.asOf ? atMoment(read, (then) => showAt(route, then), gone) : showAt(route, read),
     request.get('hx-request') === 'true' ? null : waitingIn(visit),
@@ -185,11 +185,11 @@ async function show(
   answer(response, page, { ...place, visit: shown.visit, waiting })
 }
 
-const waitingIn = ({ context, session }: Visit): Promise<Waiting> =>
-  countWaiting(context.poolOf(session.companyId), session.companyId, session.today)
+const waitingIn = ({ context, session }: PageContext): Promise<PendingCounts> =>
+  countPending(context.poolOf(session.companyId), session.companyId, session.today)
 
 /** @throws Problem where the role of whoever asks is not let in. */
-function requireRight(route: PanelRoute, { session: { role } }: Visit): void {
+function requireRight(route: PanelRoute, { session: { role } }: PageContext): void {
   const changes = changesRecords(route)
   if (mayOpen(role, { ...route, changes })) return
   throw new Problem(mayOpen(role, { ...route, changes: false }) ? 'changes_nothing' : 'owners_only')
@@ -202,19 +202,19 @@ function goneFrom(response: Response): AbortSignal {
   return gone.signal
 }
 
-const showAt = async (route: PageRoute, visit: Visit) => ({
+const showAt = async (route: PageRoute, visit: PageContext) => ({
   visit,
   page: await route.show(visit),
 })
 
 /** Of what was not there at the moment that was asked for: that it came later; null where it is not there now either (PANEL-165). */
-async function laterOf(route: PageRoute, visit: Visit, { readModel: { moment } }: Visit): Promise<Page | null> {
+async function laterOf(route: PageRoute, visit: PageContext, { readModel: { moment } }: PageContext): Promise<PanelPage | null> {
   if (!moment) return null
   const now = await route.show({ ...visit, query: {} })
-  return now && !('to' in now) ? laterPage(now, visit) : null
+  return now && !('to' in now) ? placeholderPage(now, visit) : null
 }
 
-async function submit(route: FormRoute, place: Place, request: Request, response: Response): Promise<void> {
+async function submit(route: FormRoute, place: ResponseTarget, request: Request, response: Response): Promise<void> {
   const form = formOf(request)
   requireCsrf(place.visit.session, form)
   const sender = {
@@ -222,9 +222,9 @@ async function submit(route: FormRoute, place: Place, request: Request, response
     address: request.ip ?? '',
     file: (response.locals.file ?? null) as Buffer | null,
   }
-  const submission = submissionOf(place.visit, form, sender)
-  if (textOf(form, AGAIN) !== '' && route.refill) {
-    const visit: Visit = { ...place.visit, flash: 'de-volta' }
+  const submission = formSubmissionOf(place.visit, form, sender)
+  if (formText(form, AGAIN) !== '' && route.refill) {
+    const visit: PageContext = { ...place.visit, flash: 'de-volta' }
     const [page, waiting] = await Promise.all([route.refill(submission), waitingIn(visit)])
     return answer(response, page, { ...place, visit, waiting })
   }
@@ -235,8 +235,8 @@ async function submit(route: FormRoute, place: Place, request: Request, response
   answer(response, result, { ...place, waiting })
 }
 
-function answer(response: Response, result: Page | Redirect | null, place: Place): void {
+function answer(response: Response, result: PanelPage | Redirect | null, place: ResponseTarget): void {
   if (result === null) throw new Problem('not_found')
   if ('to' in result) sendRedirect(response, link(result.to, result.parameters), result.flash)
-  else sendPage(response, result, place)
+  else sendPanelPage(response, result, place)
 }

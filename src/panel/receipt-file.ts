@@ -3,7 +3,7 @@ import { JSON_TYPE } from '#http/answer.ts'
 import { pathId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { receiptOf } from '#proof/receipts.ts'
-import type { Place } from './answer.tsx'
+import type { ResponseTarget } from './answer.tsx'
 import type { PanelContext } from './route.ts'
 
 /** Path of a sale's receipt as a file, below the panel. */
@@ -15,7 +15,7 @@ export const receiptFilePath = (saleId: number): string => RECEIPT_FILE_PATH.rep
 export const receiptFileDownload =
   (context: PanelContext): RequestHandler =>
   async ({ params }, response) => {
-    const { companyId } = (response.locals.place as Place).visit.session
+    const { companyId } = (response.locals.place as ResponseTarget).visit.session
     const id = pathId(params.id as string)
     const made = id === null ? null : await receiptOf({ ...context, pool: context.poolOf(companyId) }, companyId, id)
     if (!made) throw new Problem('not_found')

@@ -4,27 +4,27 @@ import type { AddressLimit } from '#access/minute-limit.ts'
 import type { PanelLimits } from '#access/panel-quota.ts'
 import type { QuotaLimits } from '#access/quota.ts'
 import type { IssuedSession, PanelAccess, PanelSession } from '#access/sessions.ts'
-import type { AsOfCore, Moment } from '#audit/as-of.ts'
+import type { AsOfCore, AsOfMoment } from '#audit/as-of.ts'
 import type { Verifier } from '#audit/verify.ts'
-import type { CallLog } from '#calls/log.ts'
+import type { RequestLog } from '#calls/log.ts'
 import type { Calendar } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import type { StrangersBodies } from '#http/middleware/json-body.ts'
+import type { UnauthenticatedBodies } from '#http/middleware/json-body.ts'
 import type { LogError } from '#http/middleware/problem-handler.ts'
 import type { Params } from '#http/paths.ts'
 import type { Command } from '#ledger/command.ts'
-import type { Acting } from '#ledger/write/run.ts'
+import type { Actor } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
-import type { Turns } from '#lib/turns.ts'
+import type { KeyedSemaphore } from '#lib/turns.ts'
 import type { Vault } from '#lib/vault.ts'
 import type { LiveUpdates } from '#live/updates.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
-import type { Proof } from '#proof/proof.ts'
+import type { ProofServices } from '#proof/proof.ts'
 import type { Prover } from '#proof/prover.ts'
-import type { Standing } from '#proof/standing-watch.ts'
+import type { InstallationCheck } from '#proof/standing-watch.ts'
 import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import type { FormBody } from './forms/form.ts'
 import type { FlashCode } from './words/flashes.ts'
@@ -39,21 +39,21 @@ export interface PanelContext extends AsOfCore {
   readonly provider: PaymentProvider
   readonly verifier: Verifier
   /** Whether anything can be recorded. */
-  readonly standing: Pick<Standing, 'trouble' | 'isCopy'>
-  readonly proof: Proof
+  readonly standing: Pick<InstallationCheck, 'trouble' | 'isCopy'>
+  readonly proof: ProofServices
   readonly prover: Prover
   readonly deliveryNotifier: DeliveryNotifier
-  readonly calls: CallLog
+  readonly calls: RequestLog
   /** Of keys. */
   readonly limits: QuotaLimits
   readonly panelLimits: PanelLimits
   /** Turns of pages and forms, by user. */
-  readonly panelTurns: Turns
+  readonly panelTurns: KeyedSemaphore
   readonly addresses: AddressLimit
   /** Room for the bodies of forms. */
   readonly bodies: MemoryBudget
   /** Room for the login's. */
-  readonly strangers: StrangersBodies
+  readonly strangers: UnauthenticatedBodies
   /** A signing secret that nobody has seen yet. */
   newSecret(): string
   /** Whether webhooks may call http and private addresses. */
@@ -73,10 +73,10 @@ export interface PanelContext extends AsOfCore {
 }
 
 /** Everybody who is logged in; whoever is told what the company owes; whoever checks its books; or whoever sees all of it: owners and auditors. */
-export type Access = 'everyone' | 'payables' | 'books' | 'owner'
+export type PageAccess = 'everyone' | 'payables' | 'books' | 'owner'
 
 /** Whether somebody may go to an address below the panel, or send a form there. */
-export type Reach = (method: 'GET' | 'POST', path: string) => boolean
+export type RouteReach = (method: 'GET' | 'POST', path: string) => boolean
 
 /** The entry of the menu that a page belongs to; the profile and the search have none. */
 export type Section =
@@ -96,7 +96,7 @@ export type Section =
   | 'search'
 
 /** The company's read model, as it is now or as it was at a moment of the past. */
-export interface ReadModel extends Calendar {
+export interface PageReadModel extends Calendar {
   readonly companyId: number
   readonly pool: Pool
   readonly moment: PastMoment | null
@@ -106,16 +106,16 @@ export interface ReadModel extends Calendar {
 interface PastMoment {
   /** As the address has it. */
   readonly asked: string
-  readonly at: Moment
+  readonly at: AsOfMoment
   /** The last event of then. */
   readonly revision: number
 }
 
 /** The context of a request for a page: who asks, for what, and which read model answers. */
-export interface Visit {
+export interface PageContext {
   readonly context: PanelContext
   readonly session: PanelSession
-  readonly readModel: ReadModel
+  readonly readModel: PageReadModel
   readonly params: Params
   /** Of the address; a name that is given twice counts once. */
   readonly query: Readonly<Record<string, string>>
@@ -124,17 +124,17 @@ export interface Visit {
   /** What was done on the page before. */
   readonly flash: FlashCode | null
   /** Where the user may go: buttons that lead elsewhere are not shown. */
-  readonly reaches: Reach
+  readonly reaches: RouteReach
 }
 
 /** The context of a request with a form. */
-export interface Submission extends Visit {
+export interface FormSubmission extends PageContext {
   readonly form: FormBody
   /** Runs a command once, however often the form is sent. */
   run<I>(command: Command<I>, input: I): Promise<Answer | Refusal>
   readonly requestId: string
   /** The user, as long as the session is. */
-  readonly acting: Acting
+  readonly acting: Actor
   /** IP address that it comes from. */
   readonly address: string
   /** That came with a form which takes one. */
@@ -155,7 +155,7 @@ export interface PageAction {
   readonly prints?: true
 }
 
-export interface Page {
+export interface PanelPage {
   readonly title: string
   readonly body: ComponentChildren
   /** Where it belongs, above the title: the list of a record, the record of a form. */
@@ -183,7 +183,7 @@ interface Common {
   /** Below the panel, as Express writes it: `/clientes/:id`. */
   readonly path: string
   readonly section: Section
-  readonly access?: Access
+  readonly access?: PageAccess
   /** Whether it is there to change something; by default forms are, and pages are not (rights.ts). */
   readonly changes?: boolean
 }
@@ -194,16 +194,16 @@ export interface PageRoute extends Common {
   readonly asOf?: true
   /** Whether a standby may show it: all that is read from `readModel` and `context.store` is in the ledger. As of a moment always. */
   readonly fromStandby?: true
-  show(visit: Visit): Promise<Page | Redirect | null>
+  show(visit: PageContext): Promise<PanelPage | Redirect | null>
 }
 
 /** Redirects after what was done, or shows the form again with what has to be corrected. */
 export interface FormRoute extends Common {
   /** Whether a file may come with the form. */
   readonly takesFile?: true
-  submit(submission: Submission): Promise<Page | Redirect | null>
+  submit(submission: FormSubmission): Promise<PanelPage | Redirect | null>
   /** Shows the form as it was sent, and does nothing: somebody had to log in again meanwhile (PANEL-105). */
-  refill?(submission: Submission): Promise<Page | null>
+  refill?(submission: FormSubmission): Promise<PanelPage | null>
 }
 
 /** What a file has in a cell: a text, a number, or a decimal of any size as a text. */
@@ -217,7 +217,7 @@ export interface TableOf {
 /** A file of records, line by line; filters that make no sense are refused. */
 export interface TableRoute extends Common {
   readonly asOf?: true
-  table(visit: Visit): Promise<TableOf | Refusal>
+  table(visit: PageContext): Promise<TableOf | Refusal>
 }
 
 export type PanelRoute = PageRoute | FormRoute | TableRoute

@@ -3,7 +3,7 @@ import { packPage } from './pages/audit/pack.tsx'
 import { recordAuditPages } from './pages/audit/records.tsx'
 import { timelinePages } from './pages/audit/timeline.tsx'
 import { verifyForm } from './pages/audit/verification.tsx'
-import { callPages } from './pages/calls.tsx'
+import { requestPages } from './pages/calls.tsx'
 import { categoryPages } from './pages/catalog/categories.tsx'
 import { catalogPages, itemReactivation } from './pages/catalog/items.tsx'
 import { stockForm } from './pages/catalog/stock.tsx'
@@ -19,7 +19,7 @@ import { orderFile } from './pages/orders.tsx'
 import { paymentTypePages } from './pages/payment-types.tsx'
 import { peoplePages } from './pages/people.tsx'
 import { profilePages } from './pages/profile.tsx'
-import { receiptPage } from './pages/sales/receipt.tsx'
+import { saleReceiptPage } from './pages/sales/receipt.tsx'
 import { recordRefusedPages } from './pages/sales/record-refused.tsx'
 import { refusedSalePages } from './pages/sales/refused-sales.tsx'
 import { salePage } from './pages/sales/sale.tsx'
@@ -49,7 +49,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...userForgetting,
   ...salesPages,
   salePage,
-  receiptPage,
+  saleReceiptPage,
   ...saleActions,
   ...tillsPages,
   tillsClosingPage,
@@ -72,7 +72,7 @@ export const PANEL_ROUTES: readonly PanelRoute[] = [
   ...apiKeyPages,
   ...webhookPages,
   ...deliveryPages,
-  ...callPages,
+  ...requestPages,
   ...timelinePages,
   ...recordAuditPages,
   verifyForm,

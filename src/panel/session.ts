@@ -3,12 +3,12 @@ import type { MinuteLimit } from '#access/minute-limit.ts'
 import { type AdmittedSession, csrfMatches, type PanelSession } from '#access/sessions.ts'
 import { limited } from '#http/middleware/anonymous-callers.ts'
 import { Problem } from '#http/problems.ts'
-import type { Place } from './answer.tsx'
+import type { ResponseTarget } from './answer.tsx'
 import { attributesFor, cookieOf, nameFor } from './cookies.ts'
-import { type FormBody, textOf } from './forms/form.ts'
-import type { reachOf } from './rights.ts'
+import { type FormBody, formText } from './forms/form.ts'
+import type { routeReachOf } from './rights.ts'
 import type { PanelContext } from './route.ts'
-import { visitOf } from './visit.ts'
+import { pageContextOf } from './visit.ts'
 
 const deviceNameFor = (request: Request): string => `${nameFor(request)}-device`
 
@@ -36,13 +36,13 @@ export function clearSessionCookie(request: Request, response: Response): void {
 }
 
 /** The session of whoever sends a request; null when nobody is logged in. */
-export async function sessionOf({ panel }: PanelContext, request: Request): Promise<PanelSession | null> {
+export async function panelSessionOf({ panel }: PanelContext, request: Request): Promise<PanelSession | null> {
   const token = sessionCookie(request)
   return token === null ? null : panel.sessions.find(token)
 }
 
 interface SessionRules {
-  readonly reachOfRole: ReturnType<typeof reachOf>
+  readonly reachOfRole: ReturnType<typeof routeReachOf>
   readonly toLogin: RequestHandler
   /** What a call is counted by instead of the quota; null where the quota counts it. */
   apart(request: Request): MinuteLimit | null
@@ -60,8 +60,8 @@ export function requireSession(context: PanelContext, { reachOfRole, toLogin, ap
     // For pages of errors, which have the menu too.
     response.locals.place = {
       section: null,
-      visit: visitOf(context, session, reachOfRole(session.role), request),
-    } satisfies Place
+      visit: pageContextOf(context, session, reachOfRole(session.role), request),
+    } satisfies ResponseTarget
     next()
   }
 }
@@ -72,7 +72,7 @@ async function admittedOf(
   apart: MinuteLimit | null,
 ): Promise<AdmittedSession | null> {
   if (!apart) return context.panel.sessions.admit(sessionCookie(request) ?? '')
-  const session = await sessionOf(context, request)
+  const session = await panelSessionOf(context, request)
   if (!session) return null
   const counted = await apart.consume(session.sessionHash.toString('base64'))
   return { session, retryAfter: counted.limited ? counted.retryAfter : null }
@@ -88,5 +88,5 @@ export function requireSessionStill({ panel }: PanelContext, toLogin: RequestHan
 
 /** @throws Problem where a form does not carry the session's own token. */
 export function requireCsrf(session: PanelSession, form: FormBody): void {
-  if (!csrfMatches(session, textOf(form, '_csrf'))) throw new Problem('cross_site_form')
+  if (!csrfMatches(session, formText(form, '_csrf'))) throw new Problem('cross_site_form')
 }

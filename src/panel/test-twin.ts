@@ -10,8 +10,8 @@ import type { CompanyObject } from '#projections/companies.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import { getRow } from '#queries/events.ts'
 import { listPaymentTypes } from '#queries/payment-types.ts'
-import { getTestStanding } from '#queries/test-companies.ts'
-import type { Submission } from './route.ts'
+import { getTestCompanyState } from '#queries/test-companies.ts'
+import type { FormSubmission } from './route.ts'
 
 /** Names of companies have at most 120 characters. */
 const NAME = 110
@@ -20,14 +20,14 @@ const NAME = 110
  * Makes the test twin of the company whose owner asks, or goes on making it where that was interrupted, and lets whoever asks into
  * it as an owner (KIT-32). Each part is looked for before it is made.
  */
-export async function makeTwin(submission: Submission): Promise<Refusal | null> {
+export async function makeTwin(submission: FormSubmission): Promise<Refusal | null> {
   const { context, session } = submission
   const { companyId } = session
   const pool = context.poolOf(companyId)
   const { rows } = await context.logins().query<{ id: number }>(`select nextval('ops.company_ids') as id`)
   const noted = await submission.run(makeTestTwin, { twin_id: (rows[0] as { id: number }).id })
   if (isRefusal(noted)) return noted
-  const twinId = (await getTestStanding(pool, companyId))?.twin_id
+  const twinId = (await getTestCompanyState(pool, companyId))?.twin_id
   const company = (await getRow(pool, companyId, 'company', companyId)) as CompanyObject | null
   if (!twinId || !company) throw new Error(`company ${companyId} has no twin, though it was noted`)
   await fill(submission, twinId, company)
@@ -41,7 +41,7 @@ export async function makeTwin(submission: Submission): Promise<Refusal | null> 
 const MOST_COPIED = 200
 
 /** The twin's settings and ways to pay, as those of its company are now. */
-async function fill({ context, session }: Submission, twinId: number, company: CompanyObject): Promise<void> {
+async function fill({ context, session }: FormSubmission, twinId: number, company: CompanyObject): Promise<void> {
   const run = async <I>(command: Command<I>, input: I) => {
     const answer = await runAsSystem<object>(context.writer, twinId, command, input)
     if (answer && isRefusal(answer) && answer.refused !== 'duplicate_resource')

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { type FormBody, formBody, textOf } from './forms/form.ts'
+import { type FormBody, formBody, formText } from './forms/form.ts'
 
 /** Hidden fields of every form: whose it is, which of its fields are secrets, and that it is only to be shown again. */
-export const WHOSE = '_quem'
+export const INPUT_OWNER = '_quem'
 export const SECRETS = '_segredos'
 export const AGAIN = '_de_novo'
 
@@ -10,24 +10,24 @@ export const AGAIN = '_de_novo'
 const MOST_BYTES = 8_000
 
 /** A form that was sent after the session had ended, as the login page holds it meanwhile (PANEL-105). */
-export interface Typed {
+export interface PreservedInput {
   /** Below the panel. */
   readonly path: string
-  /** `whoseOf` the session that the form was made for. */
+  /** `inputOwnerOf` the session that the form was made for. */
   readonly whose: string
   /** Without secrets. */
   readonly form: FormBody
 }
 
-export const whoseOf = ({ companyId, userId }: { readonly companyId: number; readonly userId: number }): string =>
+export const inputOwnerOf = ({ companyId, userId }: { readonly companyId: number; readonly userId: number }): string =>
   `${companyId}.${userId}`
 
 /** As the login page carries it; null where there is nothing to keep, or too much of it. */
-export function encodeTyped(path: string, sent: FormBody): string | null {
-  const whose = textOf(sent, WHOSE)
-  const left = new Set(['_csrf', WHOSE, SECRETS, AGAIN, ...textOf(sent, SECRETS).split(' ')])
+export function encodePreservedInput(path: string, sent: FormBody): string | null {
+  const whose = formText(sent, INPUT_OWNER)
+  const left = new Set(['_csrf', INPUT_OWNER, SECRETS, AGAIN, ...formText(sent, SECRETS).split(' ')])
   const form = Object.fromEntries(Object.entries(sent).filter(([name]) => !left.has(name)))
-  const bytes = Buffer.from(JSON.stringify({ path, whose, form } satisfies Typed))
+  const bytes = Buffer.from(JSON.stringify({ path, whose, form } satisfies PreservedInput))
   return whose === '' || bytes.byteLength > MOST_BYTES ? null : bytes.toString('base64url')
 }
 
@@ -38,7 +38,7 @@ const TypedShape = z.strictObject({
 })
 
 /** What a login brings back; null where it is nothing of ours. */
-export function decodeTyped(text: string): Typed | null {
+export function decodePreservedInput(text: string): PreservedInput | null {
   if (text === '') return null
   try {
     return TypedShape.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))

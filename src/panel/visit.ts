@@ -2,23 +2,23 @@ import { createHmac } from 'node:crypto'
 import type { Request } from 'express'
 import type { Pool } from 'pg'
 import type { PanelSession } from '#access/sessions.ts'
-import { type CompanyAsOf, type Moment, PastUnavailable, withCompanyAsOf } from '#audit/as-of.ts'
+import { type CompanyAsOf, type AsOfMoment, PastUnavailable, withCompanyAsOf } from '#audit/as-of.ts'
 import { Instant, localInstant } from '#domain/instant.ts'
 import { RIGHTS } from '#domain/roles.ts'
 import { singleReply } from '#http/answer.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { AS_OF_NOW } from '#ledger/standby/reads.ts'
+import { LATEST } from '#ledger/standby/reads.ts'
 import { ownKey } from '#ledger/write/idempotency.ts'
 import { asUser, runCommand } from '#ledger/write/run.ts'
 import { liveUser } from '#projections/users.ts'
-import { withholding } from '#queries/withheld.ts'
+import { maskPersons } from '#queries/withheld.ts'
 import { doneBefore } from './cookies.ts'
-import { type FormBody, formBody, textOf } from './forms/form.ts'
-import type { PanelContext, Reach, Submission, Visit } from './route.ts'
+import { type FormBody, formBody, formText } from './forms/form.ts'
+import type { PanelContext, RouteReach, FormSubmission, PageContext } from './route.ts'
 
 /** The context of a request, on the read model of now. The router fills in `params` once a route has matched. */
-export function visitOf(context: PanelContext, session: PanelSession, reaches: Reach, request: Request): Visit {
+export function pageContextOf(context: PanelContext, session: PanelSession, reaches: RouteReach, request: Request): PageContext {
   const search = new URLSearchParams(request.originalUrl.split('?').slice(1).join('?'))
   const { feito, ...query } = Object.fromEntries([...search].reverse())
   const { companyId, timezone, today } = session
@@ -37,13 +37,13 @@ export function visitOf(context: PanelContext, session: PanelSession, reaches: R
 /** What a page finds in the read model, as far as whoever looks may know it. */
 function shownTo({ isToldPersons, role }: PanelSession, pool: Pool): Pool {
   const { seesCosts, seesPayables } = RIGHTS[role]
-  return withholding(pool, { persons: !isToldPersons, costs: !seesCosts, payables: !seesPayables })
+  return maskPersons(pool, { persons: !isToldPersons, costs: !seesCosts, payables: !seesPayables })
 }
 
 /** The same where a standby may answer: pages show all that is committed when they are asked for, wherever they are read (HOME-103). */
-export function wherever(visit: Visit): Visit {
+export function atAnyMoment(visit: PageContext): PageContext {
   const { context, session, readModel } = visit
-  const { pool, store } = context.readsOf(session.companyId, AS_OF_NOW)
+  const { pool, store } = context.readsOf(session.companyId, LATEST)
   return { ...visit, context: { ...context, store }, readModel: { ...readModel, pool: shownTo(session, pool) } }
 }
 
@@ -56,12 +56,12 @@ export function formOf(request: Request): FormBody {
 
 const KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-type Sender = Pick<Submission, 'requestId' | 'address' | 'file'>
+type Sender = Pick<FormSubmission, 'requestId' | 'address' | 'file'>
 
 /** The context of a request with a form. Its commands are the user's own, with the panel as their origin. */
-export function submissionOf(visit: Visit, form: FormBody, { requestId, address, file }: Sender): Submission {
+export function formSubmissionOf(visit: PageContext, form: FormBody, { requestId, address, file }: Sender): FormSubmission {
   const { _csrf, ...content } = form
-  const key = textOf(form, '_key')
+  const key = formText(form, '_key')
   if (!KEY.test(key)) throw new Problem('validation_failed')
   // With a key that only this session has: the hash is kept in the ledger, and a form may hold a password that could be guessed.
   const requestHash = createHmac('sha256', visit.session.csrfToken)
@@ -90,7 +90,7 @@ export function submissionOf(visit: Visit, form: FormBody, { requestId, address,
 const RETRY_AFTER = { 'Retry-After': '10' }
 
 /** Shows something as of the moment that `?em=` names, or as it is now where it names none; `gone` ends it. */
-export async function atMoment<T>(visit: Visit, show: (visit: Visit) => Promise<T>, gone: AbortSignal): Promise<T> {
+export async function atMoment<T>(visit: PageContext, show: (visit: PageContext) => Promise<T>, gone: AbortSignal): Promise<T> {
   const asked = visit.query.em?.trim()
   if (!asked) return show(visit)
   const at = momentOf(asked, visit.readModel.timezone)
@@ -113,7 +113,7 @@ export async function atMoment<T>(visit: Visit, show: (visit: Visit) => Promise<
 }
 
 /** A revision, a date and time on the company's clock, or an instant with an offset. */
-function momentOf(asked: string, timezone: string): Moment | null {
+function momentOf(asked: string, timezone: string): AsOfMoment | null {
   if (/^\d{1,15}$/.test(asked)) return { revision: Number(asked) }
   const time = localInstant(asked, timezone) ?? Instant.safeParse(asked).data
   return time === undefined ? null : { time }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { text } from '#domain/text.ts'
+import { boundedText } from '#domain/text.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { Problem } from '#http/problems.ts'
 
 /** Fields of a notification that are used. It sets no state: it only names the payment to fetch from the provider. */
-export interface Told {
+export interface NotifiedPayment {
   readonly type: string
   /** Payment id at the provider; null only for types other than `payment`. */
   readonly dataId: string | null
@@ -19,7 +19,7 @@ const DataId = z
   .union([z.string().regex(/^[A-Za-z0-9_-]{1,100}$/), z.int().positive()], 'deve ser o id de um pagamento')
   .transform(String)
 
-const anyType = z.object({ type: text(100) })
+const anyType = z.object({ type: boundedText(100) })
 
 /** The provider may send more fields, and ids as numbers or texts. Only the required fields are checked. */
 const ofPayment = z.object({
@@ -43,7 +43,7 @@ export interface Payload {
   /** JSON text for the log: the body, or a JSON string that contains it if it is not JSON. */
   readonly text: string
   /** Parsed content, or the problem: malformed_json, invalid_notification. */
-  readonly told: Told | Problem
+  readonly told: NotifiedPayment | Problem
 }
 
 export function payloadOf(bytes: Buffer): Payload {
@@ -55,7 +55,7 @@ export function payloadOf(bytes: Buffer): Payload {
   }
 }
 
-function toldBy(value: unknown): Told | Problem {
+function toldBy(value: unknown): NotifiedPayment | Problem {
   const any = anyType.safeParse(value)
   if (!any.success) return invalid(any.error)
   const { type } = any.data

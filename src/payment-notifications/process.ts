@@ -3,7 +3,7 @@ import { Problem } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { Vault } from '#lib/vault.ts'
-import { applyPayment, fits, type PaymentOutcome } from '#payments/apply-payment.ts'
+import { applyPayment, matchesOrder, type PaymentOutcome } from '#payments/apply-payment.ts'
 import { isSigned } from '#payments/origin.ts'
 import type { PaymentProvider, ProviderPayment } from '#payments/provider-port.ts'
 import { accountAt } from '#payments/store-account.ts'
@@ -39,7 +39,7 @@ interface Sent {
 }
 
 /** Store of a notification, and whether its signature is valid. */
-export interface Sender {
+export interface NotificationSender {
   /** Null if the store does not exist or is disabled. */
   readonly store: StoreAccess | null
   /** Signed with the store's notification secret. */
@@ -47,7 +47,7 @@ export interface Sender {
 }
 
 /** Finds the store and verifies the signature, without reading orders (RCV-20). */
-export async function findSender({ pool, vault }: Pick<Processing, 'pool' | 'vault'>, sent: Sent): Promise<Sender> {
+export async function findSender({ pool, vault }: Pick<Processing, 'pool' | 'vault'>, sent: Sent): Promise<NotificationSender> {
   const { storeAlias, payload, signature, providerRequestId: requestId } = sent
   const store = storeAlias === null ? null : await findStore(pool, vault, storeAlias)
   if (!store?.enabled) return { store: null, isSigned: false }
@@ -57,7 +57,7 @@ export async function findSender({ pool, vault }: Pick<Processing, 'pool' | 'vau
 }
 
 interface Received {
-  readonly sender: Sender
+  readonly sender: NotificationSender
   /** Null if the URL contains no valid order id. */
   readonly orderId: number | null
   readonly payload: Payload
@@ -115,7 +115,7 @@ async function fetchPayment(
   dataId: string,
 ): Promise<ProviderPayment> {
   const payment = await provider.getPayment(accountAt(store), dataId)
-  if (!payment || payment.id !== dataId || !fits(payment, { reference, totalCents, sandbox: store.sandbox }))
+  if (!payment || payment.id !== dataId || !matchesOrder(payment, { reference, totalCents, sandbox: store.sandbox }))
     throw new Problem('invalid_notification')
   return payment
 }

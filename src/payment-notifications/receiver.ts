@@ -3,16 +3,16 @@ import type { AddressLimit } from '#access/minute-limit.ts'
 import { Alias } from '#commands/stores.ts'
 import { sendJson, sendProblem } from '#http/answer.ts'
 import { limited } from '#http/middleware/anonymous-callers.ts'
-import { holdBody, roomOfStrangers, type StrangersBodies, tooLarge } from '#http/middleware/json-body.ts'
+import { holdBody, unauthenticatedBodyBudget, type UnauthenticatedBodies, tooLarge } from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { type LogError, problemOf } from '#http/middleware/problem-handler.ts'
 import { pathId } from '#http/paths.ts'
-import { Problem, problemBody, statusOf } from '#http/problems.ts'
+import { Problem, problemBody, httpStatusOf } from '#http/problems.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { type Conclusion, recordArrival, recordConclusion } from '#payments/notification-log.ts'
+import { type NotificationOutcomeRecord, recordArrival, recordConclusion } from '#payments/notification-log.ts'
 import { type Payload, payloadOf } from './payload.ts'
-import { findSender, type Processing, processNotification, type Sender } from './process.ts'
+import { findSender, type Processing, processNotification, type NotificationSender } from './process.ts'
 
 /** Limit per IP address (RCV-10). */
 export const NOTIFICATIONS_PER_MINUTE = 60
@@ -27,9 +27,9 @@ export interface NotificationOptions extends Processing {
   /** Limit per IP address; NOTIFICATIONS_PER_MINUTE in production. */
   readonly notificationLimit: AddressLimit
   /** Called with the outcome of each notification. */
-  readonly onNotified?: ((outcome: Conclusion['outcome']) => void) | undefined
+  readonly onNotified?: ((outcome: NotificationOutcomeRecord['outcome']) => void) | undefined
   /** Memory budget for notification bodies. */
-  readonly strangers: StrangersBodies
+  readonly strangers: UnauthenticatedBodies
   readonly log: LogError
 }
 
@@ -62,7 +62,7 @@ const parse = express.raw({ limit: MAX_BODY_BYTES, type: () => true })
 function bodyOf(bodies: MemoryBudget, request: Request, response: Response): Promise<Payload | Problem> {
   return new Promise((resolve, reject) => {
     try {
-      holdBody(roomOfStrangers(bodies), MAX_BODY_BYTES, request, response)
+      holdBody(unauthenticatedBodyBudget(bodies), MAX_BODY_BYTES, request, response)
     } catch (error) {
       if (error instanceof Problem || error instanceof Unavailable) resolve(problemOf(error))
       else reject(error)
@@ -119,9 +119,9 @@ async function receive(options: NotificationOptions, request: Request, response:
   else sendJson(response, answer.httpStatus, answer.response)
 }
 
-const NOBODY: Sender = { store: null, isSigned: false }
+const NOBODY: NotificationSender = { store: null, isSigned: false }
 
-type Answer = Omit<Conclusion, 'durationMs'> & { readonly problem?: Problem }
+type Answer = Omit<NotificationOutcomeRecord, 'durationMs'> & { readonly problem?: Problem }
 
 async function answerOf(
   { log }: NotificationOptions,
@@ -133,7 +133,7 @@ async function answerOf(
     return { outcome, response: JSON.stringify(body), httpStatus: 200 }
   } catch (error) {
     const problem = problemOf(error)
-    const httpStatus = statusOf(problem.code)
+    const httpStatus = httpStatusOf(problem.code)
     if (httpStatus >= 500) log('payment notifications: processing failed', error, requestId)
     return {
       outcome: httpStatus >= 500 ? 'failed' : 'refused',

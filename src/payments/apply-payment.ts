@@ -18,7 +18,7 @@ interface ExpectedPayment {
 }
 
 /** Whether a payment of the provider matches the order, its amount, and the store's mode. */
-export const fits = (payment: ProviderPayment, { reference, totalCents, sandbox }: ExpectedPayment): boolean =>
+export const matchesOrder = (payment: ProviderPayment, { reference, totalCents, sandbox }: ExpectedPayment): boolean =>
   payment.externalReference === reference && payment.amountCents === totalCents && payment.liveMode === !sandbox
 
 /** Result of applying a payment to an order; `ignored`: unknown status. */
@@ -30,7 +30,7 @@ const UNCHANGED = 200
 export const TELLING: Reply = { status: (outcome) => (outcome === 'unchanged' ? UNCHANGED : CHANGED) }
 
 /** Input of `recordPayment` for a fetched payment. */
-export const recordOf = (orderId: number, payment: ProviderPayment): RecordPaymentInput =>
+export const paymentRecordOf = (orderId: number, payment: ProviderPayment): RecordPaymentInput =>
   RecordPaymentInput.parse({
     id: orderId,
     attempt_id: payment.attemptId,
@@ -52,7 +52,7 @@ export async function applyPayment(
   { companyId, orderId, requestId }: { companyId: number; orderId: number; requestId: string | null },
   payment: ProviderPayment,
 ): Promise<{ outcome: PaymentOutcome; order: OrderObject } | Refusal> {
-  const record = recordOf(orderId, payment)
+  const record = paymentRecordOf(orderId, payment)
   const answer = await runCommand(writer, asSystem(companyId, requestId), recordPayment, record, { reply: TELLING })
   if (isRefusal(answer)) return answer
   const order = JSON.parse(answer.body) as OrderObject

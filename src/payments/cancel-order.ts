@@ -5,15 +5,15 @@ import { hasBeenPaid, isPending } from '#domain/orders.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
-import { type Acting, runCommand } from '#ledger/write/run.ts'
+import { type Actor, runCommand } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { Vault } from '#lib/vault.ts'
-import { isOpen } from '#projections/order-payments.ts'
+import { isPaymentOpen } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
 import { findStore } from '#queries/stores.ts'
-import { applyPayment, fits } from './apply-payment.ts'
+import { applyPayment, matchesOrder } from './apply-payment.ts'
 import { type PaymentProvider, type ProviderAccount, ProviderMisconfigured } from './provider-port.ts'
 import { accountAt } from './store-account.ts'
 
@@ -25,7 +25,7 @@ interface Cancelling {
 }
 
 interface Cancellation {
-  readonly acting: Acting
+  readonly acting: Actor
   readonly idempotency: Idempotency | undefined
   readonly orderId: number
   readonly reason: string | null
@@ -56,7 +56,7 @@ export async function cancelWithProvider(context: Cancelling, cancellation: Canc
  * Cancels at the provider attempts that started while the order was cancelled. If the provider is unavailable, the
  * sweep does it.
  */
-export async function cancelLatePayments(context: Cancelling, acting: Acting, order: OrderObject): Promise<void> {
+export async function cancelLatePayments(context: Cancelling, acting: Actor, order: OrderObject): Promise<void> {
   if (order.cancelled_at === null) return
   try {
     await cancelOpenPayments(context, acting, order)
@@ -68,10 +68,10 @@ export async function cancelLatePayments(context: Cancelling, acting: Acting, or
 /** Cancels all pending payments of an order at the provider, and records their states. */
 async function cancelOpenPayments(
   { pool, vault, writer, provider }: Cancelling,
-  { companyId, requestId }: Acting,
+  { companyId, requestId }: Actor,
   order: OrderObject,
 ): Promise<void> {
-  const open = order.payments.filter(isOpen)
+  const open = order.payments.filter(isPaymentOpen)
   if (open.length === 0) return
   const store = await findStore(pool, vault, order.store_alias)
   if (!store?.accessToken) throw new ProviderMisconfigured('store has no access token; set one')
@@ -80,11 +80,11 @@ async function cancelOpenPayments(
   const ids = new Set(open.flatMap(({ provider_payment_id }) => provider_payment_id ?? []))
   if (ids.size < open.length)
     for (const found of await provider.findPayments(account, expected.reference))
-      if (fits(found, expected) && !order.payments.some((known) => known.provider_payment_id === found.id))
+      if (matchesOrder(found, expected) && !order.payments.some((known) => known.provider_payment_id === found.id))
         ids.add(found.id)
   for (const id of ids) {
     const payment = await endPayment(provider, account, id)
-    if (payment && fits(payment, expected))
+    if (payment && matchesOrder(payment, expected))
       await applyPayment(writer, { companyId, orderId: order.id, requestId }, payment)
   }
 }

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { NotificationOutcome } from '#domain/orders.ts'
-import { notInMove } from '#postgres/in-move.ts'
+import { isNotMigrating } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 
 /** Received notification. */
@@ -20,14 +20,14 @@ interface Arrival {
 }
 
 /** Row of a stored notification, to add its response. */
-export interface Kept {
+export interface StoredNotification {
   /** Company of its order; null if the order is unknown. */
   readonly company_id: number | null
   readonly id: number
 }
 
 /** Response to a notification. */
-export interface Conclusion {
+export interface NotificationOutcomeRecord {
   readonly response: string
   readonly httpStatus: number
   readonly durationMs: number
@@ -93,10 +93,10 @@ const CONCLUDE_STRANGERS = {
  * Stores a notification before it is processed: whole if it names an order of the store, else its beginning in the ring
  * of unknown ones. Null if it was only counted, or is unknown and over the limit.
  */
-export async function recordArrival(pool: Pool, arrival: Arrival): Promise<Kept | null> {
+export async function recordArrival(pool: Pool, arrival: Arrival): Promise<StoredNotification | null> {
   const { storePath, orderPath, requestId, payload, orderId, isSigned, isLimited } = arrival
   const bytes = Buffer.byteLength(payload ?? '') + ROW_BYTES
-  const { rows } = await pool.query<Kept>({
+  const { rows } = await pool.query<StoredNotification>({
     ...RECORD,
     values: [
       ...[storePath, orderPath].map(storable),
@@ -123,7 +123,7 @@ const beginningOf = (payload: string): string =>
 const storable = (segment: string): string => segment.replaceAll('\0', '\u{FFFD}').slice(0, MAX_PATH_LENGTH)
 
 /** Adds the response. */
-export async function recordConclusion(pool: Pool, { company_id, id }: Kept, conclusion: Conclusion): Promise<void> {
+export async function recordConclusion(pool: Pool, { company_id, id }: StoredNotification, conclusion: NotificationOutcomeRecord): Promise<void> {
   const { response, httpStatus, durationMs, outcome } = conclusion
   await pool.query(
     company_id === null
@@ -133,7 +133,7 @@ export async function recordConclusion(pool: Pool, { company_id, id }: Kept, con
 }
 
 /** Number of a store's notifications that were counted but not stored in the last days. */
-export async function countUnkept(pool: Pool, companyId: number, storeId: number): Promise<number> {
+export async function countUnstored(pool: Pool, companyId: number, storeId: number): Promise<number> {
   const { rows } = await pool.query<{ counted: number }>({
     name: 'count_unkept_notifications',
     text: `select coalesce(sum(counted), 0)::bigint as counted from payment_notification_hours
@@ -154,7 +154,7 @@ const STRANGERS_KEPT_DAYS = 30
 const deleteOlder = (condition: string) => `
   delete from payment_notifications where (company_id, id) in (
     select company_id, id from payment_notifications
-    where received_at < now() - make_interval(days => $1) and ${condition} and ${notInMove('company_id')}
+    where received_at < now() - make_interval(days => $1) and ${condition} and ${isNotMigrating('company_id')}
     limit $2 for update skip locked)`
 
 const PURGE_ORDERS = deleteOlder('true')
@@ -163,7 +163,7 @@ const PURGE_REFUSED = deleteOlder(`outcome = 'refused'`)
 const PURGE_HOURS = `
   delete from payment_notification_hours where (company_id, store_id, hour, is_signed) in (
     select company_id, store_id, hour, is_signed from payment_notification_hours
-    where hour < now() - make_interval(days => $1) and ${notInMove('company_id')} limit $2 for update skip locked)`
+    where hour < now() - make_interval(days => $1) and ${isNotMigrating('company_id')} limit $2 for update skip locked)`
 
 const PURGE_STRANGERS = `
   delete from stranger_notifications where slot in (

@@ -11,7 +11,7 @@ import {
   SHORTEST_EXPIRY_MINUTES,
 } from '#domain/online-payment.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { Email, nameText, text } from '#domain/text.ts'
+import { Email, nameText, boundedText } from '#domain/text.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { PersonFields } from '#projections/people.ts'
 import type { Payer, PayerAddress } from './provider-port.ts'
@@ -25,10 +25,10 @@ const PayerInput = z.strictObject({
   address: z
     .strictObject({
       zip_code: Zip,
-      street: text(120).nullish(),
-      number: text(20).nullish(),
-      neighborhood: text(80).nullish(),
-      city: text(80).nullish(),
+      street: boundedText(120).nullish(),
+      number: boundedText(20).nullish(),
+      neighborhood: boundedText(80).nullish(),
+      city: boundedText(80).nullish(),
       state: State,
     })
     .nullish(),
@@ -42,8 +42,8 @@ const MAX_INSTALLMENTS = 99
 export const PayInput = z
   .strictObject({
     method: z.enum(ONLINE_METHODS),
-    token: text(200).nullish(),
-    brand: text(60)
+    token: boundedText(200).nullish(),
+    brand: boundedText(60)
       .refine((value) => /^[a-z][a-z0-9_]*$/.test(value) && methodOf(value) === 'card', BRAND)
       .nullish(),
     installments: z.int().min(1).max(MAX_INSTALLMENTS).nullish(),

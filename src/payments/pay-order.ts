@@ -7,7 +7,7 @@ import { splitOf } from '#domain/orders.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
-import { type Acting, runCommand } from '#ledger/write/run.ts'
+import { type Actor, runCommand } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { Vault } from '#lib/vault.ts'
@@ -15,7 +15,7 @@ import type { PaymentObject } from '#projections/order-payments.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
 import { findStore, type StoreAccess } from '#queries/stores.ts'
-import { CHANGED, recordOf, TELLING } from './apply-payment.ts'
+import { CHANGED, paymentRecordOf, TELLING } from './apply-payment.ts'
 import { cancelLatePayments } from './cancel-order.ts'
 import { expiryOf, type PayInput, payerOf, paymentMethodIdOf } from './pay-input.ts'
 import {
@@ -43,7 +43,7 @@ export interface Payments {
 
 interface Paying {
   readonly idempotency: Idempotency
-  readonly acting: Acting
+  readonly acting: Actor
   readonly orderId: number
   readonly payment: PayInput
   /** Refuses to start while another attempt may still be paid. */
@@ -142,11 +142,11 @@ async function ask(
   const wanted = newPayment(order, attempt, { ...paying.payment, payer }, payments.publicUrl)
   let made: ProviderPayment
   try {
-    made = await createOrFind(payments.provider, accountOf(store), wanted)
+    made = await createOrFind(payments.provider, providerAccountOf(store), wanted)
   } catch (error) {
     if (error instanceof ProviderMisconfigured && paying.isFirst) await giveUp('configuração do provedor inválida')
     if (!(error instanceof ProviderRefused)) throw error
-    await giveUp(reasonOf(error))
+    await giveUp(providerReasonOf(error))
     return refuse('payment_refused', { causes: [...error.causes] })
   }
   if (made.amountCents !== wanted.amountCents || made.externalReference !== wanted.orderReference)
@@ -156,7 +156,7 @@ async function ask(
     throw new ProviderMisconfigured(
       'payment is of the other mode; check whether the access token is a test or a production one',
     )
-  return { ...recordOf(order.id, made), attempt_id }
+  return { ...paymentRecordOf(order.id, made), attempt_id }
 }
 
 /** If the provider knows the attempt with other content, such as changed buyer data, finds its payment instead. */
@@ -176,7 +176,7 @@ async function createOrFind(
   }
 }
 
-export function accountOf(store: StoreAccess | null) {
+export function providerAccountOf(store: StoreAccess | null) {
   if (!store?.accessToken) throw new ProviderMisconfigured('store has no access token; set one')
   return accountAt(store)
 }
@@ -204,7 +204,7 @@ function newPayment(
 
 const MAX_REASON = 500
 
-export const reasonOf = ({ causes }: ProviderRefused): string =>
+export const providerReasonOf = ({ causes }: ProviderRefused): string =>
   [...causes.map(({ code, description }) => `${code}: ${description}`).join('; ')].slice(0, MAX_REASON).join('') ||
   'sem motivo informado'
 

@@ -4,7 +4,7 @@ import { BOLETO, methodOf, ONLINE_METHODS, type OnlineMethod, PIX } from '#domai
 import type { Vault } from '#lib/vault.ts'
 import { findPayableOrder } from '#queries/orders.ts'
 import { findStore } from '#queries/stores.ts'
-import { accountOf } from './pay-order.ts'
+import { providerAccountOf } from './pay-order.ts'
 import type { CardOptions, PaymentProvider } from './provider-port.ts'
 
 /** Payment methods of an order, as offered by the store's account at the provider. */
@@ -35,7 +35,7 @@ export async function paymentOptions(
   const payable = await findPayableOrder(pool, companyId, orderId)
   if (!payable) return null
   const { total, store_alias } = payable.order
-  const account = accountOf(await findStore(pool, vault, store_alias))
+  const account = providerAccountOf(await findStore(pool, vault, store_alias))
   const [offered, card] = await Promise.all([
     provider.getPaymentMethods(account),
     bin === undefined ? null : provider.getCardOptions(account, toCents(total), bin),

@@ -1,7 +1,7 @@
 import { MercadoPagoError } from 'mercadopago'
 import { z } from 'zod'
 import { MAX_CENTS, toCents } from '#domain/money.ts'
-import { text } from '#domain/text.ts'
+import { boundedText } from '#domain/text.ts'
 import { printable } from '#domain/validation.ts'
 import {
   type CardOptions,
@@ -17,7 +17,7 @@ import {
 } from './provider-port.ts'
 
 /** Ids and references are numbers or strings, depending on the endpoint. */
-const identifier = z.union([z.int().nonnegative(), text(100)]).transform(String)
+const identifier = z.union([z.int().nonnegative(), boundedText(100)]).transform(String)
 
 /** JSON number with at most two decimals, as cents. The shortest notation of a double is what was written. */
 const amount = z.number().transform((value, context) => {
@@ -30,13 +30,13 @@ const amount = z.number().transform((value, context) => {
 })
 
 /** Buyers open these links; invalid ones are dropped. */
-const address = text(2_000)
+const address = boundedText(2_000)
   .regex(/^https?:\/\//)
   .nullish()
   .catch(null)
 
 const PICTURE_CHARACTERS = 64 * 1024
-const picture = text(PICTURE_CHARACTERS)
+const picture = boundedText(PICTURE_CHARACTERS)
   .regex(/^[A-Za-z0-9+/]+=*$/)
   .nullish()
   .catch(null)
@@ -45,20 +45,20 @@ const picture = text(PICTURE_CHARACTERS)
 const detailed = z.object({
   point_of_interaction: z
     .object({
-      transaction_data: z.object({ qr_code: text(1_000), qr_code_base64: picture, ticket_url: address }),
+      transaction_data: z.object({ qr_code: boundedText(1_000), qr_code_base64: picture, ticket_url: address }),
     })
     .nullish()
     .catch(null),
   transaction_details: z
     .object({
-      barcode: z.object({ content: text(100) }),
-      digitable_line: text(100).nullish().catch(null),
+      barcode: z.object({ content: boundedText(100) }),
+      digitable_line: boundedText(100).nullish().catch(null),
       external_resource_url: address,
     })
     .nullish()
     .catch(null),
   card: z
-    .object({ last_four_digits: text(4).nullish().catch(null) })
+    .object({ last_four_digits: boundedText(4).nullish().catch(null) })
     .nullish()
     .catch(null),
   installments: z.int().min(1).max(99).nullish().catch(null),
@@ -67,11 +67,11 @@ const detailed = z.object({
 /** Fields of a payment that are used; others are ignored. */
 const payment = detailed.extend({
   id: identifier,
-  status: text(100),
-  status_detail: text(200).nullish().catch(null),
+  status: boundedText(100),
+  status_detail: boundedText(200).nullish().catch(null),
   external_reference: identifier.nullish().catch(null),
   transaction_amount: amount,
-  currency_id: text(10).nullish(),
+  currency_id: boundedText(10).nullish(),
   live_mode: z.boolean().nullish(),
   transaction_amount_refunded: amount.nullish(),
   date_last_updated: z.iso.datetime({ offset: true }).nullish().catch(null),
@@ -118,7 +118,7 @@ function detailsOf(found: z.infer<typeof detailed>): PaymentDetails {
   return last_four === null ? {} : { card: { last_four, installments: installments ?? null } }
 }
 
-const refund = z.object({ id: identifier, payment_id: identifier, amount, status: text(60).nullish() })
+const refund = z.object({ id: identifier, payment_id: identifier, amount, status: boundedText(60).nullish() })
 
 /** Statuses of a refund that did not happen. */
 const UNDONE: readonly string[] = ['rejected', 'cancelled']
@@ -131,7 +131,7 @@ export function readRefund(answer: unknown): string {
 }
 
 /** Every account supports some. */
-const methods = z.array(z.object({ id: text(60), status: text(60).nullish() })).min(1)
+const methods = z.array(z.object({ id: boundedText(60), status: boundedText(60).nullish() })).min(1)
 
 /** Active payment methods. @throws z.ZodError for an unexpected response */
 export const readMethods = (answer: unknown): string[] =>
@@ -139,7 +139,7 @@ export const readMethods = (answer: unknown): string[] =>
 
 const cards = z.array(
   z.object({
-    payment_method_id: text(60),
+    payment_method_id: boundedText(60),
     payer_costs: z.array(
       z.object({ installments: z.int().min(1).max(99), installment_amount: amount, total_amount: amount }),
     ),
@@ -205,7 +205,7 @@ const CONFLICT = 409
 export function providerError(error: unknown, secrets: readonly string[]): Error {
   if (error instanceof ProviderUnavailable || error instanceof ProviderMisconfigured) return error
   if (error instanceof ProviderRefused) return error
-  const status = statusOf(error)
+  const status = providerStatusOf(error)
   if (CREDENTIALS.includes(status)) return new ProviderMisconfigured(`provider responded ${status}`)
   if (status === CONFLICT) return new ProviderConflict('provider responded 409')
   const isRefusal = status >= 400 && status < 500 && !PASSING.includes(status)
@@ -215,7 +215,7 @@ export function providerError(error: unknown, secrets: readonly string[]): Error
 }
 
 /** HTTP status of an SDK error; 0 without a response. */
-export const statusOf = (error: unknown): number => (error instanceof MercadoPagoError ? Number(error.status) || 0 : 0)
+export const providerStatusOf = (error: unknown): number => (error instanceof MercadoPagoError ? Number(error.status) || 0 : 0)
 
 /** Shorter secrets, such as house numbers, are removed only as whole words. */
 const LONG = 8

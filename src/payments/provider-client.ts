@@ -2,7 +2,7 @@ import { buildError, MercadoPagoConfig, Payment, PaymentMethod, PaymentRefund } 
 import { Agent, type Dispatcher, fetch } from 'undici'
 import { fromCents } from '#domain/money.ts'
 import { isCpf } from '#domain/tax-number.ts'
-import { createTurns, type TurnLimits } from '#lib/turns.ts'
+import { createKeyedSemaphore, type SemaphoreLimits } from '#lib/turns.ts'
 import {
   providerError,
   readCardOptions,
@@ -11,7 +11,7 @@ import {
   readPayment,
   readRefund,
   readSearch,
-  statusOf,
+  providerStatusOf,
 } from './provider-answer.ts'
 import {
   type NewPayment,
@@ -26,7 +26,7 @@ import {
 /** From the call to the last byte of the response, including the wait for a slot (PAY-7). */
 const TIMEOUT_MS = 4_000
 /** One store gets at most half of the slots: the provider may be slow for it alone. */
-const LIMITS: TurnLimits = { running: 32, runningOfKey: 16, waiting: 512 }
+const LIMITS: SemaphoreLimits = { running: 32, runningOfKey: 16, waiting: 512 }
 
 /** Newest payments of an order that are read: an order has one or two, since each attempt is made by a person. */
 const FOUND_PAYMENTS = 50
@@ -35,7 +35,7 @@ interface ProviderClientOptions {
   /** Base URL of the provider's API, without trailing slash. */
   readonly baseUrl: string
   readonly timeout_ms?: number
-  readonly limits?: TurnLimits
+  readonly limits?: SemaphoreLimits
 }
 
 interface ProviderClient extends PaymentProvider {
@@ -55,7 +55,7 @@ export function createProviderClient({
   limits = LIMITS,
 }: ProviderClientOptions): ProviderClient {
   const transport = createTransport(baseUrl)
-  const turns = createTurns(limits)
+  const turns = createKeyedSemaphore(limits)
 
   async function answerOf<T>(account: ProviderAccount, call: Call, read: (answer: unknown) => T): Promise<T> {
     const { accessToken } = account
@@ -63,7 +63,7 @@ export function createProviderClient({
     const deadline = new AbortController()
     const timer = setTimeout(() => deadline.abort(new Error('provider call timed out')), timeout_ms)
     const started = performance.now()
-    const release = await turns.enter(accessToken, deadline.signal)
+    const release = await turns.acquire(accessToken, deadline.signal)
     try {
       if (!release) throw new ProviderUnavailable('too many calls are waiting for the provider')
       const dispatcher = transport.until(deadline.signal)
@@ -183,7 +183,7 @@ function fail(error: unknown): never {
 
 /** An invalid payment id gets 400. */
 function nullIfUnknown(error: unknown): null {
-  if ([400, 404].includes(statusOf(error))) return null
+  if ([400, 404].includes(providerStatusOf(error))) return null
   throw error
 }
 

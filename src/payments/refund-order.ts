@@ -7,7 +7,7 @@ import { toCents } from '#domain/money.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
-import { type Acting, runAs, runCommand } from '#ledger/write/run.ts'
+import { type Actor, runAs, runCommand } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { Vault } from '#lib/vault.ts'
@@ -15,8 +15,8 @@ import type { RefundObject } from '#projections/order-refunds.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
 import { findStore } from '#queries/stores.ts'
-import { CHANGED, fits, recordOf, TELLING } from './apply-payment.ts'
-import { accountOf, CREATED, reasonOf } from './pay-order.ts'
+import { CHANGED, matchesOrder, paymentRecordOf, TELLING } from './apply-payment.ts'
+import { providerAccountOf, CREATED, providerReasonOf } from './pay-order.ts'
 import {
   type PaymentProvider,
   type ProviderAccount,
@@ -33,7 +33,7 @@ interface Refunding {
 }
 
 interface Refund {
-  readonly acting: Acting
+  readonly acting: Actor
   readonly idempotency: Idempotency
   readonly orderId: number
   readonly refund: z.infer<typeof RefundInput>
@@ -61,7 +61,7 @@ export async function refundOrder(
   if (!found) return refuse('not_found')
   const { provider_reference: reference, store_alias } = found.order
   // Checked first: without credentials no amount is reserved.
-  const account = accountOf(await findStore(pool, context.vault, store_alias))
+  const account = providerAccountOf(await findStore(pool, context.vault, store_alias))
   const refund_id = uuidv5(`${reference}\n${idempotency.requestHash}\n${idempotency.key}`, REFUNDS)
   const request = { ...refund, id: orderId, refund_id, idempotency_key: idempotency.key }
   const requested = await runCommand(writer, { ...acting, guard }, requestRefund, request, { reply: TELLING })
@@ -71,7 +71,7 @@ export async function refundOrder(
   if (!asked) throw new Error(`refund order: refund ${refund_id} is missing after its request`)
   const isFirst = requested.status === CHANGED
   const place = { acting, orderId, account, isFirst }
-  const refused = await giveBack({ writer, provider }, place, asked)
+  const refused = await refundAtProvider({ writer, provider }, place, asked)
   if (refused) return refused
   const record = await paymentNow(provider, place, order, asked)
   // The response to the request.
@@ -88,15 +88,15 @@ export async function repeatRefund(
     acting: caller,
     orderId,
     refundId,
-  }: { readonly acting: Acting; readonly orderId: number; readonly refundId: string },
+  }: { readonly acting: Actor; readonly orderId: number; readonly refundId: string },
 ): Promise<Answer | Refusal | null> {
   // The guard does not apply: what the provider did is recorded even if the caller lost access meanwhile.
   const { guard: _, ...acting } = caller
   const order = (await findPayableOrder(pool, acting.companyId, orderId))?.order
   const asked = order?.refunds.find(({ refund_id }) => refund_id === refundId)
   if (!order || asked?.status !== 'pending') return null
-  const place = { acting, orderId, account: accountOf(await findStore(pool, vault, order.store_alias)), isFirst: false }
-  const refused = await giveBack({ writer, provider }, place, asked)
+  const place = { acting, orderId, account: providerAccountOf(await findStore(pool, vault, order.store_alias)), isFirst: false }
+  const refused = await refundAtProvider({ writer, provider }, place, asked)
   if (refused) return refused
   return runCommand(writer, acting, recordPayment, await paymentNow(provider, place, order, asked), { reply: CREATED })
 }
@@ -110,12 +110,12 @@ async function paymentNow(
 ): Promise<RecordPaymentInput> {
   const payment = await provider.getPayment(account, provider_payment_id)
   const expected = { reference: provider_reference, totalCents: toCents(total), sandbox: account.sandbox }
-  if (!payment || !fits(payment, expected)) throw new ProviderUnavailable('provider returned a different payment')
-  return recordOf(orderId, payment)
+  if (!payment || !matchesOrder(payment, expected)) throw new ProviderUnavailable('provider returned a different payment')
+  return paymentRecordOf(orderId, payment)
 }
 
 interface Place {
-  readonly acting: Acting
+  readonly acting: Actor
   readonly orderId: number
   readonly account: ProviderAccount
   /** Whether this is the refund's first call. Then wrong credentials mean that nothing was refunded. */
@@ -123,7 +123,7 @@ interface Place {
 }
 
 /** Executes a requested refund at the provider unless it is known to be completed, and records the result. */
-export async function giveBack(
+export async function refundAtProvider(
   { writer, provider }: Pick<Refunding, 'writer' | 'provider'>,
   { acting, orderId, account, isFirst }: Place,
   { refund_id, provider_payment_id, amount, status }: RefundObject,
@@ -137,7 +137,7 @@ export async function giveBack(
   } catch (error) {
     if (error instanceof ProviderMisconfigured && isFirst) await giveUp('configuração do provedor inválida')
     if (!(error instanceof ProviderRefused)) throw error
-    await giveUp(reasonOf(error))
+    await giveUp(providerReasonOf(error))
     return refuse('refund_refused', { causes: [...error.causes] })
   }
   const completed = await runAs(writer, acting, completeRefund, { id: orderId, refund_id, provider_refund_id })

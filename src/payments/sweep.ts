@@ -6,22 +6,22 @@ import { asSystem, runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import type { Vault } from '#lib/vault.ts'
-import { notInMove, recordsEvents } from '#postgres/in-move.ts'
+import { isNotMigrating, recordsEvents } from '#postgres/in-move.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
-import { isOpen } from '#projections/order-payments.ts'
+import { isPaymentOpen } from '#projections/order-payments.ts'
 import type { RefundObject } from '#projections/order-refunds.ts'
 import { findStore } from '#queries/stores.ts'
-import { applyPayment, fits } from './apply-payment.ts'
+import { applyPayment, matchesOrder } from './apply-payment.ts'
 import {
   type PaymentProvider,
   type ProviderAccount,
   type ProviderPayment,
   ProviderUnavailable,
 } from './provider-port.ts'
-import { giveBack } from './refund-order.ts'
+import { refundAtProvider } from './refund-order.ts'
 import { accountAt } from './store-account.ts'
 
 /** Bounds of the polling interval. */
@@ -161,17 +161,17 @@ async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: Sw
   const { sandbox } = store
   const account = accountAt(store)
   for (const refund of claim.refunds.filter(({ status }) => status === 'pending'))
-    await giveBack({ writer, provider }, { acting: asSystem(companyId), orderId, account, isFirst: false }, refund)
+    await refundAtProvider({ writer, provider }, { acting: asSystem(companyId), orderId, account, isFirst: false }, refund)
   let applied = 0
   const heard = new Set<string | null>()
   for await (const found of paymentsOf(provider, account, claim)) {
-    if (!fits(found, { reference, totalCents, sandbox })) continue
+    if (!matchesOrder(found, { reference, totalCents, sandbox })) continue
     heard.add(found.attemptId)
     const payment = isOver(claim, found) ? await provider.cancelPayment(account, found.id) : found
     const result = await applyPayment(writer, { companyId, orderId, requestId: null }, payment)
     if ('outcome' in result && result.outcome === 'applied') applied += 1
   }
-  for (const { attempt_id, provider_payment_id, ...attempt } of claim.payments.filter(isOpen)) {
+  for (const { attempt_id, provider_payment_id, ...attempt } of claim.payments.filter(isPaymentOpen)) {
     if (attempt_id === null || provider_payment_id !== null || heard.has(attempt_id)) continue
     // Safe: the provider has the same deadline, so it refuses a repeated call too.
     if (hasExpired(claim, attempt))
@@ -389,6 +389,6 @@ export const purgeSweeps = (pool: Pool): Promise<number> =>
     pool,
     `delete from payment_sweeps where (company_id, order_id) in (
        select company_id, order_id from payment_sweeps
-       where attempted_at < now() - make_interval(days => $1) and ${notInMove('company_id')} limit $2 for update skip locked)`,
+       where attempted_at < now() - make_interval(days => $1) and ${isNotMigrating('company_id')} limit $2 for update skip locked)`,
     [KEPT_DAYS],
   )

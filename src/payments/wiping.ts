@@ -7,7 +7,7 @@ const KEPT = ['id', 'type', 'action', 'api_version', 'date_created', 'live_mode'
  * Removes all other fields from the notifications of erased orders, because their content is not specified (PRIV-34).
  * Notifications are found by order.
  */
-export async function wipeNotifications(
+export async function eraseNotifications(
   tx: Transaction,
   companyId: number,
   orderIds: readonly number[],

@@ -1,7 +1,7 @@
-import { isWritable, type Wanted } from './hosts.ts'
+import { isWritable, type TargetSession } from './hosts.ts'
 
 /** What a server says of itself. */
-export interface Sight {
+export interface ServerStatus {
   readonly is_standby: boolean
   /** Its sessions take no writes, whether it is a standby or not. */
   readonly is_read_only: boolean
@@ -12,10 +12,10 @@ export interface Sight {
 }
 
 /** The newest history that was seen: whoever has an older one was the primary once, and must not be written to any more. */
-export type History = Pick<Sight, 'system' | 'timeline'>
+export type PrimaryHistory = Pick<ServerStatus, 'system' | 'timeline'>
 
 /** Why a server is not what is wanted, in words; null where it is (OPS-112, OPS-114). */
-export function unfitness(sight: Sight, wanted: Wanted, newest: History): string | null {
+export function rejectionReason(sight: ServerStatus, wanted: TargetSession, newest: PrimaryHistory): string | null {
   if (newest.system !== null && sight.system !== null && sight.system !== newest.system) return 'of another cluster'
   if (wanted === 'standby') return sight.is_standby ? null : 'a primary'
   if (wanted === 'any' || wanted === 'prefer-standby') return null
@@ -29,12 +29,12 @@ export function unfitness(sight: Sight, wanted: Wanted, newest: History): string
  * Which server is taken; null while none is fit. Of several that take writes it is the one that was promoted last; else the
  * one that was right last, and the first one of the URL. `sights` are null where nothing is known.
  */
-export function choose(
-  sights: readonly (Sight | null)[],
-  { wanted, newest, last }: { readonly wanted: Wanted; readonly newest: History; readonly last: number | null },
+export function electServer(
+  sights: readonly (ServerStatus | null)[],
+  { wanted, newest, last }: { readonly wanted: TargetSession; readonly newest: PrimaryHistory; readonly last: number | null },
 ): number | null {
   const fit = sights.flatMap((sight, index) =>
-    sight && unfitness(sight, wanted, newest) === null ? [{ sight, index }] : [],
+    sight && rejectionReason(sight, wanted, newest) === null ? [{ sight, index }] : [],
   )
   const preferred = fit.filter(({ sight }) => (wanted === 'prefer-standby' ? sight.is_standby : true))
   const all = preferred.length > 0 ? preferred : fit

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { Host } from './hosts.ts'
 import { READ_ONLY } from './outage.ts'
 import { ByteClient } from './row-bytes.ts'
-import { type Servers, serversOf, type Use } from './servers.ts'
+import { type ServerSet, openServerSet, type ServerUse } from './servers.ts'
 
 type Connected = ((error: Error) => void) | ((error: null, client: pg.Client) => void)
 
@@ -14,7 +14,7 @@ export interface Connecting {
 
 /** @throws Error for a URL that cannot be read, without the URL */
 export function connectingTo(url: string): Connecting {
-  const servers = serversOf(url)
+  const servers = openServerSet(url)
   if (!servers) return { connectionString: url, Client: ByteClient }
   return { connectionString: servers.urlOf(NOWHERE), Client: clientOf(servers) }
 }
@@ -55,7 +55,7 @@ function breakOff(client: pg.Client, why: Error): void {
 }
 
 /** Connects to whichever server of the URL is the right one at that time, and ends when it is not any more (OPS-112, OPS-113). */
-function clientOf(servers: Servers): Connecting['Client'] {
+function clientOf(servers: ServerSet): Connecting['Client'] {
   return class extends ByteClient {
     override connect(): Promise<pg.Client>
     override connect(callback: Connected): void
@@ -71,7 +71,7 @@ function clientOf(servers: Servers): Connecting['Client'] {
     }
 
     /** That the server takes no writes, as soon as it says so. */
-    #hear({ doubt }: Use): void {
+    #hear({ doubt }: ServerUse): void {
       this.connection.on('errorMessage', ({ code }: { code?: string }) => {
         if (code === READ_ONLY) doubt()
       })

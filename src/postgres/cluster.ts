@@ -7,7 +7,7 @@ import { arch, platform } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { createFile } from '#lib/files.ts'
+import { createFileAtomically } from '#lib/files.ts'
 
 const run = promisify(execFile)
 
@@ -59,7 +59,7 @@ async function initialise(
   passwordFile: string,
   sync: boolean,
 ): Promise<void> {
-  await createFile(passwordFile, `${randomBytes(24).toString('base64url')}\n`)
+  await createFileAtomically(passwordFile, `${randomBytes(24).toString('base64url')}\n`)
   const draft = await mkdtemp(`${directory}.init-`)
   const { uid = -1, gid = -1 } = options
   await Promise.all([draft, passwordFile].map((path) => chown(path, uid, gid)))

@@ -9,15 +9,15 @@ export interface Host {
 
 /** Which of its hosts a URL wants, as libpq means it (`target_session_attrs`). */
 const WANTED = ['read-write', 'primary', 'standby', 'prefer-standby', 'any'] as const
-export type Wanted = (typeof WANTED)[number]
+export type TargetSession = (typeof WANTED)[number]
 
 /** Whether it is the server that takes writes. */
-export const isWritable = (wanted: Wanted): boolean => wanted === 'read-write' || wanted === 'primary'
+export const isWritable = (wanted: TargetSession): boolean => wanted === 'read-write' || wanted === 'primary'
 
 export interface Hosts {
   /** At least one, each once. */
   readonly all: readonly Host[]
-  readonly wanted: Wanted
+  readonly wanted: TargetSession
   /** The same URL for one of them alone, as the driver understands it. */
   readonly urlOf: (host: Host) => string
 }
@@ -41,7 +41,7 @@ export function parseHosts(url: string): Hosts | null {
   if (parameters.some((each) => ['host', 'port'].includes(nameOf(each)) && /,|%2c/i.test(each)))
     throw new Error('several hosts stand before the path')
   if (!authority.includes(',') && (asked.length === 0 || asked[0] === 'any')) return null
-  const [wanted = 'read-write'] = asked as Wanted[]
+  const [wanted = 'read-write'] = asked as TargetSession[]
   if (asked.length > 1 || !WANTED.includes(wanted)) throw new Error(`${ATTRIBUTE} is one of ${WANTED.join(', ')}`)
   const all = authority.split(',').map(parseHost)
   if (all.length > MAX_HOSTS || new Set(all.map(nameOfHost)).size < all.length)

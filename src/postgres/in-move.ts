@@ -2,7 +2,7 @@
  * A condition: whose a row is, is no company that moves, has moved away or arrives (HOME-44). What runs by itself finds its work by it. The
  * companies are read once a statement, from an index that is empty as a rule, and no plan changes for it.
  */
-export const notInMove = (companyId: string): string =>
+export const isNotMigrating = (companyId: string): string =>
   `${companyId} <> all (array(select company_id from ops.ledgers where move is not null))`
 
 /**
@@ -14,9 +14,9 @@ export const recordsEvents = (companyId: string): string =>
      union all select company_id from ops.ledgers where missing_keys is not null))`
 
 /** The same, of companies that live elsewhere: their rows are old, or not all there yet (HOME-42). */
-export const livesHere = (companyId: string): string =>
+export const isOnThisShard = (companyId: string): string =>
   `${companyId} <> all (array(select company_id from ops.ledgers where move in ('left', 'arriving')))`
 
 /** The same, of companies that take no writes now (HOME-41). */
-export const takesWrites = (companyId: string): string =>
+export const acceptsWrites = (companyId: string): string =>
   `${companyId} <> all (array(select company_id from ops.ledgers where move in ('leaving', 'left', 'arriving')))`

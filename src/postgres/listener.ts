@@ -1,5 +1,5 @@
 import pgListen, { type Subscriber } from 'pg-listen'
-import { serversOf } from './servers.ts'
+import { openServerSet } from './servers.ts'
 
 // CommonJS that was compiled from a module: its default export is a member here.
 const createSubscriber = pgListen.default
@@ -31,11 +31,11 @@ const CHECK_MS = 30_000
  * (OPS-113). pg-listen mends a lost connection to one server for a few seconds; after that, and when the first attempt fails, a
  * new subscriber takes over.
  */
-export function listen({ databaseUrl, channel, application_name, onNotification, onError }: ListenerOptions): Listener {
+export function listenToChannel({ databaseUrl, channel, application_name, onNotification, onError }: ListenerOptions): Listener {
   let closed = false
   let subscriber: Subscriber | null = null
   let timer: NodeJS.Timeout | undefined
-  const servers = serversOf(databaseUrl)
+  const servers = openServerSet(databaseUrl)
   const use = servers?.use((why) => subscriber && giveUp(subscriber, why))
 
   async function open(): Promise<void> {

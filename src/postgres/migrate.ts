@@ -2,11 +2,11 @@ import { readdir } from 'node:fs/promises'
 import { join, parse } from 'node:path'
 import { runner } from 'node-pg-migrate'
 import type { Client, Pool } from 'pg'
-import { OtherVersion } from '#lib/other-version.ts'
+import { IncompatibleVersion } from '#lib/other-version.ts'
 import { projectRoot } from '#lib/project-root.ts'
-import { UnfitPostgres } from '#lib/unfit-postgres.ts'
+import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
 import { createClient } from './client.ts'
-import { isInTheWay, LOCK_TIMEOUT_MS, patiently } from './patience.ts'
+import { isLockConflict, LOCK_TIMEOUT_MS, retryOnLockTimeout } from './patience.ts'
 import { assignPrivileges, isDenied, roleOf, statementsFor } from './privileges.ts'
 
 const SCHEMA = 'ops'
@@ -25,14 +25,14 @@ interface Options {
 }
 
 /** What to do where a database is behind and was not to be brought up to date. */
-export const BRING_UP =
+export const MIGRATE_HINT =
   'The database is of an older version of this program: start the service of this version, or run "tillbook projections rebuild", and repeat.'
 
 /**
  * Brings the operational schema to the newest numbered .sql file, all files in one transaction. It looks first: where there is
- * nothing to do, nothing is locked. @throws OtherVersion for a database that has seen a migration which is unknown here, since
+ * nothing to do, nothing is locked. @throws IncompatibleVersion for a database that has seen a migration which is unknown here, since
  * an older program could not keep what the newer one relies on; and where there is something to do that was not asked for.
- * @throws UnfitPostgres where the role of `url` may not.
+ * @throws UnsupportedPostgres where the role of `url` may not.
  */
 export async function migrate(url: string, options: Options = {}): Promise<void> {
   const folder = options.folder ?? join(projectRoot(), 'src', 'postgres', 'migrations')
@@ -46,7 +46,7 @@ export async function migrate(url: string, options: Options = {}): Promise<void>
     await client.query('set search_path = pg_catalog, pg_temp')
     await bringUp(client, { ...options, folder, log })
   } catch (error) {
-    throw isDenied(error) ? new UnfitPostgres(`${(error as Error).message}: ${NOT_OWNER}`) : error
+    throw isDenied(error) ? new UnsupportedPostgres(`${(error as Error).message}: ${NOT_OWNER}`) : error
   } finally {
     await client.end()
   }
@@ -74,16 +74,16 @@ async function bringUp(
   { folder, log, upgrades, service = null }: Options & Required<Pick<Options, 'folder' | 'log'>>,
 ): Promise<void> {
   const { isNew, isCurrent } = await look(client, folder)
-  if (!isNew && !isCurrent && upgrades === false) throw new OtherVersion(BRING_UP)
+  if (!isNew && !isCurrent && upgrades === false) throw new IncompatibleVersion(MIGRATE_HINT)
   const isServable = async () => service === null || (await statementsFor(client, service)).length === 0
   if (isCurrent && (await isServable())) return
   await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
   const { isCurrent: isDone } = await look(client, folder)
   await client.query(`set lock_timeout = ${LOCK_TIMEOUT_MS}`)
   const patience = { client, what: 'the migration', tell: log }
-  const applied = isDone ? [] : await patiently(patience, () => apply(client, folder, log))
+  const applied = isDone ? [] : await retryOnLockTimeout(patience, () => apply(client, folder, log))
   for (const name of applied) log(`migration ${name} applied`)
-  if (service !== null) await patiently(patience, () => assignPrivileges(client, service))
+  if (service !== null) await retryOnLockTimeout(patience, () => assignPrivileges(client, service))
 }
 
 /** Names of the files that were applied, all or none. What was only in the way is not complained about: it is tried again. */
@@ -103,7 +103,7 @@ async function apply(client: Client, folder: string, log: (line: string) => void
     })
     return applied.map(({ name }) => name)
   } catch (error) {
-    if (!isInTheWay(error)) for (const line of complaints) log(line)
+    if (!isLockConflict(error)) for (const line of complaints) log(line)
     throw error
   }
 }
@@ -121,7 +121,7 @@ async function look(client: Client, folder: string): Promise<Look> {
   const { rows } = await client.query<{ name: string }>(`select name from ${SCHEMA}.${TABLE} order by id`)
   const unknown = rows.map(({ name }) => name).filter((name) => !known.has(name))
   if (unknown.length > 0)
-    throw new OtherVersion(
+    throw new IncompatibleVersion(
       `The database was set up by a newer version of this program, which applied ${unknown.join(', ')}: start that version.`,
     )
   return { isNew: rows.length === 0, isCurrent: rows.length === known.size }

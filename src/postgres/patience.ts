@@ -14,7 +14,7 @@ const PAUSE_MAX_MS = 15_000
 const IN_THE_WAY = ['55P03', '40P01', '57014']
 
 /** Whether a statement was given up because others held what it needs. */
-export const isInTheWay = (error: unknown): boolean =>
+export const isLockConflict = (error: unknown): boolean =>
   IN_THE_WAY.includes(String((error as { code?: unknown } | null)?.code ?? ''))
 
 interface Patient {
@@ -29,12 +29,12 @@ interface Patient {
  * Has `attempt` made until nothing is in its way any more, however long that takes: attempts are short, pauses grow to 15
  * seconds, and after each failure it is told which sessions are waited for. `attempt` leaves no transaction open.
  */
-export async function patiently<T>({ client, what, tell }: Patient, attempt: () => Promise<T>): Promise<T> {
+export async function retryOnLockTimeout<T>({ client, what, tell }: Patient, attempt: () => Promise<T>): Promise<T> {
   for (let pause_ms = PAUSE_MIN_MS; ; pause_ms = Math.min(pause_ms * 2, PAUSE_MAX_MS)) {
     try {
       return await attempt()
     } catch (error) {
-      if (!isInTheWay(error)) throw error
+      if (!isLockConflict(error)) throw error
     }
     tell(`${what} waits for ${await sessionsInTheWay(client)}`)
     await delay(pause_ms)

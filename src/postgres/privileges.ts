@@ -1,5 +1,5 @@
 import type { ClientBase, Pool } from 'pg'
-import { UnfitPostgres } from '#lib/unfit-postgres.ts'
+import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
 import { LOCK_TIMEOUT_MS } from './patience.ts'
 import { inTransactionOn } from './transaction.ts'
 
@@ -103,13 +103,13 @@ function handOver(foreign: readonly Foreign[], service: string): string[] {
   ]
 }
 
-/** Gives and takes in one transaction. @throws UnfitPostgres where the owner may not. */
+/** Gives and takes in one transaction. @throws UnsupportedPostgres where the owner may not. */
 export async function assignPrivileges(client: ClientBase, service: string): Promise<void> {
   const assign = async () => {
     for (const statement of await statementsFor(client, service)) await client.query(statement)
   }
   await inTransactionOn(client, assign).catch((error) => {
-    throw isDenied(error) ? new UnfitPostgres(mayNot(error, service)) : error
+    throw isDenied(error) ? new UnsupportedPostgres(mayNot(error, service)) : error
   })
 }
 
@@ -191,16 +191,16 @@ interface Judging {
   readonly onExcess: ((privileges: readonly string[]) => void) | null
 }
 
-/** Judges the role that the service works as, at its start (OPS-102). @throws UnfitPostgres naming each privilege that is wrong. */
+/** Judges the role that the service works as, at its start (OPS-102). @throws UnsupportedPostgres naming each privilege that is wrong. */
 export async function assertLeast(pool: Pool, { onExcess }: Judging): Promise<void> {
   const { rows } = await pool.query<{ what: string }>(LACKING)
   if (rows.length > 0) {
     const lacking = rows.map(({ what }) => what).join(', ')
-    throw new UnfitPostgres(`the role of DATABASE_URL lacks ${lacking}: ${SEE}`)
+    throw new UnsupportedPostgres(`the role of DATABASE_URL lacks ${lacking}: ${SEE}`)
   }
   const excess = await excessOf(pool)
   if (excess.length === 0) return
-  if (!onExcess) throw new UnfitPostgres(`the role of DATABASE_URL ${excess.join(', ')}, and should not: ${SEE}`)
+  if (!onExcess) throw new UnsupportedPostgres(`the role of DATABASE_URL ${excess.join(', ')}, and should not: ${SEE}`)
   onExcess(excess)
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from 'pg'
-import { UnfitPostgres } from '#lib/unfit-postgres.ts'
+import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
 import { createClient } from './client.ts'
 
 interface Conditions {
@@ -12,14 +12,14 @@ interface Conditions {
 
 /**
  * Tries all that the service needs of Postgres, or of a pooler before it, on two connections that take turns (OPS-34, OPS-35).
- * Nothing is left behind. @throws UnfitPostgres saying in one sentence what is missing.
+ * Nothing is left behind. @throws UnsupportedPostgres saying in one sentence what is missing.
  */
-export async function assertFit(url: string, { undurable, newId }: Conditions): Promise<void> {
+export async function assertSupported(url: string, { undurable, newId }: Conditions): Promise<void> {
   await onClient(url, async (client) => {
     if (!undurable) await assertDurable(client)
     const missing = await onClient(url, (other) => missingOf(client, other, newId()))
     if (missing.length === 0) return
-    throw new UnfitPostgres(
+    throw new UnsupportedPostgres(
       `what DATABASE_URL names does not keep ${missing.join(', ')} from one transaction to the next: connect to Postgres itself, or have the pooler pool sessions (pool_mode = session)`,
     )
   })
@@ -50,7 +50,7 @@ async function assertDurable(client: Client): Promise<void> {
     `select name from pg_settings where name in ('fsync', 'full_page_writes') and setting = 'off' order by name`,
   )
   if (rows.length === 0) return
-  throw new UnfitPostgres(
+  throw new UnsupportedPostgres(
     `Postgres runs with ${rows.map(({ name }) => name).join(' and ')} switched off, so that a crash of its machine may lose what was acknowledged: switch on what is off, or set ALLOW_UNDURABLE_POSTGRES=true where nothing has to last`,
   )
 }

@@ -1,8 +1,8 @@
 import { Socket, type SocketConstructorOpts } from 'node:net'
 import pg, { type CustomTypesConfig } from 'pg'
 import { Parser } from 'pg-protocol/dist/parser.js'
-import { blocks } from '#lib/blocks.ts'
-import type { Part } from '#lib/bytes.ts'
+import { bufferPool } from '#lib/blocks.ts'
+import type { ByteRange } from '#lib/bytes.ts'
 
 /** What the driver's own types leave out. */
 interface Message {
@@ -28,7 +28,7 @@ const NULL_LENGTH = -1
 const NOTHING = Buffer.alloc(0)
 
 /** A row as Postgres sends it, columns in binary: a part of a block that is its answer's alone. */
-export type RowBytes = Part<Buffer<ArrayBuffer>>
+export type RowBytes = ByteRange<Buffer<ArrayBuffer>>
 
 /** The first rows of an answer, and the others: most answers have few. */
 const FIRST_BLOCK_BYTES = 8_192
@@ -104,7 +104,7 @@ class MessageReader extends (Parser as unknown as MessageParser) {
   #keepRows(bytes: Buffer, start: number, end: number): void {
     const length = end - start
     if (this.#used + length > this.#block.length) {
-      this.#block = blocks.take(Math.max(length, this.#block === NOTHING ? FIRST_BLOCK_BYTES : BLOCK_BYTES))
+      this.#block = bufferPool.take(Math.max(length, this.#block === NOTHING ? FIRST_BLOCK_BYTES : BLOCK_BYTES))
       this.#used = 0
       lent.add(this.#block)
     }
@@ -194,11 +194,11 @@ export const rowsIn = ({ rows }: { readonly rows: readonly RowsTogether[] }): Ro
 
 /** Gives the memory of an answer back, once what is wanted of its rows has been copied; there are none any more afterwards. */
 export function release(rows: RowBytes[]): void {
-  for (const { bytes } of rows.splice(0)) if (lent.delete(bytes)) blocks.giveBack(bytes)
+  for (const { bytes } of rows.splice(0)) if (lent.delete(bytes)) bufferPool.giveBack(bytes)
 }
 
 /** A column by its position; null where there is no value. */
-export function columnAt({ bytes, start: row }: RowBytes, position: number): Part | null {
+export function columnAt({ bytes, start: row }: RowBytes, position: number): ByteRange | null {
   let at = row + COUNT_BYTES
   for (let column = 0; column < position; column++) at += LENGTH_BYTES + Math.max(0, bytes.readInt32BE(at))
   const length = bytes.readInt32BE(at)
@@ -212,22 +212,22 @@ const MICROSECONDS = 1_000n
 
 /** Readers of columns by type, which give what a pool gives of the same column as text. */
 export const columnOf = {
-  bigint({ bytes, start }: Part): number {
+  bigint({ bytes, start }: ByteRange): number {
     const value = Number(bytes.readBigInt64BE(start))
     if (!Number.isSafeInteger(value)) throw new RangeError(`${value} is beyond the integers that can be told apart`)
     return value
   },
-  oid: ({ bytes, start }: Part): number => bytes.readUInt32BE(start),
-  boolean: ({ bytes, start }: Part): boolean => bytes[start] === 1,
-  text: ({ bytes, start, end }: Part): string => bytes.toString('utf8', start, end),
+  oid: ({ bytes, start }: ByteRange): number => bytes.readUInt32BE(start),
+  boolean: ({ bytes, start }: ByteRange): boolean => bytes[start] === 1,
+  text: ({ bytes, start, end }: ByteRange): string => bytes.toString('utf8', start, end),
   /** UTC, cut off to milliseconds. */
-  timestamptz({ bytes, start }: Part): string {
+  timestamptz({ bytes, start }: ByteRange): string {
     const time = bytes.readBigInt64BE(start)
     const [rest, milliseconds] = [time % MICROSECONDS, time / MICROSECONDS]
     return new Date(EPOCH_MS + Number(rest < 0n ? milliseconds - 1n : milliseconds)).toISOString()
   },
-  date: ({ bytes, start }: Part): string =>
+  date: ({ bytes, start }: ByteRange): string =>
     new Date(EPOCH_MS + DAY_MS * bytes.readInt32BE(start)).toISOString().slice(0, 10),
-  uuid: ({ bytes, start, end }: Part): string =>
+  uuid: ({ bytes, start, end }: ByteRange): string =>
     bytes.toString('hex', start, end).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'),
 }

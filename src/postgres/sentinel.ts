@@ -1,10 +1,10 @@
 import pg from 'pg'
-import type { Sight } from './choice.ts'
+import type { ServerStatus } from './choice.ts'
 
 /** Asks one server what it is, on a connection that is kept. */
-export interface Sentinel {
+export interface HealthProbe {
   /** @throws what the driver throws; the next call connects anew */
-  ask(): Promise<Sight>
+  ask(): Promise<ServerStatus>
   close(): void
 }
 
@@ -24,7 +24,7 @@ const ASK_LESS = `
 const NOT_TOLD = ['42501', '42883', '0A000']
 
 /** `onLost` hears at once that the connection has ended by itself. */
-export function createSentinel(url: string, onLost: () => void): Sentinel {
+export function createHealthProbe(url: string, onLost: () => void): HealthProbe {
   let client: pg.Client | null = null
   let statement = ASK
   let closings = 0
@@ -57,12 +57,12 @@ export function createSentinel(url: string, onLost: () => void): Sentinel {
     return fresh
   }
 
-  async function ask(): Promise<Sight> {
+  async function ask(): Promise<ServerStatus> {
     client ??= await connect()
     const asked = client
     try {
-      const { rows } = await asked.query<Sight>(statement)
-      return rows[0] as Sight
+      const { rows } = await asked.query<ServerStatus>(statement)
+      return rows[0] as ServerStatus
     } catch (error) {
       const isNotTold = NOT_TOLD.includes(String((error as { code?: unknown }).code))
       if (isNotTold && statement === ASK) {

@@ -1,23 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { choose, type History, type Sight, unfitness } from './choice.ts'
+import { electServer, type PrimaryHistory, type ServerStatus, rejectionReason } from './choice.ts'
 import { type Host, type Hosts, isWritable, nameOfHost, parseHosts } from './hosts.ts'
-import { createSentinel, type Sentinel } from './sentinel.ts'
+import { createHealthProbe, type HealthProbe } from './sentinel.ts'
 
 /** The servers of one URL, which are asked again and again for as long as somebody uses one of them (OPS-113). */
-export interface Servers {
+export interface ServerSet {
   /** Whether its URL wants the one that takes writes. */
   readonly takesWrites: boolean
   /** The URL of one of them alone. */
   urlOf(host: Host): string
   /** Begins a connection. `onEnd` hears that its server is not to be used any more. */
-  use(onEnd: (why: Error) => void): Use
+  use(onEnd: (why: Error) => void): ServerUse
 }
 
 /** One connection's interest in a server. */
-export interface Use {
-  /** The server to connect to, known or found now. @throws NoServer */
+export interface ServerUse {
+  /** The server to connect to, known or found now. @throws NoSuitableServer */
   find(): Promise<Host>
   /** The server has refused, is lost, or takes no writes any more: it is asked at once. */
   doubt(): void
@@ -25,7 +25,7 @@ export interface Use {
 }
 
 /** No server of a URL is what is wanted; the message says what each is instead. */
-export class NoServer extends Unavailable {}
+export class NoSuitableServer extends Unavailable {}
 
 /** The times between questions, while a server is known and while none is. */
 const EVERY_MS = 1_000
@@ -41,9 +41,9 @@ const MAY_ANSWER = /^(timeout expired|Query read timeout)$|too many clients|rema
 
 interface Server {
   readonly host: Host
-  readonly sentinel: Sentinel
+  readonly sentinel: HealthProbe
   /** Null while nothing is known of it. */
-  sight: Sight | null
+  sight: ServerStatus | null
   /** Why it could not be asked last; null when it could. */
   failure: string | null
   looking: Promise<void> | null
@@ -51,7 +51,7 @@ interface Server {
 
 interface State extends Hosts {
   readonly servers: readonly Server[]
-  readonly history: { newest: History }
+  readonly history: { newest: PrimaryHistory }
   readonly uses: Set<{ server: Server | null; readonly onEnd: (why: Error) => void }>
   repetitions: readonly Repetition[]
   /** The one that was right last. */
@@ -63,12 +63,12 @@ interface State extends Hosts {
  * What is known is shared by all connections of the process: pools, listeners and command line open theirs by URL, in many
  * places, and must not disagree about who takes writes.
  */
-const known = new Map<string, Servers>()
+const known = new Map<string, ServerSet>()
 /** By hosts: owner and service, who have URLs of their own, keep to the same history. */
-const histories = new Map<string, { newest: History }>()
+const histories = new Map<string, { newest: PrimaryHistory }>()
 
 /** Null for a URL of one host, which the driver connects to by itself. @throws Error for one that cannot be read */
-export function serversOf(url: string): Servers | null {
+export function openServerSet(url: string): ServerSet | null {
   const hosts = parseHosts(url)
   if (!hosts) return null
   const found = known.get(url) ?? createServers(hosts)
@@ -76,12 +76,12 @@ export function serversOf(url: string): Servers | null {
   return found
 }
 
-function createServers(hosts: Hosts): Servers {
+function createServers(hosts: Hosts): ServerSet {
   const name = hosts.all.map(nameOfHost).join()
   const history = histories.get(name) ?? { newest: { system: null, timeline: null } }
   histories.set(name, history)
   const servers = hosts.all.map((host): Server => {
-    const sentinel = createSentinel(hosts.urlOf(host), () => doubt(state))
+    const sentinel = createHealthProbe(hosts.urlOf(host), () => doubt(state))
     return { host, sentinel, sight: null, failure: null, looking: null }
   })
   const state: State = { ...hosts, servers, history, uses: new Set(), repetitions: [], last: null, rounding: null }
@@ -135,7 +135,7 @@ function doubt(state: State): void {
 
 function pick({ servers, wanted, history, last }: State): Server | null {
   const sights = servers.map(({ sight }) => sight)
-  const index = choose(sights, { wanted, newest: history.newest, last: last && servers.indexOf(last) })
+  const index = electServer(sights, { wanted, newest: history.newest, last: last && servers.indexOf(last) })
   return index === null ? null : (servers[index] as Server)
 }
 
@@ -146,7 +146,7 @@ async function find(state: State): Promise<Server> {
   const { last, servers, wanted } = state
   if (last?.failure && MAY_ANSWER.test(last.failure)) return last
   const all = servers.map((each) => `${nameOfHost(each.host)} is ${whyNot(state, each) ?? 'not known yet'}`)
-  throw new NoServer(`no server of the URL is ${wanted}: ${all.join(', ')}`)
+  throw new NoSuitableServer(`no server of the URL is ${wanted}: ${all.join(', ')}`)
 }
 
 /** Asks all; ends when all have answered, or a moment after one that is fit. */
@@ -207,7 +207,7 @@ function judge(state: State): void {
 }
 
 function whyNot({ wanted, history }: State, { sight, failure }: Server): string | null {
-  if (sight) return unfitness(sight, wanted, history.newest)
+  if (sight) return rejectionReason(sight, wanted, history.newest)
   return failure === null ? null : `not reached (${failure})`
 }
 

@@ -1,18 +1,18 @@
 import type { Pool, PoolClient } from 'pg'
-import type { Turns } from '#lib/turns.ts'
-import { ShareTaken } from '#lib/unavailable.ts'
+import type { KeyedSemaphore } from '#lib/turns.ts'
+import { TenantLimitExceeded } from '#lib/unavailable.ts'
 
 /** The pool as one company may use it. */
 export type PoolOf = (companyId: number) => Pool
 
 /**
  * Lends a pool's connections in turns: a company that wants more of them than it may have waits for its own.
- * What is lent has `query` and `connect` only. @throws ShareTaken where `turns` gives none.
+ * What is lent has `query` and `connect` only. @throws TenantLimitExceeded where `turns` gives none.
  */
-export function sharePool(pool: Pool, turns: Turns): PoolOf {
+export function sharePool(pool: Pool, turns: KeyedSemaphore): PoolOf {
   async function connect(companyId: number): Promise<PoolClient> {
-    const leave = await turns.enter(companyId)
-    if (!leave) throw new ShareTaken('too many wait for a connection')
+    const leave = await turns.acquire(companyId)
+    if (!leave) throw new TenantLimitExceeded('too many wait for a connection')
     try {
       const client = await pool.connect()
       // The driver makes it anew for each who has the connection.

@@ -15,7 +15,7 @@ interface Due {
   readonly subject: string
 }
 
-export interface ForgettingDue {
+export interface DueErasures {
   readonly pool: Pool
   readonly writer: Writer
   /** Years after its authorization for which a fiscal document needs a person. */
@@ -57,8 +57,8 @@ async function* dueOf(pool: Pool, companyId: number): AsyncGenerator<Due, undefi
  * Forgets whoever is due, some of each company in turn, the earliest first. What fails for one is tried again next time; some wait longer,
  * for accounts without a date. Any number of processes may do it at once.
  */
-export async function forgetWhoIsDue(
-  { pool, writer, retentionYears, onError }: ForgettingDue,
+export async function eraseDuePersons(
+  { pool, writer, retentionYears, onError }: DueErasures,
   stopping?: AbortSignal,
 ): Promise<void> {
   const { rows } = await pool.query<{ company_id: number }>(COMPANIES_DUE)
@@ -87,5 +87,5 @@ const isPersonKind = (kind: string): kind is PersonKind => (PERSON_KINDS as read
 const HOUR_MS = 3_600_000
 
 /** Does it now, and every hour: days begin at other times in other zones. */
-export const forgetOnTheDay = (due: ForgettingDue): Repetition =>
-  repeat((stopping) => forgetWhoIsDue(due, stopping), HOUR_MS, due.onError)
+export const scheduleDueErasures = (due: DueErasures): Repetition =>
+  repeat((stopping) => eraseDuePersons(due, stopping), HOUR_MS, due.onError)

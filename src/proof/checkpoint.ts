@@ -1,6 +1,6 @@
-import { MAIN } from '#config/databases.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
 import type { TreeHead } from './merkle.ts'
-import { bytesOf } from './note.ts'
+import { decodeBase64 } from './note.ts'
 
 /** The head of a tree as it is signed: the text of a C2SP checkpoint (tlog-checkpoint.md) without extension lines. */
 export interface Checkpoint extends TreeHead {
@@ -18,7 +18,7 @@ export function originOf(installationId: string, companyId: number, generation =
 
 /** The origin of the installation log that a home keeps (HOME-8). */
 export function installationOriginOf({ installationId, home }: { installationId: string; home: string }): string {
-  return `tillbook/${installationId}${home === MAIN ? '' : `/home-${home}`}`
+  return `tillbook/${installationId}${home === DEFAULT_SHARD ? '' : `/home-${home}`}`
 }
 
 /** The company of a log's origin (null: an installation log); null when it is no origin of Tillbook's. */
@@ -30,7 +30,7 @@ export function parseOrigin(origin: string): { companyId: number | null } | null
 }
 
 /** Three lines, each with its line feed: origin, size, root in base64. */
-export const textOf = ({ origin, size, root }: Checkpoint): string => `${origin}\n${size}\n${root.toString('base64')}\n`
+export const formatCheckpoint = ({ origin, size, root }: Checkpoint): string => `${origin}\n${size}\n${root.toString('base64')}\n`
 
 /** The checkpoint of a note's text; null where that is anything else than the three lines. */
 export function parseCheckpoint(text: string): Checkpoint | null {
@@ -41,7 +41,7 @@ export function parseCheckpoint(text: string): Checkpoint | null {
 }
 
 /** That an entry is in the log whose checkpoint it carries: the text of tlog-proof.md. */
-export interface Proof {
+export interface LogProof {
   readonly index: number
   /** For whoever has to know what the entry is; nothing vouches for it but that it is the entry. */
   readonly extra?: Buffer
@@ -53,14 +53,14 @@ export interface Proof {
 
 const PROOF_HEADER = 'c2sp.org/tlog-proof@v1'
 
-export function proofText({ index, extra, hashes, checkpoint }: Proof): string {
+export function proofText({ index, extra, hashes, checkpoint }: LogProof): string {
   const told = extra ? [`extra ${extra.toString('base64')}`] : []
   const lines = [PROOF_HEADER, ...told, `index ${index}`, ...hashes.map((hash) => hash.toString('base64'))]
   return `${lines.join('\n')}\n\n${checkpoint}`
 }
 
 /** The parts of a proof, nothing of it verified; null when it is none. Extra data are passed over: nothing vouches for them. */
-export function parseProof(text: string): Proof | null {
+export function parseProof(text: string): LogProof | null {
   const end = text.indexOf('\n\n')
   const [header, ...lines] = text.slice(0, Math.max(end, 0)).split('\n')
   if (lines[0]?.startsWith('extra ')) lines.shift()
@@ -73,6 +73,6 @@ export function parseProof(text: string): Proof | null {
 const isDecimal = (text: string): boolean => DECIMAL.test(text) && Number.isSafeInteger(Number(text))
 
 function hashOf(base64: string): Buffer | null {
-  const hash = bytesOf(base64)
+  const hash = decodeBase64(base64)
   return hash?.length === HASH_BYTES ? hash : null
 }

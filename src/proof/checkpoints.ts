@@ -1,28 +1,28 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
-import { NotWhole, verifyLedger } from '#audit/verify.ts'
+import { LedgerNotIntact, verifyLedger } from '#audit/verify.ts'
 import type { Anchor } from '#audit/walk.ts'
 import { GENESIS_HASH } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
-import { createTurns } from '#lib/turns.ts'
+import { createKeyedSemaphore } from '#lib/turns.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { parseCheckpoint } from './checkpoint.ts'
 import { generationOf } from './generation.ts'
 import {
   type CheckpointLog,
-  type Kept,
-  keep,
+  type StoredCheckpoint,
+  storeCheckpoint,
   type Line,
-  lastKept,
+  lastStoredCheckpoint,
   ledgerCheckpoints,
-  readCheckpoint,
+  parseStoredCheckpoint,
   type SignedCheckpoint,
   signHead,
 } from './kept-checkpoints.ts'
 import { lockedKeyRing, openKeyRing, type RingPlace } from './key-ring.ts'
 import { appenderFrom, type Hashes, leafHash, rootOf, type TreeHead } from './merkle.ts'
-import { SealAltered, sealingError } from './seals-kept.ts'
-import { emptyTree, growTree, hashesOf, type Log, ledgerLog, TreeDiffers } from './trees.ts'
+import { CheckpointAltered, sealingError } from './seals-kept.ts'
+import { emptyTree, growTree, hashesOf, type TreeLog, ledgerLog, TreeDiffers } from './trees.ts'
 
 /** What checkpoints are made with, and where they are kept. */
 export interface Sealing extends RingPlace {
@@ -41,7 +41,7 @@ export async function newestCheckpoint(
      where company_id = $1 order by generation desc, size desc limit 1`,
     [companyId],
   )
-  return rows[0] ? readCheckpoint(rows[0]) : null
+  return rows[0] ? parseStoredCheckpoint(rows[0]) : null
 }
 
 /** Between two checkpoints of a ledger that callers ask for. */
@@ -51,7 +51,7 @@ const LIMITS = { running: 2, waiting: 64 }
 
 /** Makes checkpoints for callers (PROOF-27). */
 export function createCheckpoints(sealing: Sealing) {
-  const turns = createTurns(LIMITS)
+  const turns = createKeyedSemaphore(LIMITS)
   const running = new Map<number, Promise<SignedCheckpoint | null>>()
 
   function start(companyId: number): Promise<SignedCheckpoint | null> {
@@ -67,7 +67,7 @@ export function createCheckpoints(sealing: Sealing) {
 
   /**
    * A checkpoint that covers at least so many events: the newest one if it does, else a new one of all there are, at most one a
-   * second. Null for an empty ledger. @throws NotWhole, SealAltered, WrongSealKey; SealsUnwritable; Unavailable when too many ask
+   * second. Null for an empty ledger. @throws LedgerNotIntact, CheckpointAltered, WrongSealKey; SealsUnwritable; Unavailable when too many ask
    */
   return async (companyId: number, atLeastSize: number): Promise<SignedCheckpoint | null> => {
     for (;;) {
@@ -84,7 +84,7 @@ export function createCheckpoints(sealing: Sealing) {
 
 /**
  * Verifies what a ledger has had added since its last checkpoint, and signs its head. The last one has to be signed by a key of
- * the ring, and the ledger to go through it. Without anything new it is the last one. Null for an empty ledger, or when it is stopped. @throws NotWhole, SealAltered, WrongSealKey
+ * the ring, and the ledger to go through it. Without anything new it is the last one. Null for an empty ledger, or when it is stopped. @throws LedgerNotIntact, CheckpointAltered, WrongSealKey
  */
 export async function makeCheckpoint(
   sealing: Sealing,
@@ -97,7 +97,7 @@ export async function makeCheckpoint(
     const ring = await openKeyRing(sealing)
     const generation = await generationOf(pool, directory, companyId)
     const log = ledgerCheckpoints(ring, directory, companyId, generation.number)
-    const kept = await lastKept(pool, log, ring)
+    const kept = await lastStoredCheckpoint(pool, log, ring)
     await assertEntryCovered(pool, companyId, kept.last, log)
     const first = kept.last ? [] : generation.anchors(ring)
     const head = await verifiedHead(sealing, companyId, { last: kept.last, first, isStopped })
@@ -112,7 +112,7 @@ interface Signing {
   readonly lock: number
   readonly log: CheckpointLog
   /** What the head was verified from. */
-  readonly kept: Kept
+  readonly kept: StoredCheckpoint
   readonly head: TreeHead
 }
 
@@ -125,12 +125,12 @@ export async function signOnce(sealing: Sealing, { lock, log, kept, head }: Sign
     const key = `tillbook checkpoint ${lock}`
     await client.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [key])
     const ring = await lockedKeyRing(sealing, client)
-    const now = await lastKept(client, log, ring)
+    const now = await lastStoredCheckpoint(client, log, ring)
     if (now.last?.note !== kept.last?.note) return null
-    if (now.last) await keep(client, log, now.last, now)
+    if (now.last) await storeCheckpoint(client, log, now.last, now)
     if (now.last?.size === head.size) return now.last
     const made = signHead(ring, log, head, sealing.now())
-    await keep(client, log, made, { isInFile: false, isInTable: false })
+    await storeCheckpoint(client, log, made, { isInFile: false, isInTable: false })
     return made
   })
 }
@@ -142,7 +142,7 @@ interface Since {
   readonly isStopped: () => boolean
 }
 
-/** The tree's head, from the peaks of the last checkpoint and events that were verified. @throws NotWhole */
+/** The tree's head, from the peaks of the last checkpoint and events that were verified. @throws LedgerNotIntact */
 async function verifiedHead(sealing: Sealing, companyId: number, { last, first, isStopped }: Since): Promise<TreeHead> {
   const hashes = last && (await hashesAt(sealing, companyId, last))
   const size = last?.size ?? 0
@@ -163,21 +163,21 @@ async function verifiedHead(sealing: Sealing, companyId: number, { last, first, 
       },
     },
   })
-  if (!found.valid) throw new NotWhole(companyId, found)
+  if (!found.valid) throw new LedgerNotIntact(companyId, found)
   return { size: appender.size, root: appender.root() }
 }
 
-/** The tree that was signed. @throws NotWhole when the events do not make it any more. */
+/** The tree that was signed. @throws LedgerNotIntact when the events do not make it any more. */
 async function hashesAt({ pool, store }: Sealing, companyId: number, last: TreeHead): Promise<Hashes> {
   const { hashes, size } = await treeWith(pool, ledgerLog(store, companyId), last)
   if (hashes) return hashes
   const reason = size < last.size ? 'truncated' : 'other_root'
   const first_error = { revision: Math.min(size, last.size - 1), reason } as const
-  throw new NotWhole(companyId, { valid: false, checked: 0, revision: -1, hash: GENESIS_HASH, first_error })
+  throw new LedgerNotIntact(companyId, { valid: false, checked: 0, revision: -1, hash: GENESIS_HASH, first_error })
 }
 
 /** What is kept of a tree is a cache: where it has not the root that was signed, it is made anew; null where that has not either. */
-export async function treeWith(pool: Pool, log: Log, last: TreeHead): Promise<{ hashes: Hashes | null; size: number }> {
+export async function treeWith(pool: Pool, log: TreeLog, last: TreeHead): Promise<{ hashes: Hashes | null; size: number }> {
   await growTree(pool, log)
   const hashes = await hashesOf(pool, log.id, last.size)
   if (hasRoot(hashes, last)) return { hashes, size: last.size }
@@ -196,7 +196,7 @@ function hasRoot(hashes: Hashes, { size, root }: TreeHead): boolean {
   }
 }
 
-/** The installation log knows checkpoints that are gone from everywhere else. @throws SealAltered */
+/** The installation log knows checkpoints that are gone from everywhere else. @throws CheckpointAltered */
 async function assertEntryCovered(
   client: Pick<PoolClient, 'query'>,
   companyId: number,
@@ -209,5 +209,5 @@ async function assertEntryCovered(
   )
   const entry = rows[0] && parseCheckpoint(rows[0].text)
   if (entry?.origin === origin && entry.size > (last?.size ?? 0))
-    throw new SealAltered(`checkpoints of company ${companyId} are gone that the installation log has entries of`)
+    throw new CheckpointAltered(`checkpoints of company ${companyId} are gone that the installation log has entries of`)
 }

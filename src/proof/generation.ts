@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg'
 import type { Anchor } from '#audit/walk.ts'
 import { type KnownRing, verifierKeysOf } from './key-ring.ts'
 import { type KeptStatement, openRestored, parseRestored, restoredNameOf, statementsOf } from './restored-statement.ts'
-import { SealAltered } from './seals-kept.ts'
+import { CheckpointAltered } from './seals-kept.ts'
 
 type Client = Pick<PoolClient, 'query'>
 
@@ -10,7 +10,7 @@ type Client = Pick<PoolClient, 'query'>
 export interface Generation {
   /** Counts from 1: a ledger of which a restore has lost sealed events is another log. */
   readonly number: number
-  /** What its first checkpoint has to go through. @throws SealAltered when what vouches for it is not genuine. */
+  /** What its first checkpoint has to go through. @throws CheckpointAltered when what vouches for it is not genuine. */
   anchors(ring: KnownRing): readonly Anchor[]
 }
 
@@ -27,10 +27,10 @@ function isLoss(note: string): boolean {
   return said?.since != null && said.since.origin !== said.before.origin
 }
 
-/** @throws SealAltered */
+/** @throws CheckpointAltered */
 function throughStatement({ company_id, note }: KeptStatement, ring: KnownRing): Anchor {
   const said = openRestored(note, verifierKeysOf(ring, restoredNameOf(ring.installationId)))
   if (said?.company_id !== company_id || !said.since || said.hash === null)
-    throw new SealAltered(`the statement of company ${company_id}'s restore is not one that a known key has signed`)
+    throw new CheckpointAltered(`the statement of company ${company_id}'s restore is not one that a known key has signed`)
   return { revision: said.since.size - 1, hash: said.hash }
 }

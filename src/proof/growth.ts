@@ -9,7 +9,7 @@ const EVERY_MS = 60_000
 const SLICE_BATCHES = 16
 
 /** What trees are grown with. */
-export interface Growing {
+export interface TreeGrowthOptions {
   readonly pool: Pool
   readonly store: EventStore
 }
@@ -21,7 +21,7 @@ interface Behind {
 }
 
 /** Grows the trees of ledgers that have moved, so that nobody who asks for a proof waits for more than a minute's events. */
-export async function growTrees({ pool, store }: Growing, options: InTurnOptions): Promise<void> {
+export async function growTrees({ pool, store }: TreeGrowthOptions, options: InTurnOptions): Promise<void> {
   const { rows } = await pool.query<Behind>(
     `select company_id, revision + 1 as events from ops.ledgers left join ops.trees on log = company_id
      where move is null and revision + 1 > coalesce(size, 0) order by company_id`,
@@ -41,5 +41,5 @@ export async function growTrees({ pool, store }: Growing, options: InTurnOptions
 }
 
 /** Every minute, beginning now. */
-export const growTreesOnSchedule = (growing: Growing, onError: (error: unknown) => void): Repetition =>
+export const growTreesOnSchedule = (growing: TreeGrowthOptions, onError: (error: unknown) => void): Repetition =>
   repeat((stopping) => growTrees(growing, { stopping, onError }), EVERY_MS, onError)

@@ -3,23 +3,23 @@ import type { Pool, PoolClient } from 'pg'
 import { z } from 'zod'
 import { appendLines, eachLine, lastLine } from '#lib/json-lines.ts'
 import { inTransaction } from '#postgres/transaction.ts'
-import { parseCheckpoint, proofText, textOf } from './checkpoint.ts'
+import { parseCheckpoint, proofText, formatCheckpoint } from './checkpoint.ts'
 import { type Sealing, signOnce, treeWith } from './checkpoints.ts'
 import {
   installationCheckpoints,
-  type Kept,
+  type StoredCheckpoint,
   type Line,
-  lastKept,
-  readCheckpoint,
+  lastStoredCheckpoint,
+  parseStoredCheckpoint,
   type SignedCheckpoint,
 } from './kept-checkpoints.ts'
-import { type KeyRing, openKeyRing, verifierKeysOf } from './key-ring.ts'
+import { type SealKeyRing, openKeyRing, verifierKeysOf } from './key-ring.ts'
 import { appenderFrom, leafHash, type TreeHead } from './merkle.ts'
 import { openNote } from './note.ts'
 import { cosigned } from './outsiders/tokens.ts'
 import { proveInclusion } from './prove.ts'
-import { orNothing, SealAltered } from './seals-kept.ts'
-import { growTree, type Log } from './trees.ts'
+import { orNothing, CheckpointAltered } from './seals-kept.ts'
+import { growTree, type TreeLog } from './trees.ts'
 
 type Client = Pick<PoolClient, 'query'>
 
@@ -41,7 +41,7 @@ const BATCH = 1_000
 const entryFileOf = (directory: string): string => join(directory, 'installation.entries')
 
 /** The installation log: its leaves are the texts of checkpoints, in the order in which rounds have added them (PROOF-28). */
-export const installationLog = (pool: Client): Log => ({
+export const installationLog = (pool: Client): TreeLog => ({
   id: INSTALLATION,
   async *leaves(from) {
     for await (const entries of entriesFrom(pool, from)) yield entries.map(({ text }) => Buffer.from(text))
@@ -63,17 +63,17 @@ async function* entriesFrom(client: Client, from: number): AsyncGenerator<Entry[
   }
 }
 
-/** Adds checkpoints of companies that it does not end with yet. @throws SealAltered */
+/** Adds checkpoints of companies that it does not end with yet. @throws CheckpointAltered */
 export async function addEntries(sealing: Sealing, made: ReadonlyMap<number, SignedCheckpoint>): Promise<void> {
   await inTransaction(sealing.pool, async (_, client) => {
     await client.query(`select pg_advisory_xact_lock(hashtextextended('tillbook installation entries', 0))`)
     const file = entryFileOf(sealing.directory)
     const next = await evenEntries(client, file)
     const known = await lastTexts(client, [...made.keys()])
-    const moved = [...made].filter(([companyId, checkpoint]) => known.get(companyId) !== textOf(checkpoint))
+    const moved = [...made].filter(([companyId, checkpoint]) => known.get(companyId) !== formatCheckpoint(checkpoint))
     const entries = moved.map(([company_id, checkpoint], place) => {
       const { size } = checkpoint
-      return { index: next + place, company_id, size, text: textOf(checkpoint) }
+      return { index: next + place, company_id, size, text: formatCheckpoint(checkpoint) }
     })
     if (entries.length === 0) return
     await appendLines(file, entries)
@@ -81,7 +81,7 @@ export async function addEntries(sealing: Sealing, made: ReadonlyMap<number, Sig
   })
 }
 
-/** Gives file and table what only the other one has, and tells the next index. @throws SealAltered when they differ. */
+/** Gives file and table what only the other one has, and tells the next index. @throws CheckpointAltered when they differ. */
 async function evenEntries(client: Client, file: string): Promise<number> {
   const inFile = entryOf(await lastLine(file).catch(orNothing), file)
   const { rows } = await client.query<Entry>(
@@ -106,13 +106,13 @@ async function evenEntries(client: Client, file: string): Promise<number> {
 function entryOf(line: unknown, file: string): Entry | null {
   if (line === null) return null
   const entry = Entry.safeParse(line)
-  if (!entry.success) throw new SealAltered(`${file} holds what is no entry of the installation log`)
+  if (!entry.success) throw new CheckpointAltered(`${file} holds what is no entry of the installation log`)
   return entry.data
 }
 
 function assertSame({ index, text }: Entry, other: Pick<Entry, 'text'> | undefined): void {
   if (other?.text !== text)
-    throw new SealAltered(`entry ${index} of the installation log is not the same in file and database`)
+    throw new CheckpointAltered(`entry ${index} of the installation log is not the same in file and database`)
 }
 
 const insertEntries = (client: Client, entries: readonly Entry[]) =>
@@ -139,13 +139,13 @@ async function lastTexts(client: Client, companyIds: readonly number[]): Promise
 
 /**
  * Signs the installation log as far as it goes; without new entries it is the last checkpoint. Entries that were signed have to be
- * there, and each new one has to be a company's signed checkpoint. Null without any. @throws SealAltered, WrongSealKey
+ * there, and each new one has to be a company's signed checkpoint. Null without any. @throws CheckpointAltered, WrongSealKey
  */
 export async function makeInstallationCheckpoint(sealing: Sealing): Promise<SignedCheckpoint | null> {
   for (;;) {
     const ring = await openKeyRing(sealing)
     const log = installationCheckpoints(ring, sealing.directory)
-    const kept = await lastKept(sealing.pool, log, ring)
+    const kept = await lastStoredCheckpoint(sealing.pool, log, ring)
     const head = await verifiedHead(sealing.pool, ring, kept)
     if (head.size === 0) return null
     const made = await signOnce(sealing, { lock: INSTALLATION, log, kept, head })
@@ -155,9 +155,9 @@ export async function makeInstallationCheckpoint(sealing: Sealing): Promise<Sign
   }
 }
 
-async function verifiedHead(pool: Pool, ring: KeyRing, { last }: Kept): Promise<TreeHead> {
+async function verifiedHead(pool: Pool, ring: SealKeyRing, { last }: StoredCheckpoint): Promise<TreeHead> {
   const tree = last && (await treeWith(pool, installationLog(pool), last))
-  if (tree && !tree.hashes) throw new SealAltered('entries of the installation log are not those that were signed')
+  if (tree && !tree.hashes) throw new CheckpointAltered('entries of the installation log are not those that were signed')
   const appender = appenderFrom(tree?.hashes ?? null, last?.size ?? 0)
   for await (const entries of entriesFrom(pool, appender.size)) {
     await assertSigned(pool, ring, entries)
@@ -166,7 +166,7 @@ async function verifiedHead(pool: Pool, ring: KeyRing, { last }: Kept): Promise<
   return { size: appender.size, root: appender.root() }
 }
 
-async function assertSigned(client: Client, ring: KeyRing, entries: readonly Entry[]): Promise<void> {
+async function assertSigned(client: Client, ring: SealKeyRing, entries: readonly Entry[]): Promise<void> {
   const { rows } = await client.query<{ note: string }>(
     `select note from unnest($1::bigint[], $2::bigint[]) as e(company_id, size)
      join ops.ledger_checkpoints c on c.company_id = e.company_id and c.size = e.size`,
@@ -175,10 +175,10 @@ async function assertSigned(client: Client, ring: KeyRing, entries: readonly Ent
   const signed = new Set(rows.map(({ note }) => textIfSigned(ring, note)))
   for (const { index, text } of entries)
     if (!signed.has(text))
-      throw new SealAltered(`entry ${index} of the installation log is no checkpoint that was signed`)
+      throw new CheckpointAltered(`entry ${index} of the installation log is no checkpoint that was signed`)
 }
 
-function textIfSigned(ring: KeyRing, note: string): string | null {
+function textIfSigned(ring: SealKeyRing, note: string): string | null {
   const origin = note.slice(0, note.indexOf('\n'))
   return openNote(note, verifierKeysOf(ring, origin))?.text ?? null
 }
@@ -188,11 +188,11 @@ export async function newestInstallationCheckpoint(client: Client): Promise<Sign
   const { rows } = await client.query<Line>(
     'select note, made_at from ops.installation_checkpoints order by size desc limit 1',
   )
-  return rows[0] ? readCheckpoint(rows[0]) : null
+  return rows[0] ? parseStoredCheckpoint(rows[0]) : null
 }
 
 /** Where a company's checkpoint is in the installation log. */
-export interface Place {
+export interface LogInclusion {
   /** Of the company's checkpoint, without signatures. */
   readonly entry: string
   readonly size: number
@@ -204,7 +204,7 @@ export interface Place {
 }
 
 /** The last entry of a company that a signed checkpoint of the installation log covers; null without any. @throws TreeDiffers */
-export async function placeOf(pool: Pool, companyId: number): Promise<Place | null> {
+export async function logInclusionOf(pool: Pool, companyId: number): Promise<LogInclusion | null> {
   const checkpoint = await newestInstallationCheckpoint(pool)
   const { rows } = await pool.query<Entry>(
     `select index, size, text from ops.installation_entries where company_id = $1 and index < $2

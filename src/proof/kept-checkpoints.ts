@@ -1,11 +1,11 @@
 import type { PoolClient } from 'pg'
 import { z } from 'zod'
 import { appendLines, lastLine } from '#lib/json-lines.ts'
-import { type Checkpoint, installationOriginOf, originOf, parseCheckpoint, textOf } from './checkpoint.ts'
-import { type KeyRing, type KnownRing, verifierKeysOf } from './key-ring.ts'
+import { type Checkpoint, installationOriginOf, originOf, parseCheckpoint, formatCheckpoint } from './checkpoint.ts'
+import { type SealKeyRing, type KnownRing, verifierKeysOf } from './key-ring.ts'
 import type { TreeHead } from './merkle.ts'
 import { openNote, parseNote, signNote } from './note.ts'
-import { checkpointFileOf, orNothing, SealAltered } from './seals-kept.ts'
+import { checkpointFileOf, orNothing, CheckpointAltered } from './seals-kept.ts'
 
 type Client = Pick<PoolClient, 'query'>
 
@@ -18,8 +18,8 @@ export interface SignedCheckpoint extends Checkpoint {
 }
 
 /** A line of a file of checkpoints, and what is read of a row: what a row says beside them is not relied upon. */
-const Line = z.strictObject({ note: z.string(), made_at: z.iso.datetime({ precision: 3 }) })
-export type Line = z.infer<typeof Line>
+const CheckpointLine = z.strictObject({ note: z.string(), made_at: z.iso.datetime({ precision: 3 }) })
+export type Line = z.infer<typeof CheckpointLine>
 
 /** Where the checkpoints of a log are kept: in a file to which lines are only ever added, and in a table. */
 export interface CheckpointLog {
@@ -79,15 +79,15 @@ export function installationCheckpoints(ring: KnownRing, directory: string): Che
   }
 }
 
-/** @throws SealAltered when it is no checkpoint. */
-export function readCheckpoint({ note, made_at }: Line): SignedCheckpoint {
+/** @throws CheckpointAltered when it is no checkpoint. */
+export function parseStoredCheckpoint({ note, made_at }: Line): SignedCheckpoint {
   const checkpoint = parseCheckpoint(parseNote(note)?.text ?? '')
-  if (!checkpoint) throw new SealAltered('a checkpoint that is kept is none')
+  if (!checkpoint) throw new CheckpointAltered('a checkpoint that is kept is none')
   return { ...checkpoint, note, made_at }
 }
 
 /** The last checkpoint of a log, and which of file and table do not have it yet. */
-export interface Kept {
+export interface StoredCheckpoint {
   readonly last: SignedCheckpoint | null
   readonly isInFile: boolean
   readonly isInTable: boolean
@@ -95,14 +95,14 @@ export interface Kept {
 
 /**
  * The last checkpoint, which a key of the ring has signed. A crash, or another machine, may have left it in one place only.
- * @throws SealAltered when one that is there was not signed, or when there are two of one size.
+ * @throws CheckpointAltered when one that is there was not signed, or when there are two of one size.
  */
-export async function lastKept(client: Client, log: CheckpointLog, ring: KnownRing): Promise<Kept> {
+export async function lastStoredCheckpoint(client: Client, log: CheckpointLog, ring: KnownRing): Promise<StoredCheckpoint> {
   const [line, row] = [await lineOf(log), await log.newest(client)]
   const inFile = line && genuine(log, ring, line, log.file)
   const inTable = row && genuine(log, ring, row, 'the database')
   if (inFile && inTable && inFile.size === inTable.size && !inFile.root.equals(inTable.root))
-    throw new SealAltered(`${log.file} and the database have two checkpoints of size ${inFile.size}`)
+    throw new CheckpointAltered(`${log.file} and the database have two checkpoints of size ${inFile.size}`)
   const last = (inTable?.size ?? -1) > (inFile?.size ?? -1) ? inTable : inFile
   return { last, isInFile: inFile?.size === last?.size, isInTable: inTable?.size === last?.size }
 }
@@ -110,34 +110,34 @@ export async function lastKept(client: Client, log: CheckpointLog, ring: KnownRi
 async function lineOf({ file }: CheckpointLog): Promise<Line | null> {
   const line = await lastLine(file).catch(orNothing)
   if (line === null) return null
-  const parsed = Line.safeParse(line)
-  if (!parsed.success) throw new SealAltered(`what ends ${file} is no checkpoint`)
+  const parsed = CheckpointLine.safeParse(line)
+  if (!parsed.success) throw new CheckpointAltered(`what ends ${file} is no checkpoint`)
   return parsed.data
 }
 
 /** Null for one of a log before. */
 function genuine(log: CheckpointLog, ring: KnownRing, line: Line, where: string): SignedCheckpoint | null {
-  const checkpoint = readCheckpoint(line)
+  const checkpoint = parseStoredCheckpoint(line)
   const isFormer = log.formerOrigins.includes(checkpoint.origin)
   const isSigned = openNote(line.note, verifierKeysOf(ring, checkpoint.origin)) !== null
   if (!isSigned || (!isFormer && checkpoint.origin !== log.origin))
-    throw new SealAltered(`the last checkpoint of ${log.origin} in ${where} is not one that a known key has signed`)
+    throw new CheckpointAltered(`the last checkpoint of ${log.origin} in ${where} is not one that a known key has signed`)
   return isFormer ? null : checkpoint
 }
 
 /** Signs a tree's head. The caller has made sure that it goes on from the last one, and that nobody else signs. */
-export function signHead(ring: KeyRing, { origin }: CheckpointLog, head: TreeHead, made_at: string): SignedCheckpoint {
+export function signHead(ring: SealKeyRing, { origin }: CheckpointLog, head: TreeHead, made_at: string): SignedCheckpoint {
   const checkpoint = { origin, size: head.size, root: head.root }
-  const note = signNote(textOf(checkpoint), [{ name: origin, privateKey: ring.current.privateKey }])
+  const note = signNote(formatCheckpoint(checkpoint), [{ name: origin, privateKey: ring.current.privateKey }])
   return { ...checkpoint, note, made_at }
 }
 
 /** Puts a checkpoint where it is missing: in the file first, so that what the database tells of is on the disk. */
-export async function keep(
+export async function storeCheckpoint(
   client: Client,
   log: CheckpointLog,
   checkpoint: SignedCheckpoint,
-  { isInFile, isInTable }: Pick<Kept, 'isInFile' | 'isInTable'>,
+  { isInFile, isInTable }: Pick<StoredCheckpoint, 'isInFile' | 'isInTable'>,
 ): Promise<void> {
   const { note, made_at } = checkpoint
   if (!isInFile) await appendLines(log.file, [{ note, made_at } satisfies Line])

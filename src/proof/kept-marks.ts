@@ -1,18 +1,18 @@
 import { join } from 'node:path'
 import { lastLine } from '#lib/json-lines.ts'
-import { readCheckpoint } from './kept-checkpoints.ts'
+import { parseStoredCheckpoint } from './kept-checkpoints.ts'
 import { lastStatements } from './restored-statement.ts'
 import { checkpointFileOf, companiesOfFiles } from './seals-kept.ts'
-import type { Mark } from './standing.ts'
+import type { LedgerMark } from './standing.ts'
 
 /**
  * What ledgers held at their last checkpoints in DATA_DIR: a database that lacks it is behind. A ledger that was restored since
  * has its statement instead. What is there and is none of it is the business of sealing.
  */
-export async function keptMarks(dataDir: string): Promise<Mark[]> {
+export async function readStoredMarks(dataDir: string): Promise<LedgerMark[]> {
   const directory = join(dataDir, 'seals')
   const restored = await lastStatements(directory)
-  const marks: Mark[] = []
+  const marks: LedgerMark[] = []
   for (const companyId of await companiesOfFiles(directory)) {
     const checkpoint = await lastCheckpoint(directory, companyId)
     const since = restored.get(companyId)?.restored_at ?? ''
@@ -25,7 +25,7 @@ export async function keptMarks(dataDir: string): Promise<Mark[]> {
 async function lastCheckpoint(directory: string, companyId: number) {
   try {
     const line = (await lastLine(checkpointFileOf(directory, companyId))) as { note: string; made_at: string } | null
-    return line && readCheckpoint(line)
+    return line && parseStoredCheckpoint(line)
   } catch {
     return null
   }

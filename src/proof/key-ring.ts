@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import type { Pool, PoolClient } from 'pg'
 import { z } from 'zod'
 import { keyIdOf, makeSigningKey, readSigningKey, type SigningKey } from '#audit/signing-key.ts'
-import { syncFolder } from '#lib/files.ts'
+import { fsyncFolder } from '#lib/files.ts'
 import { appendLines, readLines } from '#lib/json-lines.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { installationOf } from './installation.ts'
@@ -19,7 +19,7 @@ export interface KnownKey {
 }
 
 /** The key that signs, and all that ever did; former ones still verify what they have signed. */
-export interface KeyRing {
+export interface SealKeyRing {
   readonly installationId: string
   /** Which home this is. */
   readonly home: string
@@ -28,7 +28,7 @@ export interface KeyRing {
 }
 
 /** What verifies. */
-export type KnownRing = Pick<KeyRing, 'installationId' | 'home' | 'known'>
+export type KnownRing = Pick<SealKeyRing, 'installationId' | 'home' | 'known'>
 
 /** Whose seals are kept where. */
 export interface RingPlace {
@@ -57,22 +57,22 @@ export const ringFileOf = (directory: string): string => join(directory, 'keys.j
 export const nextKeyFileOf = (keyFile: string): string => `${keyFile}.next`
 
 /** What verifies notes that any key of the ring has signed under a name. */
-export const verifierKeysOf = ({ known }: Pick<KeyRing, 'known'>, name: string): VerifierKey[] =>
+export const verifierKeysOf = ({ known }: Pick<SealKeyRing, 'known'>, name: string): VerifierKey[] =>
   known.map(({ publicKey }) => verifierKey(name, publicKey))
 
 /**
  * The ring, with what a crash left undone made up for. The first key is the one in the file, or one that is made. @throws WrongSealKey
  */
-export async function openKeyRing(place: RingPlace): Promise<KeyRing> {
-  const seen = await read(place, place.pool)
+export async function openKeyRing(place: RingPlace): Promise<SealKeyRing> {
+  const seen = await readKeyRing(place, place.pool)
   const ring = seen.isSettled ? ringOf(seen) : null
   return ring ?? withRingLocked(place, (client) => settle(place, client))
 }
 
 /** The ring on a connection that holds its lock, shared or not. @throws WrongSealKey where `openKeyRing` has not settled it. */
-export async function lockedKeyRing(place: RingPlace, client: PoolClient): Promise<KeyRing> {
+export async function lockedKeyRing(place: RingPlace, client: PoolClient): Promise<SealKeyRing> {
   await client.query('select pg_advisory_xact_lock_shared($1)', [RING_LOCK])
-  const seen = await read(place, client)
+  const seen = await readKeyRing(place, client)
   const ring = seen.isSettled ? ringOf(seen) : null
   if (!ring) throw notOurs(place, seen)
   return ring
@@ -94,7 +94,7 @@ export function withRingLocked<T>({ pool }: RingPlace, work: (client: PoolClient
 }
 
 /** What is there: the entries of file and database together, and the key in the file. */
-export interface Seen {
+export interface ObservedRing {
   readonly installationId: string
   readonly home: string
   readonly entries: readonly RingEntry[]
@@ -106,7 +106,7 @@ export interface Seen {
 }
 
 /** @throws WrongSealKey when what is there is no ring, or two. */
-export async function read({ directory, keyFile }: RingPlace, client: Pick<PoolClient, 'query'>): Promise<Seen> {
+export async function readKeyRing({ directory, keyFile }: RingPlace, client: Pick<PoolClient, 'query'>): Promise<ObservedRing> {
   const [{ id: installationId, name: home }, key, file, known] = await Promise.all([
     installationOf(client),
     readSigningKey(keyFile),
@@ -132,12 +132,12 @@ async function ringIn(path: string): Promise<RingEntry[]> {
 
 /** Every key that is known, whatever key is in the file. @throws WrongSealKey */
 export async function knownRing(place: RingPlace): Promise<KnownRing> {
-  const { installationId, home, entries } = await read(place, place.pool)
+  const { installationId, home, entries } = await readKeyRing(place, place.pool)
   return { installationId, home, known: knownKeys(entries) }
 }
 
 /** Null when the key in the file is not the ring's last one. */
-function ringOf({ installationId, home, entries, key }: Seen): KeyRing | null {
+function ringOf({ installationId, home, entries, key }: ObservedRing): SealKeyRing | null {
   const last = entries.at(-1)
   if (!key || last?.public_key !== key.publicKey) return null
   return { installationId, home, current: key, known: knownKeys(entries) }
@@ -147,9 +147,9 @@ function ringOf({ installationId, home, entries, key }: Seen): KeyRing | null {
 const knownKeys = (entries: readonly RingEntry[]): KnownKey[] =>
   entries.map(({ public_key: publicKey }) => ({ keyId: keyIdOf(publicKey), publicKey }))
 
-async function settle(place: RingPlace, client: PoolClient): Promise<KeyRing> {
-  const seen = await read(place, client)
-  await even(place, client, seen)
+async function settle(place: RingPlace, client: PoolClient): Promise<SealKeyRing> {
+  const seen = await readKeyRing(place, client)
+  await evenRing(place, client, seen)
   if (seen.entries.length === 0) return begin(place, client, seen)
   const ring = ringOf(seen)
   if (ring) return ring
@@ -158,39 +158,39 @@ async function settle(place: RingPlace, client: PoolClient): Promise<KeyRing> {
   const isNext = next !== null && next.publicKey === seen.entries.at(-1)?.public_key
   const turned = isNext ? ringOf({ ...seen, key: next }) : null
   if (!turned) throw notOurs(place, seen)
-  await putInPlace(place)
+  await installKey(place)
   return turned
 }
 
 /** Gives file and database what only the other one has. */
-export async function even(place: RingPlace, client: PoolClient, seen: Seen): Promise<void> {
+export async function evenRing(place: RingPlace, client: PoolClient, seen: ObservedRing): Promise<void> {
   const { entries, inFile, inDatabase } = seen
   if (inFile < entries.length) await appendLines(ringFileOf(place.directory), entries.slice(inFile))
   for (const [at, entry] of entries.entries()) if (at >= inDatabase) await insertEntry(client, at, entry)
 }
 
 /** The next key takes the place of the current one. */
-export async function putInPlace({ keyFile }: RingPlace): Promise<void> {
+export async function installKey({ keyFile }: RingPlace): Promise<void> {
   await rename(nextKeyFileOf(keyFile), keyFile)
-  await syncFolder(dirname(keyFile))
+  await fsyncFolder(dirname(keyFile))
 }
 
 /** The first entry. @throws WrongSealKey where something was signed by a key that is not known any more. */
-async function begin(place: RingPlace, client: PoolClient, seen: Seen): Promise<KeyRing> {
-  if (await isLost(place, client, seen)) throw notOurs(place, seen)
+async function begin(place: RingPlace, client: PoolClient, seen: ObservedRing): Promise<SealKeyRing> {
+  if (await isKeyLost(place, client, seen)) throw notOurs(place, seen)
   const key = seen.key ?? (await makeSigningKey(place.keyFile))
   const statement = { index: 0, since: place.now(), succession: 'first', reason: '', before: [] } as const
   const entry = entryOf(seen.installationId, key, statement, null)
-  await add(place, client, 0, entry)
-  return ringOf({ ...seen, key, entries: [entry] }) as KeyRing
+  await addRingEntry(place, client, 0, entry)
+  return ringOf({ ...seen, key, entries: [entry] }) as SealKeyRing
 }
 
 /** Whether something was signed by a key that is not there, though there is no ring that would tell which. */
-export const isLost = async ({ directory }: RingPlace, client: PoolClient, { entries }: Seen): Promise<boolean> =>
+export const isKeyLost = async ({ directory }: RingPlace, client: PoolClient, { entries }: ObservedRing): Promise<boolean> =>
   entries.length === 0 && hasCheckpoints(directory, client)
 
 /** To the file first: what the database knows is on the disk. */
-export async function add(place: RingPlace, client: PoolClient, index: number, entry: RingEntry): Promise<void> {
+export async function addRingEntry(place: RingPlace, client: PoolClient, index: number, entry: RingEntry): Promise<void> {
   await appendLines(ringFileOf(place.directory), [entry])
   await insertEntry(client, index, entry)
 }
@@ -201,7 +201,7 @@ const insertEntry = (client: PoolClient, index: number, entry: RingEntry) =>
     [index, entry.vkey, entry.public_key, entry.since, entry.signed_by, entry.note],
   )
 
-function notOurs({ keyFile }: RingPlace, { entries, key }: Seen): WrongSealKey {
+function notOurs({ keyFile }: RingPlace, { entries, key }: ObservedRing): WrongSealKey {
   const last = entries.at(-1)
   const wanted = last ? keyIdOf(last.public_key) : 'that made the seals that are there'
   return new WrongSealKey(`${keyFile} holds ${key ? `key ${key.keyId}` : 'no key'}, not the key ${wanted}. ${ADOPT}`)

@@ -1,14 +1,14 @@
 import { makeSigningKey, readSigningKey, type SigningKey } from '#audit/signing-key.ts'
 import {
-  add,
-  even,
-  isLost,
+  addRingEntry,
+  evenRing,
+  isKeyLost,
   nextKeyFileOf,
   openKeyRing,
-  putInPlace,
+  installKey,
   type RingPlace,
-  read,
-  type Seen,
+  readKeyRing,
+  type ObservedRing,
   WrongSealKey,
   withRingLocked,
 } from './key-ring.ts'
@@ -22,7 +22,7 @@ export async function rotateKey(place: RingPlace): Promise<RingEntry> {
   await openKeyRing(place)
   const next = await makeSigningKey(nextKeyFileOf(place.keyFile))
   const entry = await withRingLocked(place, async (client) => {
-    const seen = await read(place, client)
+    const seen = await readKeyRing(place, client)
     const former = seen.entries.at(-1)
     if (!seen.key || seen.key.publicKey !== former?.public_key)
       throw new WrongSealKey('another process is turning the key: run this again')
@@ -34,12 +34,12 @@ export async function rotateKey(place: RingPlace): Promise<RingEntry> {
       before: [former.vkey],
     } as const
     const made = entryOf(seen.installationId, next, statement, seen.key)
-    await even(place, client, seen)
-    await add(place, client, statement.index, made)
+    await evenRing(place, client, seen)
+    await addRingEntry(place, client, statement.index, made)
     return made
   })
   // Only now: until the ring is on the disk, the key before is needed to sign it.
-  await putInPlace(place)
+  await installKey(place)
   return entry
 }
 
@@ -49,24 +49,24 @@ export async function rotateKey(place: RingPlace): Promise<RingEntry> {
  */
 export async function adoptKey(place: RingPlace, reason: string): Promise<RingEntry> {
   return withRingLocked(place, async (client) => {
-    const seen = await read(place, client)
+    const seen = await readKeyRing(place, client)
     const last = seen.entries.at(-1)
-    if (!last && !(await isLost(place, client, seen)))
+    if (!last && !(await isKeyLost(place, client, seen)))
       throw new WrongSealKey('nothing was sealed by another key: there is nothing to adopt')
     const key = seen.key ?? (await makeSigningKey(place.keyFile))
     await assertNew(place, seen, key)
-    await even(place, client, seen)
+    await evenRing(place, client, seen)
     const index = seen.entries.length
     const before = last ? [last.vkey] : []
     const statement = { index, since: place.now(), succession: 'unsigned', reason, before } as const
     const entry = entryOf(seen.installationId, key, statement, null)
-    await add(place, client, index, entry)
+    await addRingEntry(place, client, index, entry)
     return entry
   })
 }
 
 /** @throws WrongSealKey where the ring has the key already. */
-async function assertNew(place: RingPlace, { entries }: Seen, key: SigningKey): Promise<void> {
+async function assertNew(place: RingPlace, { entries }: ObservedRing, key: SigningKey): Promise<void> {
   const last = entries.at(-1)
   if (last?.public_key === key.publicKey) throw new WrongSealKey(`${place.keyFile} holds the key of the ring`)
   if (entries.some(({ public_key }) => public_key === key.publicKey))

@@ -1,6 +1,6 @@
-import type { Ledgers } from '#audit/verify.ts'
-import { companyOf } from '#ledger/envelope.ts'
-import { companiesElsewhere } from '#ledger/move.ts'
+import type { LedgerStores } from '#audit/verify.ts'
+import { companyIdOfStream } from '#ledger/envelope.ts'
+import { companiesOnOtherShards } from '#ledger/move.ts'
 import { companiesOfFiles } from './seals-kept.ts'
 
 /** Of a table that has many rows for each company: one look at the index for each. */
@@ -17,7 +17,7 @@ const companiesOf = (table: string): string => `
  * Ids of companies that the read model, the store, seals in the folder or the installation log know: one whose ledger is gone from
  * some of them is not forgotten (PROOF-25). One that lives in another home is that one's to look after.
  */
-export async function knownCompanies({ pool, store }: Ledgers, directory: string | null): Promise<number[]> {
+export async function knownCompanies({ pool, store }: LedgerStores, directory: string | null): Promise<number[]> {
   const { rows } = await pool.query<{ company_id: number }>(
     `select company_id from ledgers where revision >= 0
      union (${companiesOf('ledger_checkpoints')})
@@ -28,9 +28,9 @@ export async function knownCompanies({ pool, store }: Ledgers, directory: string
     ...(directory === null ? [] : await companiesOfFiles(directory)),
   ])
   for await (const stream of store.streams()) {
-    const companyId = companyOf(stream)
+    const companyId = companyIdOfStream(stream)
     if (companyId !== null) ids.add(companyId)
   }
-  for (const companyId of await companiesElsewhere(pool)) ids.delete(companyId)
+  for (const companyId of await companiesOnOtherShards(pool)) ids.delete(companyId)
   return [...ids].sort((a, b) => a - b)
 }

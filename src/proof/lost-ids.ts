@@ -24,7 +24,7 @@ const MOST = 1_000_000_000_000
  * From where ids go on: no id up to it may be given out. Each id that was given out has its event, so there are no more of them
  * than events that were lost; these are estimated by the ledger's pace, generously (OPS-84).
  */
-export function idsBeyond(kinds: readonly string[], ids: Counters, lost: Lost): Counters {
+export function idFloor(kinds: readonly string[], ids: Counters, lost: Lost): Counters {
   const margin = marginOf(lost)
   return Object.fromEntries(kinds.map((kind) => [kind, Math.min(MOST, (ids[kind] ?? 0) + margin)]))
 }

@@ -4,7 +4,7 @@ import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:
  * Signed notes of C2SP (signed-note.md): a text that ends in a line feed, an empty line, and one line for each signature.
  * Texts are strings, hashes and signatures bytes, public keys SPKI as DER in base64.
  */
-export interface Note {
+export interface SignedNote {
   /** What is signed, with its final line feed. */
   readonly text: string
   readonly signatures: readonly NoteSignature[]
@@ -53,7 +53,7 @@ const SIGNATURE_LINE = /^— ([^\s+]+) ([A-Za-z0-9+/]+={0,2})$/u
 /** A text (ending in a line feed) with one signature of each signer. */
 export function signNote(text: string, signers: readonly NoteSigner[]): string {
   const lines = signers.map(({ name, privateKey }) => {
-    const keyId = keyIdOf(name, NOTE_SIGNATURE, publicKeyOf(privateKey))
+    const keyId = noteKeyId(name, NOTE_SIGNATURE, publicKeyOf(privateKey))
     return signatureLine({ name, keyId, signature: sign(null, Buffer.from(text), privateKey) })
   })
   return `${text}\n${lines.join('')}`
@@ -64,7 +64,7 @@ export function cosignatureLine(text: string, { name, privateKey }: NoteSigner, 
   const time = Buffer.alloc(TIME_BYTES)
   time.writeBigUInt64BE(BigInt(seconds))
   const signature = sign(null, cosigned(text, time), privateKey)
-  const keyId = keyIdOf(name, COSIGNATURE, publicKeyOf(privateKey))
+  const keyId = noteKeyId(name, COSIGNATURE, publicKeyOf(privateKey))
   return signatureLine({ name, keyId, signature: Buffer.concat([time, signature]) })
 }
 
@@ -72,7 +72,7 @@ const signatureLine = ({ name, keyId, signature }: NoteSignature): string =>
   `— ${name} ${Buffer.concat([Buffer.from(keyId, 'hex'), signature]).toString('base64')}\n`
 
 /** The parts of a note, nothing of it verified; null when it is none. */
-export function parseNote(note: string): Note | null {
+export function parseNote(note: string): SignedNote | null {
   if (CONTROL.test(note) || Buffer.from(note).toString() !== note) return null
   const end = note.lastIndexOf('\n\n')
   if (end < 0 || !note.endsWith('\n')) return null
@@ -85,7 +85,7 @@ export function parseNote(note: string): Note | null {
 /** One line of a note (without its line feed), or null when it is something else. */
 export function parseSignatureLine(line: string): NoteSignature | null {
   const [, name, base64] = SIGNATURE_LINE.exec(line) ?? []
-  const bytes = bytesOf(base64 ?? '')
+  const bytes = decodeBase64(base64 ?? '')
   if (!name || !bytes || bytes.length <= ID_BYTES) return null
   return { name, keyId: bytes.toString('hex', 0, ID_BYTES), signature: bytes.subarray(ID_BYTES) }
 }
@@ -133,7 +133,7 @@ const cosigned = (text: string, time: Buffer): Buffer =>
   Buffer.from(`cosignature/v1\ntime ${time.readBigUInt64BE(0)}\n${text}`)
 
 /** Eight hex digits: who of several keys of one name signed, and how. */
-export function keyIdOf(name: string, type: SignatureType, publicKey: string): string {
+export function noteKeyId(name: string, type: SignatureType, publicKey: string): string {
   const hash = createHash('sha256').update(`${name}\n`).update(Buffer.of(type)).update(rawOf(publicKey))
   return hash.digest('hex').slice(0, 2 * ID_BYTES)
 }
@@ -141,7 +141,7 @@ export function keyIdOf(name: string, type: SignatureType, publicKey: string): s
 export const verifierKey = (name: string, publicKey: string, type: SignatureType = NOTE_SIGNATURE): VerifierKey => ({
   name,
   type,
-  keyId: keyIdOf(name, type, publicKey),
+  keyId: noteKeyId(name, type, publicKey),
   publicKey,
 })
 
@@ -152,7 +152,7 @@ export const vkeyOf = ({ name, type, keyId, publicKey }: VerifierKey): string =>
 /** The key of its text; null when it is none, not Ed25519, or its id is not the one that its name and key have. */
 export function parseVkey(vkey: string): VerifierKey | null {
   const [name = '', keyId, ...base64] = vkey.split('+')
-  const bytes = bytesOf(base64.join('+'))
+  const bytes = decodeBase64(base64.join('+'))
   const type = bytes?.[0]
   if (!NAME.test(name) || !bytes || bytes.length !== 1 + ED25519_KEY_BYTES) return null
   if (type !== NOTE_SIGNATURE && type !== COSIGNATURE) return null
@@ -161,7 +161,7 @@ export function parseVkey(vkey: string): VerifierKey | null {
 }
 
 /** The bytes of base64, or null where that is not their one text. */
-export function bytesOf(base64: string): Buffer | null {
+export function decodeBase64(base64: string): Buffer | null {
   const bytes = Buffer.from(base64, 'base64')
   return bytes.toString('base64') === base64 ? bytes : null
 }

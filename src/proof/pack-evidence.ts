@@ -4,7 +4,7 @@ import type { Pool } from 'pg'
 import type { Evidence } from '#audit/pack-guide.ts'
 import { projectRoot } from '#lib/project-root.ts'
 import { newestCheckpoint } from './checkpoints.ts'
-import { placeOf } from './installation-log.ts'
+import { logInclusionOf } from './installation-log.ts'
 import { ringEntries } from './key-ring.ts'
 import { tokensOf } from './outsiders/tokens.ts'
 
@@ -45,9 +45,9 @@ interface Vouched {
  * What vouches for a company's ledger by now: to be asked for before the ledger's head, so that nothing is said of events that an
  * export does not have yet.
  */
-export async function vouchedFor(pool: Pool, companyId: number): Promise<Vouched> {
+export async function packEvidence(pool: Pool, companyId: number): Promise<Vouched> {
   const newest = await newestCheckpoint(pool, companyId)
-  const place = await placeOf(pool, companyId)
+  const place = await logInclusionOf(pool, companyId)
   const tokens = place ? await tokensOf(pool, place.checkpoint.size) : []
   const keys = await ringEntries(pool)
   const proofs: Evidence[] = [

@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
-import { companiesElsewhere } from '#ledger/move.ts'
+import { companiesOnOtherShards } from '#ledger/move.ts'
 import { type EventStore, isOutside, type OutsideStore } from '#ledger/port.ts'
-import { replaceFile } from '#lib/files.ts'
+import { writeFileAtomically } from '#lib/files.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { installationOf } from './installation.ts'
-import { keptMarks } from './kept-marks.ts'
-import { idOf, isOfAnother, type Mark, type Sight } from './standing.ts'
+import { readStoredMarks } from './kept-marks.ts'
+import { inconsistencyId, isOfAnother, type LedgerMark, type InstallationView } from './standing.ts'
 import { claimStore, lastClaim } from './store-claim.ts'
 
 /** `DATA_DIR/installation.json`: to whom a DATA_DIR belongs, and what the ledgers held when it was written. */
@@ -21,7 +21,7 @@ const Noted = z.strictObject({
 type Noted = z.infer<typeof Noted>
 
 /** What one process looks at. */
-export interface Place {
+export interface InstallationFile {
   readonly pool: Pool
   readonly store: EventStore
   /** EVENTSTORE_URL; null where the ledgers are in Postgres. */
@@ -48,19 +48,19 @@ const MARKS = 8
  * Compares database, DATA_DIR and event store. `isWhole`: also with all seals and checkpoints of DATA_DIR, as at a start. What a
  * store that cannot be reached would tell is left out.
  */
-export async function lookAt(place: Place, { isWhole }: { readonly isWhole: boolean }): Promise<Sight> {
+export async function readInstallation(place: InstallationFile, { isWhole }: { readonly isWhole: boolean }): Promise<InstallationView> {
   const { pool, store, dataDir } = place
   const [row, home, heads, noted] = await Promise.all([
     installationOf(pool),
-    homeOf(pool),
+    shardOf(pool),
     newestHeads(pool),
-    readNote(dataDir),
+    readInstallationNote(dataDir),
   ])
   const outside = isOutside(store) ? await storeOf(place, store, heads).catch(unreachable) : null
   const directory = noted?.installation ?? null
   // Those of another installation tell nothing of this one.
   const isOurs = directory === null || directory === row.id
-  const marks = isOurs ? [...(noted?.marks ?? []), ...(isWhole ? await keptMarks(dataDir) : [])] : []
+  const marks = isOurs ? [...(noted?.marks ?? []), ...(isWhole ? await readStoredMarks(dataDir) : [])] : []
   const missing = outside === undefined ? [] : await missingOf(place, marks)
   return {
     database: { ...row, isRestoring: row.restoring !== null, hasLedgers: row.has_ledgers },
@@ -78,10 +78,10 @@ function unreachable(error: unknown): undefined {
 }
 
 async function storeOf(
-  place: Place,
+  place: InstallationFile,
   store: OutsideStore,
-  heads: readonly Mark[],
-): Promise<NonNullable<Sight['store']>> {
+  heads: readonly LedgerMark[],
+): Promise<NonNullable<InstallationView['store']>> {
   await store.ping()
   let isEmpty = true
   for await (const _ of store.streams()) {
@@ -94,10 +94,10 @@ async function storeOf(
 }
 
 /** Marks that the ledgers do not have. */
-async function missingOf({ pool, store }: Place, marks: readonly Mark[]): Promise<Mark[]> {
-  const missing: Mark[] = []
+async function missingOf({ pool, store }: InstallationFile, marks: readonly LedgerMark[]): Promise<LedgerMark[]> {
+  const missing: LedgerMark[] = []
   // Of whom nothing is missing here (HOME-58).
-  const elsewhere = await companiesElsewhere(pool)
+  const elsewhere = await companiesOnOtherShards(pool)
   for (const mark of marks) {
     if (elsewhere.has(mark.company_id)) continue
     const stream = streamOf(mark.company_id)
@@ -109,7 +109,7 @@ async function missingOf({ pool, store }: Place, marks: readonly Mark[]): Promis
 }
 
 /** Postgres's own name for what it serves here: server, timeline (which every restore and every promotion begins anew) and database. */
-export async function homeOf(pool: Pool): Promise<string | null> {
+export async function shardOf(pool: Pool): Promise<string | null> {
   try {
     const { rows } = await pool.query<{ home: string }>(
       `select concat_ws('/', s.system_identifier, c.timeline_id, d.oid) as home
@@ -123,8 +123,8 @@ export async function homeOf(pool: Pool): Promise<string | null> {
   }
 }
 
-async function newestHeads(pool: Pool): Promise<(Mark & { readonly hash: string })[]> {
-  const { rows } = await pool.query<Mark & { readonly hash: string }>(
+async function newestHeads(pool: Pool): Promise<(LedgerMark & { readonly hash: string })[]> {
+  const { rows } = await pool.query<LedgerMark & { readonly hash: string }>(
     `select company_id, revision, hash from ops.ledgers
      where revision >= 0 and last_recorded_at <= clock_timestamp() and coalesce(move, '') not in ('arriving', 'left')
      order by last_recorded_at desc limit $1`,
@@ -133,7 +133,7 @@ async function newestHeads(pool: Pool): Promise<(Mark & { readonly hash: string 
   return rows
 }
 
-export async function readNote(dataDir: string): Promise<Noted | null> {
+export async function readInstallationNote(dataDir: string): Promise<Noted | null> {
   const text = await readFile(noteFileOf(dataDir), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null
     throw error
@@ -142,20 +142,20 @@ export async function readNote(dataDir: string): Promise<Noted | null> {
 }
 
 /** Notes in DATA_DIR whose it is and where the ledgers end, unless that is what it says. */
-export async function note({ pool, dataDir }: Pick<Place, 'pool' | 'dataDir'>, installation: string): Promise<void> {
-  const [marks, noted] = await Promise.all([newestHeads(pool), readNote(dataDir)])
+export async function writeInstallationNote({ pool, dataDir }: Pick<InstallationFile, 'pool' | 'dataDir'>, installation: string): Promise<void> {
+  const [marks, noted] = await Promise.all([newestHeads(pool), readInstallationNote(dataDir)])
   if (noted && JSON.stringify([noted.installation, noted.marks]) === JSON.stringify([installation, marks])) return
   await mkdir(dataDir, { recursive: true })
-  await replaceFile(noteFileOf(dataDir), `${JSON.stringify({ installation, marks } satisfies Noted)}\n`)
+  await writeFileAtomically(noteFileOf(dataDir), `${JSON.stringify({ installation, marks } satisfies Noted)}\n`)
 }
 
 /**
  * Has database, event store and DATA_DIR know each other, once nothing is wrong with them. Repeatable: what is there already
  * stays.
  */
-export async function settle(place: Place, sight: Sight): Promise<void> {
+export async function settleInstallation(place: InstallationFile, sight: InstallationView): Promise<void> {
   const { database, home, store } = sight
-  const id = idOf(database, store)
+  const id = inconsistencyId(database, store)
   if (isOfAnother(sight)) await putAside(place, sight.directory as string)
   const event_store = store?.address || database.event_store
   await place.pool.query(
@@ -164,11 +164,11 @@ export async function settle(place: Place, sight: Sight): Promise<void> {
     [id, event_store, home],
   )
   if (isOutside(place.store) && store && store.id === null) await claimStore(place, place.store, id)
-  await note(place, id)
+  await writeInstallationNote(place, id)
 }
 
 /** Seals of an installation that is another's say nothing of this one, and are kept. */
-async function putAside({ dataDir, onPutAside }: Place, installation: string): Promise<void> {
+async function putAside({ dataDir, onPutAside }: InstallationFile, installation: string): Promise<void> {
   const folder = `${join(dataDir, 'seals')}-${installation}`
   await rename(join(dataDir, 'seals'), folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error

@@ -1,43 +1,43 @@
 import type { Pool } from 'pg'
 import { Unavailable } from '#lib/unavailable.ts'
 import { createCheckpoints, newestCheckpoint, type Sealing } from './checkpoints.ts'
-import { type Place, placeOf } from './installation-log.ts'
+import { type LogInclusion, logInclusionOf } from './installation-log.ts'
 import type { SignedCheckpoint } from './kept-checkpoints.ts'
 import { ringEntries } from './key-ring.ts'
 import type { RingEntry } from './key-statement.ts'
-import type { Outsider } from './outsiders/outsider.ts'
-import { type OutsiderState, outsiderStates } from './outsiders/states.ts'
+import type { Attestor } from './outsiders/outsider.ts'
+import { type AttestationStatus, attestationStatuses } from './outsiders/states.ts'
 
 /** What callers of the service get of checkpoints and keys. */
-export interface Proof {
+export interface ProofServices {
   /**
    * A checkpoint that covers at least so many events: the newest one if it does, else a new one of all there are, at most one a
-   * second and company. Null for an empty ledger. @throws NotWhole, SealAltered, WrongSealKey, Unavailable
+   * second and company. Null for an empty ledger. @throws LedgerNotIntact, CheckpointAltered, WrongSealKey, Unavailable
    */
   checkpointOf(companyId: number, atLeastSize: number): Promise<SignedCheckpoint | null>
   /** The newest checkpoint of a ledger; null where there is none. */
   newest(companyId: number): Promise<SignedCheckpoint | null>
   /** Where a company's last checkpoint is in the installation log; null where no round has covered one yet. @throws TreeDiffers */
-  placeOf(companyId: number): Promise<Place | null>
+  placeOf(companyId: number): Promise<LogInclusion | null>
   /** The key ring, the oldest entry first. */
   keys(): Promise<RingEntry[]>
   /** How it goes with those who vouch for checkpoints of the installation log. */
-  outsiders(): Promise<OutsiderState[]>
+  outsiders(): Promise<AttestationStatus[]>
 }
 
 interface ProofOptions {
   /** Null where there is no place for seals: then no checkpoint is made. */
   readonly sealing: Sealing | null
-  readonly outsiders: readonly Pick<Outsider, 'source' | 'kind'>[]
+  readonly outsiders: readonly Pick<Attestor, 'source' | 'kind'>[]
 }
 
-export function createProof(pool: Pool, { sealing, outsiders }: ProofOptions): Proof {
+export function createProofServices(pool: Pool, { sealing, outsiders }: ProofOptions): ProofServices {
   const nowhere = () => Promise.reject(new Unavailable('there is no place for seals'))
   return {
     checkpointOf: sealing ? createCheckpoints(sealing) : nowhere,
     newest: (companyId) => newestCheckpoint(pool, companyId),
-    placeOf: (companyId) => placeOf(pool, companyId),
+    placeOf: (companyId) => logInclusionOf(pool, companyId),
     keys: () => ringEntries(pool),
-    outsiders: () => outsiderStates(pool, outsiders),
+    outsiders: () => attestationStatuses(pool, outsiders),
   }
 }

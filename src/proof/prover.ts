@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import { streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
-import type { SharedFigures } from '#lib/shared-room.ts'
-import { createTurns } from '#lib/turns.ts'
+import type { LimiterFigures } from '#lib/shared-room.ts'
+import { createKeyedSemaphore } from '#lib/turns.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { leafHash, type TreeHead } from './merkle.ts'
 import { proveConsistency, proveInclusion } from './prove.ts'
@@ -67,8 +67,8 @@ const LONGEST_GROWTH_MS = 5_000
 /** A ledger that is not what was signed stays that: its tree is not made anew for each who asks. */
 const ANEW_EVERY_MS = 600_000
 
-export function createProver(options: ProverOptions): Prover & { readonly waiting: SharedFigures } {
-  const turns = createTurns(LIMITS)
+export function createProver(options: ProverOptions): Prover & { readonly waiting: LimiterFigures } {
+  const turns = createKeyedSemaphore(LIMITS)
   const anew = new Map<number, number>()
 
   /** The second time with a tree made anew, which what was kept may not have been. */

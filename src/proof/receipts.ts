@@ -1,19 +1,19 @@
 import type { Pool } from 'pg'
-import { NotWhole } from '#audit/verify.ts'
+import { LedgerNotIntact } from '#audit/verify.ts'
 import { type Envelope, hashOf, streamOf } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { findSaleEvents } from '#queries/sales/sales.ts'
 import { proofText } from './checkpoint.ts'
 import type { SignedCheckpoint } from './kept-checkpoints.ts'
-import type { Proof } from './proof.ts'
+import type { ProofServices } from './proof.ts'
 import type { Prover } from './prover.ts'
 import type { ProvedEvent, Receipt } from './receipt.ts'
 
 interface Making {
   readonly pool: Pool
   readonly store: EventStore
-  readonly proof: Pick<Proof, 'checkpointOf'>
+  readonly proof: Pick<ProofServices, 'checkpointOf'>
   readonly prover: Pick<Prover, 'inclusion'>
 }
 
@@ -28,8 +28,8 @@ const LONGEST_WAIT_MS = 5_000
 
 /**
  * The receipt of a sale, proved before it leaves, by the newest checkpoint that covers it, else by a new one (PROOF-40, PROOF-41).
- * Null when the company has no such sale. @throws Unavailable when a checkpoint takes too long, or too many wait; NotWhole,
- * SealAltered, WrongSealKey, TreeDiffers when nothing may be proved
+ * Null when the company has no such sale. @throws Unavailable when a checkpoint takes too long, or too many wait; LedgerNotIntact,
+ * CheckpointAltered, WrongSealKey, TreeDiffers when nothing may be proved
  */
 export async function receiptOf(making: Making, companyId: number, saleId: number): Promise<MadeReceipt | null> {
   const found = await findSaleEvents(making.pool, companyId, saleId)
@@ -89,7 +89,7 @@ export async function covering(
   }
 }
 
-/** @throws NotWhole for an event that is not the one that was hashed and signed */
+/** @throws LedgerNotIntact for an event that is not the one that was hashed and signed */
 async function proveEvent(
   { prover }: Making,
   companyId: number,
@@ -106,11 +106,11 @@ async function proveEvent(
 
 const withoutHash = ({ hash: _, ...rest }: Envelope): Omit<Envelope, 'hash'> => rest
 
-type Reason = NonNullable<ConstructorParameters<typeof NotWhole>[1]['first_error']>['reason']
+type Reason = NonNullable<ConstructorParameters<typeof LedgerNotIntact>[1]['first_error']>['reason']
 
 /** The ledger is not what was signed, or what the tables were made of. */
-const broken = (companyId: number, revision: number, reason: Reason = 'truncated'): NotWhole =>
-  new NotWhole(companyId, {
+const broken = (companyId: number, revision: number, reason: Reason = 'truncated'): LedgerNotIntact =>
+  new LedgerNotIntact(companyId, {
     valid: false,
     checked: 0,
     revision: revision - 1,

@@ -14,16 +14,16 @@ import { Unavailable } from '#lib/unavailable.ts'
 import { withAdvisoryLock } from '#postgres/advisory-lock.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { installationOf } from './installation.ts'
-import { keptMarks } from './kept-marks.ts'
-import { idsBeyond } from './lost-ids.ts'
-import { homeOf, hostsOf, note, type Place, readNote } from './place.ts'
-import { type Stating, state } from './restored-ledgers.ts'
+import { readStoredMarks } from './kept-marks.ts'
+import { idFloor } from './lost-ids.ts'
+import { shardOf, hostsOf, writeInstallationNote, type InstallationFile, readInstallationNote } from './place.ts'
+import { type RestoreStatementOptions, recordRestoredLedger } from './restored-ledgers.ts'
 import { companiesOfFiles } from './seals-kept.ts'
 import { claimStore } from './store-claim.ts'
 import { emptyTree } from './trees.ts'
 
 /** What an operator says. */
-export interface Said {
+export interface RestoreDeclaration {
   /** UTC. */
   readonly lost_after: string
   readonly reason: string
@@ -43,7 +43,7 @@ const Restoring = z.object({
 })
 type Restoring = z.infer<typeof Restoring>
 
-export interface Restore extends Omit<Place, 'onPutAside'>, Stating {
+export interface Restore extends Omit<InstallationFile, 'onPutAside'>, RestoreStatementOptions {
   /** It writes though the installation is held. */
   readonly writer: Writer
   /** A random uuid, for a copy. */
@@ -74,14 +74,14 @@ const RESTORE_LOCK = 'tillbook restore'
  * from signed statements, and ends what the installation was held for (OPS-84). Interrupted anywhere, the next run goes on with
  * what the first one was told. @throws CannotRestore, Refused by the first command
  */
-export async function restore(given: Restore, said: Said): Promise<RestoreReport | Refusal> {
+export async function restore(given: Restore, said: RestoreDeclaration): Promise<RestoreReport | Refusal> {
   const ifTaken = () => {
     throw new CannotRestore('another command is recording a restore')
   }
   return withAdvisoryLock(given.pool, { key: RESTORE_LOCK, ifTaken }, () => restoreAlone(given, said))
 }
 
-async function restoreAlone(given: Restore, said: Said): Promise<RestoreReport | Refusal> {
+async function restoreAlone(given: Restore, said: RestoreDeclaration): Promise<RestoreReport | Refusal> {
   const restoring = await begin(given, said)
   const { restored_at, lost_after, reason, copy_id, heads } = restoring
   await raiseCompanyIds(given)
@@ -90,7 +90,7 @@ async function restoreAlone(given: Restore, said: Said): Promise<RestoreReport |
     const recorded = await record(given, restoring, companyId, head)
     if (isRefusal(recorded)) return recorded
     const isOther =
-      copy_id === null && (await state(given, { companyId, restored_at, lost_after, reason, event: recorded }))
+      copy_id === null && (await recordRestoredLedger(given, { companyId, restored_at, lost_after, reason, event: recorded }))
     if (isOther) other_logs += 1
   }
   if (copy_id === null) await stateGone(given, restoring)
@@ -100,11 +100,11 @@ async function restoreAlone(given: Restore, said: Said): Promise<RestoreReport |
 }
 
 /** What an interrupted run was told, or what this one is. @throws CannotRestore */
-async function begin(given: Restore, { lost_after, reason, copy }: Said): Promise<Restoring> {
+async function begin(given: Restore, { lost_after, reason, copy }: RestoreDeclaration): Promise<Restoring> {
   const { pool, dataDir, now, newInstallationId } = given
   const row = await installationOf(pool)
   if (row.restoring !== null) return Restoring.parse(row.restoring)
-  const noted = await readNote(dataDir)
+  const noted = await readInstallationNote(dataDir)
   if (copy) await makeRoom(given, row, noted?.installation ?? null)
   else if (noted && noted.installation !== row.id)
     throw new CannotRestore(
@@ -190,13 +190,13 @@ async function idsFor(
 ) {
   let first_at = lost_after
   for await (const { recorded_at } of store.pick(streamOf(companyId), [0])) first_at = recorded_at
-  const mark = (await keptMarks(dataDir)).find(({ company_id }) => company_id === companyId)
+  const mark = (await readStoredMarks(dataDir)).find(({ company_id }) => company_id === companyId)
   const sealed = Math.max(0, (mark?.revision ?? 0) - head)
   const { rows } = await pool.query<{ ids: Record<string, number> }>(
     'select ids from ops.ledgers where company_id = $1',
     [companyId],
   )
-  return idsBeyond(RECORD_KINDS.filter(isIdKind), rows[0]?.ids ?? {}, {
+  return idFloor(RECORD_KINDS.filter(isIdKind), rows[0]?.ids ?? {}, {
     events: head + 1,
     first_at,
     lost_after,
@@ -209,7 +209,7 @@ async function idsFor(
 async function stateGone(given: Restore, { restored_at, lost_after, reason, heads }: Restoring): Promise<void> {
   const there = new Set(heads.map(([companyId]) => companyId))
   for (const companyId of await companiesOfFiles(given.directory))
-    if (!there.has(companyId)) await state(given, { companyId, restored_at, lost_after, reason, event: null })
+    if (!there.has(companyId)) await recordRestoredLedger(given, { companyId, restored_at, lost_after, reason, event: null })
 }
 
 /** What is about seals of the installation that this was copied from. */
@@ -240,8 +240,8 @@ async function end(given: Restore, { copy_id }: Restoring): Promise<void> {
     await given.asOwner(emptySeals)
     await emptyTree(pool, 0)
   }
-  await note(given, id)
-  const home = await homeOf(pool)
+  await writeInstallationNote(given, id)
+  const home = await shardOf(pool)
   await inTransaction(pool, async (_, client) => {
     if (copy_id !== null) await client.query('delete from ops.sealing_faults')
     await client.query(

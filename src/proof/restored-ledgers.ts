@@ -3,10 +3,10 @@ import { appendLines } from '#lib/json-lines.ts'
 import { originOf } from './checkpoint.ts'
 import { treeWith } from './checkpoints.ts'
 import { generationOf } from './generation.ts'
-import { lastKept, ledgerCheckpoints, type SignedCheckpoint } from './kept-checkpoints.ts'
-import { type KeyRing, openKeyRing, type RingPlace } from './key-ring.ts'
+import { lastStoredCheckpoint, ledgerCheckpoints, type SignedCheckpoint } from './kept-checkpoints.ts'
+import { type SealKeyRing, openKeyRing, type RingPlace } from './key-ring.ts'
 import { rootOf } from './merkle.ts'
-import type { Place } from './place.ts'
+import type { InstallationFile } from './place.ts'
 import {
   type KeptStatement,
   lastStatements,
@@ -17,7 +17,7 @@ import {
 } from './restored-statement.ts'
 import { growTree, hashesOf, ledgerLog } from './trees.ts'
 
-export interface Stating extends Pick<Place, 'store'>, RingPlace {}
+export interface RestoreStatementOptions extends Pick<InstallationFile, 'store'>, RingPlace {}
 
 interface Restored extends Pick<RestoredStatement, 'restored_at' | 'lost_after' | 'reason'> {
   readonly companyId: number
@@ -27,9 +27,9 @@ interface Restored extends Pick<RestoredStatement, 'restored_at' | 'lost_after' 
 
 /**
  * Signs what a restore has done to a ledger that had been sealed, from where sealing goes on (OPS-85). Returns whether it goes on as
- * another log, because what was sealed last is gone. Repeatable. @throws SealAltered, WrongSealKey
+ * another log, because what was sealed last is gone. Repeatable. @throws CheckpointAltered, WrongSealKey
  */
-export async function state(stating: Stating, { companyId, event, ...said }: Restored): Promise<boolean> {
+export async function recordRestoredLedger(stating: RestoreStatementOptions, { companyId, event, ...said }: Restored): Promise<boolean> {
   const { pool, directory } = stating
   const known = (await lastStatements(directory)).get(companyId)
   if (known?.restored_at === said.restored_at) {
@@ -38,7 +38,7 @@ export async function state(stating: Stating, { companyId, event, ...said }: Res
   }
   const ring = await openKeyRing(stating)
   const { number } = await generationOf(pool, directory, companyId)
-  const { last } = await lastKept(pool, ledgerCheckpoints(ring, directory, companyId, number), ring)
+  const { last } = await lastStoredCheckpoint(pool, ledgerCheckpoints(ring, directory, companyId, number), ring)
   if (!last) return false
   const before = { origin: last.origin, size: last.size, root: last.root.toString('base64') }
   const since = event && (await headSince(stating, ring, { companyId, last, number, size: event.revision + 1 }))
@@ -54,8 +54,8 @@ const isOther = (said: Pick<RestoredStatement, 'before' | 'since'> | null): bool
   said?.since?.origin !== said?.before.origin
 
 async function headSince(
-  { pool, store }: Stating,
-  { installationId }: KeyRing,
+  { pool, store }: RestoreStatementOptions,
+  { installationId }: SealKeyRing,
   { companyId, last, number, size }: { companyId: number; last: SignedCheckpoint; number: number; size: number },
 ) {
   const log = ledgerLog(store, companyId)
@@ -65,7 +65,7 @@ async function headSince(
   return { origin: originOf(installationId, companyId, covered ? number : number + 1), size, root }
 }
 
-const keep = ({ pool }: Stating, { company_id, restored_at, note }: KeptStatement) =>
+const keep = ({ pool }: RestoreStatementOptions, { company_id, restored_at, note }: KeptStatement) =>
   pool.query(
     'insert into ops.restored_ledgers (company_id, restored_at, note) values ($1, $2, $3) on conflict do nothing',
     [company_id, restored_at, note],

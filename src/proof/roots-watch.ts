@@ -3,7 +3,7 @@ import { groupBy } from '#lib/group-by.ts'
 import { appenderFrom, leafHash, type TreeHead } from './merkle.ts'
 
 /** Has a ledger, walked from its first event, go through trees of some sizes and roots, and be as long (PROOF-6). */
-export function throughRoots(heads: readonly TreeHead[]): SealedWatch {
+export function checkRoots(heads: readonly TreeHead[]): SealedWatch {
   const appender = appenderFrom()
   const bySize = groupBy(heads, ({ size }) => size)
   return {

@@ -1,16 +1,16 @@
 import type { Pool } from 'pg'
-import { NotWhole } from '#audit/verify.ts'
+import { LedgerNotIntact } from '#audit/verify.ts'
 import { repeat } from '#background/repeat.ts'
-import { companiesInMove } from '#ledger/move.ts'
+import { migratingCompanies } from '#ledger/move.ts'
 import { withAdvisoryLock } from '#postgres/advisory-lock.ts'
 import { makeCheckpoint, type Sealing } from './checkpoints.ts'
 import { addEntries, makeInstallationCheckpoint, newestInstallationCheckpoint } from './installation-log.ts'
 import type { SignedCheckpoint } from './kept-checkpoints.ts'
 import { openKeyRing, WrongSealKey } from './key-ring.ts'
 import { knownCompanies } from './known-companies.ts'
-import { SealAltered } from './seals-kept.ts'
+import { CheckpointAltered } from './seals-kept.ts'
 
-export interface RoundOptions {
+export interface CheckpointRoundOptions {
   readonly onSealed: (checkpoint: SignedCheckpoint) => void
   readonly onError: (error: unknown) => void
   readonly stopping?: AbortSignal
@@ -25,7 +25,7 @@ const INSTALLATION = 0
  * is wrong with one does not keep the others from theirs: it is noted until it is sealed again. Interrupted anywhere, the next
  * round goes on. Null while another process makes one, else the installation's checkpoint.
  */
-export async function round(sealing: Sealing, options: RoundOptions): Promise<SignedCheckpoint | null> {
+export async function runCheckpointRound(sealing: Sealing, options: CheckpointRoundOptions): Promise<SignedCheckpoint | null> {
   const seal = () => noted(sealing, INSTALLATION, () => sealAll(sealing, options))
   try {
     return await withAdvisoryLock(sealing.pool, { key: ROUND_LOCK, ifTaken: () => null }, seal)
@@ -35,11 +35,11 @@ export async function round(sealing: Sealing, options: RoundOptions): Promise<Si
   }
 }
 
-async function sealAll(sealing: Sealing, { onSealed, onError, stopping }: RoundOptions) {
+async function sealAll(sealing: Sealing, { onSealed, onError, stopping }: CheckpointRoundOptions) {
   await sealing.assertMaySeal()
   await openKeyRing(sealing)
   const made = new Map<number, SignedCheckpoint>()
-  const moving = await companiesInMove(sealing.pool)
+  const moving = await migratingCompanies(sealing.pool)
   for (const companyId of await knownCompanies(sealing, sealing.directory)) {
     if (stopping?.aborted) return null
     if (moving.has(companyId)) continue
@@ -80,31 +80,31 @@ async function noted<T>({ pool, now }: Sealing, companyId: number, work: () => P
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof NotWhole) return error.verification.first_error?.reason ?? 'failed'
-  if (error instanceof SealAltered) return 'seal_altered'
+  if (error instanceof LedgerNotIntact) return error.verification.first_error?.reason ?? 'failed'
+  if (error instanceof CheckpointAltered) return 'seal_altered'
   return error instanceof WrongSealKey ? 'wrong_key' : 'failed'
 }
 
 const HOUR_MS = 3_600_000
 
 /** Makes rounds every so many hours, beginning now unless another process has just made one; without a number, never. */
-export function sealOnSchedule(
+export function scheduleCheckpoints(
   sealing: Sealing,
   everyHours: number | undefined,
-  options: Omit<RoundOptions, 'stopping'>,
+  options: Omit<CheckpointRoundOptions, 'stopping'>,
 ): { stop(): Promise<void> } {
   if (everyHours === undefined) return { stop: async () => {} }
   const every_ms = everyHours * HOUR_MS
   const work = async (stopping: AbortSignal) => {
     const newest = await newestInstallationCheckpoint(sealing.pool)
     const since_ms = Date.parse(sealing.now()) - Date.parse(newest?.made_at ?? '1970-01-01T00:00:00Z')
-    if (since_ms < 0 || since_ms >= every_ms / 2) await round(sealing, { ...options, stopping })
+    if (since_ms < 0 || since_ms >= every_ms / 2) await runCheckpointRound(sealing, { ...options, stopping })
   }
   return repeat(work, every_ms, options.onError)
 }
 
 /** How sealing goes, for metrics. Ages in seconds, null where there was none yet. */
-export interface SealingFigures {
+export interface CheckpointFigures {
   /** Of the last round. */
   readonly roundAge: number | null
   /** Of the newest checkpoint of the installation log. */
@@ -113,7 +113,7 @@ export interface SealingFigures {
   readonly faults: number
 }
 
-export async function sealingFigures(pool: Pool, now: string): Promise<SealingFigures> {
+export async function checkpointFigures(pool: Pool, now: string): Promise<CheckpointFigures> {
   const { rows } = await pool.query<{ ended_at: string | null; made_at: string | null; faults: number }>(
     `select (select ended_at from ops.sealing_rounds),
             (select made_at from ops.installation_checkpoints order by size desc limit 1),

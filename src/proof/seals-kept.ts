@@ -14,7 +14,7 @@ export const checkpointFileOf = (directory: string, companyId: number | null): s
   join(directory, `${companyId === null ? 'installation' : `company-${companyId}`}.checkpoints`)
 
 /** What was sealed last is not what a known key has signed, or is not there: nothing is built upon it (PROOF-24). */
-export class SealAltered extends Error {
+export class CheckpointAltered extends Error {
   override readonly name = 'SealAltered'
 }
 

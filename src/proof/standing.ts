@@ -1,5 +1,5 @@
 /** An event that a database had: where it is gone, or is another one, the database is not what it was. */
-export interface Mark {
+export interface LedgerMark {
   readonly company_id: number
   readonly revision: number
   /** Null where only its place is known, as that of the last event that a checkpoint covers. */
@@ -7,7 +7,7 @@ export interface Mark {
 }
 
 /** What there is to be seen at a start, and from time to time. */
-export interface Sight {
+export interface InstallationView {
   readonly database: {
     readonly id: string
     /** Where it was noted to keep its ledgers; null: in itself, or never noted. */
@@ -23,7 +23,7 @@ export interface Sight {
   /** Id in DATA_DIR; null: there is none yet. */
   readonly directory: string | null
   /** Marks of DATA_DIR that the ledgers do not have. */
-  readonly missing: readonly Mark[]
+  readonly missing: readonly LedgerMark[]
   /** Null: the ledgers are in Postgres. */
   readonly store: {
     readonly address: string
@@ -31,12 +31,12 @@ export interface Sight {
     readonly id: string | null
     readonly isEmpty: boolean
     /** Heads that the database has noted and the store does not have. */
-    readonly missing: readonly Mark[]
+    readonly missing: readonly LedgerMark[]
   } | null
 }
 
 /** Why nothing is written, delivered, asked for or sealed (OPS-80). */
-export type Trouble =
+export type Inconsistency =
   | 'event_store_forgotten'
   | 'event_store_empty'
   | 'event_store_of_another'
@@ -47,20 +47,20 @@ export type Trouble =
   | 'restoring'
 
 /** With the first of these, nothing may even be read from the store: its events are not those of the tables. */
-const OF_STORE: readonly Trouble[] = [
+const OF_STORE: readonly Inconsistency[] = [
   'event_store_forgotten',
   'event_store_empty',
   'event_store_of_another',
   'event_store_behind',
 ]
 
-export const isOfStore = (trouble: Trouble | null): boolean => trouble !== null && OF_STORE.includes(trouble)
+export const isOfStore = (trouble: Inconsistency | null): boolean => trouble !== null && OF_STORE.includes(trouble)
 
 /**
  * Whether database, DATA_DIR and event store are of one installation and none of them behind; null where all is well. A DATA_DIR
  * that is new belongs to another machine as long as the database is where it was, and to a copy where it is not.
  */
-export function troubleOf({ database, home, directory, missing, store }: Sight): Trouble | null {
+export function inconsistencyOf({ database, home, directory, missing, store }: InstallationView): Inconsistency | null {
   const ofStore = storeTrouble(database, store)
   if (ofStore) return ofStore
   if (database.isRestoring) return 'restoring'
@@ -71,15 +71,15 @@ export function troubleOf({ database, home, directory, missing, store }: Sight):
 }
 
 /** Whether DATA_DIR is of another installation; a database that knows of nothing yet takes it over, as a new one (OPS-81). */
-export const isOfAnother = ({ database, directory, store }: Pick<Sight, 'database' | 'directory' | 'store'>): boolean =>
-  directory !== null && directory !== idOf(database, store)
+export const isOfAnother = ({ database, directory, store }: Pick<InstallationView, 'database' | 'directory' | 'store'>): boolean =>
+  directory !== null && directory !== inconsistencyId(database, store)
 
 /** The installation that this is: a database that knows of nothing yet takes over the ledgers that it finds. */
-export function idOf(database: Sight['database'], store: Pick<NonNullable<Sight['store']>, 'id'> | null): string {
+export function inconsistencyId(database: InstallationView['database'], store: Pick<NonNullable<InstallationView['store']>, 'id'> | null): string {
   return database.hasLedgers ? database.id : (store?.id ?? database.id)
 }
 
-function storeTrouble(database: Sight['database'], store: Sight['store']): Trouble | null {
+function storeTrouble(database: InstallationView['database'], store: InstallationView['store']): Inconsistency | null {
   if (!store) return database.event_store === null ? null : 'event_store_forgotten'
   if (!database.hasLedgers) return null
   if (store.id !== null && store.id !== database.id) return 'event_store_of_another'
@@ -91,7 +91,7 @@ const CONFIRM =
   'If the database was restored, run "tillbook restored --lost-after INSTANT --reason …", INSTANT being that of the backup'
 const COPY = 'for a copy on purpose, as for trials, run "tillbook restored --copy"'
 
-const MESSAGES: Readonly<Record<Trouble, string>> = {
+const MESSAGES: Readonly<Record<Inconsistency, string>> = {
   event_store_forgotten:
     'The ledgers of this database are not in it: set EVENTSTORE_URL to where they are. Without it there would be two histories of each company.',
   event_store_empty:
@@ -107,4 +107,4 @@ const MESSAGES: Readonly<Record<Trouble, string>> = {
 }
 
 /** What an operator is told. */
-export const messageOf = (trouble: Trouble): string => MESSAGES[trouble]
+export const inconsistencyMessage = (trouble: Inconsistency): string => MESSAGES[trouble]

@@ -14,7 +14,7 @@ import {
 } from './merkle.ts'
 
 /** What a tree is over. */
-export interface Log {
+export interface TreeLog {
   /** The company, or 0 for the installation log. */
   readonly id: number
   /** Data of its leaves from an index (inclusive) on, in order, some at a time. */
@@ -24,7 +24,7 @@ export interface Log {
 const HASH = /^[0-9a-f]{64}$/
 
 /** A company's ledger: leaf i is the hash of revision i. It ends before a revision that is missing or has no hash. */
-export function ledgerLog(store: EventStore, companyId: number): Log {
+export function ledgerLog(store: EventStore, companyId: number): TreeLog {
   return {
     id: companyId,
     async *leaves(from) {
@@ -69,7 +69,7 @@ export async function headOfTree(pool: Pool, log: number): Promise<TreeHead> {
  * harm: a statement adds leaves only to the tree that they follow. Memory does not grow with the log. A tree whose end is
  * not what its log or its root says is made anew (PROOF-5). No transaction of the caller's may hold its row.
  */
-export async function growTree(pool: Pool, log: Log, isEnough: () => boolean = () => false): Promise<TreeHead> {
+export async function growTree(pool: Pool, log: TreeLog, isEnough: () => boolean = () => false): Promise<TreeHead> {
   for (;;) {
     const edge = await edgeOf(pool, log.id)
     const grown = edge ? await growFrom(pool, log, edge, isEnough) : 'differs'
@@ -161,7 +161,7 @@ async function edgeOf(pool: Pool, log: number): Promise<Edge | null> {
 /** The leaf at the end is looked at again: a log that was written anew, or cut, has another there. */
 async function growFrom(
   pool: Pool,
-  log: Log,
+  log: TreeLog,
   { head, tiles, lastLeaf, appender }: Edge,
   isEnough: () => boolean,
 ): Promise<TreeHead | 'moved' | 'differs'> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { renderToString } from 'preact-render-to-string'
-import { BASE_STYLE, own } from '#http/assets.ts'
+import { BASE_STYLE, projectFile } from '#http/assets.ts'
 
 /** A key that the page trusts. */
 export interface TrustedKey {
@@ -24,7 +24,7 @@ export interface Trusted {
   readonly keys: readonly TrustedKey[]
 }
 
-const fileOf = (name: string): string => readFileSync(own(`src/receipt-page/static/${name}`), 'utf8')
+const fileOf = (name: string): string => readFileSync(projectFile(`src/receipt-page/static/${name}`), 'utf8')
 
 /** One module, because a saved page cannot import. */
 const SCRIPT = `${fileOf('verify.js')}${fileOf('page.js').replace(/^import .*$/m, '')}`

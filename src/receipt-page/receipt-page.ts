@@ -2,28 +2,28 @@ import express, { type Router } from 'express'
 import type { Pool } from 'pg'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import { keyIdOf } from '#audit/signing-key.ts'
-import { limitAnonymousBy, limited } from '#http/middleware/anonymous-callers.ts'
+import { limitUnauthenticatedBy, limited } from '#http/middleware/anonymous-callers.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { Problem } from '#http/problems.ts'
 import { installationIdOf } from '#proof/installation.ts'
 import { isEntry, parseStatement, type RingEntry } from '#proof/key-statement.ts'
 import { rawOf } from '#proof/note.ts'
-import type { Proof } from '#proof/proof.ts'
+import type { ProofServices } from '#proof/proof.ts'
 import { RECEIPT_PAGE } from '#proof/receipt.ts'
 import { documentOf, PAGE_POLICY, type Trusted } from './document.tsx'
 
 export interface ReceiptPageOptions {
   readonly pool: Pool
-  readonly proof: Proof
+  readonly proof: ProofServices
   /** Per address, shared with checkout pages. */
   readonly checkoutLimit: AddressLimit
 }
 
 /** Serves `/conferir`, the public page that verifies receipts (PROOF-48, PROOF-49). */
-export function receiptPage({ pool, proof, checkoutLimit }: ReceiptPageOptions): Router {
+export function serveVerificationPage({ pool, proof, checkoutLimit }: ReceiptPageOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
-  const one = router.route('/').all(routed(RECEIPT_PAGE), requireHttps(limitAnonymousBy(checkoutLimit)))
+  const one = router.route('/').all(routed(RECEIPT_PAGE), requireHttps(limitUnauthenticatedBy(checkoutLimit)))
   one.get(async (request, response) => {
     const counted = await checkoutLimit.consume(request.ip ?? '')
     if (counted.limited) throw limited(counted)

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import { type InTurnOptions, workInTurn } from '#background/round-robin.ts'
 import { offsetMinutes } from '#domain/time-zone.ts'
 import { inTransaction } from '#postgres/transaction.ts'
-import { SOLD, SUM_KINDS, type SummedSales, spanOf, sumsOf, WIDE_SUMS, widened } from '#projections/sales-sums.ts'
+import { SOLD, ROLLUP_KINDS, type SalesRollup, spanOf, rollUp, COARSE_ROLLUPS, coarsened } from '#projections/sales-sums.ts'
 
 /** Changed sales that one transaction takes up. */
 const PORTION = 2_000
@@ -10,14 +10,14 @@ const PORTION = 2_000
 const ATTEMPTS = 5
 const SERIALIZATION_FAILURE = '40001'
 
-type At = Omit<SummedSales, 'company_id'>
+type At = Omit<SalesRollup, 'company_id'>
 
 /**
  * Brings the sums of a company's sales to where its tables are, or until `isEnough`; true where they are there. Only the
  * primary can. Each portion is a transaction with one snapshot, and makes whole spans anew of the sales that are in them, so
  * that nothing is ever counted twice, whatever has happened to a sale and whenever it was made (PANEL-121).
  */
-export async function growSalesSums(
+export async function refreshSalesRollups(
   pool: Pool,
   companyId: number,
   isEnough: () => boolean = () => false,
@@ -40,7 +40,7 @@ async function growPortion(pool: Pool, companyId: number): Promise<'more' | 'don
 }
 
 /** Brings the sums of all companies to where their tables are: a portion of each in turn, so that none waits for the whole of another's. */
-export async function growAllSalesSums(pool: Pool, options: InTurnOptions): Promise<void> {
+export async function refreshAllSalesRollups(pool: Pool, options: InTurnOptions): Promise<void> {
   const { rows } = await pool.query<{ company_id: number }>({
     name: 'companies_to_sum',
     text: `select l.company_id from ledgers l left join summed_sales a on a.company_id = l.company_id
@@ -192,7 +192,7 @@ interface Widened {
 
 /** The wide spans in which these are, as far as they have ended, of all narrower ones in them. */
 async function widenAnew(client: PoolClient, companyId: number, { spans, endedBy }: Widened): Promise<void> {
-  for (const wide of WIDE_SUMS) {
+  for (const wide of COARSE_ROLLUPS) {
     const { kind, of, minutes } = wide
     const given = `(select distinct ${spanOf('s', String(minutes))} as span from unnest($2::timestamptz[]) as s)`
     await client.query({
@@ -205,7 +205,7 @@ async function widenAnew(client: PoolClient, companyId: number, { spans, endedBy
     await client.query({
       name: `make_${kind}_sums`,
       text: `insert into sales_sums (company_id, kind, span, key, sales, cents, quantity, known_cents, cost_cents)
-             select $1, * from (${widened(wide, narrow, '$3::timestamptz')}) as made`,
+             select $1, * from (${coarsened(wide, narrow, '$3::timestamptz')}) as made`,
       values: [companyId, spans, endedBy],
     })
   }
@@ -223,12 +223,12 @@ async function makeAnew(client: PoolClient, companyId: number, { spans, span_min
     name: 'drop_sales_sums',
     text: `delete from sales_sums t using unnest($2::timestamptz[], $3::timestamptz[]) as s (lower, upper), unnest($4::text[]) as k (kind)
            where t.company_id = $1 and t.kind = k.kind and t.span >= ${spanOf('s.lower', '$5::integer')} and t.span < coalesce(s.upper, 'infinity')`,
-    values: [...values, SUM_KINDS, span_minutes],
+    values: [...values, ROLLUP_KINDS, span_minutes],
   })
   await client.query({
     name: 'make_sales_sums',
     text: `insert into sales_sums (company_id, kind, span, key, sales, cents, quantity, known_cents, cost_cents)
-           select $1, kind, span, key, sales, cents, quantity, known_cents, cost_cents from (${sumsOf(
+           select $1, kind, span, key, sales, cents, quantity, known_cents, cost_cents from (${rollUp(
              `select ${spanOf('t.sold_at', '$4::integer')} as span, ${SOLD}
               from unnest($2::timestamptz[], $3::timestamptz[]) as s (lower, upper)
               join sales t on t.company_id = $1 and t.sold_at >= ${spanOf('s.lower', '$4::integer')} and t.sold_at < coalesce(s.upper, 'infinity')`,

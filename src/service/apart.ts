@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { PARALLEL, type RebuildOptions } from '#ledger/rebuild/build.ts'
 import { NEXT_SCHEMA } from '#ledger/rebuild/switch-schemas.ts'
 import { type TablesVerification, type VerifyTablesOptions, verifyTables } from '#ledger/rebuild/verify-tables.ts'
-import { UnfitPostgres } from '#lib/unfit-postgres.ts'
+import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
 import { type PoolOptions, withPool } from '#postgres/pool.ts'
 import { isDenied, ownerOfReadModel } from '#postgres/privileges.ts'
 
@@ -40,17 +40,17 @@ export async function withRebuild<T>(
 }
 
 /** A database, and the same as its owner; without that the role of the first has to be whoever may do what is to be done. */
-export interface OwnersPlace {
+export interface OwnerConnection {
   readonly databaseUrl: string
   readonly ownerUrl?: string | undefined
 }
 
-/** No schema that the service may make things in is looked into: what it has made there would be run as the owner. @throws UnfitPostgres */
-export async function asOwner<T>({ ownerUrl, databaseUrl }: OwnersPlace, work: (pool: Pool) => Promise<T>): Promise<T> {
+/** No schema that the service may make things in is looked into: what it has made there would be run as the owner. @throws UnsupportedPostgres */
+export async function asOwner<T>({ ownerUrl, databaseUrl }: OwnerConnection, work: (pool: Pool) => Promise<T>): Promise<T> {
   const sessions = { read_schemas: [], application_name: 'tillbook owner' }
   return apart(ownerUrl ?? databaseUrl, { max: OWNER_CONNECTIONS, ...sessions }, work).catch((error: Error) => {
     if (!isDenied(error)) throw error
-    throw new UnfitPostgres(`${error.message}: only the owner of the database may, whom DATABASE_OWNER_URL names`)
+    throw new UnsupportedPostgres(`${error.message}: only the owner of the database may, whom DATABASE_OWNER_URL names`)
   })
 }
 
@@ -59,7 +59,7 @@ interface VerifyingApart extends Omit<VerifyTablesOptions, 'pool'> {
 }
 
 /** Its tables end with its connection. */
-export const verifyApart = ({ databaseUrl, ...rest }: VerifyingApart, companyId: number): Promise<TablesVerification> =>
+export const verifyOnOwnConnections = ({ databaseUrl, ...rest }: VerifyingApart, companyId: number): Promise<TablesVerification> =>
   apart(databaseUrl, { max: 1, application_name: 'tillbook verification' }, (pool) =>
     verifyTables({ ...rest, pool }, companyId),
   )

@@ -6,28 +6,28 @@ import { createLogin } from '#access/login.ts'
 import { createAddressLimit, createMinuteLimit } from '#access/minute-limit.ts'
 import type { PanelLimits } from '#access/panel-quota.ts'
 import { createPasswordLinks } from '#access/password-links.ts'
-import { createGate, type QuotaLimits } from '#access/quota.ts'
+import { createApiAuthenticator, type QuotaLimits } from '#access/quota.ts'
 import { createSessions, type PanelAccess } from '#access/sessions.ts'
 import { createTokens, type Tokens } from '#access/sync-access.ts'
 import { createEventFeed } from '#api/event-feed.ts'
 import { createPageCache } from '#api/page-cache.ts'
-import { createCallLog } from '#calls/log.ts'
+import { createRequestLog } from '#calls/log.ts'
 import { CHECKOUTS_PER_MINUTE } from '#checkout/checkout.ts'
 import type { Config } from '#config/config.ts'
-import { SECRET_BYTES, secretOf } from '#domain/webhook-secret.ts'
+import { SECRET_BYTES, webhookSecretOf } from '#domain/webhook-secret.ts'
 import { createCompress } from '#http/compression.ts'
 import { readSchemasOf } from '#ledger/rebuild/version.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
-import { createTurns, type TurnLimits } from '#lib/turns.ts'
+import { createKeyedSemaphore, type SemaphoreLimits } from '#lib/turns.ts'
 import { createLiveUpdates } from '#live/updates.ts'
 import { createMailer, type Mailer } from '#mail/mailer.ts'
-import { countedGate } from '#metrics/counted-gate.ts'
+import { countedAuthenticator } from '#metrics/counted-gate.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import { NOTIFICATIONS_PER_MINUTE } from '#payment-notifications/receiver.ts'
 import { createPool } from '#postgres/pool.ts'
 import { createOutgoing } from '#sync/outgoing.ts'
 import type { InterfaceOptions } from './app.ts'
-import type { Running, Shared } from './role.ts'
+import type { RunningRole, SharedServices } from './role.ts'
 
 const MEBIBYTE = 1_048_576
 
@@ -38,10 +38,10 @@ const BODIES: MemoryLimits = { allBytes: 64 * MEBIBYTE, companyBytes: 32 * MEBIB
  * Calls with large bodies that are read and answered: of one company, because slow senders must not keep those of others out.
  * Of those that wait no body is read.
  */
-const LARGE_CALLS: TurnLimits = { running: Number.POSITIVE_INFINITY, runningOfKey: 4, waiting: 256 }
+const LARGE_CALLS: SemaphoreLimits = { running: Number.POSITIVE_INFINITY, runningOfKey: 4, waiting: 256 }
 
 /** Pages and forms of the panel, of one user: browsers ask for six at a time. A minute's quota of two sessions fits in the line. */
-const PANEL_TURNS: TurnLimits = { running: Number.POSITIVE_INFINITY, runningOfKey: 6, waiting: 1_024 }
+const PANEL_TURNS: SemaphoreLimits = { running: Number.POSITIVE_INFINITY, runningOfKey: 6, waiting: 1_024 }
 
 /** What strangers' bodies may take, for each of the four that anybody may send. A login has up to 16 KB, a notification 8. */
 const STRANGERS: MemoryLimits = { allBytes: 16 * MEBIBYTE, companyBytes: MEBIBYTE / 2 }
@@ -52,7 +52,7 @@ const GATE_CONNECTIONS = 1
 /** All calls wait for it, so that a connection that died without a word must be noticed soon (after twice as long). */
 const GATE_STATEMENT_TIMEOUT_MS = 5_000
 
-export interface Interfaces extends Running {
+export interface Interfaces extends RunningRole {
   /** What they are made with. */
   readonly options: InterfaceOptions
   /** Ends what would never be answered to its end, as the streams of open pages: before requests are waited for. */
@@ -62,14 +62,14 @@ export interface Interfaces extends Running {
 /** What is counted of interfaces. */
 type InterfaceFigures = Pick<Metrics, 'onPage' | 'onNotified' | 'onBytes' | 'watchPool' | 'watchShared'>
 
-interface InterfaceDependencies extends Pick<Shared, 'config' | 'core' | 'databaseUrl' | 'provider' | 'log'> {
+interface InterfaceDependencies extends Pick<SharedServices, 'config' | 'core' | 'databaseUrl' | 'provider' | 'log'> {
   readonly metrics: InterfaceFigures
-  readonly common: Common
+  readonly common: CommonServices
   /** Over all homes, where there are several; the home's own by default. */
-  readonly access?: Access
+  readonly access?: InterfaceAccess
 }
 
-const gatePoolOf = (databaseUrl: string, { model }: Shared['core']) =>
+const gatePoolOf = (databaseUrl: string, { model }: SharedServices['core']) =>
   createPool(databaseUrl, {
     max: GATE_CONNECTIONS,
     statement_timeout_ms: GATE_STATEMENT_TIMEOUT_MS,
@@ -79,12 +79,12 @@ const gatePoolOf = (databaseUrl: string, { model }: Shared['core']) =>
   })
 
 /** Who is let in, and by what. */
-export interface Access extends Pick<PanelAccess, 'login' | 'sessions' | 'invitations' | 'passwordLinks'> {
+export interface InterfaceAccess extends Pick<PanelAccess, 'login' | 'sessions' | 'invitations' | 'passwordLinks'> {
   readonly tokens: Tokens
 }
 
 /** That of one home. */
-function accessOf({ config, core, log }: InterfaceDependencies, mailer: Mailer | null): Access {
+function accessOf({ config, core, log }: InterfaceDependencies, mailer: Mailer | null): InterfaceAccess {
   const { pool, writer } = core
   const login = createLogin(pool)
   const links = { pool, writer, login, mailer, publicUrl: config.PUBLIC_URL, log }
@@ -102,8 +102,8 @@ function accessOf({ config, core, log }: InterfaceDependencies, mailer: Mailer |
 /** What callers share, watched; strangers apart from companies. */
 function openShared({ watchShared }: InterfaceFigures) {
   const bodies = createMemoryBudget(BODIES)
-  const largeCalls = createTurns(LARGE_CALLS)
-  const panelTurns = createTurns(PANEL_TURNS)
+  const largeCalls = createKeyedSemaphore(LARGE_CALLS)
+  const panelTurns = createKeyedSemaphore(PANEL_TURNS)
   const outgoing = createOutgoing()
   watchShared('body_bytes', bodies)
   watchShared('large_calls', largeCalls)
@@ -120,14 +120,14 @@ function openShared({ watchShared }: InterfaceFigures) {
 }
 
 /** What the interfaces of a process have in common, of whichever home. It is closed after the last of them. */
-export interface Common {
+export interface CommonServices {
   readonly options: ReturnType<typeof commonOf>
   /** Null without a mail server. */
   readonly mailer: Mailer | null
   close(): void
 }
 
-export function openCommon(config: Config, metrics: InterfaceFigures, newId: () => string): Common {
+export function openCommon(config: Config, metrics: InterfaceFigures, newId: () => string): CommonServices {
   const mailer = config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM)
   return { options: commonOf(config, metrics, newId), mailer, close: () => mailer?.close() }
 }
@@ -146,7 +146,7 @@ function commonOf(config: Config, metrics: InterfaceFigures, newId: () => string
     checkoutLimit: createAddressLimit({ perMinute: CHECKOUTS_PER_MINUTE }),
     publicUrl: config.PUBLIC_URL,
     newId,
-    newSecret: () => secretOf(randomBytes(SECRET_BYTES)),
+    newSecret: () => webhookSecretOf(randomBytes(SECRET_BYTES)),
     allowPrivateTargets: config.WEBHOOK_ALLOW_PRIVATE,
     retentionYears: config.RETENTION_YEARS,
     storeCommission: config.STORE_COMMISSION_PERCENT,
@@ -169,7 +169,7 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
   })
   const feed = createEventFeed({ ...core, live })
   metrics.watchShared('event_streams', feed)
-  const calls = createCallLog({
+  const calls = createRequestLog({
     pool: core.pool,
     onError: (error) => log('calls could not be logged', error),
   })
@@ -181,7 +181,7 @@ export function openInterfaces(dependencies: InterfaceDependencies): Interfaces 
       feed,
       calls,
       onPage: metrics.onPage,
-      gate: countedGate(createGate(gatePool, options.limits), metrics),
+      gate: countedAuthenticator(createApiAuthenticator(gatePool, options.limits), metrics),
       sync: { login: panel.login, tokens, calls: tillCalls },
       live,
       panel: { ...panel, newKey: (isTest) => newKey(randomBytes(KEY_BYTES), modeOf(isTest)) },
@@ -213,7 +213,7 @@ export const panelLimitsOf = (config: Config): PanelLimits => ({
  * Makes the demonstration companies where they are asked for, and says where they can be found; null when there are none. Not
  * before all that an event store holds is known: its companies would be taken for those that are yet to be made.
  */
-export async function seed({ core, config, seedDemo, log }: Shared): Promise<string | null> {
+export async function seed({ core, config, seedDemo, log }: SharedServices): Promise<string | null> {
   if (!config.SEED_DEMO || core.standing.trouble()) return null
   const { event_store = 'up' } = await core.health()
   if (event_store !== 'up') {

@@ -4,10 +4,10 @@ import { type ApiOptions, apiV1, V1_ROUTES } from '#api/api-v1.ts'
 import { serveDocs } from '#api/docs/serve.ts'
 import { serveProofKeys } from '#api/proof-keys.ts'
 import { serveVerifier } from '#api/verifier-file.ts'
-import { answerFailure as answerBuyer } from '#checkout/answer.tsx'
+import { answerCheckoutFailure as answerBuyer } from '#checkout/answer.tsx'
 import { type CheckoutOptions, checkout } from '#checkout/checkout.ts'
 import { CHECKOUT } from '#domain/payment-link.ts'
-import { type Call, observe, requestId } from '#http/middleware/observe.ts'
+import { type ObservedRequest, observe, requestId } from '#http/middleware/observe.ts'
 import { answerProblem, type LogError, problemHandler } from '#http/middleware/problem-handler.ts'
 import { securityHeaders } from '#http/middleware/security-headers.ts'
 import { foldForwardedProto, requireHost } from '#http/middleware/transport.ts'
@@ -15,16 +15,16 @@ import { Problem } from '#http/problems.ts'
 import { type ServerLimits, serverOf } from '#http/server.ts'
 import type { TlsFiles } from '#http/tls.ts'
 import { type MetricsOptions, serveMetrics } from '#metrics/serve.ts'
-import { answerFailure as answerVisitor } from '#panel/answer.tsx'
+import { answerPanelFailure as answerVisitor } from '#panel/answer.tsx'
 import { PANEL } from '#panel/link.ts'
 import { panel } from '#panel/panel.ts'
 import type { PanelContext } from '#panel/route.ts'
 import { type NotificationOptions, notificationReceiver } from '#payment-notifications/receiver.ts'
 import { RECEIPT_PAGE } from '#proof/receipt.ts'
-import { type ReceiptPageOptions, receiptPage } from '#receipt-page/receipt-page.ts'
-import { answerProblem as answerTill } from '#sync/answer.ts'
+import { type ReceiptPageOptions, serveVerificationPage } from '#receipt-page/receipt-page.ts'
+import { answerSyncProblem as answerTill } from '#sync/answer.ts'
 import { type SyncOptions, syncRouter } from '#sync/router.ts'
-import { type Health, probes } from './health.ts'
+import { type CheckHealth, probes } from './health.ts'
 
 export interface AppOptions {
   /** Express's setting: whom to believe X-Forwarded-* from. */
@@ -35,7 +35,7 @@ export interface AppOptions {
   /** Whether a newer version serves in the place of this process. */
   readonly isOver?: () => boolean
   /** Hears of each call that has ended. */
-  readonly onAnswered?: (call: Call) => void
+  readonly onAnswered?: (call: ObservedRequest) => void
   /** Without it there is no /metrics. */
   readonly figures?: MetricsOptions
   /** As in production by default. */
@@ -52,7 +52,7 @@ export interface App {
   /** Answers from the moment it listens: probes and figures, and 503 to everything else until the app is open. */
   readonly server: Server
   /** Serves the interfaces from now on, where the process has any, and tells its health. */
-  open(health: Health, interfaces?: RequestHandler): void
+  open(health: CheckHealth, interfaces?: RequestHandler): void
 }
 
 const RETRY_AFTER_SECONDS = '5'
@@ -70,7 +70,7 @@ export function createApp(options: AppOptions): App {
     onTlsError,
     log,
   } = options
-  let health: Health | null = null
+  let health: CheckHealth | null = null
   const app = express()
   app.set('trust proxy', trustProxy)
   app.set('etag', false)
@@ -121,7 +121,7 @@ export function interfaceRouter(options: InterfaceOptions): Router {
   const router = express.Router()
   router.use(PANEL, panel(options))
   router.use(CHECKOUT, checkout(options))
-  router.use(RECEIPT_PAGE, receiptPage(options))
+  router.use(RECEIPT_PAGE, serveVerificationPage(options))
   router.get('/', (_request, response) => response.redirect(302, PANEL))
   router.use('/docs', serveDocs(V1_ROUTES, options))
   router.all('/proof/keys', serveProofKeys(options))

@@ -4,9 +4,9 @@ import type { AsOfBounds } from '#audit/as-of.ts'
 import type { Verifier } from '#audit/verify.ts'
 import type { Config } from '#config/config.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
-import { type Follower, follow } from '#ledger/follow/follower.ts'
+import { type CatchUpSubscription, startCatchUpSubscription } from '#ledger/follow/follower.ts'
 import { guarded, prepare } from '#ledger/follow/preparation.ts'
-import { ownStreams, type WhereLives } from '#ledger/follow/whereabouts.ts'
+import { ownStreams, type ResolvePlacement } from '#ledger/follow/whereabouts.ts'
 import { createAheadCount, ensureLedger } from '#ledger/ledgers.ts'
 import { companiesWithMissingKeys } from '#ledger/missing-keys.ts'
 import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
@@ -15,45 +15,45 @@ import type { ReadModel } from '#ledger/projection.ts'
 import type { RebuildOptions, RebuildReport } from '#ledger/rebuild/build.ts'
 import { ensureReadModel, rebuild } from '#ledger/rebuild/rebuild.ts'
 import type { TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
-import { assertFits, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
-import type { ReadsOf } from '#ledger/standby/reads.ts'
+import { assertCompatible, assertNotOlder, readSchemasOf, versionOfTables } from '#ledger/rebuild/version.ts'
+import type { OpenReadSession } from '#ledger/standby/reads.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import type { CatchUpOptions } from '#ledger/write/catch-up.ts'
 import type { QueueLimits } from '#ledger/write/queue.ts'
 import { createWriter, type Writer, type WriterOptions } from '#ledger/write/writer.ts'
 import { newId } from '#lib/ids.ts'
-import type { SharedFigures } from '#lib/shared-room.ts'
-import { createTurns, type TurnLimits } from '#lib/turns.ts'
+import type { LimiterFigures } from '#lib/shared-room.ts'
+import { createKeyedSemaphore, type SemaphoreLimits } from '#lib/turns.ts'
 import { createVault, type Vault } from '#lib/vault.ts'
 import { createLiveNotifier } from '#live/notifier.ts'
-import { switchOffNotices } from '#mail/switch-off-notices.ts'
+import { switchOffNotifications } from '#mail/switch-off-notices.ts'
 import { claimDatabase } from '#master-key/belonging.ts'
-import { type MasterKeys, masterKeysOf } from '#master-key/keys.ts'
+import { type MasterKeys, loadMasterKeys } from '#master-key/keys.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { assertLeast } from '#postgres/privileges.ts'
 import { type PoolOf, sharePool } from '#postgres/shared-pool.ts'
-import { keysEnd } from '#privacy/reactor.ts'
+import { keyDestruction } from '#privacy/reactor.ts'
 import { readModel } from '#projections/index.ts'
 import { withPaymentLinks } from '#projections/payment-links.ts'
 import type { Sealing } from '#proof/checkpoints.ts'
-import { namedOutsiders } from '#proof/outsiders/configured.ts'
-import type { Proof } from '#proof/proof.ts'
+import { attestorNames } from '#proof/outsiders/configured.ts'
+import type { ProofServices } from '#proof/proof.ts'
 import type { Prover } from '#proof/prover.ts'
 import { sealDirectoryOf } from '#proof/seals-kept.ts'
-import { createStanding, heldWriter, type Standing } from '#proof/standing-watch.ts'
+import { createInstallationCheck, blockableWriter, type InstallationCheck } from '#proof/standing-watch.ts'
 import { createDeliveryNotifier, type DeliveryNotifier } from '#webhooks/notifier.ts'
 import { outbox } from '#webhooks/outbox.ts'
-import { createWiping, type FormerEmails } from '#wiping/reactor.ts'
-import { testData } from '#wiping/test-data.ts'
-import { asOwner, type OwnersPlace, type Rebuilding, verifyApart, withRebuild } from './apart.ts'
+import { createErasureReactor, type FormerEmails } from '#wiping/reactor.ts'
+import { testDataReset } from '#wiping/test-data.ts'
+import { asOwner, type OwnerConnection, type Rebuilding, verifyOnOwnConnections, withRebuild } from './apart.ts'
 import { unblockCompany } from './missing-keys.ts'
-import { assertOwn, type ProvingOptions, placeOf, provingOf } from './proving.ts'
-import { type CountedStandby, readsFor, type StandbyOptions } from './standbys.ts'
+import { assertOwnStore, type ProofOptions, createInstallationFile, createProofParts } from './proving.ts'
+import { type MeasuredReplica, openReads, type ReplicaOptions } from './standbys.ts'
 
 /** States of the parts that the service needs, by name. */
-export type Health = Record<string, 'up' | 'down' | 'catching_up'>
+export type PartStates = Record<string, 'up' | 'down' | 'catching_up'>
 
 /** The ledger with its read model, without any interface: what the service, the command line and tests build on. */
 export interface Core {
@@ -64,20 +64,20 @@ export interface Core {
   /** For what is known of logins, which one home keeps for all. */
   readonly logins: () => Pool
   /** Where its records are read for one answer that may be as old as it says: on a standby, where there is one. */
-  readonly readsOf: ReadsOf
+  readonly readsOf: OpenReadSession
   /** What it reads from besides. */
-  readonly standbys: readonly CountedStandby[]
+  readonly standbys: readonly MeasuredReplica[]
   readonly store: EventStore
   readonly model: ReadModel
   readonly writer: Writer
   /** It also writes while `standing` has trouble: for what a restore records, and for whom it must forget again. */
   readonly writerAfterRestore: Writer
   /** Whether database, DATA_DIR and event store belong together. */
-  readonly standing: Standing
+  readonly standing: InstallationCheck
   /** All that it holds open to Postgres, by name. */
   readonly pools: Readonly<Record<string, Pool>>
   /** What companies share, by name. */
-  readonly shared: Readonly<Record<string, SharedFigures>>
+  readonly shared: Readonly<Record<string, LimiterFigures>>
   /** Verifies ledgers, a few at a time. */
   readonly verifier: Verifier
   /** Proves what ledgers hold, and that they only grew. */
@@ -85,7 +85,7 @@ export interface Core {
   /** What checkpoints are made with; null where there is no place for them. */
   readonly sealing: Sealing | null
   /** Checkpoints and keys, for callers. */
-  readonly proof: Proof
+  readonly proof: ProofServices
   /** For answers as of a moment of the past. */
   readonly asOf: AsOfBounds
   /** Seals and opens secrets. */
@@ -105,9 +105,9 @@ export interface Core {
   /** Compares a company's rows in all tables of the read model with those that its ledger makes, as of one revision. */
   verifyTables(companyId: number, options?: Pick<VerifyTablesOptions, 'pace' | 'yields'>): Promise<TablesVerification>
   /** Applies what other processes leave behind in a store outside Postgres; null where the store needs nobody for that. */
-  follow(): Follower | null
+  follow(): CatchUpSubscription | null
   /** What of it can be reached: `down` in a part explains why something is refused. */
-  health(): Promise<Health>
+  health(): Promise<PartStates>
   /** Ledgers that take no writes, because their last event lies ahead of Postgres's clock (LEDGER-20). */
   ledgersAhead(): Promise<number>
   /** Companies that are read-only, because keys of their persons are missing (LEDGER-51). */
@@ -126,7 +126,7 @@ interface Building extends Pick<RebuildOptions, 'parallel' | 'onProgress' | 'mis
   readonly onBuilt?: (report: RebuildReport | null) => void
 }
 
-export interface CoreOptions extends OwnersPlace, ProvingOptions, StandbyOptions {
+export interface CoreOptions extends OwnerConnection, ProofOptions, ReplicaOptions {
   /** Hears what that role could do and should not, where it stands alone. */
   readonly onExcess?: (privileges: readonly string[]) => void
   /** `esdb://…`; without it the ledgers are in the same Postgres. */
@@ -140,7 +140,7 @@ export interface CoreOptions extends OwnersPlace, ProvingOptions, StandbyOptions
   /** What belongs to the database on this machine; without it nothing is compared with it. */
   readonly dataDir?: string
   /** Where companies live that this Postgres does not know, where several homes share a store outside Postgres. */
-  readonly whereLives?: WhereLives | undefined
+  readonly whereLives?: ResolvePlacement | undefined
   /** How tables are made where there are none, or those of another version, and who hears of it. */
   readonly building?: Building
   /** Another store, for tests. */
@@ -175,9 +175,9 @@ export const coreSettings = (config: Config) => ({
   publicUrl: config.PUBLIC_URL,
   eventStoreUrl: config.EVENTSTORE_URL,
   dataDir: config.DATA_DIR,
-  masterKeys: masterKeysOf(config),
+  masterKeys: loadMasterKeys(config),
   seals: { directory: sealDirectoryOf(config), keyFile: config.SEAL_KEY_FILE },
-  outsiders: namedOutsiders(config),
+  outsiders: attestorNames(config),
   asOfTimeoutMs: config.AS_OF_SECONDS * 1000,
 })
 
@@ -192,48 +192,48 @@ const WRITER_CONNECTIONS = WRITER_LIMITS.lanes + WRITER_LIMITS.largeLanes + 1
 const WAITING_QUERIES = 2_000
 
 /** A company has half of the connections at most, so that others find one at once, whatever it asks for. */
-const queryTurns = (connections: number): TurnLimits => ({
+const queryTurns = (connections: number): SemaphoreLimits => ({
   running: connections,
   runningOfKey: Math.ceil(connections / 2),
   waiting: WAITING_QUERIES,
 })
 
 /** Each holds one of the query connections. */
-const AS_OF: TurnLimits = { running: 2, runningOfKey: 1, waiting: 256, waitingOfKey: 32 }
+const AS_OF: SemaphoreLimits = { running: 2, runningOfKey: 1, waiting: 256, waitingOfKey: 32 }
 const AS_OF_TIMEOUT_MS = 10_000
 
 /** Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan. */
 const WRITER_POOL = { max: WRITER_CONNECTIONS, pipeline: true, keyLookupsOnly: true } as const
 
 /**
- * Migrates the database, makes the read model fit, and opens the writer. @throws OtherVersion before anything is touched, when
- * the database is a newer version's, or an older one's that is not to be upgraded; UnfitPostgres where roles are not as they should be.
+ * Migrates the database, makes the read model fit, and opens the writer. @throws IncompatibleVersion before anything is touched, when
+ * the database is a newer version's, or an older one's that is not to be upgraded; UnsupportedPostgres where roles are not as they should be.
  */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { model = readModel } = options
   const vault = createVault(options.masterKeys)
   const known = sessionsOf(model, options)
   const pool = createPool(options.databaseUrl, { max: options.queryConnections, pipeline: true, ...known })
-  const queries = createTurns(queryTurns(options.queryConnections))
+  const queries = createKeyedSemaphore(queryTurns(options.queryConnections))
   const poolOf = sharePool(pool, queries)
   const whole = await storeOf(options, pool, poolOf)
   const store = ownPartOf(whole, pool, options)
   const keys = createPersonKeys(pool, vault)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model, keys }
   // Whether a store is empty is not told by one home's companies.
-  const standing = createStanding(placeOf({ pool, store: whole }, options))
+  const standing = createInstallationCheck(createInstallationFile({ pool, store: whole }, options))
   await bringUp({ ...rebuilding, standing }, options)
   const paymentLinks = await paymentLinksOf(pool, vault, options)
   const { writing, deliveryNotifier, liveNotifier } = writingOf(options, { ...rebuilding, paymentLinks })
   const writer = createWriter(writing)
   const following = isOutside(store) ? { ...writing, store, whereLives: options.whereLives } : null
-  const preparation = following && prepare(following, () => assertOwn(standing))
+  const preparation = following && prepare(following, () => assertOwnStore(standing))
   await preparation?.tried
   const writerAfterRestore = preparation ? guarded(writer, preparation) : writer
-  const proving = provingOf({ pool, store, standing }, options)
-  const asOfTurns = createTurns(AS_OF)
+  const proving = createProofParts({ pool, store, standing }, options)
+  const asOfTurns = createKeyedSemaphore(AS_OF)
   const reading = { pool, poolOf, store, model, connections: options.queryConnections, turnsOf: queryTurns }
-  const { readsOf, standbys, leave } = readsFor({ ...reading, ...options, sessions: known })
+  const { readsOf, standbys, leave } = openReads({ ...reading, ...options, sessions: known })
   return {
     pool,
     poolOf,
@@ -242,7 +242,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     standbys,
     store,
     model,
-    writer: heldWriter(writerAfterRestore, standing),
+    writer: blockableWriter(writerAfterRestore, standing),
     writerAfterRestore,
     standing,
     pools: { queries: pool, writer: writing.pool },
@@ -261,7 +261,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
     paymentLinks,
     deliveryNotifier,
     ...worksOn(options, { ...rebuilding, following }),
-    follow: () => following && follow(following),
+    follow: () => following && startCatchUpSubscription(following),
     ledgersAhead: createAheadCount(pool, () => performance.now()),
     health: () => healthOf(pool, store, () => preparation?.isDone() ?? true),
     async close() {
@@ -291,11 +291,11 @@ function worksOn(options: CoreOptions, { following, ...rebuilding }: WorkParts):
       await ensureLedger(pool, companyId)
     },
     rebuild: (building = {}) => withRebuild({ ...rebuilding, ...building }, (work) => rebuild(work)),
-    verifyTables: (companyId, verifying = {}) => verifyApart({ ...rebuilding, ...verifying }, companyId),
+    verifyTables: (companyId, verifying = {}) => verifyOnOwnConnections({ ...rebuilding, ...verifying }, companyId),
     asOwner: (work) => asOwner(options, work),
     missingKeys: () => companiesWithMissingKeys(pool),
     unblock: (companyId) =>
-      unblockCompany({ pool, following, verify: () => verifyApart(rebuilding, companyId) }, companyId),
+      unblockCompany({ pool, following, verify: () => verifyOnOwnConnections(rebuilding, companyId) }, companyId),
   }
 }
 
@@ -307,14 +307,14 @@ function writingOf(
   const { onOutdated, onGroup, log, onForgotten, reserve } = options
   const deliveryNotifier = createDeliveryNotifier(pool, (error) => log('dispatchers could not be woken', error))
   const liveNotifier = createLiveNotifier(pool, (error) => log('what was committed could not be told', error))
-  const wiping = createWiping(onForgotten)
+  const wiping = createErasureReactor(onForgotten)
   const writing = {
     pool: createPool(databaseUrl, { ...WRITER_POOL, ...sessionsOf(model, options) }),
     store,
     model: withPaymentLinks(model, paymentLinks),
     keys,
     limits: WRITER_LIMITS,
-    reactors: [keysEnd, outbox, switchOffNotices, wiping.reactor, testData],
+    reactors: [keyDestruction, outbox, switchOffNotifications, wiping.reactor, testDataReset],
     newId,
     onCommitted: (moved: readonly Committed[]) => {
       if (moved.some(({ hasReacted }) => hasReacted)) deliveryNotifier.notify()
@@ -339,7 +339,7 @@ async function paymentLinksOf(pool: Pool, vault: Vault, { publicUrl }: CoreOptio
   return { secret: await installationSecret(pool, vault, 'payment_links'), publicUrl: publicUrl ?? null }
 }
 
-/** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws OtherVersion */
+/** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws IncompatibleVersion */
 async function bringUp(
   { standing, ...rebuilding }: Rebuilding & Pick<Core, 'standing'>,
   { ownerUrl, masterKeys, upgrades = true, building = {}, onKeyMade = () => {}, onExcess = () => {} }: CoreOptions,
@@ -350,12 +350,12 @@ async function bringUp(
     await migrateAsOwner({ pool, databaseUrl, ownerUrl }, { upgrades })
     await assertLeast(pool, { onExcess: ownerUrl === undefined ? onExcess : null })
     await claimDatabase({ pool, keys: masterKeys, onMade: onKeyMade })
-    await assertOwn(standing)
+    await assertOwnStore(standing)
     if (upgrades || (await versionOfTables(pool)) === null)
       await withRebuild({ ...rebuilding, missingKeys: 'block', ...building }, (work) =>
         ensureReadModel(work).then(building.onBuilt),
       )
-    else await assertFits(pool, model)
+    else await assertCompatible(pool, model)
   } catch (error) {
     if (isOutside(store)) await store.close()
     await pool.end()
@@ -363,7 +363,7 @@ async function bringUp(
   }
 }
 
-async function healthOf(pool: Pool, store: EventStore, isCaughtUp: () => boolean): Promise<Health> {
+async function healthOf(pool: Pool, store: EventStore, isCaughtUp: () => boolean): Promise<PartStates> {
   const isUp = (part: Promise<unknown>) => part.then(() => 'up' as const).catch(() => 'down' as const)
   const postgres = await isUp(pool.query('select 1'))
   if (!isOutside(store)) return { postgres }

@@ -3,17 +3,17 @@ import { readSchemasOf } from '#ledger/rebuild/version.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { newId } from '#lib/ids.ts'
 import { createMailer } from '#mail/mailer.ts'
-import { startNotices } from '#mail/notices.ts'
+import { startEmailNotifications } from '#mail/notices.ts'
 import { startSweep } from '#payments/sweep.ts'
 import { createBacklog } from '#webhooks/claims.ts'
 import { startWebhooks } from '#webhooks/start.ts'
-import type { Running, Shared } from './role.ts'
+import type { RunningRole, SharedServices } from './role.ts'
 
 /**
  * Speaks to the world without being asked: delivers webhooks, e-mails notices, and asks the payment provider what became
  * of payments.
  */
-export function startDispatcher({ config, core, databaseUrl, provider, metrics, logger, log }: Shared): Running {
+export function startDispatcher({ config, core, databaseUrl, provider, metrics, logger, log }: SharedServices): RunningRole {
   const webhooks = startWebhooks({
     databaseUrl,
     vault: core.vault,
@@ -29,7 +29,7 @@ export function startDispatcher({ config, core, databaseUrl, provider, metrics, 
     onRecorded: metrics.onAttempts,
     log,
   })
-  const notices = startNotices({
+  const notices = startEmailNotifications({
     pool: core.pool,
     mailer: config.SMTP_URL === undefined ? null : createMailer(config.SMTP_URL, config.SMTP_FROM),
     publicUrl: config.PUBLIC_URL,

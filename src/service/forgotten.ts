@@ -1,27 +1,27 @@
 import type { Pool } from 'pg'
 import type { Config } from '#config/config.ts'
-import { createForgottenList, type ForgottenList } from '#wiping/forgotten-list.ts'
-import { forgetRestored } from '#wiping/restored.ts'
+import { createErasureList, type ErasureList } from '#wiping/forgotten-list.ts'
+import { eraseRestoredPersons } from '#wiping/restored.ts'
 import type { Log } from './log.ts'
-import type { Running, Shared } from './role.ts'
+import type { RunningRole, SharedServices } from './role.ts'
 
 /** The list of who was forgotten, of a process whose database is not open yet: what is noted before is found by the first `sync`. */
-export function forgottenListOf({ DATA_DIR: dataDir }: Pick<Config, 'DATA_DIR'>, log: Log) {
-  let list: ForgottenList | null = null
+export function openErasureList({ DATA_DIR: dataDir }: Pick<Config, 'DATA_DIR'>, log: Log) {
+  let list: ErasureList | null = null
   const onError = (error: unknown) => log('the list of who was forgotten could not be written', error)
   return {
     note: () => list?.note(),
-    open(pool: Pool): ForgottenList {
-      list = createForgottenList({ pool, dataDir, onError })
+    open(pool: Pool): ErasureList {
+      list = createErasureList({ pool, dataDir, onError })
       return list
     },
   }
 }
 
 /** Forgets again whom a restored backup has brought back, before anybody is answered (PRIV-41). It ends with what else is in `background`. */
-export function forgetWhoCameBack(
-  { config, core, forgottenList: list, logger, log }: Shared,
-  background: Running[],
+export function eraseRestoredOnStart(
+  { config, core, forgottenList: list, logger, log }: SharedServices,
+  background: RunningRole[],
 ): Promise<void> {
   const stopping = new AbortController()
   background.push({ stop: async () => stopping.abort() })
@@ -32,5 +32,5 @@ export function forgetWhoCameBack(
   const onForgotten = (company_id: number, subject: string) =>
     logger.warn({ company_id, subject }, 'a person who had been forgotten was in this database, and is forgotten again')
   const onError = (error: unknown) => log('persons who had been forgotten cannot be forgotten again yet', error)
-  return forgetRestored({ pool, writer, list, retentionYears, onForgotten, onError }, stopping.signal)
+  return eraseRestoredPersons({ pool, writer, list, retentionYears, onForgotten, onError }, stopping.signal)
 }

@@ -2,10 +2,10 @@ import type { NextFunction, Request, RequestHandler, Response, Router } from 'ex
 import { hashKey, isKey } from '#access/api-keys.ts'
 import { PANEL_TOKENS, TILL_TOKENS } from '#access/opaque-token.ts'
 import type { Directory } from '#homes/directory.ts'
-import type { EntryKey, EntryKind, Place } from '#homes/entries.ts'
-import type { Homes } from '#homes/homes.ts'
+import type { EntryKey, EntryKind, CompanyPlacement } from '#homes/entries.ts'
+import type { Shards } from '#homes/homes.ts'
 import { bearer } from '#http/middleware/anonymous-callers.ts'
-import { Moved } from '#lib/moved.ts'
+import { WrongShardError } from '#lib/moved.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { sessionCookie } from '#panel/session.ts'
 
@@ -42,27 +42,27 @@ function aliasMark(text: string): Mark | null {
 
 interface FrontOptions {
   readonly directory: Pick<Directory, 'find' | 'forget'>
-  readonly homes: Pick<Homes<Router>, 'main' | 'at'>
+  readonly homes: Pick<Shards<Router>, 'main' | 'at'>
 }
 
 /**
  * Hands each call to the home of its company, and what is of none to `main`, which refuses it as it refuses everything (HOME-3,
  * HOME-4). A home that says that the company has moved is believed once, as long as nothing of the body was read (HOME-7).
  */
-export function front({ directory, homes }: FrontOptions): RequestHandler {
-  async function placeOf(request: Request): Promise<Place | null> {
+export function createShardRouter({ directory, homes }: FrontOptions): RequestHandler {
+  async function placeOf(request: Request): Promise<CompanyPlacement | null> {
     const mark = markOf(request)
     const [place] = mark ? await directory.find(mark.kind, mark.key) : []
     return place ?? null
   }
 
-  async function again(moved: Moved, request: Request, response: Response, next: NextFunction): Promise<void> {
+  async function again(moved: WrongShardError, request: Request, response: Response, next: NextFunction): Promise<void> {
     directory.forget(moved.companyId)
     if (request.readableDidRead || response.headersSent) return next(new Unavailable('the company has moved'))
     const place = await placeOf(request)
     const home = place ? homes.at(place.home) : homes.main
     home(request, response, (error?: unknown) =>
-      next(error instanceof Moved ? new Unavailable('the company moves') : error),
+      next(error instanceof WrongShardError ? new Unavailable('the company moves') : error),
     )
   }
 
@@ -70,7 +70,7 @@ export function front({ directory, homes }: FrontOptions): RequestHandler {
     const place = await placeOf(request)
     const home = place ? homes.at(place.home) : homes.main
     home(request, response, (error?: unknown) => {
-      if (error instanceof Moved) again(error, request, response, next).catch(next)
+      if (error instanceof WrongShardError) again(error, request, response, next).catch(next)
       else next(error)
     })
   }

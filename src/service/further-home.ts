@@ -1,63 +1,63 @@
 import type { Router } from 'express'
 import type { Addresses } from '#config/config.ts'
-import { accessIn } from '#homes/access.ts'
+import { accessOnShard } from '#homes/access.ts'
 import type { Directory } from '#homes/directory.ts'
-import { assertHome, identityOf, notAdded } from '#homes/identity.ts'
-import { takeOverKeys } from '#homes/key-ring.ts'
+import { assertShard, readShardIdentity, shardNotAdded } from '#homes/identity.ts'
+import { copySealKeys } from '#homes/key-ring.ts'
 import { newId } from '#lib/ids.ts'
 import { retry } from '#lib/retry.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
-import { assertFit } from '#postgres/requirements.ts'
-import type { Access, Common } from './api.ts'
+import { assertSupported } from '#postgres/requirements.ts'
+import type { InterfaceAccess, CommonServices } from './api.ts'
 import type { Core } from './core.ts'
-import { createHome, type Home, type HomeOptions, quietlyTo } from './home.ts'
+import { createShard, type ShardProcess, type ShardOptions, quietlyTo } from './home.ts'
 
 /** What a further home is opened with: `main` is there before it. */
-export interface Founding {
+export interface DefaultShardServices {
   readonly main: Core
   readonly directory: Directory
   readonly provider: PaymentProvider
   /** Null where the process serves no interfaces. */
-  readonly interfaces: { readonly common: Common; readonly access: Access } | null
+  readonly interfaces: { readonly common: CommonServices; readonly access: InterfaceAccess } | null
 }
 
 /** A home that is there. */
-export interface PresentHome {
+export interface OpenShard {
   readonly core: Core
   /** Null where the process serves no interfaces. */
   readonly router: Router | null
 }
 
 /** A home besides `main`: it comes when it can be reached, and stays (HOME-5). */
-export interface FurtherHome {
+export interface AdditionalShard {
   readonly name: string
-  present(): PresentHome | null
+  present(): OpenShard | null
   /** `away`: it was not opened yet. */
   state(): Promise<'up' | 'down' | 'away'>
   isOver(): boolean
   /** Resolves after the first try, and tries again until it is open or the process stops. */
-  start(founding: Founding): Promise<void>
+  start(founding: DefaultShardServices): Promise<void>
   quiet(): Promise<void>
   close(): Promise<void>
 }
 
-export function createFurtherHome(name: string, addresses: Addresses, options: HomeOptions): FurtherHome {
+export function createAdditionalShard(name: string, addresses: Addresses, options: ShardOptions): AdditionalShard {
   const { log } = options
   const quietly = quietlyTo(log)
   const stopping = new AbortController()
-  let opened: { readonly home: Home; readonly router: Router | null } | null = null
+  let opened: { readonly home: ShardProcess; readonly router: Router | null } | null = null
   let trying: Promise<void> = Promise.resolve()
 
-  async function open({ main, directory, provider, interfaces }: Founding): Promise<void> {
-    if (!(await directory.homes()).some((home) => home.name === name)) throw notAdded(name)
-    await assertHome(addresses.databaseUrl, { ...(await identityOf(main.pool)), name })
-    await assertFit(addresses.databaseUrl, { undurable: options.config.ALLOW_UNDURABLE_POSTGRES, newId })
-    const home = createHome(options)
+  async function open({ main, directory, provider, interfaces }: DefaultShardServices): Promise<void> {
+    if (!(await directory.homes()).some((home) => home.name === name)) throw shardNotAdded(name)
+    await assertShard(addresses.databaseUrl, { ...(await readShardIdentity(main.pool)), name })
+    await assertSupported(addresses.databaseUrl, { undurable: options.config.ALLOW_UNDURABLE_POSTGRES, newId })
+    const home = createShard(options)
     try {
       const { core } = await home.open(addresses, provider)
-      await takeOverKeys(main.pool, core.pool)
+      await copySealKeys(main.pool, core.pool)
       await home.begin()
-      const router = interfaces && home.serve(interfaces.common, accessIn(name, interfaces.access, directory))
+      const router = interfaces && home.serve(interfaces.common, accessOnShard(name, interfaces.access, directory))
       if (interfaces) home.succeed()
       opened = { home, router }
     } catch (error) {

@@ -1,11 +1,11 @@
 import express, { type Router } from 'express'
-import type { Role } from '#config/values.ts'
+import type { ProcessRole } from '#config/values.ts'
 import { sendJson } from '#http/answer.ts'
-import type { Trouble } from '#proof/standing.ts'
+import type { Inconsistency } from '#proof/standing.ts'
 import type { Core } from './core.ts'
 
 /** What a process has found out about itself. */
-export interface Found {
+export interface HealthReport {
   /** States of the parts that it needs, by name: `up`, or why it cannot serve. */
   readonly parts: Readonly<Record<string, string>>
   /** States of the homes besides `main`, by their names in `parts`. */
@@ -17,17 +17,17 @@ export interface Found {
   /** States of the standbys, by their place in READ_URLS: one that is not read from makes nothing unready. */
   readonly standbys?: Readonly<Record<string, string>>
   /** Why nothing is recorded, whoever asks: reads go on. */
-  readonly installation?: Trouble
+  readonly installation?: Inconsistency
 }
 
-export type Health = () => Promise<Found>
+export type CheckHealth = () => Promise<HealthReport>
 
 /** A process that only delivers goes on delivering without the event store: it is not its part. */
-export function healthOf(
-  roles: readonly Role[],
+export function createHealthCheck(
+  roles: readonly ProcessRole[],
   core: Pick<Core, 'health' | 'ledgersAhead' | 'missingKeys'> & Partial<Pick<Core, 'standbys'>>,
-  trouble: () => Trouble | null = () => null,
-): Health {
+  trouble: () => Inconsistency | null = () => null,
+): CheckHealth {
   const needsStore = roles.some((role) => role !== 'dispatcher')
   return async () => {
     const [{ postgres, ...others }, ahead, withoutKeys] = await Promise.all([
@@ -54,7 +54,7 @@ export function healthOf(
  * `/health/live`: the process runs. `/health/ready`: it can serve, or says which part is down; any home is enough, so that those
  * of one that is away cost the others nothing (HOME-6). Neither needs a key.
  */
-export function probes(health: Health, isStopping: () => boolean): Router {
+export function probes(health: CheckHealth, isStopping: () => boolean): Router {
   const router = express.Router()
   router.get('/live', (_request, response) => sendJson(response, 200, '{"status":"live"}'))
   router.get('/ready', async (_request, response) => {

@@ -4,20 +4,20 @@ import type { DirectoryHooks } from '#homes/hooks.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MasterKeys } from '#master-key/keys.ts'
 import { countedWriter } from '#metrics/counted-writer.ts'
-import type { HomeMetrics } from '#metrics/metrics.ts'
+import type { ShardMetrics } from '#metrics/metrics.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
-import { type Access, type Common, openInterfaces } from './api.ts'
+import { type InterfaceAccess, type CommonServices, openInterfaces } from './api.ts'
 import { interfaceRouter } from './app.ts'
 import { type Core, coreSettings, openCore } from './core.ts'
 import { startDispatcher } from './dispatcher.ts'
-import { forgetWhoCameBack, forgottenListOf } from './forgotten.ts'
-import { type Health, healthOf } from './health.ts'
+import { eraseRestoredOnStart, openErasureList } from './forgotten.ts'
+import { type CheckHealth, createHealthCheck } from './health.ts'
 import { asCopy, watchInstallation } from './installation.ts'
 import type { Log } from './log.ts'
 import { startProjector } from './projector.ts'
-import type { Running, SeedDemo, Shared } from './role.ts'
-import { countStandbys, standbySettings } from './standbys.ts'
-import { createSuccession } from './succession.ts'
+import type { RunningRole, SeedDemo, SharedServices } from './role.ts'
+import { measureReplicas, replicaSettings } from './standbys.ts'
+import { createRollingUpgrade } from './succession.ts'
 
 /** Connections for queries; the writer and the gate have their own. */
 const QUERY_CONNECTIONS = 8
@@ -27,8 +27,8 @@ const KEY_MADE = 'a master key was made: keep a copy of it apart from the databa
 const TOO_MIGHTY =
   'the role of DATABASE_URL could change the past: give the service one of its own (docs/operations.md, "Two roles of Postgres")'
 
-export interface HomeOptions extends Pick<Shared, 'config' | 'logger' | 'log'> {
-  readonly metrics: HomeMetrics
+export interface ShardOptions extends Pick<SharedServices, 'config' | 'logger' | 'log'> {
+  readonly metrics: ShardMetrics
   readonly seedDemo: SeedDemo
   /** All homes have the same. */
   readonly masterKeys: (config: Config) => MasterKeys
@@ -39,18 +39,18 @@ export interface HomeOptions extends Pick<Shared, 'config' | 'logger' | 'log'> {
 }
 
 /** The companies of one Postgres as a process serves them: core, roles and interfaces, from their start to their orderly end. */
-export interface Home {
+export interface ShardProcess {
   /** Opens what everything else is built upon. */
-  open(addresses: Addresses, provider: PaymentProvider): Promise<Shared>
+  open(addresses: Addresses, provider: PaymentProvider): Promise<SharedServices>
   /** Forgets whom a backup has brought back, then has the roles begin that nobody calls. */
   begin(): Promise<void>
   /** Its interfaces. */
-  serve(common: Common, access?: Access): Router
+  serve(common: CommonServices, access?: InterfaceAccess): Router
   /** Its process serves from now on. */
   succeed(): void
   /** @throws before it is open */
   core(): Core
-  health: Health
+  health: CheckHealth
   /** Whether a newer version serves in the place of this process. */
   isOver(): boolean
   /** Ends what nobody calls, and what would never be answered to its end. */
@@ -60,19 +60,19 @@ export interface Home {
 }
 
 /** A home that is not open yet; `quiet` and `close` are right at any moment. */
-export function createHome(options: HomeOptions): Home {
+export function createShard(options: ShardOptions): ShardProcess {
   const { config, metrics, logger, log, seedDemo, onFailure } = options
   const isApi = config.ROLES.includes('api')
-  const forgotten = forgottenListOf(config, log)
-  const succession = createSuccession({ isApi, log, onEnd: onFailure })
-  let opened: Shared | null = null
+  const forgotten = openErasureList(config, log)
+  const succession = createRollingUpgrade({ isApi, log, onEnd: onFailure })
+  let opened: SharedServices | null = null
   let stopping = false
   /** Roles that nobody calls: they stop while the last calls are answered. */
-  const background: Running[] = []
+  const background: RunningRole[] = []
   /** What has been opened so far, to be closed in the opposite order. */
   const closing: (() => Promise<void>)[] = []
   const quietly = quietlyTo(log)
-  const shared = (): Shared => {
+  const shared = (): SharedServices => {
     if (!opened) throw new Error('the home is not open')
     return opened
   }
@@ -95,7 +95,7 @@ export function createHome(options: HomeOptions): Home {
           hooks?.onForgotten(former)
         },
         onGroup: metrics.onGroup,
-        ...standbySettings(config, metrics),
+        ...replicaSettings(config, metrics),
       })
       closing.push(bare.close)
       const forgottenList = forgotten.open(bare.pool)
@@ -111,7 +111,7 @@ export function createHome(options: HomeOptions): Home {
     },
     async begin() {
       await warnOfMissingKeys(shared())
-      await forgetWhoCameBack(shared(), background)
+      await eraseRestoredOnStart(shared(), background)
       const start = () => !stopping && background.push(...rolesOf(shared()))
       background.push(watchInstallation({ ...shared(), begin: start, onEnd: onFailure }))
     },
@@ -123,7 +123,7 @@ export function createHome(options: HomeOptions): Home {
     },
     succeed: () => succession.succeed(shared().core),
     core: () => shared().core,
-    health: () => healthOf(config.ROLES, shared().core, shared().core.standing.trouble)(),
+    health: () => createHealthCheck(config.ROLES, shared().core, shared().core.standing.trouble)(),
     isOver: succession.isOver,
     async quiet() {
       stopping = true
@@ -136,7 +136,7 @@ export function createHome(options: HomeOptions): Home {
 }
 
 /** What writes, asks, delivers and seals without being called; a copy speaks to nobody. */
-function rolesOf(shared: Shared): Running[] {
+function rolesOf(shared: SharedServices): RunningRole[] {
   const { config, core } = shared
   return [
     ...(config.ROLES.includes('projector') ? [startProjector(shared)] : []),
@@ -148,16 +148,16 @@ export const quietlyTo = (log: Log) => (stop: () => Promise<void>) =>
   stop().catch((error: unknown) => log('something could not be stopped', error))
 
 function watchCore(
-  metrics: HomeMetrics,
+  metrics: ShardMetrics,
   { pools, shared, standbys }: Pick<Core, 'pools' | 'shared' | 'standbys'>,
 ): void {
   for (const [name, pool] of Object.entries(pools)) metrics.watchPool(name, pool)
   for (const [name, figures] of Object.entries(shared)) metrics.watchShared(name, figures)
-  countStandbys(metrics, standbys)
+  measureReplicas(metrics, standbys)
 }
 
 /** Told at each start: it takes an operator to mend. */
-async function warnOfMissingKeys({ core, logger }: Pick<Shared, 'core' | 'logger'>): Promise<void> {
+async function warnOfMissingKeys({ core, logger }: Pick<SharedServices, 'core' | 'logger'>): Promise<void> {
   const companies = await core.missingKeys()
   if (companies.length > 0) logger.warn({ companies }, 'companies are read-only: keys of persons are missing')
 }

@@ -1,35 +1,35 @@
 import type { RequestHandler, Router } from 'express'
 import type { Repetition } from '#background/repeat.ts'
 import { type Addresses, addressesOf, configOf } from '#config/config.ts'
-import { MAIN, type NamedUrl } from '#config/databases.ts'
-import { accessIn, accessOverHomes } from '#homes/access.ts'
+import { DEFAULT_SHARD, type NamedUrl } from '#config/databases.ts'
+import { accessOnShard, createShardedAccess } from '#homes/access.ts'
 import { type Directory, openDirectory } from '#homes/directory.ts'
-import { type Homes, homesIn } from '#homes/homes.ts'
-import { hooksOf } from '#homes/hooks.ts'
-import { watchMoves } from '#homes/move/watch.ts'
-import type { Persons } from '#homes/persons.ts'
+import { type Shards, createShardsView } from '#homes/homes.ts'
+import { createDirectoryHooks } from '#homes/hooks.ts'
+import { monitorMigrations } from '#homes/move/watch.ts'
+import type { PersonDirectory } from '#homes/persons.ts'
 import { sweepOnSchedule } from '#homes/sweep.ts'
 import { newId } from '#lib/ids.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { masterKeysOf } from '#master-key/keys.ts'
+import { loadMasterKeys } from '#master-key/keys.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
-import { type Access, type Common, openCommon, panelLimitsOf } from './api.ts'
+import { type InterfaceAccess, type CommonServices, openCommon, panelLimitsOf } from './api.ts'
 import type { Core } from './core.ts'
-import { front } from './front.ts'
-import { createFurtherHome, type Founding, type PresentHome } from './further-home.ts'
-import type { Health } from './health.ts'
-import { createHome, type HomeOptions } from './home.ts'
+import { createShardRouter } from './front.ts'
+import { createAdditionalShard, type DefaultShardServices, type OpenShard } from './further-home.ts'
+import type { CheckHealth } from './health.ts'
+import { createShard, type ShardOptions } from './home.ts'
 import { logOf } from './log.ts'
-import type { Shared } from './role.ts'
+import type { SharedServices } from './role.ts'
 
 /** The homes that a process serves: one as a rule. */
-export interface ServedHomes {
+export interface ServedShards {
   /** Opens `main`, without which nothing begins, and tries the others once. */
-  open(addresses: Addresses, provider: PaymentProvider): Promise<Shared>
+  open(addresses: Addresses, provider: PaymentProvider): Promise<SharedServices>
   /** The interfaces of all; the process serves from now on. */
   serve(): RequestHandler
-  readonly health: Health
+  readonly health: CheckHealth
   /** Whether a newer version serves in the place of this process. */
   isOver(): boolean
   /** Ends what nobody calls, and what would never be answered to its end. */
@@ -38,17 +38,17 @@ export interface ServedHomes {
   close(): Promise<void>
 }
 
-interface HomesOptions extends Omit<HomeOptions, 'metrics' | 'masterKeys' | 'directory'> {
+interface HomesOptions extends Omit<ShardOptions, 'metrics' | 'masterKeys' | 'directory'> {
   readonly metrics: Metrics
 }
 
-export const createHomes = (options: HomesOptions): ServedHomes =>
+export const createServedShards = (options: HomesOptions): ServedShards =>
   options.config.HOMES ? severalHomes(options, options.config.HOMES) : oneHome(options)
 
 /** Nothing knows of homes (HOME-1). */
-function oneHome(options: HomesOptions): ServedHomes {
-  const main = createHome({ ...options, masterKeys: masterKeysOf })
-  let common: Common | null = null
+function oneHome(options: HomesOptions): ServedShards {
+  const main = createShard({ ...options, masterKeys: loadMasterKeys })
+  let common: CommonServices | null = null
   return {
     ...main,
     async open(addresses, provider) {
@@ -68,17 +68,17 @@ function oneHome(options: HomesOptions): ServedHomes {
   }
 }
 
-function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): ServedHomes {
+function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): ServedShards {
   const { config, metrics, log } = options
   const isApi = config.ROLES.includes('api')
   let directory: Directory | null = null
   const repeating: Repetition[] = []
-  let interfaces: Founding['interfaces'] = null
+  let interfaces: DefaultShardServices['interfaces'] = null
   const known = (): Directory => {
     if (!directory) throw new Unavailable('the directory is not open yet')
     return directory
   }
-  const optionsOf = (home: string): HomeOptions => {
+  const optionsOf = (home: string): ShardOptions => {
     const logger = options.logger.child({ home })
     return {
       ...options,
@@ -86,16 +86,16 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
       log: logOf(logger),
       config: configOf(config, home),
       metrics: metrics.ofHome(home),
-      masterKeys: () => masterKeysOf(config),
-      directory: () => hooksOf({ directory: known(), homes: cores, log }, home, named),
+      masterKeys: () => loadMasterKeys(config),
+      directory: () => createDirectoryHooks({ directory: known(), homes: cores, log }, home, named),
     }
   }
-  const main = createHome(optionsOf(MAIN))
-  const further = named.map((each) => createFurtherHome(each.name, addressesOf(config, each), optionsOf(each.name)))
+  const main = createShard(optionsOf(DEFAULT_SHARD))
+  const further = named.map((each) => createAdditionalShard(each.name, addressesOf(config, each), optionsOf(each.name)))
   /** `main` may not be there yet. */
-  const partsOf = <T>(ofMain: () => T, partOf: (present: PresentHome) => T): Homes<T> =>
-    homesIn([MAIN, ...further.map(({ name }) => name)], (name) => {
-      if (name === MAIN) return ofMain()
+  const partsOf = <T>(ofMain: () => T, partOf: (present: OpenShard) => T): Shards<T> =>
+    createShardsView([DEFAULT_SHARD, ...further.map(({ name }) => name)], (name) => {
+      if (name === DEFAULT_SHARD) return ofMain()
       const present = further.find((each) => each.name === name)?.present()
       return present ? partOf(present) : undefined
     })
@@ -118,12 +118,12 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
     serve() {
       const { common, access } = interfaces as NonNullable<typeof interfaces>
       main.succeed()
-      const router = main.serve(common, accessIn(MAIN, access, known()))
+      const router = main.serve(common, accessOnShard(DEFAULT_SHARD, access, known()))
       const routers = partsOf(
         () => router,
         (present) => present.router as Router,
       )
-      return front({ directory: known(), homes: routers })
+      return createShardRouter({ directory: known(), homes: routers })
     },
     async health() {
       const states = await Promise.all(further.map(async (each) => [`home_${each.name}`, await each.state()] as const))
@@ -143,10 +143,10 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
 }
 
 /** Directory and moves, which are of no home alone. */
-function lookAfter({ logger, log }: HomesOptions, over: Pick<Persons, 'directory'> & { readonly homes: Homes<Core> }) {
+function lookAfter({ logger, log }: HomesOptions, over: Pick<PersonDirectory, 'directory'> & { readonly homes: Shards<Core> }) {
   return [
     sweepOnSchedule({ ...over, log }, (error) => log('the directory could not be swept', error)),
-    watchMoves({
+    monitorMigrations({
       homes: over.homes,
       warn: (message, details) => logger.warn(details, message),
       onError: (error) => log('moves could not be looked after', error),
@@ -157,10 +157,10 @@ function lookAfter({ logger, log }: HomesOptions, over: Pick<Persons, 'directory
 /** What the interfaces of all homes are given. */
 function openServed(
   { config, metrics, log }: HomesOptions,
-  { directory, homes }: Pick<Persons, 'directory'> & { readonly homes: Homes<Core> },
-): { readonly common: Common; readonly access: Access } {
+  { directory, homes }: Pick<PersonDirectory, 'directory'> & { readonly homes: Shards<Core> },
+): { readonly common: CommonServices; readonly access: InterfaceAccess } {
   const common = openCommon(config, metrics, newId)
-  const access = accessOverHomes({
+  const access = createShardedAccess({
     directory,
     homes,
     mailer: homes.main.standing.isCopy() ? null : common.mailer,

@@ -1,14 +1,14 @@
 import { repeat } from '#background/repeat.ts'
 import { type PaymentProvider, ProviderMisconfigured } from '#payments/provider-port.ts'
-import { messageOf, type Trouble } from '#proof/standing.ts'
-import type { Running, Shared } from './role.ts'
+import { inconsistencyMessage, type Inconsistency } from '#proof/standing.ts'
+import type { RunningRole, SharedServices } from './role.ts'
 
 /** What was recorded between two looks may be lost in a restore without DATA_DIR showing it. */
 const LOOK_MS = 15_000
 /** How soon work begins after an operator has confirmed a restore. */
 const TROUBLED_LOOK_MS = 2_000
 
-interface Watching extends Pick<Shared, 'core' | 'metrics' | 'logger' | 'log'> {
+interface Watching extends Pick<SharedServices, 'core' | 'metrics' | 'logger' | 'log'> {
   /** Starts whatever writes, asks, delivers and seals by itself. */
   readonly begin: () => unknown
   /** The process cannot go on. */
@@ -19,15 +19,15 @@ interface Watching extends Pick<Shared, 'core' | 'metrics' | 'logger' | 'log'> {
  * Lets the roles that nobody calls begin as soon as database, DATA_DIR and event store belong together (OPS-80), and looks for as
  * long as the process lives: one that finds out at work that they do not any more ends, and its next start tells why.
  */
-export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: Watching): Running {
+export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: Watching): RunningRole {
   const { standing } = core
   let hasBegun = false
-  let told: Trouble | null = null
-  const tell = (trouble: Trouble | null) => {
-    if (trouble && trouble !== told) logger.error({ installation: trouble }, messageOf(trouble))
+  let told: Inconsistency | null = null
+  const tell = (trouble: Inconsistency | null) => {
+    if (trouble && trouble !== told) logger.error({ installation: trouble }, inconsistencyMessage(trouble))
     told = trouble
   }
-  function act(trouble: Trouble | null): void {
+  function act(trouble: Inconsistency | null): void {
     tell(trouble)
     // What reaches out was made before anybody knew.
     const mustEnd = trouble ? hasBegun : !hasBegun && wasCopy !== standing.isCopy()
@@ -63,7 +63,7 @@ export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: 
 }
 
 /** Of a copy nothing goes out: no letters, no checkpoints, and no store's account at the payment provider is touched (OPS-86). */
-export const asCopy = ({ config }: Pick<Shared, 'config'>): Pick<Shared, 'config' | 'provider'> => ({
+export const asCopy = ({ config }: Pick<SharedServices, 'config'>): Pick<SharedServices, 'config' | 'provider'> => ({
   config: { ...config, SMTP_URL: undefined, ...NO_OUTSIDERS },
   provider: NO_PROVIDER,
 })

@@ -14,16 +14,16 @@ import { purgeNotificationHours, purgeNotifications } from '#payments/notificati
 import { purgeSweeps } from '#payments/sweep.ts'
 import { schedulePurge } from '#postgres/purge.ts'
 import { keepStatistics } from '#postgres/statistics.ts'
-import { forgetOnTheDay } from '#privacy/due.ts'
+import { scheduleDueErasures } from '#privacy/due.ts'
 import { growTreesOnSchedule } from '#proof/growth.ts'
-import { sealingFigures, sealOnSchedule } from '#proof/rounds.ts'
-import { growAllSalesSums } from '#sales-sums/grow.ts'
+import { checkpointFigures, scheduleCheckpoints } from '#proof/rounds.ts'
+import { refreshAllSalesRollups } from '#sales-sums/grow.ts'
 import { purgeWebhookHours } from '#webhooks/outages.ts'
 import { purgeDeliveries } from '#webhooks/outbox.ts'
 import { purgeReplays } from '#webhooks/replays.ts'
-import { LATE_WRITES_EVERY_MS, wipeLateWrites } from '#wiping/late-writes.ts'
-import { startOutsiders } from './outsiders.ts'
-import type { Running, Shared } from './role.ts'
+import { LATE_WRITES_EVERY_MS, eraseLateWrites } from '#wiping/late-writes.ts'
+import { startAttestors } from './outsiders.ts'
+import type { RunningRole, SharedServices } from './role.ts'
 
 /** Whatever is kept for a while only. Any number of processes may purge at once. */
 const PURGES = [
@@ -53,7 +53,7 @@ const SUMS_EVERY_MS = 15 * 60_000
  * grows the sums of sales and the trees of ledgers, seals these on schedule, forgets persons on the day, wipes what was written late of them, and
  * compares the tables of each company with its ledger.
  */
-export function startProjector(shared: Shared): Running {
+export function startProjector(shared: SharedServices): RunningRole {
   const { config, core, metrics, log } = shared
   const follower = core.follow()
   if (follower)
@@ -78,7 +78,7 @@ export function startProjector(shared: Shared): Running {
     growTreesOnSchedule(core, (error) => log('trees of ledgers could not be grown', error)),
     growSumsOnSchedule(shared),
     startTableChecks(shared, () => (follower?.lag() ?? 0) > 0),
-    forgetOnTheDay({
+    scheduleDueErasures({
       ...core,
       retentionYears: config.RETENTION_YEARS,
       onError: (error) => log('who was to be forgotten today could not be', error),
@@ -93,18 +93,18 @@ export function startProjector(shared: Shared): Running {
   }
 }
 
-function growSumsOnSchedule({ core, log }: Shared): Running {
+function growSumsOnSchedule({ core, log }: SharedServices): RunningRole {
   const onError = (error: unknown) => log('sums of sales could not be grown', error)
-  return repeat((stopping) => growAllSalesSums(core.pool, { stopping, onError }), SUMS_EVERY_MS, onError)
+  return repeat((stopping) => refreshAllSalesRollups(core.pool, { stopping, onError }), SUMS_EVERY_MS, onError)
 }
 
-function wipeOnSchedule({ core, forgottenList, log }: Shared): Running {
+function wipeOnSchedule({ core, forgottenList, log }: SharedServices): RunningRole {
   const onError = (error: unknown) =>
     log('what was written late of persons who are forgotten could not be wiped', error)
   return repeat(
     async (stopping) => {
       await forgottenList.sync().catch(onError)
-      await wipeLateWrites(core.pool, { stopping, onError })
+      await eraseLateWrites(core.pool, { stopping, onError })
     },
     LATE_WRITES_EVERY_MS,
     onError,
@@ -112,7 +112,7 @@ function wipeOnSchedule({ core, forgottenList, log }: Shared): Running {
 }
 
 /** Comparisons of tables with ledgers, and what is known of them. */
-function startTableChecks({ core, metrics, logger, log }: Shared, isBehind: () => boolean): Running {
+function startTableChecks({ core, metrics, logger, log }: SharedServices, isBehind: () => boolean): RunningRole {
   metrics.gauge(
     'tillbook_tables_unequal_companies',
     'Companies whose tables differed from a replay of their ledger when they were last compared',
@@ -138,10 +138,10 @@ function startSealing({
   metrics,
   logger,
   log,
-}: Pick<Shared, 'config' | 'core' | 'metrics' | 'logger' | 'log'>) {
+}: Pick<SharedServices, 'config' | 'core' | 'metrics' | 'logger' | 'log'>) {
   const { sealing, pool } = core
   if (!sealing) return { stop: async () => {} }
-  const figures = () => sealingFigures(pool, sealing.now())
+  const figures = () => checkpointFigures(pool, sealing.now())
   metrics.gauge(
     'tillbook_sealing_faults',
     'Ledgers, and the installation itself, that could not be sealed when that was last tried',
@@ -153,8 +153,8 @@ function startSealing({
   metrics.gauge('tillbook_seal_age_seconds', 'Age of the newest checkpoint of the installation log', async () =>
     ageOf((await figures()).sealAge),
   )
-  const outsiders = startOutsiders({ config, core, metrics, logger, log })
-  const rounds = sealOnSchedule(sealing, config.SEAL_EVERY_HOURS, {
+  const outsiders = startAttestors({ config, core, metrics, logger, log })
+  const rounds = scheduleCheckpoints(sealing, config.SEAL_EVERY_HOURS, {
     onSealed({ origin, size, root }) {
       logger.info({ origin, size, root: root.toString('base64') }, 'ledgers were sealed')
       outsiders.now()

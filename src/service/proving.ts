@@ -2,38 +2,38 @@ import type { Pool } from 'pg'
 import { createVerifier } from '#audit/verify.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { newId } from '#lib/ids.ts'
-import { OtherVersion } from '#lib/other-version.ts'
+import { IncompatibleVersion } from '#lib/other-version.ts'
 import type { Sealing } from '#proof/checkpoints.ts'
-import type { Outsider } from '#proof/outsiders/outsider.ts'
-import { sealedOf } from '#proof/own-seals.ts'
-import type { Place } from '#proof/place.ts'
-import { createProof } from '#proof/proof.ts'
+import type { Attestor } from '#proof/outsiders/outsider.ts'
+import { ownCheckpointsOf } from '#proof/own-seals.ts'
+import type { InstallationFile } from '#proof/place.ts'
+import { createProofServices } from '#proof/proof.ts'
 import { createProver } from '#proof/prover.ts'
-import { isOfStore, messageOf } from '#proof/standing.ts'
-import { assertFree, type Standing } from '#proof/standing-watch.ts'
+import { isOfStore, inconsistencyMessage } from '#proof/standing.ts'
+import { assertConsistent, type InstallationCheck } from '#proof/standing-watch.ts'
 
 interface Ledgers {
   readonly pool: Pool
   readonly store: EventStore
-  readonly standing: Standing
+  readonly standing: InstallationCheck
 }
 
 /** What a process proves with. */
-export interface ProvingOptions {
+export interface ProofOptions {
   /** Where it keeps seals; without it it makes none. */
   readonly seals?: Pick<Sealing, 'directory' | 'keyFile'>
   /** Who vouches for checkpoints. */
-  readonly outsiders?: readonly Pick<Outsider, 'source' | 'kind'>[]
+  readonly outsiders?: readonly Pick<Attestor, 'source' | 'kind'>[]
 }
 
 /** What shows that ledgers are whole. */
-export function provingOf({ pool, store, standing }: Ledgers, { seals, outsiders = [] }: ProvingOptions) {
+export function createProofParts({ pool, store, standing }: Ledgers, { seals, outsiders = [] }: ProofOptions) {
   const clock = Date.now
   const now = () => new Date().toISOString()
-  const assertMaySeal = async () => assertFree(standing)
+  const assertMaySeal = async () => assertConsistent(standing)
   const sealing: Sealing | null = seals ? { pool, store, ...seals, now, assertMaySeal } : null
-  const proof = createProof(pool, { sealing, outsiders })
-  const verifier = createVerifier({ pool, store }, { clock, sealedOf: (companyId) => sealedOf(sealing, companyId) })
+  const proof = createProofServices(pool, { sealing, outsiders })
+  const verifier = createVerifier({ pool, store }, { clock, sealedOf: (companyId) => ownCheckpointsOf(sealing, companyId) })
   const prover = createProver({ pool, store, newestOf: proof.newest, clock })
   return { sealing, proof, verifier, prover }
 }
@@ -45,7 +45,7 @@ interface PlaceOptions {
 }
 
 /** Where it is, by which a restored database is told; null where there is no DATA_DIR. */
-export function placeOf({ pool, store }: Omit<Ledgers, 'standing'>, options: PlaceOptions): Place | null {
+export function createInstallationFile({ pool, store }: Omit<Ledgers, 'standing'>, options: PlaceOptions): InstallationFile | null {
   const { eventStoreUrl = null, dataDir, log } = options
   const now = () => new Date().toISOString()
   const onPutAside = (folder: string) =>
@@ -53,14 +53,14 @@ export function placeOf({ pool, store }: Omit<Ledgers, 'standing'>, options: Pla
   return dataDir === undefined ? null : { pool, store, eventStoreUrl, dataDir, newId, now, onPutAside }
 }
 
-/** @throws OtherVersion where the store holds other ledgers than those of the tables. */
-export async function assertOwn(standing: Standing): Promise<void> {
+/** @throws IncompatibleVersion where the store holds other ledgers than those of the tables. */
+export async function assertOwnStore(standing: InstallationCheck): Promise<void> {
   await standing.look()
   assertStore(standing)
 }
 
-/** Nothing is read from a store of others: not even tables are made of it. @throws OtherVersion */
-export function assertStore({ trouble }: Pick<Standing, 'trouble'>): void {
+/** Nothing is read from a store of others: not even tables are made of it. @throws IncompatibleVersion */
+export function assertStore({ trouble }: Pick<InstallationCheck, 'trouble'>): void {
   const found = trouble()
-  if (found && isOfStore(found)) throw new OtherVersion(messageOf(found))
+  if (found && isOfStore(found)) throw new IncompatibleVersion(inconsistencyMessage(found))
 }

@@ -3,20 +3,20 @@ import type { Pool } from 'pg'
 import type { Addresses, Config } from '#config/config.ts'
 import { assertEmpty, unfinished } from '#homes/assert-empty.ts'
 import type { DirectoryHooks } from '#homes/hooks.ts'
-import { prepareHome } from '#homes/prepare.ts'
+import { prepareShard } from '#homes/prepare.ts'
 import { ownStreams } from '#ledger/follow/whereabouts.ts'
 import { createPersonKeys } from '#ledger/person-keys.ts'
 import type { RebuildReport } from '#ledger/rebuild/build.ts'
 import { declareAllKeysLost } from '#ledger/rebuild/lost-keys.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { createVault } from '#lib/vault.ts'
-import { masterKeysOf } from '#master-key/keys.ts'
+import { loadMasterKeys } from '#master-key/keys.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
 import { createPool } from '#postgres/pool.ts'
 import { readModel } from '#projections/index.ts'
 import { type Core, coreSettings, openCore } from './core.ts'
 
-export interface HomeToRebuild extends Addresses {
+export interface ShardToRebuild extends Addresses {
   readonly name: string
   /** The settings as they are for this home. */
   readonly config: Config
@@ -30,7 +30,7 @@ export interface HomeToRebuild extends Addresses {
   readonly tell: (line: string) => void
 }
 
-export interface HomeRebuildReport {
+export interface ShardRebuildReport {
   readonly companies: number
   /** Applied by this run. */
   readonly events: number
@@ -44,15 +44,15 @@ const MOST_PARALLEL = 8
 
 /**
  * Makes an empty Postgres a home again from the event store (HOME-94): what `ops` alone knew is lost. A run that was killed at any
- * moment is gone on with by the next. The core is to be closed. @throws UnfitPostgres where there is anything else in it
+ * moment is gone on with by the next. The core is to be closed. @throws UnsupportedPostgres where there is anything else in it
  */
-export async function rebuildHome(
-  given: HomeToRebuild,
-): Promise<{ readonly core: Core; readonly report: HomeRebuildReport }> {
+export async function rebuildShard(
+  given: ShardToRebuild,
+): Promise<{ readonly core: Core; readonly report: ShardRebuildReport }> {
   const { name, databaseUrl, ownerUrl, config, giver, hooks, tell } = given
   await assertEmpty(databaseUrl, name)
-  const masterKeys = masterKeysOf(config)
-  if (giver) await prepareHome({ name: unfinished(name), giver, databaseUrl, ownerUrl, masterKeys })
+  const masterKeys = loadMasterKeys(config)
+  if (giver) await prepareShard({ name: unfinished(name), giver, databaseUrl, ownerUrl, masterKeys })
   const lost_keys = given.withoutKeys ? await giveUp(given) : 0
   const started_ms = performance.now()
   const rateOf = (events: number) => Math.round((events / (performance.now() - started_ms)) * 1000)
@@ -82,13 +82,13 @@ export async function rebuildHome(
   return { core, report: { companies, events, events_per_second: built.rate, lost_keys } }
 }
 
-async function giveUp({ databaseUrl, ownerUrl, config, eventStoreUrl, hooks, tell }: HomeToRebuild): Promise<number> {
+async function giveUp({ databaseUrl, ownerUrl, config, eventStoreUrl, hooks, tell }: ShardToRebuild): Promise<number> {
   const pool = createPool(databaseUrl, { max: 2, application_name: 'tillbook command' })
   const whole = createEventStoreDb(eventStoreUrl)
   try {
     await migrateAsOwner({ pool, databaseUrl, ownerUrl })
     const store = hooks ? ownStreams(whole, pool, hooks.whereLives) : whole
-    const keys = createPersonKeys(pool, createVault(masterKeysOf(config)))
+    const keys = createPersonKeys(pool, createVault(loadMasterKeys(config)))
     const lost = await declareAllKeysLost({ pool, store, model: readModel, keys })
     if (lost > 0) tell(`${lost} keys of persons are lost: what they sealed is empty from now on`)
     return lost

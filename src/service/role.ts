@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
 import type { Config } from '#config/config.ts'
-import type { HomeMetrics } from '#metrics/metrics.ts'
+import type { ShardMetrics } from '#metrics/metrics.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
-import type { ForgottenList } from '#wiping/forgotten-list.ts'
+import type { ErasureList } from '#wiping/forgotten-list.ts'
 import type { Core } from './core.ts'
 import type { Log } from './log.ts'
 
@@ -10,20 +10,20 @@ import type { Log } from './log.ts'
 export type SeedDemo = (core: Core, files: { readonly baseUrl: string; readonly demoFile: string }) => Promise<boolean>
 
 /** What the roles of a process share: it is there before they start, and until they have stopped. */
-export interface Shared {
+export interface SharedServices {
   readonly config: Config
   readonly databaseUrl: string
   readonly core: Core
-  readonly forgottenList: ForgottenList
+  readonly forgottenList: ErasureList
   readonly provider: PaymentProvider
-  readonly metrics: HomeMetrics
+  readonly metrics: ShardMetrics
   readonly seedDemo: SeedDemo
   readonly logger: Logger
   readonly log: Log
 }
 
 /** A role at work. */
-export interface Running {
+export interface RunningRole {
   /** Takes nothing new, and resolves when what is under way has ended. */
   stop(): Promise<void>
 }

@@ -1,16 +1,16 @@
 import type { Logger } from 'pino'
 import type { Addresses, Config } from '#config/config.ts'
-import { type Listening, listen } from '#http/server.ts'
+import { type ListeningServer, startListening } from '#http/server.ts'
 import { newId } from '#lib/ids.ts'
 import { createMetrics, type Metrics } from '#metrics/metrics.ts'
 import { createProviderClient } from '#payments/provider-client.ts'
 import { withTestsAt } from '#payments/store-account.ts'
 import { startEmbedded } from '#postgres/embedded.ts'
-import { assertFit } from '#postgres/requirements.ts'
+import { assertSupported } from '#postgres/requirements.ts'
 import { seed } from './api.ts'
 import { createApp } from './app.ts'
 import { quietlyTo } from './home.ts'
-import { createHomes } from './homes.ts'
+import { createServedShards } from './homes.ts'
 import { type Log, logOf } from './log.ts'
 import type { SeedDemo } from './role.ts'
 
@@ -36,7 +36,7 @@ async function openPostgres({ config, log, closing, onFailure }: Opening): Promi
     closing.push(async () => (await starting.catch(() => null))?.stop())
     ;({ url: databaseUrl, ownerUrl } = await starting)
   }
-  await assertFit(databaseUrl, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId })
+  await assertSupported(databaseUrl, { undurable: config.ALLOW_UNDURABLE_POSTGRES, newId })
   return { databaseUrl, ownerUrl }
 }
 
@@ -54,10 +54,10 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
   const isApi = config.ROLES.includes('api')
   let isOpen = false
   let stopping = false
-  let listening: Listening | null = null
+  let listening: ListeningServer | null = null
   /** What has been opened so far, to be closed in the opposite order. */
   const closing: (() => Promise<void>)[] = []
-  const homes = createHomes({ config, metrics, logger, log, seedDemo, onFailure })
+  const homes = createServedShards({ config, metrics, logger, log, seedDemo, onFailure })
 
   const app = createApp({
     ...appSettings(config, metrics),
@@ -70,7 +70,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
 
   return {
     async start() {
-      listening = await listen(app.server, { port: config.PORT, host: config.HOST })
+      listening = await startListening(app.server, { port: config.PORT, host: config.HOST })
       const addresses = await openPostgres({ config, log, closing, onFailure })
       const main = await homes.open(addresses, openProvider(config, closing))
       const demoFile = isApi ? await seed(main) : null

@@ -1,17 +1,17 @@
 import type { Pool } from 'pg'
 import type { Config } from '#config/config.ts'
-import { MAIN } from '#config/databases.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
 import type { EventStore } from '#ledger/port.ts'
 import type { ReadModel } from '#ledger/projection.ts'
-import { createReads, type ReadFrom, type ReadsOf, readsOfPrimary } from '#ledger/standby/reads.ts'
-import { createStandby, type Standby } from '#ledger/standby/standby.ts'
-import { watchStandbys } from '#ledger/standby/watch.ts'
-import { createTurns, type TurnLimits } from '#lib/turns.ts'
+import { createReadRouter, type ReadFrom, type OpenReadSession, readFromPrimary } from '#ledger/standby/reads.ts'
+import { createReplica, type Replica } from '#ledger/standby/standby.ts'
+import { monitorReplicas } from '#ledger/standby/watch.ts'
+import { createKeyedSemaphore, type SemaphoreLimits } from '#lib/turns.ts'
 import type { Metrics } from '#metrics/metrics.ts'
 import { createPool, type PoolOptions } from '#postgres/pool.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 
-export interface StandbyOptions {
+export interface ReplicaOptions {
   /** Servers that follow that of the database, each a URL of one host. */
   readonly readUrls?: readonly string[]
   /** Milliseconds by which they may be behind. */
@@ -21,13 +21,13 @@ export interface StandbyOptions {
 }
 
 /** What settings say of it: of the service, since commands are short. */
-export const standbySettings = (config: Config, { onRead }: Pick<Metrics, 'onRead'>): StandbyOptions => ({
-  readUrls: config.READ_URLS?.[MAIN] ?? [],
+export const replicaSettings = (config: Config, { onRead }: Pick<Metrics, 'onRead'>): ReplicaOptions => ({
+  readUrls: config.READ_URLS?.[DEFAULT_SHARD] ?? [],
   readMaxLagMs: config.READ_MAX_LAG_MS,
   onRead,
 })
 
-interface Reading extends StandbyOptions {
+interface Reading extends ReplicaOptions {
   /** The primary. */
   readonly pool: Pool
   readonly poolOf: PoolOf
@@ -37,16 +37,16 @@ interface Reading extends StandbyOptions {
   readonly sessions: Partial<PoolOptions>
   /** Connections for queries, to each standby. */
   readonly connections: number
-  readonly turnsOf: (connections: number) => TurnLimits
+  readonly turnsOf: (connections: number) => SemaphoreLimits
   readonly log: (message: string, error: unknown) => void
 }
 
 /** What others see of a standby. */
-export type CountedStandby = Pick<Standby, 'name' | 'state' | 'lag_ms' | 'shared' | 'figures'>
+export type MeasuredReplica = Pick<Replica, 'name' | 'state' | 'lag_ms' | 'shared' | 'figures'>
 
 interface OpenReads {
-  readonly readsOf: ReadsOf
-  readonly standbys: readonly Standby[]
+  readonly readsOf: OpenReadSession
+  readonly standbys: readonly Replica[]
   leave(): Promise<void>
 }
 
@@ -55,14 +55,14 @@ const READ_MAX_LAG_MS = 5_000
 const ANSWERS_MS = 1_000
 
 /** Where reads go that need not go to the primary; without standbys nothing is opened, and all go there. */
-export function readsFor(reading: Reading): OpenReads {
+export function openReads(reading: Reading): OpenReads {
   const { readUrls = [], readMaxLagMs: maxLagMs = READ_MAX_LAG_MS, onRead = () => {} } = reading
   if (readUrls.length === 0)
-    return { readsOf: readsOfPrimary(reading.poolOf, reading.store), standbys: [], leave: async () => {} }
+    return { readsOf: readFromPrimary(reading.poolOf, reading.store), standbys: [], leave: async () => {} }
   const standbys = readUrls.map((url, place) => standbyAt(url, String(place + 1), reading))
-  const watch = watchStandbys({ ...reading, standbys, maxLagMs })
+  const watch = monitorReplicas({ ...reading, standbys, maxLagMs })
   return {
-    readsOf: createReads({ ...reading, standbys, onRead }),
+    readsOf: createReadRouter({ ...reading, standbys, onRead }),
     standbys,
     async leave() {
       await watch.stop()
@@ -71,20 +71,20 @@ export function readsFor(reading: Reading): OpenReads {
   }
 }
 
-function standbyAt(url: string, name: string, { sessions, connections, turnsOf }: Reading): Standby {
+function standbyAt(url: string, name: string, { sessions, connections, turnsOf }: Reading): Replica {
   const known = { ...sessions, connect_timeout_ms: ANSWERS_MS }
-  return createStandby({
+  return createReplica({
     name,
     openPool: () => createPool(url, { ...known, max: connections, pipeline: true }),
     watch: createPool(url, { ...known, max: 1, statement_timeout_ms: ANSWERS_MS, keyLookupsOnly: true }),
-    turns: createTurns(turnsOf(connections)),
+    turns: createKeyedSemaphore(turnsOf(connections)),
   })
 }
 
 type Counting = Pick<Metrics, 'watchPool' | 'watchShared' | 'gauges'>
 
 /** Their figures from now on; without standbys there are none. */
-export function countStandbys(metrics: Counting, standbys: readonly CountedStandby[]): void {
+export function measureReplicas(metrics: Counting, standbys: readonly MeasuredReplica[]): void {
   if (standbys.length === 0) return
   for (const { name, figures, shared } of standbys) {
     metrics.watchPool(`standby_${name}`, figures)

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { announce, watchVersion } from '#ledger/rebuild/version.ts'
+import { announceVersion, watchVersion } from '#ledger/rebuild/version.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { Core } from './core.ts'
 import type { Log } from './log.ts'
@@ -7,7 +7,7 @@ import type { Log } from './log.ts'
 type Versioned = Pick<Core, 'pool' | 'model'>
 
 /** How processes of one version hand over to those of a newer one. */
-export interface Succession {
+export interface RollingUpgrade {
   /** Whether a newer version serves, so that this process must not any more. */
   isOver(): boolean
   /** The tables were replaced: nothing can be written here from now on. */
@@ -35,7 +35,7 @@ const SUCCESSOR_WITHIN_MS = 60_000
  * After its tables were replaced a process refuses writes and goes on answering reads from what they held, which is still the
  * newest that anybody was told, until a process of the newer version serves; then it refuses everything and ends (OPS-37).
  */
-export function createSuccession({ isApi, log, onEnd }: SuccessionOptions): Succession {
+export function createRollingUpgrade({ isApi, log, onEnd }: SuccessionOptions): RollingUpgrade {
   let isReplaced = false
   let isOver = false
   let writable: Promise<unknown> = Promise.resolve()
@@ -69,7 +69,7 @@ export function createSuccession({ isApi, log, onEnd }: SuccessionOptions): Succ
     }),
     succeed({ pool, model }) {
       // A process that cannot be told of it, because Postgres is away, cannot read either.
-      writable = announce(pool, model)
+      writable = announceVersion(pool, model)
         .then((wait_ms) => delay(wait_ms))
         .catch((error: unknown) => log('the version of the tables could not be announced', error))
     },

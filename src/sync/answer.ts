@@ -72,7 +72,7 @@ export function sendFailure(
 }
 
 /** A problem that was thrown, in the shape of this interface. */
-export function answerProblem(response: Response, problem: Problem): void {
+export function answerSyncProblem(response: Response, problem: Problem): void {
   sendFailure(response, failureOf(problem), { errors: errorsIn(problem.details), headers: problem.headers })
 }
 

@@ -1,11 +1,11 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import type { AddressLimit } from '#access/minute-limit.ts'
-import type { Membership, User } from '#access/people.ts'
+import type { Membership, CompanyUser } from '#access/people.ts'
 import type { IssuedToken, SyncAccess, SyncSession } from '#access/sync-access.ts'
 import { RIGHTS } from '#domain/roles.ts'
 import { Email, Id } from '#domain/text.ts'
-import { bearer, limitAnonymousBy, limited } from '#http/middleware/anonymous-callers.ts'
+import { bearer, limitUnauthenticatedBy, limited } from '#http/middleware/anonymous-callers.ts'
 import { Problem } from '#http/problems.ts'
 import { LOGGED_IN, LOGGED_OUT, parse, sendFailure, sendSuccess, TOKEN_RENEWED } from './answer.ts'
 import { CREDENTIALS_BYTES, type SyncRoute } from './route.ts'
@@ -16,7 +16,7 @@ interface Options extends Pick<SyncAccess, 'tokens' | 'calls'> {
 
 /** Lets a call with a live token through, counted; whoever has none is limited by address. */
 export function requireToken({ tokens, calls, addresses }: Options): RequestHandler {
-  const limitAnonymous = limitAnonymousBy(addresses)
+  const limitAnonymous = limitUnauthenticatedBy(addresses)
   return async (request, response, next) => {
     const token = bearer(request)
     const session = token ? await tokens.find(token, versionOf(request)) : null
@@ -44,7 +44,7 @@ export const requireTokenStill =
   }
 
 /** Set by requireToken; the handler of a route that is not open never runs without it. */
-export const sessionOf = (response: Response): SyncSession => response.locals.session as SyncSession
+export const tillSessionOf = (response: Response): SyncSession => response.locals.session as SyncSession
 
 /** Nobody has a longer password; hashing one would only take time. */
 const MAX_PASSWORD_LENGTH = 200
@@ -83,7 +83,7 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
       method: 'post',
       path: '/auth/refresh',
       async handle(_request, response) {
-        const session = sessionOf(response)
+        const session = tillSessionOf(response)
         const granted = await login.grants.consume(`${session.companyId}/${session.userId}`)
         if (granted.limited) throw limited(granted)
         const token = await tokens.renew(session)
@@ -95,14 +95,14 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
       method: 'post',
       path: '/auth/logout',
       async handle(_request, response) {
-        await tokens.revoke(sessionOf(response))
+        await tokens.revoke(tillSessionOf(response))
         sendSuccess(response, { message: LOGGED_OUT })
       },
     },
     {
       method: 'get',
       path: '/auth/user',
-      handle: async (_request, response) => sendSuccess(response, { data: userOf(sessionOf(response)) }),
+      handle: async (_request, response) => sendSuccess(response, { data: userOf(tillSessionOf(response)) }),
     },
   ]
 }
@@ -124,10 +124,10 @@ function sendCompanies(response: Response, memberships: readonly Membership[]): 
 }
 
 /** The answer of a login (TOKEN-1). */
-function sendToken(response: Response, message: string, { token, expiresAt }: IssuedToken, user: User): void {
+function sendToken(response: Response, message: string, { token, expiresAt }: IssuedToken, user: CompanyUser): void {
   sendSuccess(response, { message, data: { token, user, expires_at: expiresAt } })
 }
 
-function userOf({ userId, userName, email, companyId }: SyncSession): User {
+function userOf({ userId, userName, email, companyId }: SyncSession): CompanyUser {
   return { id: userId, name: userName, email, company_id: companyId }
 }

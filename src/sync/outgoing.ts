@@ -2,10 +2,10 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Response } from 'express'
 import { JSON_TYPE } from '#http/answer.ts'
-import { bytesOf, type Text } from '#lib/bytes.ts'
+import { toBytes, type EncodedText } from '#lib/bytes.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
-import type { SharedFigures } from '#lib/shared-room.ts'
-import { createTurns } from '#lib/turns.ts'
+import type { LimiterFigures } from '#lib/shared-room.ts'
+import { createKeyedSemaphore } from '#lib/turns.ts'
 
 /**
  * Answers that are read at a time, of all companies and of one, of the connections for queries; reading 50,000 products takes about half a second, what
@@ -19,7 +19,7 @@ const LONGEST_SENDING_MS = 5 * 60_000
 const LIMITS: MemoryLimits = { allBytes: 256 * 1_048_576, companyBytes: 64 * 1_048_576 }
 
 /** Takes the next piece of an answer; false when there is nobody left to send it to. */
-export type Write = (...texts: readonly Text[]) => boolean
+export type StreamWrite = (...texts: readonly EncodedText[]) => boolean
 
 /** Sends answers that may be large. */
 export interface Outgoing {
@@ -27,11 +27,11 @@ export interface Outgoing {
    * Calls `read` when it is its turn, and sends what it has written once it is done.
    * @throws Unavailable when too much is waiting already, and what `read` throws; nothing is sent then.
    */
-  send(response: Response, companyId: number, read: (write: Write) => Promise<void>): Promise<void>
+  send(response: Response, companyId: number, read: (write: StreamWrite) => Promise<void>): Promise<void>
   /** Answers that wait to be read. */
-  readonly waiting: SharedFigures
+  readonly waiting: LimiterFigures
   /** What was read and not yet taken. */
-  readonly bytes: SharedFigures
+  readonly bytes: LimiterFigures
 }
 
 /**
@@ -39,7 +39,7 @@ export interface Outgoing {
  * Postgres, and an answer whose reading fails can still be an error. Memory is bounded by refusing what would exceed it.
  */
 export function createOutgoing(limits: MemoryLimits = LIMITS): Outgoing {
-  const turns = createTurns(READERS)
+  const turns = createKeyedSemaphore(READERS)
   const budget = createMemoryBudget(limits)
 
   return {
@@ -50,8 +50,8 @@ export function createOutgoing(limits: MemoryLimits = LIMITS): Outgoing {
       const held = budget.open(companyId)
       try {
         held.add(bodyBytesOf(response))
-        const write: Write = (...texts) => {
-          const chunk = bytesOf(...texts)
+        const write: StreamWrite = (...texts) => {
+          const chunk = toBytes(...texts)
           held.add(chunk.length)
           chunks.push(chunk)
           return !response.closed

@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { Instant } from '#domain/instant.ts'
 import { Id } from '#domain/text.ts'
 import { QueryInstant } from '#http/query-values.ts'
-import type { Text } from '#lib/bytes.ts'
-import { createSlices } from '#lib/slices.ts'
+import type { EncodedText } from '#lib/bytes.ts'
+import { createTimeSlicer } from '#lib/slices.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
-import { checkProducts, readProducts } from '#queries/catalog/products-for-till.ts'
+import { checkProducts, listProductsForTill } from '#queries/catalog/products-for-till.ts'
 import { parse, parseEach } from './answer.ts'
-import { sessionOf } from './auth.ts'
-import type { Outgoing, Write } from './outgoing.ts'
+import { tillSessionOf } from './auth.ts'
+import type { Outgoing, StreamWrite } from './outgoing.ts'
 import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
 
 /** As many as a download is made for. */
@@ -31,11 +31,11 @@ export function productRoutes({ poolOf, outgoing }: Options): SyncRoute[] {
       method: 'get',
       path: '/sync/products',
       async handle(request, response) {
-        const { companyId } = sessionOf(response)
+        const { companyId } = tillSessionOf(response)
         const { last_sync } = parse(Download, request.query)
         await outgoing.send(response, companyId, async (write) => {
           write('{"success":true,"data":[')
-          const read = await readProducts(poolOf(companyId), companyId, last_sync, separated(write))
+          const read = await listProductsForTill(poolOf(companyId), companyId, last_sync, separated(write))
           if (!read) return
           write(`],"sync_timestamp":"${read.syncTimestamp}","total":${read.total}`)
           write(read.deleted === null ? '}' : `,"deleted":[${read.deleted}]}`)
@@ -47,9 +47,9 @@ export function productRoutes({ poolOf, outgoing }: Options): SyncRoute[] {
       path: '/sync/check-conflicts',
       bodyBytes: LIST_BODY_BYTES,
       async handle(request, response) {
-        const { companyId } = sessionOf(response)
+        const { companyId } = tillSessionOf(response)
         const { products } = parse(Check, request.body)
-        const known = await parseEach(Known, 'products', products, createSlices(companyId))
+        const known = await parseEach(Known, 'products', products, createTimeSlicer(companyId))
         await outgoing.send(response, companyId, async (write) => {
           let found = false
           const conflicts = separated(write)
@@ -66,7 +66,7 @@ export function productRoutes({ poolOf, outgoing }: Options): SyncRoute[] {
 }
 
 /** Puts commas between the pieces of a list. */
-function separated(write: Write): (records: Text) => boolean {
+function separated(write: StreamWrite): (records: EncodedText) => boolean {
   let comma = ''
   return (records) => {
     const goesOn = write(comma, records)

@@ -1,27 +1,27 @@
 import express, { type RequestHandler, type Response, type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
-import type { Gate } from '#access/quota.ts'
+import type { ApiAuthenticator } from '#access/quota.ts'
 import type { SyncAccess } from '#access/sync-access.ts'
-import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
+import { limitUnauthenticatedBy } from '#http/middleware/anonymous-callers.ts'
 import { announcedBytes, type ChargeBytes, chargeOrRefuse, chargeRead } from '#http/middleware/body-bytes.ts'
 import {
   jsonBodyUpTo,
-  type Room,
-  roomOfCompany,
-  roomOfStrangers,
-  type StrangersBodies,
+  type BodyBudget,
+  companyBodyBudget,
+  unauthenticatedBodyBudget,
+  type UnauthenticatedBodies,
 } from '#http/middleware/json-body.ts'
-import { largeInTurns } from '#http/middleware/large-calls.ts'
+import { limitLargeRequests } from '#http/middleware/large-calls.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { interfaceProblems, type LogError } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
 import { Problem } from '#http/problems.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
-import type { Turns } from '#lib/turns.ts'
+import type { KeyedSemaphore } from '#lib/turns.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
-import { answerProblem } from './answer.ts'
-import { authRoutes, requireToken, requireTokenStill, sessionOf } from './auth.ts'
+import { answerSyncProblem } from './answer.ts'
+import { authRoutes, requireToken, requireTokenStill, tillSessionOf } from './auth.ts'
 import type { Outgoing } from './outgoing.ts'
 import { productRoutes } from './products.ts'
 import type { SyncRoute } from './route.ts'
@@ -34,12 +34,12 @@ export interface SyncOptions {
   readonly sync: SyncAccess
   readonly addresses: AddressLimit
   /** Counts what tills send against their company's day. */
-  readonly gate: Gate
+  readonly gate: ApiAuthenticator
   /** Room for the bodies of calls, and of logins. */
   readonly bodies: MemoryBudget
-  readonly strangers: StrangersBodies
+  readonly strangers: UnauthenticatedBodies
   /** Of calls with large bodies. */
-  readonly largeCalls: Turns
+  readonly largeCalls: KeyedSemaphore
   /** Answers to tills that may be large. */
   readonly outgoing: Outgoing
   readonly log: LogError
@@ -51,7 +51,7 @@ export interface SyncOptions {
  */
 export function syncRouter(options: SyncOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
-  const limitAnonymous = limitAnonymousBy(options.addresses)
+  const limitAnonymous = limitUnauthenticatedBy(options.addresses)
   // Nobody is asked for a token to learn that a route does not exist, so such calls count as anonymous ones.
   const refuse =
     (problem: Problem): RequestHandler =>
@@ -61,8 +61,8 @@ export function syncRouter(options: SyncOptions): Router {
     }
   const authenticated = requireToken({ ...options.sync, addresses: options.addresses })
   router.use(neverStored, requireHttps(limitAnonymous))
-  const inTurns = largeInTurns(options.largeCalls)
-  const [known, strangers] = [roomOfCompany(options.bodies), roomOfStrangers(options.strangers.tillLogins)]
+  const inTurns = limitLargeRequests(options.largeCalls)
+  const [known, strangers] = [companyBodyBudget(options.bodies), unauthenticatedBodyBudget(options.strangers.tillLogins)]
   const readers = (isOpen: true | undefined, limit: number): RequestHandler[] =>
     isOpen ? jsonBodyUpTo(limit, strangers) : counted(limit, known, options.gate)
   for (const route of routesOf(options)) {
@@ -75,14 +75,14 @@ export function syncRouter(options: SyncOptions): Router {
     one.all(refuse(new Problem('method_not_allowed', undefined, { Allow })))
   }
   router.use(refuse(new Problem('not_found')))
-  router.use(interfaceProblems(options.log, answerProblem))
+  router.use(interfaceProblems(options.log, answerSyncProblem))
   return router
 }
 
 /** A body is counted against its company before it is read, or after where only that tells its size. */
-function counted(limit: number, room: Room, gate: Gate): RequestHandler[] {
+function counted(limit: number, room: BodyBudget, gate: ApiAuthenticator): RequestHandler[] {
   const charge: ChargeBytes = (companyId, bytes) => gate.charge(companyId, bytes)
-  const companyOf = (response: Response) => sessionOf(response).companyId
+  const companyOf = (response: Response) => tillSessionOf(response).companyId
   const announced: RequestHandler = async (request, response, next) => {
     const bytes = announcedBytes(request, limit)
     if (bytes !== null) await chargeOrRefuse(charge, response, companyOf(response), bytes)

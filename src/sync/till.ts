@@ -2,7 +2,7 @@ import { sendJson } from '#http/answer.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { getConfig } from '#queries/companies.ts'
 import { sendSuccess } from './answer.ts'
-import { sessionOf } from './auth.ts'
+import { tillSessionOf } from './auth.ts'
 import type { SyncRoute } from './route.ts'
 
 /** Of the sync interface; docs/pos-sync.md says what may change under the same one. */
@@ -13,7 +13,7 @@ export const statusRoute: SyncRoute = {
   method: 'get',
   path: '/sync/status',
   async handle(_request, response) {
-    const { now, companyId, userId, userName } = sessionOf(response)
+    const { now, companyId, userId, userName } = tillSessionOf(response)
     sendSuccess(response, {
       server_time: now,
       company_id: companyId,
@@ -29,7 +29,7 @@ export const configRoute = (poolOf: PoolOf): SyncRoute => ({
   method: 'get',
   path: '/sync/config',
   async handle(_request, response) {
-    const { companyId, userId } = sessionOf(response)
+    const { companyId, userId } = tillSessionOf(response)
     sendJson(response, 200, `{"success":true,"data":${await getConfig(poolOf(companyId), companyId, userId)}}`)
   },
 })

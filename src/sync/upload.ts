@@ -12,15 +12,15 @@ import { parseSubject } from '#ledger/projection.ts'
 import { asUser, runCommands } from '#ledger/write/run.ts'
 import type { CommandResult, Reply } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { bytesOf, type Part, partOf } from '#lib/bytes.ts'
-import { createSlices } from '#lib/slices.ts'
+import { toBytes, type ByteRange, toByteRange } from '#lib/bytes.ts'
+import { createTimeSlicer } from '#lib/slices.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { noteRefusals, type RecordedSale, type RefusedSale, type SaleResult } from '#offline-sales/refused-sales.ts'
+import { noteRefusals, type RecordedSale, type RefusedUpload, type SaleResult } from '#offline-sales/refused-sales.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { OfflineSaleWarning } from '#projections/sales.ts'
 import { liveUser } from '#projections/users.ts'
 import { parse } from './answer.ts'
-import { sessionOf } from './auth.ts'
+import { tillSessionOf } from './auth.ts'
 import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
 
 /** Sales of one upload at most; a till with more sends them in several. */
@@ -49,12 +49,12 @@ export const uploadRoute = ({ poolOf, writer }: Options): SyncRoute => ({
   path: '/sync/sales',
   bodyBytes: LIST_BODY_BYTES,
   async handle(request, response) {
-    const session = sessionOf(response)
+    const session = tillSessionOf(response)
     const upload = await readUpload(session.companyId, parse(Body, request.body).sales)
     const results = await record(writer, upload, session, response)
     const entries = results.map((result, position) => ({ sale: upload.sales[position], result }))
     const noted = await noteRefusals(poolOf(session.companyId), session, entries)
-    sendBytes(response, 200, await composeAnswer(noted, createSlices(session.companyId)))
+    sendBytes(response, 200, await composeAnswer(noted, createTimeSlicer(session.companyId)))
   },
 })
 
@@ -104,7 +104,7 @@ interface Upload {
 
 /** Validates each sale by itself. */
 export async function readUpload(companyId: number, sales: readonly unknown[]): Promise<Upload> {
-  const slices = createSlices(companyId)
+  const slices = createTimeSlicer(companyId)
   const invocations: Invocation[] = []
   const wrong = new Map<number, Refusal>()
   for (const [position, sale] of sales.entries()) {
@@ -131,11 +131,11 @@ type Counts = Record<SaleResult['status'], number>
 /** JSON text of the answer in UTF-8, in slices: 1,000 sales may have 100,000 errors and warnings. */
 async function composeAnswer(results: readonly SaleResult[], slices: () => Promise<void>): Promise<Buffer> {
   const counts: Counts = { created: 0, duplicate: 0, resolved: 0, error: 0 }
-  const pieces: Part[] = []
+  const pieces: ByteRange[] = []
   for (const [position, result] of results.entries()) {
     await slices()
     counts[result.status] += 1
-    pieces.push(partOf(`${position > 0 ? ',' : ''}${JSON.stringify(result)}`))
+    pieces.push(toByteRange(`${position > 0 ? ',' : ''}${JSON.stringify(result)}`))
   }
   const summary = {
     total_processed: results.length,
@@ -143,7 +143,7 @@ async function composeAnswer(results: readonly SaleResult[], slices: () => Promi
     error_count: counts.error,
   }
   const head = JSON.stringify({ success: true, message: uploadMessage(counts), summary })
-  return bytesOf(`${head.slice(0, -1)},"results":[`, pieces, ']}')
+  return toBytes(`${head.slice(0, -1)},"results":[`, pieces, ']}')
 }
 
 function recordedResult(sale: unknown, { outcome, subject, remarks }: Exclude<CommandResult, Refusal>): RecordedSale {
@@ -156,7 +156,7 @@ function recordedResult(sale: unknown, { outcome, subject, remarks }: Exclude<Co
   }
 }
 
-const refusedResult = (sale: unknown, refusal: Refusal): RefusedSale => ({
+const refusedResult = (sale: unknown, refusal: Refusal): RefusedUpload => ({
   offline_id: offlineIdOf(sale),
   status: 'error',
   sale_id: null,

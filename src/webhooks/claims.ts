@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
 import { contextOf, openJson } from '#lib/sealed-json.ts'
 import type { Vault } from '#lib/vault.ts'
-import { livesHere, notInMove } from '#postgres/in-move.ts'
+import { isOnThisShard, isNotMigrating } from '#postgres/in-move.ts'
 import { type WebhookSecrets, webhookSecrets } from '#projections/webhooks.ts'
-import { OF_COMPANY, type Room } from './in-flight.ts'
+import { OF_COMPANY, type FreeSlots } from './in-flight.ts'
 import type { Sendable } from './sender.ts'
 
 /** No process holds its lease. */
@@ -23,7 +23,7 @@ export const WAITING_ENDPOINTS = `waiting_endpoint as (
     where d.status = 'pending' and ${FREE} and (d.company_id, d.webhook_id) > (a.company_id, a.webhook_id)
     order by d.company_id, d.webhook_id, d.next_attempt_at limit 1) as next
 ), endpoint as (
-  select * from waiting_endpoint where ${notInMove('company_id')}
+  select * from waiting_endpoint where ${isNotMigrating('company_id')}
 )`
 
 /**
@@ -40,7 +40,7 @@ export const OPEN_ENDPOINTS = `(
 )`
 
 /** A delivery leased by this process. */
-export interface Claim extends Sendable {
+export interface LeasedDelivery extends Sendable {
   readonly company_id: number
   readonly webhook_id: number
   readonly message_id: string
@@ -56,11 +56,11 @@ export interface Claim extends Sendable {
 }
 
 /** Unique key of an endpoint over all companies. */
-export const endpointOf = ({ company_id, webhook_id }: Pick<Claim, 'company_id' | 'webhook_id'>): string =>
+export const endpointOf = ({ company_id, webhook_id }: Pick<LeasedDelivery, 'company_id' | 'webhook_id'>): string =>
   `${company_id}/${webhook_id}`
 
-export interface Claimed {
-  readonly claims: readonly Claim[]
+export interface LeasedBatch {
+  readonly claims: readonly LeasedDelivery[]
   /** Whether more may be due. */
   readonly has_more: boolean
   /** Time until the next due delivery; null if none is pending. */
@@ -81,7 +81,7 @@ const PER_ENDPOINT = {
 /** Longest lease: sending and recording fit into it, or another process takes over. */
 export const LONGEST_LEASE_MS = 20_000
 
-export interface Taking {
+export interface LeaseOptions {
   readonly pool: Pool
   readonly vault: Vault
   readonly log: (message: string, error: unknown) => void
@@ -91,7 +91,7 @@ export interface Taking {
  * Leases due deliveries: companies share the slots, the endpoints of a company its part; oldest first within an endpoint.
  * Processes skip each other's locks and leases. A delivery that this process cannot sign waits for its lease to end.
  */
-export async function takeDue(taking: Taking, { sound, strained, busy }: Room, lease_ms: number): Promise<Claimed> {
+export async function leaseDue(taking: LeaseOptions, { sound, strained, busy }: FreeSlots, lease_ms: number): Promise<LeasedBatch> {
   const { rows } = await taking.pool.query<Taken | Nothing>({
     ...TAKE_DUE,
     values: [JSON.stringify(busy), sound, strained, lease_ms, OF_COMPANY.attempts, OF_COMPANY.strained],
@@ -112,7 +112,7 @@ interface Nothing extends Waiting {
   readonly id: null
 }
 
-interface Taken extends Waiting, Omit<Claim, 'secret' | 'next_secret'> {
+interface Taken extends Waiting, Omit<LeasedDelivery, 'secret' | 'next_secret'> {
   readonly sealed: Buffer
   /** Deliveries of the endpoint that could be leased. */
   readonly claimable: number
@@ -126,7 +126,7 @@ function hasMore(taken: readonly Taken[], due_endpoints: number): boolean {
 }
 
 /** Opens each endpoint's secrets once per batch and does not keep them. */
-function opened(taken: readonly Taken[], { vault, log }: Taking): Claim[] {
+function opened(taken: readonly Taken[], { vault, log }: LeaseOptions): LeasedDelivery[] {
   const secrets = new Map<string, NonNullable<WebhookSecrets['secrets']> | null>()
   return taken.flatMap(({ sealed, claimable: _, due_endpoints: __, ...claim }) => {
     const endpoint = endpointOf(claim)
@@ -135,7 +135,7 @@ function opened(taken: readonly Taken[], { vault, log }: Taking): Claim[] {
     return own ? [{ ...claim, ...own }] : []
   })
 
-  function openSecrets({ company_id, webhook_id }: Pick<Claim, 'company_id' | 'webhook_id'>, sealed: Buffer) {
+  function openSecrets({ company_id, webhook_id }: Pick<LeasedDelivery, 'company_id' | 'webhook_id'>, sealed: Buffer) {
     try {
       return openJson<NonNullable<WebhookSecrets['secrets']>>(
         vault,
@@ -222,7 +222,7 @@ left join (taken t
 }
 
 /** Releases leases, so that another process can take the deliveries. */
-export async function giveBack(pool: Pool, claims: readonly Claim[]): Promise<void> {
+export async function releaseLeases(pool: Pool, claims: readonly LeasedDelivery[]): Promise<void> {
   await pool.query({
     ...GIVE_BACK,
     values: [
@@ -282,7 +282,7 @@ const READ_BACKLOG = {
 with recursive ${WAITING_ENDPOINTS}
 select
   (select count(*)::int from (
-    select from webhook_deliveries where status = 'pending' and ${livesHere('company_id')} limit ${MOST_COUNTED}) as counted) as pending,
+    select from webhook_deliveries where status = 'pending' and ${isOnThisShard('company_id')} limit ${MOST_COUNTED}) as counted) as pending,
   (select greatest(0, coalesce(extract(epoch from clock_timestamp() - min(a.next_attempt_at)), 0))::float8
    from endpoint a join ${OPEN_ENDPOINTS} w on w.company_id = a.company_id and w.id = a.webhook_id) as oldest_due_seconds`,
 }

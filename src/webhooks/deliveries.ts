@@ -1,7 +1,7 @@
 import { inZone } from '#domain/instant.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { isAskedFor, mayBeTold, WEBHOOK_EVENTS } from '#events/webhooks.ts'
-import type { Operating } from '#ledger/write/operation.ts'
+import { isSubscribed, isDeliverable, WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import type { OperationContext } from '#ledger/write/operation.ts'
 import { DELIVERY_JSON, type DeliveryObject, presentDelivery } from '#queries/webhooks.ts'
 import { OPEN_ENDPOINTS } from './claims.ts'
 
@@ -22,7 +22,7 @@ interface Endpoint {
 }
 
 /** An endpoint that accepts deliveries. */
-export async function findEndpoint({ tx, companyId }: Operating, webhookId: number): Promise<Endpoint | Refusal> {
+export async function findEndpoint({ tx, companyId }: OperationContext, webhookId: number): Promise<Endpoint | Refusal> {
   const { rows } = await tx.query<Endpoint>(
     {
       name: 'find_webhook_endpoint',
@@ -44,7 +44,7 @@ export async function findEndpoint({ tx, companyId }: Operating, webhookId: numb
  * due before all pending deliveries, because an endpoint under test may have a backlog.
  */
 export async function sendTest(
-  operating: Operating,
+  operating: OperationContext,
   webhookId: number,
   newId: () => string,
 ): Promise<string | Refusal> {
@@ -80,7 +80,7 @@ export async function sendTest(
 }
 
 /** Delivers again with the same id and sequence and a fresh retry schedule. */
-export async function redeliver(operating: Operating, webhookId: number, id: string): Promise<string | Refusal> {
+export async function redeliver(operating: OperationContext, webhookId: number, id: string): Promise<string | Refusal> {
   const endpoint = await findEndpoint(operating, webhookId)
   if ('refused' in endpoint) return endpoint
   const { rows } = await operating.tx.query<{ record: object }>(
@@ -121,7 +121,7 @@ export interface ReplayResult {
  * its own key are skipped.
  */
 export async function replayMessages(
-  operating: Operating,
+  operating: OperationContext,
   { id, after, until }: { readonly id: number; readonly after: number; readonly until: number },
   newId: () => string,
   { maxMessages, maxLooks }: { readonly maxMessages: number; readonly maxLooks: number },
@@ -132,7 +132,7 @@ export async function replayMessages(
   const { rows } = await tx.query<Looked & (KeptMessage | { id: null })>(FIND_REPLAY, [
     companyId,
     after,
-    WEBHOOK_EVENTS.filter((event) => isAskedFor(endpoint.events, event) && mayBeTold(endpoint.scopes, event)),
+    WEBHOOK_EVENTS.filter((event) => isSubscribed(endpoint.events, event) && isDeliverable(endpoint.scopes, event)),
     endpoint.api_key_id === null ? null : `api_key/${endpoint.api_key_id}`,
     maxMessages + MESSAGES_OF_AN_EVENT,
     maxLooks,

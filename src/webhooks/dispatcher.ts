@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { repeat } from '#background/repeat.ts'
-import { LONGEST_LEASE_MS, takeDue } from './claims.ts'
+import { LONGEST_LEASE_MS, leaseDue } from './claims.ts'
 import { createSending, type SendingOptions } from './sending.ts'
 
 /** Sends due deliveries while it runs. */
@@ -51,7 +51,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     // No free slot: results and their recording free slots and wake the loop.
     if (room.sound + room.strained === 0 || sending.isFull()) return
     takenAt = performance.now()
-    const { claims, has_more, next_due_ms } = await takeDue(options, room, lease_ms)
+    const { claims, has_more, next_due_ms } = await leaseDue(options, room, lease_ms)
     for (const claim of claims) sending.start(claim)
     hasMore = has_more
     if (hasRoom) makeRoom()

@@ -1,5 +1,5 @@
 /** A leased delivery: queued, under way, or with an unrecorded result. */
-export interface InFlight {
+export interface InFlightDelivery {
   /** Key as made by `endpointOf`. */
   readonly endpoint: string
   /** The endpoint was failing when the delivery was leased. */
@@ -9,7 +9,7 @@ export interface InFlight {
 }
 
 /** Free slots. */
-export interface Room {
+export interface FreeSlots {
   /** Slots for endpoints that answer, and for those that fail or are slow. */
   readonly sound: number
   readonly strained: number
@@ -40,32 +40,32 @@ export const OF_COMPANY = { attempts: ATTEMPTS / 2, strained: STRAINED_ATTEMPTS 
  * use up those of the others.
  */
 export class InFlightLimiter {
-  readonly #byEndpoint = new Map<string, Set<InFlight>>()
+  readonly #byEndpoint = new Map<string, Set<InFlightDelivery>>()
   #count = 0
 
   get count(): number {
     return this.#count
   }
 
-  take(attempt: InFlight): void {
+  take(attempt: InFlightDelivery): void {
     const attempts = this.#byEndpoint.get(attempt.endpoint) ?? new Set()
     this.#byEndpoint.set(attempt.endpoint, attempts.add(attempt))
     this.#count += 1
   }
 
-  release(attempt: InFlight): void {
+  release(attempt: InFlightDelivery): void {
     const attempts = this.#byEndpoint.get(attempt.endpoint)
     if (!attempts?.delete(attempt)) return
     if (attempts.size === 0) this.#byEndpoint.delete(attempt.endpoint)
     this.#count -= 1
   }
 
-  room(now: number): Room {
+  room(now: number): FreeSlots {
     const busy: Record<string, Busy> = {}
     let strained = 0
     for (const [endpoint, attempts] of this.#byEndpoint) {
       // Sets keep insertion order: the first is the oldest.
-      const [oldest] = attempts as Set<InFlight> & [InFlight]
+      const [oldest] = attempts as Set<InFlightDelivery> & [InFlightDelivery]
       const slow = oldest.startedAt !== null && now - oldest.startedAt > SLOW_MS
       const isStrained = slow || oldest.failing
       busy[endpoint] = { attempts: attempts.size, slow, strained: isStrained }

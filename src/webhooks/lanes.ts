@@ -1,8 +1,8 @@
 /** Whether the attempt succeeded; null if none was made. */
-export type Outcome = boolean | null
+export type AttemptOutcome = boolean | null
 
 /** Makes an attempt, or is told that it was given up; never throws. */
-type Attempt = (isGivenUp: boolean) => Promise<Outcome>
+type Attempt = (isGivenUp: boolean) => Promise<AttemptOutcome>
 
 interface Lane {
   running: number
@@ -19,7 +19,7 @@ const WIDTH_WHILE_FAILING = 1
  * Queues leased deliveries by endpoint, so that an endpoint gets its next delivery right after an answer and leases are
  * taken in batches.
  */
-export class Lanes {
+export class EndpointLanes {
   readonly #lanes = new Map<string, Lane>()
 
   /** Makes an attempt in its turn and resolves when it has ended. */

@@ -8,7 +8,7 @@ import { ownCompany, timezoneOf } from '#projections/companies.ts'
 import { dataOf, dataRefs, outboundOf } from './outbound.ts'
 
 /** An outbound message; `body` is sent byte for byte. */
-export interface Message {
+export interface OutboundMessage {
   readonly event: WebhookEvent
   readonly body: string
 }
@@ -23,12 +23,12 @@ export function bodyOf(event: WebhookEvent, { recorded_at, origin }: Envelope, d
  * Renders the messages of an opened event in its newest version; `next` as for `outboundOf`. `load` returns rows as
  * they were right after the event.
  */
-export async function messagesOf(
+export async function renderMessages(
   model: ReadModel,
   event: Envelope,
   next: Envelope | null,
   load: (refs: readonly AnyRef[]) => Promise<Rows>,
-): Promise<readonly Message[]> {
+): Promise<readonly OutboundMessage[]> {
   const names = outboundOf(event, next)
   if (names.length === 0) return []
   const { view, id } = viewOf(model, event.subject)

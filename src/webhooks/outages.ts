@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { notInMove } from '#postgres/in-move.ts'
+import { isNotMigrating } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { OPEN_ENDPOINTS } from './claims.ts'
 
@@ -26,7 +26,7 @@ const BEGIN_OUTAGES = {
 with begun as (
   update webhook_health h set outage_since = h.failing_since, well_since = null
   from ${OPEN_ENDPOINTS} w
-  where w.company_id = h.company_id and w.id = h.webhook_id and ${notInMove('h.company_id')}
+  where w.company_id = h.company_id and w.id = h.webhook_id and ${isNotMigrating('h.company_id')}
     and h.failing_since <= statement_timestamp() - make_interval(secs => $1) and h.failing_since >= w.watched_since
     and (h.outage_since is null or h.outage_since < w.watched_since)
   returning h.company_id, h.webhook_id, h.outage_since, w.url
@@ -42,7 +42,7 @@ const FOLLOW_OUTAGES = {
   name: 'follow_webhook_outages',
   text: `
 update webhook_health h set well_since = case when h.failing_since is null then statement_timestamp() end
-where h.outage_since is not null and ${notInMove('h.company_id')} and case when h.well_since is null then h.failing_since is null
+where h.outage_since is not null and ${isNotMigrating('h.company_id')} and case when h.well_since is null then h.failing_since is null
   else h.failing_since <= statement_timestamp() - make_interval(secs => $1) end`,
 }
 
@@ -53,7 +53,7 @@ const END_OUTAGES = {
 with over as (
   select h.company_id, h.webhook_id, h.outage_since, w.url
   from webhook_health h join ${OPEN_ENDPOINTS} w on w.company_id = h.company_id and w.id = h.webhook_id
-  where h.outage_since is not null and h.failing_since is null and ${notInMove('h.company_id')}
+  where h.outage_since is not null and h.failing_since is null and ${isNotMigrating('h.company_id')}
     and h.well_since <= statement_timestamp() - make_interval(secs => $1) and h.outage_since >= w.watched_since
   for no key update of h skip locked
 ), ended as (
@@ -75,6 +75,6 @@ export const purgeWebhookHours = (pool: Pool): Promise<number> =>
     pool,
     `delete from webhook_hours where (company_id, webhook_id, hour, bucket) in (
        select company_id, webhook_id, hour, bucket from webhook_hours
-       where hour < now() - make_interval(days => $1) and ${notInMove('company_id')} limit $2 for update skip locked)`,
+       where hour < now() - make_interval(days => $1) and ${isNotMigrating('company_id')} limit $2 for update skip locked)`,
     [KEPT_DAYS],
   )

@@ -1,12 +1,12 @@
 import type { Pool } from 'pg'
-import { isAskedFor, mayBeTold, type WebhookEvent } from '#events/webhooks.ts'
+import { isSubscribed, isDeliverable, type WebhookEvent } from '#events/webhooks.ts'
 import type { Envelope } from '#ledger/envelope.ts'
-import type { Made, Reactor } from '#ledger/reactor.ts'
+import type { Reaction, Reactor } from '#ledger/reactor.ts'
 import { type AnyRef, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
-import { notInMove } from '#postgres/in-move.ts'
+import { isNotMigrating } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
-import { companyOf, keyIdOf, ownCompany, type WebhookRoute } from '#projections/companies.ts'
+import { companyRef, apiKeyIdOf, ownCompany, type WebhookRoute } from '#projections/companies.ts'
 import { bodyOf } from './messages.ts'
 import { dataOf, dataRefs, outboundOf } from './outbound.ts'
 
@@ -89,8 +89,8 @@ const sequenceOf = (webhookId: number) => byPk(sequences, webhookId)
  * did not cause it, which avoids loops (HOOK-10). Deliveries of a paused endpoint are queued (HOOK-53).
  */
 function wants(route: WebhookRoute, event: WebhookEvent, actor: string | null): boolean {
-  const isOwnDoing = route.api_key_id !== null && route.api_key_id === keyIdOf(actor)
-  return route.enabled && isAskedFor(route.events, event) && mayBeTold(route.scopes, event) && !isOwnDoing
+  const isOwnDoing = route.api_key_id !== null && route.api_key_id === apiKeyIdOf(actor)
+  return route.enabled && isSubscribed(route.events, event) && isDeliverable(route.scopes, event) && !isOwnDoing
 }
 
 function routesFor(rows: Rows, name: WebhookEvent, event: Envelope): WebhookRoute[] {
@@ -121,8 +121,8 @@ interface Told {
   readonly data: string
 }
 
-function tell(rows: Changes, event: Envelope, { id: message_id, name, data }: Told, { newId, now }: Made): void {
-  const { company_id, timezone } = companyOf(rows)
+function tell(rows: Changes, event: Envelope, { id: message_id, name, data }: Told, { newId, now }: Reaction): void {
+  const { company_id, timezone } = companyRef(rows)
   const { revision, actor } = event
   const body = bodyOf(name, event, data, timezone)
   rows.add(messages, { company_id, id: message_id, revision, event: name, actor, body, created_at: now })
@@ -160,7 +160,7 @@ export async function purgeDeliveries(pool: Pool): Promise<number> {
     pool,
     `delete from webhook_deliveries where (company_id, webhook_id, id) in (
        select company_id, webhook_id, id from webhook_deliveries
-       where created_at < now() - make_interval(days => $1) and ${notInMove('company_id')}
+       where created_at < now() - make_interval(days => $1) and ${isNotMigrating('company_id')}
          -- What has waited for so long is of an endpoint that is paused.
          and (status <> 'pending' or next_attempt_at < now() - make_interval(days => $1))
        limit $2 for update skip locked)`,
@@ -170,7 +170,7 @@ export async function purgeDeliveries(pool: Pool): Promise<number> {
     pool,
     `delete from webhook_messages where (company_id, id) in (
        select company_id, id from webhook_messages m
-       where created_at < now() - make_interval(days => $1) and ${notInMove('company_id')}
+       where created_at < now() - make_interval(days => $1) and ${isNotMigrating('company_id')}
          and not exists (select from webhook_deliveries d where d.company_id = m.company_id and d.message_id = m.id)
        limit $2 for update skip locked)`,
     [RETENTION_DAYS],

@@ -3,8 +3,8 @@ import { type Repetition, repeat } from '#background/repeat.ts'
 import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { type Operating, operate } from '#ledger/write/operation.ts'
-import { notInMove, recordsEvents } from '#postgres/in-move.ts'
+import { type OperationContext, operate } from '#ledger/write/operation.ts'
+import { isNotMigrating, recordsEvents } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { presentReplay, REPLAY_JSON } from '#queries/webhooks.ts'
 import { findEndpoint, type ReplayResult, replayMessages } from './deliveries.ts'
@@ -40,7 +40,7 @@ interface ReplayWanted {
  * Requests a replay of all stored messages after a revision (exclusive) or since a moment (inclusive), up to the
  * present revision; dispatchers queue the deliveries. Returns the replay; refuses a second one while one is running.
  */
-export async function startReplay(operating: Operating, wanted: ReplayWanted): Promise<string | Refusal> {
+export async function startReplay(operating: OperationContext, wanted: ReplayWanted): Promise<string | Refusal> {
   const { id, after = -1, since } = wanted
   if (wanted.after !== undefined && since !== undefined) return invalid('since', 'não vai junto com after')
   const endpoint = await findEndpoint(operating, id)
@@ -56,7 +56,7 @@ export async function startReplay(operating: Operating, wanted: ReplayWanted): P
  * The revision before the first message stored since a moment, by binary search: about twenty messages are read,
  * however many are stored.
  */
-async function lastBefore({ tx, companyId }: Operating, since: string): Promise<number> {
+async function lastBefore({ tx, companyId }: OperationContext, since: string): Promise<number> {
   const next = async (revision: number) => (await tx.query<Kept>(NEXT_KEPT, [companyId, revision, since])).rows[0]
   let begin = (await next(-1))?.first ?? 0
   let end = (await tx.query<{ revision: number }>(LEDGER_END, [companyId])).rows[0]?.revision ?? -1
@@ -155,7 +155,7 @@ export async function stepReplay(
 }
 
 /** Returns the number of queued deliveries. */
-async function step(operating: Operating, id: number, newId: () => string, limits: ReplayLimits): Promise<number> {
+async function step(operating: OperationContext, id: number, newId: () => string, limits: ReplayLimits): Promise<number> {
   const { tx, companyId, now } = operating
   const { pendingOfEndpoint, pendingOfCompany, perDay } = limits
   const { rows } = await tx.query<Running>(LOOK, [companyId, id, now, pendingOfEndpoint, pendingOfCompany])
@@ -276,7 +276,7 @@ export function purgeReplays(pool: Pool): Promise<number> {
     pool,
     `delete from webhook_replays where (company_id, webhook_id) in (
        select company_id, webhook_id from webhook_replays
-       where status <> 'running' and finished_at < now() - make_interval(days => $1) and ${notInMove('company_id')} limit $2 for update skip locked)`,
+       where status <> 'running' and finished_at < now() - make_interval(days => $1) and ${isNotMigrating('company_id')} limit $2 for update skip locked)`,
     [RETENTION_DAYS],
   )
 }

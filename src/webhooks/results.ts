@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { coalesce } from '#background/repeat.ts'
 import { DURATION_BOUNDS_MS } from '#queries/webhook-health.ts'
-import { type Claim, endpointOf } from './claims.ts'
-import type { Attempt } from './sender.ts'
+import { type LeasedDelivery, endpointOf } from './claims.ts'
+import type { AttemptResult } from './sender.ts'
 
 /** Retries are delayed by up to this share, so that deliveries that failed together are spread. */
 const JITTER = 0.1
@@ -18,16 +18,16 @@ export function retryDelay_ms(retrySeconds: readonly number[], tries: number, ra
 }
 
 /** An attempt and its consequences. */
-export interface Result {
-  readonly claim: Claim
-  readonly attempt: Attempt
+export interface DeliveryResult {
+  readonly claim: LeasedDelivery
+  readonly attempt: AttemptResult
   readonly status: 'delivered' | 'failed' | 'pending' | 'cancelled'
   /** Until the next attempt; null if there is none. */
   readonly retry_ms: number | null
 }
 
 /** Decides what an attempt means for its delivery. `random` is in [0, 1). */
-export function resultOf(claim: Claim, attempt: Attempt, retrySeconds: readonly number[], random: number): Result {
+export function deliveryResultOf(claim: LeasedDelivery, attempt: AttemptResult, retrySeconds: readonly number[], random: number): DeliveryResult {
   if (attempt.error === null) return { claim, attempt, status: 'delivered', retry_ms: null }
   if (attempt.error === 'insufficient_scope') return { claim, attempt, status: 'cancelled', retry_ms: null }
   // A test is sent once; an endpoint that is gone gets no retries.
@@ -49,10 +49,10 @@ interface Health {
 }
 
 /** Tests and unsent deliveries do not count for health. */
-const counts = ({ claim, status }: Result): boolean => claim.sequence !== null && status !== 'cancelled'
+const counts = ({ claim, status }: DeliveryResult): boolean => claim.sequence !== null && status !== 'cancelled'
 
 /** Sums results up by endpoint, in order of arrival. */
-export function healthOf(results: readonly Result[]): Health[] {
+export function endpointHealthOf(results: readonly DeliveryResult[]): Health[] {
   const byEndpoint = new Map<string, Health>()
   for (const { claim, status } of results.filter(counts)) {
     const { company_id, webhook_id, watched_since } = claim
@@ -74,8 +74,8 @@ export function healthOf(results: readonly Result[]): Health[] {
 }
 
 /** Records attempts and their consequences in one statement; idempotent. */
-export async function recordResults(pool: Pool, results: readonly Result[]): Promise<void> {
-  const health = healthOf(results)
+export async function recordResults(pool: Pool, results: readonly DeliveryResult[]): Promise<void> {
+  const health = endpointHealthOf(results)
   await pool.query({
     ...RECORD_RESULTS,
     values: [

@@ -5,7 +5,7 @@ import { deliveryHeaders, type SignedDelivery } from './signature.ts'
 import { createConnector, createPublicConnector, PrivateAddress, type Resolve } from './target.ts'
 
 /** Outcome of an attempt as stored with the delivery; delivered if `error` is null. */
-export interface Attempt {
+export interface AttemptResult {
   /** Start: UTC, milliseconds, `Z`. */
   readonly at: string
   readonly status: number | null
@@ -23,7 +23,7 @@ export interface Sendable extends SignedDelivery, SigningSecrets {
 
 export interface Sender {
   /** Makes one attempt; never rejects. Takes at most the time-out plus one second. */
-  send(delivery: Sendable): Promise<Attempt>
+  send(delivery: Sendable): Promise<AttemptResult>
   /** Closes idle connections, then, at the latest, the others. */
   close(): Promise<void>
 }

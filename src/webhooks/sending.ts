@@ -1,11 +1,11 @@
-import { mayBeTold, type WebhookEvent } from '#events/webhooks.ts'
-import { type Claim, endpointOf, giveBack, type Taking } from './claims.ts'
-import { type InFlight, InFlightLimiter, type Room } from './in-flight.ts'
-import { Lanes, type Outcome } from './lanes.ts'
-import { createRecorder, type Result, recordResults, resultOf } from './results.ts'
-import type { Attempt, Sender } from './sender.ts'
+import { isDeliverable, type WebhookEvent } from '#events/webhooks.ts'
+import { type LeasedDelivery, endpointOf, releaseLeases, type LeaseOptions } from './claims.ts'
+import { type InFlightDelivery, InFlightLimiter, type FreeSlots } from './in-flight.ts'
+import { EndpointLanes, type AttemptOutcome } from './lanes.ts'
+import { createRecorder, type DeliveryResult, recordResults, deliveryResultOf } from './results.ts'
+import type { AttemptResult, Sender } from './sender.ts'
 
-export interface SendingOptions extends Taking {
+export interface SendingOptions extends LeaseOptions {
   readonly sender: Sender
   readonly retrySeconds: readonly number[]
   /** Milliseconds since 1970. */
@@ -13,19 +13,19 @@ export interface SendingOptions extends Taking {
   /** In [0, 1). */
   readonly random: () => number
   /** An endpoint answered 410. */
-  readonly onGone: (claim: Claim) => void
+  readonly onGone: (claim: LeasedDelivery) => void
   /** Called with recorded attempts. */
-  readonly onRecorded?: ((results: readonly Result[]) => void) | undefined
+  readonly onRecorded?: ((results: readonly DeliveryResult[]) => void) | undefined
 }
 
 /** Bound of unrecorded results: beyond it nothing is sent. */
 const UNRECORDED = 512
 
 /** Deliveries queued under another owner, or before scopes applied, are not sent to the present owner (HOOK-55). */
-const isAllowed = ({ event, sequence, scopes }: Claim): boolean =>
-  sequence === null || mayBeTold(scopes, event as WebhookEvent)
+const isAllowed = ({ event, sequence, scopes }: LeasedDelivery): boolean =>
+  sequence === null || isDeliverable(scopes, event as WebhookEvent)
 
-const withheld = (now: number): Attempt => ({
+const withheld = (now: number): AttemptResult => ({
   at: new Date(now).toISOString(),
   status: null,
   duration_ms: 0,
@@ -37,26 +37,26 @@ const withheld = (now: number): Attempt => ({
 const LONGEST_WAIT_MS = 4_000
 
 interface Taken {
-  readonly claim: Claim
-  readonly inFlight: InFlight
+  readonly claim: LeasedDelivery
+  readonly inFlight: InFlightDelivery
   readonly takenAt: number
 }
 
 interface Finished {
-  readonly inFlight: InFlight
-  readonly result: Result
+  readonly inFlight: InFlightDelivery
+  readonly result: DeliveryResult
 }
 
-const claimsOf = (taken: readonly Taken[]): Claim[] => taken.map(({ claim }) => claim)
-const resultsOf = (finished: readonly Finished[]): Result[] => finished.map(({ result }) => result)
+const claimsOf = (taken: readonly Taken[]): LeasedDelivery[] => taken.map(({ claim }) => claim)
+const resultsOf = (finished: readonly Finished[]): DeliveryResult[] => finished.map(({ result }) => result)
 
 /** Sends leased deliveries, queued by endpoint, and records the results. */
 export interface Sending {
   /** Free slots; releases queued deliveries of slow endpoints. */
-  room(): Room
+  room(): FreeSlots
   /** True at the bound of unrecorded results. */
   isFull(): boolean
-  start(claim: Claim): void
+  start(claim: LeasedDelivery): void
   /** Releases unsent deliveries, waits for attempts under way and records them. */
   stop(): Promise<void>
 }
@@ -67,7 +67,7 @@ export interface Sending {
 export function createSending(options: SendingOptions, onRoom: () => void): Sending {
   const { pool, sender, clock, log } = options
   const limiter = new InFlightLimiter()
-  const lanes = new Lanes()
+  const lanes = new EndpointLanes()
   const underWay = new Set<Promise<void>>()
   let unrecorded = 0
 
@@ -83,7 +83,7 @@ export function createSending(options: SendingOptions, onRoom: () => void): Send
   })
 
   const returned = createRecorder<Taken>({
-    record: (taken) => giveBack(pool, claimsOf(taken)),
+    record: (taken) => releaseLeases(pool, claimsOf(taken)),
     onRecorded(taken) {
       for (const { inFlight } of taken) limiter.release(inFlight)
       onRoom()
@@ -91,7 +91,7 @@ export function createSending(options: SendingOptions, onRoom: () => void): Send
     onError: (error) => log('webhooks: leases were not released', error),
   })
 
-  async function attempt(taken: Taken, isGivenUp: boolean): Promise<Outcome> {
+  async function attempt(taken: Taken, isGivenUp: boolean): Promise<AttemptOutcome> {
     const { claim, inFlight, takenAt } = taken
     if (isGivenUp || clock() - takenAt > LONGEST_WAIT_MS) {
       returned.add(taken)
@@ -99,7 +99,7 @@ export function createSending(options: SendingOptions, onRoom: () => void): Send
     }
     inFlight.startedAt = clock()
     const outcome = isAllowed(claim) ? await sender.send(claim) : withheld(clock())
-    const result = resultOf(claim, outcome, options.retrySeconds, options.random())
+    const result = deliveryResultOf(claim, outcome, options.retrySeconds, options.random())
     if (outcome.error === 'gone' && claim.sequence !== null) options.onGone(claim)
     unrecorded += 1
     // The effect of a failure on the endpoint must be recorded before its next delivery.
@@ -118,7 +118,7 @@ export function createSending(options: SendingOptions, onRoom: () => void): Send
     },
     isFull: () => unrecorded >= UNRECORDED,
     start(claim) {
-      const inFlight: InFlight = { endpoint: endpointOf(claim), failing: claim.failing, startedAt: null }
+      const inFlight: InFlightDelivery = { endpoint: endpointOf(claim), failing: claim.failing, startedAt: null }
       limiter.take(inFlight)
       const taken = { claim, inFlight, takenAt: clock() }
       const attempting = lanes.enter(inFlight.endpoint, (isGivenUp) => attempt(taken, isGivenUp))

@@ -1,11 +1,11 @@
 import type { Vault } from '#lib/vault.ts'
-import { listen } from '#postgres/listener.ts'
+import { listenToChannel } from '#postgres/listener.ts'
 import { createPool } from '#postgres/pool.ts'
 import { createDispatcher, type DispatcherOptions } from './dispatcher.ts'
 import { DELIVERIES_CHANNEL, type DeliveryNotifier } from './notifier.ts'
 import { writeReplays } from './replays.ts'
 import { createSender } from './sender.ts'
-import { type SwitchOff, watchEndpoints } from './watch.ts'
+import { type SwitchOff, monitorEndpoints } from './watch.ts'
 
 export interface WebhookOptions {
   readonly databaseUrl: string
@@ -67,7 +67,7 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
     application_name: 'tillbook webhooks',
   })
   const sender = createSender({ timeout_ms: TIMEOUT_MS, allowPrivate, clock })
-  const watch = watchEndpoints({ pool, switchOff, switchOffHours, log })
+  const watch = monitorEndpoints({ pool, switchOff, switchOffHours, log })
   const dispatcher = createDispatcher({
     pool,
     vault: options.vault,
@@ -87,7 +87,7 @@ export function startWebhooks(options: WebhookOptions): { stop(): Promise<void> 
     replays.now()
   }
   const unsubscribe = notifier?.onNotify(wake)
-  const listener = listen({
+  const listener = listenToChannel({
     databaseUrl,
     channel: DELIVERIES_CHANNEL,
     application_name: 'tillbook listener',

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import { createRoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { recordsEvents } from '#postgres/in-move.ts'
-import { type Claim, endpointOf, OPEN_ENDPOINTS, WAITING_ENDPOINTS } from './claims.ts'
+import { type LeasedDelivery, endpointOf, OPEN_ENDPOINTS, WAITING_ENDPOINTS } from './claims.ts'
 import { noteOutages } from './outages.ts'
 
 /** Runs the command that switches an endpoint off; the ledger serialises concurrent processes. */
@@ -10,7 +10,7 @@ export type SwitchOff = (companyId: number, webhookId: number, reason: 'no_respo
 
 interface Watch {
   /** The endpoint answered 410 to a delivery. */
-  gone(claim: Claim): void
+  gone(claim: LeasedDelivery): void
   stop(): Promise<void>
 }
 
@@ -33,8 +33,8 @@ const GONE_ENDPOINTS = 1_000
 /**
  * Switches off silent and gone endpoints, records outages, and cancels pending deliveries of switched-off endpoints.
  */
-export function watchEndpoints({ pool, switchOff, switchOffHours, log }: WatchOptions): Watch {
-  const gone = new Map<string, Claim>()
+export function monitorEndpoints({ pool, switchOff, switchOffHours, log }: WatchOptions): Watch {
+  const gone = new Map<string, LeasedDelivery>()
   const companies = createRoundRobin()
 
   /** A failure, as of a company that takes no writes, is told and tried again; the endpoints behind it are dealt with. */
@@ -86,7 +86,7 @@ export function watchEndpoints({ pool, switchOff, switchOffHours, log }: WatchOp
 }
 
 /** Answers of a former URL, or from before the endpoint was enabled again, do not count. */
-async function isCurrent(pool: Pool, { company_id, webhook_id, watched_since }: Claim): Promise<boolean> {
+async function isCurrent(pool: Pool, { company_id, webhook_id, watched_since }: LeasedDelivery): Promise<boolean> {
   const { rows } = await pool.query({
     name: 'find_current_webhook',
     text: 'select 1 from webhooks where company_id = $1 and id = $2 and enabled and watched_since = $3::timestamptz',

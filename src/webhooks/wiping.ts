@@ -1,4 +1,4 @@
-import { hasNeedle, type Redaction, redactTexts } from '#ledger/redaction.ts'
+import { containsNeedle, type TextErasure, eraseTexts } from '#ledger/redaction.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 
 /**
@@ -6,16 +6,16 @@ import type { Transaction } from '#postgres/transaction.ts'
  * messages are dropped whole, because a receiver's text may repeat anything (PRIV-33). Scans all messages of 30 days
  * except those about the catalog.
  */
-export async function wipeMessages(tx: Transaction, companyId: number, redaction: Redaction): Promise<void> {
+export async function eraseMessages(tx: Transaction, companyId: number, redaction: TextErasure): Promise<void> {
   const texts = { find: FIND_MESSAGES, write: WRITE_MESSAGES, first: '00000000-0000-0000-0000-000000000000' }
-  const ids = await redactTexts(tx, companyId, texts, redaction)
+  const ids = await eraseTexts(tx, companyId, texts, redaction)
   if (ids.length > 0) await tx.query(FORGET_RESPONSES, [companyId, ids])
 }
 
 const FIND_MESSAGES = {
   name: 'find_messages_about',
   text: `select id as key, body as text from webhook_messages
-         where company_id = $1 and id > $3::uuid and event not like 'cat%' and ${hasNeedle('body')} order by id limit $4`,
+         where company_id = $1 and id > $3::uuid and event not like 'cat%' and ${containsNeedle('body')} order by id limit $4`,
 }
 
 const WRITE_MESSAGES = {

@@ -4,27 +4,27 @@ import { dirname, join } from 'node:path'
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { coalesce } from '#background/repeat.ts'
-import { PARTS } from '#domain/personal-data.ts'
-import { syncFolder } from '#lib/files.ts'
+import { PERSON_PARTS } from '#domain/personal-data.ts'
+import { fsyncFolder } from '#lib/files.ts'
 
 /** A key that was destroyed, as a line of the file says it. */
-const ForgottenKey = z.strictObject({
+const ErasedKey = z.strictObject({
   company_id: z.int().positive(),
   /** As `customer/9`. */
   subject: z.string(),
-  part: z.enum(PARTS),
+  part: z.enum(PERSON_PARTS),
   /** SHA-256, in hex, of the key's id. */
   key: z.string(),
   /** When it was destroyed: UTC. */
   at: z.iso.datetime({ precision: 3 }),
 })
-export type ForgottenKey = z.infer<typeof ForgottenKey>
+export type ForgottenKey = z.infer<typeof ErasedKey>
 
 /**
  * Who was forgotten, outside of Postgres: `forgotten.jsonl` beside the seals, a line for each key that was destroyed, on disk soon
  * after the commit that did it. It holds no personal data, and must not be restored with a backup (PRIV-40).
  */
-export interface ForgottenList {
+export interface ErasureList {
   read(): Promise<readonly ForgottenKey[]>
   /** Adds what `ops.person_keys` has and the file has not. Several processes may do so at once: what is there twice does no harm. */
   sync(): Promise<void>
@@ -45,7 +45,7 @@ interface ListOptions {
   readonly onError: (error: unknown) => void
 }
 
-export function createForgottenList({ pool, dataDir, onError }: ListOptions): ForgottenList {
+export function createErasureList({ pool, dataDir, onError }: ListOptions): ErasureList {
   const path = join(dataDir, 'seals', 'forgotten.jsonl')
   let listed: Set<string> | null = null
   let since = EPOCH
@@ -93,7 +93,7 @@ export const hashOfKey = (keyId: string): string => createHash('sha256').update(
 
 /** A line that a crash has cut is left out: it is added again, whole. */
 async function readLines(path: string): Promise<ForgottenKey[]> {
-  return (await textOf(path)).split('\n').flatMap((line) => ForgottenKey.safeParse(parsed(line)).data ?? [])
+  return (await textOf(path)).split('\n').flatMap((line) => ErasedKey.safeParse(parsed(line)).data ?? [])
 }
 
 function parsed(line: string): unknown {
@@ -126,5 +126,5 @@ async function append(path: string, keys: readonly ForgottenKey[]): Promise<void
   } finally {
     await file.close()
   }
-  await syncFolder(dirname(path))
+  await fsyncFolder(dirname(path))
 }

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
 import { type InTurnOptions, workInTurn } from '#background/round-robin.ts'
-import type { Part } from '#domain/personal-data.ts'
-import { staysHere } from '#ledger/move.ts'
-import { notInMove } from '#postgres/in-move.ts'
+import type { PersonPart } from '#domain/personal-data.ts'
+import { acceptsSideWrites } from '#ledger/move.ts'
+import { isNotMigrating } from '#postgres/in-move.ts'
 import { inTransaction } from '#postgres/transaction.ts'
-import { wipePerson } from './wipe-person.ts'
+import { erasePerson } from './wipe-person.ts'
 
 /** For so long whatever was under way when a person was forgotten may still write what it knew: an upload, a delivery, an answer whose commit was in doubt. */
 const UNDER_WAY_MINUTES = 25
@@ -16,7 +16,7 @@ export const LATE_WRITES_EVERY_MS = 600_000
 const SLICE = 500
 
 /** Wipes once more who was forgotten lately, for what others have written meanwhile from what they had in memory (PRIV-37). */
-export async function wipeLateWrites(pool: Pool, options: InTurnOptions): Promise<void> {
+export async function eraseLateWrites(pool: Pool, options: InTurnOptions): Promise<void> {
   const { rows } = await pool.query<Lately>({ ...FIND_LATELY, values: [UNDER_WAY_MINUTES] })
   const waiting = new Map<number, Lately[]>()
   for (const { company_id } of rows) waiting.set(company_id, [])
@@ -25,7 +25,7 @@ export async function wipeLateWrites(pool: Pool, options: InTurnOptions): Promis
     const slices = waiting.get(companyId) as Lately[]
     const { parts, subjects } = slices.shift() as Lately
     await inTransaction(pool, async (tx) => {
-      if (await staysHere(tx, companyId)) await wipePerson(tx, companyId, { subjects, parts })
+      if (await acceptsSideWrites(tx, companyId)) await erasePerson(tx, companyId, { subjects, parts })
     })
     return slices.length > 0 ? 'more' : 'done'
   }
@@ -41,7 +41,7 @@ function slicesOf(lately: Lately): Lately[] {
 
 interface Lately {
   readonly company_id: number
-  readonly parts: readonly Part[]
+  readonly parts: readonly PersonPart[]
   readonly subjects: readonly string[]
 }
 
@@ -50,6 +50,6 @@ const FIND_LATELY = {
   name: 'find_lately_forgotten',
   text: `select company_id, parts, array_agg(subject) as subjects
          from (select company_id, subject, array_agg(part order by part) as parts from person_keys
-               where destroyed_at > now() - make_interval(mins => $1) and ${notInMove('company_id')} group by company_id, subject) as lately
+               where destroyed_at > now() - make_interval(mins => $1) and ${isNotMigrating('company_id')} group by company_id, subject) as lately
          group by company_id, parts`,
 }

@@ -2,7 +2,7 @@ import { emailsOf } from '#access/wiping.ts'
 import type { DataOf } from '#events/catalogue.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import type { Reactor } from '#ledger/reactor.ts'
-import { idsOf, wipePerson } from './wipe-person.ts'
+import { idsOf, erasePerson } from './wipe-person.ts'
 
 const forgottenBy = ({ data }: Envelope) => data as DataOf<'PersonForgotten'>
 
@@ -13,14 +13,14 @@ export interface FormerEmails {
 }
 
 /** Who is forgotten leaves what `ops` holds of them, with the event (PRIV-30). `onForgotten` hears of it after the commit. */
-export function createWiping(onForgotten: (former: readonly FormerEmails[]) => void = () => {}) {
+export function createErasureReactor(onForgotten: (former: readonly FormerEmails[]) => void = () => {}) {
   let wiped: FormerEmails[] = []
   const reactor: Reactor = {
     refs: (_rows, { type }) => (type === 'PersonForgotten' ? [] : null),
     react() {},
     look: (tx, companyId, event) => emailsOf(tx, companyId, idsOf(forgottenBy(event), 'user')),
     async finish(tx, companyId, event, emails) {
-      await wipePerson(tx, companyId, forgottenBy(event), emails)
+      await erasePerson(tx, companyId, forgottenBy(event), emails)
       wiped.push({ companyId, emails })
     },
   }

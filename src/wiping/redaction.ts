@@ -1,15 +1,15 @@
-import type { Part } from '#domain/personal-data.ts'
+import type { PersonPart } from '#domain/personal-data.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import type { Redaction } from '#ledger/redaction.ts'
+import type { TextErasure } from '#ledger/redaction.ts'
 
 /** Whose personal data are forgotten, and which of them. */
-export interface Forgotten {
+export interface ErasedPerson {
   /** As `PersonForgotten` lists them: `customer/9`, and the orders of that customer, `order/5`. */
   readonly subjects: readonly string[]
-  readonly parts: readonly Part[]
+  readonly parts: readonly PersonPart[]
 }
 
-type Fields = Readonly<Record<Part, readonly string[]>>
+type Fields = Readonly<Record<PersonPart, readonly string[]>>
 type Json = Record<string, unknown>
 
 const PERSON: Fields = { identity: ['name', 'trade_name', 'document', 'address'], contact: ['phone', 'email', 'notes'] }
@@ -22,7 +22,7 @@ const SLIP: Fields = { identity: [], contact: ['ticket_url'] }
  * Records are told by their members, as the views of projections make them, and persons by id: `{id: 9, person_type, document,
  * …}` is a customer, with `trade_name` a supplier. Values are never compared (PRIV-31).
  */
-export function redactionOf({ subjects, parts }: Forgotten): Redaction {
+export function textErasureOf({ subjects, parts }: ErasedPerson): TextErasure {
   const wanted = new Set(subjects)
   const ids = [...new Set(subjects.map((subject) => parseSubject(subject).id))]
   const is = (kind: string, id: unknown): boolean => wanted.has(`${kind}/${id}`)

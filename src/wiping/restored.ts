@@ -1,18 +1,18 @@
 import type { Pool } from 'pg'
 import { forgetPerson } from '#commands/people/forget-person.ts'
-import type { Part } from '#domain/personal-data.ts'
+import type { PersonPart } from '#domain/personal-data.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { retry } from '#lib/retry.ts'
 import { recordsEvents } from '#postgres/in-move.ts'
-import type { ForgottenKey, ForgottenList } from './forgotten-list.ts'
+import type { ForgottenKey, ErasureList } from './forgotten-list.ts'
 
 interface Forgetting {
   readonly pool: Pool
   readonly writer: Writer
-  readonly list: ForgottenList
+  readonly list: ErasureList
   readonly retentionYears: number
   /** Hears of each person who had come back. */
   readonly onForgotten: (companyId: number, subject: string) => void
@@ -23,7 +23,7 @@ interface Forgetting {
  * Forgets again whom a restored backup has brought back (PRIV-41): whoever is on the list, and has a key that was destroyed or
  * was there before it was. Resolves when nobody is left, which takes as long as nothing can be written.
  */
-export const forgetRestored = (forgetting: Forgetting, signal: AbortSignal): Promise<void> =>
+export const eraseRestoredPersons = (forgetting: Forgetting, signal: AbortSignal): Promise<void> =>
   retry(signal, () => forgetOnce(forgetting), forgetting.onError)
 
 /** What fails for one person does not keep the others, of whichever company, from being forgotten. */
@@ -62,7 +62,7 @@ async function forgetAgain(
 interface Restored {
   readonly companyId: number
   readonly subject: string
-  readonly parts: readonly Part[]
+  readonly parts: readonly PersonPart[]
 }
 
 /** Customers first, who take their orders with them. */

@@ -39,7 +39,7 @@ const END_KEYS = {
 }
 
 /** What moving the clock of a test company, and emptying it, does beside the tables that its events make (KIT-35, KIT-36). */
-export const testData: Reactor = {
+export const testDataReset: Reactor = {
   refs: (_rows, { type }) => (type === 'TestClockMoved' || type === 'TestDataErased' ? [] : null),
   react() {},
   finish: (tx, companyId, event) =>

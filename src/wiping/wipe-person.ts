@@ -1,12 +1,12 @@
-import { wipeLogins } from '#access/wiping.ts'
-import { wipeImports } from '#imports/kept-file.ts'
+import { eraseLogins } from '#access/wiping.ts'
+import { eraseImports } from '#imports/kept-file.ts'
 import { parseSubject } from '#ledger/projection.ts'
-import { wipeAnswers } from '#ledger/write/idempotency.ts'
-import { wipeRefusedSales } from '#offline-sales/wiping.ts'
-import { wipeNotifications } from '#payments/wiping.ts'
+import { eraseAnswers } from '#ledger/write/idempotency.ts'
+import { eraseRefusedSales } from '#offline-sales/wiping.ts'
+import { eraseNotifications } from '#payments/wiping.ts'
 import type { Transaction } from '#postgres/transaction.ts'
-import { wipeMessages } from '#webhooks/wiping.ts'
-import { type Forgotten, redactionOf } from './redaction.ts'
+import { eraseMessages } from '#webhooks/wiping.ts'
+import { type ErasedPerson, textErasureOf } from './redaction.ts'
 
 /**
  * Takes forgotten persons out of a company's rows of `ops`, in the transaction that applies the event, after its own rows were
@@ -27,20 +27,20 @@ import { type Forgotten, redactionOf } from './redaction.ts'
  * numbers; calls what is no person's (src/calls/masking.ts), webhook_hours and call_counts numbers; api_key_secrets, webhook_secrets, store_secrets and installation_secrets what is secret; notices and webhook_* else
  * addresses of endpoints; stranger_notifications what strangers sent about nobody's order, for 30 days.
  */
-export async function wipePerson(
+export async function erasePerson(
   tx: Transaction,
   companyId: number,
-  forgotten: Forgotten,
+  forgotten: ErasedPerson,
   emails: readonly string[] = [],
 ): Promise<void> {
-  const redaction = redactionOf(forgotten)
-  await wipeAnswers(tx, companyId, redaction)
-  await wipeMessages(tx, companyId, redaction)
-  await wipeNotifications(tx, companyId, idsOf(forgotten, 'order'))
-  await wipeImports(tx, companyId)
-  await wipeRefusedSales(tx, companyId, idsOf(forgotten, 'customer'))
-  if (forgotten.parts.includes('identity')) await wipeLogins(tx, companyId, idsOf(forgotten, 'user'), emails)
+  const redaction = textErasureOf(forgotten)
+  await eraseAnswers(tx, companyId, redaction)
+  await eraseMessages(tx, companyId, redaction)
+  await eraseNotifications(tx, companyId, idsOf(forgotten, 'order'))
+  await eraseImports(tx, companyId)
+  await eraseRefusedSales(tx, companyId, idsOf(forgotten, 'customer'))
+  if (forgotten.parts.includes('identity')) await eraseLogins(tx, companyId, idsOf(forgotten, 'user'), emails)
 }
 
-export const idsOf = ({ subjects }: Pick<Forgotten, 'subjects'>, kind: string): number[] =>
+export const idsOf = ({ subjects }: Pick<ErasedPerson, 'subjects'>, kind: string): number[] =>
   subjects.map(parseSubject).flatMap(({ type, id }) => (type === kind ? id : []))

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import {
-  type Attempt,
+  type LoginAttempt,
   countAttempt,
   countersOf,
   purgeLoginLimits,
   rememberOrigin,
-  takeBack,
+  refundAttempt,
 } from '#access/login-limits.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useApi } from '../support/use-api.ts'
@@ -23,8 +23,8 @@ describe('limits of logins, as they are counted', () => {
     await api.core.pool.query('delete from ops.login_failures')
   })
 
-  const attempt = (more: Partial<Attempt> = {}): Attempt => ({ email, address: '192.0.2.1', proof: NO_PROOF, ...more })
-  const count = (more: Partial<Attempt> = {}) => countAttempt(api.core.pool, attempt(more))
+  const attempt = (more: Partial<LoginAttempt> = {}): LoginAttempt => ({ email, address: '192.0.2.1', proof: NO_PROOF, ...more })
+  const count = (more: Partial<LoginAttempt> = {}) => countAttempt(api.core.pool, attempt(more))
   const remember = (address: string, device: Buffer | null = null) =>
     rememberOrigin(api.core.pool, { email, address }, device)
   const minutePasses = () =>
@@ -85,7 +85,7 @@ describe('limits of logins, as they are counted', () => {
     for (let n = 0; n < 25; n++) {
       const counted = await count()
       if (counted.kind !== 'admitted') throw new Error('an attempt that was right is counted')
-      await takeBack(api.core.pool, counted.keys)
+      await refundAttempt(api.core.pool, counted.keys)
     }
   })
 

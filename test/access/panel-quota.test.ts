@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { Pool, QueryConfig } from 'pg'
 import { createPanelGate, type PanelLimits, purgePanelCalls } from '#access/panel-quota.ts'
 import { createSessions, type Sessions } from '#access/sessions.ts'
-import { Moved } from '#lib/moved.ts'
+import { WrongShardError } from '#lib/moved.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { createPool } from '#postgres/pool.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -175,7 +175,7 @@ describe('quota of the panel', () => {
     const error = await sessionsOn(pool)
       .admit(token)
       .catch((thrown: unknown) => thrown)
-    expect(error).to.be.instanceOf(Moved)
+    expect(error).to.be.instanceOf(WrongShardError)
     expect(await counts()).to.deep.equal([])
     await pool.query('update ops.ledgers set move = null where company_id = $1', [company.id])
   })

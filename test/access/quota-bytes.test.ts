@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type Admitted, createGate, type Gate } from '#access/quota.ts'
+import { type AuthenticatedCall, createApiAuthenticator, type ApiAuthenticator } from '#access/quota.ts'
 import { LIMITS, useGatekeeping } from './gatekeeping.ts'
 import { type KeyedCompany, keyedCompany } from './keyed-company.ts'
 
@@ -17,13 +17,13 @@ describe('quota: bytes', () => {
     ])
     return rows[0]?.day_bytes
   }
-  const gateOf = (bytesPerDay: number, pool = keeping.pools[0]): Gate => createGate(pool, { ...LIMITS, bytesPerDay })
-  const admit = async (gate: Gate, bytes: number) => (await gate.admit(company.hash, bytes)) as Admitted
+  const gateOf = (bytesPerDay: number, pool = keeping.pools[0]): ApiAuthenticator => createApiAuthenticator(pool, { ...LIMITS, bytesPerDay })
+  const admit = async (gate: ApiAuthenticator, bytes: number) => (await gate.admit(company.hash, bytes)) as AuthenticatedCall
 
   it('are counted exactly over two processes, announced and read, of keys and tills [RATE-6]', async () => {
     const gates = keeping.pools.map((pool) => gateOf(10_000, pool))
     const calls = Array.from({ length: 60 }, async (_, n) => {
-      const gate = gates[n % 2] as Gate
+      const gate = gates[n % 2] as ApiAuthenticator
       if (n % 3 > 0) return (await admit(gate, 300)).kind === 'admitted'
       return (await gate.charge(company.id, 300)).isCounted
     })
@@ -45,7 +45,7 @@ describe('quota: bytes', () => {
   })
 
   it('that are too many count neither as bytes nor as a call; too many calls count no bytes [RATE-7]', async () => {
-    const gate = createGate(keeping.pools[0], { perMinute: 2, perDay: 10, bytesPerDay: 100 })
+    const gate = createApiAuthenticator(keeping.pools[0], { perMinute: 2, perDay: 10, bytesPerDay: 100 })
     expect(await admit(gate, 101)).to.include({ kind: 'too_many_bytes' })
     expect((await admit(gate, 50)).rate.remaining).to.equal(1)
     expect((await admit(gate, 51)).kind).to.equal('too_many_bytes')

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ProblemCode } from '#http/problems.ts'
-import { statusOf } from '#http/problems.ts'
+import { httpStatusOf } from '#http/problems.ts'
 import type { Reply } from '../support/api.ts'
 import {
   documentedCodes,
@@ -84,7 +84,7 @@ describe('contract by operation', () => {
         const call = await firstSuccess(operation)(world)
         for (const code of edge) {
           const reply = await (EDGE[code] as NonNullable<(typeof EDGE)[ProblemCode]>)(world, { operation, call })
-          expect(`${reply.status} ${reply.body?.error?.code}`, reply.text).to.equal(`${statusOf(code)} ${code}`)
+          expect(`${reply.status} ${reply.body?.error?.code}`, reply.text).to.equal(`${httpStatusOf(code)} ${code}`)
           expectDocumented(operation, reply)
         }
       })

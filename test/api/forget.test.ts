@@ -3,7 +3,7 @@ import { answerAsOf } from '#api/read-as-of.ts'
 import { personExample, supplierExample } from '#api/v1/people.ts'
 import { withCompanyAsOf } from '#audit/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { forgetWhoIsDue } from '#privacy/due.ts'
+import { eraseDuePersons } from '#privacy/due.ts'
 import { bodyOf } from '../audit/past.ts'
 import { expectProblem } from '../support/answers.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -145,7 +145,7 @@ describe('erasure', () => {
     await expectParity()
     const { pool, writer } = api.core
     const errors: unknown[] = []
-    const sweep = () => forgetWhoIsDue({ pool, writer, retentionYears: 5, onError: (error) => errors.push(error) })
+    const sweep = () => eraseDuePersons({ pool, writer, retentionYears: 5, onError: (error) => errors.push(error) })
     await sweep()
     expect(await forgettings()).to.have.length(1)
     // Simulates five years.

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { countedGate } from '#metrics/counted-gate.ts'
+import { countedAuthenticator } from '#metrics/counted-gate.ts'
 import { createMetrics } from '#metrics/metrics.ts'
 import { expectProblem } from '../support/answers.ts'
 import { type Reply, send, type TestCompany } from '../support/api.ts'
@@ -145,7 +145,7 @@ describe('daily byte quota', () => {
   it('is a metric by outcome [RATE-9]', async () => {
     const metrics = createMetrics()
     const bytes = { limit: 10, remaining: 0, retryAfter: 1 }
-    const gate = countedGate(
+    const gate = countedAuthenticator(
       {
         admit: async (_hash, size = 0) => ({ kind: size > 10 ? 'too_many_bytes' : 'admitted', bytes }) as never,
         charge: async (_company, size) => ({ isCounted: size <= 10, bytes }),

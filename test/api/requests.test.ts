@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { WITHHELD } from '#domain/personal-data.ts'
+import { MASKED } from '#domain/personal-data.ts'
 import { expectInvalid, expectProblem } from '../support/answers.ts'
 import type { TestCompany } from '../support/api.ts'
 import { useApi } from '../support/use-api.ts'
@@ -31,7 +31,7 @@ describe('request log', () => {
     expect(calls[3]).to.deep.include({ ...shared, status: 201, code: null, replayed: false })
     expect(calls[2]).to.deep.include({ ...shared, status: 201, code: null, replayed: true })
     expect(calls[1]).to.deep.include({ ...shared, status: 422, code: 'validation_failed', replayed: false })
-    expect(calls[0]).to.deep.include({ method: 'GET', path: '/sales/999', query: `x=${WITHHELD}`, status: 422 })
+    expect(calls[0]).to.deep.include({ method: 'GET', path: '/sales/999', query: `x=${MASKED}`, status: 422 })
     for (const { at, duration_ms } of calls) {
       expect(Date.parse(String(at))).to.be.within(Date.now() - 60_000, Date.now() + 1_000)
       expect(duration_ms).to.be.a('number')
@@ -49,10 +49,10 @@ describe('request log', () => {
     const refused = await company.post('/customers', sent)
     const { body, details, code } = await whole(idOf(refused))
     expect(body).to.deep.equal({
-      name: WITHHELD,
-      document: WITHHELD,
-      email: WITHHELD,
-      limite: WITHHELD,
+      name: MASKED,
+      document: MASKED,
+      email: MASKED,
+      limite: MASKED,
       person_type: 'XX',
     })
     expect(code).to.equal('validation_failed')

@@ -5,7 +5,7 @@ import type { ReadAnswer } from '#api/route.ts'
 import { CreateStoreInput, createStore } from '#commands/stores.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import { accountAt, withTestsAt } from '#payments/store-account.ts'
-import { readProducts } from '#queries/catalog/products-for-till.ts'
+import { listProductsForTill } from '#queries/catalog/products-for-till.ts'
 import { findStore, type StoreAccess } from '#queries/stores.ts'
 import { expectProblem } from '../support/answers.ts'
 import type { Json, TestCompany } from '../support/api.ts'
@@ -141,7 +141,7 @@ describe('test company', () => {
     await tester.post('/test/reset')
     await made('/catalog/items', { name: 'Bolo', price: '1.00' })
     const { pool } = tester.core
-    const read = (since: string) => readProducts(pool, tester.id, since, () => true)
+    const read = (since: string) => listProductsForTill(pool, tester.id, since, () => true)
     expect((await read('2020-01-01T00:00:00.000Z'))?.deleted).to.equal('1,2')
     expect((await read(new Date(Date.now() + 60_000).toISOString()))?.deleted).to.equal('')
   })

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { expect } from 'chai'
 import { type AsOfCore, PastUnavailable, withCompanyAsOf } from '#audit/as-of.ts'
-import { createTurns, type Turns } from '#lib/turns.ts'
+import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/turns.ts'
 import type { TestCompany } from '../support/api.ts'
 import { type PanelUser, panelUser } from '../support/panel.ts'
 import { useApi } from '../support/use-api.ts'
@@ -17,7 +17,7 @@ describe('looking back', () => {
 
   const core = (timeoutMs: number): AsOfCore => ({
     ...api.core,
-    asOf: { turns: createTurns({ running: 2, runningOfKey: 1, waiting: 8, waitingOfKey: 1 }), timeoutMs },
+    asOf: { turns: createKeyedSemaphore({ running: 2, runningOfKey: 1, waiting: 8, waitingOfKey: 1 }), timeoutMs },
   })
   /** The reason of a refusal to look back. */
   const reasonOf = (work: Promise<unknown>) =>
@@ -85,12 +85,12 @@ describe('looking back', () => {
 
     it('is answered 503 with its reason and Retry-After where too many look back at the same company [ASOF-6]', async () => {
       const { turns } = api.core.asOf
-      const leave = await turns.enter(company.id)
+      const leave = await turns.acquire(company.id)
       const gone = new AbortController()
       const line: Promise<unknown>[] = []
       // As many as may wait, and one who may not.
       for (let isFull = false; !isFull; ) {
-        const entering = turns.enter(company.id, gone.signal)
+        const entering = turns.acquire(company.id, gone.signal)
         isFull = await Promise.race([entering.then(() => true), new Promise<false>((no) => setImmediate(no, false))])
         line.push(entering)
       }
@@ -106,14 +106,14 @@ describe('looking back', () => {
     })
 
     it('is given up when the browser hangs up [ASOF-5]', async () => {
-      const { turns } = api.core.asOf as { turns: { enter: Turns['enter'] } }
-      const { enter } = turns
+      const { turns } = api.core.asOf as { turns: { acquire: KeyedSemaphore['acquire'] } }
+      const { acquire } = turns
       const signals: AbortSignal[] = []
-      turns.enter = (key, signal) => {
+      turns.acquire = (key, signal) => {
         if (signal) signals.push(signal)
-        return enter(key, signal)
+        return acquire(key, signal)
       }
-      const leave = await enter(company.id, new AbortController().signal)
+      const leave = await acquire(company.id, new AbortController().signal)
       const asked = request(`${api.url}/painel/clientes?em=1`, { headers: { cookie: owner.cookie() } })
       asked.on('error', () => {})
       asked.end()
@@ -121,7 +121,7 @@ describe('looking back', () => {
       expect(signals[0]?.aborted).to.equal(false)
       asked.destroy()
       await until(async () => signals[0]?.aborted === true)
-      turns.enter = enter
+      turns.acquire = acquire
       leave?.()
     })
   })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { answerAsOf, readAsOf } from '#api/read-as-of.ts'
-import type { Moment } from '#audit/as-of.ts'
+import type { AsOfMoment } from '#audit/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Json, TestCompany } from '../support/api.ts'
 import { until } from '../support/wait.ts'
@@ -23,7 +23,7 @@ describe('as of', () => {
       events = (await company.get('/events?limit=200')).body.data
     })
 
-    const nameAt = async (at: Moment): Promise<string> => {
+    const nameAt = async (at: AsOfMoment): Promise<string> => {
       const answer = await readAsOf(api.core, company.id, at, `/api/v1/customers/${customer}`)
       return isRefusal(answer) ? answer.refused : JSON.parse(String(answer.body)).data.name
     }

@@ -1,5 +1,5 @@
 import type { ReadAnswer } from '#api/route.ts'
-import { type CompanyAsOf, type Moment, withCompanyAsOf } from '#audit/as-of.ts'
+import { type CompanyAsOf, type AsOfMoment, withCompanyAsOf } from '#audit/as-of.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { TestApi, TestCompany } from '../support/api.ts'
@@ -12,7 +12,7 @@ interface Past {
   /** Sets the clock of calls to the present again. */
   present(): void
   /** Does something with the company as it was at a moment that it has. */
-  visit<T>(company: TestCompany, at: Moment, work: (asOf: CompanyAsOf) => Promise<T>): Promise<T>
+  visit<T>(company: TestCompany, at: AsOfMoment, work: (asOf: CompanyAsOf) => Promise<T>): Promise<T>
 }
 
 export function usePast(): Past {

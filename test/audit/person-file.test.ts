@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type Person, type Piece, personFile } from '#audit/person-file.ts'
+import { type ExportedPerson, type ExportPart, exportPersonData } from '#audit/person-file.ts'
 import { htmlWriter, jsonWriter } from '#panel/person-file/document.ts'
 import type { Json, TestCompany } from '../support/api.ts'
 import { HOSTILE, panelUser } from '../support/panel.ts'
@@ -49,8 +49,8 @@ describe('all that is held of a person', () => {
     await company.call('DELETE', `/customers/${customer}`)
   })
 
-  async function written(person: Person, write: (piece: Piece) => string): Promise<string> {
-    const pieces = await personFile(api.core, company.id, person, NOW)
+  async function written(person: ExportedPerson, write: (piece: ExportPart) => string): Promise<string> {
+    const pieces = await exportPersonData(api.core, company.id, person, NOW)
     let text = ''
     for await (const piece of pieces ?? []) text += write(piece)
     return text
@@ -89,8 +89,8 @@ describe('all that is held of a person', () => {
 
   it('is nothing of whom the company never had, and of nobody else [PRIV-51]', async () => {
     const other = await api.company()
-    expect(await personFile(api.core, other.id, { kind: 'customer', id: customer }, NOW)).to.equal(null)
-    expect(await personFile(api.core, company.id, { kind: 'supplier', id: customer }, NOW)).to.equal(null)
+    expect(await exportPersonData(api.core, other.id, { kind: 'customer', id: customer }, NOW)).to.equal(null)
+    expect(await exportPersonData(api.core, company.id, { kind: 'supplier', id: customer }, NOW)).to.equal(null)
   })
 
   it('is downloaded by owners, and by nobody else [PRIV-51]', async () => {

@@ -6,12 +6,12 @@ import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { createPool } from '#postgres/pool.ts'
 import { appenderFrom, leafHash } from '#proof/merkle.ts'
-import { throughRoots } from '#proof/roots-watch.ts'
+import { checkRoots } from '#proof/roots-watch.ts'
 import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { eventsOf, writeLedger } from './tampering.ts'
 
-const sealedOf = async () => ({ anchors: [], watch: throughRoots([]) })
+const sealedOf = async () => ({ anchors: [], watch: checkRoots([]) })
 
 describe('verification for callers', () => {
   const database = useDatabase()
@@ -101,10 +101,10 @@ describe('verification for callers', () => {
       return { size: tree.size, root: tree.root() }
     })
     const [root, other] = [tree.root(), leafHash(tree.root())]
-    const verifyWith = (...signed: Parameters<typeof throughRoots>[0][number][]) =>
+    const verifyWith = (...signed: Parameters<typeof checkRoots>[0][number][]) =>
       createVerifier(
         { pool, store },
-        { clock: Date.now, sealedOf: async () => ({ anchors: [], watch: throughRoots(signed) }) },
+        { clock: Date.now, sealedOf: async () => ({ anchors: [], watch: checkRoots(signed) }) },
       )
     const verified = await verifyWith(...heads).verify(companyId, null)
     expect(verified).to.deep.include({ root: root.toString('base64'), head: 8 })

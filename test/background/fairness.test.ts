@@ -1,14 +1,14 @@
 import { expect } from 'chai'
 import { createCustomer } from '#commands/people/customers.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { startNotices } from '#mail/notices.ts'
-import { forgetWhoIsDue } from '#privacy/due.ts'
+import { startEmailNotifications } from '#mail/notices.ts'
+import { eraseDuePersons } from '#privacy/due.ts'
 import { growTrees } from '#proof/growth.ts'
-import { growAllSalesSums } from '#sales-sums/grow.ts'
-import type { Claim } from '#webhooks/claims.ts'
-import { watchEndpoints } from '#webhooks/watch.ts'
-import { wipeLateWrites } from '#wiping/late-writes.ts'
-import { forgetRestored } from '#wiping/restored.ts'
+import { refreshAllSalesRollups } from '#sales-sums/grow.ts'
+import type { LeasedDelivery } from '#webhooks/claims.ts'
+import { monitorEndpoints } from '#webhooks/watch.ts'
+import { eraseLateWrites } from '#wiping/late-writes.ts'
+import { eraseRestoredPersons } from '#wiping/restored.ts'
 import type { TestCompany } from '../support/api.ts'
 import { whileBroken } from '../support/broken-company.ts'
 import { useApi } from '../support/use-api.ts'
@@ -58,7 +58,7 @@ describe('background work for all companies', () => {
     await notices(other.id, 1, '0 s')
     const told: number[] = []
     const warn = (_message: string, details: object) => told.push((details as { company_id: number }).company_id)
-    const running = startNotices({ pool: pool(), mailer: null, publicUrl: '', log: () => {}, warn })
+    const running = startEmailNotifications({ pool: pool(), mailer: null, publicUrl: '', log: () => {}, warn })
     await until(() => told.length === 21)
     await running.stop()
     expect(told.indexOf(other.id)).to.be.at.most(1)
@@ -68,7 +68,7 @@ describe('background work for all companies', () => {
     await due(first.id, 60)
     await due(other.id, 1)
     const asked: number[] = []
-    await forgetWhoIsDue({ pool: pool(), writer: refusing(first.id, asked), retentionYears: 5, onError: () => {} })
+    await eraseDuePersons({ pool: pool(), writer: refusing(first.id, asked), retentionYears: 5, onError: () => {} })
     expect(asked.filter((id) => id === first.id)).to.have.length(60)
     expect(asked.indexOf(other.id)).to.be.at.most(25)
   })
@@ -90,7 +90,7 @@ describe('background work for all companies', () => {
     }
     const errors: unknown[] = []
     await whileBroken(api.databaseUrl, { table: 'read.summed_sales', companyId: first.id }, () =>
-      growAllSalesSums(pool(), { onError: (error) => errors.push(error) }),
+      refreshAllSalesRollups(pool(), { onError: (error) => errors.push(error) }),
     )
     expect(await companiesOf('select distinct company_id from read.sales_sums')).to.deep.equal([other.id])
     expect(errors).to.have.length(1)
@@ -107,7 +107,7 @@ describe('background work for all companies', () => {
     )
     const errors: unknown[] = []
     await whileBroken(api.databaseUrl, { table: 'ops.webhook_messages', companyId: first.id }, () =>
-      wipeLateWrites(pool(), { onError: (error) => errors.push(error) }),
+      eraseLateWrites(pool(), { onError: (error) => errors.push(error) }),
     )
     expect(await companiesOf(`select company_id from ops.webhook_messages where body like '%Zuleica%'`)).to.deep.equal([
       first.id,
@@ -126,7 +126,7 @@ describe('background work for all companies', () => {
     const stopping = new AbortController()
     const forgotten: number[] = []
     const errors: unknown[] = []
-    await forgetRestored(
+    await eraseRestoredPersons(
       {
         pool: pool(),
         writer: refusing(first.id),
@@ -155,7 +155,7 @@ describe('background work for all companies', () => {
       [[first.id, other.id]],
     )
     const off: string[] = []
-    const watch = watchEndpoints({
+    const watch = monitorEndpoints({
       pool: pool(),
       switchOff: async (companyId, _id, reason) => {
         if (companyId === first.id) throw new Error('nothing is recorded')
@@ -166,7 +166,7 @@ describe('background work for all companies', () => {
     })
     for (const endpoint of endpoints) {
       const { watched_since } = rows.find(({ company_id }) => company_id === endpoint.company_id) as (typeof rows)[0]
-      watch.gone({ ...endpoint, watched_since } as Claim)
+      watch.gone({ ...endpoint, watched_since } as LeasedDelivery)
     }
     await pool().query(
       `insert into ops.webhook_health (company_id, webhook_id, no_response_since)

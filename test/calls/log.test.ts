@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { createCallLog, type LoggedCall } from '#calls/log.ts'
+import { createRequestLog, type LoggedRequest } from '#calls/log.ts'
 import { purgeCalls } from '#calls/purge.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { createPool } from '#postgres/pool.ts'
@@ -9,7 +9,7 @@ import { useDatabase } from '../support/database.ts'
 
 const DAY_MS = 86_400_000
 
-const call = (companyId: number, more: Partial<LoggedCall> = {}): LoggedCall => ({
+const call = (companyId: number, more: Partial<LoggedRequest> = {}): LoggedRequest => ({
   companyId,
   keyId: 1,
   id: uuidv7(),
@@ -37,7 +37,7 @@ describe('writing calls down', () => {
           answer = () => resolve({ rows: [{ written: values[0]!.length }] })
         }),
     } as unknown as Pool
-    const log = createCallLog({ pool, every_ms: 3_600_000, onError: (error) => expect.fail(String(error)) })
+    const log = createRequestLog({ pool, every_ms: 3_600_000, onError: (error) => expect.fail(String(error)) })
     for (let n = 0; n < 1_500; n++) log.add(call(1))
     expect([log.used, log.refused]).to.deep.equal([1_000, 500])
     for (let company = 2; company <= 6; company++) for (let n = 0; n < 900; n++) log.add(call(company))
@@ -54,7 +54,7 @@ describe('writing calls down', () => {
   it('goes on when the database is away, and ends all the same [KIT-52]', async () => {
     const errors: unknown[] = []
     const pool = { query: () => Promise.reject(new Error('away')) } as unknown as Pool
-    const log = createCallLog({ pool, every_ms: 3_600_000, onError: (error) => errors.push(error) })
+    const log = createRequestLog({ pool, every_ms: 3_600_000, onError: (error) => errors.push(error) })
     log.add(call(1))
     await log.stop()
     expect(errors).to.have.length(1)
@@ -73,8 +73,8 @@ describe('writing calls down', () => {
     beforeEach(() => pool.query('delete from ops.calls; delete from ops.call_counts'))
     after(() => pool.end())
 
-    async function write(calls: readonly LoggedCall[], bounds = { ofCompany: of, ofAll: of }) {
-      const log = createCallLog({ pool, bounds, onError: (error) => expect.fail(String(error)) })
+    async function write(calls: readonly LoggedRequest[], bounds = { ofCompany: of, ofAll: of }) {
+      const log = createRequestLog({ pool, bounds, onError: (error) => expect.fail(String(error)) })
       for (const each of calls) log.add(each)
       await log.stop()
       return log.refused

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { keptDetails, maskedBody, maskedPath, maskedQuery } from '#calls/masking.ts'
-import { WITHHELD } from '#domain/personal-data.ts'
+import { MASKED } from '#domain/personal-data.ts'
 
 const masked = (body: unknown) => JSON.parse(maskedBody(body))
 
@@ -16,7 +16,7 @@ describe('what the log of calls keeps [KIT-54]', () => {
     }
     expect(masked(sale)).to.deep.equal({
       ...sale,
-      items: [{ ...sale.items[0], description: WITHHELD }],
+      items: [{ ...sale.items[0], description: MASKED }],
     })
   })
 
@@ -31,17 +31,17 @@ describe('what the log of calls keeps [KIT-54]', () => {
       notes: 'x',
       address,
     }
-    expect(new Set(Object.values({ ...masked(whole), ...masked(whole).address, address: WITHHELD }))).to.deep.equal(
-      new Set([WITHHELD]),
+    expect(new Set(Object.values({ ...masked(whole), ...masked(whole).address, address: MASKED }))).to.deep.equal(
+      new Set([MASKED]),
     )
-    expect(masked({ cpf: 52998224725, nome: 'Ana' })).to.deep.equal({ cpf: WITHHELD, nome: WITHHELD })
+    expect(masked({ cpf: 52998224725, nome: 'Ana' })).to.deep.equal({ cpf: MASKED, nome: MASKED })
     expect(
       masked({ external_id: '529.982.247-25', sku: 'ana@b.example', customer_id: 'Ana', status: 'Ana Prado' }),
-    ).to.deep.equal({ external_id: WITHHELD, sku: WITHHELD, customer_id: WITHHELD, status: WITHHELD })
-    expect(masked({ id: 52998224725 })).to.deep.equal({ id: WITHHELD })
-    expect(masked(['Ana', 7])).to.deep.equal([WITHHELD, WITHHELD])
-    expect(masked('Ana')).to.equal(WITHHELD)
-    expect(masked({ 'Ana Prado': 1, 'ana@b.example': 2 })).to.deep.equal({ [WITHHELD]: WITHHELD })
+    ).to.deep.equal({ external_id: MASKED, sku: MASKED, customer_id: MASKED, status: MASKED })
+    expect(masked({ id: 52998224725 })).to.deep.equal({ id: MASKED })
+    expect(masked(['Ana', 7])).to.deep.equal([MASKED, MASKED])
+    expect(masked('Ana')).to.equal(MASKED)
+    expect(masked({ 'Ana Prado': 1, 'ana@b.example': 2 })).to.deep.equal({ [MASKED]: MASKED })
   })
 
   it('is nothing secret: tokens, URLs, keys put where they do not belong', () => {
@@ -49,9 +49,9 @@ describe('what the log of calls keeps [KIT-54]', () => {
     const body = { token: 'abc', url: 'https://a.example/?k=1', external_id: key, method: 'whsec_abc', [key]: 1 }
     expect(JSON.stringify(masked(body))).not.to.match(/abc|tb_live|whsec|example/)
     expect(maskedQuery(`api_key=${key}&${key}=1&cursor=eyJhIjoiQW5hIn0&limit=5`)).to.equal(
-      `api_key=${WITHHELD}&${WITHHELD}=${WITHHELD}&cursor=${WITHHELD}&limit=5`,
+      `api_key=${MASKED}&${MASKED}=${MASKED}&cursor=${MASKED}&limit=5`,
     )
-    expect(maskedPath(`/sales/${key}`)).to.equal(`/sales/${WITHHELD}`)
+    expect(maskedPath(`/sales/${key}`)).to.equal(`/sales/${MASKED}`)
   })
 
   it('is a path with its ids, without what could be a person’s', () => {
@@ -63,15 +63,15 @@ describe('what the log of calls keeps [KIT-54]', () => {
       '/webhooks/1/deliveries/01a1ff3b-072b-72de-a0db-ab14c82137af',
     ])
       expect(maskedPath(path)).to.equal(path)
-    expect(maskedPath('/customers/by-external/ana%40b.example')).to.equal(`/customers/by-external/${WITHHELD}`)
-    expect(maskedPath('/customers/52998224725')).to.equal(`/customers/${WITHHELD}`)
-    expect(maskedPath('/x/%E0%A4%A')).to.equal(`/x/${WITHHELD}`)
+    expect(maskedPath('/customers/by-external/ana%40b.example')).to.equal(`/customers/by-external/${MASKED}`)
+    expect(maskedPath('/customers/52998224725')).to.equal(`/customers/${MASKED}`)
+    expect(maskedPath('/x/%E0%A4%A')).to.equal(`/x/${MASKED}`)
   })
 
   it('is a query with figures and codes; what is searched for is withheld', () => {
     expect(maskedQuery('')).to.equal(null)
     expect(maskedQuery('q=ana&name=Ana&document=52998224725&status=pending&due_from=2026-11-01')).to.equal(
-      `q=${WITHHELD}&name=${WITHHELD}&document=${WITHHELD}&status=pending&due_from=2026-11-01`,
+      `q=${MASKED}&name=${MASKED}&document=${MASKED}&status=pending&due_from=2026-11-01`,
     )
   })
 
@@ -89,6 +89,6 @@ describe('what the log of calls keeps [KIT-54]', () => {
 
   it('is why it was refused, with the names of unknown fields as far as they are names', () => {
     const details = { fields: { price: ['deve ser um valor'] }, unknown_fields: ['preco', 'Ana Prado <a@b.example>'] }
-    expect(JSON.parse(keptDetails(details))).to.deep.equal({ ...details, unknown_fields: ['preco', WITHHELD] })
+    expect(JSON.parse(keptDetails(details))).to.deep.equal({ ...details, unknown_fields: ['preco', MASKED] })
   })
 })

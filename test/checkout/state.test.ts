@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mayAskForPix, stateOf } from '#checkout/state.ts'
+import { mayAskForPix, checkoutStateOf } from '#checkout/state.ts'
 import { event } from '#events/catalogue.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import type { OrderObject } from '#projections/orders.ts'
@@ -23,7 +23,7 @@ const ended = (status: 'cancelled' | 'failed') => paymentRecorded(1, { provider_
 
 async function stateAfter(facts: NewEvent[], at = minute(30)) {
   const scenario = await given(companyRegistered(), storeCreated(), ...facts)
-  return stateOf((await scenario.show('order/1')) as OrderObject, at)
+  return checkoutStateOf((await scenario.show('order/1')) as OrderObject, at)
 }
 
 describe('what a buyer sees of an order', () => {

@@ -8,7 +8,7 @@ import { load } from '#cli/load.ts'
 import { Refused } from '#cli/verb.ts'
 import { readConfig } from '#config/config.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { originOf, textOf } from '#proof/checkpoint.ts'
+import { originOf, formatCheckpoint } from '#proof/checkpoint.ts'
 import { installationIdOf } from '#proof/installation.ts'
 import { signNote } from '#proof/note.ts'
 import { type Json, startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -96,7 +96,7 @@ describe('ledger commands', () => {
   const forgedOf = async (size: number, companyId = company.id) => {
     const { privateKey } = await makeSigningKey(join(directory, 'seal-key.pem'))
     const origin = originOf(await installationIdOf(api.core.pool), companyId)
-    return signNote(textOf({ origin, size, root: Buffer.alloc(32, 1) }), [{ name: origin, privateKey }])
+    return signNote(formatCheckpoint({ origin, size, root: Buffer.alloc(32, 1) }), [{ name: origin, privateKey }])
   }
 
   it('make checkpoints, which verify holds ledgers against, with the keys that are trusted [AUDIT-4]', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { hashOf, streamOf } from '#ledger/envelope.ts'
-import type { Follower } from '#ledger/follow/follower.ts'
+import type { CatchUpSubscription } from '#ledger/follow/follower.ts'
 import type { OutsideStore } from '#ledger/port.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { collect } from '../ledger/event-store-contract.ts'
@@ -131,7 +131,7 @@ describe('service during outages of EventStoreDB', function () {
 
   describe('with another read model that follows', () => {
     const other = useDatabase()
-    let follower: Follower | null = null
+    let follower: CatchUpSubscription | null = null
     let reader: TestApi
 
     before(async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
-import { follow } from '#integrator/follow.ts'
-import { createService } from '#integrator/service.ts'
+import { followEventStream } from '#integrator/follow.ts'
+import { createServiceClient } from '#integrator/service.ts'
 import { createPool } from '#postgres/pool.ts'
 import { DEPTH } from '../support/random.ts'
 import { until } from '../support/wait.ts'
@@ -40,8 +40,8 @@ export async function startListeners(url: string, shops: readonly Shop[]): Promi
       for await (const { revision } of eventsOf(open, RETRIES, { signal })) revisions.push(revision)
     }
     const followMessages = async () => {
-      const service = createService(url, shop.key, uuidv7)
-      for await (const event of follow({ service, from: { after: -1 }, onAway: () => {}, signal }))
+      const service = createServiceClient(url, shop.key, uuidv7)
+      for await (const event of followEventStream({ service, from: { after: -1 }, onAway: () => {}, signal }))
         messages.push(...event.messages.map((message) => ({ revision: event.revision, ...message })))
     }
     quietly(followEvents())

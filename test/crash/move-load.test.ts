@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'mocha'
 import { v7 as uuidv7 } from 'uuid'
 import { verifyLedger } from '#audit/verify.ts'
 import { switchOffWebhook } from '#commands/webhooks.ts'
-import { moveCompany } from '#homes/move/move.ts'
+import { migrateCompany } from '#homes/move/move.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
@@ -46,7 +46,7 @@ describe('a company that moves while it sells', () => {
     const { id: webhook } = (await company.post('/webhooks', { url: receiver.url, events: ['*'] })).body.data
     const market = openMarket(company, cash)
     await until(() => market.sold.length >= 20)
-    const report = await moveCompany(homes.moving(company.id))
+    const report = await migrateCompany(homes.moving(company.id))
     const moved = market.sold.length
     await until(() => market.sold.length >= moved + 20)
     const { sold, seen, errors } = await market.close()
@@ -77,7 +77,7 @@ describe('a company that moves while it sells', () => {
     }
     const market = openMarket(company, cash)
     const lines: string[] = []
-    const report = await moveCompany(homes.moving(company.id, { tell: (line) => lines.push(line) }))
+    const report = await migrateCompany(homes.moving(company.id, { tell: (line) => lines.push(line) }))
     const { sold, seen, errors } = await market.close()
     console.log(`      ${report.revision + 1} events, ${report.refused_ms} ms`, lines)
     expect(errors).to.deep.equal([])

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { before, describe, it } from 'mocha'
 import { verifyLedger } from '#audit/verify.ts'
-import { moveCompany } from '#homes/move/move.ts'
+import { migrateCompany } from '#homes/move/move.ts'
 import { send } from '../support/api.ts'
 import { rowsOf, tracesOf, useTwoHomes } from '../support/moving.ts'
 import { createOutsideStore, type FaultyStore } from '../support/outside-store.ts'
@@ -23,7 +23,7 @@ describe('a company that moves whose ledger is outside of Postgres', () => {
     }
     const sold = await company.post('/sales', sale, { 'idempotency-key': 'a' })
     expect(sold.status).to.equal(201)
-    const { revision } = await moveCompany(homes.moving(company.id))
+    const { revision } = await migrateCompany(homes.moving(company.id))
     const there = (body: object, headers = {}) =>
       send(`${homes.south.url}/api/v1/sales`, 'POST', body, { authorization: `Bearer ${company.key}`, ...headers })
     expect((await there(sale, { 'idempotency-key': 'a' })).text).to.equal(sold.text)

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { ReadFrom } from '#ledger/standby/reads.ts'
-import { createStandby } from '#ledger/standby/standby.ts'
-import { watchStandbys } from '#ledger/standby/watch.ts'
-import { createTurns } from '#lib/turns.ts'
+import { createReplica } from '#ledger/standby/standby.ts'
+import { monitorReplicas } from '#ledger/standby/watch.ts'
+import { createKeyedSemaphore } from '#lib/turns.ts'
 import { createPool } from '#postgres/pool.ts'
 import { type Json, type Reply, send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { panelUser } from '../support/panel.ts'
@@ -189,11 +189,11 @@ describe(`reads from a standby (${TITLE})`, function () {
 
   it('is left out while it is too far behind, but not beside an idle primary, or when it is gone; comes back by itself, and not as a primary [HOME-104]', async () => {
     const { id } = (await create('Eva')).body.data
-    const turns = createTurns({ running: 1, waiting: 1 })
+    const turns = createKeyedSemaphore({ running: 1, waiting: 1 })
     const [watch, queries] = [createPool(postgres.standby, { max: 1 }), createPool(postgres.standby, { max: 1 })]
-    const standby = createStandby({ name: 'watched', openPool: () => queries, watch, turns })
+    const standby = createReplica({ name: 'watched', openPool: () => queries, watch, turns })
     const bound = { pool: api.core.pool, standbys: [standby], model: api.core.model, maxLagMs: 300, log: () => {} }
-    const watching = watchStandbys(bound)
+    const watching = monitorReplicas(bound)
     await until(() => standby.state === 'up' && standby.lag_ms === 0)
     await postgres.pause()
     await create('Fabia')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { hashKey, KEY_BYTES, newKey } from '#access/api-keys.ts'
 import { verifyPassword } from '#access/passwords.ts'
-import { type Admitted, createGate } from '#access/quota.ts'
+import { type AuthenticatedCall, createApiAuthenticator } from '#access/quota.ts'
 import { createApiKey, MAX_ACTIVE_KEYS, revokeApiKey } from '#commands/api-keys.ts'
 import { CreateCategoryInput } from '#commands/catalog/categories.ts'
 import { ReplaceItemInput } from '#commands/catalog/items.ts'
@@ -84,7 +84,7 @@ describe('demonstration data', () => {
     const start = (on: Core = core) => seedDemo(on, { baseUrl: BASE_URL, demoFile })
     const read = async (): Promise<DemoFile> => JSON.parse(await readFile(demoFile, 'utf8'))
     const admit = (key: string) =>
-      createGate(core.pool, { perMinute: 1000, perDay: 1000, bytesPerDay: 1_000_000 }).admit(hashKey(key))
+      createApiAuthenticator(core.pool, { perMinute: 1000, perDay: 1000, bytesPerDay: 1_000_000 }).admit(hashKey(key))
     const revisions = async () =>
       (await core.pool.query('select company_id, revision from ops.ledgers order by company_id')).rows
     const hashOf = async (email: string): Promise<string> =>
@@ -103,7 +103,7 @@ describe('demonstration data', () => {
         const [full, reading] = (await Promise.all([
           admit(company.api_key),
           admit(company.read_only_key),
-        ])) as Admitted[]
+        ])) as AuthenticatedCall[]
         const plan = index === 2 ? 'basic' : 'api'
         expect(full).to.deep.include({ kind: 'admitted', companyId: company.id, scopes: [...SCOPES], plan })
         expect(reading).to.include({ kind: 'admitted', companyId: company.id })
@@ -251,7 +251,7 @@ describe('demonstration data', () => {
     it('replaces a revoked key, and keeps the others', async () => {
       const old = await read()
       const { id, api_key } = old.companies[0]!
-      const { keyId } = (await admit(api_key)) as Admitted
+      const { keyId } = (await admit(api_key)) as AuthenticatedCall
       await runAsSystem(core.writer, id, revokeApiKey, { id: keyId })
       await start()
       const file = await expectAccess()
@@ -264,7 +264,7 @@ describe('demonstration data', () => {
       const old = await read()
       const { id, read_only_key, api_key } = old.companies[1]!
       for (const key of [api_key, read_only_key]) {
-        const { keyId } = (await admit(key)) as Admitted
+        const { keyId } = (await admit(key)) as AuthenticatedCall
         await runAsSystem(core.writer, id, revokeApiKey, { id: keyId })
       }
       for (let n = 0; n < MAX_ACTIVE_KEYS; n++) {

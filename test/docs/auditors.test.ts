@@ -8,7 +8,7 @@ import { expect } from 'chai'
 import { exportLines } from '#audit/export.ts'
 import { COMMANDS } from '#cli/commands.ts'
 import type { Sealing } from '#proof/checkpoints.ts'
-import { round } from '#proof/rounds.ts'
+import { runCheckpointRound } from '#proof/rounds.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { openCounter } from '../support/offline-sales.ts'
@@ -46,7 +46,7 @@ describe('the guide for auditors', () => {
     for await (const line of exportLines(api.core.store, company.id, 0)) lines.push(line)
     const sealing = api.core.sealing as Sealing
     const failed: unknown[] = []
-    await round(sealing, {
+    await runCheckpointRound(sealing, {
       onSealed: () => {},
       onError: (error: unknown) => failed.push(error),
     })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isToldPersons, TILL_ROLES } from '#domain/roles.ts'
+import { seesPersons, TILL_ROLES } from '#domain/roles.ts'
 
 describe('roles', () => {
   it('allow tills to owners and clerks, and not to read-only roles [PANEL-84] [PANEL-202]', () => {
@@ -7,6 +7,6 @@ describe('roles', () => {
   })
 
   it('show personal data to an accountant without a grant [PANEL-202]', () => {
-    expect(isToldPersons({ role: 'accountant', personal_data: false })).to.equal(true)
+    expect(seesPersons({ role: 'accountant', personal_data: false })).to.equal(true)
   })
 })

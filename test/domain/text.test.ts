@@ -10,7 +10,7 @@ import {
   Phone,
   searchKey,
   sortKey,
-  text,
+  boundedText,
 } from '#domain/text.ts'
 
 const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
@@ -18,22 +18,22 @@ const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, va
 
 describe('text', () => {
   it('is trimmed at both ends and otherwise unchanged [VAL-4]', () => {
-    expect(text(20).parse('  São  João\n\t2 \r\n')).to.equal('São  João\n\t2')
-    expect(text(20).parse('a\u0301')).to.equal('a\u0301')
+    expect(boundedText(20).parse('  São  João\n\t2 \r\n')).to.equal('São  João\n\t2')
+    expect(boundedText(20).parse('a\u0301')).to.equal('a\u0301')
   })
 
   it('counts code points after trimming', () => {
-    expect(accepts(text(3), '  abc  ')).to.equal(true)
-    expect(accepts(text(3), 'abcd')).to.equal(false)
-    expect(accepts(text(3), '🍕🍕🍕')).to.equal(true)
-    expect(accepts(text(3), '🍕🍕🍕🍕')).to.equal(false)
+    expect(accepts(boundedText(3), '  abc  ')).to.equal(true)
+    expect(accepts(boundedText(3), 'abcd')).to.equal(false)
+    expect(accepts(boundedText(3), '🍕🍕🍕')).to.equal(true)
+    expect(accepts(boundedText(3), '🍕🍕🍕🍕')).to.equal(false)
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (value) => {
         const length = [...value.trim()].length
         const isPlain = ![...value.trim()].some(
           (character) => character < ' ' && character !== '\n' && character !== '\t',
         )
-        expect(accepts(text(5), value)).to.equal(isPlain && length >= 1 && length <= 5)
+        expect(accepts(boundedText(5), value)).to.equal(isPlain && length >= 1 && length <= 5)
       }),
     )
   })
@@ -54,7 +54,7 @@ describe('text', () => {
       null,
       undefined,
     ]
-    for (const value of refused) expect(accepts(text(100), value), JSON.stringify(value)).to.equal(false)
+    for (const value of refused) expect(accepts(boundedText(100), value), JSON.stringify(value)).to.equal(false)
   })
 
   it('may be null or absent when optional, never empty', () => {

@@ -6,7 +6,7 @@ import { Percentage } from '#domain/percentage.ts'
 import { Quantity, SignedQuantity } from '#domain/quantity.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { Cnpj } from '#domain/tax-number.ts'
-import { Email, ExternalId, Id, Phone, text } from '#domain/text.ts'
+import { Email, ExternalId, Id, Phone, boundedText } from '#domain/text.ts'
 import { describeIssues } from '#domain/validation.ts'
 
 function problems(schema: z.ZodType, json: string) {
@@ -16,7 +16,7 @@ function problems(schema: z.ZodType, json: string) {
 }
 
 const Item = z.strictObject({ quantity: Quantity, unit_price: Money.optional() })
-const Body = z.strictObject({ name: text(5), items: z.array(Item).min(1).max(3), at: Instant.optional() })
+const Body = z.strictObject({ name: boundedText(5), items: z.array(Item).min(1).max(3), at: Instant.optional() })
 
 describe('error descriptions of an input', () => {
   it('name fields by their path, in Portuguese [HTTP-6]', () => {
@@ -97,7 +97,7 @@ describe('error descriptions of an input', () => {
 describe('error descriptions of unions', () => {
   const reference = z.union([
     z.strictObject({ id: Id, quantity: Quantity }),
-    z.strictObject({ description: text(5), unit_price: Money, quantity: Quantity }),
+    z.strictObject({ description: boundedText(5), unit_price: Money, quantity: Quantity }),
   ])
 
   it('show the problems of the closest branch', () => {
@@ -155,7 +155,7 @@ describe('messages', () => {
       ExternalId,
       Id,
       Phone,
-      text: text(3),
+      text: boundedText(3),
     }
     for (const [name, schema] of Object.entries(schemas)) {
       for (const value of [undefined, null, 1.5, true, '', ' x\u0000 ', 'x'.repeat(300), [], {}]) {

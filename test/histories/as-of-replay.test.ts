@@ -9,7 +9,7 @@ import type { RecordKind } from '#domain/record-kinds.ts'
 import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
 import type { Origin } from '#ledger/envelope.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
-import { type Text, textOf } from '#lib/bytes.ts'
+import { type EncodedText, toText } from '#lib/bytes.ts'
 import { getItem, getItemByExternalId, listItems, searchItems } from '#queries/catalog/items.ts'
 import { getRow, listActors } from '#queries/events.ts'
 import {
@@ -257,7 +257,7 @@ const rotated = <T>(items: readonly T[], by: number): T[] => {
 
 /** Result as text, independent of the memory of its records. */
 const toldOf = (answer: unknown): string =>
-  JSON.stringify(answer, (_name, value) => (isText(value) ? textOf(value) : value)) ?? 'undefined'
+  JSON.stringify(answer, (_name, value) => (isText(value) ? toText(value) : value)) ?? 'undefined'
 
-const isText = (value: unknown): value is Text =>
+const isText = (value: unknown): value is EncodedText =>
   Array.isArray(value) && value.length > 0 && value.every((part) => Buffer.isBuffer(part?.bytes))

@@ -2,19 +2,19 @@ import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { v7 } from 'uuid'
 import { type CompanyAsOf, withCompanyAsOf } from '#audit/as-of.ts'
-import type { Part } from '#domain/personal-data.ts'
+import type { PersonPart } from '#domain/personal-data.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
-import { advance, ensureLedger, lock, open } from '#ledger/ledgers.ts'
+import { advanceLedger, ensureLedger, lockLedger, openLedger } from '#ledger/ledgers.ts'
 import { createKeychain, keysOf } from '#ledger/person-keys.ts'
 import { ownersOf, sealData } from '#ledger/personal-fields.ts'
 import { project, refsOf } from '#ledger/projection.ts'
 import { replay } from '#ledger/rebuild/replay.ts'
-import { type AnyTable, isLineage } from '#ledger/table.ts'
+import { type AnyTable, isRowHistory } from '#ledger/table.ts'
 import { type Changes, createWorkingSet } from '#ledger/working-set.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { readModel } from '#projections/index.ts'
-import { type Look, looking } from '#queries/looking.ts'
+import { type ReadScope, withReadSet } from '#queries/looking.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
 import { EVERY_EVENT } from '../support/every-event.ts'
@@ -25,7 +25,7 @@ const TABLES = readModel.projections.flatMap(({ tables }) => tables).filter(({ p
 
 /** Columns of a past state. */
 const columnsOf = ({ columns, past }: AnyTable): string[] =>
-  Object.keys(columns).filter((name) => !isLineage(name) && !past?.without?.includes(name))
+  Object.keys(columns).filter((name) => !isRowHistory(name) && !past?.without?.includes(name))
 
 type Row = Record<string, unknown>
 
@@ -36,12 +36,12 @@ const textOf = ({ past }: AnyTable, rows: readonly Row[], columns: readonly stri
     .map((row) => JSON.stringify(columns.map((column) => row[column])))
     .join('\n')
 
-async function read(pool: Pool, table: AnyTable, columns: readonly string[], look?: Look): Promise<Row[]> {
+async function read(pool: Pool, table: AnyTable, columns: readonly string[], look?: ReadScope): Promise<Row[]> {
   const { rows } = await pool.query<Row>(
-    looking({
+    withReadSet({
       text: `select ${columns.join(', ')}, ${table.past?.id} as key_id from ${table.name} where company_id = $1`,
       values: [COMPANY_ID],
-      looks: look === undefined ? {} : { [table.name]: look },
+      readSet: look === undefined ? {} : { [table.name]: look },
     }),
   )
   return rows
@@ -62,7 +62,7 @@ async function sealed({ keys }: Core): Promise<Envelope[]> {
   )
   await Promise.all(set.load(NOTHING))
   const events = EVERY_EVENT.map((event) => {
-    const keyOf = (subject: string, part: Part) =>
+    const keyOf = (subject: string, part: PersonPart) =>
       keychain.keyOf(set.of(COMPANY_ID), { company_id: COMPANY_ID, subject, part }, event.recorded_at)
     return { ...event, data: sealData(event, event.id, fieldsOf(event), keyOf).stored }
   })
@@ -112,7 +112,7 @@ describe('a table as of a revision', () => {
     })
     await ensureLedger(core.pool, COMPANY_ID)
     await inTransaction(core.pool, async (tx) => {
-      const row = (await lock(tx, [COMPANY_ID])).get(COMPANY_ID)
+      const row = (await lockLedger(tx, [COMPANY_ID])).get(COMPANY_ID)
       if (!row) throw new Error('ledger not found')
       const commands = [await sealed(core)]
       await core.store.append([{ stream: streamOf(COMPANY_ID), expectedRevision: -1, commands }], tx)
@@ -122,8 +122,8 @@ describe('a table as of a revision', () => {
       await replay(tx, readModel, COMPANY_ID, all(), EVERY_EVENT.length)
       const last = EVERY_EVENT.at(-1)
       if (!last) throw new Error('event not found')
-      const ledger = { ...open(row, last.recorded_at), revision: last.revision, hash: last.hash }
-      await advance(tx, [ledger])
+      const ledger = { ...openLedger(row, last.recorded_at), revision: last.revision, hash: last.hash }
+      await advanceLedger(tx, [ledger])
     })
   })
   after(() => core.close())
@@ -142,9 +142,9 @@ describe('a table as of a revision', () => {
       // A sample of changes of the same kind.
       if (seen.has(type) && revision % 81 > 0) continue
       seen.add(type)
-      const expectRows = async (pool: Pool, look: Look | undefined) => {
+      const expectRows = async (pool: Pool, look: ReadScope | undefined) => {
         for (const table of TABLES) {
-          const { busy } = table.past ?? {}
+          const { hot: busy } = table.past ?? {}
           const but = look === 'columns' && busy ? ['revision', 'changed_at', ...busy] : []
           const columns = columnsOf(table).filter((column) => !but.includes(column))
           const found = textOf(table, await read(pool, table, columns, look), columns)

@@ -4,11 +4,11 @@ import type { IssuedSession, PanelSession } from '#access/sessions.ts'
 import { inviteUser } from '#commands/invitations.ts'
 import { forgetPerson } from '#commands/people/forget-person.ts'
 import { changePassword } from '#commands/users.ts'
-import { accessIn } from '#homes/access.ts'
+import { accessOnShard } from '#homes/access.ts'
 import { comparePersons } from '#homes/persons-sweep.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
-import { Moved } from '#lib/moved.ts'
+import { WrongShardError } from '#lib/moved.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { useDatabase } from '../support/database.ts'
 import { cheapHash } from '../support/passwords.ts'
@@ -86,13 +86,13 @@ describe('people with companies in two homes', () => {
       ['south', 'PanelSession'],
       ['main', 'Moved'],
     ] as const) {
-      const { sessions } = accessIn(home, all.access, all.directory)
+      const { sessions } = accessOnShard(home, all.access, all.directory)
       const found = await sessions.find(token).catch((error: unknown) => error)
-      expect(found instanceof Moved ? 'Moved' : 'PanelSession').to.equal(outcome)
+      expect(found instanceof WrongShardError ? 'Moved' : 'PanelSession').to.equal(outcome)
       const admitted = await sessions.admit(token).catch((error: unknown) => error)
-      expect(admitted instanceof Moved ? 'Moved' : 'PanelSession').to.equal(outcome)
+      expect(admitted instanceof WrongShardError ? 'Moved' : 'PanelSession').to.equal(outcome)
       const isLive = await sessions.isLive(token).catch((error: unknown) => error)
-      expect(isLive instanceof Moved ? 'Moved' : isLive === true && 'PanelSession').to.equal(outcome)
+      expect(isLive instanceof WrongShardError ? 'Moved' : isLive === true && 'PanelSession').to.equal(outcome)
       expect(await sessions.find(`${token.slice(0, -2)}xx`)).to.equal(null)
     }
   })

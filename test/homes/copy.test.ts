@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { verbs as copying } from '#cli/ledger-copy.ts'
 import type { Context } from '#cli/verb.ts'
-import { MAIN } from '#config/databases.ts'
-import { companyOf, streamOf } from '#ledger/envelope.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
+import { companyIdOfStream, streamOf } from '#ledger/envelope.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { collect } from '../ledger/event-store-contract.ts'
 import { useDatabase } from '../support/database.ts'
@@ -36,7 +36,7 @@ describe('ledgers of two homes', () => {
     ({
       config: { HOMES: [{ name: SOUTH, url: '' }] },
       core: async () => homes.cores.main,
-      homes: async () => [MAIN, SOUTH].map((name) => ({ name, core: homes.cores.at(name) })),
+      homes: async () => [DEFAULT_SHARD, SOUTH].map((name) => ({ name, core: homes.cores.at(name) })),
     }) as unknown as Context
 
   it('are copied to one event store, each from the home that its company lives in [HOME-93]', async () => {
@@ -55,7 +55,7 @@ describe('ledgers of two homes', () => {
     expect(report).to.deep.equal({ streams: 2, events: 2 * EVENTS, known: 0 })
     const target = createEventStoreDb(eventStore.url)
     const copied = await collect(target.streams())
-    expect(copied.map(companyOf).sort()).to.deep.equal([...ids.main, ...ids.south].sort())
+    expect(copied.map(companyIdOfStream).sort()).to.deep.equal([...ids.main, ...ids.south].sort())
     await target.close()
     expect(await copying['ledger copy'].run(context(), { to: eventStore.url })).to.include({ known: 2 * EVENTS })
   })

@@ -5,7 +5,7 @@ import { createPaymentType } from '#commands/payment-types.ts'
 import { CreateStoreInput, createStore } from '#commands/stores.ts'
 import { createUser, updateUser } from '#commands/users.ts'
 import { openDirectory } from '#homes/directory.ts'
-import { Taken } from '#homes/entries.ts'
+import { EntryTaken } from '#homes/entries.ts'
 import { sweepDirectory } from '#homes/sweep.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { Unavailable } from '#lib/unavailable.ts'
@@ -157,7 +157,7 @@ describe('the directory of two homes', () => {
     const entry = { kind: 'store_alias', key: 'orfa', companyId: north.id } as const
     await all.directory.reserve([entry])
     await all.directory.reserve([entry])
-    expect(await failureOf(all.directory.reserve([{ ...entry, companyId: south.id }]))).to.be.instanceOf(Taken)
+    expect(await failureOf(all.directory.reserve([{ ...entry, companyId: south.id }]))).to.be.instanceOf(EntryTaken)
     await sweepDirectory(all.persons)
     expect(await open(all.south, south.id, 'orfa')).to.deep.equal(TAKEN)
     expect(await open(all.south, south.id, 'outra')).to.have.property('alias', 'outra')

@@ -1,20 +1,20 @@
 import { expect } from 'chai'
 import { hashKey } from '#access/api-keys.ts'
-import { createGate } from '#access/quota.ts'
+import { createApiAuthenticator } from '#access/quota.ts'
 import { createSessions, type PanelSession } from '#access/sessions.ts'
 import { createTokens } from '#access/sync-access.ts'
 import { createStore } from '#commands/stores.ts'
 import { createUser } from '#commands/users.ts'
-import { arrive, close, leave, OutOfOrder, open, pause } from '#homes/fence.ts'
+import { markArriving, closeWrites, markLeft, MigrationOutOfOrder, openWrites, pauseBackgroundWork } from '#homes/fence.ts'
 import { interfaceProblems } from '#http/middleware/problem-handler.ts'
-import { staysHere } from '#ledger/move.ts'
-import { Moved } from '#lib/moved.ts'
+import { acceptsSideWrites } from '#ledger/move.ts'
+import { WrongShardError } from '#lib/moved.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { createLiveUpdates } from '#live/updates.ts'
 import { noteRefusals } from '#offline-sales/refused-sales.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { findStore } from '#queries/stores.ts'
-import { LONGEST_LEASE_MS, takeDue } from '#webhooks/claims.ts'
+import { LONGEST_LEASE_MS, leaseDue } from '#webhooks/claims.ts'
 import type { TestCompany } from '../support/api.ts'
 import { vault } from '../support/master-key.ts'
 import { openCounter } from '../support/offline-sales.ts'
@@ -47,7 +47,7 @@ describe('a company that moves', () => {
       await register(company, 'Antes')
       const { id } = (await company.post('/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })).body.data
       const person = await panelUser(api, company)
-      await close(pool(), company.id)
+      await closeWrites(pool(), company.id)
       const [refused, accepted] = await Promise.all([register(company, 'Durante'), register(other, 'Durante')])
       expect(refused.status).to.equal(503)
       expect(refused.headers.get('retry-after')).to.equal('1')
@@ -60,7 +60,7 @@ describe('a company that moves', () => {
       expect(page.status).to.equal(503)
       expect(textIn(page.html)).to.include('Tente de novo em instantes')
       expect(await names(company)).to.deep.equal(['Antes'])
-      await open(pool(), company.id)
+      await openWrites(pool(), company.id)
       expect((await register(company, 'Depois')).body.data.id).to.equal(2)
       expect(await names(company)).to.deep.equal(['Antes', 'Depois'])
     })
@@ -69,7 +69,7 @@ describe('a company that moves', () => {
       const user = await createTestUser(company, 'owner')
       const { body } = await logIn(api.url, user)
       const sale = (await openCounter(company)).sale('pdv-1')
-      await close(pool(), company.id)
+      await closeWrites(pool(), company.id)
       const holder = { userId: user.id, companyId: company.id, generation: 0, personGeneration: 0 }
       expect(await thrown(createSessions(pool(), () => {}).issue(holder))).to.be.instanceOf(Unavailable)
       expect((await logIn(api.url, user)).status).to.equal(503)
@@ -94,7 +94,7 @@ describe('a company that moves', () => {
       } as const
       const note = () => noteRefusals(pool(), holder, [{ sale: {}, result: wrong }])
       expect(await thrown(note())).to.be.instanceOf(Unavailable)
-      await open(pool(), company.id)
+      await openWrites(pool(), company.id)
       expect(await note()).to.deep.equal([wrong])
       expect((await till.call('POST', '/auth/refresh')).status).to.equal(200)
     })
@@ -102,7 +102,7 @@ describe('a company that moves', () => {
     it('has answered what is in its ledger, and refused what is not, whatever was under way [HOME-41]', async () => {
       const answers = Array.from({ length: 60 }, (_, n) => register(company, `C${n}`))
       await Promise.race(answers)
-      await close(pool(), company.id)
+      await closeWrites(pool(), company.id)
       const sealed = new Set(await names(company))
       const replies = await Promise.all(answers)
       for (const [n, { status }] of replies.entries()) expect(status === 201, `C${n}`).to.equal(sealed.has(`C${n}`))
@@ -123,7 +123,7 @@ describe('a company that moves', () => {
       const live = createLiveUpdates({ databaseUrl: api.databaseUrl, pool: pool(), onError: () => {} })
       live.subscribe(company.id, 0, { moved: () => {}, ended: () => void live.close().then(resolve) })
     })
-    const gate = createGate(pool(), { perMinute: 1_000, perDay: 1_000, bytesPerDay: 1_000_000 })
+    const gate = createApiAuthenticator(pool(), { perMinute: 1_000, perDay: 1_000, bytesPerDay: 1_000_000 })
     const ways = {
       key: () => gate.admit(hashKey(company.key)),
       session: () => createSessions(pool(), () => {}).find(session.token),
@@ -133,44 +133,44 @@ describe('a company that moves', () => {
       store: () => findStore(pool(), vault, alias),
     }
     for (const [way, ask] of Object.entries(ways)) expect(await thrown(ask()), way).to.equal(null)
-    await close(pool(), company.id)
+    await closeWrites(pool(), company.id)
     for (const [way, ask] of Object.entries(ways)) expect(await thrown(ask()), way).to.equal(null)
-    await leave(pool(), company.id)
+    await markLeft(pool(), company.id)
     await ended
-    for (const [way, ask] of Object.entries(ways)) expect(await thrown(ask()), way).to.be.instanceOf(Moved)
+    for (const [way, ask] of Object.entries(ways)) expect(await thrown(ask()), way).to.be.instanceOf(WrongShardError)
     expect((await company.get('/me')).status).to.equal(503)
     expect((await other.get('/me')).status).to.equal(200)
-    await arrive(pool(), company.id)
-    for (const [way, ask] of Object.entries(ways)) expect(await thrown(ask()), way).to.be.instanceOf(Moved)
+    await markArriving(pool(), company.id)
+    for (const [way, ask] of Object.entries(ways)) expect(await thrown(ask()), way).to.be.instanceOf(WrongShardError)
   })
 
   it('goes from state to state, again where it is there already, and never where it would lose something [HOME-40]', async () => {
     const state = async () =>
       (await pool().query('select move from ops.ledgers where company_id = $1', [company.id])).rows[0].move
-    const refused = async (step: typeof open) =>
-      expect(await thrown(step(pool(), company.id)), `${step.name} of ${await state()}`).to.be.instanceOf(OutOfOrder)
-    for (const step of [leave, arrive]) await refused(step)
+    const refused = async (step: typeof openWrites) =>
+      expect(await thrown(step(pool(), company.id)), `${step.name} of ${await state()}`).to.be.instanceOf(MigrationOutOfOrder)
+    for (const step of [markLeft, markArriving]) await refused(step)
     for (const [step, reached] of [
-      [pause, 'paused'],
-      [close, 'leaving'],
-      [open, null],
-      [pause, 'paused'],
-      [open, null],
-      [close, 'leaving'],
-      [leave, 'left'],
+      [pauseBackgroundWork, 'paused'],
+      [closeWrites, 'leaving'],
+      [openWrites, null],
+      [pauseBackgroundWork, 'paused'],
+      [openWrites, null],
+      [closeWrites, 'leaving'],
+      [markLeft, 'left'],
     ] as const) {
       await step(pool(), company.id)
       await step(pool(), company.id)
       expect(await state()).to.equal(reached)
     }
-    for (const step of [open, close, pause]) await refused(step)
-    await arrive(pool(), company.id)
-    await arrive(pool(), company.id)
-    for (const step of [leave, close, pause]) await refused(step)
-    await open(pool(), company.id)
-    await open(pool(), company.id)
+    for (const step of [openWrites, closeWrites, pauseBackgroundWork]) await refused(step)
+    await markArriving(pool(), company.id)
+    await markArriving(pool(), company.id)
+    for (const step of [markLeft, closeWrites, pauseBackgroundWork]) await refused(step)
+    await openWrites(pool(), company.id)
+    await openWrites(pool(), company.id)
     expect(await state()).to.equal(null)
-    await arrive(pool(), 999_999)
+    await markArriving(pool(), 999_999)
     expect((await pool().query('select revision, move from ops.ledgers where company_id = 999999')).rows).to.deep.equal(
       [{ revision: -1, move: 'arriving' }],
     )
@@ -186,7 +186,7 @@ describe('a company that moves', () => {
       handle(error, {} as never, { headersSent, locals: {}, destroy: () => told.push('cut') } as never, (passed) =>
         told.push(passed),
       )
-    const moved = new Moved(7)
+    const moved = new WrongShardError(7)
     for (const sent of [false, true]) pass(moved, sent)
     pass(new Unavailable('for a moment'), false)
     expect(told).to.deep.equal([moved, 'cut', 'unavailable'])
@@ -201,25 +201,25 @@ describe('a company that moves', () => {
     /** Pauses, and sees that it waits until `end` has been done. */
     async function expectWaits(end: () => Promise<unknown>): Promise<void> {
       let isDone = false
-      const pausing = pause(pool(), company.id).then(() => {
+      const pausing = pauseBackgroundWork(pool(), company.id).then(() => {
         isDone = true
       })
       await until(async () => (await state()) === 'paused')
-      expect(await thrown(pause(pool(), company.id, 60))).to.be.instanceOf(Unavailable)
+      expect(await thrown(pauseBackgroundWork(pool(), company.id, 60))).to.be.instanceOf(Unavailable)
       expect(isDone).to.equal(false)
       await end()
       await pausing
       expect(await state()).to.equal('paused')
-      await open(pool(), company.id)
+      await openWrites(pool(), company.id)
     }
 
     it('when deliveries, letters and looks at payments that were taken before have ended [HOME-45]', async () => {
       const { id } = (await company.post('/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })).body.data
       expect((await company.post(`/webhooks/${id}/test`)).status).to.equal(200)
-      const { claims } = await takeDue(taking(), ROOM, LONGEST_LEASE_MS)
+      const { claims } = await leaseDue(taking(), ROOM, LONGEST_LEASE_MS)
       expect(claims.map(({ company_id }) => company_id)).to.deep.equal([company.id])
       await expectWaits(async () => {
-        expect((await takeDue(taking(), ROOM, LONGEST_LEASE_MS)).claims).to.deep.equal([])
+        expect((await leaseDue(taking(), ROOM, LONGEST_LEASE_MS)).claims).to.deep.equal([])
         const delivered = `update ops.webhook_deliveries set status = 'delivered', next_attempt_at = null where company_id = $1`
         await pool().query(delivered, [company.id])
       })
@@ -238,12 +238,12 @@ describe('a company that moves', () => {
     })
 
     it('when a transaction that was let have its rows has ended; later ones are not [HOME-45]', async () => {
-      const asked = () => inTransaction(pool(), (tx) => staysHere(tx, company.id))
+      const asked = () => inTransaction(pool(), (tx) => acceptsSideWrites(tx, company.id))
       expect(await asked()).to.equal(true)
       let end = () => {}
       let isHeld = false
       const held = inTransaction(pool(), async (tx) => {
-        expect(await staysHere(tx, company.id)).to.equal(true)
+        expect(await acceptsSideWrites(tx, company.id)).to.equal(true)
         isHeld = true
         await new Promise<void>((resolve) => {
           end = resolve

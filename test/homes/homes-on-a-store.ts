@@ -2,7 +2,7 @@ import { registerCompany } from '#commands/companies.ts'
 import { createCustomer } from '#commands/people/customers.ts'
 import { createUser } from '#commands/users.ts'
 import { type Config, configOf, readConfig } from '#config/config.ts'
-import { MAIN } from '#config/databases.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { type Core, coreSettings, openCore } from '#service/core.ts'
 import { contentsOf } from '../ops/contents.ts'
@@ -46,7 +46,7 @@ export async function settleIn(
   for (let n = 0; n < count; n++) {
     const { rows } = await cores.main.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
     const { id } = rows[0] as { id: number }
-    const name = n % 2 === 0 ? MAIN : SOUTH
+    const name = n % 2 === 0 ? DEFAULT_SHARD : SOUTH
     ids[name].push(id)
     await makeCompany(cores.at(name), id)
   }

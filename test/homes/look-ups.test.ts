@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createLookUps, type Found } from '#homes/look-ups.ts'
+import { createDirectoryCache, type LookUpResult } from '#homes/look-ups.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 
 const HOUR_MS = 3_600_000
@@ -8,9 +8,9 @@ const HOUR_MS = 3_600_000
 function directory(kept = 10) {
   let time = 0
   const asked: (readonly string[])[] = []
-  const answers = new Map<string, Found>()
+  const answers = new Map<string, LookUpResult>()
   const state = { isCut: false, held: Promise.resolve() }
-  const lookUps = createLookUps({
+  const lookUps = createDirectoryCache({
     kept,
     now: () => time,
     async ask(keys) {

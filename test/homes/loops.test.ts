@@ -8,21 +8,21 @@ import { purgeTokens } from '#access/sync-access.ts'
 import { purgeDownloads } from '#audit/downloads.ts'
 import { checkTablesOnSchedule, tableCheckFigures } from '#audit/table-checks.ts'
 import { createRoundRobin } from '#background/round-robin.ts'
-import { close, leave, open, pause } from '#homes/fence.ts'
+import { closeWrites, markLeft, openWrites, pauseBackgroundWork } from '#homes/fence.ts'
 import { purgeAnswers } from '#ledger/write/idempotency.ts'
-import { startNotices } from '#mail/notices.ts'
+import { startEmailNotifications } from '#mail/notices.ts'
 import { purgeRefusedSales } from '#offline-sales/refused-sales.ts'
 import { purgeNotificationHours, purgeNotifications } from '#payments/notification-log.ts'
 import { claimSweeps, purgeSweeps } from '#payments/sweep.ts'
-import { forgetWhoIsDue } from '#privacy/due.ts'
+import { eraseDuePersons } from '#privacy/due.ts'
 import { growTrees } from '#proof/growth.ts'
 import { knownCompanies } from '#proof/known-companies.ts'
-import { LONGEST_LEASE_MS, takeDue } from '#webhooks/claims.ts'
+import { LONGEST_LEASE_MS, leaseDue } from '#webhooks/claims.ts'
 import { purgeWebhookHours } from '#webhooks/outages.ts'
 import { purgeDeliveries } from '#webhooks/outbox.ts'
 import { purgeReplays, stepReplay } from '#webhooks/replays.ts'
-import { cancelWaiting, watchEndpoints } from '#webhooks/watch.ts'
-import { wipeLateWrites } from '#wiping/late-writes.ts'
+import { cancelWaiting, monitorEndpoints } from '#webhooks/watch.ts'
+import { eraseLateWrites } from '#wiping/late-writes.ts'
 import type { TestCompany } from '../support/api.ts'
 import { vault } from '../support/master-key.ts'
 import { useApi } from '../support/use-api.ts'
@@ -30,7 +30,7 @@ import { until } from '../support/wait.ts'
 
 /**
  * All files that do something again and again, or later, by themselves, and how each leaves companies in a move alone (HOME-44).
- * A file that is missing here has to be looked at: does it find work of companies in the database? Then by `notInMove`.
+ * A file that is missing here has to be looked at: does it find work of companies in the database? Then by `isNotMigrating`.
  */
 const BY_THEMSELVES: Readonly<
   Record<string, 'asks' | 'its parts ask' | 'is of no company' | 'ends by itself' | 'ends moves'>
@@ -143,7 +143,7 @@ describe('what runs by itself', () => {
     const loops: Readonly<Record<string, () => Promise<readonly number[]>>> = {
       deliveries: async () => {
         const taking = { pool: pool(), vault, log: (_: string, error: unknown) => fail(error) }
-        const { claims } = await takeDue(taking, { sound: 256, strained: 64, busy: {} }, LONGEST_LEASE_MS)
+        const { claims } = await leaseDue(taking, { sound: 256, strained: 64, busy: {} }, LONGEST_LEASE_MS)
         return claims.map(({ company_id }) => company_id)
       },
       replays: async () => {
@@ -152,7 +152,7 @@ describe('what runs by itself', () => {
       },
       'switching off': async () => {
         const off: number[] = []
-        const watch = watchEndpoints({
+        const watch = monitorEndpoints({
           pool: pool(),
           switchOff: async (companyId) => off.push(companyId),
           switchOffHours: 0,
@@ -170,7 +170,7 @@ describe('what runs by itself', () => {
         return companiesOf(`select company_id from ops.webhook_deliveries where status = 'cancelled'`)
       },
       letters: async () => {
-        const notices = startNotices({ pool: pool(), mailer: null, publicUrl: '', log: () => {}, warn: () => {} })
+        const notices = startEmailNotifications({ pool: pool(), mailer: null, publicUrl: '', log: () => {}, warn: () => {} })
         const closed = () => companiesOf('select company_id from ops.notices where next_email_at is null')
         await until(async () => (await closed()).includes(other.id))
         await notices.stop()
@@ -193,7 +193,7 @@ describe('what runs by itself', () => {
         return checked()
       },
       'forgetting on the day': async () => {
-        await forgetWhoIsDue({ pool: pool(), writer: api.core.writer, retentionYears: 5, onError: () => {} })
+        await eraseDuePersons({ pool: pool(), writer: api.core.writer, retentionYears: 5, onError: () => {} })
         return companiesOf('select company_id from ops.person_keys where destroyed_at is not null')
       },
       'late writes': async () => {
@@ -203,31 +203,31 @@ describe('what runs by itself', () => {
         )
         const asked = `select company_id from ops.webhook_messages where event = 'customer.created' and body not like '%Ana%'`
         expect(await companiesOf(asked)).to.deep.equal([])
-        await wipeLateWrites(pool(), { onError: fail })
+        await eraseLateWrites(pool(), { onError: fail })
         return companiesOf(asked)
       },
     }
 
     it('leaves it alone, and serves all others [HOME-44]', async () => {
       await makeDue()
-      await pause(pool(), company.id)
+      await pauseBackgroundWork(pool(), company.id)
       for (const [loop, run] of Object.entries(loops)) {
         const done = await run()
         expect(done, loop).to.include(other.id)
         expect(done, loop).to.not.include(company.id)
       }
-      await open(pool(), company.id)
+      await openWrites(pool(), company.id)
       expect(await loops.replays?.()).to.include(company.id)
     })
 
     it('deletes nothing of it [HOME-44]', async () => {
       for (const [table, columns, values] of OLD)
         await forBoth(`insert into ops.${table} (company_id, ${columns}) select id, ${values} ${OF_BOTH}`)
-      await pause(pool(), company.id)
+      await pauseBackgroundWork(pool(), company.id)
       for (const purge of PURGES) await purge(pool())
       for (const [table] of OLD)
         expect(await companiesOf(`select company_id from ops.${table}`), table).to.deep.equal([company.id])
-      await open(pool(), company.id)
+      await openWrites(pool(), company.id)
       for (const purge of PURGES) await purge(pool())
       for (const [table] of OLD)
         expect(await companiesOf(`select company_id from ops.${table}`), table).to.deep.equal([])
@@ -238,9 +238,9 @@ describe('what runs by itself', () => {
         on conflict (company_id) do update set is_equal = false, due_at = excluded.due_at`)
       const unequal = async () => (await tableCheckFigures(pool())).unequal
       const before = await unequal()
-      await close(pool(), company.id)
+      await closeWrites(pool(), company.id)
       expect(await knownCompanies(api.core, null)).to.include(company.id)
-      await leave(pool(), company.id)
+      await markLeft(pool(), company.id)
       expect(await unequal()).to.equal(before - 1)
       expect(await knownCompanies(api.core, null))
         .to.include(other.id)

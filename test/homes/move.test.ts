@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
-import { close } from '#homes/fence.ts'
-import { alone } from '#homes/move/alone.ts'
-import { moveCompany, undoMove } from '#homes/move/move.ts'
-import { MoveRefused } from '#homes/move/move-refused.ts'
-import { STEPS, type Step } from '#homes/move/moving.ts'
-import type { MovingHome } from '#homes/move/moving-home.ts'
-import { type Residence, residenceOf, switchTo } from '#homes/move/switch.ts'
+import { closeWrites } from '#homes/fence.ts'
+import { withMoveLock } from '#homes/move/alone.ts'
+import { migrateCompany, undoMigration } from '#homes/move/move.ts'
+import { MigrationRefused } from '#homes/move/move-refused.ts'
+import { MIGRATION_STEPS, type MigrationStep } from '#homes/move/moving.ts'
+import type { MigratingShard } from '#homes/move/moving-home.ts'
+import { type CompanyResidence, readResidence, switchPlacement } from '#homes/move/switch.ts'
 import { settleAbandoned } from '#homes/move/watch.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { send, type TestCompany } from '../support/api.ts'
@@ -40,14 +40,14 @@ describe('a company that moves', () => {
   it('is in the other home with all that it had, and its calls go on there [HOME-50, HOME-52, HOME-53, HOME-57, HOME-58]', async () => {
     const { company, cash } = await shop()
     const { from, to } = homes.moving(company.id)
-    const kept = ({ dataDir }: MovingHome) => join(dataDir, 'seals', `company-${company.id}.checkpoints`)
+    const kept = ({ dataDir }: MigratingShard) => join(dataDir, 'seals', `company-${company.id}.checkpoints`)
     await mkdir(dirname(kept(from)), { recursive: true })
     await writeFile(kept(from), 'signed')
     const before = await company.get('/sales')
     const first = await company.post('/sales', sale(cash), { 'idempotency-key': 'a' })
     const seen = await company.get(`/sales?updated_since=${before.body.meta.synced_at}`)
     const events = await company.get('/events')
-    const report = await moveCompany(homes.moving(company.id))
+    const report = await migrateCompany(homes.moving(company.id))
     expect(report.refused_ms).to.be.lessThan(2_000)
     expect((await inSouth(company, 'POST', '/sales', sale(cash), { 'idempotency-key': 'a' })).text).to.equal(first.text)
     expect(
@@ -63,11 +63,11 @@ describe('a company that moves', () => {
     expect(existsSync(kept(from))).to.equal(false)
   })
 
-  const BEFORE_SWITCH = STEPS.slice(0, STEPS.indexOf('switched'))
+  const BEFORE_SWITCH = MIGRATION_STEPS.slice(0, MIGRATION_STEPS.indexOf('switched'))
 
   /** Moves until a step is done, and fails there. */
-  const interrupted = (id: number, at: Step) =>
-    moveCompany(
+  const interrupted = (id: number, at: MigrationStep) =>
+    migrateCompany(
       homes.moving(id, {
         onStep: async (step) => {
           if (step === at) throw new Error(`broken after ${at}`)
@@ -80,7 +80,7 @@ describe('a company that moves', () => {
     for (const step of ['replicating', 'compared'] as const) {
       await failing(interrupted(company.id, step), step)
       expect((await company.post('/sales', sale(cash))).status, step).to.equal(201)
-      await undoMove(homes.moving(company.id))
+      await undoMigration(homes.moving(company.id))
       for (const { databaseUrl } of [homes.main, homes.south])
         expect(await tracesOf(databaseUrl, company.id), step).to.deep.equal([])
       expect(await rowsOf(homes.south.core.pool, company.id), step).to.equal(0)
@@ -90,20 +90,20 @@ describe('a company that moves', () => {
   it('is opened again by whoever watches, once its command has ended; a switch that comes too late does not happen [HOME-55, HOME-56]', async () => {
     const { company } = await shop()
     const { pool } = homes.main.core
-    const known = (await residenceOf(pool, company.id)) as Residence
+    const known = (await readResidence(pool, company.id)) as CompanyResidence
     const main = { pool, name: 'main' }
-    await close(pool, company.id)
+    await closeWrites(pool, company.id)
     const moving = homes.moving(company.id)
-    await alone(moving, async () => expect(await settleAbandoned(main, pool, fail)).to.deep.equal([]))
+    await withMoveLock(moving, async () => expect(await settleAbandoned(main, pool, fail)).to.deep.equal([]))
     expect(await settleAbandoned(main, pool, fail)).to.deep.equal([company.id])
-    expect(await switchTo(pool, company.id, known, 'south')).to.equal(false)
+    expect(await switchPlacement(pool, company.id, known, 'south')).to.equal(false)
     expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal([])
   })
 
   it('is opened again though another one cannot be [OPS-143]', async () => {
     const [first, other] = [(await shop()).company, (await shop()).company]
     const { pool } = homes.main.core
-    for (const { id } of [first, other]) await close(pool, id)
+    for (const { id } of [first, other]) await closeWrites(pool, id)
     const errors: unknown[] = []
     const opened = await whileBroken(homes.main.databaseUrl, { table: 'ops.ledgers', companyId: first.id }, () =>
       settleAbandoned({ pool, name: 'main' }, pool, (error) => errors.push(error)),
@@ -121,7 +121,7 @@ describe('a company that moves', () => {
     ])
     expect(await settleAbandoned({ pool, name: 'main' }, pool, fail)).to.deep.equal([])
     expect((await inSouth(company, 'POST', '/sales', sale(cash))).status).to.equal(201)
-    await moveCompany(homes.moving(company.id))
+    await migrateCompany(homes.moving(company.id))
     expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal(['left'])
     expect(await tracesOf(homes.south.databaseUrl, company.id)).to.deep.equal([])
   })
@@ -129,12 +129,12 @@ describe('a company that moves', () => {
   it('stays, open and without a trace, where a row came along that is another one [HOME-54]', async () => {
     const { company, cash } = await shop()
     await company.post('/sales', sale(cash), { 'idempotency-key': 'b' })
-    const spoil = async (step: Step) => {
+    const spoil = async (step: MigrationStep) => {
       if (step !== 'verified') return
       const changed = `update ops.idempotent_answers set status = 200 where company_id = $1`
       expect((await homes.south.core.pool.query(changed, [company.id])).rowCount).to.equal(1)
     }
-    expect(await refusalOf(moveCompany(homes.moving(company.id, { onStep: spoil })))).to.equal('differs')
+    expect(await refusalOf(migrateCompany(homes.moving(company.id, { onStep: spoil })))).to.equal('differs')
     expect((await company.post('/sales', sale(cash))).status).to.equal(201)
     for (const { databaseUrl } of [homes.main, homes.south])
       expect(await tracesOf(databaseUrl, company.id)).to.deep.equal([])
@@ -144,18 +144,18 @@ describe('a company that moves', () => {
   it('is refused before anything is changed where it cannot be [HOME-59]', async () => {
     const { company } = await shop()
     const { id } = company
-    await alone(homes.moving(id), async () => expect(await refusalOf(moveCompany(homes.moving(id)))).to.equal('busy'))
+    await withMoveLock(homes.moving(id), async () => expect(await refusalOf(migrateCompany(homes.moving(id)))).to.equal('busy'))
     const south = homes.south.core.pool
     await ensureLedger(south, id)
-    expect(await refusalOf(moveCompany(homes.moving(id)))).to.equal('company')
+    expect(await refusalOf(migrateCompany(homes.moving(id)))).to.equal('company')
     await south.query('delete from ops.ledgers where company_id = $1', [id])
     await south.query(`update ops.read_model set version = version || 'x'`)
-    expect(await refusalOf(moveCompany(homes.moving(id)))).to.equal('versions')
+    expect(await refusalOf(migrateCompany(homes.moving(id)))).to.equal('versions')
     await south.query(`update ops.read_model set version = left(version, -1)`)
     const { from, to } = homes.moving(id)
-    expect(await refusalOf(moveCompany(homes.moving(id, { from: { ...from, owner: from.pool } })))).to.equal('rights')
-    expect(await refusalOf(moveCompany(homes.moving(id, { to: { ...to, owner: to.pool } })))).to.equal('rights')
-    expect(await refusalOf(moveCompany(homes.moving(id + 1_000)))).to.equal('company')
+    expect(await refusalOf(migrateCompany(homes.moving(id, { from: { ...from, owner: from.pool } })))).to.equal('rights')
+    expect(await refusalOf(migrateCompany(homes.moving(id, { to: { ...to, owner: to.pool } })))).to.equal('rights')
+    expect(await refusalOf(migrateCompany(homes.moving(id + 1_000)))).to.equal('company')
     for (const { databaseUrl } of [homes.main, homes.south]) expect(await tracesOf(databaseUrl, id)).to.deep.equal([])
   })
 
@@ -166,8 +166,8 @@ describe('a company that moves', () => {
       expect((await company.post('/sales', sale(cash))).status, step).to.equal(201)
     }
     const sales = (await company.get('/sales')).body.data
-    for (const step of STEPS.slice(STEPS.indexOf('switched'))) await failing(interrupted(company.id, step), step)
-    await moveCompany(homes.moving(company.id))
+    for (const step of MIGRATION_STEPS.slice(MIGRATION_STEPS.indexOf('switched'))) await failing(interrupted(company.id, step), step)
+    await migrateCompany(homes.moving(company.id))
     expect((await inSouth(company, 'GET', '/sales')).body.data).to.deep.equal(sales)
     expect((await inSouth(company, 'POST', '/sales', sale(cash))).status).to.equal(201)
     expect(await homes.south.core.verifyTables(company.id)).to.deep.include({ differences: [] })
@@ -179,10 +179,10 @@ describe('a company that moves', () => {
 const refusalOf = (work: Promise<unknown>): Promise<string | null> =>
   work.then(
     () => null,
-    (error) => (error instanceof MoveRefused ? error.obstacle : String(error)),
+    (error) => (error instanceof MigrationRefused ? error.obstacle : String(error)),
   )
 
-async function failing(work: Promise<unknown>, step: Step): Promise<void> {
+async function failing(work: Promise<unknown>, step: MigrationStep): Promise<void> {
   const error = await work.then(
     () => null,
     (thrown: Error) => thrown,

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import pg from 'pg'
 import { configOf } from '#config/config.ts'
-import { MAIN } from '#config/databases.ts'
-import { hooksOf } from '#homes/hooks.ts'
-import { createWhereLives } from '#homes/where-lives.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
+import { createDirectoryHooks } from '#homes/hooks.ts'
+import { createPlacementResolver } from '#homes/where-lives.ts'
 import { knownCompanies } from '#proof/known-companies.ts'
 import type { Core } from '#service/core.ts'
-import { type HomeToRebuild, rebuildHome } from '#service/rebuild-home.ts'
+import { type ShardToRebuild, rebuildShard } from '#service/rebuild-home.ts'
 import { useDatabase } from '../support/database.ts'
 import { type FakeEventStoreDb, startFakeEventStoreDb } from '../support/fake-eventstoredb/server.ts'
 import { SOUTH, southOf, type TwoHomes } from '../support/homes.ts'
@@ -69,10 +69,10 @@ describe('two homes on one event store', function () {
     const [known, forgotten, nowhere] = [ids.main[0], ids.south[0], 900] as [number, number, number]
     await directory.pool.query('delete from ops.company_homes where company_id = $1', [forgotten])
     const asked = (home: string, url = southOf(database.url)) =>
-      createWhereLives({ home, directory, homes: [{ name: SOUTH, url }] })([known, forgotten, nowhere])
-    expect([...(await asked(MAIN)).values()]).to.deep.equal(['here', 'elsewhere', 'here'])
+      createPlacementResolver({ home, directory, homes: [{ name: SOUTH, url }] })([known, forgotten, nowhere])
+    expect([...(await asked(DEFAULT_SHARD)).values()]).to.deep.equal(['here', 'elsewhere', 'here'])
     expect([...(await asked(SOUTH)).values()]).to.deep.equal(['elsewhere', 'elsewhere', 'elsewhere'])
-    expect([...(await asked(MAIN, NOBODY)).values()], 'the other home is away').to.deep.equal([
+    expect([...(await asked(DEFAULT_SHARD, NOBODY)).values()], 'the other home is away').to.deep.equal([
       'here',
       'unknown',
       'unknown',
@@ -92,14 +92,14 @@ describe('two homes on one event store', function () {
   })
 
   describe('one of which is lost', () => {
-    const given = (databaseUrl: string, more: Partial<HomeToRebuild> = {}): HomeToRebuild => ({
+    const given = (databaseUrl: string, more: Partial<ShardToRebuild> = {}): ShardToRebuild => ({
       name: SOUTH,
       databaseUrl,
       ownerUrl: undefined,
       config: configOf(settingsOf(places()), SOUTH),
       eventStoreUrl: eventStore.url,
       giver: homes.cores.main.pool,
-      hooks: hooksOf({ directory: homes.directory, homes: homes.cores, log: () => {} }, SOUTH, []),
+      hooks: createDirectoryHooks({ directory: homes.directory, homes: homes.cores, log: () => {} }, SOUTH, []),
       withoutKeys: false,
       tell: () => {},
       ...more,
@@ -113,7 +113,7 @@ describe('two homes on one event store', function () {
 
     it('is made anew with all that is derived, as the same home of the same installation [HOME-94]', async () => {
       await copyKeys(southOf(database.url), empty.url)
-      const { core, report } = await rebuildHome(given(empty.url))
+      const { core, report } = await rebuildShard(given(empty.url))
       expect(report).to.include({ companies: 2, lost_keys: 0 })
       expect(report.events).to.equal(2 * EVENTS)
       expect(await tablesOf(empty.url)).to.deep.equal(await tablesOf(southOf(database.url)))
@@ -130,12 +130,12 @@ describe('two homes on one event store', function () {
     })
 
     it('stops where a key of a person is not there, and goes on without it when told so: what it sealed is empty [HOME-97]', async () => {
-      const stopped = await rebuildHome(given(keyless.url)).catch((error: Error) => error)
+      const stopped = await rebuildShard(given(keyless.url)).catch((error: Error) => error)
       expect(stopped)
         .to.be.an('error')
         .with.property('message')
         .that.matches(/key [0-9a-f]{32} is not there/)
-      const { core, report } = await rebuildHome(given(keyless.url, { withoutKeys: true }))
+      const { core, report } = await rebuildShard(given(keyless.url, { withoutKeys: true }))
       expect(report.lost_keys).to.be.above(0)
       const { rows } = await core.pool.query(
         `select (select count(*)::int from customers) as customers, (select count(*)::int from customers where doc->>'name' is not null) as named`,
@@ -146,9 +146,9 @@ describe('two homes on one event store', function () {
 
     it('is not made of a database that has tables, or that somebody else uses [HOME-95]', async () => {
       const refusal = (url: string, name = SOUTH) =>
-        rebuildHome(given(url, { name })).catch((error: Error) => error.message)
+        rebuildShard(given(url, { name })).catch((error: Error) => error.message)
       expect(await refusal(southOf(database.url))).to.match(/has ledgers and tables already/)
-      expect(await refusal(database.url, MAIN)).to.match(/has ledgers and tables already/)
+      expect(await refusal(database.url, DEFAULT_SHARD)).to.match(/has ledgers and tables already/)
       await onClient(alien.ownerUrl, (client) => client.query('create table public.invoices (id int)'))
       expect(await refusal(alien.url)).to.match(/neither empty nor a shard: it contains public\.invoices/)
     })

@@ -1,11 +1,11 @@
 import { PANEL_LIMITS } from '#access/panel-quota.ts'
 import { registerCompany } from '#commands/companies.ts'
 import { createUser } from '#commands/users.ts'
-import { type Access, accessOverHomes } from '#homes/access.ts'
+import { type ShardedAccess, createShardedAccess } from '#homes/access.ts'
 import { type Directory, openDirectory } from '#homes/directory.ts'
-import { type Homes, homesIn } from '#homes/homes.ts'
-import { forgetEmails, type Persons } from '#homes/persons.ts'
-import { createReserve } from '#homes/reserve.ts'
+import { type Shards, createShardsView } from '#homes/homes.ts'
+import { forgetEmails, type PersonDirectory } from '#homes/persons.ts'
+import { createNameReserver } from '#homes/reserve.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import type { Mailer } from '#mail/mailer.ts'
@@ -20,9 +20,9 @@ export interface TwoHomes {
   readonly directory: Directory
   /** In front of `main`, for the directory alone. */
   readonly proxy: CutProxy
-  readonly homes: Homes<Core>
-  readonly persons: Persons & { readonly homes: Homes<Core> }
-  readonly access: Access
+  readonly homes: Shards<Core>
+  readonly persons: PersonDirectory & { readonly homes: Shards<Core> }
+  readonly access: ShardedAccess
   readonly main: Core
   readonly south: Core
   /** What was logged. */
@@ -32,7 +32,7 @@ export interface TwoHomes {
   /** As if it could not be reached. */
   away(name: string, isAway: boolean): void
   /** As another process has it. */
-  another(): { readonly access: Access; readonly directory: Directory }
+  another(): { readonly access: ShardedAccess; readonly directory: Directory }
   /** A company with an owner, who may be a person already. */
   company(
     home: string,
@@ -54,7 +54,7 @@ export async function openTwoHomes(mainUrl: string, southUrl: string): Promise<T
   const directory = openDirectory({ databaseUrl, log })
   const cores = new Map<string, Core>()
   const awayNow = new Set<string>()
-  const homes = homesIn(['main', 'south'], (name) => (awayNow.has(name) ? undefined : cores.get(name)))
+  const homes = createShardsView(['main', 'south'], (name) => (awayNow.has(name) ? undefined : cores.get(name)))
   const persons = { directory, homes, log }
   const forgetting = new Set<Promise<unknown>>()
   const open = async (name: string, url: string) =>
@@ -66,7 +66,7 @@ export async function openTwoHomes(mainUrl: string, southUrl: string): Promise<T
         queryConnections: 4,
         log,
         onOutdated: () => {},
-        reserve: createReserve(persons, name),
+        reserve: createNameReserver(persons, name),
         onForgotten(former) {
           for (const each of former) forgetting.add(forgetEmails(persons, name, each).catch(() => {}))
         },
@@ -78,7 +78,7 @@ export async function openTwoHomes(mainUrl: string, southUrl: string): Promise<T
   const mailed: TwoHomes['mailed'] = []
   const mailer = { send: async (mail: never) => void mailed.push(mail), close() {} } as unknown as Mailer
   const accessWith = (own: Directory) =>
-    accessOverHomes({
+    createShardedAccess({
       ...persons,
       directory: own,
       mailer,

@@ -7,7 +7,7 @@ import { ROLES, type Role } from '#domain/roles.ts'
 import { PACK_DOWNLOAD } from '#panel/audit-pack/download.ts'
 import { PANEL } from '#panel/link.ts'
 import { LIVE_PATH } from '#panel/live.ts'
-import { PERSON_FILE_PATH } from '#panel/person-file/download.ts'
+import { DATA_EXPORT_PATH } from '#panel/person-file/download.ts'
 import { RECEIPT_FILE_PATH } from '#panel/receipt-file.ts'
 import { PANEL_ROUTES } from '#panel/routes.ts'
 import { addressOf } from '../browser/samples/all.ts'
@@ -182,7 +182,7 @@ describe(`the second attack, on the panel alone (${TITLE})`, function () {
     { method: 'GET', path: RECEIPT_FILE_PATH, address: beside('/recibo/arquivo', '/vendas/:id') },
     ...['customer', 'supplier', 'order'].map((kind) => ({
       method: 'GET' as const,
-      path: PERSON_FILE_PATH.replace(':kind', kind),
+      path: DATA_EXPORT_PATH.replace(':kind', kind),
       address: plain(`/dados-pessoais/${kind}/1/json`),
     })),
     { method: 'GET', path: '/assets/:digest/:file', address: plain('/assets/0/panel.css') },

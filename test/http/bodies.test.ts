@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
-import { jsonBodyUpTo, roomOfStrangers } from '#http/middleware/json-body.ts'
+import { jsonBodyUpTo, unauthenticatedBodyBudget } from '#http/middleware/json-body.ts'
 import { createMemoryBudget, type MemoryBudget } from '#lib/memory-budget.ts'
 import { expectProblem } from '../support/answers.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -220,7 +220,7 @@ describe('bodies that are on their way', () => {
     let passed = false
     const app = express()
     const leaves: RequestHandler = (_request, response, next) => void response.once('close', () => next())
-    app.post('/', leaves, ...jsonBodyUpTo(MB, roomOfStrangers(bodies)), () => {})
+    app.post('/', leaves, ...jsonBodyUpTo(MB, unauthenticatedBodyBudget(bodies)), () => {})
     app.use(((_error, _request, _response, _next) => {
       passed = true
     }) as ErrorRequestHandler)

@@ -3,16 +3,16 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import express, { type Response } from 'express'
-import { largeInTurns } from '#http/middleware/large-calls.ts'
+import { limitLargeRequests } from '#http/middleware/large-calls.ts'
 import { problemHandler } from '#http/middleware/problem-handler.ts'
-import { createTurns, type Turns } from '#lib/turns.ts'
+import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/turns.ts'
 import { until } from '../support/wait.ts'
 import { bytesOf, exchange, openWire, type Wire } from '../support/wire.ts'
 
 describe('calls with large bodies', () => {
   let server: Server
   let url: string
-  let turns: Turns
+  let turns: KeyedSemaphore
   /** Those that are being answered. */
   const under: Response[] = []
   const wires: Wire[] = []
@@ -26,7 +26,7 @@ describe('calls with large bodies', () => {
     })
     app.post(
       '/',
-      (request, response, next) => largeInTurns(turns)(request, response, next),
+      (request, response, next) => limitLargeRequests(turns)(request, response, next),
       (_request, response) => {
         under.push(response)
       },
@@ -37,7 +37,7 @@ describe('calls with large bodies', () => {
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   })
   beforeEach(() => {
-    turns = createTurns({ running: Number.POSITIVE_INFINITY, runningOfKey: 1, waiting: 4 })
+    turns = createKeyedSemaphore({ running: Number.POSITIVE_INFINITY, runningOfKey: 1, waiting: 4 })
     under.length = 0
   })
   afterEach(() => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { dropFile, keepFile, keptFile } from '#imports/kept-file.ts'
+import { deleteStoredFile, storeFile, loadStoredFile } from '#imports/kept-file.ts'
 import { explore, TITLE } from '../support/random.ts'
 import { useApi } from '../support/use-api.ts'
 
@@ -19,8 +19,8 @@ describe(`a file that waits to be imported (${TITLE})`, () => {
       lines: fc.array(fc.record({ number: fc.nat(), cells: texts }), { maxLength: 5 }),
     })
     const same = fc.asyncProperty(files, async (sheet) => {
-      await keepFile(keeping(), owner, 'items', { digest: 'ab', sheet })
-      const kept = await keptFile(keeping(), owner, 'items')
+      await storeFile(keeping(), owner, 'items', { digest: 'ab', sheet })
+      const kept = await loadStoredFile(keeping(), owner, 'items')
       expect(kept).to.deep.include({ digest: 'ab', sheet })
     })
     await explore(same, 20)
@@ -30,33 +30,33 @@ describe(`a file that waits to be imported (${TITLE})`, () => {
     const lines = Array.from({ length: 5_000 }, (_, n) => ({ number: n + 2, cells: [`${n}`.repeat(80)] }))
     let pauses = 0
     const counting = async () => void pauses++
-    await keepFile({ ...keeping(), pause: counting }, owner, 'items', { digest: '', sheet: { heads: ['Nome'], lines } })
+    await storeFile({ ...keeping(), pause: counting }, owner, 'items', { digest: '', sheet: { heads: ['Nome'], lines } })
     expect(pauses).to.be.above(50)
     pauses = 0
-    const kept = await keptFile({ ...keeping(), pause: counting }, owner, 'items')
+    const kept = await loadStoredFile({ ...keeping(), pause: counting }, owner, 'items')
     expect(kept?.sheet.lines).to.deep.equal(lines)
     expect(pauses).to.be.above(5_000)
   })
 
   it('is of one kind and one person [PANEL-183]', async () => {
-    await keepFile(keeping(), owner, 'items', { digest: '', sheet: sheetOf('a') })
-    expect(await keptFile(keeping(), owner, 'customers')).to.equal(null)
-    expect(await keptFile(keeping(), { companyId: 1, userId: 2 }, 'items')).to.equal(null)
-    expect(await keptFile(keeping(), { companyId: 2, userId: 1 }, 'items')).to.equal(null)
+    await storeFile(keeping(), owner, 'items', { digest: '', sheet: sheetOf('a') })
+    expect(await loadStoredFile(keeping(), owner, 'customers')).to.equal(null)
+    expect(await loadStoredFile(keeping(), { companyId: 1, userId: 2 }, 'items')).to.equal(null)
+    expect(await loadStoredFile(keeping(), { companyId: 2, userId: 1 }, 'items')).to.equal(null)
   })
 
   it('is dropped once it is imported, but not the one that has taken its place [PANEL-323]', async () => {
     const keep = async (cell: string) => {
-      await keepFile(keeping(), owner, 'items', { digest: cell, sheet: sheetOf(cell) })
-      const kept = await keptFile(keeping(), owner, 'items')
+      await storeFile(keeping(), owner, 'items', { digest: cell, sheet: sheetOf(cell) })
+      const kept = await loadStoredFile(keeping(), owner, 'items')
       if (!kept) throw new Error('it was not kept')
       return kept
     }
     const first = await keep('a')
     const second = await keep('b')
-    await dropFile(api.core.pool, owner, first)
-    expect((await keptFile(keeping(), owner, 'items'))?.digest).to.equal('b')
-    await dropFile(api.core.pool, owner, second)
-    expect(await keptFile(keeping(), owner, 'items')).to.equal(null)
+    await deleteStoredFile(api.core.pool, owner, first)
+    expect((await loadStoredFile(keeping(), owner, 'items'))?.digest).to.equal('b')
+    await deleteStoredFile(api.core.pool, owner, second)
+    expect(await loadStoredFile(keeping(), owner, 'items')).to.equal(null)
   })
 })

@@ -8,9 +8,9 @@ import { revokeApiKey } from '#commands/api-keys.ts'
 import { createStore } from '#commands/stores.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
-import { follow, type ToldEvent } from '#integrator/follow.ts'
-import { listen, type Tried } from '#integrator/listen.ts'
-import { createService } from '#integrator/service.ts'
+import { followEventStream, type StreamedEvent } from '#integrator/follow.ts'
+import { runListener, type ListenerAttempt } from '#integrator/listen.ts'
+import { createServiceClient } from '#integrator/service.ts'
 import { TRIGGERED_EVENTS, trigger } from '#integrator/trigger.ts'
 import { createSender } from '#webhooks/sender.ts'
 import { startWebhooks } from '#webhooks/start.ts'
@@ -35,9 +35,9 @@ function expectSigned(headers: Received['headers'], body: string, secret: string
 }
 
 /** The stream comes to this event of this record. */
-async function expectTold(told: AsyncGenerator<ToldEvent>, event: string, record: string): Promise<void> {
+async function expectTold(told: AsyncGenerator<StreamedEvent>, event: string, record: string): Promise<void> {
   for (;;) {
-    const { messages } = (await told.next()).value as ToldEvent
+    const { messages } = (await told.next()).value as StreamedEvent
     const message = messages.find((one) => one.event === event)
     if (!message) continue
     expect(`${event.split('.')[0]}/${JSON.parse(message.body).data.id}`).to.equal(record)
@@ -64,11 +64,11 @@ describe('listener and triggers', () => {
   /** Listens from the first event on. */
   function start(key: string, more: { url?: string; events?: string[] } = {}) {
     const stop = new AbortController()
-    const tried: Tried[] = []
+    const tried: ListenerAttempt[] = []
     const away: string[] = []
     const sender = createSender({ timeout_ms: 1_000, allowPrivate: true, clock: Date.now })
-    const ended = listen({
-      service: createService(more.url ?? api.url, key, uuidv7),
+    const ended = runListener({
+      service: createServiceClient(more.url ?? api.url, key, uuidv7),
       from: { after: -1 },
       forwardTo: receiver.url,
       secret: SECRET,
@@ -226,7 +226,7 @@ describe('listener and triggers', () => {
     expect(JSON.parse(refused.stderr).error.code).to.equal('invalid_token')
   })
 
-  const serviceOf = ({ key }: TestCompany) => createService(api.url, key, uuidv7)
+  const serviceOf = ({ key }: TestCompany) => createServiceClient(api.url, key, uuidv7)
 
   it('a trigger makes every event happen that a call can cause, so that webhooks are told of the record it names [KIT-17]', async () => {
     const company = await api.company({ test: true })
@@ -237,7 +237,7 @@ describe('listener and triggers', () => {
     const service = serviceOf(company)
     const stop = new AbortController()
     const { revision } = await service.call('GET', '/me')
-    const told = follow({ service, from: { after: revision }, onAway: () => {}, signal: stop.signal })
+    const told = followEventStream({ service, from: { after: revision }, onAway: () => {}, signal: stop.signal })
     for (const [place, event] of TRIGGERED_EVENTS.entries()) {
       // The newest order tells the store of the next one.
       const store = event === 'order.created' ? alias : undefined
@@ -248,7 +248,7 @@ describe('listener and triggers', () => {
     // Of what was before, nobody can say any more what it was told as.
     await service.call('POST', '/test/reset', {})
     const { record } = await trigger('category.created', { service, tag: 'anew' })
-    const again = follow({ service, from: { after: -1 }, onAway: () => {}, signal: stop.signal })
+    const again = followEventStream({ service, from: { after: -1 }, onAway: () => {}, signal: stop.signal })
     await expectTold(again, 'category.created', record)
     stop.abort()
   })

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import canonicalizeModule from 'canonicalize'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { canonicalJson, companyOf, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
+import { canonicalJson, companyIdOfStream, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
 import { ordinary, sealedAfter } from './sealed-events.ts'
 
 const canonicalize = canonicalizeModule as unknown as (value: unknown) => string | undefined
@@ -125,7 +125,7 @@ describe('envelope', () => {
 
   it('stands in the stream of its company, which tells the company [LEDGER-1]', () => {
     expect(streamOf(7)).to.equal('company-7')
-    fc.assert(fc.property(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (id) => companyOf(streamOf(id)) === id))
+    fc.assert(fc.property(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (id) => companyIdOfStream(streamOf(id)) === id))
     for (const other of [
       'company-',
       'company-0',
@@ -137,7 +137,7 @@ describe('envelope', () => {
       'order-1',
       '',
     ]) {
-      expect(companyOf(other), other).to.equal(null)
+      expect(companyIdOfStream(other), other).to.equal(null)
     }
   })
 })

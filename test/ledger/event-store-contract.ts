@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { companyOf, type Envelope, hashOf, streamOf } from '#ledger/envelope.ts'
+import { companyIdOfStream, type Envelope, hashOf, streamOf } from '#ledger/envelope.ts'
 import { type Append, type EventStore, WrongExpectedRevision } from '#ledger/port.ts'
 import { ordinary, type Sketch, sealedAfter } from './sealed-events.ts'
 
@@ -168,7 +168,7 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
       const listed = await collect(opened.store.streams())
       expect(listed).to.include.members(mine)
       expect(new Set(listed).size).to.equal(listed.length)
-      expect(listed.filter((each) => companyOf(each) === null)).to.deep.equal([])
+      expect(listed.filter((each) => companyIdOfStream(each) === null)).to.deep.equal([])
     })
   })
 }

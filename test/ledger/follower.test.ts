@@ -2,9 +2,9 @@ import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { v7 } from 'uuid'
 import type { Envelope } from '#ledger/envelope.ts'
-import { readCheckpoint } from '#ledger/follow/checkpoint-tracker.ts'
-import { catchUpAll, type Follower, type FollowerOptions, follow } from '#ledger/follow/follower.ts'
-import { type Lives, ownStreams, type WhereLives } from '#ledger/follow/whereabouts.ts'
+import { readSubscriptionCheckpoint } from '#ledger/follow/checkpoint-tracker.ts'
+import { catchUpAll, type CatchUpSubscription, type CatchUpSubscriptionOptions, startCatchUpSubscription } from '#ledger/follow/follower.ts'
+import { type Placement, ownStreams, type ResolvePlacement } from '#ledger/follow/whereabouts.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
@@ -28,7 +28,7 @@ describe('follower of a store outside Postgres', () => {
   let harness: Harness
   let store: FaultyStore
   let pool: Pool
-  let follower: Follower | null
+  let follower: CatchUpSubscription | null
   let logged: string[]
 
   beforeEach(async () => {
@@ -46,7 +46,7 @@ describe('follower of a store outside Postgres', () => {
     await Promise.all([harness.close(), pool.end()])
   })
 
-  const options = (whereLives?: WhereLives): FollowerOptions => ({
+  const options = (whereLives?: ResolvePlacement): CatchUpSubscriptionOptions => ({
     whereLives,
     pool,
     store,
@@ -80,22 +80,22 @@ describe('follower of a store outside Postgres', () => {
 
   it('applies what nobody else will, also of a company that this Postgres has never heard of [LEDGER-14]', async () => {
     await left(1, [added(1, 'r-1'), added(2, 'r-2')])
-    follower = follow(options())
+    follower = startCatchUpSubscription(options())
     await untilApplied(1, 1)
     await left(77, [added(1, 'r-3')])
     await untilApplied(77, 0)
     await Promise.all([assertLedger(harness, 1, 2), assertLedger(harness, 77, 1)])
     expect(harness.rings).to.include('follower')
-    await until(async () => (await readCheckpoint(pool)) === '2', { what: 'the checkpoint' })
+    await until(async () => (await readSubscriptionCheckpoint(pool)) === '2', { what: 'the checkpoint' })
   })
 
   it('leaves a writer to its work, and applies nothing twice beside it', async () => {
-    follower = follow(options())
+    follower = startCatchUpSubscription(options())
     await Promise.all(
       Array.from({ length: 60 }, (_, n) => harness.writer.run(addition(1, { id: n % 3, by: 1 }, `key-${n}`))),
     )
     await assertLedger(harness, 1, 60)
-    await until(async () => (await readCheckpoint(pool)) === '59', { what: 'the checkpoint' })
+    await until(async () => (await readSubscriptionCheckpoint(pool)) === '59', { what: 'the checkpoint' })
     expect(follower.lag()).to.equal(0)
   })
 
@@ -106,25 +106,25 @@ describe('follower of a store outside Postgres', () => {
     await holder.query('select from ops.ledgers where company_id = 1 for update')
     await left(1, [added(1, 'r-1')])
     await left(2, [added(1, 'r-2')])
-    follower = follow(options())
+    follower = startCatchUpSubscription(options())
     await untilApplied(2, 0)
     expect(await revisionOf(1)).to.equal(-1)
     // What is not applied yet is told again after a crash.
-    expect(await readCheckpoint(pool)).to.equal(null)
+    expect(await readSubscriptionCheckpoint(pool)).to.equal(null)
     expect(follower.lag()).to.equal(1)
     await holder.query('commit')
     holder.release()
     await untilApplied(1, 0)
-    await until(async () => (await readCheckpoint(pool)) === '1', { what: 'the checkpoint' })
+    await until(async () => (await readSubscriptionCheckpoint(pool)) === '1', { what: 'the checkpoint' })
   })
 
   it('goes on where the one before it was stopped, and connects again to a store that was down [LEDGER-14]', async () => {
     const first = await left(1, [added(1, 'r-1')])
-    follower = follow(options())
-    await until(async () => (await readCheckpoint(pool)) === '0', { what: 'the checkpoint' })
+    follower = startCatchUpSubscription(options())
+    await until(async () => (await readSubscriptionCheckpoint(pool)) === '0', { what: 'the checkpoint' })
     await follower.stop()
     store.down = true
-    follower = follow(options())
+    follower = startCatchUpSubscription(options())
     await until(async () => logged.length > 0, { what: 'a complaint' })
     store.down = false
     await left(1, [added(1, 'r-2')], first.at(-1))
@@ -140,7 +140,7 @@ describe('follower of a store outside Postgres', () => {
     await left(5, [added(1, 'r')])
     await catchUpAll(options())
     await Promise.all([assertLedger(harness, 1, 1300), assertLedger(harness, 5, 1)])
-    expect(await readCheckpoint(pool)).to.equal('1300')
+    expect(await readSubscriptionCheckpoint(pool)).to.equal('1300')
     const { rows } = await harness.pool.query(
       'select count(*)::int as answers from idempotent_answers where company_id = 1',
     )
@@ -156,13 +156,13 @@ describe('follower of a store outside Postgres', () => {
   it('writes nothing into tables of another version [LEDGER-12]', async () => {
     await left(1, [added(1, 'r-1')])
     await harness.pool.query(`update ops.read_model set version = 'newer', number = 2`)
-    follower = follow(options())
+    follower = startCatchUpSubscription(options())
     await until(async () => logged.includes('outdated'), { what: 'the other version to be noticed' })
     expect(await revisionOf(1)).to.equal(-1)
   })
 
   describe('that several homes share', () => {
-    const told = (answers: Record<number, Lives>): WhereLives & { asked: number[] } => {
+    const told = (answers: Record<number, Placement>): ResolvePlacement & { asked: number[] } => {
       const asked: number[] = []
       const whereLives = async (companyIds: readonly number[]) => {
         asked.push(...companyIds)
@@ -188,26 +188,26 @@ describe('follower of a store outside Postgres', () => {
       expect(whereLives.asked, 'a row of its own comes before what others say').to.deep.equal([2, 3])
       await Promise.all([assertLedger(harness, 1, 1), assertLedger(harness, 3, 1)])
       expect(await Promise.all([2, 4].map(revisionOf))).to.deep.equal([undefined, -1])
-      expect(await readCheckpoint(pool)).to.equal('3')
-      follower = follow(options(whereLives))
+      expect(await readSubscriptionCheckpoint(pool)).to.equal('3')
+      follower = startCatchUpSubscription(options(whereLives))
       await left(2, [added(1, 'r-5')], store.events('company-2').at(-1))
-      await until(async () => (await readCheckpoint(pool)) === '4', { what: 'the checkpoint' })
+      await until(async () => (await readSubscriptionCheckpoint(pool)) === '4', { what: 'the checkpoint' })
       expect([await revisionOf(2), follower.lag()]).to.deep.equal([undefined, 0])
     })
 
     it('has what nobody can tell the home of wait, with the checkpoint before it, and stops nobody else [HOME-90]', async () => {
-      const answers: Record<number, Lives> = { 2: 'unknown' }
+      const answers: Record<number, Placement> = { 2: 'unknown' }
       await left(1, [added(1, 'r-1')])
       await left(2, [added(1, 'r-2')])
       await left(1, [added(1, 'r-3')], store.events('company-1').at(-1))
       await catchUpAll(options(told(answers)))
       await assertLedger(harness, 1, 2)
-      expect([await revisionOf(2), await readCheckpoint(pool)]).to.deep.equal([undefined, '0'])
-      follower = follow(options(told(answers)))
+      expect([await revisionOf(2), await readSubscriptionCheckpoint(pool)]).to.deep.equal([undefined, '0'])
+      follower = startCatchUpSubscription(options(told(answers)))
       await until(() => follower?.lag() === 1, { what: 'the one that is held' })
       answers[2] = 'here'
       await untilApplied(2, 0)
-      await until(async () => (await readCheckpoint(pool)) === '2', { what: 'the checkpoint' })
+      await until(async () => (await readSubscriptionCheckpoint(pool)) === '2', { what: 'the checkpoint' })
     })
 
     it('leaves a company alone while it moves, and follows it again where it has arrived or stayed [HOME-91]', async () => {
@@ -215,15 +215,15 @@ describe('follower of a store outside Postgres', () => {
       await moves(3, 'leaving')
       await left(2, [added(1, 'r-1')])
       await left(3, [added(1, 'r-2')])
-      follower = follow(options(told({})))
+      follower = startCatchUpSubscription(options(told({})))
       await left(1, [added(1, 'r-3')])
       await untilApplied(1, 0)
       expect([await revisionOf(2), await revisionOf(3), follower.lag()]).to.deep.equal([-1, -1, 0])
-      expect(await readCheckpoint(pool)).to.equal(null)
+      expect(await readSubscriptionCheckpoint(pool)).to.equal(null)
       await moves(2, null)
       await moves(3, 'left')
       await untilApplied(2, 0)
-      await until(async () => (await readCheckpoint(pool)) === '2', { what: 'the checkpoint' })
+      await until(async () => (await readSubscriptionCheckpoint(pool)) === '2', { what: 'the checkpoint' })
       expect(await revisionOf(3)).to.equal(-1)
     })
 

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { v7 } from 'uuid'
 import { streamOf } from '#ledger/envelope.ts'
-import type { Move } from '#ledger/move.ts'
+import type { MigrationState } from '#ledger/move.ts'
 import { catchUpCompany } from '#ledger/write/catch-up.ts'
 import { operate } from '#ledger/write/operation.ts'
-import { Moved } from '#lib/moved.ts'
+import { WrongShardError } from '#lib/moved.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { useDatabase } from '../support/database.ts'
 import { keysIn } from '../support/master-key.ts'
@@ -29,7 +29,7 @@ for (const kind of ['in Postgres', 'outside of it'] as const) {
     })
     afterEach(() => harness.close())
 
-    const move = (to: Move | null) =>
+    const move = (to: MigrationState | null) =>
       harness.pool.query('update ops.ledgers set move = $2 where company_id = $1', [MOVING, to])
     const add = (companyId = MOVING, key?: string) => harness.writer.run(addition(companyId, { id: 1, by: 1 }, key))
     const outcome = (work: Promise<unknown>) => work.then(() => 'done').catch((error: unknown) => error)
@@ -39,8 +39,8 @@ for (const kind of ['in Postgres', 'outside of it'] as const) {
         [null, true],
         ['paused', true],
         ['leaving', false],
-        ['left', Moved],
-        ['arriving', Moved],
+        ['left', WrongShardError],
+        ['arriving', WrongShardError],
       ] as const) {
         await move(state)
         const operation = operate(harness.pool, { companyId: MOVING, idempotency: undefined }, async () => '{}')
@@ -50,7 +50,7 @@ for (const kind of ['in Postgres', 'outside of it'] as const) {
         for (const answer of [answers[0], answers[2]]) {
           if (isTaken === true) expect(answer, String(state)).to.equal('done')
           else expect(answer, String(state)).to.be.instanceOf(isTaken || Unavailable)
-          if (isTaken === false) expect(answer).not.to.be.instanceOf(Moved)
+          if (isTaken === false) expect(answer).not.to.be.instanceOf(WrongShardError)
         }
       }
       await assertLedger(harness, MOVING, 2)
@@ -87,7 +87,7 @@ for (const kind of ['in Postgres', 'outside of it'] as const) {
       const told = await outcome(harness.writer.run(addition(MOVING, { id: 1, by: 1, onDecide }, 'key')))
       await closing
       expect(told).to.be.instanceOf(Unavailable)
-      expect(told).not.to.be.instanceOf(Moved)
+      expect(told).not.to.be.instanceOf(WrongShardError)
       expect((await collect(harness.store.read(streamOf(MOVING), 0))).length).to.equal(1)
       const behind = await harness.pool.query('select revision from ops.ledgers where company_id = $1', [MOVING])
       expect(behind.rows[0].revision).to.equal(kind === 'in Postgres' ? 0 : -1)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { companyOf, streamOf } from '#ledger/envelope.ts'
+import { companyIdOfStream, streamOf } from '#ledger/envelope.ts'
 import type { Note, OutsideStore } from '#ledger/port.ts'
 import { appendOf, collect } from './event-store-contract.ts'
 import { ordinary, sealedAfter } from './sealed-events.ts'
@@ -37,7 +37,7 @@ export function describeOutsideStore(name: string, open: () => OutsideStore): vo
         [streams[1], 0],
         [streams[1], 1],
       ])
-      expect(notes.every(({ stream }) => companyOf(stream) !== null)).to.equal(true)
+      expect(notes.every(({ stream }) => companyIdOfStream(stream) !== null)).to.equal(true)
     })
 
     it('notes what comes after a position, without it', async () => {

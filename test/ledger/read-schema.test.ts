@@ -3,7 +3,7 @@ import { ensureLedger } from '#ledger/ledgers.ts'
 import { type ReadModel, versionOf } from '#ledger/projection.ts'
 import { ensureReadModel } from '#ledger/rebuild/rebuild.ts'
 import { purgeFormer, readSchemasOf } from '#ledger/rebuild/version.ts'
-import { OtherVersion } from '#lib/other-version.ts'
+import { IncompatibleVersion } from '#lib/other-version.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
 import { keysIn } from '../support/master-key.ts'
@@ -66,7 +66,7 @@ describe('read schema', () => {
     await given.fill()
     await ensure(newer)
     const failure = await ensure(counterModel).catch((error: unknown) => error)
-    expect(failure).to.be.instanceOf(OtherVersion)
+    expect(failure).to.be.instanceOf(IncompatibleVersion)
     expect(String(failure)).to.include('a newer version of this program (number 2, and this one makes 1)')
     expect(await given.version()).to.deep.equal([{ version: 'newer' }])
     expect(await given.schemas()).to.deep.equal(['read', 'read_1'])

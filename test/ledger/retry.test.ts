@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { NotReserved, Outdated } from '#ledger/write/reserve.ts'
+import { ReservationFailed, StaleDecision } from '#ledger/write/reserve.ts'
 import { retriesOf } from '#ledger/write/writer.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 
@@ -40,10 +40,10 @@ describe('what is decided again after a failure before the append', () => {
   })
 
   it('is the whole group when what it was decided on has changed, and each by itself when names are not to be had [HOME-24]', () => {
-    expect(retriesOf(group, new Outdated('another password is in force'), true)).to.deep.equal([group])
-    expect(retriesOf(group, new Outdated('another password is in force'), false)).to.deep.equal([])
-    expect(retriesOf(group, new NotReserved('no directory'), true)).to.deep.equal([[a1], [b1], [a2]])
-    expect(retriesOf(alone, new NotReserved('no directory'), true)).to.deep.equal([])
+    expect(retriesOf(group, new StaleDecision('another password is in force'), true)).to.deep.equal([group])
+    expect(retriesOf(group, new StaleDecision('another password is in force'), false)).to.deep.equal([])
+    expect(retriesOf(group, new ReservationFailed('no directory'), true)).to.deep.equal([[a1], [b1], [a2]])
+    expect(retriesOf(alone, new ReservationFailed('no directory'), true)).to.deep.equal([])
   })
 
   it('is nothing when there is no connection, no space, or the request itself is at fault', () => {

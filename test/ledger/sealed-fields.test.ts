@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { v7 } from 'uuid'
-import type { Part } from '#domain/personal-data.ts'
+import type { PersonPart } from '#domain/personal-data.ts'
 import { type Envelope, hashOf, type NewEvent } from '#ledger/envelope.ts'
 import type { PersonKeys } from '#ledger/person-keys.ts'
 import { CannotOpen, openData, type PersonalField, sealData, sealedWith } from '#ledger/personal-fields.ts'
 import { readNewest } from '#ledger/reading.ts'
-import { type Key, plainId } from '#ledger/sealed.ts'
+import { type PersonSecret, plainId } from '#ledger/sealed.ts'
 import { readModel } from '#projections/index.ts'
 import { EVERY_EVENT } from '../support/every-event.ts'
 import { expectSealed, personalValues } from '../support/opened.ts'
@@ -15,9 +15,9 @@ import { explore } from '../support/random.ts'
 
 /** Keys by owner and part, and by id. */
 function keyring() {
-  const keys = new Map<string, Key>()
+  const keys = new Map<string, PersonSecret>()
   const secrets = new Map<string, Buffer | null>()
-  const keyOf = (subject: string, part: Part): Key => {
+  const keyOf = (subject: string, part: PersonPart): PersonSecret => {
     const name = `${subject} ${part}`
     const key = keys.get(name) ?? { id: v7(), secret: randomBytes(32) }
     keys.set(name, key)
@@ -49,7 +49,7 @@ const value = fc.oneof(
 )
 const personal = EVERY_EVENT.filter((event) => readModel.personalFields(event).length > 0)
 
-const sealedBy = (event: Envelope, keyOf: (subject: string, part: Part) => Key | null): Envelope => {
+const sealedBy = (event: Envelope, keyOf: (subject: string, part: PersonPart) => PersonSecret | null): Envelope => {
   const { hash: _, ...unhashed } = {
     ...event,
     data: sealData(event, event.id, readModel.personalFields(event), keyOf).stored,

@@ -7,7 +7,7 @@ import { createCustomer, updateCustomer } from '#commands/people/customers.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import { streamOf } from '#ledger/envelope.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
-import { keyIdOf, plainId, type Sealed } from '#ledger/sealed.ts'
+import { sealedKeyId, plainId, type SealedValue } from '#ledger/sealed.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { useDatabase } from '../support/database.ts'
@@ -98,8 +98,8 @@ for (const [name, outside] of [
       const keys = await keysOf(made.id)
       expect(keys.map(({ part }) => part)).to.deep.equal(['contact', 'identity'])
       const events = (await stored()).filter(({ subject }) => subject === `customer/${made.id}`)
-      const last = (events.at(-1) as Envelope).data as { changes: { name: Sealed } }
-      expect(keyIdOf(last.changes.name)).to.equal(plainId(keys[1]?.key_id ?? ''))
+      const last = (events.at(-1) as Envelope).data as { changes: { name: SealedValue } }
+      expect(sealedKeyId(last.changes.name)).to.equal(plainId(keys[1]?.key_id ?? ''))
       expect((await openedEvents(other, companyId)).at(-1)?.data).to.deep.equal({
         id: made.id,
         changes: { name: `${MARK} e filhos ${made.id}` },

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { createBlocks } from '#lib/blocks.ts'
+import { createBufferPool } from '#lib/blocks.ts'
 
 const MIB = 1_048_576
 
 describe('blocks of memory', () => {
   it('hold what is asked for, and are used again by whoever needs about as much', () => {
-    const blocks = createBlocks(MIB)
+    const blocks = createBufferPool(MIB)
     const block = blocks.take(100_000)
     expect(block.length).to.equal(131_072)
     blocks.giveBack(block)
@@ -15,7 +15,7 @@ describe('blocks of memory', () => {
   })
 
   it('cannot be given back twice, nor by whoever had the memory before', () => {
-    const blocks = createBlocks(MIB)
+    const blocks = createBufferPool(MIB)
     const block = blocks.take(1)
     blocks.giveBack(block)
     expect(() => blocks.giveBack(block)).to.throw('does not have it')
@@ -26,7 +26,7 @@ describe('blocks of memory', () => {
   })
 
   it('are let go of where there is enough free memory, and where one is larger than most need', () => {
-    const blocks = createBlocks(MIB)
+    const blocks = createBufferPool(MIB)
     const [first, second] = [blocks.take(MIB), blocks.take(MIB)]
     blocks.giveBack(first)
     blocks.giveBack(second)

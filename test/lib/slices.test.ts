@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
-import { createSlices } from '#lib/slices.ts'
+import { createTimeSlicer } from '#lib/slices.ts'
 
 /** Works for a while without a pause. */
 function work(ms: number): void {
@@ -11,7 +11,7 @@ function work(ms: number): void {
 describe('slices', () => {
   /** Who worked in which turn of the event loop. */
   const workInSlices = async (key: string, parts: number, log: string[]) => {
-    const slices = createSlices(key)
+    const slices = createTimeSlicer(key)
     for (let part = 0; part < parts; part++) {
       await slices()
       work(6)
@@ -39,7 +39,7 @@ describe('slices', () => {
   })
 
   it('hold as many small parts as fit', async () => {
-    const slices = createSlices('a')
+    const slices = createTimeSlicer('a')
     let isOver = false
     const done = (async () => {
       for (let part = 0; part < 1_000; part++) await slices()

@@ -1,14 +1,14 @@
 import { setImmediate as settled } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { createTurns } from '#lib/turns.ts'
+import { createKeyedSemaphore } from '#lib/turns.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 
 type Leave = (() => void) | null
 
 describe('turns', () => {
   it('of one key are given in the order of asking, as many as there are', async () => {
-    const turns = createTurns({ running: 2, waiting: 10 })
+    const turns = createKeyedSemaphore({ running: 2, waiting: 10 })
     const begun: number[] = []
     const ends: (() => void)[] = []
     const works = [0, 1, 2, 3].map((n) =>
@@ -29,10 +29,10 @@ describe('turns', () => {
   })
 
   it('of several keys go round, however many of one wait [OPS-60]', async () => {
-    const turns = createTurns({ running: 1, waiting: 100 })
+    const turns = createKeyedSemaphore({ running: 1, waiting: 100 })
     const order: string[] = []
     const ask = (key: string, name: string) => turns.run(key, async () => void order.push(name))
-    const first = await turns.enter('a')
+    const first = await turns.acquire('a')
     const all = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map((name) => ask(name.charAt(0), name))
     first?.()
     await Promise.all(all)
@@ -40,13 +40,13 @@ describe('turns', () => {
   })
 
   it('leave some to the others, who need not wait for one that has its share [OPS-60]', async () => {
-    const turns = createTurns({ running: 3, runningOfKey: 2, waiting: 10 })
-    const own = await Promise.all([turns.enter('a'), turns.enter('a')])
+    const turns = createKeyedSemaphore({ running: 3, runningOfKey: 2, waiting: 10 })
+    const own = await Promise.all([turns.acquire('a'), turns.acquire('a')])
     let third: Leave = null
-    const waiting = turns.enter('a').then((leave) => {
+    const waiting = turns.acquire('a').then((leave) => {
       third = leave
     })
-    const other = await turns.enter('b')
+    const other = await turns.acquire('b')
     expect(other).to.be.a('function')
     expect(third).to.equal(null)
     other?.()
@@ -58,11 +58,11 @@ describe('turns', () => {
   })
 
   it('are refused to a key whose line is full, and not to another one [OPS-60]', async () => {
-    const turns = createTurns({ running: 1, waiting: 4 })
-    const leave = await turns.enter('a')
+    const turns = createKeyedSemaphore({ running: 1, waiting: 4 })
+    const leave = await turns.acquire('a')
     const patience = new AbortController()
-    const line = [turns.enter('a', patience.signal), turns.enter('a', patience.signal)]
-    expect(await turns.enter('a')).to.equal(null)
+    const line = [turns.acquire('a', patience.signal), turns.acquire('a', patience.signal)]
+    expect(await turns.acquire('a')).to.equal(null)
     expect(await turns.run('a', async () => {}).catch((error: unknown) => error)).to.be.instanceOf(Unavailable)
     const other = turns.run('b', async () => 'done')
     expect([turns.used, turns.refused]).to.deep.equal([3, 2])
@@ -73,37 +73,37 @@ describe('turns', () => {
   })
 
   it('may have shorter lines for each key than there is room', async () => {
-    const turns = createTurns({ running: 1, waiting: 100, waitingOfKey: 1 })
-    const leave = await turns.enter('a')
-    const waiting = ['a', 'b'].map((key) => turns.enter(key))
-    expect(await turns.enter('a')).to.equal(null)
+    const turns = createKeyedSemaphore({ running: 1, waiting: 100, waitingOfKey: 1 })
+    const leave = await turns.acquire('a')
+    const waiting = ['a', 'b'].map((key) => turns.acquire(key))
+    expect(await turns.acquire('a')).to.equal(null)
     leave?.()
     for (const each of waiting) (await each)?.()
   })
 
   it('are not kept for who has stopped waiting, whose place is free at once', async () => {
-    const turns = createTurns({ running: 1, waiting: 1 })
-    const leave = await turns.enter('a')
+    const turns = createKeyedSemaphore({ running: 1, waiting: 1 })
+    const leave = await turns.acquire('a')
     const patience = new AbortController()
-    const impatient = turns.enter('a', patience.signal)
+    const impatient = turns.acquire('a', patience.signal)
     patience.abort()
     expect(await impatient).to.equal(null)
-    expect(await turns.enter('a', patience.signal)).to.equal(null)
-    const patient = turns.enter('a')
+    expect(await turns.acquire('a', patience.signal)).to.equal(null)
+    const patient = turns.acquire('a')
     leave?.()
     expect(await patient).to.be.a('function')
     expect(turns.refused).to.equal(1)
   })
 
   it('go on after work that failed, and end once however often they are ended', async () => {
-    const turns = createTurns({ running: 1, waiting: 2 })
+    const turns = createKeyedSemaphore({ running: 1, waiting: 2 })
     const failed = turns.run('a', () => Promise.reject(new Error('a bug'))).catch((error: Error) => error.message)
     expect(await turns.run('a', async () => 'done')).to.equal('done')
     expect(await failed).to.equal('a bug')
-    const leave = await turns.enter('a')
+    const leave = await turns.acquire('a')
     leave?.()
     leave?.()
-    const [one, other] = [await turns.enter('a'), turns.enter('a')]
+    const [one, other] = [await turns.acquire('a'), turns.acquire('a')]
     await settled()
     expect(turns.used).to.equal(1)
     one?.()
@@ -114,7 +114,7 @@ describe('turns', () => {
     const step = fc.oneof(fc.constantFrom('a', 'b', 'c'), fc.constant('end' as const), fc.constant('give up' as const))
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
-        const turns = createTurns({ running: 3, runningOfKey: 2, waiting: 1_000 })
+        const turns = createKeyedSemaphore({ running: 3, runningOfKey: 2, waiting: 1_000 })
         const running: { key: string; leave: () => void }[] = []
         const waiting = new Set<AbortController>()
         let [asked, served, left] = [0, 0, 0]
@@ -122,7 +122,7 @@ describe('turns', () => {
           asked += 1
           const patience = new AbortController()
           waiting.add(patience)
-          void turns.enter(key, patience.signal).then((leave) => {
+          void turns.acquire(key, patience.signal).then((leave) => {
             waiting.delete(patience)
             if (!leave) left += 1
             else {

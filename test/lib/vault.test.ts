@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { createVault, masterKeyOf, sealedBy, UnknownMasterKey } from '#lib/vault.ts'
+import { createVault, toMasterKey, sealedBy, UnknownMasterKey } from '#lib/vault.ts'
 
-const [first, second] = [1, 2].map((fill) => masterKeyOf(Buffer.alloc(32, fill))) as [
-  ReturnType<typeof masterKeyOf>,
-  ReturnType<typeof masterKeyOf>,
+const [first, second] = [1, 2].map((fill) => toMasterKey(Buffer.alloc(32, fill))) as [
+  ReturnType<typeof toMasterKey>,
+  ReturnType<typeof toMasterKey>,
 ]
 const holding = (...keys: (typeof first)[]) =>
   createVault({ current: () => keys[0] as typeof first, find: (id) => keys.find((key) => key.id === id) ?? null })

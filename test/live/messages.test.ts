@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { decodePositions, encodePositions, type LedgerPosition, TOO_MANY } from '#live/notifier.ts'
+import { decodePositions, encodePositions, type LedgerPosition, EVERY_COMPANY } from '#live/notifier.ts'
 
 const positions = (count: number, base = 1): LedgerPosition[] =>
   Array.from({ length: count }, (_, n) => ({ companyId: base + n, revision: base + 2 * n }))
@@ -21,8 +21,8 @@ describe('messages of positions', () => {
   })
 
   it('are one that makes everybody look where there would be too many', () => {
-    expect(encodePositions(positions(2_001))).to.deep.equal([TOO_MANY])
-    expect(decodePositions(TOO_MANY)).to.equal(null)
+    expect(encodePositions(positions(2_001))).to.deep.equal([EVERY_COMPANY])
+    expect(decodePositions(EVERY_COMPANY)).to.equal(null)
   })
 
   it('of another form make everybody look', () => {

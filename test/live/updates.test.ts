@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { createCustomer } from '#commands/people/customers.ts'
-import { createLiveNotifier, LIVE_CHANNEL, TOO_MANY } from '#live/notifier.ts'
+import { createLiveNotifier, LIVE_CHANNEL, EVERY_COMPANY } from '#live/notifier.ts'
 import { createLiveUpdates, type LiveUpdates } from '#live/updates.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
@@ -122,7 +122,7 @@ describe('live updates of companies', () => {
   })
 
   it('that are too many for a message, or not understood, make everybody look', async () => {
-    for (const message of [TOO_MANY, 'nonsense']) {
+    for (const message of [EVERY_COMPANY, 'nonsense']) {
       const since = await revisionOf(company)
       const page = follow(company, since)
       await until(async () => (await listeners()).length >= 3, { what: 'everybody to listen' })

@@ -4,7 +4,7 @@ import { SMTPServer } from 'smtp-server'
 import { createUser, deactivateUser } from '#commands/users.ts'
 import { enableWebhook, switchOffWebhook } from '#commands/webhooks.ts'
 import { createMailer } from '#mail/mailer.ts'
-import { startNotices } from '#mail/notices.ts'
+import { startEmailNotifications } from '#mail/notices.ts'
 import { failingEndpoints } from '#queries/webhook-health.ts'
 import { noteOutages } from '#webhooks/outages.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -86,7 +86,7 @@ describe('notices by e-mail', () => {
     const mailer = mail ? createMailer(mail, 'Tillbook <avisos@tillbook.example>') : null
     const log = (_message: string, error: unknown) => errors.push(error)
     const warn = (_message: string, details: object) => warnings.push(details)
-    const notices = startNotices({
+    const notices = startEmailNotifications({
       pool: api.core.pool,
       mailer,
       publicUrl: 'https://loja.example',

@@ -7,14 +7,14 @@ import { installationSecret } from '#access/installation-secret.ts'
 import { CreateStoreInput, createStore } from '#commands/stores.ts'
 import { createVault } from '#lib/vault.ts'
 import { claimDatabase } from '#master-key/belonging.ts'
-import { givenKeys, keysInFile, type MasterKeys, WrongMasterKey } from '#master-key/keys.ts'
+import { configuredMasterKeys, masterKeysInFile, type MasterKeys, WrongMasterKey } from '#master-key/keys.ts'
 import { SEALED_COLUMNS } from '#master-key/sealed-columns.ts'
 import { createPool } from '#postgres/pool.ts'
 import { startApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { masterKeys, openedRows, vault } from '../support/master-key.ts'
 
-const others = givenKeys([Buffer.alloc(32, 1)], 'MASTER_KEY')
+const others = configuredMasterKeys([Buffer.alloc(32, 1)], 'MASTER_KEY')
 
 describe('the master key of a database', () => {
   const database = useDatabase('withoutReadModel')
@@ -44,14 +44,14 @@ describe('the master key of a database', () => {
     expect(wrong).to.be.instanceOf(WrongMasterKey)
     expect(wrong.message).to.include(expected).and.include(`in MASTER_KEY there is ${others.current().id}`)
     const path = join(folder, 'nowhere', 'master.key')
-    expect((await refusalOf(keysInFile(path))).message)
+    expect((await refusalOf(masterKeysInFile(path))).message)
       .to.include(expected)
       .and.include(`in ${path} there is none`)
     expect(await readdir(folder)).to.deep.equal([])
   })
 
   it('may have a successor beside it, but neither alone is enough while both have sealed [OPS-71]', async () => {
-    const both = givenKeys([Buffer.alloc(32, 1), Buffer.alloc(32, 'tillbook tests')], 'MASTER_KEY')
+    const both = configuredMasterKeys([Buffer.alloc(32, 1), Buffer.alloc(32, 'tillbook tests')], 'MASTER_KEY')
     await claim(both)
     // The new one has sealed nothing yet.
     await claim(masterKeys)
@@ -69,7 +69,7 @@ describe('the master key of a database', () => {
       `select table_name from information_schema.columns where table_schema = 'ops' and column_name = 'master_key_id'`,
     )
     expect(SEALED_COLUMNS.map(({ table }) => table)).to.have.members(rows.map(({ table_name }) => table_name))
-    const stale = createVault(givenKeys([Buffer.alloc(32, 9)], 'MASTER_KEY')).seal(
+    const stale = createVault(configuredMasterKeys([Buffer.alloc(32, 9)], 'MASTER_KEY')).seal(
       Buffer.from('""'),
       'store_secrets/1/2',
     )
@@ -105,11 +105,11 @@ describe('a new database', () => {
       await pool.query('delete from ops.installation_secrets; delete from ops.master_keys')
       const made: string[] = []
       const path = join(folder, 'data', 'master.key')
-      const starting = Array.from({ length: 5 }, () => keysInFile(path))
+      const starting = Array.from({ length: 5 }, () => masterKeysInFile(path))
       await Promise.all(starting.map((keys) => claimDatabase({ pool, keys, onMade: (source) => made.push(source) })))
       expect(made).to.deep.equal([path])
       const { rows } = await pool.query(`select encode(id, 'hex') as id from ops.master_keys`)
-      expect(rows).to.deep.equal([{ id: keysInFile(path).current().id }])
+      expect(rows).to.deep.equal([{ id: masterKeysInFile(path).current().id }])
     } finally {
       await pool.end()
       await rm(folder, { recursive: true })

@@ -2,26 +2,26 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { masterKeyOf } from '#lib/vault.ts'
-import { givenKeys, keysInFile, secretOf, WrongMasterKey } from '#master-key/keys.ts'
+import { toMasterKey } from '#lib/vault.ts'
+import { configuredMasterKeys, masterKeysInFile, masterKeySecretOf, WrongMasterKey } from '#master-key/keys.ts'
 
 const SECRET = Buffer.from(Array.from({ length: 32 }, (_, at) => 255 - at))
 
 describe('a master key', () => {
   it('is written as base64, with either alphabet, or hexadecimal, and as nothing else [OPS-70]', () => {
     for (const encoding of ['hex', 'base64', 'base64url'] as const)
-      expect(secretOf(SECRET.toString(encoding))?.equals(SECRET), encoding).to.equal(true)
+      expect(masterKeySecretOf(SECRET.toString(encoding))?.equals(SECRET), encoding).to.equal(true)
     const text = SECRET.toString('base64')
     for (const wrong of ['', 'x', text.slice(1), `${text}=`, `${text.slice(0, 20)} ${text.slice(20)}`, '0'.repeat(63)])
-      expect(secretOf(wrong), wrong).to.equal(null)
+      expect(masterKeySecretOf(wrong), wrong).to.equal(null)
   })
 
   it('is found by its id, which tells nothing of it [OPS-70]', () => {
-    const keys = givenKeys([SECRET, Buffer.alloc(32)], 'MASTER_KEY')
+    const keys = configuredMasterKeys([SECRET, Buffer.alloc(32)], 'MASTER_KEY')
     const { id } = keys.current()
     expect(id).to.match(/^[0-9a-f]{16}$/)
     expect(SECRET.toString('hex')).not.to.include(id.slice(0, 6))
-    expect(keys.find(masterKeyOf(Buffer.alloc(32)).id)?.id).to.equal(keys.all()[1]?.id)
+    expect(keys.find(toMasterKey(Buffer.alloc(32)).id)?.id).to.equal(keys.all()[1]?.id)
     expect(keys.find('0'.repeat(16))).to.equal(null)
   })
 })
@@ -37,7 +37,7 @@ describe('the file of master keys', () => {
   afterEach(() => rm(folder, { recursive: true }))
 
   it('is made once, for its owner only, whoever makes it at the same time [OPS-70]', async () => {
-    const processes = Array.from({ length: 5 }, () => keysInFile(path))
+    const processes = Array.from({ length: 5 }, () => masterKeysInFile(path))
     expect(processes.map((keys) => keys.all())).to.deep.equal([[], [], [], [], []])
     expect(() => processes[0]?.current()).to.throw(WrongMasterKey, path)
     await Promise.all(processes.map((keys) => keys.file?.create()))
@@ -47,29 +47,29 @@ describe('the file of master keys', () => {
   })
 
   it('is looked at again when it has changed, and by who needs a key that it has not [OPS-73]', async () => {
-    const running = keysInFile(path)
+    const running = masterKeysInFile(path)
     await running.file?.create()
     const before = running.current()
-    const rotating = keysInFile(path)
+    const rotating = masterKeysInFile(path)
     await rotating.file?.renew(SECRET)
-    const { id } = masterKeyOf(SECRET)
+    const { id } = toMasterKey(SECRET)
     expect(running.find(id)?.id).to.equal(id)
     expect(running.current().id).to.equal(id)
     expect(running.find(before.id)?.id).to.equal(before.id)
     await rotating.file?.dropFormer()
     expect((await readFile(path, 'utf8')).trim()).to.equal(SECRET.toString('base64'))
-    expect(keysInFile(path).find(before.id)).to.equal(null)
+    expect(masterKeysInFile(path).find(before.id)).to.equal(null)
   })
 
   it('takes no key from a running process when it is gone, and is refused by name when it cannot be understood', async () => {
-    const keys = keysInFile(path)
+    const keys = masterKeysInFile(path)
     await keys.file?.create()
     const { id } = keys.current()
     await rm(path)
     expect(keys.current().id).to.equal(id)
     await writeFile(path, 'um segredo qualquer\n')
     await chmod(path, 0o600)
-    expect(() => keysInFile(path).all())
+    expect(() => masterKeysInFile(path).all())
       .to.throw(WrongMasterKey, path)
       .and.not.match(/qualquer/)
   })

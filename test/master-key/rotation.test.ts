@@ -7,7 +7,7 @@ import { expect } from 'chai'
 import type { Pool, PoolClient } from 'pg'
 import { createVault } from '#lib/vault.ts'
 import { claimDatabase } from '#master-key/belonging.ts'
-import { givenKeys, keysInFile, type MasterKeys, WrongMasterKey } from '#master-key/keys.ts'
+import { configuredMasterKeys, masterKeysInFile, type MasterKeys, WrongMasterKey } from '#master-key/keys.ts'
 import { ROTATION_LOCK, rotateMasterKey } from '#master-key/rotation.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'
@@ -44,16 +44,16 @@ describe('another master key', () => {
   })
 
   it('takes the place of the present one: everything opens by the new one, nothing by that of before [OPS-73]', async () => {
-    const running = keysInFile(path)
+    const running = masterKeysInFile(path)
     const before = running.current().id
-    const rotation = await rotateMasterKey([pool], keysInFile(path))
+    const rotation = await rotateMasterKey([pool], masterKeysInFile(path))
     expect(rotation).to.deep.include({ former: [before], resealed: PERSON_KEYS + OTHERS })
     expect(
-      keysInFile(path)
+      masterKeysInFile(path)
         .all()
         .map(({ id }) => id),
     ).to.deep.equal([rotation.master_key])
-    await expectOpen(pool, keysInFile(path))
+    await expectOpen(pool, masterKeysInFile(path))
     // A process that has not looked into the file yet.
     await expectOpen(pool, running)
     expect(running.current().id).to.equal(rotation.master_key)
@@ -92,23 +92,23 @@ describe('another master key', () => {
       )
     for (const move of ['paused', 'leaving', 'arriving']) {
       await stand(move)
-      const refused = await rotateMasterKey([pool], keysInFile(path)).catch((error: Error) => error)
+      const refused = await rotateMasterKey([pool], masterKeysInFile(path)).catch((error: Error) => error)
       expect(refused, move).to.be.instanceOf(WrongMasterKey)
     }
-    expect(keysInFile(path).all()).to.have.length(1)
+    expect(masterKeysInFile(path).all()).to.have.length(1)
     await stand('left')
-    expect(await rotateMasterKey([pool], keysInFile(path))).to.include({ resealed: PERSON_KEYS + OTHERS })
+    expect(await rotateMasterKey([pool], masterKeysInFile(path))).to.include({ resealed: PERSON_KEYS + OTHERS })
     await pool.query('delete from ops.ledgers where company_id = 7')
   })
 
   it('is changed by one command at a time, which waits for one that is just ending [OPS-73]', async () => {
     const other = await pool.connect()
     await other.query('select pg_advisory_lock(hashtextextended($1, 0))', [ROTATION_LOCK])
-    const refused = await rotateMasterKey([pool], keysInFile(path)).catch((error: Error) => error)
+    const refused = await rotateMasterKey([pool], masterKeysInFile(path)).catch((error: Error) => error)
     expect(refused).to.be.instanceOf(WrongMasterKey)
     expect((refused as Error).message).to.include('by another command')
-    expect(keysInFile(path).all()).to.have.length(1)
-    const rotation = rotateMasterKey([pool], keysInFile(path))
+    expect(masterKeysInFile(path).all()).to.have.length(1)
+    const rotation = rotateMasterKey([pool], masterKeysInFile(path))
     await untilBlocked(pool)
     other.release(true)
     expect(await rotation).to.include({ resealed: PERSON_KEYS + OTHERS })
@@ -125,21 +125,21 @@ describe('another master key', () => {
           if (error.message !== 'interrupted') throw error
           return false
         })
-      const keys = keysInFile(path)
+      const keys = masterKeysInFile(path)
       await claim(pool, keys)
       await expectOpen(pool, keys)
     }
     expect(step).to.be.above(20)
-    await rotateMasterKey([pool], keysInFile(path))
+    await rotateMasterKey([pool], masterKeysInFile(path))
     const { rows } = await pool.query(`select encode(id, 'hex') as id from ops.master_keys`)
-    expect(rows).to.deep.equal([{ id: keysInFile(path).current().id }])
-    expect(keysInFile(path).all()).to.have.length(1)
+    expect(rows).to.deep.equal([{ id: masterKeysInFile(path).current().id }])
+    expect(masterKeysInFile(path).all()).to.have.length(1)
   })
 
   it('comes into its place also when the command is killed and called again, while services seal [OPS-73]', async function () {
     this.timeout(90_000)
     await fill(pool, masterKeys, 8_000)
-    const before = keysInFile(path).current().id
+    const before = masterKeysInFile(path).current().id
     const { PATH = '' } = process.env
     const env = { ...TEST_SETTINGS, PATH, DATABASE_URL: database.url, DATA_DIR: folder, MASTER_KEY: '' }
     const command = spawn(process.execPath, programOf('src/cli/main.ts', 'master-key', 'rotate'), {
@@ -155,23 +155,23 @@ describe('another master key', () => {
     command.kill('SIGKILL')
     await ended
     expect(await countOf('=')).to.be.above(0)
-    const keys = keysInFile(path)
+    const keys = masterKeysInFile(path)
     await expectOpen(pool, keys)
 
     let sealed = 0
-    const again = rotateMasterKey([pool], keysInFile(path)).finally(() => {
+    const again = rotateMasterKey([pool], masterKeysInFile(path)).finally(() => {
       sealed = -sealed
     })
     while (sealed >= 0) await fill(pool, keys, 1, `order/late-${sealed++}`)
     const { former } = await again
     expect(former).to.deep.equal([before])
     expect(await countOf('=')).to.equal(0)
-    await expectOpen(pool, keysInFile(path))
+    await expectOpen(pool, masterKeysInFile(path))
   })
 })
 
 const given = (...texts: string[]) =>
-  givenKeys(
+  configuredMasterKeys(
     texts.map((text) => Buffer.from(text, 'base64')),
     'MASTER_KEY',
   )
@@ -233,7 +233,7 @@ function failingAfter(count: number, pool: Pool): Pool {
 
 /** Keys in a file, of which a process is killed before, or just after, it changes the file. */
 function failingKeys(path: string): MasterKeys {
-  const keys = keysInFile(path)
+  const keys = masterKeysInFile(path)
   const around = async (change: () => Promise<void> | undefined) => {
     step()
     await change()

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createCustomer } from '#commands/people/customers.ts'
-import { keysInFile } from '#master-key/keys.ts'
+import { masterKeysInFile } from '#master-key/keys.ts'
 import { rotateMasterKey } from '#master-key/rotation.ts'
 import { tillbook } from '../cli/tillbook.ts'
 import { expectSigned } from '../ops/belongings.ts'
@@ -27,7 +27,7 @@ describe('services and their master key', function () {
   after(() => rm(folder, { recursive: true }))
 
   it('go on signing and registering while it is changed, and do without the former one [OPS-73]', async () => {
-    const service = await startDelivering(database.url, {}, { masterKeys: keysInFile(path) })
+    const service = await startDelivering(database.url, {}, { masterKeys: masterKeysInFile(path) })
     try {
       const secrets = new Map<string, string>()
       const register = async (name: string) => {
@@ -41,7 +41,7 @@ describe('services and their master key', function () {
         await service.company.run(createCustomer, { name: `Cliente ${++customers}`, person_type: 'PF' as const }, 'pdv')
       }
       let isRotating = true
-      const rotating = rotateMasterKey([service.api.core.pool], keysInFile(path)).finally(() => {
+      const rotating = rotateMasterKey([service.api.core.pool], masterKeysInFile(path)).finally(() => {
         isRotating = false
       })
       while (isRotating || customers < 20) await create()
@@ -49,7 +49,7 @@ describe('services and their master key', function () {
       expect(former).to.deep.equal([masterKeys.current().id])
       await register('after')
       await create()
-      expect(keysInFile(path).current().id).to.equal(master_key)
+      expect(masterKeysInFile(path).current().id).to.equal(master_key)
       await until(() => service.receiver.received.length === customers + 1, { what: 'every delivery' })
       for (const received of service.receiver.received) expectSigned(received, secrets.get(received.path) as string)
       expect(service.errors).to.deep.equal([])
@@ -59,7 +59,7 @@ describe('services and their master key', function () {
   })
 
   it('do not start with another one or without, and say which is expected and where; nor does a command [OPS-71]', async () => {
-    const expected = keysInFile(path).current().id
+    const expected = masterKeysInFile(path).current().id
     const env = { DATABASE_URL: database.url, LOG_LEVEL: 'error' }
     const missing = join(folder, 'missing')
     const failure = await startService({ ...env, MASTER_KEY: '', DATA_DIR: missing }).catch((error: Error) => error)

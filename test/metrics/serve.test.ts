@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import express, { type Request, type Response } from 'express'
 import { v7 as uuidv7 } from 'uuid'
-import type { Call } from '#http/middleware/observe.ts'
+import type { ObservedRequest } from '#http/middleware/observe.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { serveMetrics } from '#metrics/serve.ts'
 import { createApp } from '#service/app.ts'
@@ -17,7 +17,7 @@ const TOKEN = 'prometheus-reads-this'
 
 describe('/metrics', () => {
   const servers: Server[] = []
-  const calls: Call[] = []
+  const calls: ObservedRequest[] = []
 
   async function serve(token: string | null): Promise<string> {
     const { server, open } = createApp({
@@ -96,7 +96,7 @@ describe('/metrics', () => {
       const before = calls.length
       await send(`${url}${path}`, method).catch(() => null)
       await until(() => calls.length > before)
-      const { duration_seconds, ...call } = calls.at(-1) as Call
+      const { duration_seconds, ...call } = calls.at(-1) as ObservedRequest
       expect(duration_seconds).to.be.within(0, 60)
       return call
     }

@@ -6,8 +6,8 @@ import { understand } from '#cli/arguments.ts'
 import { createContext } from '#cli/connection.ts'
 import { load } from '#cli/load.ts'
 import { Refused } from '#cli/verb.ts'
-import { NotThatHome } from '#homes/identity.ts'
-import { UnfitPostgres } from '#lib/unfit-postgres.ts'
+import { WrongShardDatabase } from '#homes/identity.ts'
+import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
 import { createFleet, type Fleet } from '../service/fleet.ts'
 import { type Json, send } from '../support/api.ts'
 import { type CutProxy, startCutProxy } from '../support/cut-proxy.ts'
@@ -96,7 +96,7 @@ describe('processes with two homes', function () {
     const foreign = onDatabase(database.url, TEMPLATES.withReadModel)
     const own = env.HOMES as string
     env.HOMES = `south=${database.url.replace('127.0.0.1', 'localhost')}`
-    expect(await refused('home', 'add', 'south')).to.be.instanceOf(UnfitPostgres)
+    expect(await refused('home', 'add', 'south')).to.be.instanceOf(UnsupportedPostgres)
     env.HOMES = own
     expect(foreign).not.to.equal(south)
     for (const _ of [1, 2])
@@ -242,9 +242,9 @@ describe('processes with two homes', function () {
   it('take no other database for a home than the one that was added [HOME-9]', async () => {
     env.HOMES = `north=${south}`
     env.HOMES_OWNER_URLS = `north=${southOwner}`
-    expect(await refused('home', 'add', 'north')).to.be.instanceOf(UnfitPostgres)
+    expect(await refused('home', 'add', 'north')).to.be.instanceOf(UnsupportedPostgres)
     env.HOMES = `south=${database.url}?application_name=x`
     env.HOMES_OWNER_URLS = ''
-    expect(await refused('key', 'list', '--company', String(companies[1].id))).to.be.instanceOf(NotThatHome)
+    expect(await refused('key', 'list', '--company', String(companies[1].id))).to.be.instanceOf(WrongShardDatabase)
   })
 })

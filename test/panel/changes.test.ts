@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { z } from 'zod'
 import { EVENT_TYPES } from '#events/catalogue.ts'
-import { changesBetween, changesOfEach, fieldsChangedBy, saidBy } from '#panel/changes.ts'
+import { describeChanges, changesOfEach, fieldsChangedBy, saidBy } from '#panel/changes.ts'
 import { EVENTS } from '#panel/words/events.ts'
 import { FIELD_NAMES, VALUE_NAMES } from '#panel/words/fields.ts'
 
@@ -52,7 +52,7 @@ describe('what has changed, in words', () => {
       status: 'settled',
       updated_at: 'x',
     }
-    expect(changesBetween(before, after, ZONE)).to.deep.equal([
+    expect(describeChanges(before, after, ZONE)).to.deep.equal([
       { field: 'Preço', before: 'R$\u00A01.234,50', after: 'R$\u00A01.300,00' },
       { field: 'Itens 1 · Preço unitário', before: 'R$\u00A012,50', after: 'R$\u00A013,00' },
       { field: 'Endereço · Cidade', before: 'Recife', after: null },

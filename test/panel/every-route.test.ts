@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { v7 as uuidv7 } from 'uuid'
-import { WITHHELD } from '#domain/personal-data.ts'
-import { phone, taxNumber } from '#panel/format.ts'
+import { MASKED } from '#domain/personal-data.ts'
+import { formatPhone, formatTaxNumber } from '#panel/format.ts'
 import { BEFORE } from '#panel/forms/form.ts'
 import { changesRecords, mayOpen } from '#panel/rights.ts'
 import type { FormRoute, PageRoute, PanelRoute } from '#panel/route.ts'
@@ -199,8 +199,8 @@ describe('every route of the panel', function () {
       personal_data: true,
     })
     const address = await addressOf(panel, '/clientes/:id')
-    expect((await granted.get(address)).html).to.equal((await granted.get(address)).html.replaceAll(WITHHELD, ''))
-    expect((await auditor.get(address)).html).to.include(WITHHELD)
+    expect((await granted.get(address)).html).to.equal((await granted.get(address)).html.replaceAll(MASKED, ''))
+    expect((await auditor.get(address)).html).to.include(MASKED)
     const file = address.replace('/clientes/', '/dados-pessoais/customer/')
     expect([(await granted.get(`${file}/json`)).status, (await auditor.get(`${file}/json`)).status]).to.deep.equal([
       200, 403,
@@ -289,7 +289,7 @@ describe('every route of the panel', function () {
   async function personalTexts(): Promise<string[]> {
     const { rows } = await panel.api.core.pool.query(PERSONAL_TEXTS, [panel.company.id, auditor.id])
     return rows
-      .flatMap(({ text }: { text: string }) => [text, taxNumber(text), phone(text)])
+      .flatMap(({ text }: { text: string }) => [text, formatTaxNumber(text), formatPhone(text)])
       .filter((text) => text.length > 3)
   }
 

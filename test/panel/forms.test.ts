@@ -1,14 +1,14 @@
 import { expect } from 'chai'
 
 import { BEFORE, beforeOf, changedFields, type Fields, type FormBody, filledFrom, inputOf } from '#panel/forms/form.ts'
-import { amount, choices, line, paragraph, yesOrNo } from '#panel/forms/kinds.ts'
+import { amountInput, choicesInput, lineInput, paragraphInput, yesOrNoInput } from '#panel/forms/kinds.ts'
 
 const FIELDS: Fields = {
-  name: { label: 'Nome', kind: line },
-  notes: { label: 'Observações', kind: paragraph },
-  price: { label: 'Preço', kind: amount },
-  is_active: { label: 'Ativo', kind: yesOrNo },
-  scopes: { label: 'Pode', kind: choices([{ value: 'a', label: 'A' }]) },
+  name: { label: 'Nome', kind: lineInput },
+  notes: { label: 'Observações', kind: paragraphInput },
+  price: { label: 'Preço', kind: amountInput },
+  is_active: { label: 'Ativo', kind: yesOrNoInput },
+  scopes: { label: 'Pode', kind: choicesInput([{ value: 'a', label: 'A' }]) },
 }
 
 const RECORD = { name: 'Café', notes: 'uma linha\noutra linha', price: '1234.50', is_active: true, scopes: ['a'] }

@@ -1,13 +1,13 @@
 import { expect } from 'chai'
-import { line } from '#panel/forms/kinds.ts'
+import { lineInput } from '#panel/forms/kinds.ts'
 import { IMPORTED, type Imported } from '#panel/import/kinds.ts'
 import {
   createHolders,
   guessed,
   type KeyField,
-  type Known,
+  type ExistingRecords,
   planner,
-  type Reading,
+  type ColumnMapping,
   readLine,
 } from '#panel/import/plan.ts'
 
@@ -15,18 +15,18 @@ const items = IMPORTED.find(({ kind }) => kind === 'items') as Imported
 const { keyFields } = items.reading
 
 const FIELDS = Object.fromEntries(
-  ['external_id', 'barcode', 'sku', 'name', 'price'].map((name) => [name, { label: name, kind: line }] as const),
+  ['external_id', 'barcode', 'sku', 'name', 'price'].map((name) => [name, { label: name, kind: lineInput }] as const),
 )
-const reading: Reading = { ...items.reading, fields: FIELDS }
+const reading: ColumnMapping = { ...items.reading, fields: FIELDS }
 
-const known = (id: number, keys: Partial<Known['keys']>, is_deleted = false): Known => ({
+const known = (id: number, keys: Partial<ExistingRecords['keys']>, is_deleted = false): ExistingRecords => ({
   id,
   is_deleted,
-  keys: { external_id: null, barcode: null, sku: null, ...keys } as Known['keys'],
+  keys: { external_id: null, barcode: null, sku: null, ...keys } as ExistingRecords['keys'],
 })
 
 /** What becomes of a line with such values. */
-function planOf(records: Iterable<Known>, values: Readonly<Record<string, string>>) {
+function planOf(records: Iterable<ExistingRecords>, values: Readonly<Record<string, string>>) {
   const holders = createHolders(keyFields as readonly KeyField[])
   for (const record of records) holders.add(record)
   const names = Object.keys(values)
@@ -86,7 +86,7 @@ describe('the record that a line of a file is about', () => {
       'constructor',
       '('.repeat(5_000),
     ]
-    const fields = { ...FIELDS, cost: { label: 'Custo', kind: line } }
+    const fields = { ...FIELDS, cost: { label: 'Custo', kind: lineInput } }
     const before = process.cpuUsage().user
     expect([...guessed(heads, fields, items.heads)]).to.deep.equal([
       [0, 'external_id'],

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { wipePerson } from '#wiping/wipe-person.ts'
+import { erasePerson } from '#wiping/wipe-person.ts'
 import { hiddenFields, textIn, usePanelUser } from '../support/panel.ts'
 import { expectShortTurns } from '../support/turns-taken.ts'
 
@@ -173,7 +173,7 @@ describe('panel: import of files', () => {
     const client = await pool.connect()
     try {
       const tx = { query: (statement: { text: string }, values: unknown[]) => client.query(statement.text, values) }
-      await wipePerson(tx as never, company.id, { parts: [], subjects: [], values: [] } as never)
+      await erasePerson(tx as never, company.id, { parts: [], subjects: [], values: [] } as never)
     } finally {
       client.release()
     }

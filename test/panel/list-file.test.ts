@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { expect } from 'chai'
 import type { Request, Response } from 'express'
 import { cellText, sendFile } from '#panel/list-file.ts'
-import type { TableRoute, Visit } from '#panel/route.ts'
+import type { TableRoute, PageContext } from '#panel/route.ts'
 
 /** What `sendFile` asks of an answer. */
 const answering = () => Object.assign(new PassThrough(), { setHeader: () => undefined, locals: {} })
@@ -31,7 +31,7 @@ describe('the file of a list', () => {
     }
     const route: TableRoute = { path: '/x.csv', section: 'sales', table: async () => ({ heads: ['=H'], rows: rows() }) }
     const response = answering()
-    const visit = { readModel: { moment: null }, context: {} } as unknown as Visit
+    const visit = { readModel: { moment: null }, context: {} } as unknown as PageContext
     await sendFile(route, visit, { method: 'GET' } as Request, response as unknown as Response)
     expect(String(response.read())).to.equal(`\uFEFF'=H\r\n"a,b";"a;b";"a\tb";"a\nb";"a\rb";"a""b";plain;1234,50;7\r\n`)
   })
@@ -56,7 +56,7 @@ describe('the file of a list', () => {
     const over = once(ended, 'ended')
     const sent = sendFile(
       route,
-      visit as unknown as Visit,
+      visit as unknown as PageContext,
       { method: 'GET' } as Request,
       response as unknown as Response,
     )

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { renderToString } from 'preact-render-to-string'
-import { Outsiders } from '#panel/pages/audit/outsiders.tsx'
-import type { OutsiderState } from '#proof/outsiders/states.ts'
+import { Attestors } from '#panel/pages/audit/outsiders.tsx'
+import type { AttestationStatus } from '#proof/outsiders/states.ts'
 
-const confirmed: OutsiderState = {
+const confirmed: AttestationStatus = {
   source: 'witness.example/w1',
   kind: 'cosignature',
   size: 7,
@@ -18,8 +18,8 @@ const confirmed: OutsiderState = {
 }
 
 /** What a reader sees, in one line. */
-const shown = (states: readonly OutsiderState[]) => {
-  const page = Outsiders({ states, timezone: 'America/Sao_Paulo' })
+const shown = (states: readonly AttestationStatus[]) => {
+  const page = Attestors({ states, timezone: 'America/Sao_Paulo' })
   return page === null
     ? ''
     : renderToString(page)

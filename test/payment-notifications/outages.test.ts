@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { close, open } from '#homes/fence.ts'
+import { closeWrites, openWrites } from '#homes/fence.ts'
 import { ProviderMisconfigured, type ProviderPayment, ProviderUnavailable } from '#payments/provider-port.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { useDatabase } from '../support/database.ts'
@@ -61,10 +61,10 @@ describe('notification receiver without a working provider', () => {
 
   it('makes the provider repeat notifications during a migration of the company [HOME-41]', async () => {
     const { pool } = shop.api.core
-    await close(pool, shop.company.id)
+    await closeWrites(pool, shop.company.id)
     const refused = await notify(shop, order.id, told(payment.id))
     expect([refused.status, refused.headers.get('retry-after')]).to.deep.equal([503, '1'])
-    await open(pool, shop.company.id)
+    await openWrites(pool, shop.company.id)
     expect((await notify(shop, order.id, told(payment.id))).body).to.include({ processed: true })
     expect(await shop.orderNow(order.id)).to.include({ status: 'paid' })
   })

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { cancelOrder } from '#commands/orders/cancel-order.ts'
 import { startPayment } from '#commands/orders/payment-attempts.ts'
 import { SWEEP_SECONDS } from '#config/config.ts'
-import { open, pause } from '#homes/fence.ts'
+import { openWrites, pauseBackgroundWork } from '#homes/fence.ts'
 import { type PaymentProvider, ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
 import { createSweep, purgeSweeps, type SweepOptions, startSweep, sweepOnce } from '#payments/sweep.ts'
 import type { OrderObject } from '#projections/orders.ts'
@@ -72,10 +72,10 @@ describe('payment sweep', () => {
   it('skips a company during its migration, and releases its lease then [HOME-44, HOME-45]', async () => {
     provider.payments.set('1', paymentOf(order, { id: '1' }))
     const { pool } = shop.api.core
-    await pause(pool, shop.company.id)
+    await pauseBackgroundWork(pool, shop.company.id)
     expect(await sweep()).to.equal(0)
     expect(asked()).to.equal(0)
-    await open(pool, shop.company.id)
+    await openWrites(pool, shop.company.id)
     let claimed: number | null = null
     provider.before = async () => {
       claimed = (await pool.query('select from ops.payment_sweeps where claimed_until > now()')).rowCount

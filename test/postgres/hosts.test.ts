@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { readConfig } from '#config/config.ts'
-import { choose, type Sight } from '#postgres/choice.ts'
+import { electServer, type ServerStatus } from '#postgres/choice.ts'
 import { leadsToPrimary, parseHosts } from '#postgres/hosts.ts'
 
 describe('hosts of a URL', () => {
@@ -58,20 +58,20 @@ describe('hosts of a URL', () => {
 })
 
 describe('of several servers', () => {
-  const primary = (timeline: number | null = 1, more: Partial<Sight> = {}): Sight => ({
+  const primary = (timeline: number | null = 1, more: Partial<ServerStatus> = {}): ServerStatus => ({
     is_standby: false,
     is_read_only: false,
     system: 's',
     timeline,
     ...more,
   })
-  const standby = (more: Partial<Sight> = {}): Sight => primary(null, { is_standby: true, is_read_only: true, ...more })
+  const standby = (more: Partial<ServerStatus> = {}): ServerStatus => primary(null, { is_standby: true, is_read_only: true, ...more })
   const NEWEST = { system: 's', timeline: 1 }
   const choosing = (
-    wanted: Parameters<typeof choose>[1]['wanted'],
-    sights: (Sight | null)[],
+    wanted: Parameters<typeof electServer>[1]['wanted'],
+    sights: (ServerStatus | null)[],
     last: number | null = null,
-  ) => choose(sights, { wanted, newest: NEWEST, last })
+  ) => electServer(sights, { wanted, newest: NEWEST, last })
 
   it('the one that takes writes is taken, wherever it stands [OPS-112]', () => {
     expect(choosing('read-write', [standby(), primary()])).to.equal(1)
@@ -89,9 +89,9 @@ describe('of several servers', () => {
     expect(choosing('read-write', [primary(2), primary(3)], 0)).to.equal(1)
     expect(choosing('read-write', [primary(3), primary(3)], 1)).to.equal(1)
     const newest = { system: 's', timeline: 3 }
-    expect(choose([primary(2), null], { wanted: 'read-write', newest, last: 1 })).to.equal(null)
-    expect(choose([primary(2), null], { wanted: 'any', newest, last: 1 })).to.equal(0)
-    expect(choose([primary(null), null], { wanted: 'read-write', newest, last: 1 })).to.equal(0)
+    expect(electServer([primary(2), null], { wanted: 'read-write', newest, last: 1 })).to.equal(null)
+    expect(electServer([primary(2), null], { wanted: 'any', newest, last: 1 })).to.equal(0)
+    expect(electServer([primary(null), null], { wanted: 'read-write', newest, last: 1 })).to.equal(0)
   })
 
   it('one of another cluster is never taken [OPS-114]', () => {

@@ -2,14 +2,14 @@ import { expect } from 'chai'
 import pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { createPool } from '#postgres/pool.ts'
-import { assertFit } from '#postgres/requirements.ts'
+import { assertSupported } from '#postgres/requirements.ts'
 import { startApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { type Pooler, startPgBouncer } from '../support/pgbouncer.ts'
 import { startService } from '../support/process.ts'
 
 const whyNot = (url: string, undurable = true): Promise<string> =>
-  assertFit(url, { undurable, newId: uuidv7 }).then(
+  assertSupported(url, { undurable, newId: uuidv7 }).then(
     () => '',
     (error: Error) => error.message,
   )

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { expect } from 'chai'
 import pg from 'pg'
-import type { Part } from '#lib/bytes.ts'
+import type { ByteRange } from '#lib/bytes.ts'
 import { createPool } from '#postgres/pool.ts'
 import {
   asRowBytes,
@@ -43,7 +43,7 @@ describe('rows as bytes', () => {
   after(() => pool.end())
 
   const read = async (text: string) => rowsIn(await pool.query<RowsTogether>(asRowBytes({ text })))
-  const textsIn = (rows: readonly RowBytes[]) => rows.map((row) => columnOf.text(columnAt(row, 0) as Part))
+  const textsIn = (rows: readonly RowBytes[]) => rows.map((row) => columnOf.text(columnAt(row, 0) as ByteRange))
 
   for (const [type, values] of Object.entries(VALUES) as [keyof typeof columnOf, string[]][]) {
     it(`give of ${type} what a pool gives of the same column`, async () => {
@@ -54,14 +54,14 @@ describe('rows as bytes', () => {
       ])
       const [row] = rowsIn(bytes) as [RowBytes]
       expect(columnAt(row, 0)).to.equal(null)
-      const read = values.map((_value, position) => columnOf[type](columnAt(row, position + 1) as Part))
+      const read = values.map((_value, position) => columnOf[type](columnAt(row, position + 1) as ByteRange))
       expect([null, ...read]).to.deep.equal(expected.rows[0])
     })
   }
 
   it('refuse an integer that a number cannot hold exactly', async () => {
     const [row] = await read("select '9007199254740992'::bigint")
-    expect(() => columnOf.bigint(columnAt(row as RowBytes, 0) as Part)).to.throw(RangeError)
+    expect(() => columnOf.bigint(columnAt(row as RowBytes, 0) as ByteRange)).to.throw(RangeError)
   })
 
   it('do not change with what is read after them, nor how it is read', async () => {

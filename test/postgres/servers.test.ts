@@ -1,10 +1,10 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { freePort } from '#lib/free-port.ts'
-import { listen } from '#postgres/listener.ts'
+import { listenToChannel } from '#postgres/listener.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { createPool } from '#postgres/pool.ts'
-import { NoServer } from '#postgres/servers.ts'
+import { NoSuitableServer } from '#postgres/servers.ts'
 import { useDatabase } from '../support/database.ts'
 import { administer } from '../support/server.ts'
 import { until } from '../support/wait.ts'
@@ -51,7 +51,7 @@ describe('connections to one of several servers', () => {
     const url = urlOf(await freePort(null), await silent(), Number(port))
     const pool = createPool(url, { max: 2 })
     const heard: (string | null)[] = []
-    const listener = listen({
+    const listener = listenToChannel({
       databaseUrl: url,
       channel: 'several',
       application_name: 'several',
@@ -79,7 +79,7 @@ describe('connections to one of several servers', () => {
     const refused = await until(() =>
       pool.query('select 1').then(
         () => null,
-        (error) => error instanceof NoServer && error,
+        (error) => error instanceof NoSuitableServer && error,
       ),
     )
     expect(refused.message).to.match(/^no server of the URL is read-write: 127\.0\.0\.1:\d+ is not reached \(.+\), 127/)
@@ -105,7 +105,7 @@ describe('connections to one of several servers', () => {
     await until(() =>
       pool.query('select 1').then(
         () => false,
-        (error) => error instanceof NoServer && /:\d+ is read-only, /.test(error.message),
+        (error) => error instanceof NoSuitableServer && /:\d+ is read-only, /.test(error.message),
       ),
     )
     const single = createPool(database.url, { max: 1 })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import type { Part, PersonKind } from '#domain/personal-data.ts'
+import type { PersonPart, PersonKind } from '#domain/personal-data.ts'
 import { event } from '#events/catalogue.ts'
-import { forgettingOf } from '#projections/forgettings.ts'
+import { erasureRef } from '#projections/forgettings.ts'
 import { orderById } from '#projections/orders.ts'
 import { customerByExternalId, customerById, customerByName } from '#projections/people.ts'
 import { saleById } from '#projections/sales.ts'
@@ -21,7 +21,7 @@ import {
 import { given, minute } from '../support/given.ts'
 
 const why = { ground: 'holder_request', reason: null } as const
-const forgotten = (kind: PersonKind, id: number, parts: Part[], subjects = [`${kind}/${id}`]) =>
+const forgotten = (kind: PersonKind, id: number, parts: PersonPart[], subjects = [`${kind}/${id}`]) =>
   event('PersonForgotten', { kind, id, ...why, parts, subjects })
 
 const address = { zip: '1', street: 'Rua', number: '9', complement: null, district: null, city: null, state: null }
@@ -51,9 +51,9 @@ describe('projections of erased persons', () => {
       created_at: AT(1),
       updated_at: AT(3),
     })
-    const queue = forgettingOf('customer/3')
+    const queue = erasureRef('customer/3')
     expect((await waiting.rows(queue)).get(queue)).to.include({ due_on: '2031-01-01', ground: 'holder_request' })
-    const all: Part[] = ['identity', 'contact']
+    const all: PersonPart[] = ['identity', 'contact']
     const gone = await given(
       companyRegistered(),
       ana,

@@ -6,7 +6,7 @@ import {
   parseOrigin,
   parseProof,
   proofText,
-  textOf,
+  formatCheckpoint,
 } from '#proof/checkpoint.ts'
 import { EMPTY_ROOT, leafHash } from '#proof/merkle.ts'
 
@@ -21,7 +21,7 @@ describe('checkpoints', () => {
     const checkpoint = parseCheckpoint(TEXT)
     expect(checkpoint?.origin).to.equal(originOf(INSTALLATION, 7))
     expect(checkpoint?.size).to.equal(20_852_163)
-    expect(checkpoint && textOf(checkpoint)).to.equal(TEXT)
+    expect(checkpoint && formatCheckpoint(checkpoint)).to.equal(TEXT)
     expect(installationOriginOf({ installationId: INSTALLATION, home: 'main' })).to.equal(`tillbook/${INSTALLATION}`)
     expect(installationOriginOf({ installationId: INSTALLATION, home: 'south' })).to.equal(
       `tillbook/${INSTALLATION}/home-south`,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { idsBeyond } from '#proof/lost-ids.ts'
+import { idFloor } from '#proof/lost-ids.ts'
 
 const DAY_MS = 86_400_000
 const START_MS = Date.parse('2026-01-01T00:00:00.000Z')
@@ -20,7 +20,7 @@ describe('ids after a restore', () => {
         const lost_after = at(days * DAY_MS)
         const restored_at = at(days * DAY_MS + (lostHours * DAY_MS) / 24)
         const lost = { events: days * perDay, first_at: at(0), lost_after, restored_at, sealed: 0 }
-        const beyond = idsBeyond(['sale', 'order', 'customer', 'store'], given, lost)
+        const beyond = idFloor(['sale', 'order', 'customer', 'store'], given, lost)
         // Each id that was given out has its event.
         const lostEvents = Math.floor((perDay * rush * lostHours) / 24)
         for (const kind of ['sale', 'order', 'customer', 'store'])
@@ -31,7 +31,7 @@ describe('ids after a restore', () => {
 
   it('leave room for all events that were sealed and are gone [OPS-84]', () => {
     const same = { first_at: at(0), lost_after: at(DAY_MS), restored_at: at(DAY_MS) }
-    expect(idsBeyond(['sale'], { sale: 7 }, { ...same, events: 3, sealed: 50_000 })).to.deep.equal({ sale: 50_007 })
-    expect(idsBeyond(['sale'], {}, { ...same, events: 3, sealed: 0 })).to.deep.equal({ sale: 10_000 })
+    expect(idFloor(['sale'], { sale: 7 }, { ...same, events: 3, sealed: 50_000 })).to.deep.equal({ sale: 50_007 })
+    expect(idFloor(['sale'], {}, { ...same, events: 3, sealed: 0 })).to.deep.equal({ sale: 10_000 })
   })
 })

@@ -12,7 +12,7 @@ import { makeCheckpoint } from '#proof/checkpoints.ts'
 import { knownRing, verifierKeysOf } from '#proof/key-ring.ts'
 import { restore } from '#proof/restore.ts'
 import { openRestored, restoredNameOf, statementsOf } from '#proof/restored-statement.ts'
-import { Held } from '#proof/standing-watch.ts'
+import { WritesBlocked } from '#proof/standing-watch.ts'
 import { type Core, type CoreOptions, openCore } from '#service/core.ts'
 import { startApi } from '../support/api.ts'
 import { cloneDatabase, ownerUrlOf, TEMPLATES, useDatabase } from '../support/database.ts'
@@ -118,8 +118,8 @@ describe('a database that was restored or copied', () => {
 
     core = await openOn(url, folder)
     expect(core.standing.trouble()).to.equal('behind')
-    expect(await write(core, 'Bia').catch((error) => error)).to.be.instanceOf(Held)
-    expect(await makeCheckpoint(core.sealing!, first).catch((error) => error)).to.be.instanceOf(Held)
+    expect(await write(core, 'Bia').catch((error) => error)).to.be.instanceOf(WritesBlocked)
+    expect(await makeCheckpoint(core.sealing!, first).catch((error) => error)).to.be.instanceOf(WritesBlocked)
     // It crashes after the first ledger, and is run again.
     let calls = 0
     const crashing: Writer = {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { makeSigningKey, readSigningKey } from '#audit/signing-key.ts'
-import { NotWhole } from '#audit/verify.ts'
+import { LedgerNotIntact } from '#audit/verify.ts'
 import { streamOf } from '#ledger/envelope.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import { appendLines } from '#lib/json-lines.ts'
@@ -12,15 +12,15 @@ import { createPool } from '#postgres/pool.ts'
 import { parseProof } from '#proof/checkpoint.ts'
 import { createCheckpoints, makeCheckpoint, newestCheckpoint, type Sealing } from '#proof/checkpoints.ts'
 import { installationIdOf } from '#proof/installation.ts'
-import { newestInstallationCheckpoint, placeOf } from '#proof/installation-log.ts'
+import { newestInstallationCheckpoint, logInclusionOf } from '#proof/installation-log.ts'
 import type { SignedCheckpoint } from '#proof/kept-checkpoints.ts'
 import { openKeyRing, ringEntries, WrongSealKey } from '#proof/key-ring.ts'
 import { adoptKey, rotateKey } from '#proof/key-rotation.ts'
 import { parseStatement, type RingEntry } from '#proof/key-statement.ts'
 import { isIncluded, leafHash } from '#proof/merkle.ts'
 import { openNote, verifierKey } from '#proof/note.ts'
-import { round, sealingFigures, sealOnSchedule } from '#proof/rounds.ts'
-import { SealAltered } from '#proof/seals-kept.ts'
+import { runCheckpointRound, checkpointFigures, scheduleCheckpoints } from '#proof/rounds.ts'
+import { CheckpointAltered } from '#proof/seals-kept.ts'
 import { eventsOf, forgeTail, insertEvent, notePosition, removeEvents, writeLedger } from '../audit/tampering.ts'
 import { sealedAfter } from '../ledger/sealed-events.ts'
 import { useDatabase } from '../support/database.ts'
@@ -71,7 +71,7 @@ describe('sealing', () => {
   const fileOf = (companyId: number | null, kind = 'checkpoints') =>
     join(sealing.directory, `${companyId === null ? 'installation' : `company-${companyId}`}.${kind}`)
   const linesOf = async (path: string) => (await readFile(path, 'utf8')).split('\n').slice(0, -1)
-  const faultOf = (error: unknown) => (error as NotWhole).verification.first_error
+  const faultOf = (error: unknown) => (error as LedgerNotIntact).verification.first_error
 
   /** More events, as the service would append them. */
   async function grow(companyId: number, count: number): Promise<void> {
@@ -94,7 +94,7 @@ describe('sealing', () => {
 
   async function roundOf() {
     const errors: unknown[] = []
-    const made = await round(sealing, { onSealed: () => {}, onError: (error) => errors.push(error) })
+    const made = await runCheckpointRound(sealing, { onSealed: () => {}, onError: (error) => errors.push(error) })
     return { made, errors }
   }
 
@@ -138,7 +138,7 @@ describe('sealing', () => {
       await tamperBy(pool, `update ledger.events set type = 'Other' where stream = $1 and revision = 2`, [
         streamOf(altered),
       ])
-      expect(await errorOf(seal(altered))).to.be.instanceOf(NotWhole)
+      expect(await errorOf(seal(altered))).to.be.instanceOf(LedgerNotIntact)
     })
 
     it('is not built upon a checkpoint that no key of the ring has signed, in the file or the database [PROOF-24]', async () => {
@@ -150,12 +150,12 @@ describe('sealing', () => {
       const other = Buffer.alloc(32, 7).toString('base64')
       const forged = genuine.note.replace(genuine.root.toString('base64'), other)
       await writeFile(path, `${JSON.stringify({ note: forged, made_at: NOW })}\n`)
-      expect(await errorOf(seal(companyId))).to.be.instanceOf(SealAltered)
+      expect(await errorOf(seal(companyId))).to.be.instanceOf(CheckpointAltered)
       await writeFile(path, 'nothing\n')
-      expect(await errorOf(seal(companyId))).to.be.instanceOf(SealAltered)
+      expect(await errorOf(seal(companyId))).to.be.instanceOf(CheckpointAltered)
       await writeFile(path, line)
       await tamperBy(pool, 'update ops.ledger_checkpoints set note = $1', [forged])
-      expect(await errorOf(seal(companyId))).to.be.instanceOf(SealAltered)
+      expect(await errorOf(seal(companyId))).to.be.instanceOf(CheckpointAltered)
       await tamperBy(pool, 'delete from ops.ledger_checkpoints')
       expect((await seal(companyId)).size).to.equal(7)
     })
@@ -234,7 +234,7 @@ describe('sealing', () => {
         [ids[0], 2, 5],
         [ids[1], 1, 4],
       ] as const) {
-        const place = await placeOf(pool, companyId)
+        const place = await logInclusionOf(pool, companyId)
         expect(place).to.deep.include({ index, size, checkpoint: next })
         const proof = parseProof(place?.proof ?? '')
         expect(isIncluded(leafHash(Buffer.from(place?.entry ?? '')), { ...next, index }, proof?.hashes ?? [])).to.equal(
@@ -242,9 +242,9 @@ describe('sealing', () => {
         )
         expect(proof?.checkpoint).to.equal(next.note)
       }
-      expect(await placeOf(pool, ids[2])).to.equal(null)
+      expect(await logInclusionOf(pool, ids[2])).to.equal(null)
       expect(await linesOf(fileOf(null, 'entries'))).to.have.length(3)
-      expect(await sealingFigures(pool, sealing.now())).to.deep.equal({ roundAge: 0, sealAge: 0, faults: 0 })
+      expect(await checkpointFigures(pool, sealing.now())).to.deep.equal({ roundAge: 0, sealAge: 0, faults: 0 })
     })
 
     it('leave a company that moves for the next one [HOME-44]', async () => {
@@ -261,7 +261,7 @@ describe('sealing', () => {
       const companyId = await writeLedger(pool, 3)
       const sealed: SignedCheckpoint[] = []
       const options = { onSealed: (made: SignedCheckpoint) => sealed.push(made), onError: () => {} }
-      await sealOnSchedule(sealing, undefined, options).stop()
+      await scheduleCheckpoints(sealing, undefined, options).stop()
       expect(sealed).to.deep.equal([])
       const ticking = {
         ...sealing,
@@ -270,7 +270,7 @@ describe('sealing', () => {
           return new Date(now).toISOString()
         },
       }
-      const schedule = sealOnSchedule(ticking, 0.000_003, options)
+      const schedule = scheduleCheckpoints(ticking, 0.000_003, options)
       await until(() => sealed.length > 0)
       await grow(companyId, 1)
       await until(() => sealed.some(({ size }) => size === 2))
@@ -295,7 +295,7 @@ describe('sealing', () => {
         await hide()
         const { errors } = await roundOf()
         expect(errors).to.have.length(1)
-        expect((await sealingFigures(pool, NOW)).faults).to.equal(1)
+        expect((await checkpointFigures(pool, NOW)).faults).to.equal(1)
       }
       expect((await newestCheckpoint(pool, good))?.size).to.equal(7)
       expect((await newestInstallationCheckpoint(pool))?.size).to.equal(3)
@@ -322,14 +322,14 @@ describe('sealing', () => {
       await tamperBy(pool, `update ops.installation_entries set text = replace(text, '3', '4') where index = 1`)
       await pool.query('delete from ops.trees; delete from ops.tree_tiles')
       await grow(a, 1)
-      expect((await roundOf()).errors[0]).to.be.instanceOf(SealAltered)
+      expect((await roundOf()).errors[0]).to.be.instanceOf(CheckpointAltered)
       await tamperBy(pool, 'update ops.installation_entries set text = $1 where index = 1', [text])
       await grow(b, 1)
       const { made: last } = await roundOf()
       expect(last?.size).to.equal(6)
       // What no company's checkpoint says does not get in.
       await pool.query(`insert into ops.installation_entries values (6, $1, 99, 'x')`, [a])
-      expect((await roundOf()).errors[0]).to.be.instanceOf(SealAltered)
+      expect((await roundOf()).errors[0]).to.be.instanceOf(CheckpointAltered)
     })
   })
 

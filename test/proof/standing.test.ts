@@ -1,14 +1,14 @@
 import { expect } from 'chai'
-import { type Sight, type Trouble, troubleOf } from '#proof/standing.ts'
+import { type InstallationView, type Inconsistency, inconsistencyOf } from '#proof/standing.ts'
 
 const OURS = '0198a000-0000-4000-8000-000000000001'
 const THEIRS = '0198a000-0000-4000-8000-000000000002'
 const MARK = { company_id: 1, revision: 9, hash: null }
 
-type Parts = { [P in keyof Sight]?: Sight[P] extends object | null ? Partial<NonNullable<Sight[P]>> | null : Sight[P] }
+type Parts = { [P in keyof InstallationView]?: InstallationView[P] extends object | null ? Partial<NonNullable<InstallationView[P]>> | null : InstallationView[P] }
 
 /** All three belong together, but for these. */
-function sight({ database, store, ...rest }: Parts): Sight {
+function sight({ database, store, ...rest }: Parts): InstallationView {
   const own = { id: OURS, event_store: null, home: 'a/1/5', isRestoring: false, hasLedgers: true }
   const outside = { address: 'store:2113', id: OURS, isEmpty: false, missing: [] }
   return {
@@ -17,11 +17,11 @@ function sight({ database, store, ...rest }: Parts): Sight {
     directory: OURS,
     missing: [],
     store: store ? { ...outside, ...store } : null,
-    ...(rest as Partial<Sight>),
+    ...(rest as Partial<InstallationView>),
   }
 }
 
-const CASES: readonly [why: string, parts: Parts, trouble: Trouble | null][] = [
+const CASES: readonly [why: string, parts: Parts, trouble: Inconsistency | null][] = [
   ['all is as it was', {}, null],
   ['a machine joins with a new DATA_DIR', { directory: null }, null],
   ['a database that was moved beside its DATA_DIR', { home: 'b/1/7' }, null],
@@ -66,6 +66,6 @@ const CASES: readonly [why: string, parts: Parts, trouble: Trouble | null][] = [
 describe('whether database, DATA_DIR and event store are of one installation', () => {
   for (const [why, parts, trouble] of CASES)
     it(`${why}: ${trouble ?? 'nothing is wrong'} [OPS-80]`, () => {
-      expect(troubleOf(sight(parts))).to.equal(trouble)
+      expect(inconsistencyOf(sight(parts))).to.equal(trouble)
     })
 })

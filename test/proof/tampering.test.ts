@@ -9,7 +9,7 @@ import { verifyLedger } from '#audit/verify.ts'
 import { type Envelope, GENESIS_HASH, streamOf } from '#ledger/envelope.ts'
 import type { EventStore, StoredEvent } from '#ledger/port.ts'
 import { COSIGNATURE, verifierKey, vkeyOf } from '#proof/note.ts'
-import { throughRoots } from '#proof/roots-watch.ts'
+import { checkRoots } from '#proof/roots-watch.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { explore, TITLE } from '../support/random.ts'
 import { type Handed, HONEST, handedBy, TAMPERINGS } from './tamperings.ts'
@@ -111,7 +111,7 @@ describe(`whoever tampers with anything but what outsiders keep (${TITLE})`, () 
           for (const store of await storesOf(each.covers.company, world, lines)) {
             const found = await verifyLedger({ pool: poolOf(lines), store }, each.covers.company, {
               anchors: each.anchor ? [each.anchor] : [],
-              watch: throughRoots(each.head ? [each.head] : []),
+              watch: checkRoots(each.head ? [each.head] : []),
             })
             if (HONEST.includes(tampering)) expect(found.first_error).to.equal(null)
             if (found.valid) expect(isUntouched(world, handed, each)).to.equal(true)

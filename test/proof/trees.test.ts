@@ -6,7 +6,7 @@ import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import { createPool } from '#postgres/pool.ts'
 import { appenderFrom, EMPTY_ROOT, isConsistent, isIncluded, leafHash, type TreeHead } from '#proof/merkle.ts'
 import { proveConsistency, proveInclusion } from '#proof/prove.ts'
-import { emptyTree, growTree, headOfTree, type Log, ledgerLog, TreeDiffers } from '#proof/trees.ts'
+import { emptyTree, growTree, headOfTree, type TreeLog, ledgerLog, TreeDiffers } from '#proof/trees.ts'
 import { eventsOf, writeLedger } from '../audit/tampering.ts'
 import { sealedAfter } from '../ledger/sealed-events.ts'
 import { useDatabase } from '../support/database.ts'
@@ -17,7 +17,7 @@ import { tamperBy } from '../support/tamper.ts'
 let logs = 1_000_000
 
 /** Leaf data of a log that never was, so many at a time. */
-function logOf(leaves: readonly Buffer[], batch = 1_024, id = ++logs): Log {
+function logOf(leaves: readonly Buffer[], batch = 1_024, id = ++logs): TreeLog {
   return {
     id,
     async *leaves(from) {
@@ -77,7 +77,7 @@ describe(`kept trees (${TITLE})`, () => {
           for (const { more, batch, dies } of steps) {
             leaves = leavesOf(leaves.length + more)
             const whole = logOf(leaves, Math.max(batch, 40), id)
-            const dying: Log = {
+            const dying: TreeLog = {
               id,
               async *leaves(from) {
                 let left = dies

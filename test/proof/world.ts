@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { keyIdOf, type SigningKey } from '#audit/signing-key.ts'
 import { type Envelope, GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
-import { type Checkpoint, installationOriginOf, originOf, proofText, textOf } from '#proof/checkpoint.ts'
+import { type Checkpoint, installationOriginOf, originOf, proofText, formatCheckpoint } from '#proof/checkpoint.ts'
 import { entryOf, ringVkeyOf } from '#proof/key-statement.ts'
 import { appenderFrom, inclusionProof, leafHash, nodeHash } from '#proof/merkle.ts'
 import { cosignatureLine, signNote } from '#proof/note.ts'
@@ -90,7 +90,7 @@ export function checkpointOf(origin: string, leaves: readonly Buffer[]): Checkpo
 }
 
 export const signCheckpoint = (checkpoint: Checkpoint, { privateKey }: SigningKey): string =>
-  signNote(textOf(checkpoint), [{ name: checkpoint.origin, privateKey }])
+  signNote(formatCheckpoint(checkpoint), [{ name: checkpoint.origin, privateKey }])
 
 export const ledgerOrigin = (company: number): string => originOf(INSTALLATION, company)
 
@@ -146,8 +146,8 @@ export function runWorld({ lengths, rounds, turnsAfter }: Plan): World {
         head,
         anchor: event,
       })
-      entries += jsonLine({ index: texts.length, company_id: company, size: head.size, text: textOf(head) })
-      texts.push(textOf(head))
+      entries += jsonLine({ index: texts.length, company_id: company, size: head.size, text: formatCheckpoint(head) })
+      texts.push(formatCheckpoint(head))
     }
     documents.push(
       ...placesOf(
@@ -166,7 +166,7 @@ export function runWorld({ lengths, rounds, turnsAfter }: Plan): World {
 function placesOf(texts: readonly string[], companies: readonly number[], key: SigningKey, round: number): Kept[] {
   const leaves = texts.map((text) => Buffer.from(text))
   const log = checkpointOf(installationOriginOf({ installationId: INSTALLATION, home: 'main' }), leaves)
-  const checkpoint = signCheckpoint(log, key) + cosignatureLine(textOf(log), WITNESS, round)
+  const checkpoint = signCheckpoint(log, key) + cosignatureLine(formatCheckpoint(log), WITNESS, round)
   return companies.map((company, at) => {
     const index = texts.length - companies.length + at
     const extra = texts[index] as string

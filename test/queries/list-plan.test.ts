@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { listStatement, type Order, type Start } from '#queries/list-statement.ts'
+import { listStatement, type ListOrder, type Start } from '#queries/list-statement.ts'
 import { customerListing } from '#queries/people.ts'
-import { BY_CHANGE, BY_ID, NEWEST_FIRST } from '#queries/records.ts'
+import { ORDER_BY_CHANGE, ORDER_BY_ID, NEWEST_FIRST } from '#queries/records.ts'
 import { useDatabase } from '../support/database.ts'
 import { customerCreated } from '../support/facts.ts'
 import { COMPANY_ID } from '../support/given.ts'
@@ -29,7 +29,7 @@ describe('query plan of a page', () => {
   })
   after(() => shop.core.close())
 
-  async function planOf(order: Order, start: Start, bounds: unknown[]): Promise<string> {
+  async function planOf(order: ListOrder, start: Start, bounds: unknown[]): Promise<string> {
     const { text } = listStatement(customerListing, order, {}, [], start)
     const { rows } = await shop.core.pool.query<Record<'QUERY PLAN', string>>({
       text: `explain (costs off) ${text}`,
@@ -38,19 +38,19 @@ describe('query plan of a page', () => {
     return rows.map((row) => row['QUERY PLAN']).join('\n')
   }
 
-  const pages: [string, Order, Start, unknown[], index: string][] = [
-    ['the first', BY_ID, 'first', [], 'customers_pkey'],
-    ['a later one', BY_ID, 'after', [10_000], 'customers_pkey'],
+  const pages: [string, ListOrder, Start, unknown[], index: string][] = [
+    ['the first', ORDER_BY_ID, 'first', [], 'customers_pkey'],
+    ['a later one', ORDER_BY_ID, 'after', [10_000], 'customers_pkey'],
     [
       'what has changed',
-      BY_CHANGE,
+      ORDER_BY_CHANGE,
       'since',
       ['2020-01-01T00:00:00Z'],
       'customers_company_id_changed_at_revision_id_idx',
     ],
     [
       'more of it',
-      BY_CHANGE,
+      ORDER_BY_CHANGE,
       'after',
       ['2020-01-01T00:00:00Z', 1, 1],
       'customers_company_id_changed_at_revision_id_idx',
@@ -63,7 +63,7 @@ describe('query plan of a page', () => {
     })
   }
 
-  for (const order of [BY_ID, NEWEST_FIRST, BY_CHANGE]) {
+  for (const order of [ORDER_BY_ID, NEWEST_FIRST, ORDER_BY_CHANGE]) {
     it(`merges the ledger’s row with the records without sorting them again: in the order ${order.name}`, async () => {
       expect(await planOf(order, 'first', [])).to.match(/^Merge Append/)
     })

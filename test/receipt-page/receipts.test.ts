@@ -1,6 +1,6 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { expect } from 'chai'
-import { NotWhole } from '#audit/verify.ts'
+import { LedgerNotIntact } from '#audit/verify.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 import type { EventStore } from '#ledger/port.ts'
 import { Unavailable } from '#lib/unavailable.ts'
@@ -185,11 +185,11 @@ describe('receipts of sales', () => {
     })
     const made = (store: EventStore) =>
       receiptOf({ ...core, store }, company.id, sales.plain.id).catch((error) => error)
-    expect(await made(changed(() => ({ actor: 'user/1' })))).to.be.instanceOf(NotWhole)
+    expect(await made(changed(() => ({ actor: 'user/1' })))).to.be.instanceOf(LedgerNotIntact)
     const other = await made(changed(({ data }) => ({ data: { ...data, total: '1.00' } })))
-    expect(other).to.be.instanceOf(NotWhole)
+    expect(other).to.be.instanceOf(LedgerNotIntact)
     const missing: EventStore = { ...core.store, async *pick() {} }
-    expect(await made(missing)).to.be.instanceOf(NotWhole)
+    expect(await made(missing)).to.be.instanceOf(LedgerNotIntact)
   })
 })
 
@@ -245,7 +245,7 @@ describe('receipts while seals cannot be written', () => {
     })
     expect(sealingError('/data/seals', full)).to.be.instanceOf(SealsUnwritable).and.have.property('cause', full)
     const cut = Object.assign(new Error('read ECONNRESET'), { errno: -104, code: 'ECONNRESET', syscall: 'read' })
-    for (const other of [cut, new Unavailable('too many wait'), new SyntaxError('x'), new NotWhole(1, {} as never)])
+    for (const other of [cut, new Unavailable('too many wait'), new SyntaxError('x'), new LedgerNotIntact(1, {} as never)])
       expect(sealingError('/data/seals', other)).to.equal(other)
   })
 })

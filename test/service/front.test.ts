@@ -4,12 +4,12 @@ import { expect } from 'chai'
 import express, { type Router } from 'express'
 import { hashKey } from '#access/api-keys.ts'
 import { PANEL_TOKENS, TILL_TOKENS } from '#access/opaque-token.ts'
-import { bytesOf, type EntryKey } from '#homes/entries.ts'
-import { homesIn } from '#homes/homes.ts'
-import { Moved } from '#lib/moved.ts'
+import { entryKeyBytes, type EntryKey } from '#homes/entries.ts'
+import { createShardsView } from '#homes/homes.ts'
+import { WrongShardError } from '#lib/moved.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { createApp } from '#service/app.ts'
-import { front } from '#service/front.ts'
+import { createShardRouter } from '#service/front.ts'
 import { send, testKey } from '../support/api.ts'
 
 const COMPANY = 7
@@ -25,14 +25,14 @@ describe('front of several homes', () => {
   let url: string
   let close: () => Promise<void>
 
-  const nameOf = (kind: string, entry: EntryKey) => `${kind} ${bytesOf(entry).toString('hex')}`
+  const nameOf = (kind: string, entry: EntryKey) => `${kind} ${entryKeyBytes(entry).toString('hex')}`
 
   /** Tells which home answers; `/api/v1/read` after its body was read. */
   function homeOf(name: 'main' | 'south'): Router {
     const router = express.Router()
     router.use('/api/v1/read', express.json())
     router.use((_request, response) => {
-      if (isLeft[name]) throw new Moved(COMPANY)
+      if (isLeft[name]) throw new WrongShardError(COMPANY)
       response.json({ home: name })
     })
     return router
@@ -57,8 +57,8 @@ describe('front of several homes', () => {
       },
     }
     const served = new Map<string, express.Router>((['main', 'south'] as const).map((name) => [name, homeOf(name)]))
-    const homes = homesIn([...served.keys()], (name) => served.get(name))
-    open(async () => ({ parts: {} }), front({ directory, homes }))
+    const homes = createShardsView([...served.keys()], (name) => served.get(name))
+    open(async () => ({ parts: {} }), createShardRouter({ directory, homes }))
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import type { Trouble } from '#proof/standing.ts'
+import type { Inconsistency } from '#proof/standing.ts'
 import { watchInstallation } from '#service/installation.ts'
 
 /** What a process does whose installation is first seen so, and so when it is looked at again. */
 async function seen(
-  first: Trouble | null,
-  then: Trouble | null,
+  first: Inconsistency | null,
+  then: Inconsistency | null,
   { wasCopy, isCopy } = { wasCopy: false, isCopy: false },
 ) {
   const done: string[] = []

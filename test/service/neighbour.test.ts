@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createCustomer } from '#commands/people/customers.ts'
 import { invoke } from '#ledger/command.ts'
 import { asSystem, runCommands } from '#ledger/write/run.ts'
-import { createTurns, type Turns } from '#lib/turns.ts'
+import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/turns.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { expectProblem } from '../support/answers.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
@@ -25,13 +25,13 @@ describe('a company beside one that fills the service', function () {
   let till: TestTill
   let greedyTill: TestTill
   const wires: Wire[] = []
-  const largeCalls = createTurns({ running: Number.POSITIVE_INFINITY, runningOfKey: 1, waiting: 2 })
+  const largeCalls = createKeyedSemaphore({ running: Number.POSITIVE_INFINITY, runningOfKey: 1, waiting: 2 })
   /** Large calls that have had their turn. */
   let entered = 0
-  const counted: Turns = Object.create(largeCalls, {
+  const counted: KeyedSemaphore = Object.create(largeCalls, {
     enter: {
-      async value(...asked: Parameters<Turns['enter']>) {
-        const leave = await largeCalls.enter(...asked)
+      async value(...asked: Parameters<KeyedSemaphore['acquire']>) {
+        const leave = await largeCalls.acquire(...asked)
         if (leave) entered += 1
         return leave
       },

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { healthOf } from '#service/health.ts'
+import { createHealthCheck } from '#service/health.ts'
 import { useDatabase } from '../support/database.ts'
 import { serverPid, stopLeftOver } from '../support/find-embedded.ts'
 import { startService } from '../support/process.ts'
@@ -102,22 +102,22 @@ describe('readiness of a role', () => {
   const missingKeys = async () => []
 
   it('depends on the event store, unless the process only delivers [OPS-7]', async () => {
-    expect(await healthOf(['dispatcher'], { health, ledgersAhead, missingKeys })()).to.deep.equal({
+    expect(await createHealthCheck(['dispatcher'], { health, ledgersAhead, missingKeys })()).to.deep.equal({
       parts: { postgres: 'up' },
     })
     for (const roles of [['api'], ['projector'], ['projector', 'dispatcher']] as const) {
       const parts = { postgres: 'up', event_store: 'down' }
-      expect(await healthOf(roles, { health, ledgersAhead, missingKeys })()).to.deep.equal({ parts })
+      expect(await createHealthCheck(roles, { health, ledgersAhead, missingKeys })()).to.deep.equal({ parts })
     }
   })
 
   it('tells of companies that are read-only without keys, and does not depend on them [LEDGER-51]', async () => {
-    const found = await healthOf(['dispatcher'], { health, ledgersAhead, missingKeys: async () => [3, 4] })()
+    const found = await createHealthCheck(['dispatcher'], { health, ledgersAhead, missingKeys: async () => [3, 4] })()
     expect(found).to.deep.equal({ parts: { postgres: 'up' }, read_only_without_keys: 2 })
   })
 
   it('tells of ledgers that are ahead of the clock, and does not depend on them [LEDGER-20]', async () => {
-    expect(await healthOf(['dispatcher'], { health, ledgersAhead: async () => 2, missingKeys })()).to.deep.equal({
+    expect(await createHealthCheck(['dispatcher'], { health, ledgersAhead: async () => 2, missingKeys })()).to.deep.equal({
       parts: { postgres: 'up' },
       ledgers_ahead_of_clock: 2,
     })

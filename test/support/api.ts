@@ -7,20 +7,20 @@ import { v7 as uuidv7 } from 'uuid'
 import { KEY_BYTES, newKey } from '#access/api-keys.ts'
 import type { Login } from '#access/login.ts'
 import { createAddressLimit } from '#access/minute-limit.ts'
-import type { Gate } from '#access/quota.ts'
+import type { ApiAuthenticator } from '#access/quota.ts'
 import type { Tokens } from '#access/sync-access.ts'
 import type { PageCache } from '#api/page-cache.ts'
 import { createApiKey } from '#commands/api-keys.ts'
 import { registerCompany } from '#commands/companies.ts'
 import { createPaymentType } from '#commands/payment-types.ts'
 import { readConfig } from '#config/config.ts'
-import { MAIN } from '#config/databases.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
 import { RECORD_KINDS } from '#domain/record-kinds.ts'
 import { SCOPES, type Scope } from '#domain/scopes.ts'
 import type { PaymentKind } from '#events/companies.ts'
-import { accessIn } from '#homes/access.ts'
+import { accessOnShard } from '#homes/access.ts'
 import type { DirectoryHooks } from '#homes/hooks.ts'
-import type { StrangersBodies } from '#http/middleware/json-body.ts'
+import type { UnauthenticatedBodies } from '#http/middleware/json-body.ts'
 import { SERVER_LIMITS, type ServerLimits } from '#http/server.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { Origin } from '#ledger/envelope.ts'
@@ -29,13 +29,13 @@ import type { ReadFrom } from '#ledger/standby/reads.ts'
 import { runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
-import type { Turns } from '#lib/turns.ts'
+import type { KeyedSemaphore } from '#lib/turns.ts'
 import type { MasterKeys } from '#master-key/keys.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
 import { openCommon, openInterfaces, panelLimitsOf } from '#service/api.ts'
 import { createApp, type InterfaceOptions, interfaceRouter } from '#service/app.ts'
 import { type Core, openCore } from '#service/core.ts'
-import { healthOf } from '#service/health.ts'
+import { createHealthCheck } from '#service/health.ts'
 import { expectDocumentedCall } from './contract.ts'
 import { openTwoHomes, SOUTH, SPREAD, southOf, type TwoHomes } from './homes.ts'
 import { masterKeys } from './master-key.ts'
@@ -134,8 +134,8 @@ export interface TestApiOptions {
   /** Room for the bodies of calls, and for those of strangers. */
   readonly bodies?: MemoryBudget
   /** Turns of calls with large bodies; by default as the service gives them. */
-  readonly largeCalls?: Turns
-  readonly strangers?: StrangersBodies
+  readonly largeCalls?: KeyedSemaphore
+  readonly strangers?: UnauthenticatedBodies
   /** Pages of lists that are kept; by default as many as the service keeps. */
   readonly pages?: PageCache
   /** What secrets are sealed with, where that is not the key of all tests. */
@@ -187,7 +187,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
   const home = (): Core => {
     made += 1
     if (!homes) return main
-    return homes.cores.at(spread === 'south' || made % 2 === 0 ? SOUTH : MAIN)
+    return homes.cores.at(spread === 'south' || made % 2 === 0 ? SOUTH : DEFAULT_SHARD)
   }
   return {
     url,
@@ -273,13 +273,13 @@ export async function serve(
     publicUrl: PUBLIC_URL,
     panelLimits: panelLimitsOf(config),
   })
-  const served = [{ name: MAIN, core, url: databaseUrl }]
+  const served = [{ name: DEFAULT_SHARD, core, url: databaseUrl }]
   if (homes) served.push({ name: SOUTH, core: homes.cores.at(SOUTH), url: southOf(databaseUrl) })
   const opened = served.map(({ name, core, url }) => {
     const plain = { config, core, databaseUrl: url, provider, metrics: NOT_COUNTED, common, log }
     const interfaces = openInterfaces({
       ...plain,
-      ...(access && homes && { access: accessIn(name, access, homes.directory) }),
+      ...(access && homes && { access: accessOnShard(name, access, homes.directory) }),
     })
     const router = interfaceRouter({ ...interfaces.options, ...instead(interfaces.options) })
     return { name, router, interfaces }
@@ -292,7 +292,7 @@ export async function serve(
     limits: { ...SERVER_LIMITS, ...options.server },
     log,
   })
-  open(healthOf(config.ROLES, core), homes ? homes.front(routers) : routers[MAIN])
+  open(createHealthCheck(config.ROLES, core), homes ? homes.front(routers) : routers[DEFAULT_SHARD])
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
@@ -314,7 +314,7 @@ export async function serve(
 /** A key that nobody could guess. */
 export const testKey = () => newKey(randomBytes(KEY_BYTES), 'test')
 
-function withClock(gate: Gate, now: TestApiOptions['now']): Gate {
+function withClock(gate: ApiAuthenticator, now: TestApiOptions['now']): ApiAuthenticator {
   if (!now) return gate
   return {
     ...gate,

@@ -1,6 +1,6 @@
 import type { Context } from '#cli/verb.ts'
 import { type Config, readConfig } from '#config/config.ts'
-import { MAIN } from '#config/databases.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
 import type { Core } from '#service/core.ts'
 
 /** What verbs work with, on one home that is open already. */
@@ -9,7 +9,7 @@ export const contextOf = (core: Core, config: Config = readConfig({})): Context 
   json: false,
   core: async () => core,
   coreOf: async () => core,
-  homes: async () => [{ name: MAIN, core }],
+  homes: async () => [{ name: DEFAULT_SHARD, core }],
   addresses: () => Promise.reject(new Error('there is one home')),
   directory: () => Promise.reject(new Error('there is one home')),
 })

@@ -3,7 +3,7 @@ import type { IdKind } from '#domain/record-kinds.ts'
 import { type RefusalCode, refuse } from '#domain/refusal.ts'
 import { EVENT_TYPES, type EventName } from '#events/catalogue.ts'
 import { type Command, type Decision, isRefusal, type OutcomeKind } from '#ledger/command.ts'
-import { emptyFor } from '#ledger/empty.ts'
+import { resetCompanyRows } from '#ledger/empty.ts'
 import { type Envelope, GENESIS_HASH, type NewEvent, type Origin, streamOf } from '#ledger/envelope.ts'
 import { project, refsOf, viewOf } from '#ledger/projection.ts'
 import type { AnyRef } from '#ledger/table.ts'
@@ -87,7 +87,7 @@ export async function given(...events: readonly Past[]): Promise<Scenario> {
   }
   const happen = async (event: Past) => {
     const envelope = envelopeOf(event, ++revision)
-    await emptyFor({ model: readModel, set, tx: nothing }, COMPANY_ID, envelope)
+    await resetCompanyRows({ model: readModel, set, tx: nothing }, COMPANY_ID, envelope)
     await load(refsOf(readModel, envelope))
     project(readModel, rows, envelope)
   }

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import type { RequestHandler, Router } from 'express'
 import type { PanelLimits } from '#access/panel-quota.ts'
-import { MAIN } from '#config/databases.ts'
-import { accessOverHomes } from '#homes/access.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
+import { createShardedAccess } from '#homes/access.ts'
 import { type Directory, openDirectory } from '#homes/directory.ts'
-import { type Homes, homesIn } from '#homes/homes.ts'
-import { type DirectoryHooks, hooksOf } from '#homes/hooks.ts'
-import { prepareHome } from '#homes/prepare.ts'
+import { type Shards, createShardsView } from '#homes/homes.ts'
+import { type DirectoryHooks, createDirectoryHooks } from '#homes/hooks.ts'
+import { prepareShard } from '#homes/prepare.ts'
 import type { Mailer } from '#mail/mailer.ts'
 import { createPool } from '#postgres/pool.ts'
-import type { Access } from '#service/api.ts'
+import type { InterfaceAccess } from '#service/api.ts'
 import type { Core } from '#service/core.ts'
-import { front } from '#service/front.ts'
+import { createShardRouter } from '#service/front.ts'
 import { cloneDatabase, hasDatabase, TEMPLATES } from './database.ts'
 import { masterKeys } from './master-key.ts'
 import { onDatabase } from './server.ts'
@@ -54,8 +54,8 @@ async function makeSouth(databaseUrl: string): Promise<string> {
     await cloneDatabase(name, TEMPLATES.withReadModel)
     // A clone says that it is what it was cloned from.
     await home.query('update ops.installation set id = $1', [randomUUID()])
-    await prepareHome({ name: SOUTH, giver, databaseUrl: url, ownerUrl: undefined, masterKeys })
-    await directory.addHome(MAIN)
+    await prepareShard({ name: SOUTH, giver, databaseUrl: url, ownerUrl: undefined, masterKeys })
+    await directory.addHome(DEFAULT_SHARD)
     await directory.addHome(SOUTH)
     return url
   } finally {
@@ -71,13 +71,13 @@ type Log = (message: string, error: unknown) => void
 /** Both homes of a service in the tests' own process. */
 export interface TwoHomes {
   readonly directory: Directory
-  readonly cores: Homes<Core>
+  readonly cores: Shards<Core>
   access(options: {
     readonly mailer: Mailer | null
     readonly tokenDays: number | null
     readonly publicUrl: string
     readonly panelLimits: PanelLimits
-  }): Access
+  }): InterfaceAccess
   front(routers: Readonly<Record<string, Router>>): RequestHandler
   close(): Promise<void>
 }
@@ -90,20 +90,20 @@ export async function openTwoHomes(
   const south = await addSouth(databaseUrl)
   const directory = openDirectory({ databaseUrl, log })
   const opened = new Map<string, Core>()
-  const cores = homesIn([MAIN, SOUTH], (name) => opened.get(name))
+  const cores = createShardsView([DEFAULT_SHARD, SOUTH], (name) => opened.get(name))
   for (const [name, url] of [
-    [MAIN, databaseUrl],
+    [DEFAULT_SHARD, databaseUrl],
     [SOUTH, south],
   ] as const)
     opened.set(
       name,
-      await open({ name, url, hooks: hooksOf({ directory, homes: cores, log }, name, [{ name: SOUTH, url: south }]) }),
+      await open({ name, url, hooks: createDirectoryHooks({ directory, homes: cores, log }, name, [{ name: SOUTH, url: south }]) }),
     )
   return {
     directory,
     cores,
-    access: (options) => accessOverHomes({ directory, homes: cores, log, ...options }),
-    front: (routers) => front({ directory, homes: homesIn(Object.keys(routers), (name) => routers[name]) }),
+    access: (options) => createShardedAccess({ directory, homes: cores, log, ...options }),
+    front: (routers) => createShardRouter({ directory, homes: createShardsView(Object.keys(routers), (name) => routers[name]) }),
     async close() {
       for (const core of opened.values()) await core.close()
       await directory.close()

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
 import { openJson } from '#lib/sealed-json.ts'
 import { createVault, type Vault } from '#lib/vault.ts'
-import { givenKeys } from '#master-key/keys.ts'
+import { configuredMasterKeys } from '#master-key/keys.ts'
 import { SEALED_COLUMNS } from '#master-key/sealed-columns.ts'
 
 const SECRET = Buffer.alloc(32, 'tillbook tests')
@@ -10,7 +10,7 @@ const SECRET = Buffer.alloc(32, 'tillbook tests')
 /** The master key of all services that tests start, as the environment has it. */
 export const MASTER_KEY = SECRET.toString('base64')
 
-export const masterKeys = givenKeys([SECRET], 'MASTER_KEY')
+export const masterKeys = configuredMasterKeys([SECRET], 'MASTER_KEY')
 
 export const vault = createVault(masterKeys)
 

@@ -2,8 +2,8 @@ import { dirname } from 'node:path'
 import { after, before } from 'mocha'
 import pg, { type Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import type { Moving } from '#homes/move/moving.ts'
-import type { MovingHome } from '#homes/move/moving-home.ts'
+import type { MigrationRun } from '#homes/move/moving.ts'
+import type { MigratingShard } from '#homes/move/moving-home.ts'
 import { createPool } from '#postgres/pool.ts'
 import type { TestApi, TestApiOptions } from './api.ts'
 import { ownerUrlOf } from './database.ts'
@@ -14,7 +14,7 @@ export interface TwoHomes {
   readonly main: TestApi
   readonly south: TestApi
   /** A move of a company from main to south, or back. */
-  moving(companyId: number, more?: Partial<Moving>): Moving
+  moving(companyId: number, more?: Partial<MigrationRun>): MigrationRun
   /** Has the directory know that companies live in main. */
   register(...companyIds: number[]): Promise<void>
 }
@@ -29,7 +29,7 @@ export function useTwoHomes(options: TestApiOptions = {}): TwoHomes {
   before('know both homes', async () => {
     const ends = [main, south].map((api, n) => homeOf(n === 0 ? 'main' : 'south', api))
     owners = ends.map(({ owner }) => owner)
-    const [here, there] = ends as [MovingHome, MovingHome]
+    const [here, there] = ends as [MigratingShard, MigratingShard]
     await main.core.pool.query(`insert into ops.homes (name) values ('main'), ('south') on conflict do nothing`)
     homes = {
       main,
@@ -57,7 +57,7 @@ export function useTwoHomes(options: TestApiOptions = {}): TwoHomes {
   return standIn('two homes', () => homes)
 }
 
-function homeOf(name: string, { core, databaseUrl }: TestApi): MovingHome {
+function homeOf(name: string, { core, databaseUrl }: TestApi): MigratingShard {
   const ownerUrl = ownerUrlOf(databaseUrl)
   const owner = createPool(ownerUrl, { max: 3, read_schemas: [], statement_timeout_ms: 0, application_name: 'tests' })
   return {

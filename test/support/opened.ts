@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
-import { type Reading, readNewest } from '#ledger/reading.ts'
+import { type EventReader, readNewest } from '#ledger/reading.ts'
 import { isSealed } from '#ledger/sealed.ts'
 import { readModel } from '#projections/index.ts'
 
 /** A company's ledger as projections see it. */
-export async function openedEvents(reading: Reading, companyId: number): Promise<Envelope[]> {
+export async function openedEvents(reading: EventReader, companyId: number): Promise<Envelope[]> {
   const events: Envelope[] = []
   for await (const event of readNewest(reading, streamOf(companyId), 0)) events.push(event)
   return events

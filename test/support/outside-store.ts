@@ -1,4 +1,4 @@
-import { companyOf, type Envelope } from '#ledger/envelope.ts'
+import { companyIdOfStream, type Envelope } from '#ledger/envelope.ts'
 import { type Append, chunksOf, type Note, type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 
@@ -88,7 +88,7 @@ export function createOutsideStore({ maxAppendBytes = MAX_APPEND_BYTES } = {}): 
       for (const event of eventsOf(stream).slice(fromRevision)) yield structuredClone(event)
     },
     async *streams() {
-      for (const stream of streams.keys()) if (companyOf(stream) !== null) yield stream
+      for (const stream of streams.keys()) if (companyIdOfStream(stream) !== null) yield stream
     },
     async *notes(after) {
       if (store.down) throw new Unavailable('14 UNAVAILABLE')

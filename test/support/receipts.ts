@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { keyIdOf } from '#audit/signing-key.ts'
 import { type Envelope, GENESIS_HASH, hashOf } from '#ledger/envelope.ts'
 import { projectRoot } from '#lib/project-root.ts'
-import { originOf, proofText, textOf } from '#proof/checkpoint.ts'
+import { originOf, proofText, formatCheckpoint } from '#proof/checkpoint.ts'
 import { appenderFrom, type Hashes, inclusionProof, leafHash } from '#proof/merkle.ts'
 import { type NoteSigner, signNote } from '#proof/note.ts'
 import type { ProvedEvent, Receipt } from '#proof/receipt.ts'
@@ -80,7 +80,7 @@ export function ledgerOf(companyId: number, said: readonly Said[]) {
     { privateKey }: Pick<NoteSigner, 'privateKey'>,
     origin = originOf(INSTALLATION, companyId),
   ): ProvedEvent => {
-    const checkpoint = signNote(textOf({ origin, ...head }), [{ name: origin, privateKey }])
+    const checkpoint = signNote(formatCheckpoint({ origin, ...head }), [{ name: origin, privateKey }])
     const proof = proofText({ index: revision, hashes: inclusionProof(hashes, revision, head.size), checkpoint })
     return { event: events[revision] as Envelope, proof }
   }

@@ -1,12 +1,12 @@
 import type { Pool, PoolClient } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
-import { type Reading, readNewest } from '#ledger/reading.ts'
+import { type EventReader, readNewest } from '#ledger/reading.ts'
 import { replay } from '#ledger/rebuild/replay.ts'
 import { tableDdl } from '#ledger/table.ts'
 import { transactionOn } from '#postgres/transaction.ts'
 
-interface Ledgers extends Reading {
+interface Ledgers extends EventReader {
   readonly pool: Pool
 }
 

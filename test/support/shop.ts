@@ -4,7 +4,7 @@ import type { NewEvent } from '#ledger/envelope.ts'
 import { ensureLedger } from '#ledger/ledgers.ts'
 import { runCommand } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
-import { type Text, textOf } from '#lib/bytes.ts'
+import { type EncodedText, toText } from '#lib/bytes.ts'
 import { type Core, openCore } from '#service/core.ts'
 import { companyRegistered } from './facts.ts'
 import { COMPANY_ID } from './given.ts'
@@ -58,7 +58,7 @@ export async function openShop(url: string): Promise<Shop> {
 /** The records of a page, as they are told. */
 export function dataOf(page: object): string {
   expect(page).to.have.property('data')
-  return textOf((page as { data: Text }).data)
+  return toText((page as { data: EncodedText }).data)
 }
 
 /** The records of a page, parsed. */

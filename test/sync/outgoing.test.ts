@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import express, { type Express } from 'express'
 import { Unavailable } from '#lib/unavailable.ts'
-import { createOutgoing, type Write } from '#sync/outgoing.ts'
+import { createOutgoing, type StreamWrite } from '#sync/outgoing.ts'
 import { until } from '../support/wait.ts'
 
 const MB = 1_048_576
@@ -14,7 +14,7 @@ const LARGE = 32 * MB
 describe('answers that may be large', () => {
   let url: string
   let close: () => Promise<unknown>
-  let read: (write: Write) => Promise<void>
+  let read: (write: StreamWrite) => Promise<void>
   /** Companies whose answers were sent, or cut off. */
   let done: number[]
   let asked = 0

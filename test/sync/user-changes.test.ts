@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createLogin } from '#access/login.ts'
 import { hashPassword } from '#access/passwords.ts'
-import type { Holder } from '#access/people.ts'
+import type { SessionHolder } from '#access/people.ts'
 import { createSessions } from '#access/sessions.ts'
 import { createTokens } from '#access/sync-access.ts'
 import { changePassword, deactivateUser, reactivateUser, updateUser } from '#commands/users.ts'
@@ -28,7 +28,7 @@ describe('a user who is', () => {
   after(() => Promise.all([api.close(), other.close()]))
 
   const sessions = () => createSessions(other.core.pool, () => {})
-  const holderOf = async (): Promise<Holder> => {
+  const holderOf = async (): Promise<SessionHolder> => {
     const outcome = await createLogin(api.core.pool).logIn(user, { address: '192.0.2.1', keeps: 'token', kept: null })
     if (outcome.kind !== 'loggedIn') throw new Error(outcome.kind)
     return outcome.memberships[0]!.holder

@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { createPool } from '#postgres/pool.ts'
-import { type Claim, giveBack, takeDue } from '#webhooks/claims.ts'
-import type { Room } from '#webhooks/in-flight.ts'
+import { type LeasedDelivery, releaseLeases, leaseDue } from '#webhooks/claims.ts'
+import type { FreeSlots } from '#webhooks/in-flight.ts'
 import { useDatabase } from '../support/database.ts'
 import { vault } from '../support/master-key.ts'
 import { addEndpoint, createEndpoints, queue, SECRET, type TestEndpoint } from './outbox.ts'
 
-const ROOM: Room = { sound: 256, strained: 64, busy: {} }
+const ROOM: FreeSlots = { sound: 256, strained: 64, busy: {} }
 const LEASE_MS = 20_000
 
 describe('taking deliveries', () => {
@@ -31,7 +31,7 @@ describe('taking deliveries', () => {
       throw error
     },
   })
-  const take = async (room: Partial<Room> = {}) => (await takeDue(taking(), { ...ROOM, ...room }, LEASE_MS)).claims
+  const take = async (room: Partial<FreeSlots> = {}) => (await leaseDue(taking(), { ...ROOM, ...room }, LEASE_MS)).claims
   const endpoint = async (
     health?: { success?: string; failing?: string },
     deliveries = 80,
@@ -51,7 +51,7 @@ describe('taking deliveries', () => {
   const sound = { success: '-1 hour' }
   /** After the endpoint was registered, a moment ago. */
   const failing = { success: '-1 hour', failing: '1 minute' }
-  const countOf = (claims: readonly Pick<Claim, 'company_id' | 'webhook_id'>[], { companyId, id }: TestEndpoint) =>
+  const countOf = (claims: readonly Pick<LeasedDelivery, 'company_id' | 'webhook_id'>[], { companyId, id }: TestEndpoint) =>
     claims.filter(({ company_id, webhook_id }) => company_id === companyId && webhook_id === id).length
 
   it('gives all that an attempt needs', async () => {
@@ -141,14 +141,14 @@ describe('taking deliveries', () => {
   it('takes nothing that is leased, not due, or of an endpoint that is off, and says when the next is due', async () => {
     await endpoint(undefined, 1)
     expect(await take()).to.have.length(1)
-    const later = await takeDue(taking(), ROOM, LEASE_MS)
+    const later = await leaseDue(taking(), ROOM, LEASE_MS)
     expect(later).to.deep.equal({ claims: [], has_more: false, next_due_ms: null })
     await pool.query(`update webhook_deliveries set next_attempt_at = now() + interval '1 minute', leased_until = null`)
-    expect((await takeDue(taking(), ROOM, LEASE_MS)).next_due_ms).to.be.within(45_000, 60_001)
+    expect((await leaseDue(taking(), ROOM, LEASE_MS)).next_due_ms).to.be.within(45_000, 60_001)
     await pool.query(
       `update webhook_deliveries set next_attempt_at = now() - interval '1 second'; update read.webhooks set enabled = false`,
     )
-    expect(await takeDue(taking(), ROOM, LEASE_MS)).to.deep.equal({ claims: [], has_more: false, next_due_ms: null })
+    expect(await leaseDue(taking(), ROOM, LEASE_MS)).to.deep.equal({ claims: [], has_more: false, next_due_ms: null })
   })
 
   it('takes again what was leased when the lease is over', async () => {
@@ -160,7 +160,7 @@ describe('taking deliveries', () => {
 
   it('says whether more may be due than was taken', async () => {
     const added = await endpoint(undefined, 2)
-    const more = async (room: Partial<Room> = {}) => (await takeDue(taking(), { ...ROOM, ...room }, LEASE_MS)).has_more
+    const more = async (room: Partial<FreeSlots> = {}) => (await leaseDue(taking(), { ...ROOM, ...room }, LEASE_MS)).has_more
     expect(await more({ busy: { [`1/${added.id}`]: { attempts: 1, slow: false, strained: false } } })).to.equal(true)
     expect(await more({ sound: 0 })).to.equal(true)
     await queue(pool, await endpoint(sound, 0), 31)
@@ -172,7 +172,7 @@ describe('taking deliveries', () => {
     await queue(pool, await endpoint(sound, 0), 2)
     const [one, other] = await take()
     expect(await take()).to.deep.equal([])
-    await giveBack(pool, [one!, { ...other!, leased_until: '2020-01-01T00:00:00Z' }])
+    await releaseLeases(pool, [one!, { ...other!, leased_until: '2020-01-01T00:00:00Z' }])
     expect((await take()).map(({ id }) => id)).to.deep.equal([one!.id])
   })
 

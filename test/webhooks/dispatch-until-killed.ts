@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
 import { createVault } from '#lib/vault.ts'
-import { givenKeys } from '#master-key/keys.ts'
+import { configuredMasterKeys } from '#master-key/keys.ts'
 import { startWebhooks } from '#webhooks/start.ts'
 
-const keys = givenKeys([Buffer.from(process.env.MASTER_KEY ?? '', 'base64')], 'MASTER_KEY')
+const keys = configuredMasterKeys([Buffer.from(process.env.MASTER_KEY ?? '', 'base64')], 'MASTER_KEY')
 
 /** Delivers what waits in the database DATABASE_URL until somebody ends the process. */
 startWebhooks({

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { createPool } from '#postgres/pool.ts'
-import type { Claim } from '#webhooks/claims.ts'
+import type { LeasedDelivery } from '#webhooks/claims.ts'
 import { createDispatcher, type Dispatcher } from '#webhooks/dispatcher.ts'
 import { createSender } from '#webhooks/sender.ts'
 import { vault } from '../support/master-key.ts'
@@ -13,7 +13,7 @@ export const silent: Answer = () => {}
 
 /** A dispatcher of this process, to be told when to look. */
 export interface TestDispatcher extends Dispatcher {
-  readonly gone: Claim[]
+  readonly gone: LeasedDelivery[]
   readonly errors: unknown[]
 }
 
@@ -93,7 +93,7 @@ export function useDispatchers(database: { readonly url: string }) {
       const { timeout_ms = 15_000, retrySeconds = [60, 300, 1800, 7200, 21_600] } = options
       const own = options.pool ?? createPool(database.url, { max: 2, keyLookupsOnly: true, lock_timeout_ms: 500 })
       const sender = createSender({ timeout_ms, allowPrivate: true, clock: Date.now })
-      const gone: Claim[] = []
+      const gone: LeasedDelivery[] = []
       const errors: unknown[] = []
       const dispatcher = createDispatcher({
         pool: own,

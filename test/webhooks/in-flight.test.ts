@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { type InFlight, InFlightLimiter } from '#webhooks/in-flight.ts'
+import { type InFlightDelivery, InFlightLimiter } from '#webhooks/in-flight.ts'
 
-const attempt = (webhookId: number, given: Partial<InFlight> = {}): InFlight => ({
+const attempt = (webhookId: number, given: Partial<InFlightDelivery> = {}): InFlightDelivery => ({
   endpoint: `1/${webhookId}`,
   failing: false,
   startedAt: 0,

@@ -1,18 +1,18 @@
 import { expect } from 'chai'
-import { Lanes, type Outcome } from '#webhooks/lanes.ts'
+import { EndpointLanes, type AttemptOutcome } from '#webhooks/lanes.ts'
 
 describe('lanes of endpoints', () => {
   /** Attempts that end when they are told to; what has begun, and what was given up, by number. */
   const attempting = () => {
-    const lanes = new Lanes()
-    const ends = new Map<number, (outcome: Outcome) => void>()
+    const lanes = new EndpointLanes()
+    const ends = new Map<number, (outcome: AttemptOutcome) => void>()
     const [begun, givenUp]: [number[], number[]] = [[], []]
     const enter = (endpoint: string, number: number) =>
       lanes.enter(endpoint, async (isGivenUp) => {
         ;(isGivenUp ? givenUp : begun).push(number)
         return isGivenUp ? null : new Promise((resolve) => ends.set(number, resolve))
       })
-    const end = async (number: number, outcome: Outcome) => {
+    const end = async (number: number, outcome: AttemptOutcome) => {
       ends.get(number)?.(outcome)
       await new Promise((resolve) => setImmediate(resolve))
     }

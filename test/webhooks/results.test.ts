@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import type { Claim } from '#webhooks/claims.ts'
-import { healthOf, resultOf, retryDelay_ms } from '#webhooks/results.ts'
-import type { Attempt } from '#webhooks/sender.ts'
+import type { LeasedDelivery } from '#webhooks/claims.ts'
+import { endpointHealthOf, deliveryResultOf, retryDelay_ms } from '#webhooks/results.ts'
+import type { AttemptResult } from '#webhooks/sender.ts'
 
 const RETRIES = [60, 300, 1800, 7200, 21_600]
-const claim = (given: Partial<Claim> = {}) =>
-  ({ company_id: 1, webhook_id: 7, watched_since: 'then', sequence: 1, tries: 0, ...given }) as Claim
-const attempt = (error: Attempt['error']): Attempt => ({
+const claim = (given: Partial<LeasedDelivery> = {}) =>
+  ({ company_id: 1, webhook_id: 7, watched_since: 'then', sequence: 1, tries: 0, ...given }) as LeasedDelivery
+const attempt = (error: AttemptResult['error']): AttemptResult => ({
   at: 'now',
   status: null,
   duration_ms: 1,
@@ -16,7 +16,7 @@ const attempt = (error: Attempt['error']): Attempt => ({
 })
 const succeeded = attempt(null)
 const failed = attempt('timeout')
-const result = (of: Attempt, given: Partial<Claim> = {}) => resultOf(claim(given), of, RETRIES, 0)
+const result = (of: AttemptResult, given: Partial<LeasedDelivery> = {}) => deliveryResultOf(claim(given), of, RETRIES, 0)
 
 describe('what follows from an attempt', () => {
   it('is a retry after 1 minute, 5 minutes, 30 minutes, 2 hours and 6 hours, then the end [HOOK-18]', () => {
@@ -58,7 +58,7 @@ describe('what follows from an attempt', () => {
 
 describe('what attempts say about an endpoint', () => {
   const say = (...results: ReturnType<typeof result>[]) =>
-    healthOf(results).map(({ webhook_id, succeeded, failing, exhausted }) => ({
+    endpointHealthOf(results).map(({ webhook_id, succeeded, failing, exhausted }) => ({
       webhook_id,
       succeeded,
       failing,

@@ -11,8 +11,8 @@ import { forgetPerson } from '#commands/people/forget-person.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { errorRecord } from '#service/error-record.ts'
 import { startWebhooks } from '#webhooks/start.ts'
-import { createForgottenList } from '#wiping/forgotten-list.ts'
-import { wipeLateWrites } from '#wiping/late-writes.ts'
+import { createErasureList } from '#wiping/forgotten-list.ts'
+import { eraseLateWrites } from '#wiping/late-writes.ts'
 import { type Json, startApi, type TestApi } from '../support/api.ts'
 import { contextOf } from '../support/context.ts'
 import { useDatabase } from '../support/database.ts'
@@ -186,13 +186,13 @@ for (const where of ['Postgres', 'a store outside'] as const) {
       const late = JSON.stringify({ id: JSON.parse(again.text).data.id, person_type: 'PF', name: markers.all[0] })
       await pool.query('update idempotent_answers set body = $2 where company_id = $1', [shop.company.id, late])
       expect([...(await searched()).keys()]).to.deep.equal(['ops.idempotent_answers'])
-      await wipeLateWrites(pool, { onError: (error) => expect.fail(String(error)) })
+      await eraseLateWrites(pool, { onError: (error) => expect.fail(String(error)) })
       expect([...(await searched()).keys()]).to.deep.equal([])
     })
 
     /** One through the API, the others whatever the law still needs them for. Returns the status of the first. */
     async function forgetAll(): Promise<number> {
-      const list = createForgottenList({ pool: api.core.pool, dataDir, onError: (error) => log('list', error) })
+      const list = createErasureList({ pool: api.core.pool, dataDir, onError: (error) => log('list', error) })
       const byPanel = shop.subjects[3] as string
       const { status } = await shop.company.post(`/customers/${parseSubject(byPanel).id}/forget`, {
         ground: 'holder_request',

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { wipedSale } from '#offline-sales/wiping.ts'
-import { type Forgotten, redactionOf } from '#wiping/redaction.ts'
+import { erasedSale } from '#offline-sales/wiping.ts'
+import { type ErasedPerson, textErasureOf } from '#wiping/redaction.ts'
 
 const PERSON = {
   person_type: 'PF',
@@ -31,11 +31,11 @@ const SALE = {
 const RECEIVABLE = { id: 9, customer_id: 9, customer_name: 'Ana', description: 'Venda 9' }
 const PAYABLE = { id: 9, supplier_id: 9, supplier_name: 'Ana' }
 
-const both = (...subjects: string[]): Forgotten => ({ subjects, parts: ['identity', 'contact'] })
+const both = (...subjects: string[]): ErasedPerson => ({ subjects, parts: ['identity', 'contact'] })
 
 /** What is left of a record, as it stands in an answer. */
-function left(record: object, forgotten: Forgotten): unknown {
-  const { needles, redact } = redactionOf(forgotten)
+function left(record: object, forgotten: ErasedPerson): unknown {
+  const { needles, redact } = textErasureOf(forgotten)
   const text = JSON.stringify(record)
   const redacted = redact(text)
   if (redacted.isAbout) expect(needles.some((needle) => text.includes(needle))).to.equal(true)
@@ -84,12 +84,12 @@ describe('what is taken of a forgotten person from JSON texts [PRIV-31]', () => 
       expect(left(record, both('customer/9'))).to.equal('unchanged')
     for (const record of [CUSTOMER, USER, RECEIVABLE, SALE])
       expect(left(record, both('supplier/9'))).to.equal('unchanged')
-    expect(redactionOf(both('customer/9')).redact('').isAbout).to.equal(false)
+    expect(textErasureOf(both('customer/9')).redact('').isAbout).to.equal(false)
   })
 
   it('tells what is about a person though nothing is left to take', () => {
     const empty = JSON.stringify({ ...CUSTOMER, ...nobody })
-    expect(redactionOf(both('customer/9')).redact(empty)).to.deep.equal({ isAbout: true, text: null })
+    expect(textErasureOf(both('customer/9')).redact(empty)).to.deep.equal({ isAbout: true, text: null })
   })
 })
 
@@ -113,13 +113,13 @@ describe('what is left of a refused sale that names a forgotten customer [PRIV-3
       { customer: { id: 9, nome: 'Ana' } },
       { customer_id: { id: 9 } },
     ]) {
-      const left = JSON.parse(wipedSale(JSON.stringify({ ...sale, ...named }), isForgotten) ?? '{}')
+      const left = JSON.parse(erasedSale(JSON.stringify({ ...sale, ...named }), isForgotten) ?? '{}')
       expect(left).to.deep.equal({ ...kept, customer_id: 9 })
     }
   })
 
   it('is all of it where it names somebody else, or nobody', () => {
     for (const named of [{ customer_id: 8 }, {}, { customer_id: 'Ana' }])
-      expect(wipedSale(JSON.stringify({ ...sale, ...named }), isForgotten)).to.equal(null)
+      expect(erasedSale(JSON.stringify({ ...sale, ...named }), isForgotten)).to.equal(null)
   })
 })

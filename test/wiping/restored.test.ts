@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { forgetPerson } from '#commands/people/forget-person.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { openCore } from '#service/core.ts'
-import { createForgottenList } from '#wiping/forgotten-list.ts'
+import { createErasureList } from '#wiping/forgotten-list.ts'
 import { send, startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { cloneDatabase, useDatabase } from '../support/database.ts'
 import { MASTER_KEY, masterKeys } from '../support/master-key.ts'
@@ -52,7 +52,7 @@ describe('a backup that is restored', () => {
     const key = { authorization: `Bearer ${company.key}` }
     expect((await send(`${api.url}/api/v1/finance/receivables`, 'POST', account, key)).status).to.equal(201)
     await runAsSystem(writer, company.id, forgetPerson, { kind: 'customer', id: bia, queue: true, ...ON })
-    const list = createForgottenList({ pool, dataDir, onError: () => {} })
+    const list = createErasureList({ pool, dataDir, onError: () => {} })
     await list.sync()
     await api.close()
     return company

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import { createDocument, type oas31, type ZodOpenApiOverrideContext, type ZodOpenApiPathsObject } from 'zod-openapi'
 import type { Compress } from '#http/compression.ts'
-import type { LimitAnonymous } from '#http/middleware/anonymous-callers.ts'
+import type { LimitUnauthenticated } from '#http/middleware/anonymous-callers.ts'
 import { Problem } from '#http/problems.ts'
 import { createFixedAnswer } from '#http/representation.ts'
 import type { Route } from '../route.ts'
@@ -134,7 +134,7 @@ function visitFields(fields: Record<string, Describable>, trail: readonly string
  */
 export function serveContract(
   routes: readonly Route[],
-  limitAnonymous: LimitAnonymous,
+  limitAnonymous: LimitUnauthenticated,
   compress: Compress,
 ): RequestHandler {
   const send = createFixedAnswer(() => JSON.stringify(contractOf(routes)), compress)

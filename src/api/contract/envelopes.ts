@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { WARNING_CODES } from '#commands/catalog/item-input.ts'
 import type { RefusalCode } from '#domain/refusal.ts'
 import { DETAILS, type DetailedCode } from './errors.ts'
-import { NullableText, RecordId, Timestamp } from './formats.ts'
+import { NullableText, ContractRecordId, Timestamp } from './formats.ts'
 
 /** `{"data": <record>}` */
 export const singleOf = (record: z.ZodType) => z.strictObject({ data: record })
@@ -27,23 +27,23 @@ const PageMeta = z
   .meta({ id: 'PageMeta', examples: [lastPage] })
 
 /** A page of a list. */
-export const pageOf = (record: z.ZodType) => z.strictObject({ data: z.array(record), meta: PageMeta })
+export const pageSchemaOf = (record: z.ZodType) => z.strictObject({ data: z.array(record), meta: PageMeta })
 
 /** An entry of a deleted listing. */
-const DeletedRecord = z.strictObject({ id: RecordId, external_id: NullableText, deleted_at: Timestamp }).meta({
+const DeletedRecord = z.strictObject({ id: ContractRecordId, external_id: NullableText, deleted_at: Timestamp }).meta({
   id: 'DeletedRecord',
   examples: [{ id: 17, external_id: 'CLI-001', deleted_at: '2026-11-21T08:17:15.123-03:00' }],
 })
 
 /** What is told of a person who was forgotten, on webhooks alone. */
 export const ForgottenRecord = z
-  .strictObject({ id: RecordId, external_id: NullableText, forgotten_at: Timestamp })
+  .strictObject({ id: ContractRecordId, external_id: NullableText, forgotten_at: Timestamp })
   .meta({
     id: 'ForgottenRecord',
     examples: [{ id: 17, external_id: 'CLI-001', forgotten_at: '2026-11-21T08:17:15.123-03:00' }],
   })
 
-export const deletedPage = pageOf(DeletedRecord)
+export const deletedPage = pageSchemaOf(DeletedRecord)
 
 /** The answer to a batch: the records as they now are, and an entry per item that failed. */
 export function batchResultOf(record: z.ZodType, refusals: readonly RefusalCode[], warns: boolean) {

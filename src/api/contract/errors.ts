@@ -1,16 +1,16 @@
 import { z } from 'zod'
 import { NEEDS } from '#commands/people/retention.ts'
 import { SCOPES } from '#domain/scopes.ts'
-import { messageOf, PROBLEM_CODES, type ProblemCode, statusOf } from '#http/problems.ts'
+import { httpMessageOf, PROBLEM_CODES, type ProblemCode, httpStatusOf } from '#http/problems.ts'
 import type { Route } from '../route.ts'
-import { Amount, RecordId, ThreeDecimals, Timestamp } from './formats.ts'
+import { Amount, ContractRecordId, ThreeDecimals, Timestamp } from './formats.ts'
 
-const Shortage = z.strictObject({ catalog_item_id: RecordId, requested: ThreeDecimals, available: ThreeDecimals })
+const Shortage = z.strictObject({ catalog_item_id: ContractRecordId, requested: ThreeDecimals, available: ThreeDecimals })
 
 const Refused = z.strictObject({ causes: z.array(z.strictObject({ code: z.string(), description: z.string() })) })
 
 /** `until` is null of what needs the person for as long as it is open. */
-const Need = z.strictObject({ kind: z.enum(NEEDS), id: RecordId, until: z.iso.date().nullable() })
+const Need = z.strictObject({ kind: z.enum(NEEDS), id: ContractRecordId, until: z.iso.date().nullable() })
 
 /** The `details` of the codes that have some. */
 export const DETAILS = {
@@ -22,7 +22,7 @@ export const DETAILS = {
   ]),
   duplicate_resource: z.strictObject({
     field: z.string(),
-    conflicting_id: RecordId,
+    conflicting_id: ContractRecordId,
     /** Only present when the other record was deleted. */
     deleted: z.literal(true).optional(),
   }),
@@ -55,9 +55,9 @@ export const ERROR_SCHEMAS = new Map(PROBLEM_CODES.map((code) => [code, errorSch
 
 function errorSchema(code: ProblemCode) {
   const details = code in DETAILS ? { details: DETAILS[code as DetailedCode] } : {}
-  const message = z.string().meta({ examples: [messageOf(code)] })
+  const message = z.string().meta({ examples: [httpMessageOf(code)] })
   const error = z.strictObject({ code: z.literal(code), message, ...details, request_id: z.uuid() })
-  return z.strictObject({ error }).meta({ id: `Error_${code}`, description: messageOf(code) })
+  return z.strictObject({ error }).meta({ id: `Error_${code}`, description: httpMessageOf(code) })
 }
 
 /** What any call may be answered with, whatever it asks for: an unknown query parameter is a validation error too. */
@@ -96,6 +96,6 @@ export const takesBody = (route: Route): boolean => 'batch' in route || ('body' 
 /** The codes of a route by status, in ascending order. */
 export function codesByStatus(route: Route): [status: number, codes: ProblemCode[]][] {
   const codes = codesOf(route)
-  const statuses = [...new Set(codes.map(statusOf))].sort((a, b) => a - b)
-  return statuses.map((status) => [status, codes.filter((code) => statusOf(code) === status)])
+  const statuses = [...new Set(codes.map(httpStatusOf))].sort((a, b) => a - b)
+  return statuses.map((status) => [status, codes.filter((code) => httpStatusOf(code) === status)])
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 /** Texts and numbers as answers show them; narrower than what requests may send. */
 
 /** The service's own identifier of a record. */
-export const RecordId = z.int().positive()
+export const ContractRecordId = z.int().positive()
 
 /** Exactly 2 decimals, never negative. */
 export const Amount = z.string().regex(/^\d+\.\d{2}$/)

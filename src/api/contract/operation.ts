@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi'
-import { ExternalId, Id, text } from '#domain/text.ts'
-import { messageOf, type ProblemCode } from '#http/problems.ts'
+import { ExternalId, Id, boundedText } from '#domain/text.ts'
+import { httpMessageOf, type ProblemCode } from '#http/problems.ts'
 import { batchOf } from '../batch.ts'
 import { demandsKey, MIN_REVISION, type Route } from '../route.ts'
 import { codesByStatus, ERROR_SCHEMAS, takesBody } from './errors.ts'
@@ -117,7 +117,7 @@ const PATH_PARAMETERS: Readonly<Record<string, z.ZodType>> = {
   external_id: ExternalId,
   delivery_id: z.uuid(),
   request_id: z.uuid(),
-  provider_payment_id: text(100),
+  provider_payment_id: boundedText(100),
   revision: z.int().min(0),
 }
 
@@ -218,7 +218,7 @@ function errorResponse(status: number, codes: readonly ProblemCode[]): ZodOpenAp
   const schemas = codes.map((code) => ERROR_SCHEMAS.get(code) as z.ZodType)
   const response: ZodOpenApiResponseObject = {
     id,
-    description: codes.map((code) => `\`${code}\`: ${messageOf(code)}`).join('\n'),
+    description: codes.map((code) => `\`${code}\`: ${httpMessageOf(code)}`).join('\n'),
     headers: errorHeaders(status),
     content: { [JSON_TYPE]: { schema: schemas.length === 1 ? schemas[0] : z.union(schemas) } },
   }

@@ -9,14 +9,14 @@ function block(text: string) {
   if (!lines.every((line) => line.startsWith('- ')))
     return (
       <p key={text}>
-        <Line text={lines.join(' ')} />
+        <MarkdownLine text={lines.join(' ')} />
       </p>
     )
   return (
     <ul key={text}>
       {lines.map((line) => (
         <li key={line}>
-          <Line text={line.slice(2)} />
+          <MarkdownLine text={line.slice(2)} />
         </li>
       ))}
     </ul>
@@ -24,7 +24,7 @@ function block(text: string) {
 }
 
 /** A line without blocks. */
-export const Line = ({ text }: { readonly text: string }) => (
+export const MarkdownLine = ({ text }: { readonly text: string }) => (
   <>
     {text.split(/(`[^`]+`|\*\*[^*]+\*\*)/).map((part) => {
       if (part.startsWith('`')) return <code key={part}>{part.slice(1, -1)}</code>

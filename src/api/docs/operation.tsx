@@ -1,18 +1,18 @@
 import type { oas31 } from 'zod-openapi'
-import { Code, Line, Markdown } from './markdown.tsx'
+import { Code, MarkdownLine, Markdown } from './markdown.tsx'
 import { FieldTable, nameOfRef, type Schema, Type } from './schema.tsx'
 
 type Response = oas31.ResponseObject
 
 /** An operation with where it is found. */
-export interface Found {
+export interface DocumentedOperation {
   readonly method: string
   readonly path: string
   readonly operation: oas31.OperationObject
 }
 
 /** All operations of the contract, in its order. */
-export function operationsOf({ paths }: oas31.OpenAPIObject): Found[] {
+export function operationsOf({ paths }: oas31.OpenAPIObject): DocumentedOperation[] {
   return Object.entries(paths ?? {}).flatMap(([path, methods]) =>
     Object.entries(methods as Record<string, oas31.OperationObject>).map(([method, operation]) => ({
       method,
@@ -22,7 +22,7 @@ export function operationsOf({ paths }: oas31.OpenAPIObject): Found[] {
   )
 }
 
-export const Badge = ({ method }: { readonly method: string }) => (
+export const DocsBadge = ({ method }: { readonly method: string }) => (
   <span class={`method ${method}`}>{method.toUpperCase()}</span>
 )
 
@@ -32,15 +32,15 @@ interface OfContract {
 }
 
 interface OperationProps {
-  readonly found: Found
+  readonly found: DocumentedOperation
   readonly contract: oas31.OpenAPIObject
 }
 
-export const Operation = ({ found: { method, path, operation }, contract }: OperationProps) => (
+export const OperationSection = ({ found: { method, path, operation }, contract }: OperationProps) => (
   <article id={operation.operationId}>
     <h3>{operation.summary}</h3>
     <p class="address">
-      <Badge method={method} /> <code>{`/api/v1${path}`}</code>
+      <DocsBadge method={method} /> <code>{`/api/v1${path}`}</code>
     </p>
     <Markdown text={operation.description ?? ''} />
     <Parameters heading="h4" parameters={(operation.parameters ?? []) as oas31.ParameterObject[]} />
@@ -95,7 +95,7 @@ function Success({ operation: { responses }, contract }: OfContract) {
       <ul>
         {successes.map(([status, response]) => (
           <li key={status}>
-            <code>{status}</code> <Line text={response.description} />
+            <code>{status}</code> <MarkdownLine text={response.description} />
           </li>
         ))}
       </ul>
@@ -130,7 +130,7 @@ function Errors({ operation: { responses }, contract }: OfContract) {
               <td>
                 {errorLines(response, contract).map((line) => (
                   <div key={line}>
-                    <Line text={line} />
+                    <MarkdownLine text={line} />
                   </div>
                 ))}
               </td>

@@ -1,7 +1,7 @@
 import type { oas31 } from 'zod-openapi'
 import { frame } from './frame.tsx'
 import { Markdown } from './markdown.tsx'
-import { Badge, type Found, Operation, operationsOf } from './operation.tsx'
+import { DocsBadge, type DocumentedOperation, OperationSection, operationsOf } from './operation.tsx'
 import { anchorOf, FieldTable, type Schema } from './schema.tsx'
 
 /** The contract as one page for a person to read: no script, nothing from elsewhere. */
@@ -27,7 +27,7 @@ export const docsPage = (contract: oas31.OpenAPIObject): string => {
             <h2>{name}</h2>
             <p>{about}</p>
             {operations.map((found) => (
-              <Operation key={found.operation.operationId} found={found} contract={contract} />
+              <OperationSection key={found.operation.operationId} found={found} contract={contract} />
             ))}
           </section>
         ))}
@@ -40,7 +40,7 @@ export const docsPage = (contract: oas31.OpenAPIObject): string => {
 interface Group {
   readonly name: string
   readonly about: string | undefined
-  readonly operations: readonly Found[]
+  readonly operations: readonly DocumentedOperation[]
 }
 
 function groupsOf(contract: oas31.OpenAPIObject): Group[] {
@@ -64,7 +64,7 @@ const Menu = ({ groups }: { readonly groups: readonly Group[] }) => (
           {operations.map(({ method, operation }) => (
             <li key={operation.operationId}>
               <a href={`#${operation.operationId}`}>
-                <Badge method={method} /> {operation.summary}
+                <DocsBadge method={method} /> {operation.summary}
               </a>
             </li>
           ))}

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { oas31 } from 'zod-openapi'
-import { Line } from './markdown.tsx'
+import { MarkdownLine } from './markdown.tsx'
 
 export type Schema = oas31.SchemaObject
 
@@ -67,7 +67,7 @@ const row = ({ name, schema, note }: Field) => (
       <Type schema={schema} />
     </td>
     <td>
-      <Line text={schema.description ?? ''} />
+      <MarkdownLine text={schema.description ?? ''} />
       <Limits schema={schema} />
     </td>
   </tr>

@@ -1,7 +1,7 @@
 import express, { type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Compress } from '#http/compression.ts'
-import { limitAnonymousBy } from '#http/middleware/anonymous-callers.ts'
+import { limitUnauthenticatedBy } from '#http/middleware/anonymous-callers.ts'
 import { Problem } from '#http/problems.ts'
 import { createFixedAnswer } from '#http/representation.ts'
 import { contractOf } from '../contract/document.ts'
@@ -21,7 +21,7 @@ interface DocsOptions {
 /** `/docs`: the contract for a person with a browser, without a key; counted by address like every anonymous call (HTTP-14). */
 export function serveDocs(routes: readonly Route[], { addresses, compress }: DocsOptions): Router {
   const router = express.Router()
-  const limitAnonymous = limitAnonymousBy(addresses)
+  const limitAnonymous = limitUnauthenticatedBy(addresses)
   const HTML = 'text/html; charset=utf-8'
   const files = {
     '/': createFixedAnswer(() => docsPage(contractOf(routes)), compress, HTML),

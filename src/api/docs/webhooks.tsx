@@ -1,6 +1,6 @@
 import type { oas31 } from 'zod-openapi'
 import { frame } from './frame.tsx'
-import { Code, Line, Markdown } from './markdown.tsx'
+import { Code, MarkdownLine, Markdown } from './markdown.tsx'
 import { Parameters } from './operation.tsx'
 import { type Schema, Type } from './schema.tsx'
 import { TRIAL, VERIFY } from './verify-webhook.ts'
@@ -136,7 +136,7 @@ const Catalogue = ({ events }: OfEvents) => (
             <a href={`#${operation.operationId}`}>{name}</a>
           </td>
           <td>
-            <Line text={`${operation.summary}. ${operation.description}`} />
+            <MarkdownLine text={`${operation.summary}. ${operation.description}`} />
           </td>
           <td>
             <Type schema={data} page="/docs" />

@@ -18,7 +18,7 @@ import {
   replaceItem,
   updateItem,
 } from '#commands/catalog/items.ts'
-import { ExternalId, text } from '#domain/text.ts'
+import { ExternalId, boundedText } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 import { withId } from '#http/paths.ts'
 import { QueryId } from '#http/query-values.ts'
@@ -31,8 +31,8 @@ import {
 } from '#queries/catalog/categories.ts'
 import { getItem, getItemByExternalId, listDeletedItems, listItems } from '#queries/catalog/items.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
-import { type Route, write } from '../route.ts'
+import { Amount, NullableText, ContractRecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
+import { type Route, commandRoute } from '../route.ts'
 import { recordRoutes } from './record-routes.ts'
 
 /** As a request sends it. */
@@ -73,13 +73,13 @@ const categoryExample = {
 
 const CatalogItem = z
   .strictObject({
-    id: RecordId,
+    id: ContractRecordId,
     external_id: NullableText,
     type: z.enum(ITEM_TYPES),
     name: z.string(),
     sku: NullableText,
     barcode: NullableText,
-    category_id: RecordId.nullable(),
+    category_id: ContractRecordId.nullable(),
     unit: NullableText,
     price: Amount,
     cost: Amount.nullable(),
@@ -96,7 +96,7 @@ const CatalogItem = z
 
 const Category = z
   .strictObject({
-    id: RecordId,
+    id: ContractRecordId,
     external_id: NullableText,
     name: z.string(),
     created_at: Timestamp,
@@ -119,10 +119,10 @@ const items = recordRoutes({
   },
   /** `q` are words of the item, the name is part of a name, the others are exact. */
   filters: {
-    q: text(120).optional(),
-    name: text(120).optional(),
-    sku: text(60).optional(),
-    barcode: text(60).optional(),
+    q: boundedText(120).optional(),
+    name: boundedText(120).optional(),
+    sku: boundedText(60).optional(),
+    barcode: boundedText(60).optional(),
     category_id: QueryId.optional(),
     type: z.enum(ITEM_TYPES).optional(),
     external_id: ExternalId.optional(),
@@ -154,7 +154,7 @@ const categories = recordRoutes({
     replace: ['duplicate_resource'],
     update: ['duplicate_resource'],
   },
-  filters: { name: text(80).optional(), external_id: ExternalId.optional() },
+  filters: { name: boundedText(80).optional(), external_id: ExternalId.optional() },
   list: listCategories,
   deleted: listDeletedCategories,
   get: getCategory,
@@ -165,7 +165,7 @@ const categories = recordRoutes({
   remove: deleteCategory,
 })
 
-const reactivation = write({
+const reactivation = commandRoute({
   method: 'post',
   path: '/catalog/items/:id/reactivate',
   scope: 'catalog:write',

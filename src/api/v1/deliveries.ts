@@ -5,9 +5,9 @@ import { type Params, pathId } from '#http/paths.ts'
 import { DELIVERY_STATUSES, getDelivery, getReplay, getWebhook, listDeliveries } from '#queries/webhooks.ts'
 import { redeliver, sendTest } from '#webhooks/deliveries.ts'
 import { REPLAY_LIMITS, startReplay } from '#webhooks/replays.ts'
-import { pageOf, singleOf } from '../contract/envelopes.ts'
-import { NullableText, RecordId, Timestamp } from '../contract/formats.ts'
-import { operation, type Route, read } from '../route.ts'
+import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
+import { NullableText, ContractRecordId, Timestamp } from '../contract/formats.ts'
+import { operationRoute, type Route, readRoute } from '../route.ts'
 import { answerPage, answerRecord, pageQuery } from './record-routes.ts'
 
 const attemptExample = {
@@ -32,7 +32,7 @@ const DeliveryAttempt = z
 const Delivery = z
   .strictObject({
     id: z.uuid(),
-    webhook_id: RecordId,
+    webhook_id: ContractRecordId,
     event: z.enum([...WEBHOOK_EVENTS, 'webhook.test']),
     revision: z.int().min(0).nullable(),
     sequence: z.int().min(1).nullable(),
@@ -108,7 +108,7 @@ const ReplayFields = z.strictObject({
 
 /** What was delivered to an address, and how to have it again (HOOK-25, HOOK-27). */
 export const deliveryRoutes: readonly Route[] = [
-  read({
+  readRoute({
     path: '/webhooks/:id/deliveries',
     scope,
     operation: 'listWebhookDeliveries',
@@ -118,7 +118,7 @@ export const deliveryRoutes: readonly Route[] = [
       status: z.enum(DELIVERY_STATUSES).optional(),
       event: z.enum([...WEBHOOK_EVENTS, 'webhook.test']).optional(),
     }),
-    reply: pageOf(Delivery),
+    reply: pageSchemaOf(Delivery),
     async read({ pool, caller, params, query }) {
       const webhook = pathId(params.id)
       if (webhook === null || !(await getWebhook(pool, caller.companyId, webhook)).record) return null
@@ -126,7 +126,7 @@ export const deliveryRoutes: readonly Route[] = [
       return answerPage(page, query.limit)
     },
   }),
-  read({
+  readRoute({
     path: '/webhooks/:id/deliveries/:delivery_id',
     scope,
     operation: 'getWebhookDelivery',
@@ -137,7 +137,7 @@ export const deliveryRoutes: readonly Route[] = [
       return named && answerRecord(await getDelivery(pool, caller.companyId, named.webhook, named.id))
     },
   }),
-  operation({
+  operationRoute({
     path: '/webhooks/:id/test',
     scope,
     operation: 'testWebhook',
@@ -151,7 +151,7 @@ export const deliveryRoutes: readonly Route[] = [
       return id === null ? null : sendTest(operating, id, newId)
     },
   }),
-  operation({
+  operationRoute({
     path: '/webhooks/:id/deliveries/:delivery_id/redeliver',
     scope,
     operation: 'redeliverWebhook',
@@ -164,7 +164,7 @@ export const deliveryRoutes: readonly Route[] = [
       return named && redeliver(operating, named.webhook, named.id)
     },
   }),
-  read({
+  readRoute({
     path: '/webhooks/:id/replay',
     scope,
     operation: 'getWebhookReplay',
@@ -176,7 +176,7 @@ export const deliveryRoutes: readonly Route[] = [
       return id === null ? null : answerRecord(await getReplay(pool, caller.companyId, id))
     },
   }),
-  operation<z.infer<typeof ReplayFields>>({
+  operationRoute<z.infer<typeof ReplayFields>>({
     path: '/webhooks/:id/replay',
     scope,
     operation: 'replayWebhook',

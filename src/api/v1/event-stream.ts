@@ -3,14 +3,14 @@ import type { Response } from 'express'
 import { z } from 'zod'
 import type { RecordKind } from '#domain/record-kinds.ts'
 import type { Scope } from '#domain/scopes.ts'
-import { mayBeTold, type WebhookEvent } from '#events/webhooks.ts'
+import { isDeliverable, type WebhookEvent } from '#events/webhooks.ts'
 import { asEvents } from '#http/event-stream.ts'
 import { Problem } from '#http/problems.ts'
 import { QueryInstant } from '#http/query-values.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { isLiveKey } from '#queries/api-keys.ts'
 import { type Caller, CHALLENGE } from '../authenticate.ts'
-import { type Route, type StreamContext, stream } from '../route.ts'
+import { type Route, type StreamContext, streamRoute } from '../route.ts'
 import { EventTypeList, LedgerEvent, readerOf } from './events.ts'
 import { QueryRevision } from './record-routes.ts'
 
@@ -67,7 +67,7 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
   const mayRead = readerOf(caller)
   const by = scopes.join()
   const opened = query.opened === 'true' ? { by, mayRead } : null
-  const isMine = (event: WebhookEvent) => mayBeTold(scopes, event)
+  const isMine = (event: WebhookEvent) => isDeliverable(scopes, event)
   const messages = query.messages === 'true' ? { by, mayBeTold: isMine } : null
   // What cannot be asked is refused, rather than a stream that says nothing.
   if (!(await isLiveKey(pool, companyId, keyId))) throw new Problem('invalid_token', undefined, CHALLENGE)
@@ -126,7 +126,7 @@ async function drained(response: Response): Promise<void> {
   clearTimeout(stalled)
 }
 
-export const eventStreamRoute: Route = stream({
+export const eventStreamRoute: Route = streamRoute({
   path: '/events/stream',
   scope: null,
   operation: 'streamEvents',

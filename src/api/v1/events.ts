@@ -8,9 +8,9 @@ import { pathId } from '#http/paths.ts'
 import { GENESIS_HASH } from '#ledger/envelope.ts'
 import { listEvents, listHistory, listOpenedEvents } from '#queries/events.ts'
 import type { Caller } from '../authenticate.ts'
-import { pageOf, singleOf } from '../contract/envelopes.ts'
+import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
 import { NullableText } from '../contract/formats.ts'
-import { type Route, read, single } from '../route.ts'
+import { type Route, readRoute, single } from '../route.ts'
 import { TreeHash } from './proofs.ts'
 import { answerPage, pageQuery, QueryRevision } from './record-routes.ts'
 
@@ -165,7 +165,7 @@ const RECORDS: readonly (readonly [path: string, kind: RecordKind, name: string,
 ]
 
 const historyRoute = (path: string, kind: RecordKind, name: string, one: string): Route =>
-  read({
+  readRoute({
     path: `${path}/:id/history`,
     scope,
     operation: `get${name}History`,
@@ -173,7 +173,7 @@ const historyRoute = (path: string, kind: RecordKind, name: string, one: string)
     description:
       'Do mais antigo ao mais novo; também de um registro excluído. `data` vem na versão mais nova do tipo do evento; a que foi gravada, à qual pertence o `hash`, está em `GET /events`. Dados pessoais vêm abertos; `null`, quando foram esquecidos ou a chave não lê esse tipo de cadastro.',
     query: pageQuery({}),
-    reply: pageOf(LedgerEvent),
+    reply: pageSchemaOf(LedgerEvent),
     fromStandby: true,
     async read({ pool, store, keys, caller, params, query }) {
       const id = pathId(params.id)
@@ -187,7 +187,7 @@ const historyRoute = (path: string, kind: RecordKind, name: string, one: string)
 /** The ledger itself, and what happened to each record, for those who audit it (FEED-1, FEED-3). */
 export const eventRoutes: readonly Route[] = [
   ...RECORDS.map((record) => historyRoute(...record)),
-  read({
+  readRoute({
     path: '/events',
     scope,
     operation: 'listEvents',
@@ -200,7 +200,7 @@ export const eventRoutes: readonly Route[] = [
       subject: Subject.optional(),
       opened: z.enum(['true', 'false']).optional(),
     }),
-    reply: pageOf(LedgerEvent),
+    reply: pageSchemaOf(LedgerEvent),
     fromStandby: true,
     async read({ pool, store, keys, caller, query: { opened, ...query } }) {
       const { companyId } = caller
@@ -211,7 +211,7 @@ export const eventRoutes: readonly Route[] = [
       return answerPage(page, query.limit)
     },
   }),
-  read({
+  readRoute({
     path: '/events/verify',
     scope,
     operation: 'verifyEvents',

@@ -39,9 +39,9 @@ import {
 } from '#queries/finance/accounts.ts'
 import { listPaymentMethods } from '#queries/finance/payment-methods.ts'
 import { type Summary as SummaryObject, summarize } from '#queries/finance/summary.ts'
-import { pageOf, singleOf } from '../contract/envelopes.ts'
-import { Amount, Balance, Day, NullableText, RecordId, Timestamp } from '../contract/formats.ts'
-import { type Route, read, single, write } from '../route.ts'
+import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
+import { Amount, Balance, Day, NullableText, ContractRecordId, Timestamp } from '../contract/formats.ts'
+import { type Route, readRoute, single, commandRoute } from '../route.ts'
 import { answerPage, pageQuery, recordRoutes } from './record-routes.ts'
 
 /** A receivable as a request sends it. */
@@ -68,7 +68,7 @@ const settlementExample = { paid_at: '2026-11-20T10:00:00-03:00', payment_method
 const method = z.enum(PAYMENT_METHODS)
 
 const head = {
-  id: RecordId,
+  id: ContractRecordId,
   external_id: NullableText,
   origin: z.enum(ACCOUNT_ORIGINS),
   description: z.string(),
@@ -77,7 +77,7 @@ const head = {
 const tail = {
   amount: Amount,
   due_date: Day,
-  sale_id: RecordId.nullable(),
+  sale_id: ContractRecordId.nullable(),
   status: z.enum(['pending', 'settled']),
   paid_at: Timestamp.nullable(),
   payment_method: method.nullable(),
@@ -100,14 +100,14 @@ const shown = {
   is_overdue: false,
 } as const
 
-const customer = { customer_id: RecordId.nullable(), customer_external_id: NullableText, customer_name: NullableText }
+const customer = { customer_id: ContractRecordId.nullable(), customer_external_id: NullableText, customer_name: NullableText }
 
 const Receivable = z.strictObject({ ...head, ...customer, ...tail }).meta({
   id: 'Receivable',
   examples: [{ id: 41, ...receivableExample, customer_id: 17, customer_name: 'Maria da Silva', ...shown }],
 }) satisfies z.ZodType<ReceivableObject>
 
-const supplier = { supplier_id: RecordId.nullable(), supplier_external_id: NullableText, supplier_name: NullableText }
+const supplier = { supplier_id: ContractRecordId.nullable(), supplier_external_id: NullableText, supplier_name: NullableText }
 
 const Payable = z.strictObject({ ...head, ...supplier, ...tail }).meta({
   id: 'Payable',
@@ -234,7 +234,7 @@ const settleRoute = (
   record: z.ZodType,
   command: Command<SettleInput>,
 ): Route =>
-  write({
+  commandRoute({
     method: 'post',
     path: `${path}/:id/settle`,
     scope: 'finance:write',
@@ -253,7 +253,7 @@ const settleRoute = (
   })
 
 const overview: readonly Route[] = [
-  read({
+  readRoute({
     path: '/finance/summary',
     scope: 'finance:read',
     operation: 'getSummary',
@@ -269,13 +269,13 @@ const overview: readonly Route[] = [
       return { body: single(JSON.stringify(found.summary)), revision: found.revision }
     },
   }),
-  read({
+  readRoute({
     path: '/finance/payment-methods',
     scope: 'finance:read',
     operation: 'listPaymentMethods',
     summary: 'Lista as formas de liquidar uma conta',
     query: pageQuery({}),
-    reply: pageOf(PaymentMethodName),
+    reply: pageSchemaOf(PaymentMethodName),
     fromStandby: true,
     read: async ({ pool, caller, query }) =>
       answerPage(await listPaymentMethods(pool, caller.companyId, query), query.limit),

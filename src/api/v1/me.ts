@@ -4,8 +4,8 @@ import { PLANS, TAX_REGIMES } from '#events/companies.ts'
 import { getMe } from '#queries/api-keys.ts'
 import { MAX_BATCH_ITEMS } from '../batch.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { NullableText, RecordId, Timestamp } from '../contract/formats.ts'
-import { MAX_BODY_BYTES, read } from '../route.ts'
+import { NullableText, ContractRecordId, Timestamp } from '../contract/formats.ts'
+import { MAX_BODY_BYTES, readRoute } from '../route.ts'
 import { MAX_LIMIT } from './record-routes.ts'
 
 const example = {
@@ -41,7 +41,7 @@ const example = {
 const Me = z
   .strictObject({
     company: z.strictObject({
-      id: RecordId,
+      id: ContractRecordId,
       name: z.string(),
       cnpj: z.string(),
       state_registration: NullableText,
@@ -49,7 +49,7 @@ const Me = z
       test: z.boolean(),
     }),
     key: z.strictObject({
-      id: RecordId,
+      id: ContractRecordId,
       name: z.string(),
       prefix: z.string(),
       scopes: z.array(z.enum(SCOPES)),
@@ -72,7 +72,7 @@ const Me = z
 /** BATCH-1, LIST-2, HTTP-7. */
 const FIXED_LIMITS = { batch_items: MAX_BATCH_ITEMS, page_size: MAX_LIMIT, body_bytes: MAX_BODY_BYTES }
 
-export const meRoute = read({
+export const meRoute = readRoute({
   path: '/me',
   scope: null,
   operation: 'getMe',

@@ -5,7 +5,7 @@ import { ORDER_ALARMS } from '#events/orders.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import { REFUND_STATUSES, type RefundObject } from '#projections/order-refunds.ts'
 import type { ShownOrder } from '#queries/orders.ts'
-import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
+import { Amount, NullableText, ContractRecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { lineExamples, lineShape } from './sales.ts'
 
 /** The customer of a guest's order. */
@@ -80,7 +80,7 @@ const orderExample = {
 
 const OrderCustomer = z
   .strictObject({
-    id: RecordId.nullable(),
+    id: ContractRecordId.nullable(),
     external_id: NullableText,
     name: NullableText,
     email: NullableText,
@@ -158,7 +158,7 @@ const Refund = z
     amount: Amount,
     status: z.enum(REFUND_STATUSES),
     refusal: NullableText,
-    restock: z.array(z.strictObject({ catalog_item_id: RecordId, quantity: ThreeDecimals })),
+    restock: z.array(z.strictObject({ catalog_item_id: ContractRecordId, quantity: ThreeDecimals })),
     requested_at: Timestamp,
     completed_at: Timestamp.nullable(),
   })
@@ -175,9 +175,9 @@ const OrderAlarm = z
   .meta({ id: 'OrderAlarm' })
 
 /** An order as answers show it. */
-export const Order = z
+export const OrderShape = z
   .strictObject({
-    id: RecordId,
+    id: ContractRecordId,
     external_id: NullableText,
     store_alias: z.string(),
     provider_reference: z.string(),

@@ -7,7 +7,7 @@ import { RefundInput } from '#commands/orders/refunds.ts'
 import { ForgetInput, forgetPerson } from '#commands/people/forget-person.ts'
 import { ONLINE_METHODS } from '#domain/online-payment.ts'
 import { NOTIFICATION_OUTCOMES, ORDER_STATUSES } from '#domain/orders.ts'
-import { ExternalId, text } from '#domain/text.ts'
+import { ExternalId, boundedText } from '#domain/text.ts'
 import { pathId, withId } from '#http/paths.ts'
 import { cancelWithProvider } from '#payments/cancel-order.ts'
 import { PayInput } from '#payments/pay-input.ts'
@@ -21,10 +21,10 @@ import {
   listOrders,
   type NotificationObject,
 } from '#queries/orders.ts'
-import { pageOf, singleOf } from '../contract/envelopes.ts'
-import { Amount, RecordId, Timestamp } from '../contract/formats.ts'
-import { action, type Route, read, repeatableAction, single, write } from '../route.ts'
-import { customerExample, Order } from './order-shape.ts'
+import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
+import { Amount, ContractRecordId, Timestamp } from '../contract/formats.ts'
+import { actionRoute, type Route, readRoute, repeatableActionRoute, single, commandRoute } from '../route.ts'
+import { customerExample, OrderShape } from './order-shape.ts'
 import { answerPage, getByExternalRoute, getRoute, listRoute, pageQuery } from './record-routes.ts'
 
 /** An order as a request sends it. */
@@ -98,7 +98,7 @@ const notificationExample = {
 /** A notification of the payment provider, as it was kept. */
 const Notification = z
   .strictObject({
-    id: RecordId,
+    id: ContractRecordId,
     received_at: Timestamp,
     payload: z.unknown(),
     response: z.record(z.string(), z.unknown()).nullable(),
@@ -116,10 +116,10 @@ export const orderRoutes: readonly Route[] = [
     operation: 'listOrders',
     summary: 'Lista os pedidos',
     ofLedger: true,
-    record: Order,
+    record: OrderShape,
     filters: {
       status: z.enum(ORDER_STATUSES).optional(),
-      store_alias: text(60).optional(),
+      store_alias: boundedText(60).optional(),
       external_id: ExternalId.optional(),
       alarm: z.enum(['open']).optional(),
     },
@@ -130,7 +130,7 @@ export const orderRoutes: readonly Route[] = [
     scope: 'orders:read',
     operation: 'getOrderByExternalId',
     summary: 'Mostra o pedido com este external_id',
-    record: Order,
+    record: OrderShape,
     get: getOrderByExternalId,
     fromStandby: true,
   }),
@@ -139,11 +139,11 @@ export const orderRoutes: readonly Route[] = [
     scope: 'orders:read',
     operation: 'getOrder',
     summary: 'Mostra um pedido',
-    record: Order,
+    record: OrderShape,
     get: getOrder,
     fromStandby: true,
   }),
-  write({
+  commandRoute({
     method: 'post',
     path: '/orders',
     scope: 'orders:write',
@@ -152,12 +152,12 @@ export const orderRoutes: readonly Route[] = [
     description: 'Um pedido não move estoque nem gera venda: registre a venda ao entregar a mercadoria.',
     body: OrderInput.meta({ id: 'OrderInput' }),
     example: orderExample,
-    reply: singleOf(Order),
+    reply: singleOf(OrderShape),
     refusals: ['duplicate_resource', 'person_forgotten'],
     command: placeOrder,
     input: (_params, body) => body,
   }),
-  repeatableAction({
+  repeatableActionRoute({
     path: '/orders/:id/cancel',
     scope: 'orders:write',
     operation: 'cancelOrder',
@@ -167,7 +167,7 @@ export const orderRoutes: readonly Route[] = [
     body: CancelOrderInput.omit({ id: true }),
     example: { reason: 'Desistência do cliente' },
     status: 200,
-    reply: singleOf(Order),
+    reply: singleOf(OrderShape),
     refusals: ['order_already_paid', 'provider_configuration_invalid'],
     act({ acting, idempotency, params, body, ...payments }) {
       const orderId = pathId(params.id)
@@ -175,7 +175,7 @@ export const orderRoutes: readonly Route[] = [
       return cancelWithProvider(payments, { acting, idempotency, orderId, reason: body.reason ?? null })
     },
   }),
-  write({
+  commandRoute({
     method: 'post',
     path: '/orders/:id/forget',
     scope: 'orders:write',
@@ -186,13 +186,13 @@ export const orderRoutes: readonly Route[] = [
     status: 200,
     body: ForgetInput.omit({ queue: true }).meta({ id: 'ForgetOrderInput' }),
     example: { ground: 'holder_request', reason: 'Protocolo 2026-118' },
-    reply: singleOf(Order),
+    reply: singleOf(OrderShape),
     refusals: ['retention_required'],
     command: forgetPerson,
     input: (params, body, { retentionYears: retention_years }) =>
       withId(params, { kind: 'order' as const, ...body, retention_years }),
   }),
-  action({
+  actionRoute({
     path: '/orders/:id/payments',
     scope: 'orders:write',
     operation: 'payOrder',
@@ -201,7 +201,7 @@ export const orderRoutes: readonly Route[] = [
       'Responde com o pedido, que traz em `payment` o código do Pix, a linha do boleto ou o cartão. O que falta em `payer` vem do cliente do pedido: o e-mail é sempre exigido e, para um boleto, também documento e endereço inteiro. Os dados de quem paga vão ao provedor e não são guardados. Um pedido que ainda não foi pago aceita novas tentativas, cada uma com a sua `Idempotency-Key`, que é obrigatória: repetir a chamada com ela, também depois de um 503, nunca cobra duas vezes.',
     body: PayInput.meta({ id: 'PayInput' }),
     example: payExample,
-    reply: singleOf(Order),
+    reply: singleOf(OrderShape),
     refusals: ['order_already_paid', 'person_forgotten', 'payment_refused', 'provider_configuration_invalid'],
     act({ acting, idempotency, params, body, ...payments }) {
       const orderId = pathId(params.id)
@@ -209,7 +209,7 @@ export const orderRoutes: readonly Route[] = [
       return payOrder(payments, { acting, idempotency, orderId, payment: body })
     },
   }),
-  action({
+  actionRoute({
     path: '/orders/:id/refunds',
     scope: 'orders:write',
     operation: 'refundOrder',
@@ -218,7 +218,7 @@ export const orderRoutes: readonly Route[] = [
       'Responde com o pedido, com a devolução feita no provedor. Sem `amount`, devolve o que resta do pagamento. A `Idempotency-Key` é obrigatória: repetir a chamada com ela, também depois de um 503, devolve uma só vez.',
     body: RefundInput.meta({ id: 'RefundInput' }),
     example: { amount: '20.00', restock: [{ catalog_item_id: 9, quantity: '1' }] },
-    reply: singleOf(Order),
+    reply: singleOf(OrderShape),
     refusals: ['order_not_paid', 'refund_refused', 'provider_configuration_invalid'],
     act({ acting, idempotency, params, body, ...payments }) {
       const orderId = pathId(params.id)
@@ -226,7 +226,7 @@ export const orderRoutes: readonly Route[] = [
       return refundOrder(payments, { acting, idempotency, orderId, refund: body })
     },
   }),
-  write({
+  commandRoute({
     method: 'post',
     path: '/orders/:id/deliver',
     scope: 'orders:write',
@@ -234,12 +234,12 @@ export const orderRoutes: readonly Route[] = [
     summary: 'Marca um pedido pago como entregue',
     description: 'Não move estoque nem gera venda. Marcar de novo responde 200 com o pedido como está.',
     status: 200,
-    reply: singleOf(Order),
+    reply: singleOf(OrderShape),
     refusals: ['order_not_paid'],
     command: deliverOrder,
     input: (params) => withId(params, {}),
   }),
-  write({
+  commandRoute({
     method: 'post',
     path: '/orders/:id/alarms/:provider_payment_id/acknowledge',
     scope: 'orders:write',
@@ -248,14 +248,14 @@ export const orderRoutes: readonly Route[] = [
     description:
       'Fica registrado quem viu, e quando; `GET /orders?alarm=open` deixa de listar o pedido quando não há outro. Marcar de novo responde 200 com o pedido como está.',
     status: 200,
-    reply: singleOf(Order),
+    reply: singleOf(OrderShape),
     command: acknowledgeAlarm,
     input: ({ id, provider_payment_id = '' }) => {
       const named = AcknowledgeAlarmInput.safeParse({ id: pathId(id), provider_payment_id })
       return named.data ?? null
     },
   }),
-  read({
+  readRoute({
     path: '/orders/:id/payment-options',
     scope: 'orders:read',
     operation: 'getPaymentOptions',
@@ -277,7 +277,7 @@ export const orderRoutes: readonly Route[] = [
       return options && { body: single(JSON.stringify(options)) }
     },
   }),
-  read({
+  readRoute({
     path: '/orders/:id/notifications',
     scope: 'orders:read',
     operation: 'listOrderNotifications',
@@ -285,7 +285,7 @@ export const orderRoutes: readonly Route[] = [
     description:
       'Todas as que chegaram ao endereço do pedido, na ordem da chegada, também as recusadas e as que falharam. São guardadas por 400 dias.',
     query: pageQuery({}),
-    reply: pageOf(Notification),
+    reply: pageSchemaOf(Notification),
     async read({ pool, caller, paymentLinks, params, query }) {
       const order = pathId(params.id)
       if (order === null || !(await getOrder(pool, caller.companyId, order, { paymentLinks })).record) return null

@@ -19,7 +19,7 @@ import {
   updateSupplier,
 } from '#commands/people/suppliers.ts'
 import { bareTaxNumber } from '#domain/tax-number.ts'
-import { ExternalId, text } from '#domain/text.ts'
+import { ExternalId, boundedText } from '#domain/text.ts'
 import { PERSON_TYPES } from '#events/persons.ts'
 import { withId } from '#http/paths.ts'
 import type { CustomerObject, SupplierObject } from '#projections/people.ts'
@@ -34,8 +34,8 @@ import {
   listSuppliers,
 } from '#queries/people.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { NullableText, RecordId, Timestamp } from '../contract/formats.ts'
-import { type Route, write } from '../route.ts'
+import { NullableText, ContractRecordId, Timestamp } from '../contract/formats.ts'
+import { type Route, commandRoute } from '../route.ts'
 import { recordRoutes } from './record-routes.ts'
 
 /** A person as a request sends it. */
@@ -81,7 +81,7 @@ const Address = z
 
 /** Customers and suppliers alike. */
 const personShape = {
-  id: RecordId,
+  id: ContractRecordId,
   external_id: NullableText,
   name: NullableText,
   person_type: z.enum(PERSON_TYPES),
@@ -124,10 +124,10 @@ const Supplier = z
 
 /** `q` are words of the person, the name is part of a name, the others are exact. */
 const filters = {
-  q: text(120).optional(),
-  name: text(120).optional(),
+  q: boundedText(120).optional(),
+  name: boundedText(120).optional(),
   /** With or without punctuation. */
-  document: text(20).overwrite(bareTaxNumber).optional(),
+  document: boundedText(20).overwrite(bareTaxNumber).optional(),
   external_id: ExternalId.optional(),
 }
 
@@ -138,7 +138,7 @@ const Forget = ForgetInput.meta({ id: 'ForgetInput' })
 
 /** Forgets a person of a kind; both kinds take the same body. */
 const forgetRoute = (kind: 'customer' | 'supplier', name: string, one: string, record: z.ZodType) =>
-  write({
+  commandRoute({
     method: 'post',
     path: `/${kind}s/:id/forget`,
     scope: `${kind}s:write`,

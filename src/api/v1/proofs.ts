@@ -4,7 +4,7 @@ import { Problem } from '#http/problems.ts'
 import { asInteger } from '#http/query-values.ts'
 import type { SignedCheckpoint } from '#proof/kept-checkpoints.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { type ReadAnswer, type Route, read, single } from '../route.ts'
+import { type ReadAnswer, type Route, readRoute, single } from '../route.ts'
 
 const scope = 'audit:read'
 
@@ -110,7 +110,7 @@ const answerCheckpoint = ({ size, root, made_at, note }: SignedCheckpoint): Read
 
 /** That the ledger holds what it held, for whoever keeps a checkpoint (PROOF-7, PROOF-8). */
 export const proofRoutes: readonly Route[] = [
-  read({
+  readRoute({
     path: '/events/:revision/proof',
     scope,
     operation: 'proveEvent',
@@ -128,7 +128,7 @@ export const proofRoutes: readonly Route[] = [
       return answer(proof.size, { ...rest, root: base64(root), hashes: hashes.map(base64) })
     },
   }),
-  read({
+  readRoute({
     path: '/events/consistency',
     scope,
     operation: 'proveGrowth',
@@ -147,7 +147,7 @@ export const proofRoutes: readonly Route[] = [
       return answer(to, { from, to, from_root: base64(fromRoot), to_root: base64(root), hashes: hashes.map(base64) })
     },
   }),
-  read({
+  readRoute({
     path: '/events/checkpoint',
     scope,
     operation: 'getCheckpoint',
@@ -165,7 +165,7 @@ export const proofRoutes: readonly Route[] = [
       return checkpoint && answerCheckpoint(checkpoint)
     },
   }),
-  read({
+  readRoute({
     path: '/events/checkpoint/place',
     scope,
     operation: 'getCheckpointPlace',

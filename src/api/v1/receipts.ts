@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { pathId } from '#http/paths.ts'
 import { receiptOf } from '#proof/receipts.ts'
 import type { Route } from '../route.ts'
-import { read } from '../route.ts'
+import { readRoute } from '../route.ts'
 import { LedgerEvent } from './events.ts'
 
 const eventExample = {
@@ -69,7 +69,7 @@ const Receipt = z
   .strictObject({ version: z.literal(1), ...proved, cancellation: z.strictObject(proved).optional() })
   .meta({ id: 'Receipt', examples: [example] })
 
-export const receiptRoute: Route = read({
+export const receiptRoute: Route = readRoute({
   path: '/sales/:id/receipt',
   scope: 'sales:read',
   operation: 'getSaleReceipt',

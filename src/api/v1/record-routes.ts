@@ -11,10 +11,10 @@ import { type Params, pathId, withId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { asInteger, QueryInstant } from '#http/query-values.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
-import { bytesInBlock } from '#lib/bytes.ts'
-import type { Found, Page } from '#queries/records.ts'
-import { batchResultOf, deletedPage, pageOf, singleOf, warnedOf } from '../contract/envelopes.ts'
-import { batch, type ReadAnswer, type ReadContext, type Route, read, single, write } from '../route.ts'
+import { toPooledBytes } from '#lib/bytes.ts'
+import type { FoundRecords, Page } from '#queries/records.ts'
+import { batchResultOf, deletedPage, pageSchemaOf, singleOf, warnedOf } from '../contract/envelopes.ts'
+import { batchRoute, type ReadAnswer, type ReadContext, type Route, readRoute, single, commandRoute } from '../route.ts'
 
 const DEFAULT_LIMIT = 50
 /** Page size at most (LIST-2). A larger limit is refused rather than clamped, so that nobody believes to have got more. */
@@ -54,7 +54,7 @@ interface Showing extends Calendar {
   readonly paymentLinks: PaymentLinks
 }
 
-type GetRecord<K = number> = (pool: Pool, companyId: number, key: K, showing: Showing) => Promise<Found>
+type GetRecord<K = number> = (pool: Pool, companyId: number, key: K, showing: Showing) => Promise<FoundRecords>
 
 /** A page of a list; a refusal where the cursor is broken or was made for other filters. */
 type ListRecords<Q> = (pool: Pool, companyId: number, query: Q, showing: Showing) => Promise<Page | Refusal>
@@ -86,10 +86,10 @@ export function listRoute<F extends z.ZodRawShape>({
   outlastsReset,
   ...route
 }: ListDescription<F>): Route {
-  return read({
+  return readRoute({
     ...route,
     query: listQuery(filters) as z.ZodType<z.infer<ReturnType<typeof listQuery<F>>> & { limit: number }>,
-    reply: pageOf(record),
+    reply: pageSchemaOf(record),
     refusals: outlastsReset ? [] : ['test_data_erased'],
     read: (context) => readPage(list, context),
   })
@@ -100,7 +100,7 @@ function deletedRoute({
   list,
   ...route
 }: Description & { readonly list: ListRecords<z.infer<typeof deletedQuery>> }): Route {
-  return read({
+  return readRoute({
     ...route,
     query: deletedQuery,
     reply: deletedPage,
@@ -125,7 +125,7 @@ export function answerPage(found: Page | Refusal, limit: number): ReadAnswer {
   if (isRefusal(found)) throw new Problem(found.refused, found.details)
   const { data, has_more, next, synced_at, revision, tables } = found
   const meta = { has_more, next_cursor: next, limit, synced_at }
-  const { bytes: body, release } = bytesInBlock('{"data":[', data, `],"meta":${JSON.stringify(meta)}}`)
+  const { bytes: body, release } = toPooledBytes('{"data":[', data, `],"meta":${JSON.stringify(meta)}}`)
   found.release?.()
   return { body, release, revision, tables }
 }
@@ -145,7 +145,7 @@ export const getByExternalRoute = (route: GetDescription<string>): Route =>
 
 /** `keyOf` is null where the path names no possible record. */
 function getBy<K>({ get, record, ...route }: GetDescription<K>, keyOf: (params: Params) => K | null): Route {
-  return read({
+  return readRoute({
     ...route,
     reply: singleOf(record),
     async read({ pool, caller, paymentLinks, params }) {
@@ -156,7 +156,7 @@ function getBy<K>({ get, record, ...route }: GetDescription<K>, keyOf: (params: 
 }
 
 /** A found record, or null, which becomes a 404. */
-export const answerRecord = ({ record, revision }: Found): ReadAnswer | null =>
+export const answerRecord = ({ record, revision }: FoundRecords): ReadAnswer | null =>
   record === null ? null : { body: single(record), revision }
 
 /** A resource with all the operations that the contract gives to records: list, get, deleted, POST, batch, GET and PUT by-external, PATCH, DELETE. */
@@ -252,7 +252,7 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
   const { external_id: _, ...withoutId } = whole
   const itemCodes = ['validation_failed', ...(refusals.replace ?? [])].map((code) => `\`${code}\``).join(', ')
   return [
-    write({
+    commandRoute({
       method: 'post',
       path,
       scope,
@@ -265,7 +265,7 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
       refusals: refusals.create,
       input: (_params, body) => body,
     }),
-    batch({
+    batchRoute({
       path: `${path}/batch`,
       scope,
       operation: `batch${many}`,
@@ -277,7 +277,7 @@ function writingRoutes<F extends z.ZodRawShape, C extends { external_id?: string
       batch: replace.command,
       warnings,
     }),
-    write({
+    commandRoute({
       method: 'put',
       path: `${path}/by-external/:external_id`,
       scope,
@@ -301,7 +301,7 @@ function routesById<F extends z.ZodRawShape, C, R, P extends object>(resource: R
   const path = `${resource.path}/:id`
   const scope = `${area}:write` as const
   return [
-    write({
+    commandRoute({
       method: 'patch',
       path,
       scope,
@@ -315,7 +315,7 @@ function routesById<F extends z.ZodRawShape, C, R, P extends object>(resource: R
       refusals: refusals.update,
       input: (params, changes) => withId(params, { changes }),
     }),
-    write({
+    commandRoute({
       method: 'delete',
       path,
       scope,

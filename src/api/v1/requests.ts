@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { asInteger, QueryInstant } from '#http/query-values.ts'
-import { CALL_METHODS, CallPath, ErrorCode, getCall, listCalls } from '#queries/calls.ts'
-import { pageOf, singleOf } from '../contract/envelopes.ts'
-import { NullableText, RecordId, Timestamp } from '../contract/formats.ts'
-import { type Route, read } from '../route.ts'
+import { REQUEST_METHODS, RequestPath, ErrorCode, getRequest, listRequests } from '#queries/calls.ts'
+import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
+import { NullableText, ContractRecordId, Timestamp } from '../contract/formats.ts'
+import { type Route, readRoute } from '../route.ts'
 import { answerPage, answerRecord, pageQuery } from './record-routes.ts'
 
 const callExample = {
@@ -22,7 +22,7 @@ const callExample = {
 const callShape = {
   request_id: z.uuid(),
   at: Timestamp,
-  api_key_id: RecordId,
+  api_key_id: ContractRecordId,
   method: z.string(),
   path: z.string(),
   query: NullableText,
@@ -56,7 +56,7 @@ const kept =
 
 /** The log of a company's calls (KIT-50, KIT-51). */
 export const requestRoutes: readonly Route[] = [
-  read({
+  readRoute({
     path: '/requests',
     scope,
     operation: 'listRequests',
@@ -69,24 +69,24 @@ export const requestRoutes: readonly Route[] = [
         .transform(Number)
         .meta({ override: asInteger({ minimum: 1 }) })
         .optional(),
-      method: z.enum(CALL_METHODS).optional(),
+      method: z.enum(REQUEST_METHODS).optional(),
       status: z
         .string()
         .regex(/^[1-5](xx|\d\d)$/, STATUS)
         .meta({ description: 'Só chamadas com este status, ou desta classe: `422`, `4xx`.' })
         .optional(),
       code: ErrorCode.optional(),
-      path: CallPath.optional(),
+      path: RequestPath.optional(),
       since: QueryInstant.meta({ description: 'Só o que começou neste momento ou depois.' }).optional(),
       until: QueryInstant.optional(),
     }),
-    reply: pageOf(Call),
+    reply: pageSchemaOf(Call),
     async read({ pool, calls, caller, query }) {
       await calls.flush()
-      return answerPage(await listCalls(pool, caller.companyId, query), query.limit)
+      return answerPage(await listRequests(pool, caller.companyId, query), query.limit)
     },
   }),
-  read({
+  readRoute({
     path: '/requests/:request_id',
     scope,
     operation: 'getRequest',
@@ -97,7 +97,7 @@ export const requestRoutes: readonly Route[] = [
       const id = z.uuid().safeParse(params.request_id).data
       if (id === undefined) return null
       await calls.flush()
-      return answerRecord(await getCall(pool, caller.companyId, id))
+      return answerRecord(await getRequest(pool, caller.companyId, id))
     },
   }),
 ]

@@ -13,8 +13,8 @@ import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
 import { listPaymentTypes } from '#queries/payment-types.ts'
 import { getSale, getSaleByExternalId, listSales } from '#queries/sales/sales.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { Amount, NullableText, RecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
-import { type Route, read, write } from '../route.ts'
+import { Amount, NullableText, ContractRecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
+import { type Route, readRoute, commandRoute } from '../route.ts'
 import { receiptRoute } from './receipts.ts'
 import { getByExternalRoute, getRoute, listRoute } from './record-routes.ts'
 
@@ -96,11 +96,11 @@ const paymentTypeExample = {
 }
 
 /** A customer or supplier as it was called when the record was made. */
-const Party = z.strictObject({ id: RecordId, external_id: NullableText, name: NullableText }).meta({ id: 'Party' })
+const Party = z.strictObject({ id: ContractRecordId, external_id: NullableText, name: NullableText }).meta({ id: 'Party' })
 
 /** Fields of a line of a sale or an order. */
 export const lineShape = {
-  catalog_item_id: RecordId.nullable(),
+  catalog_item_id: ContractRecordId.nullable(),
   external_id: NullableText,
   description: z.string(),
   quantity: ThreeDecimals,
@@ -111,7 +111,7 @@ export const lineShape = {
 const SaleItem = z.strictObject({ ...lineShape, discount: Amount }).meta({ id: 'SaleItem' })
 
 const SalePayment = z
-  .strictObject({ payment_type_id: RecordId, name: z.string(), amount: Amount, surcharge: Amount, net: Amount })
+  .strictObject({ payment_type_id: ContractRecordId, name: z.string(), amount: Amount, surcharge: Amount, net: Amount })
   .meta({ id: 'SalePayment' })
 
 const FiscalDocument = z
@@ -131,7 +131,7 @@ const FiscalDocument = z
 
 const Sale = z
   .strictObject({
-    id: RecordId,
+    id: ContractRecordId,
     external_id: NullableText,
     offline_id: NullableText,
     status: z.enum(['completed', 'cancelled']),
@@ -156,7 +156,7 @@ const Sale = z
 /** There are few, so they come in one answer without pages. */
 const PaymentType = z
   .strictObject({
-    id: RecordId,
+    id: ContractRecordId,
     name: z.string(),
     kind: z.enum(PAYMENT_KINDS),
     is_cash: z.boolean(),
@@ -189,7 +189,7 @@ export const saleRoutes: readonly Route[] = [
     },
     list: (pool, companyId, query, { timezone }) => listSales(pool, companyId, { ...query, timezone }),
   }),
-  read({
+  readRoute({
     path: '/sales/payment-types',
     scope: 'sales:read',
     operation: 'listPaymentTypes',
@@ -220,7 +220,7 @@ export const saleRoutes: readonly Route[] = [
     fromStandby: true,
   }),
   receiptRoute,
-  write({
+  commandRoute({
     method: 'post',
     path: '/sales',
     scope: 'sales:write',
@@ -235,7 +235,7 @@ export const saleRoutes: readonly Route[] = [
     command: registerSale,
     input: (_params, body) => body,
   }),
-  write({
+  commandRoute({
     method: 'post',
     path: '/sales/:id/cancel',
     scope: 'sales:write',
@@ -250,7 +250,7 @@ export const saleRoutes: readonly Route[] = [
     command: cancelSale,
     input: (params, body) => withId(params, body),
   }),
-  write({
+  commandRoute({
     method: 'put',
     path: '/sales/:id/fiscal-document',
     scope: 'sales:write',

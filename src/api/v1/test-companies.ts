@@ -4,8 +4,8 @@ import { PLANS, TAX_REGIMES } from '#events/companies.ts'
 import { Problem } from '#http/problems.ts'
 import { getTestCompany } from '#queries/test-companies.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { NullableText, RecordId, Timestamp } from '../contract/formats.ts'
-import { type Route, read, single, write } from '../route.ts'
+import { NullableText, ContractRecordId, Timestamp } from '../contract/formats.ts'
+import { type Route, readRoute, single, commandRoute } from '../route.ts'
 
 const example = {
   id: 2,
@@ -26,7 +26,7 @@ const example = {
 /** The company whose key calls, and its clock (KIT-34). */
 const TestCompany = z
   .strictObject({
-    id: RecordId,
+    id: ContractRecordId,
     name: z.string(),
     cnpj: z.string(),
     plan: z.enum(PLANS),
@@ -47,7 +47,7 @@ const refusals = ['not_test_company'] as const
 
 /** For whoever tries an integration out: any key of a test company may, and none of a real one. */
 export const testCompanyRoutes: readonly Route[] = [
-  read({
+  readRoute({
     path: '/test/clock',
     scope: null,
     operation: 'getTestClock',
@@ -60,7 +60,7 @@ export const testCompanyRoutes: readonly Route[] = [
       return { body: single(record), revision }
     },
   }),
-  write({
+  commandRoute({
     method: 'post',
     path: '/test/clock',
     scope: null,
@@ -76,7 +76,7 @@ export const testCompanyRoutes: readonly Route[] = [
     command: moveTestClock,
     input: (_params, body) => body,
   }),
-  write({
+  commandRoute({
     method: 'post',
     path: '/test/reset',
     scope: null,

@@ -19,8 +19,8 @@ import { getHealth } from '#queries/webhook-health.ts'
 import { getWebhook, listWebhooks } from '#queries/webhooks.ts'
 import { urlProblem } from '#webhooks/target.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { NullableText, RecordId, Timestamp } from '../contract/formats.ts'
-import { type InputDependencies, type Route, write } from '../route.ts'
+import { NullableText, ContractRecordId, Timestamp } from '../contract/formats.ts'
+import { type InputDependencies, type Route, commandRoute } from '../route.ts'
 import { getRoute, listRoute } from './record-routes.ts'
 
 const webhookExample = {
@@ -38,13 +38,13 @@ const webhookExample = {
 }
 
 const webhookShape = {
-  id: RecordId,
+  id: ContractRecordId,
   url: z.string(),
   events: z.array(z.enum([...WEBHOOK_EVENTS, '*'])),
   description: NullableText,
   created_at: Timestamp,
   updated_at: Timestamp,
-  api_key_id: RecordId.nullable(),
+  api_key_id: ContractRecordId.nullable(),
   status: z.enum(['active', 'no_response', 'paused', 'disabled']),
   pause_reason: z.enum(['plan_required', 'key_revoked', 'key_expired']).nullable(),
   last_success_at: Timestamp.nullable(),
@@ -88,7 +88,7 @@ const HealthOfSpan = z
 /** How an address answers (queries/webhook-health.ts). */
 const WebhookHealth = z
   .strictObject({
-    webhook_id: RecordId,
+    webhook_id: ContractRecordId,
     outage_since: Timestamp.nullable(),
     last_24_hours: HealthOfSpan,
     last_7_days: HealthOfSpan,
@@ -129,7 +129,7 @@ export const webhookRoutes: readonly Route[] = [
     filters: {},
     list: (pool, companyId, query) => listWebhooks(pool, companyId, query),
   }),
-  write({
+  commandRoute({
     method: 'post',
     path: '/webhooks',
     scope,
@@ -163,7 +163,7 @@ export const webhookRoutes: readonly Route[] = [
     record: WebhookHealth,
     get: getHealth,
   }),
-  write({
+  commandRoute({
     method: 'patch',
     path: '/webhooks/:id',
     scope,
@@ -176,7 +176,7 @@ export const webhookRoutes: readonly Route[] = [
     command: updateWebhook,
     input: (params, body, dependencies) => checkUrl(body.url, dependencies) ?? withId(params, body),
   }),
-  write({
+  commandRoute({
     method: 'delete',
     path: '/webhooks/:id',
     scope,
@@ -185,7 +185,7 @@ export const webhookRoutes: readonly Route[] = [
     command: deleteWebhook,
     input: (params) => withId(params, {}),
   }),
-  write({
+  commandRoute({
     method: 'post',
     path: '/webhooks/:id/enable',
     scope,
@@ -197,7 +197,7 @@ export const webhookRoutes: readonly Route[] = [
     command: enableWebhook,
     input: (params) => withId(params, {}),
   }),
-  write({
+  commandRoute({
     method: 'post',
     path: '/webhooks/:id/disable',
     scope,
@@ -209,7 +209,7 @@ export const webhookRoutes: readonly Route[] = [
     command: switchOffWebhook,
     input: (params) => withId(params, { reason: 'requested' as const }),
   }),
-  write({
+  commandRoute({
     method: 'post',
     path: '/webhooks/:id/take-over',
     scope,
@@ -222,7 +222,7 @@ export const webhookRoutes: readonly Route[] = [
     command: handOverWebhook,
     input: (params) => withId(params, {}),
   }),
-  write({
+  commandRoute({
     method: 'post',
     path: '/webhooks/:id/rotate-secret',
     scope,

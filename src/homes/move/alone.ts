@@ -1,6 +1,6 @@
 import { withAdvisoryLocks } from '#postgres/advisory-lock.ts'
-import { MoveRefused } from './move-refused.ts'
-import type { Move } from './moving-home.ts'
+import { MigrationRefused } from './move-refused.ts'
+import type { Migration } from './moving-home.ts'
 
 /** Advisory lock of a company's migration, taken on both shards. */
 export const moveLockOf = (companyId: number): string => `tillbook move ${companyId}`
@@ -10,15 +10,15 @@ const LOCK_WAIT_MS = 2_000
 
 /**
  * Runs one migration of a company at a time. The callback given to `work` throws once the lock is lost: another process
- * may have opened the company again. @throws MoveRefused
+ * may have opened the company again. @throws MigrationRefused
  */
-export function alone<T>(
-  { companyId, from, to }: Pick<Move, 'companyId' | 'from' | 'to'>,
+export function withMoveLock<T>(
+  { companyId, from, to }: Pick<Migration, 'companyId' | 'from' | 'to'>,
   work: (assertAlone: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
   const owners = [from, to].sort((a, b) => (a.name < b.name ? -1 : 1)).map(({ owner }) => owner)
   const ifTaken = () => {
-    throw new MoveRefused('busy', `company ${companyId} is being migrated by another command`)
+    throw new MigrationRefused('busy', `company ${companyId} is being migrated by another command`)
   }
   return withAdvisoryLocks(owners, { key: moveLockOf(companyId), wait_ms: LOCK_WAIT_MS, ifTaken }, (holders) =>
     work(async () => {

@@ -1,9 +1,9 @@
 import { streamOf } from '#ledger/envelope.ts'
 import { copyCheckpoints } from './files.ts'
-import { MoveRefused } from './move-refused.ts'
-import type { Move } from './moving-home.ts'
-import { headIn } from './replay.ts'
-import { COUNTED } from './tables.ts'
+import { MigrationRefused } from './move-refused.ts'
+import type { Migration } from './moving-home.ts'
+import { readLedgerHead } from './replay.ts'
+import { COUNTED_IDS } from './tables.ts'
 
 /** Gap left between copied ids and new ones, so that ids taken meanwhile do not collide. */
 const ROOM = 1_000
@@ -12,17 +12,17 @@ const ROOM = 1_000
  * Copies what neither replication nor the ledger carries, while writes are closed (HOME-53). Resolves once both shards
  * have the same ledger head. @throws MigrationRefused
  */
-export async function complete(move: Move): Promise<void> {
+export async function completeArrival(move: Migration): Promise<void> {
   const { companyId, from, to } = move
-  const [here, there] = await Promise.all([headIn(from, companyId), headIn(to, companyId)])
+  const [here, there] = await Promise.all([readLedgerHead(from, companyId), readLedgerHead(to, companyId)])
   if (here.revision !== there.revision || here.hash !== there.hash)
-    throw new MoveRefused(
+    throw new MigrationRefused(
       'differs',
       `the ledger ends at revision ${here.revision}, but at ${there.revision} on shard ${to.name}`,
     )
   if (!from.store.transactional)
     for await (const { revision } of from.store.read(streamOf(companyId), here.revision + 1))
-      throw new MoveRefused('slow', `revision ${revision} is not applied yet on shard ${from.name}`)
+      throw new MigrationRefused('slow', `revision ${revision} is not applied yet on shard ${from.name}`)
   await to.pool.query(
     `update ops.ledgers set reacted_revision = $2, last_recorded_at = $3, ids = $4 where company_id = $1 and move = 'arriving'`,
     [companyId, here.reacted_revision, here.last_recorded_at, JSON.stringify(here.ids)],
@@ -39,7 +39,7 @@ interface Person {
 }
 
 /** Copies the logins of the company's users; an account that the target knows keeps its newer password. */
-async function copyPersons({ companyId, from, to }: Move): Promise<void> {
+async function copyPersons({ companyId, from, to }: Migration): Promise<void> {
   const { rows } = await from.pool.query<Person>(
     `select email, password_hash, generation from ops.persons
      where email in (select email from users where company_id = $1)`,
@@ -54,8 +54,8 @@ async function copyPersons({ companyId, from, to }: Move): Promise<void> {
   )
 }
 
-async function raiseIds({ companyId, to }: Move): Promise<void> {
-  for (const { table, column } of COUNTED)
+async function raiseIds({ companyId, to }: Migration): Promise<void> {
+  for (const { table, column } of COUNTED_IDS)
     await to.pool.query(
       `with brought as (select max(${column}) as id from ${table} where company_id = $1),
          given as (select last_value as id from pg_sequences

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
-import { MoveRefused, type Obstacle } from './move-refused.ts'
-import type { Move, MovingHome } from './moving-home.ts'
-import { nameOf, SLOT } from './replication.ts'
+import { MigrationRefused, type MigrationObstacle } from './move-refused.ts'
+import type { Migration, MigratingShard } from './moving-home.ts'
+import { replicationName, SLOT_NAME_SQL } from './replication.ts'
 import { carriedTables } from './tables.ts'
 
 /** Publications need row filters. */
@@ -9,12 +9,12 @@ const OLDEST_POSTGRES = 150_000
 /** One for the migration, the others for initial table copies. */
 const SLOTS = 3
 
-const refuseUnless = (isFine: boolean, obstacle: Obstacle, message: string): void => {
-  if (!isFine) throw new MoveRefused(obstacle, message)
+const refuseUnless = (isFine: boolean, obstacle: MigrationObstacle, message: string): void => {
+  if (!isFine) throw new MigrationRefused(obstacle, message)
 }
 
 /** Checks all preconditions before anything is changed (HOME-59). @throws MigrationRefused with the remedy */
-export async function check(move: Move): Promise<void> {
+export async function checkPreconditions(move: Migration): Promise<void> {
   const { companyId, from, to } = move
   await assertAlike(from, to)
   for (const home of [from, to]) {
@@ -62,15 +62,15 @@ async function serverOf(owner: Pool): Promise<Server> {
   return rows[0] as Server
 }
 
-async function assertMayPublish({ companyId, from }: Move): Promise<void> {
+async function assertMayPublish({ companyId, from }: Migration): Promise<void> {
   const server = await serverOf(from.owner)
   refuseUnless(
     server.wal_level === 'logical',
     'settings',
     `${from.name} runs with wal_level = ${server.wal_level}: set it to logical, and restart that server`,
   )
-  const { rowCount: ours } = await from.owner.query(`select from pg_replication_slots where slot_name = ${SLOT}`, [
-    nameOf(companyId),
+  const { rowCount: ours } = await from.owner.query(`select from pg_replication_slots where slot_name = ${SLOT_NAME_SQL}`, [
+    replicationName(companyId),
   ])
   refuseUnless(
     server.free_slots + (ours ?? 0) >= SLOTS,
@@ -90,7 +90,7 @@ async function assertMayPublish({ companyId, from }: Move): Promise<void> {
   refuseUnless(rows.length === 0, 'rights', `the owner's URL of ${from.name} does not own ${rows[0]?.name}`)
 }
 
-async function assertMaySubscribe(to: MovingHome): Promise<void> {
+async function assertMaySubscribe(to: MigratingShard): Promise<void> {
   const { is_super, version } = await serverOf(to.owner)
   if (is_super) return
   const { rows } = await to.owner.query<{ may: boolean }>(
@@ -104,7 +104,7 @@ async function assertMaySubscribe(to: MovingHome): Promise<void> {
 }
 
 /** Both shards need the same program version, installation and keys. */
-async function assertAlike(from: MovingHome, to: MovingHome): Promise<void> {
+async function assertAlike(from: MigratingShard, to: MigratingShard): Promise<void> {
   const [here, there] = await Promise.all([from, to].map(({ owner }) => traitsOf(owner)))
   for (const [trait, obstacle, message] of TRAITS)
     refuseUnless(here?.[trait] === there?.[trait], obstacle, `${from.name} and ${to.name} ${message}`)

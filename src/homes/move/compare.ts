@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
-import { MoveRefused } from './move-refused.ts'
-import type { Move } from './moving-home.ts'
-import { type Carried, carriedTables } from './tables.ts'
+import { MigrationRefused } from './move-refused.ts'
+import type { Migration } from './moving-home.ts'
+import { type CarriedTable, carriedTables } from './tables.ts'
 
 /** `settled`: rows that no longer change, possibly many. `rest`: all others. */
 type Part = 'settled' | 'rest'
@@ -10,7 +10,7 @@ type Part = 'settled' | 'rest'
  * Sum of row hashes, independent of order. Rows are hashed as text: both shards have the same columns in the same
  * order.
  */
-function digestOf(table: Carried, place: number, part: Part, companyId: number): string {
+function digestOf(table: CarriedTable, place: number, part: Part, companyId: number): string {
   const { settled = 'false' } = table
   const row = table.lasting ? `row(${table.lasting.join(', ')})` : 't'
   const is = part === 'settled' ? settled : `(${settled}) is not true`
@@ -23,7 +23,7 @@ const TRIES = 3
 
 /** Compares all carried tables (HOME-54). Between attempts `settle` waits for replication. @throws MigrationRefused */
 export async function compareTables(
-  { companyId, from, to }: Pick<Move, 'companyId' | 'from' | 'to'>,
+  { companyId, from, to }: Pick<Migration, 'companyId' | 'from' | 'to'>,
   part: Part,
   settle: () => Promise<void>,
 ): Promise<void> {
@@ -34,14 +34,14 @@ export async function compareTables(
     const [here, there] = await Promise.all([from, to].map(({ owner }) => digestsOf(owner, tables, part, companyId)))
     const differ = tables.filter((_, n) => here?.[n] !== there?.[n])
     if (differ.length === 0) return
-    if (tries === TRIES) throw new MoveRefused('differs', `rows differ in ${differ.map(({ name }) => name).join(', ')}`)
+    if (tries === TRIES) throw new MigrationRefused('differs', `rows differ in ${differ.map(({ name }) => name).join(', ')}`)
     tables = differ
     await settle()
   }
 }
 
 /** Row count and hash sum of each table, in one statement because writes may be waiting. */
-async function digestsOf(owner: Pool, tables: readonly Carried[], part: Part, companyId: number): Promise<string[]> {
+async function digestsOf(owner: Pool, tables: readonly CarriedTable[], part: Part, companyId: number): Promise<string[]> {
   const each = tables.map((table, place) => digestOf(table, place, part, companyId))
   const { rows } = await owner.query<{ digest: string }>(`${each.join(' union all ')} order by place`)
   return rows.map(({ digest }) => digest)

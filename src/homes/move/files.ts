@@ -2,16 +2,16 @@ import { existsSync } from 'node:fs'
 import { copyFile, mkdir, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { checkpointFileOf, sealDirectoryOf } from '#proof/seals-kept.ts'
-import type { MovingHome } from './moving-home.ts'
+import type { MigratingShard } from './moving-home.ts'
 
 /** Checkpoints of a company: what was signed of its ledger, which goes where it goes (HOME-58). */
-const fileOf = ({ dataDir }: Pick<MovingHome, 'dataDir'>, companyId: number): string =>
+const fileOf = ({ dataDir }: Pick<MigratingShard, 'dataDir'>, companyId: number): string =>
   checkpointFileOf(sealDirectoryOf({ DATA_DIR: dataDir }), companyId)
 
 /** Copies atomically. Shards with DATA_DIR on another machine keep checkpoints in the database only. */
 export async function copyCheckpoints(
-  from: Pick<MovingHome, 'dataDir'>,
-  to: Pick<MovingHome, 'dataDir'>,
+  from: Pick<MigratingShard, 'dataDir'>,
+  to: Pick<MigratingShard, 'dataDir'>,
   companyId: number,
 ): Promise<void> {
   const [source, target] = [fileOf(from, companyId), fileOf(to, companyId)]
@@ -21,5 +21,5 @@ export async function copyCheckpoints(
   await rename(`${target}.draft`, target)
 }
 
-export const removeCheckpoints = (home: Pick<MovingHome, 'dataDir'>, companyId: number): Promise<void> =>
+export const removeCheckpoints = (home: Pick<MigratingShard, 'dataDir'>, companyId: number): Promise<void> =>
   rm(fileOf(home, companyId), { force: true })

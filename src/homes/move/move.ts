@@ -1,20 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { GENESIS_HASH } from '#ledger/envelope.ts'
-import { arrive, leave, open } from '../fence.ts'
-import { alone } from './alone.ts'
-import { check } from './checks.ts'
-import { BRINGS_MS, CLOSED_MS, follow, whileClosed } from './closed.ts'
+import { markArriving, markLeft, openWrites } from '../fence.ts'
+import { withMoveLock } from './alone.ts'
+import { checkPreconditions } from './checks.ts'
+import { CATCH_UP_MS, MAX_WRITE_PAUSE_MS, catchUpTarget, switchWithWritesClosed } from './closed.ts'
 import { compareTables } from './compare.ts'
 import { removeCheckpoints } from './files.ts'
-import { MoveRefused } from './move-refused.ts'
-import { type Held, livesIn, type Moving, type Step } from './moving.ts'
-import { BEGINNING, createReplayPool, type Head, headIn, verifyLedgerTo } from './replay.ts'
-import { caughtUp, copied, endReplication, isWhole, lookAtReplication, replicate } from './replication.ts'
+import { MigrationRefused } from './move-refused.ts'
+import { type LockedMigration, companyIsOn, type MigrationRun, type MigrationStep } from './moving.ts'
+import { LEDGER_START, createReplayPool, type LedgerHead, readLedgerHead, verifyLedgerTo } from './replay.ts'
+import { caughtUp, copied, endReplication, isWhole, readReplication, startReplication } from './replication.ts'
 import { retractSwitch } from './switch.ts'
-import { wipe } from './wipe.ts'
+import { deleteSourceRows } from './wipe.ts'
 
-export interface MoveReport {
+export interface MigrationReport {
   readonly company_id: number
   readonly from: string
   readonly to: string
@@ -32,15 +32,15 @@ const NEARLY_DONE = 100
  * Migrates a company to another shard while it sells (HOME-50). Repeating the call resumes an interrupted migration.
  * @throws MigrationRefused; the company stays open on its shard
  */
-export async function moveCompany(moving: Moving): Promise<MoveReport> {
+export async function migrateCompany(moving: MigrationRun): Promise<MigrationReport> {
   const { companyId, from, to, main, tell, onStep = async () => {} } = moving
-  return alone(moving, async (assertAlone) => {
+  return withMoveLock(moving, async (assertAlone) => {
     // A switch sent by an earlier run may still be under way.
     const known = await retractSwitch(main, companyId)
-    if (known?.home !== to.name && known?.home !== from.name) throw livesIn(companyId, known)
+    if (known?.home !== to.name && known?.home !== from.name) throw companyIsOn(companyId, known)
     const closedAt = known.home === from.name ? await brought(moving, assertAlone) : null
-    const { revision } = await headIn(to, companyId)
-    await open(to.pool, companyId)
+    const { revision } = await readLedgerHead(to, companyId)
+    await openWrites(to.pool, companyId)
     const refused_ms = closedAt && Math.round(performance.now() - closedAt)
     tell(`migrated${refused_ms === null ? '' : `; writes were refused for ${refused_ms} ms`}`)
     await onStep('opened')
@@ -50,15 +50,15 @@ export async function moveCompany(moving: Moving): Promise<MoveReport> {
 }
 
 /** Undoes a migration before its switch, without leftovers (HOME-56). @throws MigrationRefused after the switch */
-export async function undoMove(moving: Moving): Promise<void> {
-  await alone(moving, async () => {
+export async function undoMigration(moving: MigrationRun): Promise<void> {
+  await withMoveLock(moving, async () => {
     const known = await retractSwitch(moving.main, moving.companyId)
-    if (known?.home !== moving.from.name) throw livesIn(moving.companyId, known)
+    if (known?.home !== moving.from.name) throw companyIsOn(moving.companyId, known)
     await undo(moving)
   })
 }
 
-async function brought(moving: Moving, assertAlone: () => Promise<void>): Promise<number> {
+async function brought(moving: MigrationRun, assertAlone: () => Promise<void>): Promise<number> {
   const replayPool = createReplayPool(moving.to)
   try {
     return await bring({ ...moving, assertAlone, replayPool })
@@ -71,32 +71,32 @@ async function brought(moving: Moving, assertAlone: () => Promise<void>): Promis
  * Everything up to the switch; returns when writes were closed. On any failure before it the company is open on the
  * source shard.
  */
-async function bring(moving: Held): Promise<number> {
+async function bring(moving: LockedMigration): Promise<number> {
   const { companyId, from, tell, onStep = async () => {} } = moving
   try {
     // An earlier run may have left it closed.
-    await open(from.pool, companyId)
-    await check(moving)
+    await openWrites(from.pool, companyId)
+    await checkPreconditions(moving)
     await onStep('checked')
     await begin(moving, onStep)
     await copied(moving)
     await onStep('copied')
-    let verified = await follow(moving)
+    let verified = await catchUpTarget(moving)
     await onStep('replayed')
     await verify(moving, verified)
     await onStep('verified')
     for (let tries = 1; ; tries += 1) {
       verified = await nearly(moving, verified)
       try {
-        return await whileClosed(moving, verified)
+        return await switchWithWritesClosed(moving, verified)
       } catch (error) {
-        if (!(error instanceof MoveRefused) || error.obstacle !== 'slow' || tries === TRIES) throw error
+        if (!(error instanceof MigrationRefused) || error.obstacle !== 'slow' || tries === TRIES) throw error
         tell(`${error.message}: the company is open again; retrying`)
         await delay(tries * 1_000)
       }
     }
   } catch (error) {
-    if (error instanceof MoveRefused && error.obstacle === 'differs') {
+    if (error instanceof MigrationRefused && error.obstacle === 'differs') {
       tell(`${error.message}: the migration is undone`)
       await undo(moving)
     }
@@ -104,21 +104,21 @@ async function bring(moving: Held): Promise<number> {
   }
 }
 
-async function begin(moving: Moving, onStep: (step: Step) => Promise<void>): Promise<void> {
+async function begin(moving: MigrationRun, onStep: (step: MigrationStep) => Promise<void>): Promise<void> {
   const { companyId, to, from, tell } = moving
   const { rowCount } = await to.pool.query(`select from ops.ledgers where company_id = $1 and move = 'arriving'`, [
     companyId,
   ])
-  if (rowCount === 1 && isWhole(await lookAtReplication(moving))) return tell('resuming an interrupted migration')
+  if (rowCount === 1 && isWhole(await readReplication(moving))) return tell('resuming an interrupted migration')
   await endReplication(moving)
-  await wipe(to, companyId, tell)
+  await deleteSourceRows(to, companyId, tell)
   await note(from.pool, companyId, 'out', to.name)
   await note(to.pool, companyId, 'in', from.name)
-  await arrive(to.pool, companyId)
+  await markArriving(to.pool, companyId)
   await emptyLedger(to.pool, companyId)
   await onStep('arriving')
   tell('copying existing rows')
-  await replicate(moving)
+  await startReplication(moving)
   await onStep('replicating')
 }
 
@@ -138,9 +138,9 @@ const emptyLedger = (pool: Pool, companyId: number) =>
   )
 
 /** Repeats until the lag is small; each pass is shorter. */
-async function nearly(moving: Held, verified: Head): Promise<Head> {
+async function nearly(moving: LockedMigration, verified: LedgerHead): Promise<LedgerHead> {
   for (let done = verified; ; ) {
-    const next = await follow(moving)
+    const next = await catchUpTarget(moving)
     await verifyLedgerTo(moving, done, next)
     if (next.revision - done.revision <= NEARLY_DONE) return next
     done = next
@@ -148,26 +148,26 @@ async function nearly(moving: Held, verified: Head): Promise<Head> {
 }
 
 /** Verifies what takes time in proportion to the company and no longer changes. */
-async function verify(moving: Moving, head: Head): Promise<void> {
+async function verify(moving: MigrationRun, head: LedgerHead): Promise<void> {
   const { companyId, to, tell } = moving
   tell(`verifying ${head.revision + 1} events and their tables`)
-  await verifyLedgerTo(moving, BEGINNING, head)
+  await verifyLedgerTo(moving, LEDGER_START, head)
   const tables = await to.verifyTables(companyId)
   if (tables.kind !== 'verified')
-    throw new MoveRefused('busy', `tables of shard ${to.name} cannot be verified now: ${tables.kind}`)
+    throw new MigrationRefused('busy', `tables of shard ${to.name} cannot be verified now: ${tables.kind}`)
   const [difference] = tables.differences
   if (difference)
-    throw new MoveRefused('differs', `the read model of shard ${to.name} differs in table ${difference.table}`)
-  await compareTables(moving, 'settled', () => caughtUp(moving, BRINGS_MS))
+    throw new MigrationRefused('differs', `the read model of shard ${to.name} differs in table ${difference.table}`)
+  await compareTables(moving, 'settled', () => caughtUp(moving, CATCH_UP_MS))
 }
 
 /** After the switch, with the company open on the target: removes what the source has left. Repeatable. */
-async function finish(moving: Moving): Promise<void> {
+async function finish(moving: MigrationRun): Promise<void> {
   const { companyId, from, answersMs, keep = false, tell, onStep = async () => {} } = moving
-  await leave(from.pool, companyId)
+  await markLeft(from.pool, companyId)
   await onStep('left')
   // Request counts and logins were written while writes were closed.
-  if (isWhole(await lookAtReplication(moving))) await caughtUp(moving, CLOSED_MS * 2).catch(() => {})
+  if (isWhole(await readReplication(moving))) await caughtUp(moving, MAX_WRITE_PAUSE_MS * 2).catch(() => {})
   await onStep('drained')
   await endReplication(moving)
   await onStep('unlinked')
@@ -175,22 +175,22 @@ async function finish(moving: Moving): Promise<void> {
   await delay(answersMs)
   await removeCheckpoints(from, companyId)
   if (!keep) {
-    await wipe(from, companyId, tell)
+    await deleteSourceRows(from, companyId, tell)
     await emptyLedger(from.pool, companyId)
   }
   await onStep('wiped')
   await forget(moving)
 }
 
-const forget = async ({ companyId, from, to }: Moving): Promise<void> => {
+const forget = async ({ companyId, from, to }: MigrationRun): Promise<void> => {
   for (const { pool } of [from, to]) await pool.query('delete from ops.moves where company_id = $1', [companyId])
 }
 
-async function undo(moving: Moving): Promise<void> {
+async function undo(moving: MigrationRun): Promise<void> {
   const { companyId, from, to, tell } = moving
-  await open(from.pool, companyId)
+  await openWrites(from.pool, companyId)
   await endReplication({ companyId, from, to })
-  await wipe(to, companyId, tell)
+  await deleteSourceRows(to, companyId, tell)
   await removeCheckpoints(to, companyId)
   await to.pool.query(`delete from ops.ledgers where company_id = $1 and move = 'arriving'`, [companyId])
   await forget(moving)

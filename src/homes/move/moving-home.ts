@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
-import type { Reading } from '#ledger/reading.ts'
+import type { EventReader } from '#ledger/reading.ts'
 import type { TablesVerification } from '#ledger/rebuild/verify-tables.ts'
 
 /** Source or target shard of a migration. */
-export interface MovingHome extends Reading {
+export interface MigratingShard extends EventReader {
   readonly name: string
   /** As the service's role. */
   readonly databaseUrl: string
@@ -17,10 +17,10 @@ export interface MovingHome extends Reading {
   verifyTables(companyId: number): Promise<TablesVerification>
 }
 
-export interface Move {
+export interface Migration {
   readonly companyId: number
-  readonly from: MovingHome
-  readonly to: MovingHome
+  readonly from: MigratingShard
+  readonly to: MigratingShard
   /** Receives progress. */
   readonly tell: (line: string) => void
   readonly newId: () => string

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
-import { MoveRefused } from './move-refused.ts'
-import type { Move } from './moving-home.ts'
-import type { Residence } from './switch.ts'
+import { MigrationRefused } from './move-refused.ts'
+import type { Migration } from './moving-home.ts'
+import type { CompanyResidence } from './switch.ts'
 
 /** Steps of a migration in order; it may be interrupted after each (HOME-56). */
-export const STEPS = [
+export const MIGRATION_STEPS = [
   'checked',
   'arriving',
   'replicating',
@@ -22,9 +22,9 @@ export const STEPS = [
   'unlinked',
   'wiped',
 ] as const
-export type Step = (typeof STEPS)[number]
+export type MigrationStep = (typeof MIGRATION_STEPS)[number]
 
-export interface Moving extends Move {
+export interface MigrationRun extends Migration {
   /** Database of the directory. */
   readonly main: Pool
   /** Longest time that answers begun before the switch may still read rows on the source. */
@@ -32,14 +32,14 @@ export interface Moving extends Move {
   /** Keeps the rows on the source shard. */
   readonly keep?: boolean
   /** Called after each step. */
-  readonly onStep?: (step: Step) => Promise<void>
+  readonly onStep?: (step: MigrationStep) => Promise<void>
 }
 
 /** Under the migration's lock. */
-export interface Held extends Moving {
+export interface LockedMigration extends MigrationRun {
   readonly assertAlone: () => Promise<void>
   readonly replayPool: Pool
 }
 
-export const livesIn = (companyId: number, known: Residence | null): MoveRefused =>
-  new MoveRefused('company', `company ${companyId} is on ${known ? `shard ${known.home}` : 'no shard'}`)
+export const companyIsOn = (companyId: number, known: CompanyResidence | null): MigrationRefused =>
+  new MigrationRefused('company', `company ${companyId} is on ${known ? `shard ${known.home}` : 'no shard'}`)

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { storedEvents } from '#audit/verify.ts'
-import { type Anchor, walk } from '#audit/walk.ts'
+import { type Anchor, walkChain } from '#audit/walk.ts'
 import { type Envelope, GENESIS_HASH, streamOf } from '#ledger/envelope.ts'
 import type { Ids } from '#ledger/ledgers.ts'
 import { readNewest } from '#ledger/reading.ts'
@@ -8,23 +8,23 @@ import { replay } from '#ledger/rebuild/replay.ts'
 import { readSchemasOf } from '#ledger/rebuild/version.ts'
 import { createPool } from '#postgres/pool.ts'
 import { inTransaction } from '#postgres/transaction.ts'
-import { MoveRefused } from './move-refused.ts'
-import type { Move, MovingHome } from './moving-home.ts'
+import { MigrationRefused } from './move-refused.ts'
+import type { Migration, MigratingShard } from './moving-home.ts'
 
 /** The row of `ops.ledgers`. */
-export interface Head extends Anchor {
+export interface LedgerHead extends Anchor {
   readonly reacted_revision: number
   readonly last_recorded_at: string | null
   readonly ids: Ids
 }
 
-export async function headIn({ pool }: Pick<MovingHome, 'pool'>, companyId: number): Promise<Head> {
-  const { rows } = await pool.query<Head>(
+export async function readLedgerHead({ pool }: Pick<MigratingShard, 'pool'>, companyId: number): Promise<LedgerHead> {
+  const { rows } = await pool.query<LedgerHead>(
     'select revision, hash, reacted_revision, last_recorded_at, ids from ops.ledgers where company_id = $1',
     [companyId],
   )
   const [head] = rows
-  if (!head) throw new MoveRefused('company', `company ${companyId} has no ledger on this shard`)
+  if (!head) throw new MigrationRefused('company', `company ${companyId} has no ledger on this shard`)
   return head
 }
 
@@ -32,7 +32,7 @@ export async function headIn({ pool }: Pick<MovingHome, 'pool'>, companyId: numb
 const PORTION = 5_000
 
 /** One connection for the replay, opened before writes are closed. */
-export const createReplayPool = ({ databaseUrl, model }: MovingHome): Pool =>
+export const createReplayPool = ({ databaseUrl, model }: MigratingShard): Pool =>
   createPool(databaseUrl, {
     max: 1,
     pipeline: true,
@@ -46,9 +46,9 @@ export const createReplayPool = ({ databaseUrl, model }: MovingHome): Pool =>
  * Builds the read model of an arriving company up to a revision that has arrived with its keys. Like a rebuild it
  * writes rows only: deliveries and stored answers are carried (HOME-53).
  */
-export async function replayTo({ companyId, to, tell }: Move, pool: Pool, revision: number): Promise<void> {
+export async function replayTo({ companyId, to, tell }: Migration, pool: Pool, revision: number): Promise<void> {
   for (;;) {
-    const { revision: done } = await headIn(to, companyId)
+    const { revision: done } = await readLedgerHead(to, companyId)
     if (done >= revision) return
     const upTo = Math.min(revision, done + PORTION)
     await replayPortion({ companyId, to }, pool, upTo)
@@ -57,7 +57,7 @@ export async function replayTo({ companyId, to, tell }: Move, pool: Pool, revisi
 }
 
 async function replayPortion(
-  { companyId, to }: Pick<Move, 'companyId' | 'to'>,
+  { companyId, to }: Pick<Migration, 'companyId' | 'to'>,
   pool: Pool,
   upTo: number,
 ): Promise<void> {
@@ -68,15 +68,15 @@ async function replayPortion(
       [companyId],
     )
     const [ledger] = rows
-    if (!ledger) throw new MoveRefused('company', `company ${companyId} is not arriving on shard ${to.name}`)
+    if (!ledger) throw new MigrationRefused('company', `company ${companyId} is not arriving on shard ${to.name}`)
     if (ledger.version !== to.model.version)
-      throw new MoveRefused('versions', `the tables of shard ${to.name} belong to another version`)
+      throw new MigrationRefused('versions', `the tables of shard ${to.name} belong to another version`)
     const last: { event: Envelope | null } = { event: null }
     const events = noting(readNewest(to, streamOf(companyId), ledger.revision + 1), upTo, last)
     // A person may have been erased since an event was read, here or by another portion.
     const applied = await replay(tx, to.model, companyId, events, upTo, { erasesAfter: -1 })
     if (applied !== upTo - ledger.revision || !last.event)
-      throw new MoveRefused('replication', `the ledger on shard ${to.name} ends before revision ${upTo}`)
+      throw new MigrationRefused('replication', `the ledger on shard ${to.name} ends before revision ${upTo}`)
     const { hash, recorded_at } = last.event
     await client.query('update ops.ledgers set revision = $2, hash = $3, last_recorded_at = $4 where company_id = $1', [
       companyId,
@@ -102,10 +102,10 @@ async function* noting(
  * Verifies the target's ledger from a verified event up to the given head. An external event store is the same for both
  * shards. @throws MigrationRefused
  */
-export async function verifyLedgerTo({ companyId, to }: Move, after: Anchor, head: Anchor): Promise<void> {
+export async function verifyLedgerTo({ companyId, to }: Migration, after: Anchor, head: Anchor): Promise<void> {
   if (!to.store.transactional || head.revision <= after.revision) return
   const stream = streamOf(companyId)
-  const { valid, first_error } = await walk(
+  const { valid, first_error } = await walkChain(
     storedEvents(to.store, stream, after.revision < 0 ? null : after.revision),
     {
       stream,
@@ -115,10 +115,10 @@ export async function verifyLedgerTo({ companyId, to }: Move, after: Anchor, hea
     },
   )
   if (!valid)
-    throw new MoveRefused(
+    throw new MigrationRefused(
       'differs',
       `the ledger on shard ${to.name}: ${first_error?.reason} at revision ${first_error?.revision}`,
     )
 }
 
-export const BEGINNING: Anchor = { revision: -1, hash: GENESIS_HASH }
+export const LEDGER_START: Anchor = { revision: -1, hash: GENESIS_HASH }

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { MoveRefused } from './move-refused.ts'
-import type { Move, MovingHome } from './moving-home.ts'
+import { MigrationRefused } from './move-refused.ts'
+import type { Migration, MigratingShard } from './moving-home.ts'
 import { carriedTables } from './tables.ts'
 
 /** Name of the migration's publication and subscription; the slot adds the database's number. */
-export const nameOf = (companyId: number): string => `tillbook_move_${companyId}`
+export const replicationName = (companyId: number): string => `tillbook_move_${companyId}`
 
 const POLL_MS = 10
 const TOLD_EVERY_MS = 1_000
@@ -23,12 +23,12 @@ export interface Replication {
 export const isWhole = ({ publication, slot, subscription }: Replication): boolean =>
   publication && slot && subscription
 
-export async function lookAtReplication({ companyId, from, to }: Move): Promise<Replication> {
-  const name = nameOf(companyId)
+export async function readReplication({ companyId, from, to }: Migration): Promise<Replication> {
+  const name = replicationName(companyId)
   const [here, there] = await Promise.all([
     from.owner.query<{ publication: boolean; slot: boolean }>(
       `select exists (select from pg_publication where pubname = $1) as publication,
-         exists (select from pg_replication_slots where slot_name = ${SLOT} and wal_status is distinct from 'lost') as slot`,
+         exists (select from pg_replication_slots where slot_name = ${SLOT_NAME_SQL} and wal_status is distinct from 'lost') as slot`,
       [name],
     ),
     to.owner.query(`select from pg_subscription where subname = $1 and subdbid = ${THIS_DATABASE}`, [name]),
@@ -40,18 +40,18 @@ export async function lookAtReplication({ companyId, from, to }: Move): Promise<
 const THIS_DATABASE = '(select oid from pg_database where datname = current_database())'
 
 /** Slots belong to the server: another database on it may migrate a company with the same number. $1 is the name. */
-export const SLOT = `$1 || '_' || ${THIS_DATABASE}`
+export const SLOT_NAME_SQL = `$1 || '_' || ${THIS_DATABASE}`
 
 /**
  * Starts logical replication of a company's rows (HOME-52). The slot is created first: with both shards on one server
  * the subscription would wait for itself.
  */
-export async function replicate({ companyId, from, to }: Move): Promise<void> {
-  const name = nameOf(companyId)
+export async function startReplication({ companyId, from, to }: Migration): Promise<void> {
+  const name = replicationName(companyId)
   const tables = carriedTables(from.store).map((table) => `${table.name} where (${table.of(String(companyId))})`)
   await from.owner.query(`create publication ${name} for table ${tables.join(', ')}`)
   const { rows } = await from.owner.query<{ slot_name: string }>(
-    `select slot_name from pg_create_logical_replication_slot((${SLOT})::name, 'pgoutput')`,
+    `select slot_name from pg_create_logical_replication_slot((${SLOT_NAME_SQL})::name, 'pgoutput')`,
     [name],
   )
   const url = `'${from.ownerUrl.replaceAll("'", "''")}'`
@@ -61,7 +61,7 @@ export async function replicate({ companyId, from, to }: Move): Promise<void> {
 }
 
 /** Waits for the initial copy, through restarts of the servers, which resume by themselves. */
-export async function copied({ companyId, to, tell }: Move): Promise<void> {
+export async function copied({ companyId, to, tell }: Migration): Promise<void> {
   let seen = -1
   let movedAt = performance.now()
   let toldAt = performance.now()
@@ -70,7 +70,7 @@ export async function copied({ companyId, to, tell }: Move): Promise<void> {
       `select count(*) filter (where r.srsubstate = 'r')::int as done, count(*)::int as all
        from pg_subscription s join pg_subscription_rel r on r.srsubid = s.oid
        where s.subname = $1 and s.subdbid = ${THIS_DATABASE}`,
-      [nameOf(companyId)],
+      [replicationName(companyId)],
     )
     const { done = 0, all = 0 } = rows[0] ?? {}
     if (all > 0 && done === all) return tell(`copied ${all} tables`)
@@ -94,7 +94,7 @@ export async function copied({ companyId, to, tell }: Move): Promise<void> {
 }
 
 /** Waits until everything committed on the source so far has arrived. @throws MigrationRefused on time-out */
-export async function caughtUp({ companyId, from, to, newId }: Move, withinMs: number): Promise<void> {
+export async function caughtUp({ companyId, from, to, newId }: Migration, withinMs: number): Promise<void> {
   const mark = newId()
   // Flushes this commit, and all before it, even if the server commits asynchronously.
   await from.owner.query(
@@ -110,14 +110,14 @@ export async function caughtUp({ companyId, from, to, newId }: Move, withinMs: n
     ])
     if (rowCount === 1) return
     if (performance.now() > until)
-      throw new MoveRefused('replication', `replication made no progress within ${withinMs} ms`)
+      throw new MigrationRefused('replication', `replication made no progress within ${withinMs} ms`)
     await delay(POLL_MS)
   }
 }
 
 /** Drops what is left of the replication, slots first: they would retain the source's write-ahead log (HOME-56). */
-export async function endReplication({ companyId, from, to }: Pick<Move, 'companyId' | 'from' | 'to'>): Promise<void> {
-  const name = nameOf(companyId)
+export async function endReplication({ companyId, from, to }: Pick<Migration, 'companyId' | 'from' | 'to'>): Promise<void> {
+  const name = replicationName(companyId)
   const { rows } = await to.owner.query<{ oid: number }>(
     `select oid::bigint as oid from pg_subscription where subname = $1 and subdbid = ${THIS_DATABASE}`,
     [name],
@@ -134,11 +134,11 @@ export async function endReplication({ companyId, from, to }: Pick<Move, 'compan
 }
 
 /** Includes the slots of initial table copies. A reader that does not stop is terminated. */
-async function dropSlots({ owner }: MovingHome, names: readonly string[]): Promise<void> {
+async function dropSlots({ owner }: MigratingShard, names: readonly string[]): Promise<void> {
   for (let tries = 0; ; tries += 1) {
     const { rows } = await owner.query<{ slot_name: string; active_pid: number | null }>(
       `select slot_name, active_pid from pg_replication_slots
-       where database = current_database() and (slot_name = ${SLOT} or slot_name like $2)`,
+       where database = current_database() and (slot_name = ${SLOT_NAME_SQL} or slot_name like $2)`,
       [names[0], (names[1] ?? '').replaceAll('_', '\\_')],
     )
     if (rows.length === 0) return

@@ -2,13 +2,13 @@ import type { Pool } from 'pg'
 import { companyText, DIRECTORY_CHANNEL } from '../directory.ts'
 
 /** A company's shard by the directory, and the version text that a change must name. */
-export interface Residence {
+export interface CompanyResidence {
   readonly home: string
   readonly since: string
 }
 
-export async function residenceOf(main: Pool, companyId: number): Promise<Residence | null> {
-  const { rows } = await main.query<Residence>(
+export async function readResidence(main: Pool, companyId: number): Promise<CompanyResidence | null> {
+  const { rows } = await main.query<CompanyResidence>(
     'select home, since::text as since from ops.company_homes where company_id = $1',
     [companyId],
   )
@@ -19,7 +19,7 @@ export async function residenceOf(main: Pool, companyId: number): Promise<Reside
  * Switches the placement and notifies all processes (HOME-55). False if the directory has changed since `known` was
  * read: reopening a company changes it, so the company is never open on two shards.
  */
-export async function switchTo(main: Pool, companyId: number, known: Residence, home: string): Promise<boolean> {
+export async function switchPlacement(main: Pool, companyId: number, known: CompanyResidence, home: string): Promise<boolean> {
   const { rowCount } = await main.query(
     `with moved as (
        update ops.company_homes set home = $4, since = clock_timestamp()
@@ -31,8 +31,8 @@ export async function switchTo(main: Pool, companyId: number, known: Residence, 
 }
 
 /** Invalidates a switch that is under way or has an unknown outcome. Returns the present placement. */
-export async function retractSwitch(main: Pool, companyId: number): Promise<Residence | null> {
-  const known = await residenceOf(main, companyId)
-  if (known) await switchTo(main, companyId, known, known.home)
-  return residenceOf(main, companyId)
+export async function retractSwitch(main: Pool, companyId: number): Promise<CompanyResidence | null> {
+  const known = await readResidence(main, companyId)
+  if (known) await switchPlacement(main, companyId, known, known.home)
+  return readResidence(main, companyId)
 }

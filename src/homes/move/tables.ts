@@ -1,5 +1,5 @@
 /** A table whose rows of a company are carried (HOME-51). */
-export interface Carried {
+export interface CarriedTable {
   readonly name: string
   /** Condition on a company's rows, given SQL of its id. */
   of(id: string): string
@@ -16,13 +16,13 @@ export interface Carried {
 const byCompany = (id: string) => `company_id = ${id}`
 const byLog = (id: string) => `log = ${id}`
 
-const ofCompany = (name: string, more: Omit<Carried, 'name' | 'of'> = {}): Carried => ({
+const ofCompany = (name: string, more: Omit<CarriedTable, 'name' | 'of'> = {}): CarriedTable => ({
   name: `ops.${name}`,
   of: byCompany,
   ...more,
 })
 
-const LEDGER: Carried = {
+const LEDGER: CarriedTable = {
   name: 'ledger.events',
   of: (id) => `stream = 'company-${id}'`,
   // Verifying its hashes proves more.
@@ -34,7 +34,7 @@ const LEDGER: Carried = {
 const before = (column: string) => `${column} < now() - interval '10 minutes'`
 
 /** Tables carried by logical replication, besides the ledger. */
-const OPERATIONS: readonly Carried[] = [
+const OPERATIONS: readonly CarriedTable[] = [
   ofCompany('idempotent_answers', { settled: before('created_at') }),
   ofCompany('api_key_secrets'),
   ofCompany('api_key_uses', { lasting: ['api_key_id'] }),
@@ -85,7 +85,7 @@ const OPERATIONS: readonly Carried[] = [
 ]
 
 /** Tables that are not carried, with the reason. */
-export const LEFT: Readonly<Record<string, string>> = {
+export const TABLES_LEFT: Readonly<Record<string, string>> = {
   'ops.migrations': 'of the database',
   'ops.read_model': 'of the database: the read model is made anew where the company arrives, from its ledger',
   'ops.ledgers':
@@ -115,11 +115,11 @@ export const LEFT: Readonly<Record<string, string>> = {
 }
 
 /** Carried tables; an external event store is shared by all shards. */
-export const carriedTables = ({ transactional }: { readonly transactional: boolean }): readonly Carried[] =>
+export const carriedTables = ({ transactional }: { readonly transactional: boolean }): readonly CarriedTable[] =>
   transactional ? [LEDGER, ...OPERATIONS] : OPERATIONS
 
 /** Ids that a shard assigns over all companies: on the target they continue after the carried ones. */
-export const COUNTED: readonly { readonly table: string; readonly column: string }[] = [
+export const COUNTED_IDS: readonly { readonly table: string; readonly column: string }[] = [
   { table: 'ops.refused_sales', column: 'id' },
   { table: 'ops.payment_notifications', column: 'id' },
   { table: 'ops.downloads', column: 'id' },

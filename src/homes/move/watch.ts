@@ -2,10 +2,10 @@ import type { Pool } from 'pg'
 import { type Repetition, repeat } from '#background/repeat.ts'
 import { workInTurn } from '#background/round-robin.ts'
 import { withAdvisoryLock } from '#postgres/advisory-lock.ts'
-import { leave, open } from '../fence.ts'
-import type { Homes } from '../homes.ts'
+import { markLeft, openWrites } from '../fence.ts'
+import type { Shards } from '../homes.ts'
 import { moveLockOf } from './alone.ts'
-import { residenceOf, retractSwitch } from './switch.ts'
+import { readResidence, retractSwitch } from './switch.ts'
 
 /**
  * Cleans up after an interrupted migration, whose lock is free (HOME-56). First rules out a late switch; then opens the
@@ -26,11 +26,11 @@ export async function settleAbandoned(
   const settle = async (companyId: number) => {
     const isArriving = arriving.get(companyId)
     await unlessMoved(pool, companyId, async () => {
-      const known = await (isArriving ? residenceOf : retractSwitch)(main, companyId)
+      const known = await (isArriving ? readResidence : retractSwitch)(main, companyId)
       if (known?.home === name) {
-        await open(pool, companyId)
+        await openWrites(pool, companyId)
         opened.push(companyId)
-      } else if (known && !isArriving) await leave(pool, companyId)
+      } else if (known && !isArriving) await markLeft(pool, companyId)
     })
     return 'done' as const
   }
@@ -44,14 +44,14 @@ async function unlessMoved(pool: Pool, companyId: number, work: () => Promise<vo
 }
 
 /** Write-ahead log retained by an abandoned migration. */
-export interface HeldWal {
+export interface RetainedWal {
   readonly company_id: number
   readonly bytes: number
 }
 
 /** Slots of migrations with the log they retain: an abandoned migration fills the disk. */
-export async function heldByMoves(pool: Pool): Promise<HeldWal[]> {
-  const { rows } = await pool.query<HeldWal>(
+export async function walRetainedByMigrations(pool: Pool): Promise<RetainedWal[]> {
+  const { rows } = await pool.query<RetainedWal>(
     `select substring(slot_name from '^tillbook_move_(\\d+)')::bigint as company_id,
        coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn), 0)::bigint as bytes
      from pg_replication_slots where database = current_database() and slot_name ~ '^tillbook_move_\\d+_\\d+$'`,
@@ -63,14 +63,14 @@ const LOOKS_EVERY_MS = 2_000
 const TOLD_EVERY_LOOKS = 300
 
 interface Watching {
-  readonly homes: Homes<{ readonly pool: Pool }>
+  readonly homes: Shards<{ readonly pool: Pool }>
   /** Reports reopened companies and retained log. */
   readonly warn: (message: string, details: object) => void
   readonly onError: (error: unknown) => void
 }
 
 /** Monitors migrations whose command has died; one process with the role `projector` is enough. */
-export function watchMoves({ homes, warn, onError }: Watching): Repetition {
+export function monitorMigrations({ homes, warn, onError }: Watching): Repetition {
   let looks = 0
   const look = async () => {
     // What fails in one home does not keep the others from being looked after.
@@ -82,7 +82,7 @@ export function watchMoves({ homes, warn, onError }: Watching): Repetition {
     for (const company_id of opened)
       warn('migration: interrupted; the company is open again', { company_id, home: name })
     if (looks % TOLD_EVERY_LOOKS > 0) return
-    for (const held of await heldByMoves(pool))
+    for (const held of await walRetainedByMigrations(pool))
       warn('migration: retains the write-ahead log until it is finished or undone', { home: name, ...held })
   }
   return repeat(look, LOOKS_EVERY_MS, onError)

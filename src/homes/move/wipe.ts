@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
-import { LOCK_TIMEOUT_MS, patiently } from '#postgres/patience.ts'
+import { LOCK_TIMEOUT_MS, retryOnLockTimeout } from '#postgres/patience.ts'
 import { inTransactionOn } from '#postgres/transaction.ts'
-import type { MovingHome } from './moving-home.ts'
-import { type Carried, carriedTables } from './tables.ts'
+import type { MigratingShard } from './moving-home.ts'
+import { type CarriedTable, carriedTables } from './tables.ts'
 
 /** Rows per statement: each takes a few hundredths of a second. */
 const PORTION = 2_000
@@ -11,8 +11,8 @@ const PORTION = 2_000
  * Deletes all rows of a company from a shard that it has left (HOME-57), in portions beside other companies' sales.
  * Only the owner may delete from the ledger, and disables its protecting trigger for each portion.
  */
-export async function wipe(
-  home: MovingHome,
+export async function deleteSourceRows(
+  home: MigratingShard,
   companyId: number,
   tell: (line: string) => void = () => {},
 ): Promise<void> {
@@ -37,8 +37,8 @@ async function removeFrom(pool: Pick<Pool, 'query'>, table: string, condition: s
 }
 
 async function removeAsOwner(
-  { owner, name }: MovingHome,
-  { name: table, of }: Carried,
+  { owner, name }: MigratingShard,
+  { name: table, of }: CarriedTable,
   id: string,
   tell: (line: string) => void,
 ): Promise<void> {
@@ -56,7 +56,7 @@ async function removeAsOwner(
       return removed
     })
   try {
-    await emptied(() => patiently({ client, what: `${name}, removing from ${table},`, tell }, portion))
+    await emptied(() => retryOnLockTimeout({ client, what: `${name}, removing from ${table},`, tell }, portion))
   } finally {
     client.release(true)
   }

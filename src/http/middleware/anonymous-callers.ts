@@ -15,9 +15,9 @@ export function bearer(request: Request): string | null {
 }
 
 /** Counts a call against its address, for answers that are given before anybody is known, as the refusal of plain HTTP. */
-export type LimitAnonymous = (request: Request, response: Response) => Promise<void>
+export type LimitUnauthenticated = (request: Request, response: Response) => Promise<void>
 
-export function limitAnonymousBy(addresses: AddressLimit): LimitAnonymous {
+export function limitUnauthenticatedBy(addresses: AddressLimit): LimitUnauthenticated {
   return async (request, response) => {
     const rate = await addresses.consume(request.ip ?? '')
     showRate(response, rate)

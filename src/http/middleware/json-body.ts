@@ -3,21 +3,21 @@ import express, { type Request, type RequestHandler, type Response } from 'expre
 import { networkOf } from '#access/minute-limit.ts'
 import { JsonLimitExceeded, type JsonLimits, parseBoundedJson } from '#lib/bounded-json.ts'
 import type { MemoryBudget, MemoryUse } from '#lib/memory-budget.ts'
-import { createSlices } from '#lib/slices.ts'
+import { createTimeSlicer } from '#lib/slices.ts'
 import { Problem } from '../problems.ts'
 import { shareOf } from '../share-of.ts'
 
 /** Where the body of a request is kept until its answer, in the name of whoever sends it. */
-export type Room = (request: Request, response: Response) => MemoryUse
+export type BodyBudget = (request: Request, response: Response) => MemoryUse
 
 /** For calls of those who are known by now. */
-export const roomOfCompany =
-  (bodies: MemoryBudget): Room =>
+export const companyBodyBudget =
+  (bodies: MemoryBudget): BodyBudget =>
   (_request, response) =>
     bodies.open(shareOf(response))
 
 /** Room for what anybody may send. Each has its own, so that none of them takes it from another. */
-export interface StrangersBodies {
+export interface UnauthenticatedBodies {
   readonly panelLogins: MemoryBudget
   readonly tillLogins: MemoryBudget
   readonly notifications: MemoryBudget
@@ -25,8 +25,8 @@ export interface StrangersBodies {
 }
 
 /** For calls of those whom nobody knows, by their address. */
-export const roomOfStrangers =
-  (bodies: MemoryBudget): Room =>
+export const unauthenticatedBodyBudget =
+  (bodies: MemoryBudget): BodyBudget =>
   (request) =>
     bodies.open(networkOf(request.ip ?? ''))
 
@@ -55,11 +55,11 @@ const METHODS_WITHOUT_BODY = ['GET', 'HEAD']
  * it is held from its first byte until its request is answered, so that many slow bodies cannot fill the memory. `charge` runs
  * before the parser: a body counts also if it is refused.
  */
-export function jsonBodyUpTo(limit: number, room: Room, charge?: RequestHandler): RequestHandler[] {
+export function jsonBodyUpTo(limit: number, room: BodyBudget, charge?: RequestHandler): RequestHandler[] {
   return [readBytes(limit, room), ...(charge ? [charge] : []), parseBody]
 }
 
-function readBytes(limit: number, room: Room): RequestHandler {
+function readBytes(limit: number, room: BodyBudget): RequestHandler {
   const read = express.raw({ limit, type: () => true })
   return (request, response, next) => {
     const { 'content-type': type, 'content-length': length, 'transfer-encoding': encoding } = request.headers
@@ -91,7 +91,7 @@ async function parsed(bytes: Buffer, response: Response): Promise<unknown> {
   // A decoder would put U+FFFD for what it cannot read, and a ledger would keep it for ever.
   if (!isUtf8(bytes)) throw new Problem('malformed_json')
   try {
-    return await parseBoundedJson(bytes, LIMITS, createSlices(shareOf(response)))
+    return await parseBoundedJson(bytes, LIMITS, createTimeSlicer(shareOf(response)))
   } catch (error) {
     if (error instanceof JsonLimitExceeded)
       throw new Problem('validation_failed', { fields: { body: [BEYOND[error.limit]] }, unknown_fields: [] })
@@ -103,7 +103,7 @@ async function parsed(bytes: Buffer, response: Response): Promise<unknown> {
  * Holds room for a body of at most so many bytes.
  * @throws Problem where more of them are announced; Unavailable when there is no room; and when the sender has gone.
  */
-export function holdBody(room: Room, limit: number, request: Request, response: Response): void {
+export function holdBody(room: BodyBudget, limit: number, request: Request, response: Response): void {
   const { headers } = request
   const length = Number(headers['content-length'] ?? limit)
   if (length > limit) throw tooLarge(limit)

@@ -22,7 +22,7 @@ export function routed(pattern: string): RequestHandler {
 }
 
 /** A call that has ended, in words of which there are only so many. */
-export interface Call {
+export interface ObservedRequest {
   readonly method: string
   /** A route's pattern, as `/api/v1/sales/:id`; of a call that found none, the area of its path, as `/api/v1/*`. */
   readonly route: string
@@ -35,7 +35,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const AREAS = ['/api/v1', '/api', '/webhook', '/docs', '/painel', '/pagar', '/conferir', '/health', '/metrics']
 
 /** Tells `onAnswered` of each call when its connection is done with it. */
-export function observe(onAnswered: (call: Call) => void): RequestHandler {
+export function observe(onAnswered: (call: ObservedRequest) => void): RequestHandler {
   return (request, response, next) => {
     const began = performance.now()
     const { method, originalUrl } = request

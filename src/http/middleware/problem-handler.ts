@@ -2,14 +2,14 @@ import type { ErrorRequestHandler, Response } from 'express'
 import { LedgerAhead } from '#ledger/ledgers.ts'
 import { KeysMissing } from '#ledger/missing-keys.ts'
 import { CannotOpen } from '#ledger/personal-fields.ts'
-import { Moved } from '#lib/moved.ts'
-import { ShareTaken, Unavailable } from '#lib/unavailable.ts'
+import { WrongShardError } from '#lib/moved.ts'
+import { TenantLimitExceeded, Unavailable } from '#lib/unavailable.ts'
 import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { SealsUnwritable } from '#proof/seals-kept.ts'
-import { Held } from '#proof/standing-watch.ts'
+import { WritesBlocked } from '#proof/standing-watch.ts'
 import { sendProblem } from '../answer.ts'
-import { Problem, problemOfReason, statusOf } from '../problems.ts'
+import { Problem, problemOfReason, httpStatusOf } from '../problems.ts'
 import { routeOf } from './observe.ts'
 
 const RETRY_AFTER_SECONDS = '1'
@@ -45,7 +45,7 @@ export function problemHandler(log: LogError, answer: AnswerProblem = answerProb
       response.destroy()
       return
     }
-    if (error instanceof ShareTaken) setTimeout(() => answerLate(response, problem, answer), SHARE_TAKEN_DELAY_MS)
+    if (error instanceof TenantLimitExceeded) setTimeout(() => answerLate(response, problem, answer), SHARE_TAKEN_DELAY_MS)
     else answer(response, problem)
   }
 }
@@ -63,13 +63,13 @@ function answerLate(response: Response, problem: Problem, answer: AnswerProblem)
 export function interfaceProblems(log: LogError, answer: AnswerProblem): ErrorRequestHandler {
   const last = problemHandler(log, answer)
   return (error, request, response, next) => {
-    if (error instanceof Moved && !response.headersSent) next(error)
+    if (error instanceof WrongShardError && !response.headersSent) next(error)
     else last(error, request, response, next)
   }
 }
 
 export const answerProblem = (response: Response, problem: Problem): void =>
-  sendProblem(response, problem, statusOf(problem.code))
+  sendProblem(response, problem, httpStatusOf(problem.code))
 
 /** The answer that an error becomes. */
 export function problemOf(error: unknown): Problem {
@@ -77,12 +77,12 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof ProviderUnavailable)
     return new Problem('unavailable', undefined, { 'Retry-After': PROVIDER_RETRY_AFTER_SECONDS })
   if (error instanceof ProviderMisconfigured) return new Problem('provider_configuration_invalid')
-  if (error instanceof ShareTaken) return problemOfReason('share_taken', { 'Retry-After': RETRY_AFTER_SECONDS })
+  if (error instanceof TenantLimitExceeded) return problemOfReason('share_taken', { 'Retry-After': RETRY_AFTER_SECONDS })
   if (error instanceof LedgerAhead)
     return problemOfReason('ledger_ahead_of_clock', { 'Retry-After': OPERATOR_RETRY_AFTER_SECONDS })
   if (error instanceof KeysMissing || error instanceof CannotOpen)
     return problemOfReason('keys_missing', { 'Retry-After': OPERATOR_RETRY_AFTER_SECONDS })
-  if (error instanceof Held)
+  if (error instanceof WritesBlocked)
     return problemOfReason('restore_unconfirmed', { 'Retry-After': OPERATOR_RETRY_AFTER_SECONDS })
   if (error instanceof SealsUnwritable)
     return problemOfReason('seals_unwritable', { 'Retry-After': OPERATOR_RETRY_AFTER_SECONDS })

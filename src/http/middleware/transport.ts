@@ -1,6 +1,6 @@
 import type { Request, RequestHandler } from 'express'
 import { Problem, problemOfReason } from '../problems.ts'
-import type { LimitAnonymous } from './anonymous-callers.ts'
+import type { LimitUnauthenticated } from './anonymous-callers.ts'
 
 /** Refuses a request without a Host, or with several, which may have come past a proxy as another one (RFC 9112, 3.2). */
 export const requireHost: RequestHandler = ({ rawHeaders, httpVersion }, _response, next) => {
@@ -31,7 +31,7 @@ export const isDirect = ({ headers }: Request): boolean => FORWARDING.every((nam
  * Refuses plain HTTP with 403; a redirect would only hide that the key has been sent in the clear already (KEY-7).
  * Behind a trusted proxy X-Forwarded-Proto decides. A newcomer's curl on the machine itself is let through.
  */
-export function requireHttps(limitAnonymous: LimitAnonymous): RequestHandler {
+export function requireHttps(limitAnonymous: LimitUnauthenticated): RequestHandler {
   return async (request, response, next) => {
     if (request.secure || isNewcomersCurl(request)) return next()
     await limitAnonymous(request, response)

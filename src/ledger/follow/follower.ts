@@ -1,27 +1,27 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { workInTurn } from '#background/round-robin.ts'
 import { retry } from '#lib/retry.ts'
-import { companyOf } from '../envelope.ts'
+import { companyIdOfStream } from '../envelope.ts'
 import { ensureLedger } from '../ledgers.ts'
 import { blockFor, companiesPending, unblock } from '../missing-keys.ts'
 import type { Note, OutsideStore } from '../port.ts'
 import { type CatchUpOptions, catchUpCompany } from '../write/catch-up.ts'
-import { type CheckpointTracker, readCheckpoint, trackCheckpoint, writeCheckpoint } from './checkpoint-tracker.ts'
-import { type WhereLives, whereabouts } from './whereabouts.ts'
+import { type CheckpointTracker, readSubscriptionCheckpoint, trackCheckpoint, writeSubscriptionCheckpoint } from './checkpoint-tracker.ts'
+import { type ResolvePlacement, resolvePlacements } from './whereabouts.ts'
 
 /** A writer applies its own events within this; who stays behind for longer has crashed, or lives elsewhere. */
 const BEHIND_MS = 1000
 const TICK_MS = 250
 
-export interface FollowerOptions extends CatchUpOptions {
+export interface CatchUpSubscriptionOptions extends CatchUpOptions {
   readonly store: OutsideStore
   /** Where there are several homes (HOME-90). */
-  readonly whereLives?: WhereLives | undefined
+  readonly whereLives?: ResolvePlacement | undefined
   readonly log: (message: string, error: unknown) => void
 }
 
 /** Sees to it that whatever is appended to a store outside Postgres is applied, also where nobody writes any more. */
-export interface Follower {
+export interface CatchUpSubscription {
   /** Companies that stay behind, as far as is known. */
   lag(): number
   stop(): Promise<void>
@@ -32,13 +32,13 @@ export interface Follower {
  * read model may come from an older copy than the store, and ids that the store has seen must not be given out again.
  * Returns the highest id of a company that it has come across, wherever that lives; 0 where nothing was new.
  */
-export async function catchUpAll(options: FollowerOptions): Promise<number> {
-  const after = await readCheckpoint(options.pool)
+export async function catchUpAll(options: CatchUpSubscriptionOptions): Promise<number> {
+  const after = await readSubscriptionCheckpoint(options.pool)
   const tracker = trackCheckpoint(after)
   let highest = 0
   for await (const note of options.store.notes(after)) {
     take(tracker, note)
-    highest = Math.max(highest, companyOf(note.stream) ?? 0)
+    highest = Math.max(highest, companyIdOfStream(note.stream) ?? 0)
   }
   const failures: unknown[] = []
   for (const companyId of await companiesPending(options.pool)) await apply(companyId)
@@ -46,7 +46,7 @@ export async function catchUpAll(options: FollowerOptions): Promise<number> {
     if (await apply(companyId)) tracker.applied(companyId, revision, performance.now())
   if (failures.length > 0) throw failures[0]
   const checkpoint = tracker.checkpoint()
-  if (checkpoint !== null) await writeCheckpoint(options.pool, checkpoint)
+  if (checkpoint !== null) await writeSubscriptionCheckpoint(options.pool, checkpoint)
   return highest
 
   /** What fails for one company does not keep the events of the others from being applied. */
@@ -65,7 +65,7 @@ export async function catchUpAll(options: FollowerOptions): Promise<number> {
  * longer: it is tried again from time to time, and applied as soon as it can be opened. False while another process has the ledger.
  */
 async function applyOrBlock(
-  options: FollowerOptions,
+  options: CatchUpSubscriptionOptions,
   companyId: number,
   { waits }: { readonly waits: boolean },
 ): Promise<boolean> {
@@ -85,7 +85,7 @@ async function applyOrBlock(
 const BLOCKED_RETRY_MS = 10_000
 
 /** Follows the store for as long as the process lives; the subscription only notes, and begins anew when it breaks. */
-export function follow(options: FollowerOptions): Follower {
+export function startCatchUpSubscription(options: CatchUpSubscriptionOptions): CatchUpSubscription {
   const stopping = new AbortController()
   const { signal } = stopping
   let tracker: CheckpointTracker = trackCheckpoint(null)
@@ -101,7 +101,7 @@ export function follow(options: FollowerOptions): Follower {
       (error) => options.log('following the event store was interrupted', error),
     )
   const subscribing = keepUp(async (onProgress) => {
-    const after = await readCheckpoint(options.pool)
+    const after = await readSubscriptionCheckpoint(options.pool)
     tracker = trackCheckpoint(after)
     for await (const note of options.store.subscribe(after, signal)) {
       take(tracker, note)
@@ -118,7 +118,7 @@ export function follow(options: FollowerOptions): Follower {
         await applyInTurn(options, await companiesPending(options.pool))
       }
       const checkpoint = tracker.checkpoint()
-      if (checkpoint !== null && checkpoint !== written) await writeCheckpoint(options.pool, checkpoint)
+      if (checkpoint !== null && checkpoint !== written) await writeSubscriptionCheckpoint(options.pool, checkpoint)
       written = checkpoint
     }
   })
@@ -132,12 +132,12 @@ export function follow(options: FollowerOptions): Follower {
 }
 
 function take(tracker: CheckpointTracker, note: Note): void {
-  const companyId = companyOf(note.stream)
+  const companyId = companyIdOfStream(note.stream)
   if (companyId !== null) tracker.add(companyId, note, performance.now())
 }
 
 /** Whoever has been behind for too long is caught up, unless somebody else is at it. Returns who is in a move. */
-async function applyLate(options: FollowerOptions, tracker: CheckpointTracker): Promise<ReadonlySet<number>> {
+async function applyLate(options: CatchUpSubscriptionOptions, tracker: CheckpointTracker): Promise<ReadonlySet<number>> {
   const { behind, moving } = await look(options, tracker)
   const late = tracker.behind(performance.now() - BEHIND_MS)
   await applyInTurn(
@@ -150,7 +150,7 @@ async function applyLate(options: FollowerOptions, tracker: CheckpointTracker): 
 
 /** What fails for one company does not keep the events of the others from being applied. */
 function applyInTurn(
-  options: FollowerOptions,
+  options: CatchUpSubscriptionOptions,
   companyIds: readonly number[],
   onApplied: (companyId: number) => void = () => {},
 ): Promise<void> {
@@ -172,12 +172,12 @@ interface Look {
  * Forgets those of whom everything noted is applied, and those of other homes. A company that lives here though this Postgres has
  * never heard of it gets its ledger. Who is in a move, or of whom nobody can tell, is asked about again, and nothing is applied.
  */
-async function look({ pool, whereLives }: FollowerOptions, tracker: CheckpointTracker): Promise<Look> {
+async function look({ pool, whereLives }: CatchUpSubscriptionOptions, tracker: CheckpointTracker): Promise<Look> {
   const noted = tracker.behind()
   const behind = new Map<number, number>()
   const moving = new Set<number>()
   if (noted.size === 0) return { behind, moving }
-  for (const [companyId, { lives, revision }] of await whereabouts(pool, [...noted.keys()], whereLives)) {
+  for (const [companyId, { lives, revision }] of await resolvePlacements(pool, [...noted.keys()], whereLives)) {
     const last = noted.get(companyId) as number
     if (lives === 'leaving' || lives === 'arriving') moving.add(companyId)
     else if (lives === 'elsewhere') tracker.applied(companyId, last, performance.now())

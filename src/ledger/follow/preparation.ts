@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { retry } from '#lib/retry.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import type { Writer } from '../write/writer.ts'
-import { catchUpAll, type FollowerOptions } from './follower.ts'
+import { catchUpAll, type CatchUpSubscriptionOptions } from './follower.ts'
 
 /** What has to be done before a process may write to a store outside Postgres. */
 export interface Preparation {
@@ -17,7 +17,7 @@ export interface Preparation {
  * the store can be reached. Reads are served meanwhile.
  */
 export function prepare(
-  options: FollowerOptions,
+  options: CatchUpSubscriptionOptions,
   /** Refuses a store that holds other ledgers. */
   assertOwn: () => Promise<void>,
 ): Preparation {

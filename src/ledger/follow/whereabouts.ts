@@ -1,36 +1,36 @@
 import type { Pool } from 'pg'
 import { inBatches } from '#lib/batches.ts'
 import { Unavailable } from '#lib/unavailable.ts'
-import { companyOf } from '../envelope.ts'
-import type { Move } from '../move.ts'
+import { companyIdOfStream } from '../envelope.ts'
+import type { MigrationState } from '../move.ts'
 import type { EventStore } from '../port.ts'
 
 /** Where a company lives whose ledger is in a store that several homes share; `unknown`: nobody can tell now. */
-export type Lives = 'here' | 'elsewhere' | 'unknown'
+export type Placement = 'here' | 'elsewhere' | 'unknown'
 
 /** Asked about companies of which this Postgres knows nothing; whoever is not in the answer lives here. */
-export type WhereLives = (companyIds: readonly number[]) => Promise<ReadonlyMap<number, Lives>>
+export type ResolvePlacement = (companyIds: readonly number[]) => Promise<ReadonlyMap<number, Placement>>
 
 /** A company of the store as this home sees it. */
-export interface Found {
+export interface PlacedCompany {
   /** `leaving` and `arriving`: between two homes, and nobody but the move touches it. */
-  readonly lives: Lives | 'leaving' | 'arriving'
+  readonly lives: Placement | 'leaving' | 'arriving'
   /** How far the read model has come; null where the company has no ledger here. */
   readonly revision: number | null
 }
 
 /** What its own row says of a company comes before what others say. Without `whereLives` there is one home, and everybody lives here. */
-export async function whereabouts(
+export async function resolvePlacements(
   pool: Pool,
   companyIds: readonly number[],
-  whereLives: WhereLives | undefined,
-): Promise<Map<number, Found>> {
-  const { rows } = await pool.query<{ company_id: number; revision: number; move: Move | null }>({
+  whereLives: ResolvePlacement | undefined,
+): Promise<Map<number, PlacedCompany>> {
+  const { rows } = await pool.query<{ company_id: number; revision: number; move: MigrationState | null }>({
     name: 'whereabouts',
     text: 'select company_id, revision, move from ops.ledgers where company_id = any($1::bigint[])',
     values: [companyIds],
   })
-  const found = new Map<number, Found>()
+  const found = new Map<number, PlacedCompany>()
   for (const { company_id, revision, move } of rows) found.set(company_id, { lives: livesBy(move), revision })
   const strangers = companyIds.filter((companyId) => !found.has(companyId))
   const told = strangers.length > 0 ? await whereLives?.(strangers) : undefined
@@ -38,7 +38,7 @@ export async function whereabouts(
   return found
 }
 
-function livesBy(move: Move | null): Found['lives'] {
+function livesBy(move: MigrationState | null): PlacedCompany['lives'] {
   if (move === null || move === 'paused') return 'here'
   return move === 'left' ? 'elsewhere' : move
 }
@@ -47,12 +47,12 @@ function livesBy(move: Move | null): Found['lives'] {
 const BATCH_STREAMS = 1_000
 
 /** A store with the streams of this home's companies only: others use it too, or some have left (HOME-90). */
-export function ownStreams<S extends EventStore>(store: S, pool: Pool, whereLives?: WhereLives): S {
+export function ownStreams<S extends EventStore>(store: S, pool: Pool, whereLives?: ResolvePlacement): S {
   async function* own(streams: readonly string[]): AsyncGenerator<string> {
-    const ids = streams.map(companyOf).filter((companyId) => companyId !== null)
-    const found = await whereabouts(pool, ids, whereLives)
+    const ids = streams.map(companyIdOfStream).filter((companyId) => companyId !== null)
+    const found = await resolvePlacements(pool, ids, whereLives)
     for (const stream of streams) {
-      const lives = found.get(companyOf(stream) ?? 0)?.lives
+      const lives = found.get(companyIdOfStream(stream) ?? 0)?.lives
       if (lives === 'unknown') throw new Unavailable(`nobody can tell in which home the company of ${stream} lives`)
       if (lives === 'here' || lives === 'leaving') yield stream
     }

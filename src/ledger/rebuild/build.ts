@@ -1,11 +1,11 @@
 import type { Pool, PoolClient } from 'pg'
 import type { ReadModel } from '../projection.ts'
-import type { Reading } from '../reading.ts'
+import type { EventReader } from '../reading.ts'
 import { type AnyTable, indexDdl, tableDdl } from '../table.ts'
-import { type Pace, paced } from './replay.ts'
+import { type ReplayPace, paced } from './replay.ts'
 import { NEXT_SCHEMA, type TableParity } from './switch-schemas.ts'
 
-export interface RebuildOptions extends Reading {
+export interface RebuildOptions extends EventReader {
   /** Connections that see the live tables. */
   readonly pool: Pool
   /** Connections that see the tables being made in their place (search_path), without a statement time-out. */
@@ -18,7 +18,7 @@ export interface RebuildOptions extends Reading {
    */
   readonly missingKeys?: 'fail' | 'block' | undefined
   /** Not kept while writers wait. */
-  readonly pace?: Pace | undefined
+  readonly pace?: ReplayPace | undefined
   /** Told now and then how many events have been applied so far. */
   readonly onProgress?: (events: number) => void
   /** Told what it waits for, in words for the operator; on standard error by default. */

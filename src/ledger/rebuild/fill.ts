@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg'
 import { type BulkTransaction, inTransaction } from '#postgres/transaction.ts'
-import { companyOf, type Envelope, streamOf } from '../envelope.ts'
+import { companyIdOfStream, type Envelope, streamOf } from '../envelope.ts'
 import { type Ids, idsAfter } from '../ledgers.ts'
 import type { MissingKeys } from '../missing-keys.ts'
 import type { CannotOpen } from '../personal-fields.ts'
@@ -32,7 +32,7 @@ export async function fill(options: FillOptions, holder: PoolClient): Promise<Re
   const filled = await begin(options, holder)
   const companies: number[] = []
   for await (const stream of store.streams()) {
-    const companyId = companyOf(stream)
+    const companyId = companyIdOfStream(stream)
     if (companyId !== null && !filled.has(companyId)) companies.push(companyId)
   }
   const work = { events: 0 }

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import { inBatches } from '#lib/batches.ts'
-import { companyOf, streamOf } from '../envelope.ts'
+import { companyIdOfStream, streamOf } from '../envelope.ts'
 import { type Sealer, sealersOf } from '../personal-fields.ts'
-import type { Reading } from '../reading.ts'
+import type { EventReader } from '../reading.ts'
 
 /**
  * When a key was destroyed that was lost: before the list of the forgotten begins (src/wiping/forgotten-list.ts), so that nobody
@@ -13,7 +13,7 @@ const LOST_AT = '1900-01-01T00:00:00.000Z'
 const BATCH_EVENTS = 500
 
 /** Keys that fields of a ledger are sealed with and that are not in `ops.person_keys`, a batch of events at a time. */
-async function* missingIn(reading: Reading, companyId: number): AsyncGenerator<readonly Sealer[]> {
+async function* missingIn(reading: EventReader, companyId: number): AsyncGenerator<readonly Sealer[]> {
   for await (const events of inBatches(reading.store.read(streamOf(companyId), 0), BATCH_EVENTS)) {
     const sealers = new Map<string, Sealer>()
     for (const event of events)
@@ -26,7 +26,7 @@ async function* missingIn(reading: Reading, companyId: number): AsyncGenerator<r
 
 /** How many keys of a company are missing, and of how many persons. */
 export async function countMissingKeys(
-  reading: Reading,
+  reading: EventReader,
   companyId: number,
 ): Promise<{ readonly keys: number; readonly persons: number }> {
   const [keys, persons] = [new Set<string>(), new Set<string>()]
@@ -43,7 +43,7 @@ export async function countMissingKeys(
  * many keys there were.
  */
 export async function declareKeysLost(
-  { pool, ...reading }: Reading & { readonly pool: Pool },
+  { pool, ...reading }: EventReader & { readonly pool: Pool },
   companyId: number,
 ): Promise<number> {
   let lost = 0
@@ -52,10 +52,10 @@ export async function declareKeysLost(
 }
 
 /** The same of all ledgers of the store (HOME-97). */
-export async function declareAllKeysLost(reading: Reading & { readonly pool: Pool }): Promise<number> {
+export async function declareAllKeysLost(reading: EventReader & { readonly pool: Pool }): Promise<number> {
   let lost = 0
   for await (const stream of reading.store.streams()) {
-    const companyId = companyOf(stream)
+    const companyId = companyIdOfStream(stream)
     if (companyId !== null) lost += await declareKeysLost(reading, companyId)
   }
   return lost

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import { withAdvisoryLock } from '#postgres/advisory-lock.ts'
 import { inTransaction } from '#postgres/transaction.ts'
-import { companyOf, streamOf } from '../envelope.ts'
+import { companyIdOfStream, streamOf } from '../envelope.ts'
 import { ensureLedger } from '../ledgers.ts'
 import type { CannotOpen } from '../personal-fields.ts'
 import { isOutside } from '../port.ts'
@@ -16,9 +16,9 @@ import {
   sideBySide,
 } from './build.ts'
 import { fill } from './fill.ts'
-import { type Pace, replay } from './replay.ts'
+import { type ReplayPace, replay } from './replay.ts'
 import { dropLeftovers, switchSchemas } from './switch-schemas.ts'
-import { fits, versionOfTables } from './version.ts'
+import { isCompatible, versionOfTables } from './version.ts'
 
 /** One rebuilder at a time; others wait. */
 export const REBUILD_LOCK = 'tillbook rebuild'
@@ -30,14 +30,14 @@ const NEARLY_DONE = 500
 /**
  * Makes all tables anew from the ledgers, beside the live ones: reads and writes go on, but for a short wait at the switch.
  * It makes no answers and no deliveries. `isDone` is asked once it is this process's turn; then null is returned.
- * @throws OtherVersion when the tables are a newer version's (OPS-37).
+ * @throws IncompatibleVersion when the tables are a newer version's (OPS-37).
  */
 export function rebuild(options: RebuildOptions): Promise<RebuildReport>
 export function rebuild(options: RebuildOptions, isDone: () => Promise<boolean>): Promise<RebuildReport | null>
 export async function rebuild(
   options: RebuildOptions,
   isDone = async () => {
-    await fits(options.pool, options.model)
+    await isCompatible(options.pool, options.model)
     return false
   },
 ): Promise<RebuildReport | null> {
@@ -53,8 +53,8 @@ export async function rebuild(
  * ledgers when they belong to another version. Of processes that start together, one does it. Null when nothing was to do.
  */
 export async function ensureReadModel(options: RebuildOptions): Promise<RebuildReport | null> {
-  if (await fits(options.pool, options.model)) return null
-  return rebuild(options, () => fits(options.pool, options.model))
+  if (await isCompatible(options.pool, options.model)) return null
+  return rebuild(options, () => isCompatible(options.pool, options.model))
 }
 
 async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promise<RebuildReport> {
@@ -66,7 +66,7 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
   await dropLeftovers(holder, { tell })
   await createTables(holder, model)
   for await (const stream of store.streams()) {
-    const companyId = companyOf(stream)
+    const companyId = companyIdOfStream(stream)
     if (companyId !== null) await ensureLedger(pool, companyId)
   }
   const work: Work = { ...options, tell, built: new Map(), blank: new Set(), events: 0 }
@@ -111,7 +111,7 @@ async function noteMissingKeys(holder: PoolClient, { store, built, blank }: Work
 }
 
 /** Applies what each ledger holds beyond what was applied, some companies side by side. Returns the number of events. */
-async function replayAll(work: Work, pace: Pace | undefined): Promise<number> {
+async function replayAll(work: Work, pace: ReplayPace | undefined): Promise<number> {
   // The longest ones first, so that none of them is left alone at the end.
   const { rows } = await work.pool.query<Ledger>(
     `select company_id, revision, missing_keys = 'blank' as is_blank from ops.ledgers order by revision desc, company_id`,
@@ -132,7 +132,7 @@ interface Ledger {
 async function replayCompany(
   work: Work,
   { company_id: companyId, revision: upTo, is_blank }: Ledger,
-  pace: Pace | undefined,
+  pace: ReplayPace | undefined,
 ): Promise<void> {
   const { buildPool, model, built } = work
   const from = (built.get(companyId) ?? -1) + 1

@@ -1,15 +1,15 @@
-import { ahead, inBatches } from '#lib/batches.ts'
+import { prefetch, inBatches } from '#lib/batches.ts'
 import type { BulkTransaction, Transaction } from '#postgres/transaction.ts'
-import { emptyFor } from '../empty.ts'
+import { resetCompanyRows } from '../empty.ts'
 import type { Envelope } from '../envelope.ts'
 import { erasuresOf, project, type ReadModel, refsOf } from '../projection.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 
 /** Called between portions of work with the milliseconds that the last one took; makes it wait, or rejects to end it. */
-export type Pace = (spent_ms: number) => Promise<void>
+export type ReplayPace = (spent_ms: number) => Promise<void>
 
 /** Does a portion of work at a pace. */
-export async function paced(pace: Pace | undefined, portion: () => Promise<unknown>): Promise<void> {
+export async function paced(pace: ReplayPace | undefined, portion: () => Promise<unknown>): Promise<void> {
   const startedAt = performance.now()
   await portion()
   await pace?.(performance.now() - startedAt)
@@ -18,7 +18,7 @@ export async function paced(pace: Pace | undefined, portion: () => Promise<unkno
 interface ReplayOptions {
   readonly onApplied?: (events: number) => void
   /** Portions end where rows are written. */
-  readonly pace?: Pace | undefined
+  readonly pace?: ReplayPace | undefined
   /** By default nothing is read before it became unreadable. */
   readonly erasesAfter?: number
 }
@@ -69,7 +69,7 @@ export async function replay(
     for (const erase of erasing) await erase(tx)
     erasing = []
   }
-  for await (const batch of ahead(inBatches(upTo(upToRevision, events), BATCH_EVENTS))) {
+  for await (const batch of prefetch(inBatches(upTo(upToRevision, events), BATCH_EVENTS))) {
     for (const part of partsOf(model, batch)) {
       // What was written must be there to be deleted.
       if (empties(model, part[0])) await writing
@@ -104,7 +104,7 @@ async function applyBatch(
   set: WorkingSet,
   batch: readonly Envelope[],
 ): Promise<void> {
-  if (batch[0]) await emptyFor({ model, set, tx }, companyId, batch[0])
+  if (batch[0]) await resetCompanyRows({ model, set, tx }, companyId, batch[0])
   for (const event of batch) set.want(companyId, refsOf(model, event))
   await Promise.all(set.load(tx))
   const rows = set.of(companyId)

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { isInTheWay, LOCK_TIMEOUT_MS, patiently } from '#postgres/patience.ts'
+import { isLockConflict, LOCK_TIMEOUT_MS, retryOnLockTimeout } from '#postgres/patience.ts'
 import { inTransactionOn } from '#postgres/transaction.ts'
 import { READ_SCHEMA, type ReadModel } from '../projection.ts'
 import type { AnyTable, ColumnType } from '../table.ts'
@@ -32,7 +32,7 @@ interface Switch {
  */
 export async function switchSchemas(options: Switch): Promise<TableParity[] | null> {
   const { holder, buildPool, model, before, tell } = options
-  const parity = await patiently({ client: holder, what: 'the switch to the new tables', tell }, async () => {
+  const parity = await retryOnLockTimeout({ client: holder, what: 'the switch to the new tables', tell }, async () => {
     await options.keepUp()
     const snapshot = await buildPool.connect()
     try {
@@ -117,10 +117,10 @@ export async function dropLeftovers(client: PoolClient, { schemas, isUrgent = tr
   // In one text, and so in one transaction.
   const drop = () =>
     client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}; drop schema if exists ${names.join(', ')} cascade`)
-  if (isUrgent) await patiently({ client, what: 'the removal of earlier tables', tell }, drop)
+  if (isUrgent) await retryOnLockTimeout({ client, what: 'the removal of earlier tables', tell }, drop)
   else
     await drop().catch((error: unknown) => {
-      if (!isInTheWay(error)) throw error
+      if (!isLockConflict(error)) throw error
     })
 }
 

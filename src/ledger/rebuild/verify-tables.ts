@@ -2,16 +2,16 @@ import type { Pool, PoolClient } from 'pg'
 import { tryAdvisoryLock } from '#postgres/advisory-lock.ts'
 import { inTransactionOn, transactionOn } from '#postgres/transaction.ts'
 import { streamOf } from '../envelope.ts'
-import { type Grown, READ_SCHEMA } from '../projection.ts'
-import { type Reading, readNewest } from '../reading.ts'
+import { type Rollup, READ_SCHEMA } from '../projection.ts'
+import { type EventReader, readNewest } from '../reading.ts'
 import { type AnyTable, type ColumnType, tableDdl } from '../table.ts'
 import { REBUILD_LOCK } from './rebuild.ts'
-import { type Pace, paced, replay } from './replay.ts'
+import { type ReplayPace, paced, replay } from './replay.ts'
 
-export interface VerifyTablesOptions extends Reading {
+export interface VerifyTablesOptions extends EventReader {
   /** Lends one connection, without a statement time-out, which is not used again. */
   readonly pool: Pool
-  readonly pace?: Pace
+  readonly pace?: ReplayPace
   /** Whether it leaves it to another process that verifies tables already. */
   readonly yields?: boolean
 }
@@ -113,7 +113,7 @@ const BEGIN = `begin; set local enable_seqscan = off; set local enable_hashjoin 
   set local enable_mergejoin = off; set local plan_cache_mode = force_generic_plan`
 
 /** Each portion is a transaction: a long one would keep Postgres from clearing up. Young tables are looked up by key. */
-async function replayTo(work: Work, head: number, pace: Pace | undefined): Promise<void> {
+async function replayTo(work: Work, head: number, pace: ReplayPace | undefined): Promise<void> {
   while (work.done < head)
     await paced(pace, () =>
       inTransactionOn(work.client, () => apply(work, Math.min(head, work.done + PORTION_EVENTS)), BEGIN),
@@ -164,7 +164,7 @@ async function differencesOf(client: PoolClient, table: AnyTable, companyId: num
 }
 
 /** What was grown is compared with the tables that it was made of, which are compared with the ledger themselves. */
-async function differencesGrown(client: PoolClient, grown: Grown, companyId: number): Promise<RowDifference[]> {
+async function differencesGrown(client: PoolClient, grown: Rollup, companyId: number): Promise<RowDifference[]> {
   const { rows } = await client.query<RowDifference>(grown.differences(READ_SCHEMA), [companyId, ROWS_TOLD])
   return rows
 }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { type Repetition, repeat } from '#background/repeat.ts'
-import { OtherVersion } from '#lib/other-version.ts'
-import { BRING_UP } from '#postgres/migrate.ts'
+import { IncompatibleVersion } from '#lib/other-version.ts'
+import { MIGRATE_HINT } from '#postgres/migrate.ts'
 import { READ_SCHEMA, type ReadModel } from '../projection.ts'
 
 /** Where the tables of an older version are kept for the processes that still read them. */
@@ -35,8 +35,8 @@ export async function versionOfTables(pool: Pool): Promise<TablesVersion | null>
   return rows[0] ?? null
 }
 
-/** Whether the tables are there and belong to the read model. @throws OtherVersion when a newer version has made them. */
-export async function fits(pool: Pool, model: ReadModel): Promise<boolean> {
+/** Whether the tables are there and belong to the read model. @throws IncompatibleVersion when a newer version has made them. */
+export async function isCompatible(pool: Pool, model: ReadModel): Promise<boolean> {
   const found = await versionOfTables(pool)
   assertNotNewer(found, model)
   if (found?.version !== model.version) return false
@@ -46,20 +46,20 @@ export async function fits(pool: Pool, model: ReadModel): Promise<boolean> {
 
 function assertNotNewer(found: Pick<TablesVersion, 'number'> | null, { number }: ReadModel): void {
   if (found === null || found.number <= number) return
-  throw new OtherVersion(
+  throw new IncompatibleVersion(
     `The tables were made by a newer version of this program (number ${found.number}, and this one makes ${number}): start that version.`,
   )
 }
 
-/** Before anything is done to a database, whatever migrations it has. @throws OtherVersion when a newer version has made its tables. */
+/** Before anything is done to a database, whatever migrations it has. @throws IncompatibleVersion when a newer version has made its tables. */
 export async function assertNotOlder(pool: Pool, model: ReadModel): Promise<void> {
   const { rowCount } = await pool.query(`select where to_regclass('ops.read_model') is not null`)
   if (rowCount === 1) assertNotNewer(await versionOfTables(pool), model)
 }
 
-/** @throws OtherVersion where there are tables, but of another version: they are replaced when somebody asks for it. */
-export async function assertFits(pool: Pool, model: ReadModel): Promise<void> {
-  if (!(await fits(pool, model))) throw new OtherVersion(BRING_UP)
+/** @throws IncompatibleVersion where there are tables, but of another version: they are replaced when somebody asks for it. */
+export async function assertCompatible(pool: Pool, model: ReadModel): Promise<void> {
+  if (!(await isCompatible(pool, model))) throw new IncompatibleVersion(MIGRATE_HINT)
 }
 
 /** How often a process looks whether it is older than the tables by now. */
@@ -90,7 +90,7 @@ export function watchVersion(pool: Pool, model: ReadModel, { onReplaced, onServe
 }
 
 /** Says that this version is served from now on. Returns for how long its writes have to wait, in milliseconds. */
-export async function announce(pool: Pool, { version }: ReadModel): Promise<number> {
+export async function announceVersion(pool: Pool, { version }: ReadModel): Promise<number> {
   const { rows } = await pool.query<{ served_ms: number }>(
     `update ops.read_model set served_at = coalesce(served_at, clock_timestamp()) where version = $1
      returning (extract(epoch from clock_timestamp() - served_at) * 1000)::float8 as served_ms`,

@@ -1,11 +1,11 @@
 /** How far a primary had written its log (bytes since its beginning) at a time of this process's clock. */
-export interface Written {
+export interface PrimaryProgress {
   readonly at_ms: number
   readonly bytes: number
 }
 
 /** What a standby has replayed of it: so far, and up to which commit. */
-export interface Replayed {
+export interface ReplicaProgress {
   readonly bytes: number
   /** How long ago, by the primary's clock, its last replayed commit was made; null where there was none. */
   readonly commit_age_ms: number | null
@@ -15,7 +15,7 @@ export interface Replayed {
  * For how long at most there has been something that a standby does not show, in milliseconds. A primary that writes nothing
  * is not waited for: whoever has all of its log is level, however old its last commit is. `written` is in order of time.
  */
-export function lagOf(written: readonly Written[], { bytes, commit_age_ms }: Replayed, now_ms: number): number {
+export function replicaLag(written: readonly PrimaryProgress[], { bytes, commit_age_ms }: ReplicaProgress, now_ms: number): number {
   if ((written.at(-1)?.bytes ?? Number.POSITIVE_INFINITY) <= bytes) return 0
   const level = written.findLast((sample) => sample.bytes <= bytes)
   const sinceLevel_ms = level ? now_ms - level.at_ms : Number.POSITIVE_INFINITY

@@ -1,12 +1,12 @@
 import type { Pool } from 'pg'
-import { ShareTaken } from '#lib/unavailable.ts'
+import { TenantLimitExceeded } from '#lib/unavailable.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import { type EventStore, isOutside } from '../port.ts'
 import { createPostgresStore } from '../stores/postgres.ts'
-import type { Shown, Standby } from './standby.ts'
+import type { ReplicaPosition, Replica } from './standby.ts'
 
 /** How new an answer must be. */
-export interface Demand {
+export interface ReadRequirement {
   /** It shows the company's ledger up to this revision at least; `now`: up to what is committed when it is first read. */
   readonly revision: number | 'now'
   /** It comes from these tables, which a rebuild has put in the place of others at the same revision; absent: from any. */
@@ -16,13 +16,13 @@ export interface Demand {
 }
 
 /** How long a standby is waited for, in milliseconds, by whoever would rather be answered at once by the primary. */
-export const SHORT_PATIENCE_MS = 50
+export const SHORT_WAIT_BUDGET_MS = 50
 
 /** As new as the primary's own answer. */
-export const AS_OF_NOW: Demand = { revision: 'now', patience_ms: SHORT_PATIENCE_MS }
+export const LATEST: ReadRequirement = { revision: 'now', patience_ms: SHORT_WAIT_BUDGET_MS }
 
 /** What one answer is read with: all its statements on one server, or some on a standby and those that follow on the primary. */
-export interface ReadPlace {
+export interface ReadSession {
   /** It has `query` only. */
   readonly pool: Pool
   /** The ledgers, as far as `pool` shows them. */
@@ -30,13 +30,13 @@ export interface ReadPlace {
 }
 
 /** Where a company is read for one answer. What it reads is never older than what it read before. */
-export type ReadsOf = (companyId: number, demand: Demand) => ReadPlace
+export type OpenReadSession = (companyId: number, demand: ReadRequirement) => ReadSession
 
 /** Where an answer was read: `again` is on the primary, because the standby that was asked first did not answer. */
 export type ReadFrom = 'standby' | 'primary' | 'again'
 
 interface ReadsOptions {
-  readonly standbys: readonly Standby[]
+  readonly standbys: readonly Replica[]
   /** The primary. */
   readonly poolOf: PoolOf
   readonly store: EventStore
@@ -52,18 +52,18 @@ const NOW = {
 const CANCELLED = '57014'
 /** It took too long, or its company has its share: the primary would say the same, after as long. */
 const isFinal = (error: unknown): boolean =>
-  error instanceof ShareTaken || (error as { code?: unknown } | null)?.code === CANCELLED
+  error instanceof TenantLimitExceeded || (error as { code?: unknown } | null)?.code === CANCELLED
 
-export const readsOfPrimary =
-  (poolOf: PoolOf, store: EventStore): ReadsOf =>
+export const readFromPrimary =
+  (poolOf: PoolOf, store: EventStore): OpenReadSession =>
   (companyId) => ({ pool: poolOf(companyId), store })
 
 /** Reads from standbys by turns, and from the primary where none of them shows what is asked for. */
-export function createReads({ standbys, poolOf, store, onRead }: ReadsOptions): ReadsOf {
+export function createReadRouter({ standbys, poolOf, store, onRead }: ReadsOptions): OpenReadSession {
   let turn = 0
 
   /** Null is the primary. */
-  async function choose(companyId: number, demand: Demand): Promise<Standby | null> {
+  async function choose(companyId: number, demand: ReadRequirement): Promise<Replica | null> {
     const up = standbys.filter(({ state }) => state === 'up')
     if (up.length === 0) return null
     const first = turn++ % up.length
@@ -79,7 +79,7 @@ export function createReads({ standbys, poolOf, store, onRead }: ReadsOptions): 
 
   return (companyId, demand) => {
     const primary = poolOf(companyId)
-    let chosen: Promise<Standby | null> | null = null
+    let chosen: Promise<Replica | null> | null = null
     const chooseOnce = async () => {
       const standby = await choose(companyId, demand)
       onRead(standby ? 'standby' : 'primary')
@@ -113,7 +113,7 @@ export function createReads({ standbys, poolOf, store, onRead }: ReadsOptions): 
   }
 }
 
-async function ledgerNow(pool: Pool, companyId: number): Promise<Shown> {
-  const { rows } = await pool.query<Shown>({ ...NOW, values: [companyId] })
+async function ledgerNow(pool: Pool, companyId: number): Promise<ReplicaPosition> {
+  const { rows } = await pool.query<ReplicaPosition>({ ...NOW, values: [companyId] })
   return rows[0] ?? { revision: -1, tables: undefined }
 }

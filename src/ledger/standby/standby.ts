@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { coalesce } from '#background/repeat.ts'
-import type { SharedFigures } from '#lib/shared-room.ts'
-import type { Turns } from '#lib/turns.ts'
+import type { LimiterFigures } from '#lib/shared-room.ts'
+import type { KeyedSemaphore } from '#lib/turns.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { sharePool } from '#postgres/shared-pool.ts'
 import type { TablesVersion } from '../rebuild/version.ts'
@@ -10,10 +10,10 @@ import type { TablesVersion } from '../rebuild/version.ts'
  * `up`: it is read from. Else why not: not looked at yet, not to be reached, too far behind, a server that is no standby (any
  * more), one of another database, or tables of another version than this process reads.
  */
-export type StandbyState = 'up' | 'starting' | 'down' | 'lagging' | 'no_standby' | 'other_database' | 'other_version'
+export type ReplicaState = 'up' | 'starting' | 'down' | 'lagging' | 'no_standby' | 'other_database' | 'other_version'
 
 /** What a server says of itself when it is looked at. */
-export interface Looked extends Pick<TablesVersion, 'version' | 'number'> {
+export interface ReplicaProbe extends Pick<TablesVersion, 'version' | 'number'> {
   readonly isStandby: boolean
   /** Which database of which cluster it is: the same on a primary and its standbys. */
   readonly identity: string
@@ -26,29 +26,29 @@ export interface Looked extends Pick<TablesVersion, 'version' | 'number'> {
 type Statement = readonly unknown[]
 
 /** A ledger's revision, and the tables that show it; undefined where any do. */
-export interface Shown {
+export interface ReplicaPosition {
   readonly revision: number
   readonly tables?: number | undefined
 }
 
 /** One server that follows the primary. */
-export interface Standby {
+export interface Replica {
   readonly name: string
-  readonly state: StandbyState
+  readonly state: ReplicaState
   /** How far it is behind; null while it cannot be told. */
   readonly lag_ms: number | null
-  readonly shared: SharedFigures
+  readonly shared: LimiterFigures
   /** Of its connections for queries. */
   readonly figures: Pick<Pool, 'totalCount' | 'idleCount' | 'waitingCount'>
   /** @throws whatever keeps it from answering */
-  look(): Promise<Looked>
+  look(): Promise<ReplicaProbe>
   /** From now on it is read from, or is not. */
-  become(state: StandbyState, lag_ms: number | null): void
+  become(state: ReplicaState, lag_ms: number | null): void
   /**
    * Whether it shows a company's ledger as far as is wanted; it is asked again for as long as `patience_ms`, unless it is further
    * behind than that. What it shows once, all of its connections show from then on.
    */
-  shows(companyId: number, wanted: Shown, patience_ms: number): Promise<boolean>
+  shows(companyId: number, wanted: ReplicaPosition, patience_ms: number): Promise<boolean>
   /** Sends a statement on the company's share of its connections. Rejects at once where it is found to be away. */
   query(companyId: number, statement: Statement): Promise<unknown>
   close(): Promise<void>
@@ -61,7 +61,7 @@ interface StandbyOptions {
   /** One more, on which it is asked how it is: its statements are short, and answered soon or not at all. */
   readonly watch: Pool
   /** How companies share the connections. */
-  readonly turns: Turns
+  readonly turns: KeyedSemaphore
 }
 
 const LOOK = {
@@ -85,15 +85,15 @@ const SILENCE_MS = 500
 
 interface Waiting {
   readonly companyId: number
-  readonly wanted: Shown
+  readonly wanted: ReplicaPosition
   readonly until_ms: number
   readonly resolve: (shows: boolean) => void
 }
 
-export function createStandby({ name, openPool, watch, turns }: StandbyOptions): Standby {
+export function createReplica({ name, openPool, watch, turns }: StandbyOptions): Replica {
   let pool = openPool()
   let lend = sharePool(pool, turns)
-  let state: StandbyState = 'starting'
+  let state: ReplicaState = 'starting'
   let lag_ms: number | null = null
   const reading = new Set<(error: Error) => void>()
   const { shows, stop } = watchLedgers(watch)
@@ -128,7 +128,7 @@ export function createStandby({ name, openPool, watch, turns }: StandbyOptions):
       },
     },
     async look() {
-      const { rows } = await watch.query<Looked>(LOOK)
+      const { rows } = await watch.query<ReplicaProbe>(LOOK)
       if (!rows[0]) throw new Error('there are no tables of the read model')
       return rows[0]
     },
@@ -176,7 +176,7 @@ function watchLedgers(watch: Pool) {
   const looking = coalesce(look)
 
   return {
-    shows: (companyId: number, wanted: Shown, patience_ms: number): Promise<boolean> =>
+    shows: (companyId: number, wanted: ReplicaPosition, patience_ms: number): Promise<boolean> =>
       new Promise((resolve) => {
         const giveUp = setTimeout(() => resolve(false), patience_ms + SILENCE_MS)
         const answer = (isThere: boolean) => {
@@ -190,12 +190,12 @@ function watchLedgers(watch: Pool) {
   }
 }
 
-const isEnough = (shown: Shown | undefined, { revision, tables }: Shown): boolean =>
+const isEnough = (shown: ReplicaPosition | undefined, { revision, tables }: ReplicaPosition): boolean =>
   shown !== undefined && shown.revision >= revision && (tables === undefined || shown.tables === tables)
 
 /** By company; null where it does not answer. */
-async function shownBy(watch: Pool, companyIds: readonly number[]): Promise<Map<number, Shown> | null> {
-  type Row = Shown & { company_id: number }
+async function shownBy(watch: Pool, companyIds: readonly number[]): Promise<Map<number, ReplicaPosition> | null> {
+  type Row = ReplicaPosition & { company_id: number }
   const found = await watch.query<Row>({ ...SHOWN, values: [[...new Set(companyIds)]] }).catch(() => null)
   return found && new Map(found.rows.map((row) => [row.company_id, row]))
 }

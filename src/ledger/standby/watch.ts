@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import { repeat } from '#background/repeat.ts'
 import type { ReadModel } from '../projection.ts'
-import { lagOf, type Written } from './lag.ts'
-import type { Looked, Standby, StandbyState } from './standby.ts'
+import { replicaLag, type PrimaryProgress } from './lag.ts'
+import type { ReplicaProbe, Replica, ReplicaState } from './standby.ts'
 
 /** How often standbys are looked at. */
 const LOOK_MS = 1_000
@@ -10,7 +10,7 @@ const LOOK_MS = 1_000
 interface Watching {
   /** The primary. */
   readonly pool: Pool
-  readonly standbys: readonly Standby[]
+  readonly standbys: readonly Replica[]
   readonly model: Pick<ReadModel, 'version' | 'number'>
   readonly maxLagMs: number
   readonly log: (message: string, error: unknown) => void
@@ -31,10 +31,10 @@ const LOOK_AT_PRIMARY = {
 }
 
 /** Looks at the primary and its standbys for as long as the process lives, and says which of them are read from (HOME-104). */
-export function watchStandbys({ pool, standbys, model, maxLagMs, log }: Watching): { stop(): Promise<void> } {
-  const written: Written[] = []
+export function monitorReplicas({ pool, standbys, model, maxLagMs, log }: Watching): { stop(): Promise<void> } {
+  const written: PrimaryProgress[] = []
   /** How far each had come when it was looked at last. */
-  const came = new Map<Standby, number>()
+  const came = new Map<Replica, number>()
 
   async function look(): Promise<void> {
     const [primary] = (await pool.query<Primary>(LOOK_AT_PRIMARY)).rows
@@ -45,14 +45,14 @@ export function watchStandbys({ pool, standbys, model, maxLagMs, log }: Watching
     await Promise.all(standbys.map((standby) => judge(standby, primary, at_ms)))
   }
 
-  async function judge(standby: Standby, primary: Primary, at_ms: number): Promise<void> {
+  async function judge(standby: Replica, primary: Primary, at_ms: number): Promise<void> {
     const former = standby.state
     const found = await standby.look().catch((error: unknown) => error as Error)
     if (found instanceof Error) return become(standby, former, 'down', null, found)
     const now_ms = performance.now()
     const age_ms =
       found.committed_at === null ? null : Date.parse(primary.now) - Date.parse(found.committed_at) + now_ms - at_ms
-    const lag_ms = lagOf(written, { bytes: found.bytes, commit_age_ms: age_ms }, now_ms)
+    const lag_ms = replicaLag(written, { bytes: found.bytes, commit_age_ms: age_ms }, now_ms)
     // Nothing that a standby has replayed can be missing in its primary a look later.
     const isAhead = (came.get(standby) ?? 0) > primary.bytes
     came.set(standby, found.bytes)
@@ -65,7 +65,7 @@ export function watchStandbys({ pool, standbys, model, maxLagMs, log }: Watching
     )
   }
 
-  function stateOf(found: Looked, primary: Primary): StandbyState {
+  function stateOf(found: ReplicaProbe, primary: Primary): ReplicaState {
     if (found.identity !== primary.identity) return 'other_database'
     if (!found.isStandby) return 'no_standby'
     // Tables of this version lie beside those of a newer one, for as long as this process may read them (OPS-37).
@@ -73,7 +73,7 @@ export function watchStandbys({ pool, standbys, model, maxLagMs, log }: Watching
     return isOfMine ? 'up' : 'other_version'
   }
 
-  function become(standby: Standby, former: StandbyState, state: StandbyState, lag_ms: number | null, error?: Error) {
+  function become(standby: Replica, former: ReplicaState, state: ReplicaState, lag_ms: number | null, error?: Error) {
     standby.become(state, lag_ms)
     if (state === former || state === 'up') return
     log(`the standby ${standby.name} is not read from: ${state}`, error ?? new Error(state))

@@ -15,7 +15,7 @@ interface Inside {
  * a call of its own: appends that share one leave rejections to nobody when the connection breaks, are all failed by the
  * failure of any, and ask the server first for what it can do, without a time limit and keeping a failure for ever.
  */
-export function createClient(url: string): EventStoreDBClient {
+export function createEventStoreClient(url: string): EventStoreDBClient {
   const client = connect(url)
   const inside = client as unknown as Inside
   const { handleError } = inside
@@ -37,7 +37,7 @@ function connect(url: string): EventStoreDBClient {
 }
 
 /** What the client answers a read or a subscription with. */
-export interface Reading<T> extends Readable {
+export interface StreamRead<T> extends Readable {
   [Symbol.asyncIterator](): NodeJS.AsyncIterator<T>
   cancel?(): Promise<void>
   unsubscribe?(): Promise<void>
@@ -46,9 +46,9 @@ export interface Reading<T> extends Readable {
 /** Everything that is read from one server and not yet at its end. */
 export interface OpenStreams {
   /** All of a read, at once. @throws Unavailable when nothing comes for `silence_ms`. */
-  toEnd<T>(reading: Reading<T>, silence_ms: number): Promise<T[]>
+  toEnd<T>(reading: StreamRead<T>, silence_ms: number): Promise<T[]>
   /** A subscription, until the signal aborts. */
-  follow<T>(subscription: Reading<T>, signal: AbortSignal): AsyncIterable<T>
+  follow<T>(subscription: StreamRead<T>, signal: AbortSignal): AsyncIterable<T>
   /** Fails all that is open. */
   close(): void
 }
@@ -58,15 +58,15 @@ export interface OpenStreams {
  * were complete when they are cancelled: so each is either read to its end, or ended here with an error.
  */
 export function createOpenStreams(): OpenStreams {
-  const open = new Set<Reading<unknown>>()
+  const open = new Set<StreamRead<unknown>>()
 
-  function track<T>(reading: Reading<T>): void {
+  function track<T>(reading: StreamRead<T>): void {
     open.add(reading)
     // An error may come when nobody reads any more, and one that nobody listens to would end the process.
     reading.on('error', () => {})
   }
   /** The error first: whoever reads must not take the end of what was cancelled for the end of what there is. */
-  function end(reading: Reading<unknown>, error?: Error): void {
+  function end(reading: StreamRead<unknown>, error?: Error): void {
     open.delete(reading)
     reading.destroy(error)
     const cancelled = reading.cancel?.() ?? reading.unsubscribe?.()

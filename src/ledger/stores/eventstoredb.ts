@@ -13,7 +13,7 @@ import {
   WrongExpectedVersionError,
 } from '@eventstore/db-client'
 import { Unavailable } from '#lib/unavailable.ts'
-import { companyOf, type Envelope, STREAM_PREFIX } from '../envelope.ts'
+import { companyIdOfStream, type Envelope, STREAM_PREFIX } from '../envelope.ts'
 import {
   type Append,
   chunksOf,
@@ -24,7 +24,7 @@ import {
   WrongExpectedRevision,
 } from '../port.ts'
 import { type CircuitBreaker, createCircuitBreaker, withTimeout } from './circuit-breaker.ts'
-import { createClient, createOpenStreams, type OpenStreams } from './eventstoredb-client.ts'
+import { createEventStoreClient, createOpenStreams, type OpenStreams } from './eventstoredb-client.ts'
 
 /** Below the server's default of 1 MiB an append, with room for what it adds to each event. */
 const MAX_APPEND_BYTES = 900_000
@@ -51,7 +51,7 @@ interface Connection {
 
 /** Ledgers in EventStoreDB (or KurrentDB): one stream per company, the envelope's data as data and all the rest as metadata. */
 export function createEventStoreDb(url: string): OutsideStore {
-  const client = createClient(url)
+  const client = createEventStoreClient(url)
   const open = createOpenStreams()
   const breaker = createCircuitBreaker(OPEN_MS)
   const connection = { client, open, breaker }
@@ -201,7 +201,7 @@ async function* subscribe(
 }
 
 function noteOf({ event }: AllStreamResolvedEvent): Note[] {
-  if (!event || companyOf(event.streamId) === null) return []
+  if (!event || companyIdOfStream(event.streamId) === null) return []
   return [{ stream: event.streamId, revision: Number(event.revision), position: textOf(event.position) }]
 }
 

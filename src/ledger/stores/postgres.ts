@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
-import { ahead } from '#lib/batches.ts'
+import { prefetch } from '#lib/batches.ts'
 import { binaryArray } from '#postgres/binary-array.ts'
 import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { Statement } from '#postgres/transaction.ts'
-import { companyOf, type Envelope } from '../envelope.ts'
+import { companyIdOfStream, type Envelope } from '../envelope.ts'
 import {
   type Append,
   type EventStore,
@@ -39,7 +39,7 @@ interface PostgresStoreOptions {
  */
 export function createPostgresStore(pool: Pool, { poolOf = () => pool }: PostgresStoreOptions = {}): EventStore {
   const readersOf = (stream: string): Pool => {
-    const companyId = companyOf(stream)
+    const companyId = companyIdOfStream(stream)
     return companyId === null ? pool : poolOf(companyId)
   }
   return {
@@ -163,7 +163,7 @@ interface StoredRow {
 
 /** Nothing is taken for granted: revisions may have gaps or be absurd, and times may be finer than those of the envelope. */
 async function* storedEvents(pool: Pool, stream: string, afterRevision: number | null): AsyncGenerator<StoredEvent> {
-  for await (const rows of ahead(storedRows(pool, stream, afterRevision))) {
+  for await (const rows of prefetch(storedRows(pool, stream, afterRevision))) {
     for (const { envelope, revision, recorded_at, ...same } of rows) {
       const beside = { ...same, revision: Number(revision), recorded_at: recorded_at.replace(/000Z$/, 'Z') }
       yield { json: envelope, beside }

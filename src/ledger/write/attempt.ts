@@ -9,13 +9,13 @@ import {
 } from '#postgres/transaction.ts'
 import type { Lookup } from '../command.ts'
 import { streamOf } from '../envelope.ts'
-import { advance, clock, lock, type OpenLedger, open } from '../ledgers.ts'
+import { advanceLedger, readLedgerClock, lockLedger, type OpenLedger, openLedger } from '../ledgers.ts'
 import { createKeychain, type Keychain, type PersonKeys, personKeys } from '../person-keys.ts'
 import type { Append, EventStore } from '../port.ts'
 import type { ReadModel } from '../projection.ts'
 import type { Reactor } from '../reactor.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
-import { type Reserve, reserveNames } from './reserve.ts'
+import { type NameReserver, reserveNames } from './reserve.ts'
 import {
   type Decided,
   decideRequest,
@@ -32,7 +32,7 @@ export interface AttemptOptions {
   readonly reactors: readonly Reactor[]
   readonly keys: PersonKeys
   /** What is asked before anything is appended; absent where no name is unique beyond this database. */
-  readonly reserve?: Reserve | undefined
+  readonly reserve?: NameReserver | undefined
   /** A uuid of version 7, for events and what follows from them. */
   readonly newId: () => string
   /** Called after each commit that has moved ledgers: whoever waits for that can be told. */
@@ -63,7 +63,7 @@ export async function attempt(
   const set = createWorkingSet(options.keys.vault)
   const tx = transactionOn(client)
   const needed = group.map(needing)
-  const ledgers = await begin(options, client, tx, set, needed)
+  const ledgers = await beginAttempt(options, client, tx, set, needed)
   const load = async (companyId: number, refs: Parameters<WorkingSet['want']>[1]) => {
     set.want(companyId, refs)
     await pipelined(client, () => set.load(tx))
@@ -97,7 +97,7 @@ export function reportCommit({ onCommitted }: AttemptOptions, ledgers: Iterable<
 }
 
 /** First round trip: BEGIN, lock, clock, and all rows that are known to be needed. */
-export async function begin(
+export async function beginAttempt(
   { model, onOutdated }: AttemptOptions,
   client: PoolClient,
   tx: Transaction,
@@ -108,8 +108,8 @@ export async function begin(
   for (const each of needed) set.want(each.request.companyId, needsOf(model, each))
   const [, locked, time] = await pipelined(client, () => [
     client.query('begin'),
-    lock(tx, companyIds),
-    clock(tx),
+    lockLedger(tx, companyIds),
+    readLedgerClock(tx),
     ...set.load(tx),
   ])
   if (time.version !== model.version) {
@@ -120,13 +120,13 @@ export async function begin(
     companyIds.map((companyId) => {
       const row = locked.get(companyId)
       if (!row) throw new Error(`company ${companyId} has no ledger`)
-      return [companyId, open(row, time.now)]
+      return [companyId, openLedger(row, time.now)]
     }),
   )
 }
 
 /** Does what is left to do by statements when the rows are written. */
-export async function finish(tx: Transaction, ledgers: readonly OpenLedger[]): Promise<void> {
+export async function finishAttempt(tx: Transaction, ledgers: readonly OpenLedger[]): Promise<void> {
   for (const { finishing } of ledgers) for (const step of finishing) await step(tx)
 }
 
@@ -163,11 +163,11 @@ async function commit(
   const finishes = ledgers.some(({ finishing }) => finishing.length > 0)
   if (finishes) {
     await pipelined(client, () => set.flush(tx))
-    await finish(tx, ledgers)
+    await finishAttempt(tx, ledgers)
   }
   const write = () => (together && isLarge ? set.flushInBulk(tx) : set.flush(tx))
   const flush = () => (finishes ? [] : write())
-  const rows = () => [...flush(), ...(changed.length > 0 ? [advance(tx, changed)] : [])]
+  const rows = () => [...flush(), ...(changed.length > 0 ? [advanceLedger(tx, changed)] : [])]
   if (together) {
     return commitTogether(client, () => [...rows(), ...(appends.length > 0 ? [store.append(appends, tx)] : [])])
   }

@@ -1,17 +1,17 @@
 import type { Pool } from 'pg'
 import { Unavailable } from '#lib/unavailable.ts'
 import { inTransaction, pipelined, type Transaction } from '#postgres/transaction.ts'
-import { emptyFor } from '../empty.ts'
+import { resetCompanyRows } from '../empty.ts'
 import { type Envelope, streamOf } from '../envelope.ts'
-import { advance, aheadUntil, clock, idsAfter, lock, lockIfFree, type OpenLedger, open } from '../ledgers.ts'
+import { advanceLedger, aheadUntil, readLedgerClock, idsAfter, lockLedger, lockLedgerIfFree, type OpenLedger, openLedger } from '../ledgers.ts'
 import { ensure, erasuresOf, project, refsOf, render } from '../projection.ts'
-import { type Reacting, type Reactor, reactTo } from '../reactor.ts'
-import { type Reading, readNewest } from '../reading.ts'
+import { type ReactionContext, type Reactor, reactTo } from '../reactor.ts'
+import { type EventReader, readNewest } from '../reading.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
-import { type AttemptOptions, finish, reportCommit } from './attempt.ts'
+import { type AttemptOptions, finishAttempt, reportCommit } from './attempt.ts'
 import { storeAnswer } from './idempotency.ts'
 
-export interface CatchUp extends Reading {
+export interface CatchUp extends EventReader {
   readonly tx: Transaction
   readonly reactors: readonly Reactor[]
   readonly newId: () => string
@@ -28,7 +28,7 @@ export async function catchUp(
   work: CatchUp,
   maxEvents = Number.POSITIVE_INFINITY,
 ): Promise<Set<string>> {
-  const reacting: Reacting = {
+  const reacting: ReactionContext = {
     ...work,
     async load(companyId, refs) {
       work.set.want(companyId, refs)
@@ -45,7 +45,7 @@ export async function catchUp(
     if (isNextRequest && applied.size >= maxEvents) break
     requestId = event.request_id
     if (unanswered && isNextRequest) unanswered = await answer(unanswered, ledger, reacting)
-    await emptyFor(work, ledger.companyId, event)
+    await resetCompanyRows(work, ledger.companyId, event)
     await ensure(reacting, ledger.companyId, refsOf(work.model, event))
     project(work.model, work.set.of(ledger.companyId), event)
     ledger.finishing.push(...erasuresOf(work.model, ledger.companyId, event))
@@ -72,7 +72,7 @@ async function* withNext(events: AsyncIterable<Envelope>): AsyncGenerator<[event
   if (held) yield [held, null]
 }
 
-async function answer(event: Envelope, ledger: OpenLedger, reacting: Reacting): Promise<null> {
+async function answer(event: Envelope, ledger: OpenLedger, reacting: ReactionContext): Promise<null> {
   if (!event.idempotency) return null
   const { key, request_hash: requestHash, status } = event.idempotency
   // As of the event: what the clock changes must be as the request itself would have answered it.
@@ -113,19 +113,19 @@ export async function catchUpCompany(
 /** Null when the ledger is somebody else's, for the moment or for good. */
 async function catchUpSome(options: CatchUpOptions, companyId: number, waits: boolean): Promise<number | null> {
   const done = await inTransaction(options.pool, async (tx, client) => {
-    const row = (await (waits ? lock : lockIfFree)(tx, [companyId])).get(companyId)
+    const row = (await (waits ? lockLedger : lockLedgerIfFree)(tx, [companyId])).get(companyId)
     if (!row || row.move === 'left') return null
-    const time = await clock(tx)
+    const time = await readLedgerClock(tx)
     if (time.version !== options.model.version) {
       options.onOutdated()
       throw new Unavailable('the read model has another version')
     }
-    const ledger = open(row, time.now)
+    const ledger = openLedger(row, time.now)
     const set = createWorkingSet(options.keys.vault)
     const reactors = row.move === 'arriving' ? [] : options.reactors
     const applied = await catchUp(ledger, { ...options, reactors, tx, set }, EVENTS_PER_TRANSACTION)
-    if (applied.size > 0) await pipelined(client, () => [...set.flush(tx), advance(tx, [ledger])])
-    await finish(tx, [ledger])
+    if (applied.size > 0) await pipelined(client, () => [...set.flush(tx), advanceLedger(tx, [ledger])])
+    await finishAttempt(tx, [ledger])
     return { applied: applied.size, ledger }
   })
   if (!done) return null

@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { notInMove } from '#postgres/in-move.ts'
+import { isNotMigrating } from '#postgres/in-move.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 import { ANSWER_RETENTION_MS } from '../command.ts'
 import type { OpenLedger } from '../ledgers.ts'
-import { hasNeedle, type Redaction, redactTexts } from '../redaction.ts'
+import { containsNeedle, type TextErasure, eraseTexts } from '../redaction.ts'
 import { byPk, table } from '../table.ts'
 import type { Changes, Rows } from '../working-set.ts'
 
@@ -123,7 +123,7 @@ export function purgeAnswers(pool: Pool): Promise<number> {
     pool,
     `delete from idempotent_answers where (company_id, key) in (
        select company_id, key from idempotent_answers
-       where created_at < now() - make_interval(secs => $1) and ${notInMove('company_id')} limit $2 for update skip locked)`,
+       where created_at < now() - make_interval(secs => $1) and ${isNotMigrating('company_id')} limit $2 for update skip locked)`,
     [ANSWER_RETENTION_MS / 1000],
   )
 }
@@ -132,14 +132,14 @@ export function purgeAnswers(pool: Pool): Promise<number> {
  * Takes forgotten persons out of a company's stored answers: a repetition is answered with the same status, and with their
  * fields null (PRIV-32). Looks at all that the company has stored in 24 hours.
  */
-export async function wipeAnswers(tx: Transaction, companyId: number, redaction: Redaction): Promise<void> {
-  await redactTexts(tx, companyId, { find: FIND_ANSWERS, write: WRITE_ANSWERS, first: '' }, redaction)
+export async function eraseAnswers(tx: Transaction, companyId: number, redaction: TextErasure): Promise<void> {
+  await eraseTexts(tx, companyId, { find: FIND_ANSWERS, write: WRITE_ANSWERS, first: '' }, redaction)
 }
 
 const FIND_ANSWERS = {
   name: 'find_answers_about',
   text: `select key, body as text from idempotent_answers
-         where company_id = $1 and key > $3 and ${hasNeedle('body')} order by key limit $4`,
+         where company_id = $1 and key > $3 and ${containsNeedle('body')} order by key limit $4`,
 }
 
 const WRITE_ANSWERS = {

@@ -1,20 +1,20 @@
 import type { Pool } from 'pg'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { inTransaction, type Transaction } from '#postgres/transaction.ts'
-import { clock, lock, open } from '../ledgers.ts'
+import { readLedgerClock, lockLedger, openLedger } from '../ledgers.ts'
 import { createWorkingSet } from '../working-set.ts'
 import { answerRefs, findReplay, storeAnswer } from './idempotency.ts'
 import type { Answer, Request } from './unit-of-work.ts'
 
 /** What an operation works with: statements under the lock of the company's ledger, at a moment (UTC). */
-export interface Operating {
+export interface OperationContext {
   readonly tx: Transaction
   readonly companyId: number
   readonly now: string
 }
 
 /** JSON text of the answer, or why nothing was done; a refusal must come before the first change. */
-export type Operation = (operating: Operating) => Promise<string | Refusal>
+export type Operation = (operating: OperationContext) => Promise<string | Refusal>
 
 /** Thrown to undo the transaction; nothing was changed. */
 class Refused extends Error {
@@ -34,11 +34,11 @@ export async function operate(
 ): Promise<Answer | Refusal> {
   try {
     return await inTransaction(pool, async (tx) => {
-      const row = (await lock(tx, [companyId])).get(companyId)
+      const row = (await lockLedger(tx, [companyId])).get(companyId)
       if (!row) throw new Error(`company ${companyId} has no ledger`)
-      const { now } = await clock(tx)
+      const { now } = await readLedgerClock(tx)
       // No event is recorded: what is done is done by the clock, whatever time the ledger has come to.
-      const ledger = { ...open(row, now), lastRecordedAt: now }
+      const ledger = { ...openLedger(row, now), lastRecordedAt: now }
       if (ledger.closed) throw ledger.closed
       const set = createWorkingSet()
       set.want(companyId, [...answerRefs(idempotency), ...(guard?.needs ?? [])])

@@ -1,6 +1,6 @@
-import { createLines } from '#lib/lines.ts'
-import { createSharedRoom, type SharedFigures } from '#lib/shared-room.ts'
-import { ShareTaken } from '#lib/unavailable.ts'
+import { createPerKeyQueue } from '#lib/lines.ts'
+import { createFairShareLimiter, type LimiterFigures } from '#lib/shared-room.ts'
+import { TenantLimitExceeded } from '#lib/unavailable.ts'
 
 export interface Queued {
   readonly companyId: number
@@ -18,12 +18,12 @@ export interface QueueLimits {
   readonly lanes: number
   /** Such requests that are under way at once, beside those groups: nobody else's write waits for them. */
   readonly largeLanes: number
-  /** Commands waiting, of all companies; one company's share is refused beyond (createSharedRoom). */
+  /** Commands waiting, of all companies; one company's share is refused beyond (createFairShareLimiter). */
   readonly waitingCommands: number
 }
 
-export interface Queue<T extends Queued> extends SharedFigures {
-  /** @throws ShareTaken when too many commands of the company wait already. */
+export interface Queue<T extends Queued> extends LimiterFigures {
+  /** @throws TenantLimitExceeded when too many commands of the company wait already. */
   push(item: T): void
   /** Resolves when nothing waits and nothing is under way. */
   idle(): Promise<void>
@@ -41,8 +41,8 @@ const weightOf = ({ invocations, weight = 1 }: Queued): number => Math.max(1, we
  * lanes were busy is the next group.
  */
 export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (group: T[]) => Promise<void>): Queue<T> {
-  const room = createSharedRoom(limits.waitingCommands)
-  const lines = createLines<number, T>()
+  const room = createFairShareLimiter(limits.waitingCommands)
+  const lines = createPerKeyQueue<number, T>()
   const busyCompanies = new Set<number>()
   const lanesBusy = { small: 0, large: 0 }
   let scheduled = false
@@ -55,14 +55,14 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
 
   function take(item: T): void {
     lines.take(item.companyId, item)
-    room.give(item.companyId, sizeOf(item))
+    room.release(item.companyId, sizeOf(item))
   }
 
   /** What comes first in a line may be too much for the group: then all behind it waits too. */
   function takeGroup(): T[] {
     const group: T[] = []
     let commands = 0
-    for (const [companyId, item] of lines.firsts()) {
+    for (const [companyId, item] of lines.heads()) {
       if (commands >= limits.groupCommands) break
       if (busyCompanies.has(companyId) || isLarge(item) || commands + sizeOf(item) > limits.groupCommands) continue
       take(item)
@@ -73,7 +73,7 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
   }
 
   function takeLarge(): T[] {
-    for (const [companyId, item] of lines.firsts()) {
+    for (const [companyId, item] of lines.heads()) {
       if (busyCompanies.has(companyId) || !isLarge(item)) continue
       take(item)
       return [item]
@@ -119,7 +119,7 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
     },
     push(item) {
       const { companyId } = item
-      if (!room.take(companyId, sizeOf(item))) throw new ShareTaken('too many commands of the company are waiting')
+      if (!room.acquire(companyId, sizeOf(item))) throw new TenantLimitExceeded('too many commands of the company are waiting')
       lines.add(companyId, item)
       // Requests that were read from sockets in the same turn of the event loop share the group.
       if (!scheduled) {

@@ -4,7 +4,7 @@ import type { AnyTable } from '../table.ts'
 import type { WorkingSet } from '../working-set.ts'
 
 /** Makes names known, which are unique beyond this database, before anything is appended (HOME-24). */
-export interface Reserve {
+export interface NameReserver {
   /** Whose changed rows have such names. */
   readonly tables: readonly AnyTable[]
   /** Rows that a group is about to write. @throws NameTaken, Outdated, or whatever keeps it from being known */
@@ -30,21 +30,21 @@ export class NameTaken extends Error {
 }
 
 /** What was decided on has changed, and is there now: whoever decides again sees it. */
-export class Outdated extends Unavailable {}
+export class StaleDecision extends Unavailable {}
 
 /** Names of a group could not be reserved, which is nothing to those of the group that have none. */
-export class NotReserved extends Error {
+export class ReservationFailed extends Error {
   override readonly name = 'NotReserved'
 }
 
-/** @throws NameTaken, Outdated, NotReserved */
-export async function reserveNames({ tables, reserve }: Reserve, set: WorkingSet): Promise<void> {
+/** @throws NameTaken, Outdated, ReservationFailed */
+export async function reserveNames({ tables, reserve }: NameReserver, set: WorkingSet): Promise<void> {
   const rows = tables.flatMap((table) => set.changedOf<object>(table).map((changed) => ({ table, ...changed })))
   if (rows.length === 0) return
   try {
     await reserve(rows)
   } catch (error) {
-    if (error instanceof NameTaken || error instanceof Outdated) throw error
-    throw new NotReserved('names could not be reserved', { cause: error })
+    if (error instanceof NameTaken || error instanceof StaleDecision) throw error
+    throw new ReservationFailed('names could not be reserved', { cause: error })
   }
 }

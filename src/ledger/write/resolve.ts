@@ -2,10 +2,10 @@ import type { PoolClient } from 'pg'
 import { Unavailable } from '#lib/unavailable.ts'
 import { assertCommitted, pipelined, transactionOn } from '#postgres/transaction.ts'
 import { streamOf } from '../envelope.ts'
-import { advance, type OpenLedger } from '../ledgers.ts'
+import { advanceLedger, type OpenLedger } from '../ledgers.ts'
 import type { EventStore } from '../port.ts'
 import { createWorkingSet } from '../working-set.ts'
-import { type AttemptOptions, begin, finish, reportCommit } from './attempt.ts'
+import { type AttemptOptions, beginAttempt, finishAttempt, reportCommit } from './attempt.ts'
 import { catchUp } from './catch-up.ts'
 import { storeAnswer } from './idempotency.ts'
 import { type Decided, needing, type Request } from './unit-of-work.ts'
@@ -27,7 +27,7 @@ export async function findStored<R extends Doubtful>(
 ): Promise<ReadonlyMap<R, Decided>> {
   const set = createWorkingSet(options.keys.vault)
   const tx = transactionOn(client)
-  const ledgers = await begin(options, client, tx, set, group.map(needing))
+  const ledgers = await beginAttempt(options, client, tx, set, group.map(needing))
   for (const ledger of ledgers.values()) if (!ledger.closed) await catchUp(ledger, { ...options, tx, set })
   const isClosed = ({ companyId }: R) => ledgers.get(companyId)?.closed !== null
   const found = new Map<R, Decided>(group.filter(isClosed).map((request) => [request, UNKNOWN]))
@@ -43,8 +43,8 @@ export async function findStored<R extends Doubtful>(
     for (const { table, row } of past.privateRows) rows.put(table, row)
   }
   const moved = [...ledgers.values()].filter(({ revision, expectedRevision }) => revision > expectedRevision)
-  await pipelined(client, () => [...set.flush(tx), ...(moved.length > 0 ? [advance(tx, moved)] : [])])
-  await finish(tx, [...ledgers.values()])
+  await pipelined(client, () => [...set.flush(tx), ...(moved.length > 0 ? [advanceLedger(tx, moved)] : [])])
+  await finishAttempt(tx, [...ledgers.values()])
   assertCommitted(await client.query('commit'))
   reportCommit(options, ledgers.values())
   return found

@@ -4,23 +4,23 @@ import type { Answer, Request } from './unit-of-work.ts'
 import type { Writer } from './writer.ts'
 
 /** For whom and through which channel something is done; all of it is told in the events. */
-export type Acting = Pick<Request, 'companyId' | 'origin' | 'actor' | 'requestId' | 'guard'>
+export type Actor = Pick<Request, 'companyId' | 'origin' | 'actor' | 'requestId' | 'guard'>
 
 /** A program, through the integration API. */
 export const asApiKey = (
   { companyId, keyId }: { readonly companyId: number; readonly keyId: number },
   requestId: string,
-): Acting => ({ companyId, origin: 'api', actor: `api_key/${keyId}`, requestId })
+): Actor => ({ companyId, origin: 'api', actor: `api_key/${keyId}`, requestId })
 
 /** A person, at a till or in the panel. */
 export const asUser = (
   { companyId, userId }: { readonly companyId: number; readonly userId: number },
   origin: 'pdv' | 'panel',
   requestId: string,
-): Acting => ({ companyId, origin, actor: `user/${userId}`, requestId })
+): Actor => ({ companyId, origin, actor: `user/${userId}`, requestId })
 
 /** The service itself; the request, if any, is one that nobody of the company has sent. */
-export const asSystem = (companyId: number, requestId: string | null = null): Acting => ({
+export const asSystem = (companyId: number, requestId: string | null = null): Actor => ({
   companyId,
   origin: 'system',
   actor: null,
@@ -33,7 +33,7 @@ type Answering = Pick<Request, 'reply' | 'idempotency' | 'weight'>
 /** Runs commands as one request. @throws Unavailable when nothing can be promised. */
 export const runCommands = (
   writer: Writer,
-  acting: Acting,
+  acting: Actor,
   invocations: readonly Invocation[],
   answering: Answering,
 ): Promise<Answer | Refusal> => writer.run({ ...acting, invocations, ...answering })
@@ -41,7 +41,7 @@ export const runCommands = (
 /** Runs one command. @throws Unavailable when nothing can be promised. */
 export const runCommand = <I>(
   writer: Writer,
-  acting: Acting,
+  acting: Actor,
   command: Command<I>,
   input: I,
   answering: Answering,
@@ -56,7 +56,7 @@ const UNSEEN = { reply: { status: () => 200 } }
  */
 export async function runAs<R extends object | null, I = unknown>(
   writer: Writer,
-  acting: Acting,
+  acting: Actor,
   command: Command<I>,
   input: I,
 ): Promise<R | Refusal> {

@@ -1,8 +1,8 @@
 import { later } from '#domain/instant.ts'
-import { PARTS, type Part } from '#domain/personal-data.ts'
+import { PERSON_PARTS, type PersonPart } from '#domain/personal-data.ts'
 import type { IdKind } from '#domain/record-kinds.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { createSlices } from '#lib/slices.ts'
+import { createTimeSlicer } from '#lib/slices.ts'
 import type { Unavailable } from '#lib/unavailable.ts'
 import {
   type Accepted,
@@ -12,13 +12,13 @@ import {
   type OutcomeKind,
   type PrivateRow,
 } from '../command.ts'
-import { emptyFor } from '../empty.ts'
+import { resetCompanyRows } from '../empty.ts'
 import { type Envelope, hashOf, type IdempotencyRecord, type NewEvent, type Origin, streamOf } from '../envelope.ts'
 import { type Ids, idsAfter, LedgerAhead, type OpenLedger } from '../ledgers.ts'
 import { type Keychain, keysOf } from '../person-keys.ts'
 import { ownersOf, sealData } from '../personal-fields.ts'
 import { ensure, erasuresOf, project, type ReadModel, refsOf, render } from '../projection.ts'
-import { type Reacting, reactTo } from '../reactor.ts'
+import { type ReactionContext, reactTo } from '../reactor.ts'
 import type { AnyRef } from '../table.ts'
 import type { Changes, Rows } from '../working-set.ts'
 import { answerRefs, findReplay, type Idempotency, storeAnswer } from './idempotency.ts'
@@ -65,7 +65,7 @@ export interface Answer {
   readonly revision: number
 }
 
-export interface Deciding extends Reacting {
+export interface Deciding extends ReactionContext {
   /** Rows of the company that a statement finds in the tables. */
   find(companyId: number, lookup: Lookup): Promise<readonly unknown[]>
   readonly keychain: Keychain
@@ -112,7 +112,7 @@ function keyRefsOf({ persons }: ReadModel, needs: readonly AnyRef[]): AnyRef[] {
     const kind = persons.get(table)
     if (kind !== undefined && by === 'pk') subjects.push(`${kind}/${values[0]}`)
   }
-  return keysOf(subjects, PARTS)
+  return keysOf(subjects, PERSON_PARTS)
 }
 
 /** The keys of those who were asked for by another name and are there. */
@@ -123,7 +123,7 @@ export function keyRefsOfFound({ persons }: ReadModel, rows: Rows, { needs }: Ne
     const found = kind === undefined ? null : (rows.get(ref) as { readonly id: number } | null)
     if (found) subjects.push(`${kind}/${found.id}`)
   }
-  return keysOf(subjects, PARTS)
+  return keysOf(subjects, PERSON_PARTS)
 }
 
 /** Decides and projects the commands of a request in order, on the working set only. A refused command changes nothing. */
@@ -141,7 +141,7 @@ export async function decideRequest(request: Request, ledger: OpenLedger, decidi
   const results: CommandResult[] = []
   const eventIds: string[] = []
   const privateRows: PrivateRow[] = []
-  const slices = createSlices(request.companyId)
+  const slices = createTimeSlicer(request.companyId)
   for (const [position, invocation] of request.invocations.entries()) {
     if (position > 0) await slices()
     const ran = await runCommand(request, invocation, ledger, deciding)
@@ -207,7 +207,7 @@ async function runCommand(
   const sealed = seal(request, decision, ledger, deciding)
   const events = sealed.map(({ opened }) => opened)
   for (const [position, event] of events.entries()) {
-    await emptyFor(deciding, request.companyId, event)
+    await resetCompanyRows(deciding, request.companyId, event)
     await ensure(deciding, request.companyId, refsOf(deciding.model, event))
     project(deciding.model, rows, event)
     ledger.finishing.push(...erasuresOf(deciding.model, request.companyId, event))
@@ -264,7 +264,7 @@ function seal(
       : null
   const { companyId } = request
   const rows: Changes = set.of(companyId)
-  const keyOf = (subject: string, part: Part) =>
+  const keyOf = (subject: string, part: PersonPart) =>
     keychain.keyOf(rows, { company_id: companyId, subject, part }, ledger.now)
   return decision.events.map((event, position) => {
     const id = newId()

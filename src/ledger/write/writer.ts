@@ -1,12 +1,12 @@
 import type { Pool, PoolClient } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
-import type { SharedFigures } from '#lib/shared-room.ts'
+import type { LimiterFigures } from '#lib/shared-room.ts'
 import { Unavailable } from '#lib/unavailable.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { blockFor } from '../missing-keys.ts'
 import { type AttemptOptions, attempt, InDoubt } from './attempt.ts'
 import { createQueue, type QueueLimits } from './queue.ts'
-import { NameTaken, NotReserved, Outdated } from './reserve.ts'
+import { NameTaken, ReservationFailed, StaleDecision } from './reserve.ts'
 import { type Doubtful, findStored } from './resolve.ts'
 import type { Answer, Decided, Request } from './unit-of-work.ts'
 
@@ -42,7 +42,7 @@ interface Pending extends Doubtful {
 const RESOLVE_ATTEMPTS = 5
 
 /** The unit of work: many commands, one commit (LEDGER-6). */
-export function createWriter(options: WriterOptions): Writer & { readonly waiting: SharedFigures } {
+export function createWriter(options: WriterOptions): Writer & { readonly waiting: LimiterFigures } {
   const queue = createQueue<Pending>(options.limits, async (group) => {
     const began = performance.now()
     await runGroup(options, group, RESOLVE_ATTEMPTS).catch((error: unknown) => {
@@ -100,7 +100,7 @@ async function failed(
   for (const retry of retries) await runGroup(options, retry, attemptsLeft - (retry === group ? 1 : 0))
   if (retries.length > 0) return
   options.log('a unit of work failed', error)
-  const told = error instanceof NotReserved ? error.cause : error
+  const told = error instanceof ReservationFailed ? error.cause : error
   for (const request of group) request.reject(isOutage(told) ? new Unavailable('the database cannot be reached') : told)
 }
 
@@ -181,7 +181,7 @@ export function retriesOf<T extends { readonly companyId: number }>(
   mayRepeat: boolean,
 ): (readonly T[])[] {
   const code = String((error as { code?: unknown } | null)?.code ?? '')
-  if (error instanceof Outdated) return mayRepeat ? [group] : []
+  if (error instanceof StaleDecision) return mayRepeat ? [group] : []
   if (error instanceof Unavailable || EXHAUSTED.test(code)) return []
   // It was one company's lock: the requests of that company wait together or fail together.
   if (WAITED_TOO_LONG.includes(code)) return several(companiesOf(group))

@@ -1,22 +1,22 @@
 import type { Pool } from 'pg'
 import type { PackWanted, PackWords } from '#audit/pack-guide.ts'
 import { headOf } from '#audit/verify.ts'
-import { TOLD_NAME } from '#projections/companies.ts'
-import { vouchedFor } from '#proof/pack-evidence.ts'
-import type { Proof } from '#proof/proof.ts'
-import { dateTimeSeconds } from '../format.ts'
+import { MASKED_NAME } from '#projections/companies.ts'
+import { packEvidence } from '#proof/pack-evidence.ts'
+import type { ProofServices } from '#proof/proof.ts'
+import { formatDateTimeSeconds } from '../format.ts'
 import { eventName, ORIGINS, subjectName } from '../words/events.ts'
 
 const wordsAt = (timezone: string): PackWords => ({
   eventName,
   subjectName,
   originName: (origin) => ORIGINS[origin],
-  timeOf: (recorded_at) => dateTimeSeconds(recorded_at, timezone),
+  timeOf: (recorded_at) => formatDateTimeSeconds(recorded_at, timezone),
 })
 
 interface Source {
   readonly pool: Pool
-  readonly proof: Pick<Proof, 'checkpointOf'>
+  readonly proof: Pick<ProofServices, 'checkpointOf'>
 }
 
 interface Asked {
@@ -32,13 +32,13 @@ export async function beginPack(
   { isOpened, now }: Asked,
 ): Promise<PackWanted> {
   const { rows } = await pool.query<{ name: string; timezone: string }>(
-    `select ${TOLD_NAME} as name, c.timezone from companies c where c.company_id = $1`,
+    `select ${MASKED_NAME} as name, c.timezone from companies c where c.company_id = $1`,
     [companyId],
   )
   const { name = '', timezone = 'UTC' } = rows[0] ?? {}
   // Where none can be made now, as of a ledger that was altered, the pack says what the last one covers.
   await proof.checkpointOf(companyId, (await headOf(pool, companyId)).revision + 1).catch(() => null)
-  const { covered, evidenceOf } = await vouchedFor(pool, companyId)
+  const { covered, evidenceOf } = await packEvidence(pool, companyId)
   const head = await headOf(pool, companyId)
   const evidence = evidenceOf(head.revision + 1)
   return { companyId, companyName: name, head, covered, isOpened, evidence, words: wordsAt(timezone), now }

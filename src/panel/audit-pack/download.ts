@@ -6,8 +6,8 @@ import { auditPack } from '#audit/pack.ts'
 import type { PackWanted } from '#audit/pack-guide.ts'
 import { RIGHTS } from '#domain/roles.ts'
 import { Problem } from '#http/problems.ts'
-import { createTurns } from '#lib/turns.ts'
-import type { Place } from '../answer.tsx'
+import { createKeyedSemaphore } from '#lib/turns.ts'
+import type { ResponseTarget } from '../answer.tsx'
 import type { PanelContext } from '../route.ts'
 import { beginPack } from './begin.ts'
 
@@ -28,9 +28,9 @@ export const mayOpenPack = ({ role, isToldPersons }: Pick<PanelSession, 'role' |
 
 /** Sends the audit pack of the company to whoever checks its books (AUDIT-20), and notes who took it (AUDIT-26). */
 export function packDownload(context: PanelContext): RequestHandler {
-  const turns = createTurns(TURNS)
+  const turns = createKeyedSemaphore(TURNS)
   return async (request, response) => {
-    const { session } = (response.locals.place as Place).visit
+    const { session } = (response.locals.place as ResponseTarget).visit
     const isOpened = request.query.dados === 'abertos'
     const pool = context.poolOf(session.companyId)
     if (!RIGHTS[session.role].checksBooks || (isOpened && !mayOpenPack(session))) throw new Problem('owners_only')

@@ -13,7 +13,7 @@ const VALUE = z.string().max(20_000)
 export const formBody = z.record(z.string().max(200), z.union([VALUE, z.array(VALUE).max(500)]))
 
 /** The first value of a name; empty when there is none. */
-export function textOf(body: FormBody, name: string): string {
+export function formText(body: FormBody, name: string): string {
   const value = Object.hasOwn(body, name) ? body[name] : undefined
   return (typeof value === 'string' ? value : value?.[0]) ?? ''
 }
@@ -98,7 +98,7 @@ const shown = z.record(z.string(), z.array(z.string()))
 
 function beforeIn(body: FormBody): Filled['values'] {
   try {
-    return shown.parse(JSON.parse(textOf(body, BEFORE)))
+    return shown.parse(JSON.parse(formText(body, BEFORE)))
   } catch {
     return {}
   }
@@ -106,7 +106,7 @@ function beforeIn(body: FormBody): Filled['values'] {
 
 function typedValue(kind: Kind, body: FormBody, name: string, timezone: string, isRequired = false): unknown {
   if (kind.control.as === 'checkboxes') return textsOf(body, name)
-  const typed = textOf(body, name)
+  const typed = formText(body, name)
   if (kind.control.as === 'checkbox') return kind.read(typed, timezone)
   const text = kind.control.as === 'input' && kind.control.type === 'password' ? typed : typed.trim()
   if (text === '') return isRequired ? undefined : null
@@ -114,7 +114,7 @@ function typedValue(kind: Kind, body: FormBody, name: string, timezone: string, 
 }
 
 /** Validates a form with the schema of a command: its input, or what has to be corrected. */
-export function checked<T>(
+export function checkForm<T>(
   schema: z.ZodType<T>,
   fields: Fields,
   body: FormBody,
@@ -136,7 +136,7 @@ function typedProblems(fields: Fields, body: FormBody): Record<string, string[]>
   const problems: Record<string, string[]> = {}
   for (const [name, { kind, isRequired }] of Object.entries(fields)) {
     if (kind.control.as === 'checkboxes' || kind.control.as === 'checkbox') continue
-    const typed = textOf(body, name).trim()
+    const typed = formText(body, name).trim()
     const problem = typed === '' ? isRequired && 'é obrigatório' : kind.problem?.(typed)
     if (problem) problems[name] = [problem]
   }

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { localInstant } from '#domain/instant.ts'
 import { Money } from '#domain/money.ts'
 import { StockQuantity } from '#domain/quantity.ts'
-import { decimal, zipCode } from '../format.ts'
+import { formatDecimal, formatZipCode } from '../format.ts'
 
 /** A kind of field: its control, and how to go between what is typed and what commands take. An empty field is null, or absent where it is required. */
 export interface Kind {
@@ -70,20 +70,20 @@ function twoDecimals(typed: string): string {
   return `${(match[1] ?? '').replace(/^0+(?=\d)/, '')}.${(match[2] ?? '').padEnd(2, '0')}`
 }
 
-export const line: Kind = { control: { as: 'input', type: 'text' }, ...plain }
-export const paragraph: Kind = { control: { as: 'textarea', rows: 4 }, ...plain }
-export const email: Kind = {
+export const lineInput: Kind = { control: { as: 'input', type: 'text' }, ...plain }
+export const paragraphInput: Kind = { control: { as: 'textarea', rows: 4 }, ...plain }
+export const emailInput: Kind = {
   control: { as: 'input', type: 'email', inputMode: 'email', autocomplete: 'off' },
   ...plain,
 }
-export const phone: Kind = { control: { as: 'input', type: 'tel', inputMode: 'tel', autocomplete: 'off' }, ...plain }
-export const webAddress: Kind = {
+export const phoneInput: Kind = { control: { as: 'input', type: 'tel', inputMode: 'tel', autocomplete: 'off' }, ...plain }
+export const webAddressInput: Kind = {
   control: { as: 'input', type: 'url', inputMode: 'url', placeholder: 'https://' },
   ...plain,
 }
-export const date: Kind = { control: { as: 'input', type: 'date' }, ...plain }
+export const dateInput: Kind = { control: { as: 'input', type: 'date' }, ...plain }
 
-export const password = (autocomplete: 'current-password' | 'new-password'): Kind => ({
+export const passwordInput = (autocomplete: 'current-password' | 'new-password'): Kind => ({
   control: { as: 'input', type: 'password', autocomplete },
   ...plain,
   // A password is never shown again.
@@ -96,64 +96,64 @@ const unless =
   (typed: string): string | null =>
     schema.safeParse(read(typed)).success ? null : message
 
-export const percent: Kind = {
+export const percentInput: Kind = {
   control: { as: 'input', type: 'text', inputMode: 'decimal', placeholder: '0,00' },
   read: twoDecimals,
-  show: (value) => (value === null || value === undefined ? '' : decimal(String(value))),
+  show: (value) => (value === null || value === undefined ? '' : formatDecimal(String(value))),
 }
 
-export const amount: Kind = { ...percent, problem: unless(Money, twoDecimals, 'deve ser um valor como 1.234,50') }
+export const amountInput: Kind = { ...percentInput, problem: unless(Money, twoDecimals, 'deve ser um valor como 1.234,50') }
 
-export const quantity: Kind = {
+export const quantityInput: Kind = {
   control: { as: 'input', type: 'text', inputMode: 'decimal' },
   read: plainDecimal,
   problem: unless(StockQuantity, plainDecimal, 'deve ser uma quantidade como 1,5'),
-  show: (value) => (value === null || value === undefined ? '' : decimal(String(value)).replace(/,?0+$/, '') || '0'),
+  show: (value) => (value === null || value === undefined ? '' : formatDecimal(String(value)).replace(/,?0+$/, '') || '0'),
 }
 
-export const integer: Kind = {
+export const integerInput: Kind = {
   control: { as: 'input', type: 'text', inputMode: 'numeric' },
   read: (typed) => (/^\d{1,15}$/.test(typed) ? Number(typed) : typed),
   show: asTyped,
 }
 
 /** A CPF or CNPJ, with or without punctuation. */
-export const taxNumber: Kind = { control: { as: 'input', type: 'text' }, read: bare, show: asTyped }
+export const taxNumberInput: Kind = { control: { as: 'input', type: 'text' }, read: bare, show: asTyped }
 
-export const zip: Kind = {
+export const zipInput: Kind = {
   control: { as: 'input', type: 'text', inputMode: 'numeric', placeholder: '00000-000' },
   read: bare,
-  show: (value) => (typeof value === 'string' ? zipCode(value) : ''),
+  show: (value) => (typeof value === 'string' ? formatZipCode(value) : ''),
 }
 
 /** A date and a time on the company's clock. */
-export const moment: Kind = {
+export const momentInput: Kind = {
   control: { as: 'input', type: 'datetime-local' },
   read: (typed, timezone) => localInstant(typed, timezone) ?? typed,
   show: (value) => (typeof value === 'string' ? value.slice(0, 16) : ''),
 }
 
 /** One of several; `none` labels the empty option. */
-export const choice = (options: readonly Option[], none?: string): Kind => ({
+export const choiceInput = (options: readonly Option[], none?: string): Kind => ({
   control: { as: 'select', options, none },
   ...plain,
 })
 
-export const recordChoice = (options: readonly Option[], none?: string): Kind => ({
-  ...choice(options, none),
-  read: integer.read,
+export const recordChoiceInput = (options: readonly Option[], none?: string): Kind => ({
+  ...choiceInput(options, none),
+  read: integerInput.read,
 })
 
 /** A text with suggestions. */
-export const suggested = (suggestions: readonly string[]): Kind => ({
+export const suggestedInput = (suggestions: readonly string[]): Kind => ({
   control: { as: 'input', type: 'text', autocomplete: 'off', suggestions },
   ...plain,
 })
 
-export const yesOrNo: Kind = {
+export const yesOrNoInput: Kind = {
   control: { as: 'checkbox' },
   read: (typed) => typed === 'on',
   show: (value) => (value === true ? 'on' : ''),
 }
 
-export const choices = (options: readonly Option[]): Kind => ({ control: { as: 'checkboxes', options }, ...plain })
+export const choicesInput = (options: readonly Option[]): Kind => ({ control: { as: 'checkboxes', options }, ...plain })

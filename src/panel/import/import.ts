@@ -7,15 +7,15 @@ import { runCommands } from '#ledger/write/run.ts'
 import type { Reply } from '#ledger/write/unit-of-work.ts'
 import { categoriesNamed } from '#queries/import-matches.ts'
 import type { Fields } from '../forms/form.ts'
-import type { Submission, Visit } from '../route.ts'
+import type { FormSubmission, PageContext } from '../route.ts'
 import type { Imported } from './kinds.ts'
 import {
   categoriesOf,
   createHolders,
   isWrong,
-  type Mapping,
-  messagesOf,
-  type Planned,
+  type ImportMapping,
+  rowMessages,
+  type PlannedRow,
   planner,
   type ReadLine,
   readLine,
@@ -24,7 +24,7 @@ import {
 /** What would be done with a file, line by line. */
 export interface Plan {
   readonly fields: Fields
-  readonly lines: readonly Planned[]
+  readonly lines: readonly PlannedRow[]
   /** By name, as the read model compares names: those that lines name and that exist. */
   readonly categories: ReadonlyMap<string, number>
   /** Those that do not exist yet. */
@@ -35,14 +35,14 @@ interface PlannedImport {
   readonly sheet: Sheet
   /** Of the kind that is imported. */
   readonly fields: Fields
-  readonly mapping: Mapping
+  readonly mapping: ImportMapping
   readonly pause: Pause
 }
 
 /** Reads each line and finds its record, without doing anything. `pause` lets others be served between lines. */
 export async function planImport(
   imported: Imported,
-  visit: Visit,
+  visit: PageContext,
   { sheet, fields, mapping, pause }: PlannedImport,
 ): Promise<Plan> {
   const { readModel, context } = visit
@@ -64,7 +64,7 @@ export async function planImport(
     holders.add(record)
   }
   const plan = planner(reading, holders, timezone)
-  const lines: Planned[] = []
+  const lines: PlannedRow[] = []
   for (const line of read) {
     await pause()
     lines.push(plan(line))
@@ -75,7 +75,7 @@ export async function planImport(
   return { fields, lines, categories, newCategories }
 }
 
-export interface Done {
+export interface ImportResult {
   readonly created: number
   readonly updated: number
   readonly unchanged: number
@@ -103,7 +103,7 @@ const OUTCOMES: Reply = {
  * Imports the lines that are right. Each request is made once, however often the form is sent; after a crash the same file finds what
  * was imported already (PANEL-182).
  */
-export async function runImport(imported: Imported, submission: Submission, plan: Plan): Promise<Done | Refusal> {
+export async function runImport(imported: Imported, submission: FormSubmission, plan: Plan): Promise<ImportResult | Refusal> {
   const { writer } = submission.context
   const run = async (invocations: readonly Invocation[]): Promise<readonly Outcome[] | Refusal> => {
     // Taken also where nothing is to be done: the same request has the same key whenever the form is sent.
@@ -126,13 +126,13 @@ export async function runImport(imported: Imported, submission: Submission, plan
     const outcomes = await run(part.map((line) => commandOf(imported, line, categories)))
     if (isRefusal(outcomes)) return outcomes
     for (const [at, outcome] of (outcomes as readonly Outcome[]).entries())
-      if (isRefusal(outcome)) errors.push({ number: part[at]?.number ?? 0, errors: messagesOf(outcome, plan.fields) })
+      if (isRefusal(outcome)) errors.push({ number: part[at]?.number ?? 0, errors: rowMessages(outcome, plan.fields) })
       else counts[outcome.outcome] += 1
   }
   return { ...counts, errors: errors.sort((a, b) => a.number - b.number) }
 }
 
-type Right = Exclude<Planned, { errors: unknown }>
+type Right = Exclude<PlannedRow, { errors: unknown }>
 
 function commandOf({ reading }: Imported, { id, input, category }: Right, categories: ReadonlyMap<string, number>) {
   const whole = category === null ? input : { ...input, category_id: categories.get(nameKey(category)) }

@@ -7,11 +7,11 @@ import { nameKey, searchKey } from '#domain/text.ts'
 import type { ImportedKind } from '#imports/kept-file.ts'
 import { matchingItems, matchingPersons } from '#queries/import-matches.ts'
 import type { Fields } from '../forms/form.ts'
-import { type Kind, line } from '../forms/kinds.ts'
+import { type Kind, lineInput } from '../forms/kinds.ts'
 import { itemFields } from '../pages/catalog/items.tsx'
 import { personFields } from '../pages/people.tsx'
-import type { Section, Visit } from '../route.ts'
-import type { KeyField, Reading } from './plan.ts'
+import type { Section, PageContext } from '../route.ts'
+import type { KeyField, ColumnMapping } from './plan.ts'
 
 /** What can be imported: where, in which words, and how lines become records. */
 export interface Imported {
@@ -21,10 +21,10 @@ export interface Imported {
   readonly section: Section
   readonly words: { readonly all: string; readonly title: string }
   /** What a column may hold. */
-  fields(visit: Visit): Fields | Promise<Fields>
+  fields(visit: PageContext): Fields | Promise<Fields>
   /** Heads that are known beside labels and names. */
   readonly heads: Readonly<Record<string, readonly string[]>>
-  readonly reading: Omit<Reading, 'fields'>
+  readonly reading: Omit<ColumnMapping, 'fields'>
   readonly matches: typeof matchingItems
   /** A line of the file that can be filled in. */
   readonly example: Readonly<Record<string, string>>
@@ -38,19 +38,19 @@ const MAX_WORD_LENGTH = 100
 
 /** One of a few words, by how it begins. */
 const word = (values: Readonly<Record<string, string>>): Kind => ({
-  ...line,
+  ...lineInput,
   read(typed) {
     const key = searchKey(typed.slice(0, MAX_WORD_LENGTH))
     return Object.entries(values).find(([begin]) => key.startsWith(begin))?.[1] ?? typed
   },
 })
 
-async function fieldsOfItems(visit: Visit): Promise<Fields> {
+async function fieldsOfItems(visit: PageContext): Promise<Fields> {
   const { category_id: _, type, ...fields } = await itemFields(visit)
   return {
     ...fields,
     type: { label: type?.label ?? 'Tipo', kind: word({ prod: 'product', serv: 'service' }) },
-    category: { label: 'Categoria', kind: line },
+    category: { label: 'Categoria', kind: lineInput },
   }
 }
 
@@ -146,7 +146,7 @@ export const IMPORTED: readonly Imported[] = [
     path: '/fornecedores',
     section: 'suppliers',
     words: { all: 'Fornecedores', title: 'Importar fornecedores' },
-    fields: () => fieldsOfPersons({ trade_name: { label: 'Nome fantasia', kind: line } }),
+    fields: () => fieldsOfPersons({ trade_name: { label: 'Nome fantasia', kind: lineInput } }),
     heads: { ...PERSON_HEADS, trade_name: ['fantasia'] },
     reading: {
       onlyNew: [],

@@ -6,14 +6,14 @@ import type { SheetLine } from '#imports/sheet.ts'
 import type { Command } from '#ledger/command.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { ownValue } from '#lib/own-value.ts'
-import { checked, type Fields } from '../forms/form.ts'
+import { checkForm, type Fields } from '../forms/form.ts'
 import { refusalMessage } from '../words/problems.ts'
 
 /** By what a record is known again, most telling first. Values are as the read model compares them. */
 type Keys = readonly (readonly [field: string, value: string])[]
 
 /** A record that has one of the keys of a file. */
-export interface Known {
+export interface ExistingRecords {
   readonly id: number
   /** It is in no list any more; its external id stays taken. */
   readonly is_deleted: boolean
@@ -22,7 +22,7 @@ export interface Known {
 }
 
 /** How lines of a file become records of a kind. */
-export interface Reading {
+export interface ColumnMapping {
   /** What a column may hold, by name; `category` is the name of a category. */
   readonly fields: Fields
   /** Those that only new records take: what a file says of a stock is old when the shop has sold since. */
@@ -43,14 +43,14 @@ export interface KeyField {
 }
 
 /** Fields by column. */
-export type Mapping = ReadonlyMap<number, string>
+export type ImportMapping = ReadonlyMap<number, string>
 
 /** Field names by what heads a column, as people write it: labels, names of the API, and other words. */
 export function guessed(
   heads: readonly string[],
   fields: Fields,
   others: Readonly<Record<string, readonly string[]>>,
-): Mapping {
+): ImportMapping {
   const plain = (head: string) => searchKey(head.replace(/\([^()]*\)/g, ' ').replace(/[._-]/g, ' '))
   const byHead = new Map(
     Object.entries(fields).flatMap(([name, { label }]) =>
@@ -76,7 +76,7 @@ export interface ReadLine {
   readonly keys: Keys
 }
 
-export function readLine({ number, cells }: SheetLine, mapping: Mapping, keyFields: readonly KeyField[]): ReadLine {
+export function readLine({ number, cells }: SheetLine, mapping: ImportMapping, keyFields: readonly KeyField[]): ReadLine {
   const values = Object.fromEntries(
     [...mapping].flatMap(([column, field]) => (cells[column] ? [[field, cells[column]]] : [])),
   )
@@ -88,7 +88,7 @@ export function readLine({ number, cells }: SheetLine, mapping: Mapping, keyFiel
 }
 
 /** What would be done with a line, or why nothing is. */
-export type Planned =
+export type PlannedRow =
   | {
       readonly number: number
       /** Null is a new record. */
@@ -99,23 +99,23 @@ export type Planned =
     }
   | { readonly number: number; readonly errors: readonly string[] }
 
-export const isWrong = (planned: Planned): planned is Extract<Planned, { errors: unknown }> => 'errors' in planned
+export const isWrong = (planned: PlannedRow): planned is Extract<PlannedRow, { errors: unknown }> => 'errors' in planned
 
 /** Records by their keys. */
 export interface Holders {
-  add(record: Known): void
+  add(record: ExistingRecords): void
   /** A few of those that have a key: two at most of each sort, by which of the more telling keys they have as well. */
-  of(key: Keys[number]): readonly Known[]
+  of(key: Keys[number]): readonly ExistingRecords[]
 }
 
 /** Records of one sort that share a key. A second one says that there are several, and no line needs a third. */
 const ENOUGH = 2
 
 export function createHolders(keyFields: readonly KeyField[]): Holders {
-  const holders = new Map<string, Known[]>()
-  const has = ({ keys }: Known, { name }: KeyField): boolean => (keys[name] ?? null) !== null
+  const holders = new Map<string, ExistingRecords[]>()
+  const has = ({ keys }: ExistingRecords, { name }: KeyField): boolean => (keys[name] ?? null) !== null
 
-  function addTo(key: string, record: Known, moreTelling: readonly KeyField[]): void {
+  function addTo(key: string, record: ExistingRecords, moreTelling: readonly KeyField[]): void {
     const known = holders.get(key)
     if (!known) return void holders.set(key, [record])
     const alike = known.filter((one) => moreTelling.every((field) => has(one, field) === has(record, field)))
@@ -138,17 +138,17 @@ export function createHolders(keyFields: readonly KeyField[]): Holders {
  * Plans lines against the records that are there: the first key that a record has finds it. A line whose record cannot be told, or whose
  * unique keys are another's, is wrong; so is one that repeats a line before it (PANEL-181).
  */
-export function planner(reading: Reading, holders: Holders, timezone: string): (line: ReadLine) => Planned {
+export function planner(reading: ColumnMapping, holders: Holders, timezone: string): (line: ReadLine) => PlannedRow {
   const { fields, keyFields } = reading
   const labelOf = (field: string) => fields[field]?.label ?? field
   const unique = new Set(keyFields.filter(({ isUnique }) => isUnique).map(({ name }) => name))
   const seen = new Map<string, number>()
 
   /** Records that have the first key of a line which any has, and no other value of a key before it: those are another's. */
-  function find(keys: Keys): readonly Known[] {
+  function find(keys: Keys): readonly ExistingRecords[] {
     for (const [at, key] of keys.entries()) {
       const before = keys.slice(0, at)
-      const isOther = ({ keys: own }: Known) => before.some(([field]) => (own[field] ?? null) !== null)
+      const isOther = ({ keys: own }: ExistingRecords) => before.some(([field]) => (own[field] ?? null) !== null)
       const found = holders.of(key).filter((record) => !isOther(record))
       if (found.length > 0) return found
     }
@@ -156,7 +156,7 @@ export function planner(reading: Reading, holders: Holders, timezone: string): (
   }
 
   /** Why the record that a line is about cannot be told. */
-  function problemOf(keys: Keys, found: readonly Known[]): string | null {
+  function problemOf(keys: Keys, found: readonly ExistingRecords[]): string | null {
     const [record] = found
     if (found.length > 1) return 'há mais de um cadastro com este código: altere-os um a um'
     if (record?.is_deleted) return `${labelOf(EXTERNAL)}: é de um cadastro que não está mais ativo`
@@ -184,7 +184,7 @@ const CATEGORY = 'category'
 const join = (field: string, value: string): string => `${field} ${value}`
 
 /** The input of the command that a line asks for. */
-function read(reading: Reading, { number, values }: ReadLine, id: number | null, timezone: string): Planned {
+function read(reading: ColumnMapping, { number, values }: ReadLine, id: number | null, timezone: string): PlannedRow {
   const isNew = id === null
   const fields = Object.fromEntries(
     Object.entries(reading.fields).filter(
@@ -194,16 +194,16 @@ function read(reading: Reading, { number, values }: ReadLine, id: number | null,
     ),
   )
   const { schema } = isNew ? reading.create : reading.update
-  const typed = checked<Record<string, unknown>>(schema, fields, values, timezone)
+  const typed = checkForm<Record<string, unknown>>(schema, fields, values, timezone)
   const category = values[CATEGORY] ?? null
   const misnamed = category !== null && !CreateCategoryInput.safeParse({ name: category }).success
-  if (isRefusal(typed)) return { number, errors: messagesOf(typed, reading.fields) }
+  if (isRefusal(typed)) return { number, errors: rowMessages(typed, reading.fields) }
   if (misnamed) return { number, errors: [`${reading.fields[CATEGORY]?.label}: é longa demais`] }
   return { number, id, input: typed.input, category }
 }
 
 /** What is wrong, with the names of columns as people know them. */
-export function messagesOf(refusal: Refusal, fields: Fields): string[] {
+export function rowMessages(refusal: Refusal, fields: Fields): string[] {
   const wrong = Object.entries((refusal.details?.fields ?? {}) as Record<string, string[]>)
   if (wrong.length > 0)
     return wrong.map(([name, messages]) => `${ownValue(fields, name)?.label ?? name}: ${messages.join(', ')}`)
@@ -213,7 +213,7 @@ export function messagesOf(refusal: Refusal, fields: Fields): string[] {
 }
 
 /** The categories that lines name, by the name as the read model compares it; each as the first line writes it. */
-export function categoriesOf(plan: readonly Planned[]): ReadonlyMap<string, string> {
+export function categoriesOf(plan: readonly PlannedRow[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>()
   for (const planned of plan) {
     if (isWrong(planned) || planned.category === null) continue

@@ -4,13 +4,13 @@ import { SCOPES, type Scope } from '#domain/scopes.ts'
 import { pathId } from '#http/paths.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { getApiKey, type ListedApiKey } from '#queries/api-keys.ts'
-import { dateTime } from '../format.ts'
+import { formatDateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { choices, line, moment, optionsOf } from '../forms/kinds.ts'
+import { choicesInput, lineInput, momentInput, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import type { Page, PanelRoute, Visit } from '../route.ts'
+import type { PanelPage, PanelRoute, PageContext } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
-import { Table } from '../ui/list.tsx'
+import { ListTable } from '../ui/list.tsx'
 import { ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
 
 /** Scopes in the words of a shop. */
@@ -35,11 +35,11 @@ const HOME = '/integracoes'
 const PATH = `${HOME}/chaves`
 
 const FIELDS: Fields = {
-  name: { label: 'Nome', kind: line, isRequired: true, hint: 'Que sistema vai usar a chave.' },
-  expires_at: { label: 'Vale até', kind: moment, hint: 'Em branco, vale até ser revogada.' },
+  name: { label: 'Nome', kind: lineInput, isRequired: true, hint: 'Que sistema vai usar a chave.' },
+  expires_at: { label: 'Vale até', kind: momentInput, hint: 'Em branco, vale até ser revogada.' },
   scopes: {
     label: 'O que a chave pode fazer',
-    kind: choices(optionsOf(SCOPES, (scope) => SCOPE_NAMES[scope])),
+    kind: choicesInput(optionsOf(SCOPES, (scope) => SCOPE_NAMES[scope])),
     isRequired: true,
     columns: 12,
   },
@@ -52,11 +52,11 @@ const KeyForm = CreateApiKeyInput.pick({ name: true, expires_at: true, scopes: t
 export const MOST_KEYS = 100
 
 /** Keys of a company, those in use first. */
-export const KeyTable = ({ keys, visit }: { readonly keys: readonly ListedApiKey[]; readonly visit: Visit }) => {
+export const KeyTable = ({ keys, visit }: { readonly keys: readonly ListedApiKey[]; readonly visit: PageContext }) => {
   const { timezone } = visit.readModel
   const isActive = (key: ListedApiKey) => keyStatus(key, visit.session.now) === 'active'
   return (
-    <Table
+    <ListTable
       isList
       caption="Chaves de API"
       rows={[...keys].sort((a, b) => Number(isActive(b)) - Number(isActive(a)))}
@@ -65,8 +65,8 @@ export const KeyTable = ({ keys, visit }: { readonly keys: readonly ListedApiKey
         { head: 'Nome', cell: (key) => <a href={link(`${PATH}/${key.id}`)}>{key.name}</a> },
         { head: 'Começa com', cell: ({ prefix }) => <code>{prefix}…</code> },
         { head: 'Situação', cell: (key) => <KeyBadge apiKey={key} now={visit.session.now} /> },
-        { head: 'Último uso', cell: ({ last_used_at }) => (last_used_at ? dateTime(last_used_at, timezone) : 'Nunca') },
-        { head: 'Criada', cell: ({ created_at }) => dateTime(created_at, timezone), isExtra: true },
+        { head: 'Último uso', cell: ({ last_used_at }) => (last_used_at ? formatDateTime(last_used_at, timezone) : 'Nunca') },
+        { head: 'Criada', cell: ({ created_at }) => formatDateTime(created_at, timezone), isExtra: true },
       ]}
     />
   )
@@ -84,7 +84,7 @@ const KeyBadge = ({ apiKey, now }: { readonly apiKey: ListedApiKey; readonly now
 )
 
 /** `key` is null when the form is sent again: a key is shown once. */
-const createdPage = (key: string | null): Page => ({
+const createdPage = (key: string | null): PanelPage => ({
   title: 'Chave criada',
   body: [
     key === null ? (
@@ -100,16 +100,16 @@ const createdPage = (key: string | null): Page => ({
   ],
 })
 
-async function keyOf({ params, readModel }: Visit): Promise<ListedApiKey | null> {
+async function keyOf({ params, readModel }: PageContext): Promise<ListedApiKey | null> {
   const id = pathId(params.id)
   return id === null ? null : getApiKey(readModel.pool, readModel.companyId, id)
 }
 
-async function keyPage(visit: Visit): Promise<Page | null> {
+async function keyPage(visit: PageContext): Promise<PanelPage | null> {
   const key = await keyOf(visit)
   if (!key) return null
   const { timezone } = visit.readModel
-  const time = (at: string | null) => at && dateTime(at, timezone)
+  const time = (at: string | null) => at && formatDateTime(at, timezone)
   const body = (
     <Card title="Dados">
       <Facts

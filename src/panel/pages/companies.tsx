@@ -3,13 +3,13 @@ import type { Membership } from '#access/people.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { Id } from '#domain/text.ts'
 import { Problem } from '#http/problems.ts'
-import { recordChoice } from '../forms/kinds.ts'
-import type { PanelRoute, Redirect, Submission } from '../route.ts'
+import { recordChoiceInput } from '../forms/kinds.ts'
+import type { PanelRoute, Redirect, FormSubmission } from '../route.ts'
 import { formPages } from '../ui/form-pages.tsx'
 
 /** The person's session goes on as another one, in the company that was chosen. */
 async function open(
-  { context, session }: Submission,
+  { context, session }: FormSubmission,
   memberships: readonly Membership[],
   companyId: number,
 ): Promise<Redirect | Refusal> {
@@ -35,7 +35,7 @@ export const companyPages: readonly PanelRoute[] = formPages({
   back: () => '/',
   fields: (memberships) => {
     const options = memberships.map(({ companyName, user }) => ({ value: String(user.company_id), label: companyName }))
-    return { company_id: { label: 'Empresa', kind: recordChoice(options), isRequired: true, columns: 12 } }
+    return { company_id: { label: 'Empresa', kind: recordChoiceInput(options), isRequired: true, columns: 12 } }
   },
   initial: (_memberships, { session }) => ({ company_id: session.companyId }),
   schema: z.object({ company_id: Id }),

@@ -3,12 +3,12 @@ import type { PersonKind } from '#domain/personal-data.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import type { ForgettingGround } from '#events/persons.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { day } from '../format.ts'
+import { formatDay } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { choice, line, namedOptions, yesOrNo } from '../forms/kinds.ts'
+import { choiceInput, lineInput, namedOptions, yesOrNoInput } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import { personFilePath } from '../person-file/download.ts'
-import type { PageAction, PanelRoute, Section, Visit } from '../route.ts'
+import { dataExportPath } from '../person-file/download.ts'
+import type { PageAction, PanelRoute, Section, PageContext } from '../route.ts'
 import { formPages } from '../ui/form-pages.tsx'
 import { subjectName } from '../words/events.ts'
 
@@ -35,26 +35,26 @@ interface ForgetPages {
   readonly stays: string
   /** Whether data with a legal retention can be queued for erasure. */
   readonly canWait: boolean
-  recordOf(visit: Visit): Promise<PersonRecord | null>
+  recordOf(visit: PageContext): Promise<PersonRecord | null>
 }
 
 const LABEL = 'Esquecer dados pessoais'
 
 /** Link to the confirmation page while there is something to erase. */
-export const forgetAction = (visit: Visit, record: PersonRecord, to: string): PageAction | null =>
+export const forgetAction = (visit: PageContext, record: PersonRecord, to: string): PageAction | null =>
   record.forgotten_at === null && !visit.readModel.moment ? { label: LABEL, to: `${to}/esquecer` } : null
 
 const fieldsOf = ({ canWait }: ForgetPages): Fields => ({
-  ground: { label: 'Por quê', kind: choice(namedOptions(GROUNDS)), isRequired: true },
+  ground: { label: 'Por quê', kind: choiceInput(namedOptions(GROUNDS)), isRequired: true },
   reason: {
     label: 'Referência',
-    kind: line,
+    kind: lineInput,
     hint: 'Como um protocolo. Fica no livro para sempre: não escreva dados da pessoa.',
   },
   ...(canWait && {
     queue: {
       label: 'O que a lei ainda exige pode esperar até o dia em que não exigir mais',
-      kind: yesOrNo,
+      kind: yesOrNoInput,
       columns: 12,
     },
   }),
@@ -72,7 +72,7 @@ function neededText({ refused, details }: Refusal): string | undefined {
   const { until, count, needed_by } = details as unknown as Needed
   const named = needed_by.map(({ kind, id }) => subjectName(`${kind}/${id}`)).join(', ')
   const more = count > needed_by.length ? ` e mais ${count - needed_by.length}` : ''
-  return `Ainda precisam desta pessoa: ${named}${more}${until === null ? '' : `, até ${day(until)}`}. Nada foi esquecido.`
+  return `Ainda precisam desta pessoa: ${named}${more}${until === null ? '' : `, até ${formatDay(until)}`}. Nada foi esquecido.`
 }
 
 /** Confirmation page of an erasure: what is erased and what remains. */
@@ -94,8 +94,8 @@ export const forgetPages = (pages: ForgetPages): PanelRoute[] => {
         <p>{pages.stays}</p>
         <p>
           Se a pessoa também pediu os seus dados, baixe-os antes:{' '}
-          <a href={link(personFilePath({ kind: pages.kind, id }, 'html'))}>como página</a> ou{' '}
-          <a href={link(personFilePath({ kind: pages.kind, id }, 'json'))}>como JSON</a>.
+          <a href={link(dataExportPath({ kind: pages.kind, id }, 'html'))}>como página</a> ou{' '}
+          <a href={link(dataExportPath({ kind: pages.kind, id }, 'json'))}>como JSON</a>.
         </p>
       </>
     ),

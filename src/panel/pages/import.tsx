@@ -1,26 +1,26 @@
 import { createHash } from 'node:crypto'
 import { invalid, type Refusal } from '#domain/refusal.ts'
-import { statusOf } from '#http/problems.ts'
-import { dropFile, type KeptFile, keepFile, keptFile } from '#imports/kept-file.ts'
+import { httpStatusOf } from '#http/problems.ts'
+import { deleteStoredFile, type KeptFile, storeFile, loadStoredFile } from '#imports/kept-file.ts'
 import { MAX_LINES, readSheet, type Sheet } from '#imports/sheet.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { createSlices } from '#lib/slices.ts'
+import { createTimeSlicer } from '#lib/slices.ts'
 import { csvRow } from '#lib/spreadsheet-text.ts'
-import { createTurns } from '#lib/turns.ts'
-import { type Fields, textOf } from '../forms/form.ts'
-import { type Done, type Plan, planImport, runImport } from '../import/import.ts'
+import { createKeyedSemaphore } from '#lib/turns.ts'
+import { type Fields, formText } from '../forms/form.ts'
+import { type ImportResult, type Plan, planImport, runImport } from '../import/import.ts'
 import { IMPORTED, type Imported } from '../import/kinds.ts'
-import { guessed, isWrong, type Mapping, messagesOf } from '../import/plan.ts'
+import { guessed, isWrong, type ImportMapping, rowMessages } from '../import/plan.ts'
 import { link } from '../link.ts'
-import type { FormRoute, Page, PageRoute, PanelRoute, Submission, Visit } from '../route.ts'
-import { Table } from '../ui/list.tsx'
+import type { FormRoute, PanelPage, PageRoute, PanelRoute, FormSubmission, PageContext } from '../route.ts'
+import { ListTable } from '../ui/list.tsx'
 import { Alert, Card, Nothing, Stat, Stats } from '../ui/parts.tsx'
 
 /** Displayed lines and errors. */
 const [SHOWN_LINES, SHOWN_ERRORS] = [5, 50]
 
 /** Files that are read or looked through at a time: each takes some MB meanwhile. */
-const turns = createTurns({ running: 3, runningOfKey: 1, waiting: 32 })
+const turns = createKeyedSemaphore({ running: 3, runningOfKey: 1, waiting: 32 })
 
 /** Field of the form that says which file was checked. */
 const DIGEST = 'arquivo'
@@ -29,13 +29,13 @@ const pathOf = ({ path }: Imported): string => `${path}/importar`
 const checkPathOf = (imported: Imported): string => `${pathOf(imported)}/conferir`
 const parentOf = ({ path, words }: Imported) => ({ label: words.all, to: path })
 
-async function uploadPage(imported: Imported, visit: Visit, refusal?: Refusal): Promise<Page> {
+async function uploadPage(imported: Imported, visit: PageContext, refusal?: Refusal): Promise<PanelPage> {
   const fields = await imported.fields(visit)
   const keys = imported.reading.keyFields.map(({ name }) => fields[name]?.label)
   const body = (
     <>
       {refusal && (
-        <Alert>{`O arquivo ${messagesOf(refusal, {})
+        <Alert>{`O arquivo ${rowMessages(refusal, {})
           .join('; ')
           .replace(/^file: /, '')}.`}</Alert>
       )}
@@ -71,7 +71,7 @@ async function uploadPage(imported: Imported, visit: Visit, refusal?: Refusal): 
     </>
   )
   const page = { title: imported.words.title, parent: parentOf(imported), body }
-  return refusal ? { ...page, status: statusOf(refusal.refused) } : page
+  return refusal ? { ...page, status: httpStatusOf(refusal.refused) } : page
 }
 
 function exampleOf({ example }: Imported, fields: Fields): string {
@@ -86,7 +86,7 @@ function mappingOf(
   { heads }: Sheet,
   fields: Fields,
   chosen: Readonly<Record<string, unknown>>,
-): Mapping {
+): ImportMapping {
   const columns = heads.map((_, column) => chosen[`coluna-${column}`])
   if (columns.every((one) => one === undefined)) return guessed(heads, fields, imported.heads)
   return new Map(
@@ -96,14 +96,14 @@ function mappingOf(
   )
 }
 
-const keepingOf = ({ context: { poolOf, vault }, session: { companyId } }: Visit) => ({
+const keepingOf = ({ context: { poolOf, vault }, session: { companyId } }: PageContext) => ({
   pool: poolOf(companyId),
   vault,
-  pause: createSlices(companyId),
+  pause: createTimeSlicer(companyId),
 })
 
 /** Two columns for one field: nobody could tell which of them counts. */
-function twice(mapping: Mapping, fields: Fields): string | null {
+function twice(mapping: ImportMapping, fields: Fields): string | null {
   const names = [...mapping.values()]
   const name = names.find((one, at) => names.indexOf(one) !== at)
   return name === undefined ? null : `Há duas colunas para "${fields[name]?.label}".`
@@ -112,7 +112,7 @@ function twice(mapping: Mapping, fields: Fields): string | null {
 /** An uploaded file, and what would be done with it. */
 interface Checked {
   readonly file: KeptFile
-  readonly mapping: Mapping
+  readonly mapping: ImportMapping
   readonly fields: Fields
   /** What is wrong with the columns; then nothing is planned. */
   readonly problem: string | null
@@ -120,10 +120,10 @@ interface Checked {
 }
 
 /** Null where no file waits. One of a company is looked through at a time, in slices. */
-const check = (imported: Imported, visit: Visit, chosen: Readonly<Record<string, unknown>>): Promise<Checked | null> =>
+const check = (imported: Imported, visit: PageContext, chosen: Readonly<Record<string, unknown>>): Promise<Checked | null> =>
   turns.run(visit.session.companyId, async () => {
     const keeping = keepingOf(visit)
-    const file = await keptFile(keeping, visit.session, imported.kind)
+    const file = await loadStoredFile(keeping, visit.session, imported.kind)
     if (file === null) return null
     const { sheet } = file
     const fields = await imported.fields(visit)
@@ -133,7 +133,7 @@ const check = (imported: Imported, visit: Visit, chosen: Readonly<Record<string,
     return { file, mapping, fields, problem, plan: await planImport(imported, visit, read) }
   })
 
-const noFilePage = (imported: Imported): Page => ({
+const noFilePage = (imported: Imported): PanelPage => ({
   title: imported.words.title,
   parent: parentOf(imported),
   body: (
@@ -143,7 +143,7 @@ const noFilePage = (imported: Imported): Page => ({
   ),
 })
 
-function checkPage(imported: Imported, visit: Visit, checked: Checked): Page {
+function checkPage(imported: Imported, visit: PageContext, checked: Checked): PanelPage {
   const { problem } = checked
   const body = (
     <>
@@ -155,14 +155,14 @@ function checkPage(imported: Imported, visit: Visit, checked: Checked): Page {
   return { title: 'Conferir o arquivo', parent, body, ...(problem !== null && { status: 422 }) }
 }
 
-async function showCheck(imported: Imported, visit: Visit): Promise<Page> {
+async function showCheck(imported: Imported, visit: PageContext): Promise<PanelPage> {
   const checked = await check(imported, visit, visit.query)
   return checked ? checkPage(imported, visit, checked) : noFilePage(imported)
 }
 
 interface PlannedProps {
   readonly imported: Imported
-  readonly visit: Visit
+  readonly visit: PageContext
   readonly checked: Checked
 }
 
@@ -198,10 +198,10 @@ const Planned = ({ imported, visit, checked: { file, mapping, plan } }: PlannedP
   )
 }
 
-const Errors = ({ errors }: { readonly errors: Done['errors'] }) =>
+const Errors = ({ errors }: { readonly errors: ImportResult['errors'] }) =>
   errors.length === 0 ? null : (
     <Card title="Linhas com erro">
-      <Table
+      <ListTable
         caption="Linhas com erro"
         rows={errors.slice(0, SHOWN_ERRORS)}
         empty=""
@@ -223,7 +223,7 @@ interface ColumnsProps {
 const Columns = ({ imported, checked: { file, mapping, fields } }: ColumnsProps) => (
   <Card title="Colunas do arquivo">
     <form method="get" action={link(checkPathOf(imported))} class="form">
-      <Table
+      <ListTable
         caption="Colunas do arquivo"
         rows={file.sheet.heads.map((head, column) => ({ head, column }))}
         empty=""
@@ -262,7 +262,7 @@ const Columns = ({ imported, checked: { file, mapping, fields } }: ColumnsProps)
   </Card>
 )
 
-async function upload(imported: Imported, submission: Submission) {
+async function upload(imported: Imported, submission: FormSubmission) {
   const { session, file } = submission
   if (!file || file.length === 0)
     return uploadPage(imported, submission, invalid('file', 'não foi escolhido, ou está vazio'))
@@ -271,25 +271,25 @@ async function upload(imported: Imported, submission: Submission) {
     const sheet = await readSheet(file, keeping.pause)
     if (isRefusal(sheet)) return uploadPage(imported, submission, sheet)
     const digest = createHash('sha256').update(file).digest('hex')
-    await keepFile(keeping, session, imported.kind, { digest, sheet })
+    await storeFile(keeping, session, imported.kind, { digest, sheet })
     return { to: checkPathOf(imported) }
   })
 }
 
 /** Imports the file that the form was made for, and no other that was uploaded since (PANEL-323). */
-async function importFile(imported: Imported, submission: Submission): Promise<Page> {
+async function importFile(imported: Imported, submission: FormSubmission): Promise<PanelPage> {
   const { context, session, form } = submission
   const checked = await check(imported, submission, form)
   if (!checked) return noFilePage(imported)
-  if (checked.file.digest !== textOf(form, DIGEST)) return otherFilePage(imported)
+  if (checked.file.digest !== formText(form, DIGEST)) return otherFilePage(imported)
   if (checked.problem !== null) return checkPage(imported, submission, checked)
   const done = await runImport(imported, submission, checked.plan)
   if (isRefusal(done)) return uploadPage(imported, submission, done)
-  await dropFile(context.poolOf(session.companyId), session, checked.file)
+  await deleteStoredFile(context.poolOf(session.companyId), session, checked.file)
   return donePage(imported, done)
 }
 
-const otherFilePage = (imported: Imported): Page => ({
+const otherFilePage = (imported: Imported): PanelPage => ({
   title: imported.words.title,
   parent: parentOf(imported),
   status: 409,
@@ -300,7 +300,7 @@ const otherFilePage = (imported: Imported): Page => ({
   ),
 })
 
-const donePage = (imported: Imported, { created, updated, unchanged, errors }: Done): Page => ({
+const donePage = (imported: Imported, { created, updated, unchanged, errors }: ImportResult): PanelPage => ({
   title: 'Arquivo importado',
   parent: parentOf(imported),
   main: { label: `Ver ${imported.words.all.toLowerCase()}`, to: imported.path },

@@ -1,39 +1,39 @@
 import { getCalls, listApiKeys } from '#queries/api-keys.ts'
 import { type HealthObject, listHealth } from '#queries/webhook-health.ts'
-import { type ListedNotice, listNotices, listWebhooks } from '#queries/webhooks.ts'
-import { dateTime, decimal, mebibytes } from '../format.ts'
+import { type ListedNotification, listWebhookNotifications, listWebhooks } from '#queries/webhooks.ts'
+import { formatDateTime, formatDecimal, formatMebibytes } from '../format.ts'
 import { link } from '../link.ts'
-import type { Page, PanelRoute, Visit } from '../route.ts'
-import { recordsIn } from '../ui/list.tsx'
+import type { PanelPage, PanelRoute, PageContext } from '../route.ts'
+import { recordsOnPage } from '../ui/list.tsx'
 import { ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { KeyTable, MOST_KEYS } from './api-keys.tsx'
-import { CALLS_PATH } from './calls.tsx'
+import { REQUESTS_PATH } from './calls.tsx'
 import { isFailing, type ShownWebhook, WebhookTable, webhookPath } from './webhooks/webhooks.tsx'
 
-function newsOf({ kind, data: { reason } }: ListedNotice): string {
+function newsOf({ kind, data: { reason } }: ListedNotification): string {
   if (kind === 'webhook_failing') return 'começou a falhar'
   if (kind === 'webhook_well') return 'voltou a aceitar entregas'
   return `foi desligado porque ${reason === 'gone' ? 'respondeu que não existe mais (410)' : 'não respondeu por tempo demais'}`
 }
 
 /** Whether the notification still needs attention. */
-const isOpen = ({ kind }: ListedNotice, health: HealthObject | undefined): boolean =>
+const isOpen = ({ kind }: ListedNotification, health: HealthObject | undefined): boolean =>
   kind === 'webhook_switched_off' || (kind === 'webhook_failing' && isFailing(health))
 
 const PATH = '/integracoes'
 /** Covers all: a company has at most 50. */
 const WEBHOOKS = 200
 
-async function showIntegrations(visit: Visit): Promise<Page> {
+async function showIntegrations(visit: PageContext): Promise<PanelPage> {
   const { pool, companyId } = visit.readModel
   const [keys, calls, page, notices, health] = await Promise.all([
     listApiKeys(pool, companyId, MOST_KEYS),
     getCalls(pool, companyId),
     listWebhooks(pool, companyId, { limit: WEBHOOKS }),
-    listNotices(pool, companyId),
+    listWebhookNotifications(pool, companyId),
     listHealth(pool, companyId),
   ])
-  const webhooks = recordsIn<ShownWebhook>(page)
+  const webhooks = recordsOnPage<ShownWebhook>(page)
   const { perMinute, perDay, bytesPerDay } = visit.context.limits
   const body = (
     <>
@@ -48,7 +48,7 @@ async function showIntegrations(visit: Visit): Promise<Page> {
           class={isOpen(notice, health.get(notice.data.webhook_id)) ? 'problem' : 'hint'}
           role="note"
         >
-          {`${dateTime(notice.created_at, visit.readModel.timezone)}: o webhook `}
+          {`${formatDateTime(notice.created_at, visit.readModel.timezone)}: o webhook `}
           {webhooks.some(({ id }) => id === notice.data.webhook_id) ? (
             <a href={link(webhookPath({ id: notice.data.webhook_id }))}>{notice.data.url}</a>
           ) : (
@@ -66,9 +66,9 @@ async function showIntegrations(visit: Visit): Promise<Page> {
       <Card title="Uso da API" aside={<a href="/docs">Documentação da API</a>}>
         <Facts
           facts={[
-            ['Chamadas hoje', `${decimal(String(calls.day))} de ${decimal(String(perDay))}`],
-            ['Dados enviados hoje', `${mebibytes(calls.bytes)} de ${mebibytes(bytesPerDay)} MiB`],
-            ['Chamadas neste minuto', `${decimal(String(calls.minute))} de ${decimal(String(perMinute))}`],
+            ['Chamadas hoje', `${formatDecimal(String(calls.day))} de ${formatDecimal(String(perDay))}`],
+            ['Dados enviados hoje', `${formatMebibytes(calls.bytes)} de ${formatMebibytes(bytesPerDay)} MiB`],
+            ['Chamadas neste minuto', `${formatDecimal(String(calls.minute))} de ${formatDecimal(String(perMinute))}`],
           ]}
         />
       </Card>
@@ -77,7 +77,7 @@ async function showIntegrations(visit: Visit): Promise<Page> {
   return {
     title: 'Integrações',
     main: webhooks.length + keys.length === 0 && { label: 'Nova chave', to: `${PATH}/chaves/nova` },
-    more: [{ label: 'Chamadas da API', to: CALLS_PATH }],
+    more: [{ label: 'Chamadas da API', to: REQUESTS_PATH }],
     body,
   }
 }

@@ -1,17 +1,17 @@
 import { CancelOrderInput } from '#commands/orders/cancel-order.ts'
 import { canBePaid } from '#domain/orders.ts'
-import { text } from '#domain/text.ts'
-import { statusOf } from '#http/problems.ts'
+import { boundedText } from '#domain/text.ts'
+import { httpStatusOf } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { cancelWithProvider } from '#payments/cancel-order.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { dateTime } from '../format.ts'
-import { paragraph } from '../forms/kinds.ts'
+import { formatDateTime } from '../format.ts'
+import { paragraphInput } from '../forms/kinds.ts'
 import { Cancelled } from '../ui/cancelled.tsx'
 import { formPages, obstaclePage } from '../ui/form-pages.tsx'
 import { ButtonLink } from '../ui/parts.tsx'
 import { obstacleToRefund } from './order-refund.tsx'
-import { orderOf, PATH } from './orders.tsx'
+import { orderOf, ORDERS_PATH } from './orders.tsx'
 
 const PAID = 'O pedido já foi pago: em vez de cancelar, devolva o pagamento.'
 
@@ -22,7 +22,7 @@ function obstacleOf(order: OrderObject): string | null {
 }
 
 const title = ({ id }: OrderObject) => `Cancelar pedido ${id}`
-const back = ({ id }: OrderObject) => `${PATH}/${id}`
+const back = ({ id }: OrderObject) => `${ORDERS_PATH}/${id}`
 
 /** The alternative for a paid order, if the role allows it. */
 const RefundButton = ({ order }: { readonly order: OrderObject }) =>
@@ -33,7 +33,7 @@ const RefundButton = ({ order }: { readonly order: OrderObject }) =>
   ) : null
 
 export const orderCancellation = formPages({
-  path: `${PATH}/:id/cancelar`,
+  path: `${ORDERS_PATH}/:id/cancelar`,
   section: 'store',
   subject: orderOf,
   obstacle: obstacleOf,
@@ -49,12 +49,12 @@ export const orderCancellation = formPages({
   isDangerous: true,
   back,
   before: (order, { readModel }) => (
-    <Cancelled when={['Data do pedido', dateTime(order.created_at, readModel.timezone)]} of={order} />
+    <Cancelled when={['Data do pedido', formatDateTime(order.created_at, readModel.timezone)]} of={order} />
   ),
   fields: () => ({
-    reason: { label: 'Motivo', kind: paragraph, isRequired: true, columns: 12, hint: 'Fica no histórico do pedido.' },
+    reason: { label: 'Motivo', kind: paragraphInput, isRequired: true, columns: 12, hint: 'Fica no histórico do pedido.' },
   }),
-  schema: CancelOrderInput.omit({ id: true }).extend({ reason: text(500) }),
+  schema: CancelOrderInput.omit({ id: true }).extend({ reason: boundedText(500) }),
   async act(submission, order, { reason }) {
     const { context, acting, idempotency } = submission
     const orderId = order.id
@@ -63,6 +63,6 @@ export const orderCancellation = formPages({
     if (answer.refused !== 'order_already_paid') return answer
     const paid = (await orderOf(submission)) ?? order
     const instead = <RefundButton order={paid} />
-    return { ...obstaclePage(title(order), PAID, back(order), instead), status: statusOf(answer.refused) }
+    return { ...obstaclePage(title(order), PAID, back(order), instead), status: httpStatusOf(answer.refused) }
   },
 })

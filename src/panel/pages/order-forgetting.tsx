@@ -1,8 +1,8 @@
 import { forgetPages } from './forget-person.tsx'
-import { orderOf, PATH } from './orders.tsx'
+import { orderOf, ORDERS_PATH } from './orders.tsx'
 
 export const orderForgetting = forgetPages({
-  path: `${PATH}/:id`,
+  path: `${ORDERS_PATH}/:id`,
   section: 'store',
   kind: 'order',
   goes: 'Vão-se nome, e-mail e documento de quem comprou e os dados de quem pagou.',

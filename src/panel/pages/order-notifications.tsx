@@ -1,15 +1,15 @@
 import type { NotificationOutcome } from '#domain/orders.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { listNotifications, type NotificationObject } from '#queries/orders.ts'
-import { dateTimeSeconds, decimal } from '../format.ts'
-import type { Visit } from '../route.ts'
-import { recordsIn, Table } from '../ui/list.tsx'
-import { Card, type State, StateBadge, WithheldContent } from '../ui/parts.tsx'
+import { formatDateTimeSeconds, formatDecimal } from '../format.ts'
+import type { PageContext } from '../route.ts'
+import { recordsOnPage, ListTable } from '../ui/list.tsx'
+import { Card, type StateMark, StateBadge, WithheldContent } from '../ui/parts.tsx'
 
 /** In a flood the first notifications tell as much as the last. */
 const NOTIFICATIONS = 100
 
-const OUTCOMES: Readonly<Record<NotificationOutcome, State>> = {
+const OUTCOMES: Readonly<Record<NotificationOutcome, StateMark>> = {
   applied: ['good', 'Aplicada'],
   duplicate: ['plain', 'Repetida'],
   stale: ['plain', 'Atrasada'],
@@ -19,22 +19,22 @@ const OUTCOMES: Readonly<Record<NotificationOutcome, State>> = {
 }
 
 /** Notifications of the payment provider about an order. */
-export async function Notifications({ readModel, session }: Visit, orderId: number) {
+export async function Notifications({ readModel, session }: PageContext, orderId: number) {
   const page = await listNotifications(readModel.pool, readModel.companyId, orderId, { limit: NOTIFICATIONS })
-  const notifications = recordsIn<NotificationObject>(page)
+  const notifications = recordsOnPage<NotificationObject>(page)
   return (
     <Card title="Notificações recebidas">
-      <Table
+      <ListTable
         caption="Notificações recebidas"
         rows={notifications}
         empty="Nenhuma notificação recebida."
         columns={[
-          { head: 'Recebida', cell: ({ received_at }) => dateTimeSeconds(received_at, readModel.timezone) },
+          { head: 'Recebida', cell: ({ received_at }) => formatDateTimeSeconds(received_at, readModel.timezone) },
           { head: 'Resultado', cell: ({ outcome }) => <OutcomeBadge outcome={outcome} /> },
           { head: 'Resposta', cell: ({ http_status }) => (http_status === null ? '—' : `HTTP ${http_status}`) },
           {
             head: 'Demorou',
-            cell: ({ duration_ms }) => (duration_ms === null ? '—' : `${decimal(String(duration_ms))} ms`),
+            cell: ({ duration_ms }) => (duration_ms === null ? '—' : `${formatDecimal(String(duration_ms))} ms`),
             isNumber: true,
           },
           {

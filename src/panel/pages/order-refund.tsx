@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isPaid, leftOf, leftToRestock, type Paid, RefundInput } from '#commands/orders/refunds.ts'
+import { isPaid, leftOf, leftToRestock, type PaidPayment, RefundInput } from '#commands/orders/refunds.ts'
 import { fromCents } from '#domain/money.ts'
 import { fromThousandths } from '#domain/quantity.ts'
 import type { Refusal } from '#domain/refusal.ts'
@@ -9,15 +9,15 @@ import { ProviderUnavailable } from '#payments/provider-port.ts'
 import { refundOrder, repeatRefund } from '#payments/refund-order.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { itemsWithStock } from '#queries/catalog/items.ts'
-import { money, quantity } from '../format.ts'
-import { type Fields, textOf } from '../forms/form.ts'
+import { formatMoney, formatQuantity } from '../format.ts'
+import { type Fields, formText } from '../forms/form.ts'
 import * as kinds from '../forms/kinds.ts'
-import type { PanelRoute, Redirect, Visit } from '../route.ts'
+import type { PanelRoute, Redirect, PageContext } from '../route.ts'
 import { buttonRoute, formPages } from '../ui/form-pages.tsx'
-import { orderOf, PATH } from './orders.tsx'
+import { orderOf, ORDERS_PATH } from './orders.tsx'
 
 /** Refundable payments with the remaining amount in cents. */
-const refundable = ({ payments, refunds }: OrderObject): { payment: Paid; left: number }[] =>
+const refundable = ({ payments, refunds }: OrderObject): { payment: PaidPayment; left: number }[] =>
   payments
     .filter(isPaid)
     .map((payment) => ({ payment, left: leftOf(payment, refunds) }))
@@ -29,30 +29,30 @@ export function obstacleToRefund(order: OrderObject): string | null {
   return refundable(order).length > 0 ? null : 'Todo o valor do pedido já foi devolvido, ou está sendo.'
 }
 
-async function fieldsOf(order: OrderObject, { readModel }: Visit): Promise<Fields> {
+async function fieldsOf(order: OrderObject, { readModel }: PageContext): Promise<Fields> {
   const payments = refundable(order)
-  const left = payments.map(({ left }) => money(fromCents(left))).join(' ou ')
+  const left = payments.map(({ left }) => formatMoney(fromCents(left))).join(' ou ')
   return {
     ...(payments.length > 1 && {
       provider_payment_id: {
         label: 'Pagamento',
-        kind: kinds.choice(
+        kind: kinds.choiceInput(
           payments.map(({ payment, left }) => ({
             value: payment.provider_payment_id,
-            label: `${payment.provider_payment_id}: restam ${money(fromCents(left))}`,
+            label: `${payment.provider_payment_id}: restam ${formatMoney(fromCents(left))}`,
           })),
         ),
         isRequired: true,
         columns: 12,
       },
     }),
-    amount: { label: 'Valor', kind: kinds.amount, hint: `Em branco, tudo o que resta: ${left}.`, columns: 12 },
+    amount: { label: 'Valor', kind: kinds.amountInput, hint: `Em branco, tudo o que resta: ${left}.`, columns: 12 },
     ...(await restockFields(order, readModel)),
   }
 }
 
 /** Quantity to restock of each item with tracked stock. */
-async function restockFields(order: OrderObject, { pool, companyId }: Visit['readModel']): Promise<Fields> {
+async function restockFields(order: OrderObject, { pool, companyId }: PageContext['readModel']): Promise<Fields> {
   const names = new Map(order.items.map(({ catalog_item_id, description }) => [catalog_item_id, description]))
   const ids = [...names.keys()].filter((id) => id !== null).filter((id) => leftToRestock(order, id) > 0)
   const kept = ids.length === 0 ? new Set<number>() : await itemsWithStock(pool, companyId, ids)
@@ -62,8 +62,8 @@ async function restockFields(order: OrderObject, { pool, companyId }: Visit['rea
       `restock.${id}`,
       {
         label: names.get(id) ?? '',
-        kind: kinds.quantity,
-        hint: `Até ${quantity(fromThousandths(leftToRestock(order, id)))}.`,
+        kind: kinds.quantityInput,
+        hint: `Até ${formatQuantity(fromThousandths(leftToRestock(order, id)))}.`,
         ...(at === 0 && { group: 'Quantidades que voltam ao estoque' }),
       },
     ]),
@@ -101,7 +101,7 @@ async function outcomeOf(
   orderId: number,
   ask: () => Promise<Answer | Refusal | null>,
 ): Promise<Redirect | Refusal | null> {
-  const to = `${PATH}/${orderId}`
+  const to = `${ORDERS_PATH}/${orderId}`
   try {
     const answer = await ask()
     return isRefusal(answer) ? answer : { to, flash: answer === null ? 'sem-alteracao' : 'devolvido' }
@@ -118,7 +118,7 @@ export const REFUND = 'devolucao'
 /** Refunds a payment in full or in part, with restocked items, and retries unanswered refunds. */
 export const orderRefundPages: readonly PanelRoute[] = [
   ...formPages({
-    path: `${PATH}/:id/devolver`,
+    path: `${ORDERS_PATH}/:id/devolver`,
     section: 'store',
     access: 'owner',
     subject: orderOf,
@@ -132,7 +132,7 @@ export const orderRefundPages: readonly PanelRoute[] = [
     ),
     label: 'Devolver',
     isDangerous: true,
-    back: ({ id }) => `${PATH}/${id}`,
+    back: ({ id }) => `${ORDERS_PATH}/${id}`,
     fields: fieldsOf,
     schema: RefundForm,
     problem: problemOf,
@@ -143,11 +143,11 @@ export const orderRefundPages: readonly PanelRoute[] = [
       }),
   }),
   buttonRoute({
-    path: `${PATH}/:id/pedir-devolucao`,
+    path: `${ORDERS_PATH}/:id/pedir-devolucao`,
     section: 'store',
     access: 'owner',
     subject: orderOf,
     act: ({ context, acting, form }, { id: orderId }) =>
-      outcomeOf(orderId, () => repeatRefund(context, { acting, orderId, refundId: textOf(form, REFUND) })),
+      outcomeOf(orderId, () => repeatRefund(context, { acting, orderId, refundId: formText(form, REFUND) })),
   }),
 ]

@@ -2,10 +2,10 @@ import type { ORDER_ALARMS } from '#events/orders.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import type { RefundObject } from '#projections/order-refunds.ts'
 import type { AlarmObject, OrderObject } from '#projections/orders.ts'
-import { dateTime, money, quantity } from '../format.ts'
-import { Table } from '../ui/list.tsx'
-import { Card, type State, StateBadge } from '../ui/parts.tsx'
-import { DISPUTES, STATES } from './orders.tsx'
+import { formatDateTime, formatMoney, formatQuantity } from '../format.ts'
+import { ListTable } from '../ui/list.tsx'
+import { Card, type StateMark, StateBadge } from '../ui/parts.tsx'
+import { DISPUTES, ORDER_STATES } from './orders.tsx'
 
 export const ALARMS: Readonly<Record<(typeof ORDER_ALARMS)[number], string>> = {
   second_payment: 'O pedido recebeu um segundo pagamento aprovado: um deles deve ser devolvido ao cliente.',
@@ -14,7 +14,7 @@ export const ALARMS: Readonly<Record<(typeof ORDER_ALARMS)[number], string>> = {
     'O pedido foi pago depois de cancelado: entregue a mercadoria, ou devolva o valor ao cliente.',
 }
 
-const REFUNDS: Readonly<Record<RefundObject['status'], State>> = {
+const REFUNDS: Readonly<Record<RefundObject['status'], StateMark>> = {
   pending: ['warn', 'Aguardando o provedor'],
   completed: ['good', 'Feita'],
   refused: ['bad', 'Recusada'],
@@ -25,7 +25,7 @@ interface Step {
   readonly at: string
   readonly what: string
   readonly amount: string | null
-  readonly state: State
+  readonly state: StateMark
   /** Sentences and facts; null ones are omitted. */
   readonly details: readonly (string | null)[]
 }
@@ -39,14 +39,14 @@ interface TimelineProps {
 /** Payment history of an order, oldest first: attempts, refunds, disputes, alarms. */
 export const Timeline = ({ order, timezone, nameOf }: TimelineProps) => (
   <Card title="Pagamentos e devoluções">
-    <Table
+    <ListTable
       caption="Pagamentos e devoluções"
       rows={stepsOf(order, timezone, nameOf)}
       empty="Nenhuma tentativa de pagamento."
       columns={[
-        { head: 'Quando', cell: ({ at }) => dateTime(at, timezone) },
+        { head: 'Quando', cell: ({ at }) => formatDateTime(at, timezone) },
         { head: 'O quê', cell: ({ what }) => what },
-        { head: 'Valor', cell: ({ amount }) => (amount === null ? '—' : money(amount)), isNumber: true },
+        { head: 'Valor', cell: ({ amount }) => (amount === null ? '—' : formatMoney(amount)), isNumber: true },
         { head: 'Situação', cell: ({ state }) => <StateBadge state={state} /> },
         { head: 'Detalhes', cell: ({ details }) => details.filter(Boolean).join(' · ') || '—' },
       ]}
@@ -74,8 +74,8 @@ function attempt(payment: PaymentObject, timezone: string): Step {
     state: stateOf(payment),
     details: [
       refusal === null ? status_detail : `O provedor recusou: ${refusal}`,
-      expires_at && `prazo: ${dateTime(expires_at, timezone)}`,
-      /[1-9]/.test(refunded) ? `devolvido: ${money(refunded)}` : null,
+      expires_at && `prazo: ${formatDateTime(expires_at, timezone)}`,
+      /[1-9]/.test(refunded) ? `devolvido: ${formatMoney(refunded)}` : null,
       atProvider(provider_payment_id),
     ],
   }
@@ -88,9 +88,9 @@ function methodOf({ method, card }: PaymentObject): string {
   return `Cartão ${card?.brand ?? ''}${card?.last_four ? ` final ${card.last_four}` : ''}${installments}`
 }
 
-function stateOf({ status, refusal, provider_payment_id }: PaymentObject): State {
+function stateOf({ status, refusal, provider_payment_id }: PaymentObject): StateMark {
   if (refusal !== null) return ['bad', 'Recusado']
-  return provider_payment_id === null && status === 'pending' ? ['warn', 'Sem resposta do provedor'] : STATES[status]
+  return provider_payment_id === null && status === 'pending' ? ['warn', 'Sem resposta do provedor'] : ORDER_STATES[status]
 }
 
 const dispute = ({ dispute, amount, provider_payment_id }: PaymentObject): Step[] =>
@@ -109,7 +109,7 @@ const dispute = ({ dispute, amount, provider_payment_id }: PaymentObject): Step[
 function giving(refund: RefundObject, { items }: OrderObject, timezone: string): Step {
   const { requested_at, amount, status, refusal, restock, completed_at, provider_refund_id } = refund
   const nameOf = (id: number) => items.find(({ catalog_item_id }) => catalog_item_id === id)?.description ?? id
-  const goods = restock.map(({ catalog_item_id, quantity: back }) => `${quantity(back)} × ${nameOf(catalog_item_id)}`)
+  const goods = restock.map(({ catalog_item_id, quantity: back }) => `${formatQuantity(back)} × ${nameOf(catalog_item_id)}`)
   return {
     at: requested_at,
     what: 'Devolução',
@@ -117,7 +117,7 @@ function giving(refund: RefundObject, { items }: OrderObject, timezone: string):
     state: REFUNDS[status],
     details: [
       refusal && `O provedor recusou: ${refusal}`,
-      completed_at && `feita em ${dateTime(completed_at, timezone)}`,
+      completed_at && `feita em ${formatDateTime(completed_at, timezone)}`,
       goods.length > 0 ? `de volta ao estoque: ${goods.join(', ')}` : null,
       `do pagamento ${refund.provider_payment_id}`,
       atProvider(provider_refund_id),
@@ -127,7 +127,7 @@ function giving(refund: RefundObject, { items }: OrderObject, timezone: string):
 
 function alarming(alarm: AlarmObject, timezone: string, nameOf: TimelineProps['nameOf']): Step {
   const { raised_at, code, provider_payment_id, acknowledged_at, acknowledged_by } = alarm
-  const seen = acknowledged_at && `visto por ${nameOf(acknowledged_by)} em ${dateTime(acknowledged_at, timezone)}`
+  const seen = acknowledged_at && `visto por ${nameOf(acknowledged_by)} em ${formatDateTime(acknowledged_at, timezone)}`
   return {
     at: raised_at,
     what: 'Alarme',

@@ -3,23 +3,23 @@ import { deliverOrder } from '#commands/orders/deliver-order.ts'
 import { canBePaid } from '#domain/orders.ts'
 import { RIGHTS } from '#domain/roles.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
-import { dateTime, money, percentage, personName, quantity, taxNumber } from '../format.ts'
-import { textOf } from '../forms/form.ts'
+import { formatDateTime, formatMoney, formatPercentage, formatPersonName, formatQuantity, formatTaxNumber } from '../format.ts'
+import { formText } from '../forms/form.ts'
 import { link } from '../link.ts'
-import { personFileActions } from '../person-file/links.ts'
-import type { Page, PanelRoute, Visit } from '../route.ts'
+import { dataExportActions } from '../person-file/links.ts'
+import type { PanelPage, PanelRoute, PageContext } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
 import { buttonRoute, runAndRedirect } from '../ui/form-pages.tsx'
 import { AsOfForm, History, namesOfActors } from '../ui/history.tsx'
-import { Table } from '../ui/list.tsx'
+import { ListTable } from '../ui/list.tsx'
 import { Card, type Fact, Facts, StateBadge } from '../ui/parts.tsx'
 import { forgetAction } from './forget-person.tsx'
 import { Notifications } from './order-notifications.tsx'
 import { obstacleToRefund, REFUND } from './order-refund.tsx'
 import { ALARMS, Timeline } from './order-timeline.tsx'
-import { DISPUTES, OrderBadges, orderOf, PATH } from './orders.tsx'
+import { DISPUTES, OrderBadges, orderOf, ORDERS_PATH } from './orders.tsx'
 
-async function showOrder(visit: Visit): Promise<Page | null> {
+async function showOrder(visit: PageContext): Promise<PanelPage | null> {
   const { readModel } = visit
   const order = await orderOf(visit)
   if (!order) return null
@@ -69,7 +69,7 @@ const PaymentLink = ({ url }: { readonly url: string }) => (
 
 interface VisitedProps {
   readonly order: OrderObject
-  readonly visit: Visit
+  readonly visit: PageContext
 }
 
 /** Hidden field with the payment that raised an alarm. */
@@ -83,12 +83,12 @@ const Alarms = ({ order, visit }: VisitedProps) => {
       {order.alarms.filter(isUnseen).map(({ code, provider_payment_id, raised_at }) => (
         <div key={provider_payment_id} class="problem" role="note">
           <p>
-            <strong>Alarme de {dateTime(raised_at, timezone)}</strong> (pagamento {provider_payment_id}): {ALARMS[code]}
+            <strong>Alarme de {formatDateTime(raised_at, timezone)}</strong> (pagamento {provider_payment_id}): {ALARMS[code]}
           </p>
           {!moment && (
             <ButtonForm
               visit={visit}
-              to={`${PATH}/${order.id}/alarme-visto`}
+              to={`${ORDERS_PATH}/${order.id}/alarme-visto`}
               values={{ [PAYMENT]: provider_payment_id }}
               label={`Marcar como visto (pagamento ${provider_payment_id})`}
             />
@@ -100,19 +100,19 @@ const Alarms = ({ order, visit }: VisitedProps) => {
 }
 
 /** Actions available for the order. */
-function actionsOf(order: OrderObject, visit: Visit): Pick<Page, 'main' | 'more' | 'dangers'> {
-  const here = `${PATH}/${order.id}`
+function actionsOf(order: OrderObject, visit: PageContext): Pick<PanelPage, 'main' | 'more' | 'dangers'> {
+  const here = `${ORDERS_PATH}/${order.id}`
   const pending = order.refunds.filter(({ status }) => status === 'pending')
   return {
     main: order.status === 'paid' &&
       order.delivered_at === null && { label: 'Marcar como entregue', to: `${here}/entregar`, values: {} },
     more: [
       ...pending.map(({ refund_id, amount }) => ({
-        label: `Pedir de novo a devolução de ${money(amount)}`,
+        label: `Pedir de novo a devolução de ${formatMoney(amount)}`,
         to: `${here}/pedir-devolucao`,
         values: { [REFUND]: refund_id },
       })),
-      ...personFileActions({ kind: 'order', id: order.id }, visit),
+      ...dataExportActions({ kind: 'order', id: order.id }, visit),
     ],
     dangers: [
       obstacleToRefund(order) === null && { label: 'Devolver pagamento', to: `${here}/devolver` },
@@ -129,7 +129,7 @@ interface OrderProps {
 
 const OrderFacts = ({ order, timezone }: OrderProps) => {
   const { customer, commission } = order
-  const time = (at: string | null) => at && dateTime(at, timezone)
+  const time = (at: string | null) => at && formatDateTime(at, timezone)
   return (
     <>
       <Card title="Dados">
@@ -151,13 +151,13 @@ const OrderFacts = ({ order, timezone }: OrderProps) => {
             [
               'Cliente',
               customer.id === null ? (
-                personName(customer.name)
+                formatPersonName(customer.name)
               ) : (
-                <a href={link(`/clientes/${customer.id}`)}>{personName(customer.name)}</a>
+                <a href={link(`/clientes/${customer.id}`)}>{formatPersonName(customer.name)}</a>
               ),
             ],
             ['E-mail', customer.email],
-            ['CPF ou CNPJ', customer.document && taxNumber(customer.document)],
+            ['CPF ou CNPJ', customer.document && formatTaxNumber(customer.document)],
             ...(order.forgotten_at === null
               ? []
               : ([['Dados pessoais esquecidos', time(order.forgotten_at)]] as const)),
@@ -168,10 +168,10 @@ const OrderFacts = ({ order, timezone }: OrderProps) => {
         <Card title="Comissão">
           <Facts
             facts={[
-              ['Percentual', percentage(commission.percentage)],
-              ['Comissão do serviço', money(commission.amount)],
-              ['Parte da loja', money(commission.store_amount)],
-              ['Comissão devolvida', money(commission.refunded)],
+              ['Percentual', formatPercentage(commission.percentage)],
+              ['Comissão do serviço', formatMoney(commission.amount)],
+              ['Parte da loja', formatMoney(commission.store_amount)],
+              ['Comissão devolvida', formatMoney(commission.refunded)],
               ['Estornada em', time(commission.reversed_at)],
             ]}
           />
@@ -186,7 +186,7 @@ const returnedFacts = (
   { refunded_total, refunded_at, dispute }: OrderObject,
   time: (at: string | null) => string | null,
 ): Fact[] => [
-  ['Devolvido', money(refunded_total)],
+  ['Devolvido', formatMoney(refunded_total)],
   ['Reembolsado em', time(refunded_at)],
   ...(dispute === null
     ? []
@@ -202,22 +202,22 @@ const returnedFacts = (
 
 const Items = ({ order }: Pick<OrderProps, 'order'>) => (
   <Card title="Itens">
-    <Table
+    <ListTable
       caption="Itens"
       rows={order.items}
       empty="Nenhum item."
       columns={[
         { head: 'Item', cell: ({ description }) => description },
-        { head: 'Quantidade', cell: (item) => quantity(item.quantity), isNumber: true },
-        { head: 'Preço', cell: ({ unit_price }) => money(unit_price), isNumber: true },
-        { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
+        { head: 'Quantidade', cell: (item) => formatQuantity(item.quantity), isNumber: true },
+        { head: 'Preço', cell: ({ unit_price }) => formatMoney(unit_price), isNumber: true },
+        { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
       ]}
     />
     <Facts
       facts={[
-        ['Subtotal', money(order.subtotal)],
-        ['Entrega', money(order.delivery_fee)],
-        ['Total', <strong>{money(order.total)}</strong>],
+        ['Subtotal', formatMoney(order.subtotal)],
+        ['Entrega', formatMoney(order.delivery_fee)],
+        ['Total', <strong>{formatMoney(order.total)}</strong>],
       ]}
     />
   </Card>
@@ -225,16 +225,16 @@ const Items = ({ order }: Pick<OrderProps, 'order'>) => (
 
 /** An order's page; marking it as delivered, and acknowledging its alarms, which only owners may do. */
 export const orderPages: readonly PanelRoute[] = [
-  { path: `${PATH}/:id`, section: 'store', asOf: true, show: showOrder },
+  { path: `${ORDERS_PATH}/:id`, section: 'store', asOf: true, show: showOrder },
   buttonRoute({
-    path: `${PATH}/:id/entregar`,
+    path: `${ORDERS_PATH}/:id/entregar`,
     section: 'store',
     subject: orderOf,
     act: (submission, { id }) =>
-      runAndRedirect(submission, deliverOrder, { id }, { to: `${PATH}/${id}`, flash: 'pedido-entregue' }),
+      runAndRedirect(submission, deliverOrder, { id }, { to: `${ORDERS_PATH}/${id}`, flash: 'pedido-entregue' }),
   }),
   buttonRoute({
-    path: `${PATH}/:id/alarme-visto`,
+    path: `${ORDERS_PATH}/:id/alarme-visto`,
     section: 'store',
     access: 'owner',
     subject: orderOf,
@@ -242,8 +242,8 @@ export const orderPages: readonly PanelRoute[] = [
       runAndRedirect(
         submission,
         acknowledgeAlarm,
-        { id, provider_payment_id: textOf(submission.form, PAYMENT) },
-        { to: `${PATH}/${id}`, flash: 'alarme-visto' },
+        { id, provider_payment_id: formText(submission.form, PAYMENT) },
+        { to: `${ORDERS_PATH}/${id}`, flash: 'alarme-visto' },
       ),
   }),
 ]

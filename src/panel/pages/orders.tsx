@@ -3,22 +3,22 @@ import { type DisputeStatus, ORDER_STATUSES, type OrderStatus } from '#domain/or
 import { isRefusal } from '#ledger/command.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
 import type { StoreObject } from '#projections/stores.ts'
-import { getOrder, MOST_SUMMED, orderListing, type ShownOrder, sumOrders } from '#queries/orders.ts'
+import { getOrder, MAX_SUMMED_ORDERS, orderListing, type ShownOrder, sumOrders } from '#queries/orders.ts'
 import { listInOrder, NEWEST_FIRST } from '#queries/records.ts'
-import { dateTime, dateTimeSeconds, decimal, money, personName } from '../format.ts'
+import { formatDateTime, formatDateTimeSeconds, formatDecimal, formatMoney, formatPersonName } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { choice, line, optionsOf } from '../forms/kinds.ts'
+import { choiceInput, lineInput, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import type { Visit } from '../route.ts'
-import { type Column, List, listed, type QuickFilter, searched, type Wanted } from '../ui/list.tsx'
+import type { PageContext } from '../route.ts'
+import { type Column, List, listed, type QuickFilter, searched, type ListRequest } from '../ui/list.tsx'
 import { amountCell, listFile } from '../ui/list-file.ts'
-import { Badge, type State, StateBadge } from '../ui/parts.tsx'
-import { recordOf } from '../ui/record-pages.tsx'
+import { PanelBadge, type StateMark, StateBadge } from '../ui/parts.tsx'
+import { loadRecord } from '../ui/record-pages.tsx'
 
-export const PATH = '/loja/pedidos'
+export const ORDERS_PATH = '/loja/pedidos'
 
 /** Of an order, and of each of its payments. */
-export const STATES: Readonly<Record<OrderStatus, State>> = {
+export const ORDER_STATES: Readonly<Record<OrderStatus, StateMark>> = {
   pending: ['warn', 'Aguardando pagamento'],
   paid: ['good', 'Pago'],
   failed: ['bad', 'Pagamento falhou'],
@@ -27,7 +27,7 @@ export const STATES: Readonly<Record<OrderStatus, State>> = {
 }
 
 /** States of a buyer's dispute. */
-export const DISPUTES: Readonly<Record<DisputeStatus, State>> = {
+export const DISPUTES: Readonly<Record<DisputeStatus, StateMark>> = {
   open: ['bad', 'Contestação aberta'],
   lost: ['plain', 'Contestação perdida'],
   won: ['good', 'Contestação ganha'],
@@ -36,24 +36,24 @@ export const DISPUTES: Readonly<Record<DisputeStatus, State>> = {
 const filtersOf = (stores: readonly StoreObject[]): Fields => ({
   status: {
     label: 'Situação',
-    kind: choice(
-      optionsOf(ORDER_STATUSES, (status) => STATES[status][1]),
+    kind: choiceInput(
+      optionsOf(ORDER_STATUSES, (status) => ORDER_STATES[status][1]),
       'Todas',
     ),
     columns: 4,
   },
   store_alias: {
     label: 'Loja',
-    kind: choice(
+    kind: choiceInput(
       stores.map(({ alias }) => ({ value: alias, label: alias })),
       'Todas',
     ),
     columns: 4,
   },
-  external_id: { label: 'Código externo', kind: line, columns: 4 },
+  external_id: { label: 'Código externo', kind: lineInput, columns: 4 },
   alarm: {
     label: 'Alarme',
-    kind: choice([{ value: 'open', label: 'Com alarme que ninguém viu' }], 'Tanto faz'),
+    kind: choiceInput([{ value: 'open', label: 'Com alarme que ninguém viu' }], 'Tanto faz'),
     columns: 4,
   },
 })
@@ -67,10 +67,10 @@ const Search = z.object({
 })
 
 const columnsOf = (timezone: string): Column<OrderObject>[] => [
-  { head: 'Pedido', cell: ({ id }) => <a href={link(`${PATH}/${id}`)}>{id}</a> },
-  { head: 'Quando', cell: ({ created_at }) => dateTime(created_at, timezone) },
-  { head: 'Cliente', cell: ({ customer }) => personName(customer.name) },
-  { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
+  { head: 'Pedido', cell: ({ id }) => <a href={link(`${ORDERS_PATH}/${id}`)}>{id}</a> },
+  { head: 'Quando', cell: ({ created_at }) => formatDateTime(created_at, timezone) },
+  { head: 'Cliente', cell: ({ customer }) => formatPersonName(customer.name) },
+  { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
   { head: 'Situação', cell: (order) => <OrderBadges order={order} /> },
   { head: 'Loja', cell: ({ store_alias }) => store_alias, isExtra: true },
 ]
@@ -81,25 +81,25 @@ const QUICK: readonly QuickFilter[] = [
   { label: 'Com alarme', filters: { alarm: 'open' } },
 ]
 
-const pageOf = ({ readModel }: Visit, asked: Readonly<Record<string, string>>, { limit }: Wanted) =>
+const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) =>
   searched(Search, asked, (search) =>
     listInOrder(readModel.pool, orderListing, NEWEST_FIRST, readModel.companyId, { ...search, limit }),
   )
 
-async function summaryOf({ readModel: { pool, companyId } }: Visit, asked: Readonly<Record<string, string>>) {
+async function summaryOf({ readModel: { pool, companyId } }: PageContext, asked: Readonly<Record<string, string>>) {
   const { cursor: _, ...search } = Search.parse(asked)
   const { count, amount } = await sumOrders(pool, companyId, search)
-  if (count > MOST_SUMMED) return <p class="sums">{`Mais de ${decimal(String(MOST_SUMMED))} pedidos`}</p>
+  if (count > MAX_SUMMED_ORDERS) return <p class="sums">{`Mais de ${formatDecimal(String(MAX_SUMMED_ORDERS))} pedidos`}</p>
   return (
     <p class="sums">
-      {count === 1 ? '1 pedido' : `${decimal(String(count))} pedidos`}, <strong>{money(amount)}</strong>
+      {count === 1 ? '1 pedido' : `${formatDecimal(String(count))} pedidos`}, <strong>{formatMoney(amount)}</strong>
     </p>
   )
 }
 
 /** The file's store filter accepts any id: it needs no store names. */
 export const orderFile = listFile<OrderObject>({
-  path: PATH,
+  path: ORDERS_PATH,
   section: 'store',
   asOf: true,
   filters: filtersOf([]),
@@ -107,17 +107,17 @@ export const orderFile = listFile<OrderObject>({
   columns: ({ readModel: { timezone } }) => [
     ['Pedido', ({ id }) => id],
     ['Código externo', ({ external_id }) => external_id],
-    ['Quando', ({ created_at }) => dateTimeSeconds(created_at, timezone)],
+    ['Quando', ({ created_at }) => formatDateTimeSeconds(created_at, timezone)],
     ['Loja', ({ store_alias }) => store_alias],
-    ['Cliente', ({ customer }) => personName(customer.name)],
-    ['Situação', ({ status }) => STATES[status][1]],
+    ['Cliente', ({ customer }) => formatPersonName(customer.name)],
+    ['Situação', ({ status }) => ORDER_STATES[status][1]],
     ['Total', ({ total }) => amountCell(total)],
-    ['Entregue em', ({ delivered_at }) => delivered_at && dateTimeSeconds(delivered_at, timezone)],
+    ['Entregue em', ({ delivered_at }) => delivered_at && formatDateTimeSeconds(delivered_at, timezone)],
   ],
 })
 
 /** Orders of the company's stores, newest first. */
-export async function OrderList({ visit, stores }: { readonly visit: Visit; readonly stores: readonly StoreObject[] }) {
+export async function OrderList({ visit, stores }: { readonly visit: PageContext; readonly stores: readonly StoreObject[] }) {
   const { timezone } = visit.readModel
   const filters = filtersOf(stores)
   const orders = await listed<OrderObject>(visit, filters, async (asked, wanted) => {
@@ -133,7 +133,7 @@ export async function OrderList({ visit, stores }: { readonly visit: Visit; read
       columns={columnsOf(timezone)}
       empty="Nenhum pedido encontrado."
       quick={QUICK}
-      file={`${PATH}.csv`}
+      file={`${ORDERS_PATH}.csv`}
     />
   )
 }
@@ -143,15 +143,15 @@ export const OrderBadges = ({ order }: { readonly order: OrderObject }) => {
   const { status, alarms, dispute, partially_refunded, delivered_at } = order
   return (
     <>
-      <StateBadge state={STATES[status]} />{' '}
+      <StateBadge state={ORDER_STATES[status]} />{' '}
       {partially_refunded && <StateBadge state={['plain', 'Devolvido em parte']} />}{' '}
       {delivered_at !== null && <StateBadge state={['plain', 'Entregue']} />}{' '}
       {dispute?.status === 'open' && <StateBadge state={DISPUTES.open} />}{' '}
-      {alarms.some(isUnseen) && <Badge tone="bad">Alarme</Badge>}
+      {alarms.some(isUnseen) && <PanelBadge tone="bad">Alarme</PanelBadge>}
     </>
   )
 }
 
 /** The order of a path; null if it does not exist. */
-export const orderOf = (visit: Visit): Promise<ShownOrder | null> =>
-  recordOf(visit, ({ readModel, context }, id) => getOrder(readModel.pool, readModel.companyId, id, context))
+export const orderOf = (visit: PageContext): Promise<ShownOrder | null> =>
+  loadRecord(visit, ({ readModel, context }, id) => getOrder(readModel.pool, readModel.companyId, id, context))

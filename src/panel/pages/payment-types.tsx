@@ -2,15 +2,15 @@ import { CreatePaymentTypeInput, createPaymentType, updatePaymentType } from '#c
 import type { PaymentKind } from '#events/companies.ts'
 import type { PaymentTypeObject } from '#projections/payment-types.ts'
 import { getPaymentType, listPaymentTypes } from '#queries/payment-types.ts'
-import { percentage } from '../format.ts'
+import { formatPercentage } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { choice, integer, line, namedOptions, percent } from '../forms/kinds.ts'
+import { choiceInput, integerInput, lineInput, namedOptions, percentInput } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import type { PanelRoute, Visit } from '../route.ts'
+import type { PanelRoute, PageContext } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
-import { recordsIn, Table } from '../ui/list.tsx'
-import { Badge } from '../ui/parts.tsx'
-import { recordOf } from '../ui/record-pages.tsx'
+import { recordsOnPage, ListTable } from '../ui/list.tsx'
+import { PanelBadge } from '../ui/parts.tsx'
+import { loadRecord } from '../ui/record-pages.tsx'
 
 const PAYMENT_KIND_NAMES: Readonly<Record<PaymentKind, string>> = {
   cash: 'Dinheiro',
@@ -29,22 +29,22 @@ export const PAYMENT_TYPES_PATH = `${HOME}/formas-de-pagamento`
 const at = { section: 'settings', access: 'owner' } as const
 
 const FIELDS: Fields = {
-  name: { label: 'Nome', kind: line, isRequired: true },
+  name: { label: 'Nome', kind: lineInput, isRequired: true },
   kind: {
     label: 'Tipo',
-    kind: choice(namedOptions(PAYMENT_KIND_NAMES)),
+    kind: choiceInput(namedOptions(PAYMENT_KIND_NAMES)),
     isRequired: true,
     hint: 'Crediário, crédito de troca, promoção e cashback só o ponto de venda usa.',
   },
   fee_percentage: {
     label: 'Taxa (%)',
-    kind: percent,
+    kind: percentInput,
     isRequired: true,
     hint: 'O que a operadora cobra, e que já vem dentro do valor pago.',
   },
   due_days: {
     label: 'Prazo (dias)',
-    kind: integer,
+    kind: integerInput,
     isRequired: true,
     hint: 'Só para o crediário: quando vence a conta a receber.',
   },
@@ -54,12 +54,12 @@ const FIELDS: Fields = {
 const MOST_SHOWN = 200
 
 /** Ways to pay, in order. */
-export async function paymentTypesOf({ readModel }: Pick<Visit, 'readModel'>): Promise<PaymentTypeObject[]> {
-  return recordsIn(await listPaymentTypes(readModel.pool, readModel.companyId, MOST_SHOWN))
+export async function paymentTypesOf({ readModel }: Pick<PageContext, 'readModel'>): Promise<PaymentTypeObject[]> {
+  return recordsOnPage(await listPaymentTypes(readModel.pool, readModel.companyId, MOST_SHOWN))
 }
 
-const paymentTypeOf = (visit: Visit): Promise<PaymentTypeObject | null> =>
-  recordOf(visit, ({ readModel: { pool, companyId } }, id) => getPaymentType(pool, companyId, id))
+const paymentTypeOf = (visit: PageContext): Promise<PaymentTypeObject | null> =>
+  loadRecord(visit, ({ readModel: { pool, companyId } }, id) => getPaymentType(pool, companyId, id))
 
 /** Payment types: create, and change for later payments. */
 export const paymentTypePages: readonly PanelRoute[] = [
@@ -93,7 +93,7 @@ export const paymentTypePages: readonly PanelRoute[] = [
 
 export const PaymentTypeTable = ({ paymentTypes }: { readonly paymentTypes: readonly PaymentTypeObject[] }) => (
   <>
-    <Table
+    <ListTable
       isList
       caption="Formas de pagamento"
       rows={paymentTypes}
@@ -101,7 +101,7 @@ export const PaymentTypeTable = ({ paymentTypes }: { readonly paymentTypes: read
       columns={[
         { head: 'Nome', cell: ({ id, name }) => <a href={link(`${PAYMENT_TYPES_PATH}/${id}`)}>{name}</a> },
         { head: 'Tipo', cell: ({ kind }) => PAYMENT_KIND_NAMES[kind] },
-        { head: 'Taxa', cell: ({ fee_percentage }) => percentage(fee_percentage), isNumber: true },
+        { head: 'Taxa', cell: ({ fee_percentage }) => formatPercentage(fee_percentage), isNumber: true },
         {
           head: 'Prazo',
           cell: ({ kind, due_days }) => (kind === 'credit_account' ? `${due_days} dias` : null),
@@ -110,7 +110,7 @@ export const PaymentTypeTable = ({ paymentTypes }: { readonly paymentTypes: read
         {
           head: 'API',
           cell: ({ accepts_api }) =>
-            accepts_api ? <Badge tone="good">Aceita</Badge> : <Badge tone="plain">Só no ponto de venda</Badge>,
+            accepts_api ? <PanelBadge tone="good">Aceita</PanelBadge> : <PanelBadge tone="plain">Só no ponto de venda</PanelBadge>,
         },
       ]}
     />

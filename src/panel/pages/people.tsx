@@ -13,31 +13,31 @@ import {
   SupplierChanges,
   updateSupplier,
 } from '#commands/people/suppliers.ts'
-import { text } from '#domain/text.ts'
+import { boundedText } from '#domain/text.ts'
 import type { PERSON_TYPES } from '#events/persons.ts'
 import { ownValue } from '#lib/own-value.ts'
 import type { CustomerObject, SupplierObject } from '#projections/people.ts'
-import { type Order, reversed } from '#queries/list-statement.ts'
+import { type ListOrder, reversed } from '#queries/list-statement.ts'
 import {
   countPersons,
   customerListing,
   getCustomer,
   getSupplier,
   listPersonsByName,
-  MOST_COUNTED,
+  MAX_COUNTED_PERSONS,
   supplierListing,
 } from '#queries/people.ts'
-import { BY_ID, BY_NAME, NEWEST_FIRST } from '#queries/records.ts'
+import { ORDER_BY_ID, ORDER_BY_NAME, NEWEST_FIRST } from '#queries/records.ts'
 import * as format from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { choice, email, line, namedOptions, paragraph, phone, taxNumber, zip } from '../forms/kinds.ts'
+import { choiceInput, emailInput, lineInput, namedOptions, paragraphInput, phoneInput, taxNumberInput, zipInput } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import { personFileActions } from '../person-file/links.ts'
-import type { PanelRoute, Visit } from '../route.ts'
-import { type Column, searched, type Wanted } from '../ui/list.tsx'
+import { dataExportActions } from '../person-file/links.ts'
+import type { PanelRoute, PageContext } from '../route.ts'
+import { type Column, searched, type ListRequest } from '../ui/list.tsx'
 import type { FileColumn } from '../ui/list-file.ts'
-import { type RecordPages, recordOf, recordPages } from '../ui/record-pages.tsx'
-import { PAYABLE, PartyOwed, RECEIVABLE } from './finance/owed.tsx'
+import { type RecordPages, loadRecord, recordPages } from '../ui/record-pages.tsx'
+import { PAYABLE, PartyBalanceCard, RECEIVABLE } from './finance/owed.tsx'
 import { forgetAction, forgetPages } from './forget-person.tsx'
 import { PurchasesCard } from './sales/purchases.tsx'
 
@@ -50,13 +50,13 @@ const PERSON_TYPE_NAMES: Readonly<Record<(typeof PERSON_TYPES)[number], string>>
 }
 
 const personFilters: Fields = {
-  q: { label: 'Busca', kind: line, columns: 4, hint: 'Palavras do nome ou o código externo.' },
-  document: { label: 'CPF ou CNPJ', kind: taxNumber, columns: 4 },
+  q: { label: 'Busca', kind: lineInput, columns: 4, hint: 'Palavras do nome ou o código externo.' },
+  document: { label: 'CPF ou CNPJ', kind: taxNumberInput, columns: 4 },
 }
 
 const PersonSearch = z.object({
-  q: text(120).optional(),
-  document: text(20).optional(),
+  q: boundedText(120).optional(),
+  document: boundedText(20).optional(),
   cursor: z.string().optional(),
 })
 
@@ -64,19 +64,19 @@ const PersonSearch = z.object({
 const personColumns = <P extends Person>(path: string, ...afterName: Column<P>[]): Column<P>[] => [
   {
     head: 'Nome',
-    cell: ({ id, name }) => <a href={link(`${path}/${id}`)}>{format.personName(name)}</a>,
+    cell: ({ id, name }) => <a href={link(`${path}/${id}`)}>{format.formatPersonName(name)}</a>,
     order: 'nome',
   },
   ...afterName,
-  { head: 'CPF ou CNPJ', cell: ({ document }) => document && format.taxNumber(document) },
-  { head: 'Telefone', cell: ({ phone }) => phone && format.phone(phone), isExtra: true },
+  { head: 'CPF ou CNPJ', cell: ({ document }) => document && format.formatTaxNumber(document) },
+  { head: 'Telefone', cell: ({ phone }) => phone && format.formatPhone(phone), isExtra: true },
   { head: 'E-mail', cell: ({ email }) => email, isExtra: true },
 ]
 
-const ORDERS: Readonly<Record<string, Order>> = {
-  nome: BY_NAME,
-  '-nome': reversed(BY_NAME),
-  cadastro: BY_ID,
+const ORDERS: Readonly<Record<string, ListOrder>> = {
+  nome: ORDER_BY_NAME,
+  '-nome': reversed(ORDER_BY_NAME),
+  cadastro: ORDER_BY_ID,
   '-cadastro': NEWEST_FIRST,
 }
 
@@ -85,7 +85,7 @@ type Asked = Readonly<Record<string, string>>
 
 const pageOf =
   (listing: PersonListing) =>
-  ({ readModel }: Visit, asked: Asked, { limit, order = '' }: Wanted) =>
+  ({ readModel }: PageContext, asked: Asked, { limit, order = '' }: ListRequest) =>
     searched(PersonSearch, asked, (search) =>
       listPersonsByName(readModel.pool, listing, readModel.companyId, {
         ...search,
@@ -96,14 +96,14 @@ const pageOf =
 
 const countOf =
   (listing: PersonListing) =>
-  async ({ readModel }: Visit, asked: Asked) => {
+  async ({ readModel }: PageContext, asked: Asked) => {
     const { cursor: _, ...search } = PersonSearch.parse(asked)
     const count = await countPersons(readModel.pool, listing, readModel.companyId, search)
-    const isMore = count > MOST_COUNTED
+    const isMore = count > MAX_COUNTED_PERSONS
     return (
       <p class="sums">
         {isMore && 'Mais de '}
-        {count === 1 ? '1 cadastro' : `${format.decimal(String(Math.min(count, MOST_COUNTED)))} cadastros`}
+        {count === 1 ? '1 cadastro' : `${format.formatDecimal(String(Math.min(count, MAX_COUNTED_PERSONS)))} cadastros`}
       </p>
     )
   }
@@ -111,65 +111,65 @@ const countOf =
 /** Columns of both files; a supplier's extra column follows the name. */
 const personFile =
   <P extends Person>(...afterName: FileColumn<P>[]) =>
-  ({ readModel }: Visit): FileColumn<P>[] => [
-    ['Nome', ({ name }) => format.personName(name)],
+  ({ readModel }: PageContext): FileColumn<P>[] => [
+    ['Nome', ({ name }) => format.formatPersonName(name)],
     ...afterName,
     ['Tipo de pessoa', ({ person_type }) => PERSON_TYPE_NAMES[person_type]],
-    ['CPF ou CNPJ', ({ document }) => document && format.taxNumber(document)],
-    ['Telefone', ({ phone }) => phone && format.phone(phone)],
+    ['CPF ou CNPJ', ({ document }) => document && format.formatTaxNumber(document)],
+    ['Telefone', ({ phone }) => phone && format.formatPhone(phone)],
     ['E-mail', ({ email }) => email],
     ['Endereço', ({ address }) => addressText(address)],
     ['Código externo', ({ external_id }) => external_id],
     ['Observações', ({ notes }) => notes],
-    ['Cadastro', ({ created_at }) => format.dateTimeSeconds(created_at, readModel.timezone)],
+    ['Cadastro', ({ created_at }) => format.formatDateTimeSeconds(created_at, readModel.timezone)],
   ]
 
 /** Fields of both forms; a supplier's extra field follows the name. */
 export const personFields = (afterName: Fields = {}): Fields => ({
-  name: { label: 'Nome', kind: line, isRequired: true, columns: 8 },
+  name: { label: 'Nome', kind: lineInput, isRequired: true, columns: 8 },
   ...afterName,
   person_type: {
     label: 'Tipo de pessoa',
-    kind: choice(namedOptions(PERSON_TYPE_NAMES), 'Conforme o documento'),
+    kind: choiceInput(namedOptions(PERSON_TYPE_NAMES), 'Conforme o documento'),
     columns: 4,
   },
-  document: { label: 'CPF ou CNPJ', kind: taxNumber, columns: 4 },
-  phone: { label: 'Telefone', kind: phone, columns: 4 },
-  email: { label: 'E-mail', kind: email, columns: 4 },
-  external_id: { label: 'Código externo', kind: line, columns: 4, hint: 'Como outro sistema o identifica.' },
-  notes: { label: 'Observações', kind: paragraph, columns: 12 },
-  'address.zip': { label: 'CEP', kind: zip, columns: 3, group: 'Endereço' },
-  'address.street': { label: 'Rua', kind: line, columns: 6 },
-  'address.number': { label: 'Número', kind: line, columns: 3 },
-  'address.complement': { label: 'Complemento', kind: line, columns: 4 },
-  'address.district': { label: 'Bairro', kind: line, columns: 4 },
-  'address.city': { label: 'Cidade', kind: line, columns: 3 },
-  'address.state': { label: 'UF', kind: line, columns: 2 },
+  document: { label: 'CPF ou CNPJ', kind: taxNumberInput, columns: 4 },
+  phone: { label: 'Telefone', kind: phoneInput, columns: 4 },
+  email: { label: 'E-mail', kind: emailInput, columns: 4 },
+  external_id: { label: 'Código externo', kind: lineInput, columns: 4, hint: 'Como outro sistema o identifica.' },
+  notes: { label: 'Observações', kind: paragraphInput, columns: 12 },
+  'address.zip': { label: 'CEP', kind: zipInput, columns: 3, group: 'Endereço' },
+  'address.street': { label: 'Rua', kind: lineInput, columns: 6 },
+  'address.number': { label: 'Número', kind: lineInput, columns: 3 },
+  'address.complement': { label: 'Complemento', kind: lineInput, columns: 4 },
+  'address.district': { label: 'Bairro', kind: lineInput, columns: 4 },
+  'address.city': { label: 'Cidade', kind: lineInput, columns: 3 },
+  'address.state': { label: 'UF', kind: lineInput, columns: 2 },
 })
 
 type Facts = ReturnType<RecordPages<Person>['facts']>
 
-const personFacts = (person: Person, { readModel }: Visit, ...afterName: Facts): Facts => [
-  ['Nome', format.personName(person.name)],
+const personFacts = (person: Person, { readModel }: PageContext, ...afterName: Facts): Facts => [
+  ['Nome', format.formatPersonName(person.name)],
   ...afterName,
   ['Tipo de pessoa', PERSON_TYPE_NAMES[person.person_type]],
-  ['CPF ou CNPJ', person.document && format.taxNumber(person.document)],
-  ['Telefone', person.phone && format.phone(person.phone)],
+  ['CPF ou CNPJ', person.document && format.formatTaxNumber(person.document)],
+  ['Telefone', person.phone && format.formatPhone(person.phone)],
   ['E-mail', person.email],
   ['Endereço', addressText(person.address)],
   ['Código externo', person.external_id],
   ['Observações', person.notes],
-  ['Cadastro', format.dateTime(person.created_at, readModel.timezone)],
-  ['Dados pessoais esquecidos', person.forgotten_at && format.dateTime(person.forgotten_at, readModel.timezone)],
-  ['O resto será esquecido', person.forgetting_due_on && `em ${format.day(person.forgetting_due_on)}`],
-  ['Última alteração', format.dateTime(person.updated_at, readModel.timezone)],
+  ['Cadastro', format.formatDateTime(person.created_at, readModel.timezone)],
+  ['Dados pessoais esquecidos', person.forgotten_at && format.formatDateTime(person.forgotten_at, readModel.timezone)],
+  ['O resto será esquecido', person.forgetting_due_on && `em ${format.formatDay(person.forgetting_due_on)}`],
+  ['Última alteração', format.formatDateTime(person.updated_at, readModel.timezone)],
 ]
 
 function addressText(address: Person['address']): string | null {
   if (!address) return null
   const { zip, street, number, complement, district, city, state } = address
   const place = [city, state].filter(Boolean).join('/')
-  return [[street, number].filter(Boolean).join(', '), complement, district, place, zip && `CEP ${format.zipCode(zip)}`]
+  return [[street, number].filter(Boolean).join(', '), complement, district, place, zip && `CEP ${format.formatZipCode(zip)}`]
     .filter(Boolean)
     .join(' · ')
 }
@@ -200,16 +200,16 @@ const customerPages = recordPages<CustomerObject>({
     more: [{ label: 'Importar', to: '/clientes/importar' }],
   },
   get: ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id),
-  nameOf: ({ name }) => format.personName(name),
+  nameOf: ({ name }) => format.formatPersonName(name),
   isOpen: isKept,
   head: (customer, visit) => ({
-    more: personFileActions({ kind: 'customer', id: customer.id }, visit),
+    more: dataExportActions({ kind: 'customer', id: customer.id }, visit),
     dangers: [forgetAction(visit, customer, `/clientes/${customer.id}`)],
   }),
   facts: (customer, visit) => personFacts(customer, visit),
   more: async ({ id }, visit) => (
     <>
-      {await PartyOwed({ visit, side: RECEIVABLE, id })}
+      {await PartyBalanceCard({ visit, side: RECEIVABLE, id })}
       {await PurchasesCard({ visit, id })}
     </>
   ),
@@ -246,15 +246,15 @@ const supplierPages = recordPages<SupplierObject>({
     more: [{ label: 'Importar', to: '/fornecedores/importar' }],
   },
   get: ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id),
-  nameOf: ({ name }) => format.personName(name),
+  nameOf: ({ name }) => format.formatPersonName(name),
   isOpen: isKept,
   head: (supplier, visit) => ({
-    more: personFileActions({ kind: 'supplier', id: supplier.id }, visit),
+    more: dataExportActions({ kind: 'supplier', id: supplier.id }, visit),
     dangers: [forgetAction(visit, supplier, `/fornecedores/${supplier.id}`)],
   }),
   facts: (supplier, visit) => personFacts(supplier, visit, ['Nome fantasia', supplier.trade_name]),
-  more: ({ id }, visit) => PartyOwed({ visit, side: PAYABLE, id }),
-  fields: () => personFields({ trade_name: { label: 'Nome fantasia', kind: line, columns: 4 } }),
+  more: ({ id }, visit) => PartyBalanceCard({ visit, side: PAYABLE, id }),
+  fields: () => personFields({ trade_name: { label: 'Nome fantasia', kind: lineInput, columns: 4 } }),
   create: { schema: CreateSupplierInput, command: createSupplier },
   update: { label: 'Editar fornecedor', schema: SupplierChanges, command: updateSupplier },
   remove: {
@@ -273,7 +273,7 @@ const forgetting = [
     stays: STAYS,
     canWait: true,
     recordOf: (visit) =>
-      recordOf<CustomerObject>(visit, ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id)),
+      loadRecord<CustomerObject>(visit, ({ readModel }, id) => getCustomer(readModel.pool, readModel.companyId, id)),
   }),
   ...forgetPages({
     path: '/fornecedores/:id',
@@ -283,7 +283,7 @@ const forgetting = [
     stays: STAYS,
     canWait: true,
     recordOf: (visit) =>
-      recordOf<SupplierObject>(visit, ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id)),
+      loadRecord<SupplierObject>(visit, ({ readModel }, id) => getSupplier(readModel.pool, readModel.companyId, id)),
   }),
 ]
 

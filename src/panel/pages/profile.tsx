@@ -4,8 +4,8 @@ import { Password } from '#access/passwords.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Fields } from '../forms/form.ts'
-import { password } from '../forms/kinds.ts'
-import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
+import { passwordInput } from '../forms/kinds.ts'
+import type { PanelPage, PanelRoute, Redirect, FormSubmission, PageContext } from '../route.ts'
 import { buttonRoute, formPages } from '../ui/form-pages.tsx'
 import { Card, Facts } from '../ui/parts.tsx'
 import { endSessions, SessionsCard } from './sessions.tsx'
@@ -15,15 +15,15 @@ const PATH = '/conta'
 const END_PATH = `${PATH}/encerrar-sessoes`
 
 const FIELDS: Fields = {
-  current_password: { label: 'Senha atual', kind: password('current-password'), isRequired: true, columns: 12 },
+  current_password: { label: 'Senha atual', kind: passwordInput('current-password'), isRequired: true, columns: 12 },
   new_password: {
     label: 'Senha nova',
-    kind: password('new-password'),
+    kind: passwordInput('new-password'),
     isRequired: true,
     columns: 12,
     hint: 'De 8 a 200 caracteres.',
   },
-  repeated: { label: 'Senha nova, de novo', kind: password('new-password'), isRequired: true, columns: 12 },
+  repeated: { label: 'Senha nova, de novo', kind: passwordInput('new-password'), isRequired: true, columns: 12 },
 }
 
 const PasswordForm = z
@@ -33,7 +33,7 @@ const PasswordForm = z
     message: 'não é igual à senha nova',
   })
 
-const showProfile = async (visit: Visit): Promise<Page> => ({
+const showProfile = async (visit: PageContext): Promise<PanelPage> => ({
   title: 'Minha conta',
   body: (
     <>
@@ -58,7 +58,7 @@ const showProfile = async (visit: Visit): Promise<Page> => ({
 
 /** All sessions of the person end with the old password, including this one. */
 async function change(
-  { session, context, address, requestId }: Submission,
+  { session, context, address, requestId }: FormSubmission,
   { current_password: current, new_password: next }: z.infer<typeof PasswordForm>,
 ): Promise<Redirect | Refusal> {
   const services = { login: context.panel.login, writer: context.writer }

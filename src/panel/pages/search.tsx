@@ -1,17 +1,17 @@
-import { type FoundRecord, MOST_FOUND, type SearchFound, searchAll } from '#queries/search.ts'
-import { dateTime, money, personName, taxNumber } from '../format.ts'
+import { type FoundRecord, MAX_SEARCH_RESULTS, type SearchResults, searchAll } from '#queries/search.ts'
+import { formatDateTime, formatMoney, formatPersonName, formatTaxNumber } from '../format.ts'
 import { link } from '../link.ts'
-import type { Page, PanelRoute, Visit } from '../route.ts'
+import type { PanelPage, PanelRoute, PageContext } from '../route.ts'
 import { Card, Nothing, StateBadge } from '../ui/parts.tsx'
 import { SALE_STATES } from './sales/sales.tsx'
 
 interface Kind {
-  readonly of: keyof SearchFound
+  readonly of: keyof SearchResults
   readonly title: string
   readonly path: string
   /** Link to the full list of results. */
   readonly all?: string
-  text(record: FoundRecord, visit: Visit): string
+  text(record: FoundRecord, visit: PageContext): string
   detail(record: FoundRecord): string | null
 }
 
@@ -20,8 +20,8 @@ const personKind = (of: 'customers' | 'suppliers', title: string, path: string):
   title,
   path,
   all: path,
-  text: ({ text }) => personName(text),
-  detail: ({ detail }) => detail && taxNumber(detail),
+  text: ({ text }) => formatPersonName(text),
+  detail: ({ detail }) => detail && formatTaxNumber(detail),
 })
 
 const KINDS: readonly Kind[] = [
@@ -29,8 +29,8 @@ const KINDS: readonly Kind[] = [
     of: 'sales',
     title: 'Vendas',
     path: '/vendas',
-    text: ({ id, text }, { readModel }) => `Venda ${id} · ${text && dateTime(text, readModel.timezone)}`,
-    detail: ({ detail }) => detail && money(detail),
+    text: ({ id, text }, { readModel }) => `Venda ${id} · ${text && formatDateTime(text, readModel.timezone)}`,
+    detail: ({ detail }) => detail && formatMoney(detail),
   },
   {
     of: 'items',
@@ -38,13 +38,13 @@ const KINDS: readonly Kind[] = [
     path: '/catalogo',
     all: '/catalogo',
     text: ({ text }) => text ?? '',
-    detail: ({ detail }) => detail && money(detail),
+    detail: ({ detail }) => detail && formatMoney(detail),
   },
   personKind('customers', 'Clientes', '/clientes'),
   personKind('suppliers', 'Fornecedores', '/fornecedores'),
 ]
 
-async function show(visit: Visit): Promise<Page> {
+async function show(visit: PageContext): Promise<PanelPage> {
   const { pool, companyId, moment } = visit.readModel
   const q = (visit.query.q ?? '').trim().slice(0, 120)
   const found = q === '' ? null : await searchAll(pool, companyId, q)
@@ -81,6 +81,6 @@ async function show(visit: Visit): Promise<Page> {
 }
 
 const allOf = ({ all }: Kind, records: readonly FoundRecord[], q: string, em: string | undefined) =>
-  all !== undefined && records.length === MOST_FOUND ? <a href={link(all, { q, em })}>Ver todos</a> : null
+  all !== undefined && records.length === MAX_SEARCH_RESULTS ? <a href={link(all, { q, em })}>Ver todos</a> : null
 
 export const searchPage: PanelRoute = { path: '/busca', section: 'search', asOf: true, show }

@@ -1,10 +1,10 @@
 import type { OpenSession, SessionsOf } from '#access/open-sessions.ts'
-import { dateTime } from '../format.ts'
-import { textOf } from '../forms/form.ts'
-import type { Redirect, Submission, Visit } from '../route.ts'
+import { formatDateTime } from '../format.ts'
+import { formText } from '../forms/form.ts'
+import type { Redirect, FormSubmission, PageContext } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
-import { Table } from '../ui/list.tsx'
-import { Badge, Card } from '../ui/parts.tsx'
+import { ListTable } from '../ui/list.tsx'
+import { PanelBadge, Card } from '../ui/parts.tsx'
 
 type Named = readonly (readonly [word: RegExp, name: string])[]
 
@@ -34,7 +34,7 @@ export function browserName(userAgent: string | null): string {
 }
 
 interface SessionsProps {
-  readonly visit: Visit
+  readonly visit: PageContext
   readonly of: SessionsOf
   /** Path of the form below the panel. */
   readonly to: string
@@ -42,7 +42,7 @@ interface SessionsProps {
   readonly endAll: string
 }
 
-const idOf = ({ session }: Pick<Visit, 'session'>): string => session.sessionHash.toString('hex')
+const idOf = ({ session }: Pick<PageContext, 'session'>): string => session.sessionHash.toString('hex')
 
 /** Browsers logged in to this company. */
 export async function SessionsCard({ visit, of, to, endAll }: SessionsProps) {
@@ -55,7 +55,7 @@ export async function SessionsCard({ visit, of, to, endAll }: SessionsProps) {
       id="sessoes"
       aside={sessions.some(({ id }) => id !== own) && <ButtonForm visit={visit} to={to} label={endAll} isDangerous />}
     >
-      <Table<OpenSession>
+      <ListTable<OpenSession>
         isList
         caption="Sessões abertas"
         rows={sessions}
@@ -65,12 +65,12 @@ export async function SessionsCard({ visit, of, to, endAll }: SessionsProps) {
             head: 'Navegador',
             cell: ({ id, user_agent }) => (
               <>
-                {browserName(user_agent)} {id === own && <Badge tone="good">Esta</Badge>}
+                {browserName(user_agent)} {id === own && <PanelBadge tone="good">Esta</PanelBadge>}
               </>
             ),
           },
-          { head: 'Desde', cell: ({ created_at }) => dateTime(created_at, timezone) },
-          { head: 'Último uso', cell: ({ last_seen_at }) => dateTime(last_seen_at, timezone) },
+          { head: 'Desde', cell: ({ created_at }) => formatDateTime(created_at, timezone) },
+          { head: 'Último uso', cell: ({ last_seen_at }) => formatDateTime(last_seen_at, timezone) },
           {
             head: 'Encerrar',
             cell: ({ id }) =>
@@ -83,9 +83,9 @@ export async function SessionsCard({ visit, of, to, endAll }: SessionsProps) {
 }
 
 /** Ends the session in the form, or all others, then redirects to `back`. */
-export async function endSessions(submission: Submission, of: SessionsOf, back: string): Promise<Redirect> {
+export async function endSessions(submission: FormSubmission, of: SessionsOf, back: string): Promise<Redirect> {
   const { sessions } = submission.context.panel
-  const id = textOf(submission.form, 'sessao')
+  const id = formText(submission.form, 'sessao')
   await sessions.end(of, id === '' ? { allBut: submission.session.sessionHash } : { id })
   return { to: back, flash: id === '' ? 'sessoes-encerradas' : 'sessao-encerrada' }
 }

@@ -6,10 +6,10 @@ import type { UserObject } from '#projections/users.ts'
 import { getRow } from '#queries/events.ts'
 import { listUsers } from '#queries/users.ts'
 import type { Fields } from '../forms/form.ts'
-import { choice, line, namedOptions, webAddress } from '../forms/kinds.ts'
-import type { Page, PanelRoute, Visit } from '../route.ts'
+import { choiceInput, lineInput, namedOptions, webAddressInput } from '../forms/kinds.ts'
+import type { PanelPage, PanelRoute, PageContext } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
-import { recordsIn } from '../ui/list.tsx'
+import { recordsOnPage } from '../ui/list.tsx'
 import { ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { PAYMENT_TYPES_PATH, PaymentTypeTable, paymentTypesOf } from './payment-types.tsx'
 import { USERS_PATH, UserTable } from './users.tsx'
@@ -41,12 +41,12 @@ const ZONES = [
 
 /** Includes the company's present zone. */
 const fieldsFor = (timezone: string): Fields => ({
-  name: { label: 'Nome', kind: line, isRequired: true },
-  state_registration: { label: 'Inscrição estadual', kind: line, hint: 'Só os números contam; ISENTO, se isenta.' },
-  tax_regime: { label: 'Regime tributário', kind: choice(namedOptions(TAX_REGIME_NAMES), 'Não informado') },
+  name: { label: 'Nome', kind: lineInput, isRequired: true },
+  state_registration: { label: 'Inscrição estadual', kind: lineInput, hint: 'Só os números contam; ISENTO, se isenta.' },
+  tax_regime: { label: 'Regime tributário', kind: choiceInput(namedOptions(TAX_REGIME_NAMES), 'Não informado') },
   timezone: {
     label: 'Fuso horário',
-    kind: choice(
+    kind: choiceInput(
       [...new Set([timezone, ...ZONES])].map((value) => ({
         value,
         label: value.replace('America/', '').replaceAll('_', ' '),
@@ -55,17 +55,17 @@ const fieldsFor = (timezone: string): Fields => ({
     isRequired: true,
     hint: 'Decide quando começam os dias da empresa e que horas são mostradas.',
   },
-  logo_url: { label: 'Endereço do logotipo', kind: webAddress, hint: 'Os caixas o mostram.' },
+  logo_url: { label: 'Endereço do logotipo', kind: webAddressInput, hint: 'Os caixas o mostram.' },
 })
 
 /** Plan and CNPJ belong to the operator (OPS-29). */
 const CompanyForm = z.strictObject(companyShape).omit({ plan: true, cnpj: true })
 
-async function companyOf({ readModel }: Visit): Promise<CompanyObject | null> {
+async function companyOf({ readModel }: PageContext): Promise<CompanyObject | null> {
   return (await getRow(readModel.pool, readModel.companyId, 'company', readModel.companyId)) as CompanyObject | null
 }
 
-async function showSettings(visit: Visit): Promise<Page | null> {
+async function showSettings(visit: PageContext): Promise<PanelPage | null> {
   const { pool, companyId } = visit.readModel
   const [company, paymentTypes, page] = await Promise.all([
     companyOf(visit),
@@ -73,7 +73,7 @@ async function showSettings(visit: Visit): Promise<Page | null> {
     listUsers(pool, companyId, { limit: USERS }),
   ])
   if (!company) return null
-  const users = recordsIn<UserObject>(page)
+  const users = recordsOnPage<UserObject>(page)
   const body = (
     <>
       <Card title="Empresa" aside={<ButtonLink to={`${PATH}/empresa`}>Editar</ButtonLink>}>

@@ -8,19 +8,19 @@ import {
   updateStore,
 } from '#commands/stores.ts'
 import { RIGHTS } from '#domain/roles.ts'
-import { COUNTED_DAYS, countUnkept } from '#payments/notification-log.ts'
+import { COUNTED_DAYS, countUnstored } from '#payments/notification-log.ts'
 import type { StoreObject } from '#projections/stores.ts'
 import { getStore, listStores } from '#queries/stores.ts'
-import { dateTime, decimal, percentage } from '../format.ts'
+import { formatDateTime, formatDecimal, formatPercentage } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { line, password, yesOrNo } from '../forms/kinds.ts'
+import { lineInput, passwordInput, yesOrNoInput } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import type { Page, PanelRoute, Visit } from '../route.ts'
+import type { PanelPage, PanelRoute, PageContext } from '../route.ts'
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
-import { Table } from '../ui/list.tsx'
-import { Badge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
-import { recordOf } from '../ui/record-pages.tsx'
+import { ListTable } from '../ui/list.tsx'
+import { PanelBadge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { loadRecord } from '../ui/record-pages.tsx'
 import { OrderList } from './orders.tsx'
 
 const HOME = '/loja'
@@ -31,7 +31,7 @@ const at = { section: 'store', access: 'owner' } as const
 /** The first of them; a company has fewer. */
 const MOST_SHOWN = 200
 
-async function showOverview(visit: Visit): Promise<Page> {
+async function showOverview(visit: PageContext): Promise<PanelPage> {
   const { pool, companyId, moment } = visit.readModel
   const stores = await listStores(pool, companyId, MOST_SHOWN)
   const { seesAll } = RIGHTS[visit.session.role]
@@ -47,10 +47,10 @@ async function showOverview(visit: Visit): Promise<Page> {
 }
 
 const StoreBadge = ({ enabled }: Pick<StoreObject, 'enabled'>) =>
-  enabled ? <Badge tone="good">Ligada</Badge> : <Badge tone="plain">Desligada</Badge>
+  enabled ? <PanelBadge tone="good">Ligada</PanelBadge> : <PanelBadge tone="plain">Desligada</PanelBadge>
 
 const StoreTable = ({ stores, seesAll }: { readonly stores: readonly StoreObject[]; readonly seesAll: boolean }) => (
-  <Table
+  <ListTable
     isList
     caption="Lojas"
     rows={stores}
@@ -61,7 +61,7 @@ const StoreTable = ({ stores, seesAll }: { readonly stores: readonly StoreObject
         cell: ({ id, alias }) => (seesAll ? <a href={link(`${PATH}/${id}`)}>{alias}</a> : <span>{alias}</span>),
       },
       { head: 'Situação', cell: ({ enabled }) => <StoreBadge enabled={enabled} /> },
-      { head: 'Comissão', cell: ({ commission_percentage }) => percentage(commission_percentage), isNumber: true },
+      { head: 'Comissão', cell: ({ commission_percentage }) => formatPercentage(commission_percentage), isNumber: true },
       { head: 'Ambiente', cell: ({ sandbox }) => (sandbox ? 'Teste' : 'Produção') },
     ]}
   />
@@ -71,12 +71,12 @@ const StoreTable = ({ stores, seesAll }: { readonly stores: readonly StoreObject
 const secrets: Fields = {
   access_token: {
     label: 'Token de acesso do provedor',
-    kind: password('new-password'),
+    kind: passwordInput('new-password'),
     hint: 'Sem ele a loja não recebe pagamentos. Em branco, fica como está.',
   },
   notification_secret: {
     label: 'Segredo das notificações',
-    kind: password('new-password'),
+    kind: passwordInput('new-password'),
     hint: 'Com ele as notificações do provedor são conferidas. Em branco, fica como está.',
   },
 }
@@ -84,12 +84,12 @@ const secrets: Fields = {
 const NEW: Fields = {
   alias: {
     label: 'Apelido',
-    kind: line,
+    kind: lineInput,
     isRequired: true,
     hint: 'Vai nos endereços e não muda mais, como "minha-loja".',
   },
   ...secrets,
-  sandbox: { label: 'Loja de teste (não recebe pagamentos de verdade)', kind: yesOrNo },
+  sandbox: { label: 'Loja de teste (não recebe pagamentos de verdade)', kind: yesOrNoInput },
 }
 
 /** An empty secret field keeps the secret. */
@@ -99,26 +99,26 @@ const saying = <T,>(schema: z.ZodType<T>) =>
     schema,
   )
 
-const storeOf = (visit: Visit): Promise<StoreObject | null> =>
-  recordOf(visit, ({ readModel: { pool, companyId } }, id) => getStore(pool, companyId, id))
+const storeOf = (visit: PageContext): Promise<StoreObject | null> =>
+  loadRecord(visit, ({ readModel: { pool, companyId } }, id) => getStore(pool, companyId, id))
 
-async function showStore(visit: Visit): Promise<Page | null> {
+async function showStore(visit: PageContext): Promise<PanelPage | null> {
   const store = await storeOf(visit)
   if (!store) return null
   const here = `${PATH}/${store.id}`
   const { enabled } = store
-  const unkept = await countUnkept(visit.context.pool, visit.session.companyId, store.id)
+  const unkept = await countUnstored(visit.context.pool, visit.session.companyId, store.id)
   const body = (
     <>
       <Card title="Dados">
         <Facts
           facts={[
             ['Situação', <StoreBadge enabled={enabled} />],
-            ['Comissão', percentage(store.commission_percentage)],
+            ['Comissão', formatPercentage(store.commission_percentage)],
             ['Ambiente', store.sandbox ? 'Teste' : 'Produção'],
             ['Token de acesso', store.has_access_token ? 'Guardado' : 'Falta'],
             ['Segredo das notificações', store.has_notification_secret ? 'Guardado' : 'Falta'],
-            ['Última alteração', dateTime(store.updated_at, visit.readModel.timezone)],
+            ['Última alteração', formatDateTime(store.updated_at, visit.readModel.timezone)],
           ]}
         />
       </Card>
@@ -129,7 +129,7 @@ async function showStore(visit: Visit): Promise<Page | null> {
         <p class="hint">É informado ao provedor em cada pagamento; não é preciso cadastrá-lo.</p>
         {unkept > 0 && (
           <p class="problem" role="note">
-            {`Notificações dos últimos ${COUNTED_DAYS} dias que só foram contadas, porque vieram demais em uma hora: ${decimal(String(unkept))}.`}
+            {`Notificações dos últimos ${COUNTED_DAYS} dias que só foram contadas, porque vieram demais em uma hora: ${formatDecimal(String(unkept))}.`}
           </p>
         )}
       </Card>
@@ -159,7 +159,7 @@ export const storePages: readonly PanelRoute[] = [
     subject: ({ context }) => ({ commission_percentage: context.storeCommission }),
     title: () => 'Nova loja',
     before: ({ commission_percentage }) => (
-      <p>{`Comissão do serviço: ${percentage(commission_percentage)} de cada pagamento.`}</p>
+      <p>{`Comissão do serviço: ${formatPercentage(commission_percentage)} de cada pagamento.`}</p>
     ),
     label: 'Criar loja',
     back: () => HOME,

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { AdvanceDays, eraseTestData, moveTestClock } from '#commands/test-companies.ts'
-import { getTestStanding, type TestStanding } from '#queries/test-companies.ts'
-import { dateTimeSeconds } from '../format.ts'
+import { getTestCompanyState, type TestCompanyState } from '#queries/test-companies.ts'
+import { formatDateTimeSeconds } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { integer } from '../forms/kinds.ts'
-import type { PanelRoute, Visit } from '../route.ts'
+import { integerInput } from '../forms/kinds.ts'
+import type { PanelRoute, PageContext } from '../route.ts'
 import { makeTwin } from '../test-twin.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { ButtonLink, Facts } from '../ui/parts.tsx'
@@ -16,20 +16,20 @@ const at = { section: 'settings', access: 'owner' } as const
 const CLOCK: Fields = {
   advance_days: {
     label: 'Adiantar o relógio em dias',
-    kind: integer,
+    kind: integerInput,
     isRequired: true,
     hint: 'Contas vencem e prazos passam. Ele só volta quando a empresa é esvaziada.',
   },
 }
 
-const standingOf = ({ readModel: { pool, companyId } }: Visit) => getTestStanding(pool, companyId)
+const standingOf = ({ readModel: { pool, companyId } }: PageContext) => getTestCompanyState(pool, companyId)
 
-const Clock = ({ standing, timezone }: { readonly standing: TestStanding; readonly timezone: string }) => (
+const Clock = ({ standing, timezone }: { readonly standing: TestCompanyState; readonly timezone: string }) => (
   <>
     <Facts
       facts={[
-        ['Hora da empresa', dateTimeSeconds(standing.now, timezone)],
-        ['Esvaziada em', standing.erased_at && dateTimeSeconds(standing.erased_at, timezone)],
+        ['Hora da empresa', formatDateTimeSeconds(standing.now, timezone)],
+        ['Esvaziada em', standing.erased_at && formatDateTimeSeconds(standing.erased_at, timezone)],
       ]}
     />
     <div class="actions">
@@ -38,7 +38,7 @@ const Clock = ({ standing, timezone }: { readonly standing: TestStanding; readon
   </>
 )
 
-const Twin = ({ standing }: { readonly standing: TestStanding }) => (
+const Twin = ({ standing }: { readonly standing: TestCompanyState }) => (
   <p>
     {standing.twin_id === null
       ? 'Crie uma empresa de teste com as configurações desta, sem cadastros: para experimentar integrações sem tocar em nada de verdade.'

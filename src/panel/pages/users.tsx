@@ -3,21 +3,21 @@ import type { NewInvitation } from '#access/invitations.ts'
 import { InviteFields, inviteUser, renewInvitation } from '#commands/invitations.ts'
 import { CreateUserInput, deactivateUser, reactivateUser, updateUser } from '#commands/users.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { isToldPersons, RIGHTS, ROLES, type Role } from '#domain/roles.ts'
+import { seesPersons, RIGHTS, ROLES, type Role } from '#domain/roles.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { UserObject } from '#projections/users.ts'
 import { getUser } from '#queries/users.ts'
-import { dateTime, day, personName } from '../format.ts'
+import { formatDateTime, formatDay, formatPersonName } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { choice, date, email, line, namedOptions, yesOrNo } from '../forms/kinds.ts'
+import { choiceInput, dateInput, emailInput, lineInput, namedOptions, yesOrNoInput } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import { personFileActions } from '../person-file/links.ts'
-import type { Page, PanelRoute, Redirect, Submission, Visit } from '../route.ts'
+import { dataExportActions } from '../person-file/links.ts'
+import type { PanelPage, PanelRoute, Redirect, FormSubmission, PageContext } from '../route.ts'
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
-import { Table } from '../ui/list.tsx'
+import { ListTable } from '../ui/list.tsx'
 import { ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
-import { recordOf } from '../ui/record-pages.tsx'
+import { loadRecord } from '../ui/record-pages.tsx'
 import { forgetAction, forgetPages } from './forget-person.tsx'
 import { endSessions, SessionsCard } from './sessions.tsx'
 
@@ -63,30 +63,30 @@ export const USERS_PATH = `${HOME}/usuarios`
 const ONE = `${USERS_PATH}/:id`
 const at = { section: 'settings', access: 'owner' } as const
 
-const name = { label: 'Nome', kind: line, isRequired: true } as const
-const role = { label: 'Papel', kind: choice(namedOptions(ROLE_NAMES)), isRequired: true } as const
+const name = { label: 'Nome', kind: lineInput, isRequired: true } as const
+const role = { label: 'Papel', kind: choiceInput(namedOptions(ROLE_NAMES)), isRequired: true } as const
 const terms: Fields = {
   access_until: {
     label: 'Acesso até',
-    kind: date,
+    kind: dateInput,
     columns: 4,
     hint: 'Só de auditores, e obrigatório: o último dia em que entram.',
   },
-  personal_data: { label: 'Vê dados pessoais (só de auditores)', kind: yesOrNo, columns: 12 },
+  personal_data: { label: 'Vê dados pessoais (só de auditores)', kind: yesOrNoInput, columns: 12 },
 }
-const NEW: Fields = { name, role, email: { label: 'E-mail', kind: email, isRequired: true }, ...terms }
+const NEW: Fields = { name, role, email: { label: 'E-mail', kind: emailInput, isRequired: true }, ...terms }
 
 const Changes = CreateUserInput.omit({ email: true, password_hash: true })
 
 type User = Omit<UserObject, 'company_id'>
 
 /** The user of a path, with times on the company's clock; null if it does not exist. */
-const userOf = (visit: Visit): Promise<User | null> =>
-  recordOf(visit, ({ readModel }, id) => getUser(readModel.pool, readModel.companyId, id))
+const userOf = (visit: PageContext): Promise<User | null> =>
+  loadRecord(visit, ({ readModel }, id) => getUser(readModel.pool, readModel.companyId, id))
 
 const UserBadge = ({ status }: Pick<User, 'status'>) => <StateBadge state={STATES[status]} />
 
-async function showUser(visit: Visit): Promise<Page | null> {
+async function showUser(visit: PageContext): Promise<PanelPage | null> {
   const user = await userOf(visit)
   if (!user) return null
   const here = `${USERS_PATH}/${user.id}`
@@ -100,18 +100,18 @@ async function showUser(visit: Visit): Promise<Page | null> {
       <Card title="Dados">
         <Facts
           facts={[
-            ['Nome', personName(user.name)],
+            ['Nome', formatPersonName(user.name)],
             ['E-mail', user.email],
             ['Papel', ROLE_NAMES[user.role]],
             ...(RIGHTS[user.role].isGuest
               ? ([
-                  ['Acesso até', user.access_until && day(user.access_until)],
-                  ['Dados pessoais', isToldPersons(user) ? 'Vê' : 'Retidos'],
+                  ['Acesso até', user.access_until && formatDay(user.access_until)],
+                  ['Dados pessoais', seesPersons(user) ? 'Vê' : 'Retidos'],
                 ] as const)
               : []),
             ['Situação', <UserBadge status={user.status} />],
-            ['Cadastro', dateTime(user.created_at, visit.readModel.timezone)],
-            ['Dados pessoais esquecidos', user.forgotten_at && dateTime(user.forgotten_at, visit.readModel.timezone)],
+            ['Cadastro', formatDateTime(user.created_at, visit.readModel.timezone)],
+            ['Dados pessoais esquecidos', user.forgotten_at && formatDateTime(user.forgotten_at, visit.readModel.timezone)],
           ]}
         />
       </Card>
@@ -122,7 +122,7 @@ async function showUser(visit: Visit): Promise<Page | null> {
   )
   const isOthers = hasJoined && !isSelf && !isForgotten
   return {
-    title: personName(user.name),
+    title: formatPersonName(user.name),
     parent: { label: 'Configurações', to: HOME },
     body,
     main: !isForgotten && { label: 'Editar', to: `${here}/editar` },
@@ -130,7 +130,7 @@ async function showUser(visit: Visit): Promise<Page | null> {
       isSelf && { label: 'Trocar senha', to: '/conta/senha' },
       !hasJoined && !isForgotten && { label: 'Enviar convite de novo', to: `${here}/convidar`, values: {} },
       isOthers && !isActive && { label: 'Reativar', to: `${here}/reativar`, values: {} },
-      ...personFileActions({ kind: 'user', id: user.id }, visit),
+      ...dataExportActions({ kind: 'user', id: user.id }, visit),
     ],
     dangers: [
       user.status === 'invited' && { label: 'Cancelar convite', to: `${here}/desativar`, values: {} },
@@ -142,11 +142,11 @@ async function showUser(visit: Visit): Promise<Page | null> {
 
 /** Sends an invitation's link, or shows it without a mail server. A repeated form neither shows nor sends it again. */
 async function handOver(
-  { context, session, requestId }: Submission,
+  { context, session, requestId }: FormSubmission,
   invitation: NewInvitation,
   { email }: Pick<User, 'email'>,
   isReplayed: boolean,
-): Promise<Page | Redirect> {
+): Promise<PanelPage | Redirect> {
   const { invitations } = context.panel
   if (isReplayed) return { to: HOME, flash: 'convidado' }
   try {
@@ -168,15 +168,15 @@ async function handOver(
 }
 
 async function invite(
-  submission: Submission,
+  submission: FormSubmission,
   fields: z.infer<typeof InviteFields>,
-): Promise<Page | Redirect | Refusal> {
+): Promise<PanelPage | Redirect | Refusal> {
   const invitation = submission.context.panel.invitations.create()
   const answer = await submission.run(inviteUser, { ...fields, token_hash: invitation.tokenHash })
   return isRefusal(answer) ? answer : handOver(submission, invitation, fields, answer.replayed)
 }
 
-async function inviteAgain(submission: Submission, { id, email }: User): Promise<Page | Redirect | Refusal> {
+async function inviteAgain(submission: FormSubmission, { id, email }: User): Promise<PanelPage | Redirect | Refusal> {
   const invitation = submission.context.panel.invitations.create()
   const answer = await submission.run(renewInvitation, { id, token_hash: invitation.tokenHash })
   return isRefusal(answer) ? answer : handOver(submission, invitation, { email }, answer.replayed)
@@ -208,7 +208,7 @@ export const userPages: readonly PanelRoute[] = [
     ...at,
     path: `${ONE}/editar`,
     subject: userOf,
-    title: (user) => `Editar ${personName(user.name)}`,
+    title: (user) => `Editar ${formatPersonName(user.name)}`,
     label: 'Salvar',
     back: ({ id }) => `${USERS_PATH}/${id}`,
     intro: () => <RolesExplained />,
@@ -260,13 +260,13 @@ export const userForgetting = forgetPages({
 
 export const UserTable = ({ users }: { readonly users: readonly UserObject[] }) => (
   <>
-    <Table
+    <ListTable
       isList
       caption="Usuários"
       rows={users}
       empty="Nenhum usuário ainda."
       columns={[
-        { head: 'Nome', cell: ({ id, name }) => <a href={link(`${USERS_PATH}/${id}`)}>{personName(name)}</a> },
+        { head: 'Nome', cell: ({ id, name }) => <a href={link(`${USERS_PATH}/${id}`)}>{formatPersonName(name)}</a> },
         { head: 'E-mail', cell: ({ email }) => email },
         { head: 'Papel', cell: ({ role }) => ROLE_NAMES[role] },
         { head: 'Situação', cell: ({ status }) => <UserBadge status={status} /> },

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
-import type { Head, Held, ListName, Piece, Tail, TouchingEvent } from '#audit/person-file.ts'
-import { dateTimeSeconds } from '../format.ts'
+import type { ExportHead, ExportedList, ListName, ExportPart, ExportTail, TouchingEvent } from '#audit/person-file.ts'
+import { formatDateTimeSeconds } from '../format.ts'
 import { eventName, ORIGINS, subjectName } from '../words/events.ts'
 import { escaped, membersHtml } from './values.ts'
 
 /** Turns pieces, in order, into the text of one document. */
-export type DocumentWriter = (piece: Piece) => string
+export type ExportWriter = (piece: ExportPart) => string
 
 /**
  * One JSON: `{subject, company, exported_at, record, events, sales?, receivables?, payables?, orders?, webhooks, access}`; entries
  * of lists are `{record, events}` (PRIV-50).
  */
-export function jsonWriter(): DocumentWriter {
+export function jsonWriter(): ExportWriter {
   let list: ListName | null = null
   let isFirst = true
   const endOfList = () => {
@@ -59,7 +59,7 @@ th { font-weight: 600; background: #f4f4f4 } table th[scope=row] { width: 11rem 
 const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`
 
 /** One page in Portuguese that loads and runs nothing, and can be printed. */
-export function htmlWriter(): DocumentWriter {
+export function htmlWriter(): ExportWriter {
   let timezone = 'UTC'
   return (piece) => {
     switch (piece.piece) {
@@ -78,7 +78,7 @@ export function htmlWriter(): DocumentWriter {
   }
 }
 
-function beginning({ subject, company, exported_at }: Head): string {
+function beginning({ subject, company, exported_at }: ExportHead): string {
   const title = `Dados pessoais: ${subjectName(subject)}`
   return `<!doctype html>
 <html lang="pt-BR">
@@ -91,14 +91,14 @@ function beginning({ subject, company, exported_at }: Head): string {
 </head>
 <body>
 <h1>${escaped(title)}</h1>
-<p>Tudo o que ${escaped(company.name)} guarda sobre esta pessoa neste sistema em ${escaped(dateTimeSeconds(exported_at, company.timezone))}, com cada evento que tocou nestes dados: quando, o quê, por quem e por qual canal. O que foi esquecido aparece como —.</p>
+<p>Tudo o que ${escaped(company.name)} guarda sobre esta pessoa neste sistema em ${escaped(formatDateTimeSeconds(exported_at, company.timezone))}, com cada evento que tocou nestes dados: quando, o quê, por quem e por qual canal. O que foi esquecido aparece como —.</p>
 `
 }
 
-const entryTitle = ({ events: [first], record }: Held): string =>
+const entryTitle = ({ events: [first], record }: ExportedList): string =>
   first ? subjectName(first.subject) : String((record as { id?: number }).id)
 
-function heldHtml({ record, events }: Held, timezone: string): string {
+function heldHtml({ record, events }: ExportedList, timezone: string): string {
   const rows = events.map((event) => eventRow(event, timezone)).join('\n')
   return `${membersHtml(record, timezone)}
 <h3>Eventos</h3>
@@ -111,18 +111,18 @@ ${rows}
 
 function eventRow({ recorded_at, type, actor, actor_name, origin, data }: TouchingEvent, timezone: string): string {
   const who = actor === null ? 'O sistema' : (actor_name ?? actor)
-  const cells = [dateTimeSeconds(recorded_at, timezone), eventName(type), who, ORIGINS[origin]].map(
+  const cells = [formatDateTimeSeconds(recorded_at, timezone), eventName(type), who, ORIGINS[origin]].map(
     (text) => `<td>${escaped(text)}</td>`,
   )
   return `<tr>${cells.join('')}<td>${membersHtml(data, timezone)}</td></tr>`
 }
 
-function ending({ webhooks, access }: Tail, timezone: string): string {
+function ending({ webhooks, access }: ExportTail, timezone: string): string {
   const sent = `<h2>Avisos a outros sistemas</h2>
 <p>${webhooks.messages} mensagens sobre estes registros nos últimos 30 dias, em ${webhooks.deliveries} entregas a ${webhooks.addresses} endereços.</p>
 `
   if (!access) return `${sent}</body>\n</html>\n`
-  const times = access.logins_seen_at.map((seen) => escaped(dateTimeSeconds(seen, timezone))).join(', ')
+  const times = access.logins_seen_at.map((seen) => escaped(formatDateTimeSeconds(seen, timezone))).join(', ')
   return `${sent}<h2>Acessos</h2>
 <p>Sessões abertas no painel:</p>
 <ol>${access.sessions.map((session) => `<li>${membersHtml(session, timezone)}</li>`).join('')}</ol>

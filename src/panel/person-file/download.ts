@@ -3,17 +3,17 @@ import { pipeline } from 'node:stream/promises'
 import type { Request, RequestHandler, Response } from 'express'
 import type { PanelSession } from '#access/sessions.ts'
 import { recordDownload } from '#audit/downloads.ts'
-import { type Person, type Piece, personFile } from '#audit/person-file.ts'
+import { type ExportedPerson, type ExportPart, exportPersonData } from '#audit/person-file.ts'
 import { RIGHTS } from '#domain/roles.ts'
 import { JSON_TYPE } from '#http/answer.ts'
 import { Problem } from '#http/problems.ts'
-import { createTurns } from '#lib/turns.ts'
-import type { Place } from '../answer.tsx'
+import { createKeyedSemaphore } from '#lib/turns.ts'
+import type { ResponseTarget } from '../answer.tsx'
 import type { PanelContext } from '../route.ts'
-import { type DocumentWriter, htmlWriter, jsonWriter } from './document.ts'
+import { type ExportWriter, htmlWriter, jsonWriter } from './document.ts'
 
 /** Path of all that is held of a person, below the panel. */
-export const PERSON_FILE_PATH = '/dados-pessoais/:kind/:id/:format'
+export const DATA_EXPORT_PATH = '/dados-pessoais/:kind/:id/:format'
 
 /** Files that are made at a time: one of a company, and few in all, because each reads for as long as somebody takes it. */
 const TURNS = { running: 2, runningOfKey: 1, waiting: 16 }
@@ -28,25 +28,25 @@ const FORMATS = {
 type Format = keyof typeof FORMATS
 
 /** Where the file of a person is downloaded, below the panel. */
-export const personFilePath = ({ kind, id }: Person, format: Format): string =>
+export const dataExportPath = ({ kind, id }: ExportedPerson, format: Format): string =>
   `/dados-pessoais/${kind}/${id}/${format}`
 
 /** Owners, and auditors who are told personal data. */
-export const mayTakeFile = ({ role, isToldPersons }: Pick<PanelSession, 'role' | 'isToldPersons'>): boolean =>
+export const canExportPerson = ({ role, isToldPersons }: Pick<PanelSession, 'role' | 'isToldPersons'>): boolean =>
   RIGHTS[role].seesAll && isToldPersons
 
 /** Sends all that is held of a person as a file, to whoever may take it (PRIV-51), and notes who did (AUDIT-26). */
-export function personFileDownload(context: PanelContext): RequestHandler {
-  const turns = createTurns(TURNS)
+export function dataExportDownload(context: PanelContext): RequestHandler {
+  const turns = createKeyedSemaphore(TURNS)
   return async (request, response) => {
-    const { session } = (response.locals.place as Place).visit
-    if (!mayTakeFile(session)) throw new Problem('owners_only')
+    const { session } = (response.locals.place as ResponseTarget).visit
+    if (!canExportPerson(session)) throw new Problem('owners_only')
     const { kind, id, format } = asked(request)
     const person = { kind, id }
     await turns.run(session.companyId, async () => {
       if (response.closed) return
       const source = { ...context, pool: context.poolOf(session.companyId) }
-      const pieces = await personFile(source, session.companyId, person, new Date().toISOString())
+      const pieces = await exportPersonData(source, session.companyId, person, new Date().toISOString())
       if (!pieces) throw new Problem('not_found')
       response.setHeader('Content-Type', FORMATS[format].type)
       response.setHeader('Content-Disposition', `attachment; filename="${kind}-${id}.${format}"`)
@@ -62,18 +62,18 @@ export function personFileDownload(context: PanelContext): RequestHandler {
   }
 }
 
-const KINDS: readonly string[] = ['customer', 'supplier', 'user', 'order'] satisfies Person['kind'][]
+const KINDS: readonly string[] = ['customer', 'supplier', 'user', 'order'] satisfies ExportedPerson['kind'][]
 
 /** @throws Problem where the address names nobody. */
-function asked({ params }: Request): Person & { readonly format: Format } {
+function asked({ params }: Request): ExportedPerson & { readonly format: Format } {
   const { kind = '', id = '', format = '' } = params as Readonly<Record<string, string>>
   if (!KINDS.includes(kind) || !/^[1-9]\d{0,15}$/.test(id) || !Object.hasOwn(FORMATS, format))
     throw new Problem('not_found')
-  return { kind: kind as Person['kind'], id: Number(id), format: format as Format }
+  return { kind: kind as ExportedPerson['kind'], id: Number(id), format: format as Format }
 }
 
 /** Whoever takes too long, or finds that something fails, is cut off: the file then lacks its end. */
-async function send(response: Response, pieces: AsyncIterable<Piece>, write: DocumentWriter): Promise<boolean> {
+async function send(response: Response, pieces: AsyncIterable<ExportPart>, write: ExportWriter): Promise<boolean> {
   async function* texts() {
     for await (const piece of pieces) yield write(piece)
   }

@@ -1,5 +1,5 @@
-import { money, personName, quantity } from '../format.ts'
-import { Table } from './list.tsx'
+import { formatMoney, formatPersonName, formatQuantity } from '../format.ts'
+import { ListTable } from './list.tsx'
 import { Card, Facts } from './parts.tsx'
 
 interface CancelledProps {
@@ -16,16 +16,16 @@ interface CancelledProps {
 export const Cancelled = ({ when, of: { customer, items, total } }: CancelledProps) => (
   <Card title="O que será cancelado">
     <Facts
-      facts={[when, ['Cliente', customer && personName(customer.name)], ['Total', <strong>{money(total)}</strong>]]}
+      facts={[when, ['Cliente', customer && formatPersonName(customer.name)], ['Total', <strong>{formatMoney(total)}</strong>]]}
     />
-    <Table
+    <ListTable
       caption="Itens"
       rows={items}
       empty="Nenhum item."
       columns={[
         { head: 'Item', cell: ({ description }) => description },
-        { head: 'Quantidade', cell: (item) => quantity(item.quantity), isNumber: true },
-        { head: 'Total', cell: (item) => money(item.total), isNumber: true },
+        { head: 'Quantidade', cell: (item) => formatQuantity(item.quantity), isNumber: true },
+        { head: 'Total', cell: (item) => formatMoney(item.total), isNumber: true },
       ]}
     />
   </Card>

@@ -1,9 +1,9 @@
 import type { Change } from '../changes.ts'
-import { Table } from './list.tsx'
+import { ListTable } from './list.tsx'
 
 /** Fields with what they were and what they have become. */
-export const Changes = ({ caption, changes }: { readonly caption: string; readonly changes: readonly Change[] }) => (
-  <Table
+export const ChangeList = ({ caption, changes }: { readonly caption: string; readonly changes: readonly Change[] }) => (
+  <ListTable
     caption={caption}
     rows={changes}
     empty="Nenhum campo mudou."

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
-import { Table } from './list.tsx'
+import { ListTable } from './list.tsx'
 
-export interface Bar {
+export interface ChartBar {
   /** Below the bar, where there is room for it. */
   readonly label: string
   /** In whole units, as cents; below zero for none. */
@@ -11,7 +11,7 @@ export interface Bar {
 }
 
 interface BarsProps {
-  readonly bars: readonly Bar[]
+  readonly bars: readonly ChartBar[]
   /** What the chart says, for whoever does not see it. */
   readonly summary: string
   /** A value as the axis has it, as short as it can be. */
@@ -93,7 +93,7 @@ export const ChartFigure = ({ children, caption, heads, rows }: FigureProps) => 
     {children}
     <details>
       <summary>Ver em números</summary>
-      <Table
+      <ListTable
         caption={caption}
         rows={rows}
         empty=""

@@ -2,20 +2,20 @@ import type { ComponentChildren } from 'preact'
 import type { z } from 'zod'
 import type { Refusal } from '#domain/refusal.ts'
 import { pathId } from '#http/paths.ts'
-import { statusOf } from '#http/problems.ts'
+import { httpStatusOf } from '#http/problems.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import {
   BEFORE,
   beforeOf,
   changedFields,
-  checked,
+  checkForm,
   type Fields,
   type Filled,
   filledFrom,
   filledWith,
-  textOf,
+  formText,
 } from '../forms/form.ts'
-import type { Access, FormRoute, Page, PanelRoute, Redirect, Section, Submission, Visit } from '../route.ts'
+import type { PageAccess, FormRoute, PanelPage, PanelRoute, Redirect, Section, FormSubmission, PageContext } from '../route.ts'
 import { refusalMessage } from '../words/problems.ts'
 import { Form } from './form.tsx'
 import { Alert, ButtonLink } from './parts.tsx'
@@ -24,11 +24,11 @@ import { Alert, ButtonLink } from './parts.tsx'
 interface About<S> {
   readonly path: string
   readonly section: Section
-  readonly access?: Access
+  readonly access?: PageAccess
   /** Whether it changes records; forms do by default. */
   readonly changes?: boolean
   /** Finds what the path names; null is a 404. */
-  subject(visit: Visit): Promise<S | null> | S | null
+  subject(visit: PageContext): Promise<S | null> | S | null
 }
 
 interface FormPage<S> extends About<S> {
@@ -38,17 +38,17 @@ interface FormPage<S> extends About<S> {
   /** Why it cannot be done as things stand: said at once, rather than when somebody has filled in the form. */
   obstacle?(subject: S): string | null
   /** What can be done in its place, below an obstacle. */
-  instead?(subject: S, visit: Visit): ComponentChildren
-  before?(subject: S, visit: Visit): ComponentChildren
+  instead?(subject: S, visit: PageContext): ComponentChildren
+  before?(subject: S, visit: PageContext): ComponentChildren
   /** Inside the form: explanations and hidden fields. */
   intro?(subject: S): ComponentChildren
   readonly label: string | ((subject: S) => string)
   readonly isDangerous?: boolean
   /** Page to go back to instead, below the panel. */
   back(subject: NoInfer<S>): string
-  fields(subject: S, visit: Visit): Fields | Promise<Fields>
+  fields(subject: S, visit: PageContext): Fields | Promise<Fields>
   /** Initial values of the fields. */
-  initial?(subject: S, visit: Visit): object
+  initial?(subject: S, visit: PageContext): object
   /** Reads only the fields that somebody has changed, so that saving does not undo what others have changed meanwhile. */
   readonly isOfChanges?: boolean
   /** What a refusal means for the whole form; undefined: what the refusal itself says. */
@@ -56,7 +56,7 @@ interface FormPage<S> extends About<S> {
 }
 
 /** The page before anything was sent. */
-async function emptyForm<S>(page: FormPage<S>, visit: Visit): Promise<Page | null> {
+async function emptyForm<S>(page: FormPage<S>, visit: PageContext): Promise<PanelPage | null> {
   const subject = await page.subject(visit)
   if (subject === null) return null
   const obstacle = page.obstacle?.(subject) ?? null
@@ -68,23 +68,23 @@ async function emptyForm<S>(page: FormPage<S>, visit: Visit): Promise<Page | nul
 }
 
 /** The page as it was sent, with what has to be corrected. */
-async function refusedForm<S>(page: FormPage<S>, submission: Submission, subject: S, refusal: Refusal): Promise<Page> {
+async function refusedForm<S>(page: FormPage<S>, submission: FormSubmission, subject: S, refusal: Refusal): Promise<PanelPage> {
   const fields = await page.fields(subject, submission)
   const filled = filledWith(fields, submission.form, refusal)
   const problem = page.problem?.(refusal) ?? filled.problem
-  const before = textOf(submission.form, BEFORE)
+  const before = formText(submission.form, BEFORE)
   const shown = drawn(page, submission, subject, { fields, filled: { ...filled, problem }, before })
-  return { ...shown, status: statusOf(refusal.refused) }
+  return { ...shown, status: httpStatusOf(refusal.refused) }
 }
 
 /** The page as it was sent, before anything is done. */
-async function refilledForm<S>(page: FormPage<S>, submission: Submission): Promise<Page | null> {
+async function refilledForm<S>(page: FormPage<S>, submission: FormSubmission): Promise<PanelPage | null> {
   const subject = await page.subject(submission)
   if (subject === null) return null
   if (page.obstacle?.(subject)) return emptyForm(page, submission)
   const fields = await page.fields(subject, submission)
   const filled = filledWith(fields, submission.form)
-  return drawn(page, submission, subject, { fields, filled, before: textOf(submission.form, BEFORE) })
+  return drawn(page, submission, subject, { fields, filled, before: formText(submission.form, BEFORE) })
 }
 
 interface Drawn {
@@ -94,7 +94,7 @@ interface Drawn {
   readonly before: string
 }
 
-function drawn<S>(page: FormPage<S>, visit: Visit, subject: S, { fields, filled, before }: Drawn): Page {
+function drawn<S>(page: FormPage<S>, visit: PageContext, subject: S, { fields, filled, before }: Drawn): PanelPage {
   const { label, isDangerous } = page
   const body = (
     <>
@@ -118,10 +118,10 @@ function drawn<S>(page: FormPage<S>, visit: Visit, subject: S, { fields, filled,
 
 /** Does what was submitted. A refusal is shown; null is a 404. */
 type Act<S, A extends unknown[] = []> = (
-  submission: Submission,
+  submission: FormSubmission,
   subject: S,
   ...input: A
-) => Promise<Redirect | Page | Refusal | null>
+) => Promise<Redirect | PanelPage | Refusal | null>
 
 interface Sent<S, I> {
   readonly schema: z.ZodType<I>
@@ -130,7 +130,7 @@ interface Sent<S, I> {
 
 /** Runs a command, then redirects. */
 export async function runAndRedirect<I>(
-  submission: Submission,
+  submission: FormSubmission,
   command: Command<I>,
   input: I,
   redirect: Redirect,
@@ -148,7 +148,7 @@ const placeOf = <S,>({ path, section, access, changes = true }: About<S>) => ({
 
 /** A page with one form, and what the form does. A refused form is shown again with what has to be corrected. */
 export function formPages<S, I>(pages: FormPage<S> & Sent<S, I>): PanelRoute[] {
-  const again = (submission: Submission, subject: S, refusal: Refusal) =>
+  const again = (submission: FormSubmission, subject: S, refusal: Refusal) =>
     refusedForm(pages, submission, subject, refusal)
   return [
     { ...placeOf(pages), show: (visit) => emptyForm(pages, visit) },
@@ -160,10 +160,10 @@ export function formPages<S, I>(pages: FormPage<S> & Sent<S, I>): PanelRoute[] {
 }
 
 interface FormOfPage<S, I> extends About<S>, Sent<S, I> {
-  fields(subject: S, submission: Submission): Fields | Promise<Fields>
+  fields(subject: S, submission: FormSubmission): Fields | Promise<Fields>
   readonly isOfChanges?: boolean
   /** The page with the form, and what the refusal says of it. */
-  again(submission: Submission, subject: S, refusal: Refusal): Promise<Page | null> | Page
+  again(submission: FormSubmission, subject: S, refusal: Refusal): Promise<PanelPage | null> | PanelPage
 }
 
 /** What a form does that is part of another page. */
@@ -175,7 +175,7 @@ export const formRoute = <S, I>(sent: FormOfPage<S, I>): FormRoute => ({
     const { form, readModel } = submission
     const fields = await sent.fields(subject, submission)
     const read = sent.isOfChanges ? changedFields(fields, form) : fields
-    const typed = checked(sent.schema, read, form, readModel.timezone)
+    const typed = checkForm(sent.schema, read, form, readModel.timezone)
     const result = isRefusal(typed) ? typed : await sent.act(submission, subject, typed.input)
     return isRefusal(result) ? sent.again(submission, subject, result) : result
   },
@@ -218,14 +218,14 @@ export function removalPages<S>(removal: RemovalPages<S>): PanelRoute[] {
 }
 
 /** Why a button did nothing. */
-const refusedPage = (refusal: Refusal): Page => ({
+const refusedPage = (refusal: Refusal): PanelPage => ({
   title: 'Não foi possível concluir',
   body: <Alert>{refusalMessage(refusal)}</Alert>,
-  status: statusOf(refusal.refused),
+  status: httpStatusOf(refusal.refused),
 })
 
 /** Why something cannot be done as things stand, and what can `instead`. `back` is a path below the panel. */
-export const obstaclePage = (title: string, obstacle: string, back: string, instead?: ComponentChildren): Page => ({
+export const obstaclePage = (title: string, obstacle: string, back: string, instead?: ComponentChildren): PanelPage => ({
   title,
   body: (
     <>

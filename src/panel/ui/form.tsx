@@ -1,13 +1,13 @@
 import type { ComponentChildren } from 'preact'
 import type { Field, Fields, Filled } from '../forms/form.ts'
 import { link } from '../link.ts'
-import type { Visit } from '../route.ts'
-import { SECRETS, WHOSE, whoseOf } from '../typed.ts'
+import type { PageContext } from '../route.ts'
+import { SECRETS, INPUT_OWNER, inputOwnerOf } from '../typed.ts'
 import { Icon } from './icon.tsx'
 import { Alert } from './parts.tsx'
 
 interface FormProps {
-  readonly visit: Visit
+  readonly visit: PageContext
   /** Path that it is sent to, below the panel. */
   readonly to: string
   readonly label: string
@@ -31,7 +31,7 @@ export const Form = ({ visit, to, label, children, fields = {}, filled = NOTHING
     <form method="post" action={link(to)} class="form" novalidate>
       <input type="hidden" name="_csrf" value={visit.session.csrfToken} />
       <input type="hidden" name="_key" value={visit.context.newId()} />
-      <input type="hidden" name={WHOSE} value={whoseOf(visit.session)} />
+      <input type="hidden" name={INPUT_OWNER} value={inputOwnerOf(visit.session)} />
       {secrets.length > 0 && <input type="hidden" name={SECRETS} value={secrets.join(' ')} />}
       {filled.problem && <Alert>{filled.problem}</Alert>}
       {children}
@@ -54,7 +54,7 @@ const isSecret = (field: Field | undefined): boolean =>
   field?.kind.control.as === 'input' && field.kind.control.type === 'password'
 
 interface ButtonFormProps {
-  readonly visit: Visit
+  readonly visit: PageContext
   readonly to: string
   readonly label: string
   readonly values?: Readonly<Record<string, string>>

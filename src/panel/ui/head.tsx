@@ -1,5 +1,5 @@
 import { link } from '../link.ts'
-import type { Page, PageAction, Visit } from '../route.ts'
+import type { PanelPage, PageAction, PageContext } from '../route.ts'
 import { ButtonForm } from './form.tsx'
 import { Icon } from './icon.tsx'
 import { ButtonLink } from './parts.tsx'
@@ -11,7 +11,7 @@ const SHOWN = { besideMenu: 1, alone: 2 }
  * The head of a page: where it belongs, its title and state, and one main action. A few others stand beside it; more of them, and
  * whatever is dangerous, wait in a menu (PANEL-101).
  */
-export const Head = ({ page, visit }: { readonly page: Page; readonly visit: Visit }) => {
+export const Head = ({ page, visit }: { readonly page: PanelPage; readonly visit: PageContext }) => {
   const { title, lead, parent } = page
   const [main] = open([page.main], visit)
   const more = open(page.more, visit)
@@ -42,13 +42,13 @@ export const Head = ({ page, visit }: { readonly page: Page; readonly visit: Vis
 }
 
 /** Those of some actions that somebody may take. */
-const open = (actions: Page['more'] | readonly [Page['main']] = [], { reaches }: Visit): PageAction[] =>
+const open = (actions: PanelPage['more'] | readonly [PanelPage['main']] = [], { reaches }: PageContext): PageAction[] =>
   actions.flatMap((action) => (action && reaches(action.values ? 'POST' : 'GET', action.to) ? [action] : []))
 
 interface MoreActionsProps {
   readonly more: readonly PageAction[]
   readonly dangers: readonly PageAction[]
-  readonly visit: Visit
+  readonly visit: PageContext
 }
 
 const MoreActions = ({ more, dangers, visit }: MoreActionsProps) => (
@@ -74,7 +74,7 @@ const MoreActions = ({ more, dangers, visit }: MoreActionsProps) => (
 
 interface ActionPartProps {
   readonly action: PageAction
-  readonly visit: Visit
+  readonly visit: PageContext
   readonly isMain?: boolean
 }
 

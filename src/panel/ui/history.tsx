@@ -1,34 +1,34 @@
 import { z } from 'zod'
 import type { PanelSession } from '#access/sessions.ts'
-import { WITHHELD } from '#domain/personal-data.ts'
+import { MASKED } from '#domain/personal-data.ts'
 import { RIGHTS } from '#domain/roles.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Envelope } from '#ledger/envelope.ts'
-import { withheldData } from '#ledger/personal-fields.ts'
+import { maskedData } from '#ledger/personal-fields.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { readModel as readModelOfNow } from '#projections/index.ts'
 import { listActors, listHistory, listKnownActors, listSubjectNames } from '#queries/events.ts'
-import { withoutCosts } from '#queries/withheld.ts'
+import { maskCosts } from '#queries/withheld.ts'
 import { changesOfEach } from '../changes.ts'
-import { dateTimeSeconds } from '../format.ts'
+import { formatDateTimeSeconds } from '../format.ts'
 import type { Option } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import type { ReadModel, Visit } from '../route.ts'
+import type { PageReadModel, PageContext } from '../route.ts'
 import { eventName, ORIGINS, subjectName } from '../words/events.ts'
 import { ChangesInBrief } from './changes.tsx'
-import { recordsIn, Table } from './list.tsx'
+import { recordsOnPage, ListTable } from './list.tsx'
 import { Card } from './parts.tsx'
 
 /** Names of the actors of events: of the key, or of the user. Null is the service itself. */
 export async function namesOfActors(
-  { pool, companyId }: ReadModel,
+  { pool, companyId }: PageReadModel,
   events: readonly Pick<Envelope, 'actor'>[],
 ): Promise<(actor: string | null) => string> {
   const actors = [...new Set(events.flatMap(({ actor }) => actor ?? []))]
   const names = actors.length === 0 ? new Map<string, string>() : await listActors(pool, companyId, actors)
   const nameOf = (actor: string) => {
     const name = names.get(actor)
-    return name === undefined || name === WITHHELD ? subjectName(actor) : name
+    return name === undefined || name === MASKED ? subjectName(actor) : name
   }
   return (actor) => (actor === null ? 'O sistema' : nameOf(actor))
 }
@@ -37,7 +37,7 @@ export async function namesOfActors(
 const ACTORS = 200
 
 /** Who may have done something: people, keys, and the service itself. */
-export async function actorOptions(readModel: ReadModel): Promise<Option[]> {
+export async function actorOptions(readModel: PageReadModel): Promise<Option[]> {
   const actors = await listKnownActors(readModel.pool, readModel.companyId, ACTORS)
   const nameOf = await namesOfActors(
     readModel,
@@ -51,18 +51,18 @@ export const ActorName = z.string().regex(/^(system|(user|api_key)\/[1-9]\d{0,14
 
 /** What records are called: by their own name where they have one, as `Venda 9` where not. */
 export async function namesOfSubjects(
-  { pool, companyId }: ReadModel,
+  { pool, companyId }: PageReadModel,
   events: readonly Pick<Envelope, 'subject'>[],
 ): Promise<(subject: string) => string> {
   const names = await listSubjectNames(pool, companyId, [...new Set(events.map(({ subject }) => subject))])
   return (subject) => {
     const name = names.get(subject)
-    return name === undefined || name === WITHHELD ? subjectName(subject) : name
+    return name === undefined || name === MASKED ? subjectName(subject) : name
   }
 }
 
 interface HistoryProps {
-  readonly visit: Visit
+  readonly visit: PageContext
   /** As events name it: `sale/9`. */
   readonly subject: string
 }
@@ -76,18 +76,18 @@ export async function History({ visit, subject }: HistoryProps) {
   if (readModel.moment) return null
   const page = await listHistory(context, readModel.companyId, subject, { limit: SHOWN })
   if (!page || isRefusal(page)) return null
-  const events = recordsIn<Envelope>(page).map((event) => shownEvent(event, session))
+  const events = recordsOnPage<Envelope>(page).map((event) => shownEvent(event, session))
   const changes = changesOfEach(events, readModel.timezone)
   const actors = await namesOfActors(readModel, events)
   return (
     <Card title="Histórico">
-      <Table
+      <ListTable
         isList
         caption="Histórico"
         rows={events.map((event, at) => ({ ...event, changes: changes[at] ?? [] }))}
         empty="Nada aconteceu ainda."
         columns={[
-          { head: 'Quando', cell: (event) => dateTimeSeconds(event.recorded_at, readModel.timezone) },
+          { head: 'Quando', cell: (event) => formatDateTimeSeconds(event.recorded_at, readModel.timezone) },
           { head: 'O quê', cell: (event) => eventName(event.type) },
           { head: 'O que mudou', cell: (event) => <ChangesInBrief changes={event.changes} /> },
           { head: 'Por onde', cell: (event) => ORIGINS[event.origin], isExtra: true },
@@ -111,7 +111,7 @@ export async function History({ visit, subject }: HistoryProps) {
 }
 
 /** Leads to the event where there is one to look at, else to the page as it was then. */
-const Revision = ({ revision, visit }: { readonly revision: number; readonly visit: Visit }) => {
+const Revision = ({ revision, visit }: { readonly revision: number; readonly visit: PageContext }) => {
   const event = `/auditoria/eventos/${revision}`
   return <a href={visit.reaches('GET', event) ? link(event) : link(visit.path, { em: revision })}>{revision}</a>
 }
@@ -124,12 +124,12 @@ export function recordQuery(subject: string): { tipo: string; numero: number } {
 
 /** An event in clear as somebody may see it: with persons and costs withheld from whoever is not told of them. */
 export function shownEvent(event: Envelope, session: Pick<PanelSession, 'isToldPersons' | 'role'>): Envelope {
-  const data = session.isToldPersons ? event.data : withheldData(event, readModelOfNow.personalFields(event), WITHHELD)
-  return { ...event, data: RIGHTS[session.role].seesCosts ? data : withoutCosts(data) }
+  const data = session.isToldPersons ? event.data : maskedData(event, readModelOfNow.personalFields(event), MASKED)
+  return { ...event, data: RIGHTS[session.role].seesCosts ? data : maskCosts(data) }
 }
 
 /** Leads to the same page as it was at a date and time. */
-export const AsOfForm = ({ visit }: { readonly visit: Visit }) => (
+export const AsOfForm = ({ visit }: { readonly visit: PageContext }) => (
   <section class="card">
     <h2>Como era em…</h2>
     <form method="get" action={link(visit.path)} class="form">

@@ -1,8 +1,8 @@
-import type { Page, Visit } from '../route.ts'
+import type { PanelPage, PageContext } from '../route.ts'
 import { Nothing } from './parts.tsx'
 
 /** In the place of a record at a moment before it was created: what it is, and where it is shown as it is now. */
-export const laterPage = ({ title, parent }: Page, { path }: Visit): Page => ({
+export const placeholderPage = ({ title, parent }: PanelPage, { path }: PageContext): PanelPage => ({
   title,
   ...(parent && { parent }),
   status: 404,

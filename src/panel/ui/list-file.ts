@@ -2,8 +2,8 @@ import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Page } from '#queries/records.ts'
 import { type Fields, filterProblems } from '../forms/form.ts'
-import type { Cell, TableRoute, Visit } from '../route.ts'
-import { askedOf, recordsIn, type Wanted } from './list.tsx'
+import type { Cell, TableRoute, PageContext } from '../route.ts'
+import { listRequestOf, recordsOnPage, type ListRequest } from './list.tsx'
 
 /** A column of the file of a list. */
 export type FileColumn<R> = readonly [head: string, value: (row: R) => Cell]
@@ -16,11 +16,11 @@ interface ListFile<R> {
   readonly path: string
   readonly section: TableRoute['section']
   readonly asOf?: true
-  readonly filters: Fields | ((visit: Visit) => Fields | Promise<Fields>)
-  columns(visit: Visit): readonly FileColumn<R>[]
-  page(visit: Visit, filters: Readonly<Record<string, string>>, wanted: Wanted): Promise<Page | Refusal>
+  readonly filters: Fields | ((visit: PageContext) => Fields | Promise<Fields>)
+  columns(visit: PageContext): readonly FileColumn<R>[]
+  page(visit: PageContext, filters: Readonly<Record<string, string>>, wanted: ListRequest): Promise<Page | Refusal>
   /** What the columns need of the records of a page. */
-  complete?(visit: Visit, rows: readonly R[]): Promise<readonly R[]>
+  complete?(visit: PageContext, rows: readonly R[]): Promise<readonly R[]>
 }
 
 /** Records that are read at a time. */
@@ -35,14 +35,14 @@ export const listFile = <R>(list: ListFile<R>): TableRoute => ({
     const filters = typeof list.filters === 'function' ? await list.filters(visit) : list.filters
     const problems = filterProblems(filters, visit.query)
     if (problems) return problems
-    const asked = askedOf(visit, filters)
+    const asked = listRequestOf(visit, filters)
     const wanted = { limit: OF_A_PAGE, order: visit.query.ordem, isWhole: true }
     const columns = list.columns(visit)
     const first = await list.page(visit, asked, wanted)
     if (isRefusal(first)) return first
     async function* rows() {
       for (let page = first as Page; ; ) {
-        const found = recordsIn<R>(page)
+        const found = recordsOnPage<R>(page)
         for (const row of (await list.complete?.(visit, found)) ?? found) yield columns.map(([, value]) => value(row))
         if (page.next === null) return
         const next = await list.page(visit, { ...asked, cursor: page.next }, wanted)

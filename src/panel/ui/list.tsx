@@ -3,11 +3,11 @@ import type { z } from 'zod'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { textOf } from '#lib/bytes.ts'
+import { toText } from '#lib/bytes.ts'
 import type { Page as ListPage } from '#queries/records.ts'
 import { type Fields, type Filled, filledWith, filterProblems } from '../forms/form.ts'
 import { link } from '../link.ts'
-import type { PageAction, Visit } from '../route.ts'
+import type { PageAction, PageContext } from '../route.ts'
 import { FilterProblems, Filters } from './form.tsx'
 import { Icon } from './icon.tsx'
 import { Chips, Nothing, Toolbar } from './parts.tsx'
@@ -42,7 +42,7 @@ const classOf = <R,>({ isNumber, isExtra }: Column<R>): string | undefined =>
   [isNumber && 'number', isExtra && 'extra'].filter(Boolean).join(' ') || undefined
 
 /** A table that scrolls within itself on narrow screens; its first column names the row. */
-export function Table<R>({ caption, columns, rows, empty, isList, headOf, sortOf }: TableProps<R>) {
+export function ListTable<R>({ caption, columns, rows, empty, isList, headOf, sortOf }: TableProps<R>) {
   if (rows.length === 0) return <p class="empty">{empty}</p>
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
@@ -81,11 +81,11 @@ export function Table<R>({ caption, columns, rows, empty, isList, headOf, sortOf
 }
 
 /** The records of a page of a list. Only cursors and filters are ever refused, so that a refused page may count as empty. */
-export const recordsIn = <R,>(page: Pick<ListPage, 'data'> | Refusal): R[] =>
-  isRefusal(page) ? [] : (JSON.parse(`[${textOf(page.data)}]`) as R[])
+export const recordsOnPage = <R,>(page: Pick<ListPage, 'data'> | Refusal): R[] =>
+  isRefusal(page) ? [] : (JSON.parse(`[${toText(page.data)}]`) as R[])
 
 /** The page of a list that an address names, with its filters as they were typed. */
-export interface Listed<R> {
+export interface ListedRecords<R> {
   readonly filled: Filled
   readonly rows: readonly R[]
   /** Cursor of the next page; null on the last one. */
@@ -94,7 +94,7 @@ export interface Listed<R> {
 }
 
 /** Which records of a list are wanted: so many, in the order that `?ordem=` names. */
-export interface Wanted {
+export interface ListRequest {
   readonly limit: number
   readonly order?: string | undefined
   /** All of them, page by page, for a file. */
@@ -102,19 +102,19 @@ export interface Wanted {
 }
 
 /** Reads the page of a list. */
-export type AskList = (
+export type RequestList = (
   filters: Readonly<Record<string, string>>,
-  wanted: Wanted,
+  wanted: ListRequest,
 ) => Promise<(ListPage & { readonly summary?: ComponentChildren }) | Refusal>
 
 /** Lines of a page: a hundred are some 50 KB. */
 const SIZES = ['25', '50', '100']
 const USUAL_SIZE = '50'
 
-const sizeOf = ({ linhas = '' }: Visit['query']): string => (SIZES.includes(linhas) ? linhas : USUAL_SIZE)
+const sizeOf = ({ linhas = '' }: PageContext['query']): string => (SIZES.includes(linhas) ? linhas : USUAL_SIZE)
 
 /** The filters that an address fills in, with values as commands take them. */
-export const askedOf = ({ query, readModel }: Visit, filters: Fields): Record<string, string> =>
+export const listRequestOf = ({ query, readModel }: PageContext, filters: Fields): Record<string, string> =>
   Object.fromEntries(
     Object.entries(filters).flatMap(([name, { kind }]) => {
       const typed = query[name]?.trim()
@@ -126,15 +126,15 @@ export const askedOf = ({ query, readModel }: Visit, filters: Fields): Record<st
  * Reads the page of a list that the address names. `ask` gets the filters that are filled in, and the cursor, if there is one;
  * what it refuses is shown beside the filters.
  */
-export async function listed<R>(visit: Visit, filters: Fields, ask: AskList): Promise<Listed<R>> {
+export async function listed<R>(visit: PageContext, filters: Fields, ask: RequestList): Promise<ListedRecords<R>> {
   const { query } = visit
   const { cursor, ordem } = query
   const wanted = { limit: Number(sizeOf(query)), order: ordem }
   const found =
-    filterProblems(filters, query) ?? (await ask({ ...askedOf(visit, filters), ...(cursor && { cursor }) }, wanted))
+    filterProblems(filters, query) ?? (await ask({ ...listRequestOf(visit, filters), ...(cursor && { cursor }) }, wanted))
   if (isRefusal(found)) return { filled: filledWith(filters, query, found), rows: [], next: null }
   const { next, summary } = found
-  return { filled: filledWith(filters, query), rows: recordsIn(found), next, summary }
+  return { filled: filledWith(filters, query), rows: recordsOnPage(found), next, summary }
 }
 
 /** Filters that many want, by one touch; they go again by another. */
@@ -144,11 +144,11 @@ export interface QuickFilter {
 }
 
 interface ListProps<R> {
-  readonly visit: Visit
+  readonly visit: PageContext
   /** Id of the element that filters replace. */
   readonly id?: string
   readonly filters: Fields
-  readonly list: Listed<R>
+  readonly list: ListedRecords<R>
   readonly caption: string
   readonly columns: readonly Column<R>[]
   readonly empty: string
@@ -186,7 +186,7 @@ export function List<R>(props: ListProps<R>) {
         {first && !isFiltered && rows.length === 0 ? (
           <Nothing title={empty} action={first} />
         ) : (
-          <Table
+          <ListTable
             caption={caption}
             columns={columns}
             rows={rows}
@@ -206,7 +206,7 @@ export function List<R>(props: ListProps<R>) {
 
 interface FileLinkProps {
   readonly to: string
-  readonly parameters: Visit['query']
+  readonly parameters: PageContext['query']
 }
 
 /** The file of what is filtered. */
@@ -217,7 +217,7 @@ export const FileLink = ({ to, parameters }: FileLinkProps) => (
   </a>
 )
 
-function chipOf({ label, filters: set }: QuickFilter, to: string, query: Visit['query'], filters: Fields) {
+function chipOf({ label, filters: set }: QuickFilter, to: string, query: PageContext['query'], filters: Fields) {
   const isCurrent = Object.entries(set).every(([name, value]) => query[name] === value)
   const others = Object.fromEntries(
     Object.entries(query).filter(([name]) => Object.hasOwn(filters, name) && !Object.hasOwn(set, name)),
@@ -234,7 +234,7 @@ function directionOf<R>({ order }: Column<R>, current: string | undefined): 'asc
 interface SortHeadProps<R> {
   readonly column: Column<R>
   readonly path: string
-  readonly query: Visit['query']
+  readonly query: PageContext['query']
   /** In force. */
   readonly order: string | undefined
 }
@@ -253,7 +253,7 @@ function SortHead<R>({ column, path, query, order }: SortHeadProps<R>) {
 }
 
 /** How many lines a page has. */
-const Sizes = ({ path, query }: { readonly path: string; readonly query: Visit['query'] }) => (
+const Sizes = ({ path, query }: { readonly path: string; readonly query: PageContext['query'] }) => (
   <span class="sizes">
     Linhas:
     {SIZES.map((linhas) => (

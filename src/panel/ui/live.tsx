@@ -2,10 +2,10 @@ import type { ComponentChildren } from 'preact'
 import { asset } from '../assets.ts'
 import { link } from '../link.ts'
 import { LIVE_PATH } from '../live.ts'
-import type { Visit } from '../route.ts'
+import type { PageContext } from '../route.ts'
 
 interface LiveProps {
-  readonly visit: Visit
+  readonly visit: PageContext
   /** The revision that the page shows. */
   readonly since: number
   readonly children: ComponentChildren

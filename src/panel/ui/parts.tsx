@@ -3,17 +3,17 @@ import { useContext } from 'preact/hooks'
 import { link } from '../link.ts'
 import type { PageAction } from '../route.ts'
 import { Icon, type IconName } from './icon.tsx'
-import { Reaching } from './reaching.ts'
+import { PermissionContext } from './reaching.ts'
 
 /** The colour of a state. Its words say the same: colour alone would not reach everybody. */
 export type Tone = 'good' | 'bad' | 'warn' | 'info' | 'plain'
 
 /** A state of a record, as it is named to people. */
-export type State = readonly [tone: Tone, text: string]
+export type StateMark = readonly [tone: Tone, text: string]
 
-export const StateBadge = ({ state: [tone, text] }: { readonly state: State }) => <Badge tone={tone}>{text}</Badge>
+export const StateBadge = ({ state: [tone, text] }: { readonly state: StateMark }) => <PanelBadge tone={tone}>{text}</PanelBadge>
 
-export const Badge = ({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) => (
+export const PanelBadge = ({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) => (
   <span class={`badge ${tone}`}>{children}</span>
 )
 
@@ -81,7 +81,7 @@ export const Stats = ({ children }: { readonly children: ComponentChildren }) =>
 
 /** A figure with its name; all of it leads to the list behind it. */
 export const Stat = ({ label, value, to, parameters, comparison, hint }: StatProps) => {
-  const reaches = useContext(Reaching)
+  const reaches = useContext(PermissionContext)
   const isLink = to !== undefined && reaches('GET', to)
   return (
     <div class="stat">
@@ -144,7 +144,7 @@ export const Nothing = ({ icon, title, children, action }: NothingProps) => (
   </div>
 )
 
-export interface Step {
+export interface StepItem {
   readonly label: string
   readonly to: string
   readonly isDone: boolean
@@ -152,7 +152,7 @@ export interface Step {
 }
 
 /** The first steps of a company, one after the other, with what is done; nothing when all are. */
-export const Steps = ({ title, steps }: { readonly title: string; readonly steps: readonly Step[] }) => {
+export const Steps = ({ title, steps }: { readonly title: string; readonly steps: readonly StepItem[] }) => {
   const done = steps.filter(({ isDone }) => isDone).length
   return done === steps.length ? null : (
     <Card title={title} aside={<span class="hint">{`${done} de ${steps.length}`}</span>}>
@@ -188,7 +188,7 @@ interface ButtonLinkProps {
 
 /** Nothing for whoever may not go there. */
 export const ButtonLink = ({ to, parameters, children, isMain }: ButtonLinkProps) =>
-  useContext(Reaching)('GET', to) ? (
+  useContext(PermissionContext)('GET', to) ? (
     <a class={isMain ? 'button main' : 'button'} href={link(to, parameters)}>
       {children}
     </a>

@@ -1,5 +1,5 @@
 import { createContext } from 'preact'
-import type { Reach } from '../route.ts'
+import type { RouteReach } from '../route.ts'
 
 /** Where whoever looks at the page may go. */
-export const Reaching = createContext<Reach>(() => true)
+export const PermissionContext = createContext<RouteReach>(() => true)

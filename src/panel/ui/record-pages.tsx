@@ -3,13 +3,13 @@ import type { z } from 'zod'
 import type { Refusal } from '#domain/refusal.ts'
 import { pathId } from '#http/paths.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
-import type { Found, Page as ListPage } from '#queries/records.ts'
+import type { FoundRecords, Page as ListPage } from '#queries/records.ts'
 import type { Fields } from '../forms/form.ts'
-import type { Page, PanelRoute, Section, Visit } from '../route.ts'
+import type { PanelPage, PanelRoute, Section, PageContext } from '../route.ts'
 import type { FlashCode } from '../words/flashes.ts'
 import { formPages, removalPages, runAndRedirect } from './form-pages.tsx'
 import { AsOfForm, History } from './history.tsx'
-import { type Column, List, listed, type QuickFilter, type Wanted } from './list.tsx'
+import { type Column, List, listed, type QuickFilter, type ListRequest } from './list.tsx'
 import { type FileColumn, listFile } from './list-file.ts'
 import { Card, type Fact, Facts } from './parts.tsx'
 
@@ -27,30 +27,30 @@ export interface RecordPages<R extends { id: number }> {
     readonly none: string
   }
   readonly list: {
-    readonly filters: Fields | ((visit: Visit) => Promise<Fields>)
-    readonly columns: readonly Column<R>[] | ((visit: Visit) => readonly Column<R>[])
+    readonly filters: Fields | ((visit: PageContext) => Promise<Fields>)
+    readonly columns: readonly Column<R>[] | ((visit: PageContext) => readonly Column<R>[])
     /** The page of a list that the address asks for. */
-    page(visit: Visit, filters: Readonly<Record<string, string>>, wanted: Wanted): Promise<ListPage | Refusal>
+    page(visit: PageContext, filters: Readonly<Record<string, string>>, wanted: ListRequest): Promise<ListPage | Refusal>
     /** What is said of everything that the filters find. */
-    summary?(visit: Visit, filters: Readonly<Record<string, string>>): Promise<ComponentChildren>
+    summary?(visit: PageContext, filters: Readonly<Record<string, string>>): Promise<ComponentChildren>
     /** As the address would name it. */
     readonly order?: string
-    quick?(visit: Visit): readonly QuickFilter[]
+    quick?(visit: PageContext): readonly QuickFilter[]
     /** Of the file of what is filtered. */
-    file(visit: Visit): readonly FileColumn<R>[]
+    file(visit: PageContext): readonly FileColumn<R>[]
     /** Beside what creates one. */
-    readonly more?: Page['more']
+    readonly more?: PanelPage['more']
   }
-  get(visit: Visit, id: number): Promise<Found>
+  get(visit: PageContext, id: number): Promise<FoundRecords>
   nameOf(record: R): string
-  facts(record: R, visit: Visit): readonly Fact[]
+  facts(record: R, visit: PageContext): readonly Fact[]
   /** Shown below its facts. */
-  more?(record: R, visit: Visit): ComponentChildren | Promise<ComponentChildren>
+  more?(record: R, visit: PageContext): ComponentChildren | Promise<ComponentChildren>
   /** Beside changing and deleting it. */
-  head?(record: R, visit: Visit): Pick<Page, 'main' | 'more' | 'dangers'>
+  head?(record: R, visit: PageContext): Pick<PanelPage, 'main' | 'more' | 'dangers'>
   /** Whether it may be changed and deleted; always by default. */
   isOpen?(record: R): boolean
-  fields(visit: Visit, record?: R): Fields | Promise<Fields>
+  fields(visit: PageContext, record?: R): Fields | Promise<Fields>
   // biome-ignore lint/suspicious/noExplicitAny: schema and command agree on a type that the pages need not know
   readonly create: { readonly schema: z.ZodType<any>; readonly command: Command<any> }
   /** Without it, records cannot be changed. */
@@ -72,9 +72,9 @@ export interface RecordPages<R extends { id: number }> {
 }
 
 /** The record that the path names; null where there is none. */
-export async function recordOf<R>(
-  visit: Visit,
-  get: (visit: Visit, id: number) => Promise<Found | null>,
+export async function loadRecord<R>(
+  visit: PageContext,
+  get: (visit: PageContext, id: number) => Promise<FoundRecords | null>,
 ): Promise<R | null> {
   const id = pathId(visit.params.id)
   const found = id === null ? null : await get(visit, id)
@@ -93,7 +93,7 @@ export function recordPages<R extends { id: number }>(pages: RecordPages<R>): Pa
   ]
 }
 
-async function showList<R extends { id: number }>(pages: RecordPages<R>, visit: Visit): Promise<Page> {
+async function showList<R extends { id: number }>(pages: RecordPages<R>, visit: PageContext): Promise<PanelPage> {
   const { path, words, list } = pages
   const filters = typeof list.filters === 'function' ? await list.filters(visit) : list.filters
   const found = await listed<R>(visit, filters, async (asked, wanted) => {
@@ -125,8 +125,8 @@ async function showList<R extends { id: number }>(pages: RecordPages<R>, visit: 
   }
 }
 
-async function showRecord<R extends { id: number }>(pages: RecordPages<R>, visit: Visit): Promise<Page | null> {
-  const record = await recordOf<R>(visit, pages.get)
+async function showRecord<R extends { id: number }>(pages: RecordPages<R>, visit: PageContext): Promise<PanelPage | null> {
+  const record = await loadRecord<R>(visit, pages.get)
   if (!record) return null
   const { path, subject } = pages
   const here = `${path}/${record.id}`
@@ -184,7 +184,7 @@ function updatePages<R extends { id: number }>(pages: RecordPages<R>): PanelRout
   return formPages({
     path: `${path}/:id/editar`,
     section,
-    subject: (visit) => recordOf<R>(visit, pages.get),
+    subject: (visit) => loadRecord<R>(visit, pages.get),
     title: (record) => `${update.label}: ${pages.nameOf(record)}`,
     label: 'Salvar',
     back: ({ id }) => `${path}/${id}`,
@@ -204,7 +204,7 @@ function deletePages<R extends { id: number }>(pages: RecordPages<R>): PanelRout
   return removalPages({
     path: `${path}/:id/excluir`,
     section,
-    subject: (visit) => recordOf<R>(visit, pages.get),
+    subject: (visit) => loadRecord<R>(visit, pages.get),
     title: (record) => `${remove.label}: ${pages.nameOf(record)}`,
     intro: () => <p>{remove.question}</p>,
     label: remove.label,

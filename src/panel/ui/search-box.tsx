@@ -1,9 +1,9 @@
 import { link } from '../link.ts'
-import type { Visit } from '../route.ts'
+import type { PageContext } from '../route.ts'
 import { Icon } from './icon.tsx'
 
 /** Looks for anything, from every page; `/` leads to it by keyboard. */
-export const SearchBox = ({ visit }: { readonly visit: Visit }) => (
+export const SearchBox = ({ visit }: { readonly visit: PageContext }) => (
   <search class="find" aria-label="Procurar em tudo">
     <form method="get" action={link('/busca')}>
       {visit.readModel.moment && <input type="hidden" name="em" value={visit.readModel.moment.asked} />}

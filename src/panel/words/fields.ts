@@ -304,11 +304,11 @@ const DECIMAL = /^-?\d+\.\d{2}$/
 export function textOfValue(name: string, value: string, timezone: string): string {
   const named = Object.hasOwn(VALUE_NAMES, name) ? VALUE_NAMES[name] : undefined
   if (named && Object.hasOwn(named, value)) return named[value] as string
-  if (INSTANT.test(value)) return format.dateTimeSeconds(value, timezone)
-  if (DAY.test(value)) return format.day(value)
-  if (MONEY.has(name) && DECIMAL.test(value)) return format.money(value)
-  if (name === 'document') return format.taxNumber(value)
-  if (name === 'phone') return format.phone(value)
-  if (name === 'zip') return format.zipCode(value)
+  if (INSTANT.test(value)) return format.formatDateTimeSeconds(value, timezone)
+  if (DAY.test(value)) return format.formatDay(value)
+  if (MONEY.has(name) && DECIMAL.test(value)) return format.formatMoney(value)
+  if (name === 'document') return format.formatTaxNumber(value)
+  if (name === 'phone') return format.formatPhone(value)
+  if (name === 'zip') return format.formatZipCode(value)
   return value
 }

@@ -1,7 +1,7 @@
 import type { Refusal } from '#domain/refusal.ts'
-import { messageOf, type Problem, type ProblemCode, type Reason } from '#http/problems.ts'
+import { httpMessageOf, type Problem, type ProblemCode, type FailureReason } from '#http/problems.ts'
 
-const TITLES: Partial<Record<ProblemCode | Reason, string>> = {
+const TITLES: Partial<Record<ProblemCode | FailureReason, string>> = {
   not_found: 'Página não encontrada',
   owners_only: 'Sem permissão',
   changes_nothing: 'Sem permissão',
@@ -17,7 +17,7 @@ const TITLES: Partial<Record<ProblemCode | Reason, string>> = {
 export const problemTitle = ({ code, reason }: Problem): string => TITLES[reason ?? code] ?? 'Não foi possível concluir'
 
 /** Said instead of the API's messages where those speak to programs. */
-const PROBLEM_TEXTS: Partial<Record<ProblemCode | Reason, string>> = {
+const PROBLEM_TEXTS: Partial<Record<ProblemCode | FailureReason, string>> = {
   not_found: 'Este endereço não leva a nada, ou o registro não existe mais.',
   https_required: 'O painel só atende por HTTPS.',
   malformed_json: 'O formulário não pôde ser lido. Abra a página de novo e repita.',
@@ -45,4 +45,4 @@ const REFUSAL_TEXTS: Partial<Record<Refusal['refused'], string>> = {
   duplicate_resource: 'Já existe um registro com este valor.',
 }
 
-export const refusalMessage = ({ refused }: Refusal): string => REFUSAL_TEXTS[refused] ?? messageOf(refused)
+export const refusalMessage = ({ refused }: Refusal): string => REFUSAL_TEXTS[refused] ?? httpMessageOf(refused)

@@ -1,22 +1,22 @@
 import { repeat } from '#background/repeat.ts'
 import { installationOriginOf } from '../checkpoint.ts'
 import type { Sealing } from '../checkpoints.ts'
-import { type Line, readCheckpoint, type SignedCheckpoint } from '../kept-checkpoints.ts'
+import { type Line, parseStoredCheckpoint, type SignedCheckpoint } from '../kept-checkpoints.ts'
 import { knownRing, verifierKeysOf } from '../key-ring.ts'
 import { openNote } from '../note.ts'
-import { SealAltered } from '../seals-kept.ts'
-import { type Outsider, OutsiderFailed } from './outsider.ts'
+import { CheckpointAltered } from '../seals-kept.ts'
+import { type Attestor, AttestorFailed } from './outsider.ts'
 import { keepToken } from './tokens.ts'
 
 interface AskingOptions {
-  readonly onToken: (outsider: Outsider, checkpoint: SignedCheckpoint) => void
-  readonly onError: (outsider: Outsider, error: unknown) => void
+  readonly onToken: (outsider: Attestor, checkpoint: SignedCheckpoint) => void
+  readonly onError: (outsider: Attestor, error: unknown) => void
   /** How often it is looked whether there is something to ask for. */
   readonly every_ms?: number
 }
 
 /** Who asks outsiders for what is missing. */
-export interface Asking {
+export interface AttestationRequests {
   /** There may be something new. */
   now(): void
   /** Ends calls that are under way. */
@@ -35,11 +35,11 @@ const DETAIL_CHARS = 500
  * Asks each outsider, apart from all others, for tokens of checkpoints that have none: of the newest one, or of each in turn. One
  * process at a time asks one of them, and after failures with growing patience (PROOF-67). No sale and no sealing waits for it.
  */
-export function askOutsiders(
+export function requestAttestations(
   sealing: Sealing,
-  outsiders: readonly Outsider[],
+  outsiders: readonly Attestor[],
   { onToken, onError, every_ms = EVERY_MS }: AskingOptions,
-): Asking {
+): AttestationRequests {
   const repetitions = outsiders.map((outsider) =>
     repeat(
       async (signal) => {
@@ -64,7 +64,7 @@ interface OnceOptions extends Pick<AskingOptions, 'onToken' | 'onError'> {
 }
 
 /** Asks for one token. @returns whether there may be another one to be asked for at once. */
-async function askOnce(sealing: Sealing, outsider: Outsider, options: OnceOptions): Promise<boolean> {
+async function askOnce(sealing: Sealing, outsider: Attestor, options: OnceOptions): Promise<boolean> {
   const { pool } = sealing
   const { signal, onToken, onError } = options
   if (!(await nextMissing(sealing, outsider))) return false
@@ -103,7 +103,7 @@ interface Missing {
 }
 
 /** Where each needs one, they are asked for in their order: what has none is what is beyond the last one. */
-async function nextMissing({ pool }: Sealing, { source, takesEach }: Outsider): Promise<Missing | null> {
+async function nextMissing({ pool }: Sealing, { source, takesEach }: Attestor): Promise<Missing | null> {
   const { rows } = await pool.query<Line & { last: number }>(
     `select c.note, c.made_at, t.last
      from (select coalesce(max(size), 0) as last from ops.checkpoint_tokens where source = $1) t
@@ -116,7 +116,7 @@ async function nextMissing({ pool }: Sealing, { source, takesEach }: Outsider): 
 }
 
 /** Nobody else asks, and it is time to. */
-async function claim({ pool }: Sealing, { source }: Outsider): Promise<boolean> {
+async function claim({ pool }: Sealing, { source }: Attestor): Promise<boolean> {
   const { rowCount } = await pool.query(
     `insert into ops.outsiders as o (source, tried_at, due_at)
        values ($1, clock_timestamp(), clock_timestamp() + make_interval(secs => $2))
@@ -127,11 +127,11 @@ async function claim({ pool }: Sealing, { source }: Outsider): Promise<boolean> 
   return rowCount === 1
 }
 
-const release = ({ pool }: Sealing, { source }: Outsider) =>
+const release = ({ pool }: Sealing, { source }: Attestor) =>
   pool.query('update ops.outsiders set due_at = clock_timestamp() where source = $1', [source])
 
-async function noteFailure({ pool }: Sealing, { source }: Outsider, error: unknown): Promise<void> {
-  const problem = error instanceof OutsiderFailed ? error.problem : 'failed'
+async function noteFailure({ pool }: Sealing, { source }: Attestor, error: unknown): Promise<void> {
+  const problem = error instanceof AttestorFailed ? error.problem : 'failed'
   const detail = (error instanceof Error ? error.message : String(error)).slice(0, DETAIL_CHARS)
   await pool.query(
     `update ops.outsiders set failures = failures + 1, problem = $2, detail = $3,
@@ -141,12 +141,12 @@ async function noteFailure({ pool }: Sealing, { source }: Outsider, error: unkno
   )
 }
 
-/** What an outsider vouches for is what we have signed, whatever somebody has put into the table. @throws SealAltered */
+/** What an outsider vouches for is what we have signed, whatever somebody has put into the table. @throws CheckpointAltered */
 async function genuine(sealing: Sealing, line: Line): Promise<SignedCheckpoint> {
   const ring = await knownRing(sealing)
-  const checkpoint = readCheckpoint(line)
+  const checkpoint = parseStoredCheckpoint(line)
   const origin = installationOriginOf(ring)
   if (checkpoint.origin !== origin || openNote(line.note, verifierKeysOf(ring, origin)) === null)
-    throw new SealAltered(`the checkpoint of ${checkpoint.size} entries is not one that a known key has signed`)
+    throw new CheckpointAltered(`the checkpoint of ${checkpoint.size} entries is not one that a known key has signed`)
   return checkpoint
 }

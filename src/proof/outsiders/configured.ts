@@ -4,12 +4,12 @@ import { type Config, WrongSetting } from '#config/config.ts'
 import { installationLog } from '../installation-log.ts'
 import { proveConsistency } from '../prove.ts'
 import { emptyTree, growTree, TreeDiffers } from '../trees.ts'
-import { createFolder, createPlace } from './copies.ts'
-import type { Outsider } from './outsider.ts'
-import { createAuthority } from './time-stamp.ts'
+import { createFolderTarget, createCopyTarget } from './copies.ts'
+import type { Attestor } from './outsider.ts'
+import { createTimeStampAuthority } from './time-stamp.ts'
 import { createWitness, parseWitnesses } from './witness.ts'
 
-export type OutsiderSettings = Pick<
+export type AttestorSettings = Pick<
   Config,
   'WITNESS_URLS' | 'SEAL_TSA_URL' | 'SEAL_TSA_CA_FILE' | 'SEAL_PUSH_URL' | 'SEAL_PUSH_TOKEN' | 'SEAL_PUSH_FOLDER'
 >
@@ -21,7 +21,7 @@ interface OutsiderOptions {
 }
 
 /** Everybody whom the settings name, in their order. @throws WrongSetting */
-export function createOutsiders(config: OutsiderSettings, { pool, newNonce }: OutsiderOptions): Outsider[] {
+export function createAttestors(config: AttestorSettings, { pool, newNonce }: OutsiderOptions): Attestor[] {
   const { SEAL_TSA_URL, SEAL_PUSH_URL, SEAL_PUSH_TOKEN, SEAL_PUSH_FOLDER } = config
   const witnesses = parseWitnesses(config.WITNESS_URLS ?? [])
   if (!witnesses)
@@ -32,14 +32,14 @@ export function createOutsiders(config: OutsiderSettings, { pool, newNonce }: Ou
     ),
     ...(SEAL_TSA_URL === undefined
       ? []
-      : [createAuthority({ url: SEAL_TSA_URL, trusted: trustedOf(config), newNonce })]),
-    ...(SEAL_PUSH_URL === undefined ? [] : [createPlace({ url: SEAL_PUSH_URL, token: SEAL_PUSH_TOKEN })]),
-    ...(SEAL_PUSH_FOLDER === undefined ? [] : [createFolder(SEAL_PUSH_FOLDER)]),
+      : [createTimeStampAuthority({ url: SEAL_TSA_URL, trusted: trustedOf(config), newNonce })]),
+    ...(SEAL_PUSH_URL === undefined ? [] : [createCopyTarget({ url: SEAL_PUSH_URL, token: SEAL_PUSH_TOKEN })]),
+    ...(SEAL_PUSH_FOLDER === undefined ? [] : [createFolderTarget(SEAL_PUSH_FOLDER)]),
   ]
 }
 
 /** Who they are, for whoever only looks at what they gave. */
-export function namedOutsiders(config: OutsiderSettings): Pick<Outsider, 'source' | 'kind'>[] {
+export function attestorNames(config: AttestorSettings): Pick<Attestor, 'source' | 'kind'>[] {
   const { SEAL_TSA_URL, SEAL_PUSH_URL, SEAL_PUSH_FOLDER } = config
   const copies = [SEAL_PUSH_URL, SEAL_PUSH_FOLDER]
   return [
@@ -52,7 +52,7 @@ export function namedOutsiders(config: OutsiderSettings): Pick<Outsider, 'source
   ]
 }
 
-function trustedOf({ SEAL_TSA_CA_FILE: path }: OutsiderSettings): string | null {
+function trustedOf({ SEAL_TSA_CA_FILE: path }: AttestorSettings): string | null {
   if (path === undefined) return null
   try {
     return readFileSync(path, 'utf8')

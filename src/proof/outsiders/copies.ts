@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { mkdir, open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { syncFolder } from '#lib/files.ts'
-import { type Checkpoint, textOf } from '../checkpoint.ts'
-import { call, failureOf } from './call.ts'
-import { type Outsider, OutsiderFailed } from './outsider.ts'
+import { fsyncFolder } from '#lib/files.ts'
+import { type Checkpoint, formatCheckpoint } from '../checkpoint.ts'
+import { callAttestor, failureOf } from './call.ts'
+import { type Attestor, AttestorFailed } from './outsider.ts'
 
 const SIZE_DIGITS = 16
 const HASH_DIGITS = 16
@@ -15,7 +15,7 @@ const HASH_DIGITS = 16
  */
 export function nameOfCopy(checkpoint: Checkpoint): string {
   const { origin, size } = checkpoint
-  const hash = createHash('sha256').update(textOf(checkpoint)).digest('hex').slice(0, HASH_DIGITS)
+  const hash = createHash('sha256').update(formatCheckpoint(checkpoint)).digest('hex').slice(0, HASH_DIGITS)
   return `${origin.replaceAll('/', '-')}-${String(size).padStart(SIZE_DIGITS, '0')}-${hash}.checkpoint`
 }
 
@@ -31,7 +31,7 @@ const CREATED = [200, 201, 202, 204]
 const IS_THERE = 412
 
 /** A place on the network to which each checkpoint is put once: `If-None-Match: *` asks it to overwrite nothing. */
-export function createPlace({ url, token, timeout_ms }: PlaceOptions): Outsider {
+export function createCopyTarget({ url, token, timeout_ms }: PlaceOptions): Attestor {
   const authorization: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
   return {
     source: url,
@@ -40,7 +40,7 @@ export function createPlace({ url, token, timeout_ms }: PlaceOptions): Outsider 
     async ask(checkpoint, { signal }) {
       const name = nameOfCopy(checkpoint)
       const headers = { 'content-type': 'text/plain; charset=utf-8', 'if-none-match': '*', ...authorization }
-      const answer = await call({
+      const answer = await callAttestor({
         method: 'PUT',
         url: `${url}/${encodeURIComponent(name)}`,
         headers,
@@ -59,7 +59,7 @@ export function createPlace({ url, token, timeout_ms }: PlaceOptions): Outsider 
 const NAMES = 3
 
 /** A folder in which each checkpoint is a file of its own, made once: on a disk or share that keeps what was written. */
-export function createFolder(path: string): Outsider {
+export function createFolderTarget(path: string): Attestor {
   return {
     source: path,
     kind: 'copy',
@@ -73,9 +73,9 @@ export function createFolder(path: string): Outsider {
           if (await isPut(path, candidate, checkpoint.note)) return Buffer.from(candidate)
         }
       } catch (error) {
-        throw new OutsiderFailed('unreachable', (error as Error).message, { cause: error })
+        throw new AttestorFailed('unreachable', (error as Error).message, { cause: error })
       }
-      throw new OutsiderFailed('refused', `${name} is there with other contents`)
+      throw new AttestorFailed('refused', `${name} is there with other contents`)
     },
   }
 }
@@ -91,7 +91,7 @@ async function isPut(folder: string, name: string, text: string): Promise<boolea
     } finally {
       await file.close()
     }
-    await syncFolder(folder)
+    await fsyncFolder(folder)
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

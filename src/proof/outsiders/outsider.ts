@@ -4,7 +4,7 @@ import type { SignedCheckpoint } from '../kept-checkpoints.ts'
 export type TokenKind = 'cosignature' | 'time_stamp' | 'copy'
 
 /** A checkpoint of the installation log, with the log's own signatures only. */
-export type Asked = Omit<SignedCheckpoint, 'made_at'>
+export type AttestationRequest = Omit<SignedCheckpoint, 'made_at'>
 
 export interface AskOptions {
   /** Size of the newest checkpoint that this outsider gave a token for; 0 before the first. */
@@ -14,7 +14,7 @@ export interface AskOptions {
 }
 
 /** Somebody who vouches for checkpoints, and whom who has the database does not have. */
-export interface Outsider {
+export interface Attestor {
   /** Who it is, in tokens, figures and for people: without secrets. */
   readonly source: string
   readonly kind: TokenKind
@@ -23,21 +23,21 @@ export interface Outsider {
    * with which its own is consistent: those that were missed meanwhile are not made up for.
    */
   readonly takesEach: boolean
-  /** @returns a token that was verified. @throws OutsiderFailed */
-  ask(checkpoint: Asked, options: AskOptions): Promise<Buffer>
+  /** @returns a token that was verified. @throws AttestorFailed */
+  ask(checkpoint: AttestationRequest, options: AskOptions): Promise<Buffer>
 }
 
 /**
  * `unreachable`: no answer, or one that says to come again; `refused`: it does not want it, as a witness that does not know the
  * log; `inconsistent`: it has seen another log under this name, or a longer one; `wrong_answer`: what it gave is no token.
  */
-export type Problem = 'unreachable' | 'refused' | 'inconsistent' | 'wrong_answer'
+export type AttestationProblem = 'unreachable' | 'refused' | 'inconsistent' | 'wrong_answer'
 
 /** There is no token, for now. The message is for the operator. */
-export class OutsiderFailed extends Error {
+export class AttestorFailed extends Error {
   override readonly name = 'OutsiderFailed'
   constructor(
-    readonly problem: Problem,
+    readonly problem: AttestationProblem,
     message: string,
     options?: ErrorOptions,
   ) {

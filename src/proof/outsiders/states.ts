@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
-import type { Outsider, Problem } from './outsider.ts'
+import type { Attestor, AttestationProblem } from './outsider.ts'
 
 /** How it goes with an outsider, for people and figures. Times are UTC. */
-export interface OutsiderState extends Pick<Outsider, 'source' | 'kind'> {
+export interface AttestationStatus extends Pick<Attestor, 'source' | 'kind'> {
   /** Of the newest checkpoint that it gave a token for, and when; null before the first. */
   readonly size: number | null
   readonly obtained_at: string | null
@@ -14,16 +14,16 @@ export interface OutsiderState extends Pick<Outsider, 'source' | 'kind'> {
   /** When it was last asked, how often in a row in vain, and what went wrong last; null when nothing did. */
   readonly tried_at: string | null
   readonly failures: number
-  readonly problem: Problem | 'failed' | null
+  readonly problem: AttestationProblem | 'failed' | null
   readonly detail: string | null
 }
 
 /** The states of outsiders, in their order (PROOF-68). */
-export async function outsiderStates(
+export async function attestationStatuses(
   pool: Pick<Pool, 'query'>,
-  outsiders: readonly Pick<Outsider, 'source' | 'kind'>[],
-): Promise<OutsiderState[]> {
-  const { rows } = await pool.query<OutsiderState>({
+  outsiders: readonly Pick<Attestor, 'source' | 'kind'>[],
+): Promise<AttestationStatus[]> {
+  const { rows } = await pool.query<AttestationStatus>({
     name: 'read_outsider_states',
     text: `select s.source, s.kind, t.size, t.obtained_at,
              extract(epoch from clock_timestamp() - t.obtained_at)::float8 as age, w.waiting, w.waiting_seconds,

@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual, X509Certificate } from 'node:crypto'
 import type { Certificate, SignedData, TSTInfo } from 'pkijs'
-import { textOf } from '../checkpoint.ts'
-import { call, failureOf } from './call.ts'
-import { type Outsider, OutsiderFailed } from './outsider.ts'
+import { formatCheckpoint } from '../checkpoint.ts'
+import { callAttestor, failureOf } from './call.ts'
+import { type Attestor, AttestorFailed } from './outsider.ts'
 
 interface AuthorityOptions {
   readonly url: string
@@ -34,17 +34,17 @@ const GRANTED = [0, 1]
  * A time-stamp authority (RFC 3161): it says that a checkpoint, and so all that it covers, was there at a time. The stamp is of
  * the checkpoint's text; its DER is what `openssl ts -verify` reads (PROOF-63).
  */
-export function createAuthority({ url, trusted, newNonce, timeout_ms }: AuthorityOptions): Outsider {
+export function createTimeStampAuthority({ url, trusted, newNonce, timeout_ms }: AuthorityOptions): Attestor {
   return {
     source: url,
     kind: 'time_stamp',
     takesEach: false,
     async ask(checkpoint, { signal }) {
-      const text = textOf(checkpoint)
+      const text = formatCheckpoint(checkpoint)
       const nonce = newNonce()
       const headers = { 'content-type': 'application/timestamp-query', accept: 'application/timestamp-reply' }
       const body = await requestOf(text, nonce)
-      const answer = await call({ method: 'POST', url, headers, body, signal, timeout_ms })
+      const answer = await callAttestor({ method: 'POST', url, headers, body, signal, timeout_ms })
       if (answer.status !== 200) throw failureOf(answer)
       await verifyStamp(answer.body, { text, nonce, trusted })
       return answer.body
@@ -67,7 +67,7 @@ async function requestOf(text: string, nonce: Buffer): Promise<Buffer> {
   return Buffer.from(request.toSchema().toBER())
 }
 
-export interface Stamped {
+export interface TimeStamp {
   /** UTC, milliseconds. */
   readonly at: string
 }
@@ -83,19 +83,19 @@ interface Expected {
 
 /**
  * Whether a TimeStampResp grants a stamp of a text: imprint, nonce, the signature, that its certificate is the one that was
- * signed with and is for time stamps, and where certificates are trusted, that it comes from them. @throws OutsiderFailed
+ * signed with and is for time stamps, and where certificates are trusted, that it comes from them. @throws AttestorFailed
  */
-export async function verifyStamp(der: Buffer, expected: Expected): Promise<Stamped> {
+export async function verifyStamp(der: Buffer, expected: Expected): Promise<TimeStamp> {
   try {
     return await verified(der, expected)
   } catch (error) {
-    if (error instanceof OutsiderFailed) throw error
+    if (error instanceof AttestorFailed) throw error
     // The libraries have many errors for bytes that are none of theirs.
-    throw new OutsiderFailed('wrong_answer', `the stamp is wrong: ${(error as Error).message}`, { cause: error })
+    throw new AttestorFailed('wrong_answer', `the stamp is wrong: ${(error as Error).message}`, { cause: error })
   }
 }
 
-async function verified(der: Buffer, { text, nonce, trusted }: Expected): Promise<Stamped> {
+async function verified(der: Buffer, { text, nonce, trusted }: Expected): Promise<TimeStamp> {
   const signed = await signedDataOf(der)
   const info = await infoOf(signed)
   if (
@@ -127,7 +127,7 @@ async function signedDataOf(der: Buffer): Promise<SignedData> {
   const { status, statusStrings } = response.status
   if (!GRANTED.includes(status)) {
     const why = statusStrings?.map(({ valueBlock }) => valueBlock.value).join(' ') ?? ''
-    throw new OutsiderFailed('refused', `no stamp was granted (status ${status})${why && `: ${why.slice(0, 200)}`}`)
+    throw new AttestorFailed('refused', `no stamp was granted (status ${status})${why && `: ${why.slice(0, 200)}`}`)
   }
   const token = response.timeStampToken
   if (token?.contentType !== SIGNED_DATA) throw wrong('the answer has no stamp')
@@ -233,7 +233,7 @@ function endOf(bytes: Buffer, start: number): number | null {
   return end
 }
 
-const wrong = (message: string): OutsiderFailed => new OutsiderFailed('wrong_answer', message)
+const wrong = (message: string): AttestorFailed => new AttestorFailed('wrong_answer', message)
 
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()
 

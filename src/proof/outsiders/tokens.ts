@@ -1,13 +1,13 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
-import { replaceFile } from '#lib/files.ts'
-import { textOf } from '../checkpoint.ts'
+import { writeFileAtomically } from '#lib/files.ts'
+import { formatCheckpoint } from '../checkpoint.ts'
 import { parseSignatureLine } from '../note.ts'
-import type { Asked, Outsider, TokenKind } from './outsider.ts'
+import type { AttestationRequest, Attestor, TokenKind } from './outsider.ts'
 
 /** What an outsider gave for a checkpoint of the installation log. */
-export interface Token {
+export interface AttestationToken {
   /** Of the checkpoint. */
   readonly size: number
   readonly source: string
@@ -29,18 +29,18 @@ const NAME_CHARS = 80
  */
 export async function keepToken(
   { pool, directory }: { readonly pool: Pool; readonly directory: string },
-  { source, kind }: Pick<Outsider, 'source' | 'kind'>,
-  checkpoint: Asked,
+  { source, kind }: Pick<Attestor, 'source' | 'kind'>,
+  checkpoint: AttestationRequest,
   token: Buffer,
 ): Promise<void> {
   const folder = tokenDirectoryOf(directory)
   const size = String(checkpoint.size).padStart(SIZE_DIGITS, '0')
   const path = join(folder, `${size}-${source.replace(/[^A-Za-z0-9.-]+/g, '_').slice(-NAME_CHARS)}`)
   if (kind !== 'copy') await mkdir(folder, { recursive: true })
-  if (kind === 'cosignature') await replaceFile(`${path}.cosigned`, `${checkpoint.note}${token}`)
+  if (kind === 'cosignature') await writeFileAtomically(`${path}.cosigned`, `${checkpoint.note}${token}`)
   if (kind === 'time_stamp') {
-    await replaceFile(join(folder, `${size}.text`), textOf(checkpoint))
-    await replaceFile(`${path}.tsr`, token)
+    await writeFileAtomically(join(folder, `${size}.text`), formatCheckpoint(checkpoint))
+    await writeFileAtomically(`${path}.tsr`, token)
   }
   await pool.query(
     `insert into ops.checkpoint_tokens (size, source, kind, token) values ($1, $2, $3, $4) on conflict do nothing`,
@@ -49,8 +49,8 @@ export async function keepToken(
 }
 
 /** All tokens of a checkpoint. */
-export async function tokensOf(pool: Pick<Pool, 'query'>, size: number): Promise<Token[]> {
-  const { rows } = await pool.query<Token>(
+export async function tokensOf(pool: Pick<Pool, 'query'>, size: number): Promise<AttestationToken[]> {
+  const { rows } = await pool.query<AttestationToken>(
     'select size, source, kind, token, obtained_at from ops.checkpoint_tokens where size = $1 order by source',
     [size],
   )
@@ -63,7 +63,7 @@ export async function tokensOf(pool: Pick<Pool, 'query'>, size: number): Promise
  */
 export async function cosigned(
   pool: Pick<Pool, 'query'>,
-  { size, note }: Pick<Asked, 'size' | 'note'>,
+  { size, note }: Pick<AttestationRequest, 'size' | 'note'>,
 ): Promise<string> {
   const { rows } = await pool.query<{ token: Buffer }>(
     `select token from ops.checkpoint_tokens where size = $1 and kind = 'cosignature' order by source`,

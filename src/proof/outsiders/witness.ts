@@ -1,7 +1,7 @@
-import { textOf } from '../checkpoint.ts'
+import { formatCheckpoint } from '../checkpoint.ts'
 import { COSIGNATURE, isSignatureOf, parseSignatureLine, parseVkey, type VerifierKey, verifierKey } from '../note.ts'
-import { type Answer, call, failureOf } from './call.ts'
-import { type Asked, type AskOptions, type Outsider, OutsiderFailed } from './outsider.ts'
+import { type AttestorAnswer, callAttestor, failureOf } from './call.ts'
+import { type AttestationRequest, type AskOptions, type Attestor, AttestorFailed } from './outsider.ts'
 
 interface WitnessOptions {
   /** The submission prefix, without a slash at its end. */
@@ -44,13 +44,13 @@ const MAX_PROOF = 63
  * A witness of C2SP (tlog-witness.md): it cosigns a checkpoint only when that goes on from the last one it has seen of this
  * log. What it has seen it tells (409), so that nothing is lost when it, or we, forgot (PROOF-60).
  */
-export function createWitness({ url, key, consistencyProof, timeout_ms }: WitnessOptions): Outsider {
-  async function submit(from: number, { note, size }: Asked, signal: AbortSignal): Promise<Answer> {
+export function createWitness({ url, key, consistencyProof, timeout_ms }: WitnessOptions): Attestor {
+  async function submit(from: number, { note, size }: AttestationRequest, signal: AbortSignal): Promise<AttestorAnswer> {
     const proof = from === 0 ? [] : await consistencyProof(from, size)
     if (proof.length > MAX_PROOF) throw new Error(`a proof of ${proof.length} hashes is none`)
     const lines = [`old ${from}`, ...proof.map((hash) => hash.toString('base64'))]
     const body = `${lines.join('\n')}\n\n${note}`
-    return call({ method: 'POST', url: `${url}/add-checkpoint`, body, signal, timeout_ms })
+    return callAttestor({ method: 'POST', url: `${url}/add-checkpoint`, body, signal, timeout_ms })
   }
 
   return {
@@ -61,24 +61,24 @@ export function createWitness({ url, key, consistencyProof, timeout_ms }: Witnes
       let from = Math.min(last, checkpoint.size)
       for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
         const answer = await submit(from, checkpoint, signal)
-        if (answer.status === 200) return cosignatureIn(answer.body, textOf(checkpoint), key)
-        if (answer.status === 422) throw new OutsiderFailed('inconsistent', failureOf(answer).message)
+        if (answer.status === 200) return cosignatureIn(answer.body, formatCheckpoint(checkpoint), key)
+        if (answer.status === 422) throw new AttestorFailed('inconsistent', failureOf(answer).message)
         if (answer.status !== 409) throw failureOf(answer)
         from = sizeIn(answer)
         if (from > checkpoint.size)
-          throw new OutsiderFailed(
+          throw new AttestorFailed(
             'inconsistent',
             `it has seen this log with ${from} entries, beyond the ${checkpoint.size} here`,
           )
       }
-      throw new OutsiderFailed('unreachable', 'another size was submitted meanwhile')
+      throw new AttestorFailed('unreachable', 'another size was submitted meanwhile')
     },
   }
 }
 
-function sizeIn({ body }: Answer): number {
+function sizeIn({ body }: AttestorAnswer): number {
   const text = body.toString('latin1')
-  if (!SIZE.test(text)) throw new OutsiderFailed('wrong_answer', 'answered 409 without a size')
+  if (!SIZE.test(text)) throw new AttestorFailed('wrong_answer', 'answered 409 without a size')
   return Number(text)
 }
 
@@ -88,8 +88,8 @@ function cosignatureIn(body: Buffer, text: string, key: VerifierKey): Buffer {
     const signature = parseSignatureLine(line)
     if (!signature || signature.name !== key.name || signature.keyId !== key.keyId) continue
     if (!isSignatureOf(key, text, signature.signature) || signature.signature.readBigUInt64BE(0) === 0n)
-      throw new OutsiderFailed('wrong_answer', 'its cosignature is not of this checkpoint')
+      throw new AttestorFailed('wrong_answer', 'its cosignature is not of this checkpoint')
     return Buffer.from(`${line}\n`)
   }
-  throw new OutsiderFailed('wrong_answer', `it gave no cosignature of ${key.name} with key ${key.keyId}`)
+  throw new AttestorFailed('wrong_answer', `it gave no cosignature of ${key.name} with key ${key.keyId}`)
 }

@@ -1,5 +1,5 @@
 import type { Sealing } from '#proof/checkpoints.ts'
-import { round } from '#proof/rounds.ts'
+import { runCheckpointRound } from '#proof/rounds.ts'
 import type { Case, Cases } from './case.ts'
 import { placeOrder } from './order-cases.ts'
 import type { World } from './world.ts'
@@ -53,7 +53,7 @@ export const auditCases: Cases = {
   getCheckpoint: { 200: () => ({ query: { fresh: 'true' } }), not_found: asStranger },
   getCheckpointPlace: {
     async 200({ api }) {
-      await round(api.core.sealing as Sealing, { onSealed: () => {}, onError: fail })
+      await runCheckpointRound(api.core.sealing as Sealing, { onSealed: () => {}, onError: fail })
       return {}
     },
     not_found: asStranger,

@@ -1,4 +1,4 @@
-import { type ImportedKind, keepFile } from '#imports/kept-file.ts'
+import { type ImportedKind, storeFile } from '#imports/kept-file.ts'
 import { readSheet } from '#imports/sheet.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { TestPanel } from '../../support/browser.ts'
@@ -18,7 +18,7 @@ const checkedFile =
     const sheet = await readSheet(Buffer.from(text), async () => {})
     if (isRefusal(sheet)) throw new Error('the sample is no sheet')
     const owned = { companyId: company.id, userId: owner.id }
-    await keepFile({ pool, vault, pause: async () => {} }, owned, kind, { digest: '', sheet })
+    await storeFile({ pool, vault, pause: async () => {} }, owned, kind, { digest: '', sheet })
     return `${list}/importar/conferir`
   }
 

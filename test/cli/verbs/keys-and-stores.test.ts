@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { hashKey } from '#access/api-keys.ts'
-import { createGate } from '#access/quota.ts'
+import { createApiAuthenticator } from '#access/quota.ts'
 import { registerSale } from '#commands/sales/register-sale.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
@@ -28,7 +28,7 @@ describe('commands of the command line', () => {
       'sales:write,sales:read',
     )
     expect(Object.keys(created).slice(0, 2)).to.deep.equal(['id', 'key'])
-    const gate = createGate(words.core.pool, { perMinute: 100, perDay: 100, bytesPerDay: 1_000_000 })
+    const gate = createApiAuthenticator(words.core.pool, { perMinute: 100, perDay: 100, bytesPerDay: 1_000_000 })
     expect(await gate.admit(hashKey(created.key))).to.deep.include({
       kind: 'admitted',
       companyId: Number(words.company),

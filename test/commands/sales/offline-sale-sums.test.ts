@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { type OfflineSale, OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
-import { addUp, type Sums } from '#commands/sales/offline-sale-sums.ts'
+import { addUp, type OfflineSaleSums } from '#commands/sales/offline-sale-sums.ts'
 import { fromCents, lineTotal, toCents } from '#domain/money.ts'
 import { offlineSaleOf } from '../../support/offline-sales.ts'
 
@@ -9,7 +9,7 @@ const CASH = 1
 const CARD = 2
 const isCash = ({ payment_type_id }: OfflineSale['payments'][number]) => payment_type_id === CASH
 
-const sumsOf = (fields: object = {}): Sums => addUp(OfflineSaleInput.parse(offlineSaleOf(fields)), isCash)
+const sumsOf = (fields: object = {}): OfflineSaleSums => addUp(OfflineSaleInput.parse(offlineSaleOf(fields)), isCash)
 const line = (quantity: number, price: number, total: number) => ({ product_id: 10, quantity, price, total })
 const paid = (...payments: [type: number, amount: number][]) => ({
   payments: payments.map(([payment_type_id, amount]) => ({ payment_type_id, amount, status: 'completed' })),
@@ -21,7 +21,7 @@ const sold = (quantity: number, price: number, total: number) => ({
   amount_received: total,
   ...paid([CASH, total]),
 })
-const codes = ({ warnings }: Sums) => warnings.map(({ code }) => code)
+const codes = ({ warnings }: OfflineSaleSums) => warnings.map(({ code }) => code)
 
 describe('sums of an offline sale', () => {
   const lines: [string, number, number, number, string[], string][] = [

@@ -4,16 +4,16 @@ import { invalid } from '#domain/refusal.ts'
 import { event } from '#events/catalogue.ts'
 import type { DecisionContext } from '#ledger/command.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { type Person, persons, userById } from '#projections/users.ts'
+import { type PersonLogin, persons, userById } from '#projections/users.ts'
 import { companyRegistered, userCreated, userInvited } from '../../support/facts.ts'
 import { COMPANY_ID, given } from '../../support/given.ts'
 
 const EMAIL = 'ana@loja.example'
-const OLD: Person = { email: EMAIL, password_hash: '$argon2id$old', generation: 4 }
+const OLD: PersonLogin = { email: EMAIL, password_hash: '$argon2id$old', generation: 4 }
 const NEW = { id: 3, password_hash: '$argon2id$new' }
 
 /** Decides for user 3; the person row is given, since no event creates it. */
-async function decide(input: ChangePasswordInput, kept: Person | null = OLD) {
+async function decide(input: ChangePasswordInput, kept: PersonLogin | null = OLD) {
   const scenario = await given(companyRegistered(), userCreated({ id: 3, email: EMAIL, role: 'clerk' }))
   const rows = await scenario.rows(...changePassword.needs(input))
   const more = changePassword.needsMore?.(rows, input) ?? []

@@ -10,7 +10,7 @@ import { deactivateUser, reactivateUser } from '#commands/users.ts'
 import { event } from '#events/catalogue.ts'
 import type { Accepted } from '#ledger/command.ts'
 import type { Changes } from '#ledger/working-set.ts'
-import { companyOf } from '#projections/companies.ts'
+import { companyRef } from '#projections/companies.ts'
 import { type Invitation, invitations } from '#projections/users.ts'
 import { companyRegistered, userCreated, userInvited } from '../../support/facts.ts'
 import { COMPANY_ID, FIRST_NEW_ID, given, minute, type Scenario } from '../../support/given.ts'
@@ -39,7 +39,7 @@ describe('invite user', () => {
       expires_at: '2026-03-17T15:01:00.000Z',
     })
     expect(await scenario.show(`user/${FIRST_NEW_ID}`)).to.include({ ...user, status: 'invited' })
-    expect(companyOf(await scenario.rows()).active_owners).to.deep.equal([])
+    expect(companyRef(await scenario.rows()).active_owners).to.deep.equal([])
   })
 
   it('checks addresses of the own company only [PANEL-51]', async () => {
@@ -97,7 +97,7 @@ describe('accept invitation', () => {
     decided.accepts('updated', event('UserJoined', { id: 3 }))
     expect((decided.decision as Accepted).privateRows[0]?.row).to.include({ token_hash: null })
     expect(await scenario.show('user/3')).to.include({ status: 'active' })
-    expect(companyOf(await scenario.rows()).active_owners).to.deep.equal([3])
+    expect(companyRef(await scenario.rows()).active_owners).to.deep.equal([3])
     ;(await scenario.when(acceptInvitation, { id: 3, token_hash: HASH })).refuses('not_found')
   })
 

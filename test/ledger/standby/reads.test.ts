@@ -1,20 +1,20 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import type { EventStore } from '#ledger/port.ts'
-import { AS_OF_NOW, createReads, type ReadFrom } from '#ledger/standby/reads.ts'
-import type { Shown, Standby, StandbyState } from '#ledger/standby/standby.ts'
-import { ShareTaken } from '#lib/unavailable.ts'
+import { LATEST, createReadRouter, type ReadFrom } from '#ledger/standby/reads.ts'
+import type { ReplicaPosition, Replica, ReplicaState } from '#ledger/standby/standby.ts'
+import { TenantLimitExceeded } from '#lib/unavailable.ts'
 
 const COMPANY = 7
 const DEMAND = { revision: 5, patience_ms: 20 }
 
 /** A standby that has come so far, and answers with its name. */
-function standbyAt(name: string, revision: number, { state = 'up' as StandbyState, fails = null as unknown } = {}) {
+function standbyAt(name: string, revision: number, { state = 'up' as ReplicaState, fails = null as unknown } = {}) {
   const patience: number[] = []
   const standby = {
     name,
     state,
-    shows: async (_company: number, wanted: Shown, patience_ms: number) => {
+    shows: async (_company: number, wanted: ReplicaPosition, patience_ms: number) => {
       patience.push(patience_ms)
       return revision >= wanted.revision
     },
@@ -23,10 +23,10 @@ function standbyAt(name: string, revision: number, { state = 'up' as StandbyStat
       return { rows: [{ from: name }] }
     },
   }
-  return { patience, ...(standby as unknown as Standby) }
+  return { patience, ...(standby as unknown as Replica) }
 }
 
-function readsFrom(...standbys: Standby[]) {
+function readsFrom(...standbys: Replica[]) {
   const counted: ReadFrom[] = []
   const asked: unknown[] = []
   const query = async (statement: { text?: string } | string) => {
@@ -35,7 +35,7 @@ function readsFrom(...standbys: Standby[]) {
   }
   const poolOf = () => ({ query }) as unknown as Pool
   const store = { transactional: true } as EventStore
-  const readsOf = createReads({ standbys, poolOf, store, onRead: (from) => counted.push(from) })
+  const readsOf = createReadRouter({ standbys, poolOf, store, onRead: (from) => counted.push(from) })
   const whence = async (place: Pick<ReturnType<typeof readsOf>, 'pool'>) => (await place.pool.query('x')).rows[0].from
   return { counted, asked, readsOf, whence, read: async (demand = DEMAND) => whence(readsOf(COMPANY, demand)) }
 }
@@ -66,7 +66,7 @@ describe('where an answer is read', () => {
   })
 
   it('shows all that the primary had when it was begun, for whoever wants it as of now [HOME-103]', async () => {
-    const now = (standby: Standby) => readsFrom(standby).read(AS_OF_NOW as typeof DEMAND)
+    const now = (standby: Replica) => readsFrom(standby).read(LATEST as typeof DEMAND)
     expect(await now(standbyAt('1', 5))).to.equal('primary')
     expect(await now(standbyAt('1', 6))).to.equal('1')
   })
@@ -92,7 +92,7 @@ describe('where an answer is read', () => {
   })
 
   it('is not repeated where it took too long, or the company has its share [HOME-105]', async () => {
-    for (const fails of [failure('57014'), new ShareTaken('too many')]) {
+    for (const fails of [failure('57014'), new TenantLimitExceeded('too many')]) {
       const { read, asked } = readsFrom(standbyAt('1', 5, { fails }))
       expect(await read().catch((error) => error)).to.equal(fails)
       expect(asked).to.deep.equal([])

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createStandby } from '#ledger/standby/standby.ts'
-import { createTurns } from '#lib/turns.ts'
+import { createReplica } from '#ledger/standby/standby.ts'
+import { createKeyedSemaphore } from '#lib/turns.ts'
 
 const TABLES = 16_400
 const COMPANY = 7
@@ -18,11 +18,11 @@ function standbyWith(...looks: ({ revision: number; tables?: number } | null | E
     },
   }
   const never = { query: () => new Promise(() => {}), end: async () => {} }
-  const standby = createStandby({
+  const standby = createReplica({
     name: '1',
     openPool: () => never as unknown as Pool,
     watch: watch as unknown as Pool,
-    turns: createTurns({ running: 4, waiting: 4 }),
+    turns: createKeyedSemaphore({ running: 4, waiting: 4 }),
   })
   standby.become('up', 0)
   return { standby, asked }

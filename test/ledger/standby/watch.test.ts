@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { createStandby, type Looked } from '#ledger/standby/standby.ts'
-import { watchStandbys } from '#ledger/standby/watch.ts'
-import { createTurns } from '#lib/turns.ts'
+import { createReplica, type ReplicaProbe } from '#ledger/standby/standby.ts'
+import { monitorReplicas } from '#ledger/standby/watch.ts'
+import { createKeyedSemaphore } from '#lib/turns.ts'
 import { until } from '../../support/wait.ts'
 
 const MODEL = { version: 'v2', number: 2 }
 const NOW = '2026-11-22T12:00:00.000Z'
-const LEVEL: Looked = { isStandby: true, identity: 'a/1', version: 'v2', number: 2, bytes: 1_000, committed_at: NOW }
+const LEVEL: ReplicaProbe = { isStandby: true, identity: 'a/1', version: 'v2', number: 2, bytes: 1_000, committed_at: NOW }
 
 const poolOf = (row: object | Error): Pool =>
   ({
@@ -19,16 +19,16 @@ const poolOf = (row: object | Error): Pool =>
   }) as unknown as Pool
 
 /** What becomes of a standby that says this of itself, beside a primary that has written 1,000 bytes of its log. */
-async function judged(said: Partial<Looked> | Error) {
+async function judged(said: Partial<ReplicaProbe> | Error) {
   const heard: string[] = []
   const watch = poolOf(said instanceof Error ? said : { ...LEVEL, ...said })
-  const standby = createStandby({
+  const standby = createReplica({
     name: '1',
     openPool: () => poolOf({}),
     watch,
-    turns: createTurns({ running: 1, waiting: 1 }),
+    turns: createKeyedSemaphore({ running: 1, waiting: 1 }),
   })
-  const watching = watchStandbys({
+  const watching = monitorReplicas({
     pool: poolOf({ identity: 'a/1', bytes: 1_000, now: NOW }),
     standbys: [standby],
     model: MODEL,

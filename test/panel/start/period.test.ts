@@ -1,12 +1,12 @@
 import { expect } from 'chai'
-import { type Period, periodOf } from '#panel/pages/start/period.ts'
+import { type StartPeriod, periodOf } from '#panel/pages/start/period.ts'
 import { niceTop } from '#panel/ui/chart.tsx'
 
 const calendar = { timezone: 'America/Sao_Paulo', today: '2026-03-11' }
 const NOW = '2026-03-11T17:30:00.000Z'
 
 describe('periods of the start page', () => {
-  const of = (asked: Record<string, string>) => periodOf(asked, calendar, NOW) as Period
+  const of = (asked: Record<string, string>) => periodOf(asked, calendar, NOW) as StartPeriod
 
   it('are today by hour, against the same hours of a week before; yesterday against the whole day [PANEL-120]', () => {
     const today = of({})
@@ -41,7 +41,7 @@ describe('periods of the start page', () => {
       { periodo: 'mes' },
       { ...calendar, today: '2026-03-31' },
       '2026-03-31T17:30:00.000Z',
-    ) as Period
+    ) as StartPeriod
     expect(march.before).to.deep.equal({ from: '2026-02-01T03:00:00.000Z', to: '2026-03-01T03:00:00.000Z' })
   })
 
@@ -88,7 +88,7 @@ describe('periods of the start page', () => {
           { periodo },
           { timezone: 'America/Sao_Paulo', today },
           `${today}T17:30:00.000Z`,
-        ) as Period
+        ) as StartPeriod
         expect(period.bars.length).to.be.within(0, 31)
       })
 

@@ -11,21 +11,21 @@ import { openWitness, type Witness } from '#demo/witness/witness.ts'
 import { createPostgresStore } from '#ledger/stores/postgres.ts'
 import { createMetrics } from '#metrics/metrics.ts'
 import { createPool } from '#postgres/pool.ts'
-import { parseProof, textOf } from '#proof/checkpoint.ts'
+import { parseProof, formatCheckpoint } from '#proof/checkpoint.ts'
 import type { Sealing } from '#proof/checkpoints.ts'
-import { newestInstallationCheckpoint, placeOf } from '#proof/installation-log.ts'
+import { newestInstallationCheckpoint, logInclusionOf } from '#proof/installation-log.ts'
 import type { SignedCheckpoint } from '#proof/kept-checkpoints.ts'
 import { openKeyRing } from '#proof/key-ring.ts'
 import { openNote, signNote, verifierKey, vkeyOf } from '#proof/note.ts'
-import { type Asking, askOutsiders } from '#proof/outsiders/asking.ts'
-import { createOutsiders, namedOutsiders, type OutsiderSettings } from '#proof/outsiders/configured.ts'
+import { type AttestationRequests, requestAttestations } from '#proof/outsiders/asking.ts'
+import { createAttestors, attestorNames, type AttestorSettings } from '#proof/outsiders/configured.ts'
 import { nameOfCopy } from '#proof/outsiders/copies.ts'
-import { type Outsider, OutsiderFailed } from '#proof/outsiders/outsider.ts'
-import { outsiderStates } from '#proof/outsiders/states.ts'
+import { type Attestor, AttestorFailed } from '#proof/outsiders/outsider.ts'
+import { attestationStatuses } from '#proof/outsiders/states.ts'
 import { tokenDirectoryOf, tokensOf } from '#proof/outsiders/tokens.ts'
-import { createProof } from '#proof/proof.ts'
-import { round } from '#proof/rounds.ts'
-import { startOutsiders } from '#service/outsiders.ts'
+import { createProofServices } from '#proof/proof.ts'
+import { runCheckpointRound } from '#proof/rounds.ts'
+import { startAttestors } from '#service/outsiders.ts'
 import { writeLedger } from '../../audit/tampering.ts'
 import { useDatabase } from '../../support/database.ts'
 import { tamperBy } from '../../support/tamper.ts'
@@ -34,7 +34,7 @@ import { until } from '../../support/wait.ts'
 const NOW = '2026-11-22T20:00:00.000Z'
 
 /** An outsider in memory, which answers as the test at hand has it. */
-function createFake(source: string, kind: Outsider['kind'] = 'time_stamp') {
+function createFake(source: string, kind: Attestor['kind'] = 'time_stamp') {
   const asked: number[] = []
   const fake = {
     source,
@@ -57,7 +57,7 @@ describe('asking outsiders', () => {
   let sealing: Sealing
   let witness: Witness
   let running: Served
-  let asking: Asking[] = []
+  let asking: AttestationRequests[] = []
   const errors: [string, string][] = []
   /** The one that was sealed last. */
   let companyId: number
@@ -98,7 +98,7 @@ describe('asking outsiders', () => {
   async function seal(): Promise<SignedCheckpoint> {
     companyId = await writeLedger(pool, 2)
     const options = { onSealed: () => {} }
-    const made = await round(sealing, {
+    const made = await runCheckpointRound(sealing, {
       ...options,
       onError: (error) => {
         throw error
@@ -108,7 +108,7 @@ describe('asking outsiders', () => {
     return made as SignedCheckpoint
   }
 
-  const settings = (given: Partial<OutsiderSettings> = {}): OutsiderSettings => ({
+  const settings = (given: Partial<AttestorSettings> = {}): AttestorSettings => ({
     WITNESS_URLS: [{ url: running.url, vkey: vkeyOf(witness.key) }],
     SEAL_TSA_URL: undefined,
     SEAL_TSA_CA_FILE: undefined,
@@ -117,10 +117,10 @@ describe('asking outsiders', () => {
     SEAL_PUSH_FOLDER: join(home, 'copies'),
     ...given,
   })
-  const configured = () => createOutsiders(settings(), { pool, newNonce: () => Buffer.alloc(16, 1) })
+  const configured = () => createAttestors(settings(), { pool, newNonce: () => Buffer.alloc(16, 1) })
 
-  function start(outsiders: readonly Outsider[], of = sealing): Asking {
-    const started = askOutsiders(of, outsiders, {
+  function start(outsiders: readonly Attestor[], of = sealing): AttestationRequests {
+    const started = requestAttestations(of, outsiders, {
       onToken: () => {},
       onError: ({ source }, error) => errors.push([source, (error as Error).message]),
       every_ms: 60_000,
@@ -155,19 +155,19 @@ describe('asking outsiders', () => {
       names.map((name) => readFile(join(tokenDirectoryOf(sealing.directory), name), 'utf8')),
     )
     expect(openNote(note ?? '', [witness.key])?.text).to.equal(text)
-    expect([stamp, text]).to.deep.equal(['token', textOf(later)])
+    expect([stamp, text]).to.deep.equal(['token', formatCheckpoint(later)])
     expect(await readFile(join(home, 'copies', nameOfCopy(later)), 'utf8')).to.equal(later.note)
     // Whoever asks for a company's place is shown who else has seen the log.
-    const { proof } = (await placeOf(pool, companyId)) ?? { proof: '' }
+    const { proof } = (await logInclusionOf(pool, companyId)) ?? { proof: '' }
     expect(openNote(parseProof(proof)?.checkpoint ?? '', [witness.key])?.signedBy).to.have.length(1)
     await tamperBy(pool, `update ops.checkpoint_tokens set token = 'no line' where kind = 'cosignature'`)
-    expect(parseProof((await placeOf(pool, companyId))?.proof ?? '')?.checkpoint).to.equal(later.note)
+    expect(parseProof((await logInclusionOf(pool, companyId))?.proof ?? '')?.checkpoint).to.equal(later.note)
   })
 
   it('goes on with all others while one is away, shows what is missing and makes up for it [PROOF-67, PROOF-68]', async () => {
     const [away, place] = [createFake('https://tsa.example'), createFake('/far', 'copy')]
     const failing = async () => {
-      throw new OutsiderFailed('unreachable', 'no answer: it is away')
+      throw new AttestorFailed('unreachable', 'no answer: it is away')
     }
     Object.assign(away, { answer: failing })
     Object.assign(place, { answer: failing })
@@ -178,7 +178,7 @@ describe('asking outsiders', () => {
     await until(() => errors.length === 2)
     const made = [await seal(), await seal()]
     await has((made[1] as SignedCheckpoint).size, 2)
-    const before = (await outsiderStates(pool, outsiders)).map(
+    const before = (await attestationStatuses(pool, outsiders)).map(
       ({ age, waiting_seconds, tried_at, obtained_at, ...rest }) => rest,
     )
     const { size } = made[1] as SignedCheckpoint
@@ -202,7 +202,7 @@ describe('asking outsiders', () => {
     await has(size, 4)
     expect(away.asked, 'the newest covers those before').to.deep.equal([size])
     expect(place.asked, 'each has its copy').to.deep.equal(Array.from({ length: size }, (_, n) => n + 1))
-    const states = await outsiderStates(pool, outsiders)
+    const states = await attestationStatuses(pool, outsiders)
     expect(
       states.every(({ waiting, failures, problem }) => waiting === 0 && failures === 0 && problem === null),
     ).to.equal(true)
@@ -211,7 +211,7 @@ describe('asking outsiders', () => {
   it('proves to a witness what has come since, also when the kept tree was changed [PROOF-61, PROOF-67]', async () => {
     const [one] = configured()
     const first = await seal()
-    start([one as Outsider])
+    start([one as Attestor])
     await has(first.size, 1)
     await pool.query(`update ops.tree_tiles set hashes = substr(hashes, 33) || substr(hashes, 1, 32) where log = 0`)
     const { size } = await seal()
@@ -221,7 +221,7 @@ describe('asking outsiders', () => {
   it('has nobody vouch for what we have not signed [PROOF-67]', async () => {
     const { size, origin, root } = await seal()
     const { privateKey } = generateKeyPairSync('ed25519')
-    const forged = signNote(textOf({ origin, size: size + 1, root }), [{ name: origin, privateKey }])
+    const forged = signNote(formatCheckpoint({ origin, size: size + 1, root }), [{ name: origin, privateKey }])
     await pool.query('insert into ops.installation_checkpoints (size, root, note, made_at) values ($1, $2, $3, $4)', [
       size + 1,
       root,
@@ -233,7 +233,7 @@ describe('asking outsiders', () => {
     await until(() => errors.length === 1)
     expect(errors[0]?.[1]).to.match(/is not one that a known key has signed$/)
     expect(fake.asked).to.deep.equal([])
-    const [state] = await outsiderStates(pool, [fake])
+    const [state] = await attestationStatuses(pool, [fake])
     expect(state).to.include({ problem: 'failed', failures: 1 })
     await tamperBy(pool, 'delete from ops.installation_checkpoints where size = $1', [size + 1])
   })
@@ -247,12 +247,12 @@ describe('asking outsiders', () => {
     expect(fake.asked).to.deep.equal([])
     fake.answer = (signal) =>
       new Promise((_, reject) =>
-        signal.addEventListener('abort', () => reject(new OutsiderFailed('unreachable', 'aborted'))),
+        signal.addEventListener('abort', () => reject(new AttestorFailed('unreachable', 'aborted'))),
       )
     const started = start([fake])
     await until(() => fake.asked.length === 1)
     await started.stop()
-    const [state] = await outsiderStates(pool, [fake])
+    const [state] = await attestationStatuses(pool, [fake])
     expect(state).to.include({ failures: 0, problem: null })
     // Whoever comes next does not wait for the one that ended.
     fake.answer = async () => Buffer.from('token')
@@ -264,13 +264,13 @@ describe('asking outsiders', () => {
     const { size } = await seal()
     const lines: unknown[] = []
     const logger = { info: (fields: object) => lines.push(fields) }
-    const startWith = (WITNESS_URLS: OutsiderSettings['WITNESS_URLS']) => {
+    const startWith = (WITNESS_URLS: AttestorSettings['WITNESS_URLS']) => {
       const config = { ...readConfig({}), ...settings({ WITNESS_URLS, SEAL_PUSH_FOLDER: undefined }) }
-      const core = { pool, sealing, proof: createProof(pool, { sealing, outsiders: namedOutsiders(config) }) }
+      const core = { pool, sealing, proof: createProofServices(pool, { sealing, outsiders: attestorNames(config) }) }
       const metrics = createMetrics()
       const log = (_message: string, error: unknown) => errors.push(['', String(error)])
       asking.push(
-        startOutsiders({ config, core, metrics, logger, log } as unknown as Parameters<typeof startOutsiders>[0]),
+        startAttestors({ config, core, metrics, logger, log } as unknown as Parameters<typeof startAttestors>[0]),
       )
       return metrics
     }
@@ -320,8 +320,8 @@ describe('asking outsiders', () => {
       WrongSetting,
       'SEAL_TSA_CA_FILE goes with SEAL_TSA_URL',
     )
-    const create = (given: Partial<OutsiderSettings>) =>
-      createOutsiders(settings(given), { pool, newNonce: () => Buffer.alloc(1) })
+    const create = (given: Partial<AttestorSettings>) =>
+      createAttestors(settings(given), { pool, newNonce: () => Buffer.alloc(1) })
     const other = vkey.replace(/\+([0-9a-f]{8})\+/, '+00000000+')
     expect(() => create({ WITNESS_URLS: [{ url: running.url, vkey: other }] })).to.throw(WrongSetting, /WITNESS_URLS/)
     const tsa = { SEAL_TSA_URL: 'https://tsa.example', SEAL_TSA_CA_FILE: join(home, 'none.pem') }

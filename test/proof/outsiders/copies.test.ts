@@ -2,11 +2,11 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { createFolder, createPlace, nameOfCopy } from '#proof/outsiders/copies.ts'
-import type { Outsider } from '#proof/outsiders/outsider.ts'
+import { createFolderTarget, createCopyTarget, nameOfCopy } from '#proof/outsiders/copies.ts'
+import type { Attestor } from '#proof/outsiders/outsider.ts'
 import { createLog, never, useOutside } from './log.ts'
 
-const put = (outsider: Outsider, checkpoint = createLog().checkpoint(3)) =>
+const put = (outsider: Attestor, checkpoint = createLog().checkpoint(3)) =>
   outsider.ask(checkpoint, { last: 0, signal: never }).then(String, (error: Error) => error.message)
 
 describe('copies of checkpoints', () => {
@@ -39,7 +39,7 @@ describe('copies of checkpoints', () => {
     })
     const checkpoint = log.checkpoint(3)
     const name = nameOfCopy(checkpoint)
-    const place = createPlace({ url: `${outside.url}/seals`, token: 'secret-of-the-place', timeout_ms: 1_000 })
+    const place = createCopyTarget({ url: `${outside.url}/seals`, token: 'secret-of-the-place', timeout_ms: 1_000 })
     expect(await put(place, checkpoint)).to.equal(name)
     const call = { method: 'PUT', url: `/seals/${name}`, condition: '*', body: checkpoint.note }
     expect(seen).to.deep.equal([{ ...call, authorization: 'Bearer secret-of-the-place' }])
@@ -51,13 +51,13 @@ describe('copies of checkpoints', () => {
     }
     expect(place.source, 'without the secret').to.equal(`${outside.url}/seals`)
     status = 204
-    expect(await put(createPlace({ url: outside.url, token: undefined }), checkpoint)).to.equal(name)
+    expect(await put(createCopyTarget({ url: outside.url, token: undefined }), checkpoint)).to.equal(name)
     expect(seen.at(-1)).to.deep.equal({ ...call, url: `/${name}`, authorization: undefined })
   })
 
   it('are files that are made once, and never written again [PROOF-65]', async () => {
     const path = join(folder, 'made', 'copies')
-    const outsider = createFolder(path)
+    const outsider = createFolderTarget(path)
     const checkpoint = log.checkpoint(3)
     const name = nameOfCopy(checkpoint)
     expect(await put(outsider, checkpoint)).to.equal(name)
@@ -77,6 +77,6 @@ describe('copies of checkpoints', () => {
 
   it('wait for a folder that is not there [PROOF-65]', async () => {
     await writeFile(join(folder, 'file'), '')
-    expect(await put(createFolder(join(folder, 'file')))).to.match(/EEXIST|ENOTDIR/)
+    expect(await put(createFolderTarget(join(folder, 'file')))).to.match(/EEXIST|ENOTDIR/)
   })
 })

@@ -1,10 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { textOf } from '#proof/checkpoint.ts'
+import { formatCheckpoint } from '#proof/checkpoint.ts'
 import { appenderFrom, consistencyProof, type Hashes, leafHash, nodeHash } from '#proof/merkle.ts'
 import { signNote, verifierKey } from '#proof/note.ts'
-import type { Asked } from '#proof/outsiders/outsider.ts'
+import type { AttestationRequest } from '#proof/outsiders/outsider.ts'
 
 /** A signed log in memory, whose entries are their places and a text that tells histories apart. */
 export function createLog(origin = 'tillbook/0197f1d4-0000-7000-8000-000000000001', history = '') {
@@ -16,11 +16,11 @@ export function createLog(origin = 'tillbook/0197f1d4-0000-7000-8000-00000000000
   }
   return {
     key: verifierKey(origin, publicKey.export({ type: 'spki', format: 'der' }).toString('base64')),
-    checkpoint(size: number): Asked {
+    checkpoint(size: number): AttestationRequest {
       const tree = appenderFrom()
       for (let index = 0; index < size; index += 1) tree.append(leaf(index))
       const checkpoint = { origin, size, root: tree.root() }
-      return { ...checkpoint, note: signNote(textOf(checkpoint), [{ name: origin, privateKey }]) }
+      return { ...checkpoint, note: signNote(formatCheckpoint(checkpoint), [{ name: origin, privateKey }]) }
     },
     consistencyProof: async (from: number, to: number) => consistencyProof(hashes, from, to),
   }

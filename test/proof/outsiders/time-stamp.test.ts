@@ -7,9 +7,9 @@ import { expect } from 'chai'
 import type { Served } from '#demo/serve-locally.ts'
 import { type Authority, openAuthority } from '#demo/time-stamp-authority/authority.ts'
 import { serveAuthority } from '#demo/time-stamp-authority/server.ts'
-import { textOf } from '#proof/checkpoint.ts'
-import { OutsiderFailed } from '#proof/outsiders/outsider.ts'
-import { createAuthority, verifyStamp } from '#proof/outsiders/time-stamp.ts'
+import { formatCheckpoint } from '#proof/checkpoint.ts'
+import { AttestorFailed } from '#proof/outsiders/outsider.ts'
+import { createTimeStampAuthority, verifyStamp } from '#proof/outsiders/time-stamp.ts'
 import { createLog, never, useOutside } from './log.ts'
 
 /** So many bytes of a stamp are changed, one at a time, all over it. */
@@ -21,7 +21,7 @@ describe('time stamps', () => {
   let outside: Awaited<ReturnType<typeof useOutside>>
   const authorities: Record<string, { authority: Authority; running: Served; trusted: string }> = {}
   const checkpoint = createLog().checkpoint(5)
-  const text = textOf(checkpoint)
+  const text = formatCheckpoint(checkpoint)
 
   before(async function () {
     if (!opensslIsThere) {
@@ -44,11 +44,11 @@ describe('time stamps', () => {
 
   const of = (keys: 'ec' | 'rsa') => authorities[keys] as (typeof authorities)[string]
   const client = (url: string, trusted: string | null = null) =>
-    createAuthority({ url, trusted, newNonce: () => randomBytes(16), timeout_ms: 5_000 })
+    createTimeStampAuthority({ url, trusted, newNonce: () => randomBytes(16), timeout_ms: 5_000 })
   const failure = (asked: Promise<unknown>) =>
     asked.then(
       () => 'no failure',
-      (error: unknown) => (error instanceof OutsiderFailed ? `${error.problem}: ${error.message}` : String(error)),
+      (error: unknown) => (error instanceof AttestorFailed ? `${error.problem}: ${error.message}` : String(error)),
     )
 
   for (const keys of ['ec', 'rsa'] as const)
@@ -77,7 +77,7 @@ describe('time stamps', () => {
       response.writeHead(500).end()
     })
     const nonce = Buffer.from('00c1ff00112233445566778899aabbcc', 'hex')
-    const asking = createAuthority({ url: outside.url, trusted: null, newNonce: () => nonce })
+    const asking = createTimeStampAuthority({ url: outside.url, trusted: null, newNonce: () => nonce })
     expect(await failure(asking.ask(checkpoint, { last: 0, signal: never }))).to.match(/^unreachable: answered 500/)
     await writeFile(query, asked)
     const said = execFileSync('openssl', ['ts', '-query', '-in', query, '-text'], { stdio: 'pipe' }).toString()

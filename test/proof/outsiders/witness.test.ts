@@ -6,9 +6,9 @@ import { expect } from 'chai'
 import type { Served } from '#demo/serve-locally.ts'
 import { serveWitness } from '#demo/witness/server.ts'
 import { openWitness, type Witness } from '#demo/witness/witness.ts'
-import { textOf } from '#proof/checkpoint.ts'
+import { formatCheckpoint } from '#proof/checkpoint.ts'
 import { COSIGNATURE, cosignatureLine, openNote, parseVkey, type VerifierKey, verifierKey } from '#proof/note.ts'
-import { OutsiderFailed } from '#proof/outsiders/outsider.ts'
+import { AttestorFailed } from '#proof/outsiders/outsider.ts'
 import { createWitness, parseWitnesses } from '#proof/outsiders/witness.ts'
 import { createLog, never, useOutside } from './log.ts'
 
@@ -160,14 +160,14 @@ describe('witnesses', () => {
     const failure = (asked: Promise<Buffer>) =>
       asked.then(
         () => 'no failure',
-        (error: unknown) => (error instanceof OutsiderFailed ? `${error.problem}: ${error.message}` : String(error)),
+        (error: unknown) => (error instanceof AttestorFailed ? `${error.problem}: ${error.message}` : String(error)),
       )
 
     it('give a cosignature that makes a note with two signatures [PROOF-60]', async () => {
       const checkpoint = log.checkpoint(7)
       const line = await outsider().ask(checkpoint, { last: 0, signal: never })
       const opened = openNote(checkpoint.note + line, [log.key, witness.key])
-      expect(opened?.text).to.equal(textOf(checkpoint))
+      expect(opened?.text).to.equal(formatCheckpoint(checkpoint))
       expect(opened?.signedBy).to.deep.equal([
         { key: log.key, seconds: null },
         { key: witness.key, seconds: NOW.getTime() / 1000 },
@@ -223,19 +223,19 @@ describe('witnesses', () => {
         [
           'another key',
           200,
-          cosignatureLine(textOf(checkpoint), { ...signer, privateKey }, 1),
+          cosignatureLine(formatCheckpoint(checkpoint), { ...signer, privateKey }, 1),
           /^wrong_answer: it gave no cosignature/,
         ],
         [
           'another text',
           200,
-          cosignatureLine(textOf(log.checkpoint(2)), signer, 1),
+          cosignatureLine(formatCheckpoint(log.checkpoint(2)), signer, 1),
           /^wrong_answer: its cosignature is not/,
         ],
         [
           'without a time',
           200,
-          cosignatureLine(textOf(checkpoint), signer, 0),
+          cosignatureLine(formatCheckpoint(checkpoint), signer, 0),
           /^wrong_answer: its cosignature is not/,
         ],
         ['nothing', 200, '', /^wrong_answer/],
@@ -263,8 +263,8 @@ describe('witnesses', () => {
         /^unreachable: no answer/,
       )
       outside.answers((_request, _body, response) => {
-        const lines = cosignatureLine(textOf(checkpoint), { ...signer, privateKey }, 1)
-        response.end(`${lines}what is this\n${cosignatureLine(textOf(checkpoint), signer, 1_800_000_000)}`)
+        const lines = cosignatureLine(formatCheckpoint(checkpoint), { ...signer, privateKey }, 1)
+        response.end(`${lines}what is this\n${cosignatureLine(formatCheckpoint(checkpoint), signer, 1_800_000_000)}`)
       })
       const line = await fake.ask(checkpoint, { last: 0, signal: never })
       expect(openNote(checkpoint.note + line, [witness.key])?.signedBy).to.have.length(1)

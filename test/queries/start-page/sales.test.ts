@@ -4,7 +4,7 @@ import { addDays, dateInZone, startOfDay } from '#domain/instant.ts'
 import { fromCents } from '#domain/money.ts'
 import { event } from '#events/catalogue.ts'
 import { salesSums } from '#queries/sales/sums.ts'
-import { growAllSalesSums, growSalesSums } from '#sales-sums/grow.ts'
+import { refreshAllSalesRollups, refreshSalesRollups } from '#sales-sums/grow.ts'
 import { useDatabase } from '../../support/database.ts'
 import { itemCreated, paymentTypeCreated, saleCompleted } from '../../support/facts.ts'
 import { COMPANY_ID } from '../../support/given.ts'
@@ -35,7 +35,7 @@ describe('sums of sales on the start page', () => {
   })
 
   const zone = (timezone: string) => shop.core.pool.query('update companies set timezone = $1', [timezone])
-  const grow = () => growSalesSums(shop.core.pool, COMPANY_ID)
+  const grow = () => refreshSalesRollups(shop.core.pool, COMPANY_ID)
   const line = (catalog_item_id: number | null, quantity: string, total: string) => ({
     catalog_item_id,
     external_id: null,
@@ -115,7 +115,7 @@ describe('sums of sales on the start page', () => {
 
   it('cover past sales, cancellations and changes; the comparison period ends at any time of day [PANEL-121]', async () => {
     const [first] = [await sell('2026-03-10T14:59:59.999Z', '1.00'), await sell('2026-03-10T15:00:00.000Z', '2.00')]
-    await growAllSalesSums(shop.core.pool, { onError: (error) => expect.fail(String(error)) })
+    await refreshAllSalesRollups(shop.core.pool, { onError: (error) => expect.fail(String(error)) })
     await sell('2026-03-10T14:30:00.000Z', '4.00')
     expect(await byDay('2026-03-10', 1)).to.deep.include({ is_complete: false })
     await cancel(first!)

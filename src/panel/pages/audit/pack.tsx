@@ -2,12 +2,12 @@ import { type Download, type DownloadKind, listDownloads } from '#audit/download
 import { RIGHTS } from '#domain/roles.ts'
 import { pathId } from '#http/paths.ts'
 import { mayOpenPack, PACK_DOWNLOAD } from '../../audit-pack/download.ts'
-import { dateTimeSeconds, decimal } from '../../format.ts'
+import { formatDateTimeSeconds, formatDecimal } from '../../format.ts'
 import { link } from '../../link.ts'
-import type { Page, PanelRoute, Visit } from '../../route.ts'
+import type { PanelPage, PanelRoute, PageContext } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
-import { type Column, Pager, Table } from '../../ui/list.tsx'
-import { Card, type State, StateBadge } from '../../ui/parts.tsx'
+import { type Column, Pager, ListTable } from '../../ui/list.tsx'
+import { Card, type StateMark, StateBadge } from '../../ui/parts.tsx'
 import { subjectName, subjectPath } from '../../words/events.ts'
 
 const PATH = '/auditoria/pacote'
@@ -21,7 +21,7 @@ const KINDS: Readonly<Record<DownloadKind, string>> = {
   person_file: 'Dados de uma pessoa',
 }
 
-const STATES: Readonly<Record<Download['state'], State>> = {
+const STATES: Readonly<Record<Download['state'], StateMark>> = {
   running: ['warn', 'Em andamento'],
   whole: ['good', 'Entregue'],
   broken: ['bad', 'Interrompido'],
@@ -30,11 +30,11 @@ const STATES: Readonly<Record<Download['state'], State>> = {
 function progressOf({ what, done, total, state }: Download): string {
   if (what === 'person_file' || total === 0) return '—'
   const percent = Math.floor((done / total) * 100)
-  return state === 'running' ? `${percent}%` : `${percent}% de ${decimal(String(total))} linhas`
+  return state === 'running' ? `${percent}%` : `${percent}% de ${formatDecimal(String(total))} linhas`
 }
 
 /** The audit pack, and the log of downloads. */
-async function showPack(visit: Visit): Promise<Page> {
+async function showPack(visit: PageContext): Promise<PanelPage> {
   const { context, session, query } = visit
   const before = pathId(query.cursor ?? '')
   const found = await listDownloads(context.pool, session.companyId, { before, limit: SHOWN + 1 })
@@ -70,7 +70,7 @@ async function showPack(visit: Visit): Promise<Page> {
 }
 
 /** With JavaScript, refreshed every two seconds while a download runs. */
-async function Downloads({ visit, found }: { readonly visit: Visit; readonly found: readonly Download[] }) {
+async function Downloads({ visit, found }: { readonly visit: PageContext; readonly found: readonly Download[] }) {
   const rows = found.slice(0, SHOWN)
   const nameOf = await namesOfActors(
     visit.readModel,
@@ -78,7 +78,7 @@ async function Downloads({ visit, found }: { readonly visit: Visit; readonly fou
   )
   const isRunning = rows.some(({ state }) => state === 'running')
   const columns: Column<Download>[] = [
-    { head: 'Quando', cell: ({ begun_at }) => dateTimeSeconds(begun_at, visit.readModel.timezone) },
+    { head: 'Quando', cell: ({ begun_at }) => formatDateTimeSeconds(begun_at, visit.readModel.timezone) },
     { head: 'Quem', cell: ({ user_id }) => nameOf(`user/${user_id}`) },
     { head: 'O quê', cell: (one) => <What download={one} /> },
     { head: 'Situação', cell: ({ state }) => <StateBadge state={STATES[state]} /> },
@@ -94,7 +94,7 @@ async function Downloads({ visit, found }: { readonly visit: Visit; readonly fou
   }
   return (
     <div id={LIST} {...(isRunning && follow)}>
-      <Table isList caption="Downloads" rows={rows} columns={columns} empty="Ninguém baixou nada ainda." />
+      <ListTable isList caption="Downloads" rows={rows} columns={columns} empty="Ninguém baixou nada ainda." />
       <Pager path={PATH} query={visit.query} next={next} />
     </div>
   )

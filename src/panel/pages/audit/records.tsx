@@ -2,9 +2,9 @@ import { RECORD_KINDS, type RecordKind } from '#domain/record-kinds.ts'
 import { pathId } from '#http/paths.ts'
 import { getRow } from '#queries/events.ts'
 import { type Fields, type Filled, filledFrom, filledWith } from '../../forms/form.ts'
-import { choice, integer, moment, namedOptions } from '../../forms/kinds.ts'
+import { choiceInput, integerInput, momentInput, namedOptions } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { Page, PanelRoute, Redirect, Visit } from '../../route.ts'
+import type { PanelPage, PanelRoute, Redirect, PageContext } from '../../route.ts'
 import { FieldList } from '../../ui/form.tsx'
 import { AsOfForm, History } from '../../ui/history.tsx'
 import { Card, Facts } from '../../ui/parts.tsx'
@@ -15,16 +15,16 @@ const isKind = (text: string | undefined): text is RecordKind => RECORD_KINDS.in
 const FIELDS: Fields = {
   tipo: {
     label: 'Registro',
-    kind: choice(namedOptions(KINDS)),
+    kind: choiceInput(namedOptions(KINDS)),
     isRequired: true,
     columns: 4,
   },
-  numero: { label: 'Número', kind: integer, isRequired: true, columns: 3 },
-  em: { label: 'Data e hora', kind: moment, isRequired: true, columns: 4 },
+  numero: { label: 'Número', kind: integerInput, isRequired: true, columns: 3 },
+  em: { label: 'Data e hora', kind: momentInput, isRequired: true, columns: 4 },
 }
 
 /** Form for a record and a moment; redirects to the record's page as of then. */
-async function askForPast({ query, session }: Visit): Promise<Page | Redirect> {
+async function askForPast({ query, session }: PageContext): Promise<PanelPage | Redirect> {
   const { tipo, numero, em } = query
   const isAsked = tipo !== undefined || numero !== undefined || em !== undefined
   const id = pathId(numero)
@@ -53,7 +53,7 @@ async function askForPast({ query, session }: Visit): Promise<Page | Redirect> {
 }
 
 /** Everything stored of a record, for kinds without a page of their own. */
-async function showRecord(visit: Visit): Promise<Page | null> {
+async function showRecord(visit: PageContext): Promise<PanelPage | null> {
   const { readModel, params } = visit
   const id = pathId(params.id)
   if (!isKind(params.kind) || id === null) return null

@@ -1,6 +1,6 @@
 import type { SealState } from '#proof/seal-state.ts'
-import { dateTime } from '../../format.ts'
-import { Badge, Card, Facts } from '../../ui/parts.tsx'
+import { formatDateTime } from '../../format.ts'
+import { PanelBadge, Card, Facts } from '../../ui/parts.tsx'
 import { FAULTS } from './verification.tsx'
 
 /** Reasons for a missing checkpoint other than a fault of the ledger. */
@@ -22,7 +22,7 @@ export const Seals = ({ state: { checkpoint, installation, fault }, timezone }: 
     <Card title="Selos do livro">
       {fault && (
         <p role="alert">
-          <Badge tone="bad">O livro não está sendo selado</Badge> Desde {dateTime(fault.since, timezone)}:{' '}
+          <PanelBadge tone="bad">O livro não está sendo selado</PanelBadge> Desde {formatDateTime(fault.since, timezone)}:{' '}
           {REASONS[fault.reason] ?? REASONS.failed} Avise quem opera o serviço.
         </p>
       )}
@@ -30,14 +30,14 @@ export const Seals = ({ state: { checkpoint, installation, fault }, timezone }: 
         facts={[
           ...(checkpoint
             ? ([
-                ['Último selo', dateTime(checkpoint.made_at, timezone)],
+                ['Último selo', formatDateTime(checkpoint.made_at, timezone)],
                 ['Eventos selados', checkpoint.size],
               ] as const)
             : []),
           [
             'No registro da instalação',
             installation
-              ? `${installation.covers} eventos, em ${dateTime(installation.made_at, timezone)}`
+              ? `${installation.covers} eventos, em ${formatDateTime(installation.made_at, timezone)}`
               : 'ainda não',
           ],
         ]}

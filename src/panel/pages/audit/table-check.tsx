@@ -1,8 +1,8 @@
 import type { TableCheck } from '#audit/table-checks.ts'
 import type { RowDifference } from '#ledger/rebuild/verify-tables.ts'
-import { dateTime } from '../../format.ts'
-import { Table } from '../../ui/list.tsx'
-import { Badge, Card } from '../../ui/parts.tsx'
+import { formatDateTime } from '../../format.ts'
+import { ListTable } from '../../ui/list.tsx'
+import { PanelBadge, Card } from '../../ui/parts.tsx'
 
 const FOUND: Readonly<Record<RowDifference['found'], string>> = {
   changed: 'Alterado fora do livro',
@@ -20,15 +20,15 @@ interface LastCheckProps {
 export const LastCheck = ({ check, timezone }: LastCheckProps) => {
   if (!check) return null
   const { differences, checked_at, revision } = check
-  const at = `Registros conferidos com o livro em ${dateTime(checked_at, timezone)}, até a alteração nº ${revision}.`
+  const at = `Registros conferidos com o livro em ${formatDateTime(checked_at, timezone)}, até a alteração nº ${revision}.`
   if (differences.length === 0) return <p class="hint">{at}</p>
   return (
     <Card title="Registros que não conferem com o livro">
       <p role="alert">
-        <Badge tone="bad">Há registros alterados</Badge> {at} Avise quem opera o serviço: os registros podem ser
+        <PanelBadge tone="bad">Há registros alterados</PanelBadge> {at} Avise quem opera o serviço: os registros podem ser
         refeitos a partir do livro.
       </p>
-      <Table
+      <ListTable
         caption="Registros que não conferem com o livro"
         rows={differences}
         empty=""

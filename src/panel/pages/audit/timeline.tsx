@@ -15,20 +15,20 @@ import type { Envelope } from '#ledger/envelope.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import { sealStateOf } from '#proof/seal-state.ts'
 import { getRow } from '#queries/events.ts'
-import { type Change, changesBetween, fieldsChangedBy, saidBy } from '../../changes.ts'
-import { dateTimeSeconds } from '../../format.ts'
+import { type Change, describeChanges, fieldsChangedBy, saidBy } from '../../changes.ts'
+import { formatDateTimeSeconds } from '../../format.ts'
 import { type Fields, filledWith, filterProblems } from '../../forms/form.ts'
-import { choice, date, integer, namedOptions, type Option } from '../../forms/kinds.ts'
+import { choiceInput, dateInput, integerInput, namedOptions, type Option } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { Page, PanelRoute, TableRoute, Visit } from '../../route.ts'
-import { Changes, Raw } from '../../ui/changes.tsx'
+import type { PanelPage, PanelRoute, TableRoute, PageContext } from '../../route.ts'
+import { ChangeList, Raw } from '../../ui/changes.tsx'
 import { FilterProblems, Filters } from '../../ui/form.tsx'
 import { ActorName, actorOptions, namesOfActors, namesOfSubjects, recordQuery, shownEvent } from '../../ui/history.tsx'
-import { FileLink, Table } from '../../ui/list.tsx'
+import { FileLink, ListTable } from '../../ui/list.tsx'
 import { Card, Facts } from '../../ui/parts.tsx'
 import { atMoment } from '../../visit.ts'
 import { EVENTS, eventName, KINDS, ORIGINS, subjectName, subjectPath } from '../../words/events.ts'
-import { Outsiders } from './outsiders.tsx'
+import { Attestors } from './outsiders.tsx'
 import { Seals } from './seals.tsx'
 import { LastCheck } from './table-check.tsx'
 
@@ -38,13 +38,13 @@ const EVENTS_OF_A_PAGE = 50
 const NEVER = new AbortController().signal
 
 const FILTERS = (actors: readonly Option[]): Fields => ({
-  evento: { label: 'Acontecimento', kind: choice(namedOptions(EVENTS), 'Todos'), columns: 4 },
-  tipo: { label: 'Registro', kind: choice(namedOptions(KINDS), 'Todos'), columns: 3 },
-  numero: { label: 'Número do registro', kind: integer, columns: 3 },
-  origem: { label: 'Por onde', kind: choice(namedOptions(ORIGINS), 'Tanto faz'), columns: 2 },
-  quem: { label: 'Quem', kind: choice(actors, 'Todos'), columns: 4 },
-  de: { label: 'De', kind: date, columns: 3 },
-  ate: { label: 'Até', kind: date, columns: 3 },
+  evento: { label: 'Acontecimento', kind: choiceInput(namedOptions(EVENTS), 'Todos'), columns: 4 },
+  tipo: { label: 'Registro', kind: choiceInput(namedOptions(KINDS), 'Todos'), columns: 3 },
+  numero: { label: 'Número do registro', kind: integerInput, columns: 3 },
+  origem: { label: 'Por onde', kind: choiceInput(namedOptions(ORIGINS), 'Tanto faz'), columns: 2 },
+  quem: { label: 'Quem', kind: choiceInput(actors, 'Todos'), columns: 4 },
+  de: { label: 'De', kind: dateInput, columns: 3 },
+  ate: { label: 'Até', kind: dateInput, columns: 3 },
 })
 
 const RecordNumber = z.string().regex(/^[1-9]\d{0,14}$/, 'deve ser um número inteiro positivo')
@@ -87,14 +87,14 @@ const typesAbout = (kind: string): EventName[] =>
 type TimelineQuery = z.infer<typeof Search>
 
 /** Filters of the query string, or a refusal. */
-function searchOf(filters: Fields, asked: Visit['query']): TimelineQuery | Refusal {
+function searchOf(filters: Fields, asked: PageContext['query']): TimelineQuery | Refusal {
   const query = Search.safeParse(asked)
   if (!query.success) return refuse('validation_failed', { ...describeIssues(query.error) })
   return filterProblems(filters, asked) ?? query.data
 }
 
 /** Time line of the ledger, newest first. */
-async function showTimeline(visit: Visit): Promise<Page> {
+async function showTimeline(visit: PageContext): Promise<PanelPage> {
   const asked = Object.fromEntries(Object.entries(visit.query).filter(([, value]) => value !== ''))
   const filters = FILTERS(await actorOptions(visit.readModel))
   const query = searchOf(filters, asked)
@@ -104,7 +104,7 @@ async function showTimeline(visit: Visit): Promise<Page> {
   const body = (
     <>
       <Seals state={seals} timezone={visit.session.timezone} />
-      <Outsiders states={await visit.context.proof.outsiders()} timezone={visit.session.timezone} />
+      <Attestors states={await visit.context.proof.outsiders()} timezone={visit.session.timezone} />
       <LastCheck check={check} timezone={visit.session.timezone} />
       <Filters path={PATH} fields={filters} filled={filled} target="livro" />
       <div id="livro">
@@ -130,7 +130,7 @@ async function showTimeline(visit: Visit): Promise<Page> {
   }
 }
 
-async function events(visit: Visit, { antes, ...asked }: TimelineQuery) {
+async function events(visit: PageContext, { antes, ...asked }: TimelineQuery) {
   const { readModel, context } = visit
   const { revision } = await headOf(readModel.pool, readModel.companyId)
   const before = Math.min(antes === undefined ? revision + 1 : Number(antes), revision + 1)
@@ -141,14 +141,14 @@ async function events(visit: Visit, { antes, ...asked }: TimelineQuery) {
   const names = await namesOfSubjects(readModel, found.events)
   return (
     <>
-      <Table
+      <ListTable
         isList
         caption="Linha do tempo do livro"
         rows={found.events}
         empty="Nenhum acontecimento nesta parte do livro."
         columns={[
           { head: 'Alteração nº', cell: (event) => <EventLink event={event} visit={visit} /> },
-          { head: 'Quando', cell: (event) => dateTimeSeconds(event.recorded_at, readModel.timezone) },
+          { head: 'Quando', cell: (event) => formatDateTimeSeconds(event.recorded_at, readModel.timezone) },
           { head: 'O quê', cell: (event) => eventName(event.type) },
           { head: 'Campos', cell: (event) => fieldsChangedBy(event).join(', ') || '—', isExtra: true },
           {
@@ -176,7 +176,7 @@ async function events(visit: Visit, { antes, ...asked }: TimelineQuery) {
 
 interface EventLinkProps {
   readonly event: Envelope
-  readonly visit: Visit
+  readonly visit: PageContext
 }
 
 /** An event's content is hidden from some roles that see the list. */
@@ -188,7 +188,7 @@ const EventLink = ({ event: { revision }, visit }: EventLinkProps) => {
 interface RecordLinkProps {
   readonly subject: string
   readonly name: string
-  readonly visit: Visit
+  readonly visit: PageContext
 }
 
 const RecordLink = ({ subject, name, visit }: RecordLinkProps) => {
@@ -197,7 +197,7 @@ const RecordLink = ({ subject, name, visit }: RecordLinkProps) => {
 }
 
 /** The record before and after an event; null if it cannot be reconstructed now. */
-async function statesAround(visit: Visit, { subject, revision }: Envelope): Promise<Change[] | null> {
+async function statesAround(visit: PageContext, { subject, revision }: Envelope): Promise<Change[] | null> {
   const { type, id } = parseSubject(subject)
   if (!RECORD_KINDS.includes(type as RecordKind)) return null
   const stateAt = async (at: number) => {
@@ -207,7 +207,7 @@ async function statesAround(visit: Visit, { subject, revision }: Envelope): Prom
   }
   try {
     const before = await stateAt(revision - 1)
-    return changesBetween(before, await stateAt(revision), visit.readModel.timezone)
+    return describeChanges(before, await stateAt(revision), visit.readModel.timezone)
   } catch (error) {
     // The as-of query was refused or timed out: the page shows the event alone.
     if (error instanceof Problem) return null
@@ -216,7 +216,7 @@ async function statesAround(visit: Visit, { subject, revision }: Envelope): Prom
 }
 
 /** One event: its content and changes in words, its stored form and hash. */
-async function showEvent(visit: Visit): Promise<Page | null> {
+async function showEvent(visit: PageContext): Promise<PanelPage | null> {
   const { readModel, context, params, session } = visit
   if (!/^\d{1,15}$/.test(params.revision ?? '')) return null
   const revision = Number(params.revision)
@@ -234,7 +234,7 @@ async function showEvent(visit: Visit): Promise<Page | null> {
           facts={[
             ['O quê', eventName(event.type)],
             ['Registro', <a href={link(record)}>{subjectName(event.subject)}</a>],
-            ['Quando', dateTimeSeconds(event.recorded_at, readModel.timezone)],
+            ['Quando', formatDateTimeSeconds(event.recorded_at, readModel.timezone)],
             ['Por onde', ORIGINS[event.origin]],
             ['Quem', actors(event.actor)],
             ['Requisição', event.request_id],
@@ -245,7 +245,7 @@ async function showEvent(visit: Visit): Promise<Page | null> {
         {changes === null ? (
           <p class="hint">Não foi possível refazer o registro de antes agora: recarregue a página em instantes.</p>
         ) : (
-          <Changes caption="O que mudou" changes={changes} />
+          <ChangeList caption="O que mudou" changes={changes} />
         )}
       </Card>
       <Card title="O que o evento diz">
@@ -301,7 +301,7 @@ const timelineFile: TableRoute = {
         for (const { revision, recorded_at, type, subject, origin, actor, hash } of found.events)
           yield [
             revision,
-            dateTimeSeconds(recorded_at, readModel.timezone),
+            formatDateTimeSeconds(recorded_at, readModel.timezone),
             eventName(type),
             subjectName(subject),
             ORIGINS[origin],

@@ -1,11 +1,11 @@
 import type { Verified } from '#audit/verify.ts'
-import type { Fault } from '#audit/walk.ts'
-import { textOf } from '../../forms/form.ts'
-import type { Page, PanelRoute, Submission } from '../../route.ts'
-import { Badge, Card, Facts } from '../../ui/parts.tsx'
+import type { ChainFault } from '#audit/walk.ts'
+import { formText } from '../../forms/form.ts'
+import type { PanelPage, PanelRoute, FormSubmission } from '../../route.ts'
+import { PanelBadge, Card, Facts } from '../../ui/parts.tsx'
 
 /** Faults of a ledger in words. */
-export const FAULTS: Readonly<Record<Fault, string>> = {
+export const FAULTS: Readonly<Record<ChainFault, string>> = {
   malformed: 'O evento guardado não pode ser lido.',
   wrong_stream: 'O evento é do livro de outra empresa.',
   wrong_revision: 'Falta um evento, ou há um a mais, ou a ordem foi trocada.',
@@ -23,9 +23,9 @@ export const FAULTS: Readonly<Record<Fault, string>> = {
 const PATH = '/auditoria/conferir'
 
 /** Verifies the company's stored ledger; a long one continues where the previous request ended. */
-async function verify(submission: Submission): Promise<Page> {
+async function verify(submission: FormSubmission): Promise<PanelPage> {
   const { context, readModel, form } = submission
-  const [after, hash] = [textOf(form, 'apos'), textOf(form, 'hash')]
+  const [after, hash] = [formText(form, 'apos'), formText(form, 'hash')]
   const isGoingOn = /^\d{1,15}$/.test(after) && /^[0-9a-f]{64}$/.test(hash)
   const before = isGoingOn ? { revision: Number(after), hash } : null
   const verified = await context.verifier.verify(readModel.companyId, before)
@@ -51,9 +51,9 @@ const Result = ({ verified: { verification, head }, from }: ResultProps) => {
   return (
     <Card title="Resultado">
       <p>
-        {!valid && <Badge tone="bad">O livro foi alterado</Badge>}
-        {isWhole && <Badge tone="good">O livro está íntegro</Badge>}
-        {valid && !isWhole && <Badge tone="warn">Conferido em parte</Badge>}
+        {!valid && <PanelBadge tone="bad">O livro foi alterado</PanelBadge>}
+        {isWhole && <PanelBadge tone="good">O livro está íntegro</PanelBadge>}
+        {valid && !isWhole && <PanelBadge tone="warn">Conferido em parte</PanelBadge>}
       </p>
       <Facts
         facts={[

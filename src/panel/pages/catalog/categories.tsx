@@ -6,15 +6,15 @@ import {
   deleteCategory,
   updateCategory,
 } from '#commands/catalog/categories.ts'
-import { text } from '#domain/text.ts'
+import { boundedText } from '#domain/text.ts'
 import type { CategoryObject } from '#projections/catalog.ts'
 import { getCategory, listCategoriesByName } from '#queries/catalog/categories.ts'
-import { dateTime } from '../../format.ts'
+import { formatDateTime } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
-import { line, type Option } from '../../forms/kinds.ts'
+import { lineInput, type Option } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { Visit } from '../../route.ts'
-import { recordsIn, searched } from '../../ui/list.tsx'
+import type { PageContext } from '../../route.ts'
+import { recordsOnPage, searched } from '../../ui/list.tsx'
 import { recordPages } from '../../ui/record-pages.tsx'
 
 const PATH = '/catalogo/categorias'
@@ -23,19 +23,19 @@ const PATH = '/catalogo/categorias'
 const MOST_CHOICES = 1_000
 
 /** All categories by name, as choices. */
-export async function categoryOptions({ readModel }: Visit): Promise<Option[]> {
+export async function categoryOptions({ readModel }: PageContext): Promise<Option[]> {
   const page = await listCategoriesByName(readModel.pool, readModel.companyId, { limit: MOST_CHOICES })
-  const categories = recordsIn<CategoryObject>(page)
+  const categories = recordsOnPage<CategoryObject>(page)
   return categories.map(({ id, name }) => ({ value: String(id), label: name }))
 }
 
-const Search = z.object({ name: text(80).optional(), cursor: z.string().optional() })
+const Search = z.object({ name: boundedText(80).optional(), cursor: z.string().optional() })
 
-const filters: Fields = { name: { label: 'Nome', kind: line, columns: 6 } }
+const filters: Fields = { name: { label: 'Nome', kind: lineInput, columns: 6 } }
 
 const fields: Fields = {
-  name: { label: 'Nome', kind: line, isRequired: true, columns: 8 },
-  external_id: { label: 'Código externo', kind: line, columns: 4, hint: 'Como outro sistema a identifica.' },
+  name: { label: 'Nome', kind: lineInput, isRequired: true, columns: 8 },
+  external_id: { label: 'Código externo', kind: lineInput, columns: 4, hint: 'Como outro sistema a identifica.' },
 }
 
 export const categoryPages = recordPages<CategoryObject>({
@@ -64,7 +64,7 @@ export const categoryPages = recordPages<CategoryObject>({
   facts: ({ name, external_id, created_at }, { readModel }) => [
     ['Nome', name],
     ['Código externo', external_id],
-    ['Cadastro', dateTime(created_at, readModel.timezone)],
+    ['Cadastro', formatDateTime(created_at, readModel.timezone)],
   ],
   head: ({ id }) => ({ main: { label: 'Ver itens', to: '/catalogo', parameters: { category_id: id } } }),
   fields: () => fields,

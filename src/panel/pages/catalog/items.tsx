@@ -2,25 +2,25 @@ import { z } from 'zod'
 import { ItemChanges } from '#commands/catalog/item-input.ts'
 import { CreateItemInput, createItem, deactivateItem, reactivateItem, updateItem } from '#commands/catalog/items.ts'
 import { RIGHTS } from '#domain/roles.ts'
-import { text } from '#domain/text.ts'
+import { boundedText } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 import { QueryId } from '#http/query-values.ts'
 import { ownValue } from '#lib/own-value.ts'
 import { countItems, getAnyItem, getItem, ITEM_ORDERS, searchItems } from '#queries/catalog/items.ts'
-import type { Order } from '#queries/list-statement.ts'
-import { dateTime, dateTimeSeconds, decimal, money } from '../../format.ts'
+import type { ListOrder } from '#queries/list-statement.ts'
+import { formatDateTime, formatDateTimeSeconds, formatDecimal, formatMoney } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
-import { amount, choice, line, namedOptions, quantity, recordChoice, yesOrNo } from '../../forms/kinds.ts'
+import { amountInput, choiceInput, lineInput, namedOptions, quantityInput, recordChoiceInput, yesOrNoInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { Visit } from '../../route.ts'
+import type { PageContext } from '../../route.ts'
 import { ButtonForm } from '../../ui/form.tsx'
 import { buttonRoute, runAndRedirect } from '../../ui/form-pages.tsx'
 import { type Column, type QuickFilter, searched } from '../../ui/list.tsx'
 import { amountCell } from '../../ui/list-file.ts'
-import { recordOf, recordPages } from '../../ui/record-pages.tsx'
+import { loadRecord, recordPages } from '../../ui/record-pages.tsx'
 import { categoryOptions } from './categories.tsx'
 import { MovementsCard } from './movements.tsx'
-import { type Item, Stock, StockCard } from './stock.tsx'
+import { type Item, StockInfo, StockCard } from './stock.tsx'
 
 export const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
   product: 'Produto',
@@ -31,16 +31,16 @@ const PATH = '/catalogo'
 
 const types = namedOptions(ITEM_TYPE_NAMES)
 
-const filters = async (visit: Visit): Promise<Fields> => ({
-  q: { label: 'Busca', kind: line, columns: 4, hint: 'Palavras do nome, SKU, código de barras ou externo.' },
-  category_id: { label: 'Categoria', kind: recordChoice(await categoryOptions(visit), 'Todas'), columns: 4 },
-  type: { label: 'Tipo', kind: choice(types, 'Todos'), columns: 4 },
-  out_of_stock: { label: 'Sem estoque', kind: yesOrNo, columns: 4 },
-  state: { label: 'Situação', kind: choice([{ value: 'inactive', label: 'Desativados' }], 'Ativos'), columns: 4 },
+const filters = async (visit: PageContext): Promise<Fields> => ({
+  q: { label: 'Busca', kind: lineInput, columns: 4, hint: 'Palavras do nome, SKU, código de barras ou externo.' },
+  category_id: { label: 'Categoria', kind: recordChoiceInput(await categoryOptions(visit), 'Todas'), columns: 4 },
+  type: { label: 'Tipo', kind: choiceInput(types, 'Todos'), columns: 4 },
+  out_of_stock: { label: 'Sem estoque', kind: yesOrNoInput, columns: 4 },
+  state: { label: 'Situação', kind: choiceInput([{ value: 'inactive', label: 'Desativados' }], 'Ativos'), columns: 4 },
 })
 
 const Search = z.object({
-  q: text(120).optional(),
+  q: boundedText(120).optional(),
   category_id: QueryId.optional(),
   type: z.enum(ITEM_TYPES).optional(),
   out_of_stock: z
@@ -51,35 +51,35 @@ const Search = z.object({
   cursor: z.string().optional(),
 })
 
-const seesCosts = ({ session: { role } }: Visit): boolean => RIGHTS[role].seesCosts
+const seesCosts = ({ session: { role } }: PageContext): boolean => RIGHTS[role].seesCosts
 
-export const itemFields = async (visit: Visit, item?: Item): Promise<Fields> => ({
-  name: { label: 'Nome', kind: line, isRequired: true, columns: 8 },
-  type: { label: 'Tipo', kind: choice(types), isRequired: true, columns: 4 },
-  price: { label: 'Preço de venda (R$)', kind: amount, isRequired: true, columns: 4 },
-  ...(seesCosts(visit) && { cost: { label: 'Custo (R$)', kind: amount, columns: 4 } }),
-  unit: { label: 'Unidade', kind: line, columns: 4, hint: 'Como UN, KG ou CX.' },
-  category_id: { label: 'Categoria', kind: recordChoice(await categoryOptions(visit), 'Sem categoria'), columns: 4 },
-  barcode: { label: 'Código de barras', kind: line, columns: 4 },
-  sku: { label: 'SKU', kind: line, columns: 4 },
-  external_id: { label: 'Código externo', kind: line, columns: 4, hint: 'Como outro sistema o identifica.' },
-  gtin: { label: 'GTIN', kind: line, columns: 4, hint: 'Dos documentos fiscais; em branco, sem GTIN.' },
-  ncm: { label: 'NCM', kind: line, columns: 4, hint: 'Como 0901.21.00.' },
-  cest: { label: 'CEST', kind: line, columns: 4, hint: 'Como 17.096.00.' },
+export const itemFields = async (visit: PageContext, item?: Item): Promise<Fields> => ({
+  name: { label: 'Nome', kind: lineInput, isRequired: true, columns: 8 },
+  type: { label: 'Tipo', kind: choiceInput(types), isRequired: true, columns: 4 },
+  price: { label: 'Preço de venda (R$)', kind: amountInput, isRequired: true, columns: 4 },
+  ...(seesCosts(visit) && { cost: { label: 'Custo (R$)', kind: amountInput, columns: 4 } }),
+  unit: { label: 'Unidade', kind: lineInput, columns: 4, hint: 'Como UN, KG ou CX.' },
+  category_id: { label: 'Categoria', kind: recordChoiceInput(await categoryOptions(visit), 'Sem categoria'), columns: 4 },
+  barcode: { label: 'Código de barras', kind: lineInput, columns: 4 },
+  sku: { label: 'SKU', kind: lineInput, columns: 4 },
+  external_id: { label: 'Código externo', kind: lineInput, columns: 4, hint: 'Como outro sistema o identifica.' },
+  gtin: { label: 'GTIN', kind: lineInput, columns: 4, hint: 'Dos documentos fiscais; em branco, sem GTIN.' },
+  ncm: { label: 'NCM', kind: lineInput, columns: 4, hint: 'Como 0901.21.00.' },
+  cest: { label: 'CEST', kind: lineInput, columns: 4, hint: 'Como 17.096.00.' },
   ...(item === undefined && {
     stock: {
       label: 'Estoque inicial',
-      kind: quantity,
+      kind: quantityInput,
       columns: 4,
       hint: 'Em branco, o estoque não é controlado. Serviços não têm estoque.',
     },
   }),
 })
 
-const ORDERS: Readonly<Record<string, Order>> = ITEM_ORDERS
+const ORDERS: Readonly<Record<string, ListOrder>> = ITEM_ORDERS
 
 /** Deactivated items have no page: the list offers to reactivate them. */
-const columnsFor = (visit: Visit): Column<Item>[] => {
+const columnsFor = (visit: PageContext): Column<Item>[] => {
   const isInactive = visit.query.state === 'inactive'
   const name = ({ id, name }: Item) => (isInactive ? name : <a href={link(`${PATH}/${id}`)}>{name}</a>)
   const again: Column<Item> = {
@@ -89,8 +89,8 @@ const columnsFor = (visit: Visit): Column<Item>[] => {
   return [
     { head: 'Nome', cell: name, order: 'nome' },
     { head: 'Categoria', cell: ({ category_name }) => category_name, isExtra: true },
-    { head: 'Preço', cell: ({ price }) => money(price), isNumber: true },
-    { head: 'Estoque', cell: (item) => <Stock item={item} />, isNumber: true },
+    { head: 'Preço', cell: ({ price }) => formatMoney(price), isNumber: true },
+    { head: 'Estoque', cell: (item) => <StockInfo item={item} />, isNumber: true },
     ...(isInactive && !visit.readModel.moment ? [again] : []),
   ]
 }
@@ -99,7 +99,7 @@ const columnsFor = (visit: Visit): Column<Item>[] => {
 export const itemReactivation = buttonRoute<Item>({
   path: `${PATH}/:id/reativar`,
   section: 'catalog',
-  subject: (visit) => recordOf<Item>(visit, ({ readModel }, id) => getAnyItem(readModel.pool, readModel.companyId, id)),
+  subject: (visit) => loadRecord<Item>(visit, ({ readModel }, id) => getAnyItem(readModel.pool, readModel.companyId, id)),
   act: (submission, { id }) =>
     runAndRedirect(submission, reactivateItem, { id }, { to: `${PATH}/${id}`, flash: 'item-reativado' }),
 })
@@ -120,7 +120,7 @@ export const catalogPages = recordPages<Item>({
     summary: async ({ readModel }, asked) => {
       const { cursor: _, ...search } = Search.parse(asked)
       const count = await countItems(readModel.pool, readModel.companyId, search)
-      return <p class="sums">{count === 1 ? '1 item' : `${decimal(String(count))} itens`}</p>
+      return <p class="sums">{count === 1 ? '1 item' : `${formatDecimal(String(count))} itens`}</p>
     },
     quick: (): readonly QuickFilter[] => [
       { label: 'Sem estoque', filters: { out_of_stock: 'on' } },
@@ -140,7 +140,7 @@ export const catalogPages = recordPages<Item>({
       ['GTIN', ({ gtin }) => gtin],
       ['NCM', ({ ncm }) => ncm],
       ['CEST', ({ cest }) => cest],
-      ['Cadastro', ({ created_at }) => dateTimeSeconds(created_at, visit.readModel.timezone)],
+      ['Cadastro', ({ created_at }) => formatDateTimeSeconds(created_at, visit.readModel.timezone)],
     ],
     more: [
       { label: 'Categorias', to: `${PATH}/categorias` },
@@ -152,9 +152,9 @@ export const catalogPages = recordPages<Item>({
   head: ({ id }) => ({ more: [{ label: 'Vendas deste item', to: '/vendas', parameters: { item: id } }] }),
   facts: (item, visit) => [
     ['Tipo', ITEM_TYPE_NAMES[item.type]],
-    ['Preço de venda', money(item.price)],
-    ...(seesCosts(visit) ? [['Custo', item.cost && money(item.cost)] as const] : []),
-    ['Estoque', <Stock key="stock" item={item} />],
+    ['Preço de venda', formatMoney(item.price)],
+    ...(seesCosts(visit) ? [['Custo', item.cost && formatMoney(item.cost)] as const] : []),
+    ['Estoque', <StockInfo key="stock" item={item} />],
     ['Categoria', item.category_name],
     ['Unidade', item.unit],
     ['Código de barras', item.barcode],
@@ -163,8 +163,8 @@ export const catalogPages = recordPages<Item>({
     ['GTIN', item.gtin],
     ['NCM', item.ncm],
     ['CEST', item.cest],
-    ['Cadastro', dateTime(item.created_at, visit.readModel.timezone)],
-    ['Última alteração', dateTime(item.updated_at, visit.readModel.timezone)],
+    ['Cadastro', formatDateTime(item.created_at, visit.readModel.timezone)],
+    ['Última alteração', formatDateTime(item.updated_at, visit.readModel.timezone)],
   ],
   more: async (item, visit) => (
     <>

@@ -1,15 +1,15 @@
 import { toThousandths } from '#domain/quantity.ts'
 import { listStockMovements, type StockMovement } from '#queries/catalog/stock-movements.ts'
-import { dateTime, quantity } from '../../format.ts'
+import { formatDateTime, formatQuantity } from '../../format.ts'
 import { link } from '../../link.ts'
-import type { Visit } from '../../route.ts'
+import type { PageContext } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
-import { Table } from '../../ui/list.tsx'
+import { ListTable } from '../../ui/list.tsx'
 import { Card } from '../../ui/parts.tsx'
 import type { Item } from './stock.tsx'
 
 interface MovementsProps {
-  readonly visit: Visit
+  readonly visit: PageContext
   readonly item: Item
 }
 
@@ -28,18 +28,18 @@ export async function MovementsCard({ visit, item }: MovementsProps) {
   return (
     <Card title="Movimentação do estoque" id="movimentacao">
       <StockLine movements={found.movements} />
-      <Table
+      <ListTable
         caption="Movimentação do estoque"
         rows={found.movements}
         empty="Nada mais."
         columns={[
-          { head: 'Quando', cell: ({ recorded_at }) => dateTime(recorded_at, readModel.timezone) },
+          { head: 'Quando', cell: ({ recorded_at }) => formatDateTime(recorded_at, readModel.timezone) },
           { head: 'Motivo', cell: (movement) => <Reason movement={movement} /> },
           { head: 'Quem', cell: ({ actor }) => actors(actor), isExtra: true },
           { head: 'Mudou', cell: ({ change }) => (change === null ? '—' : signed(change)), isNumber: true },
           {
             head: 'Ficou',
-            cell: ({ after }) => (after === null ? 'Sem controle' : quantity(after).replace('-', '−')),
+            cell: ({ after }) => (after === null ? 'Sem controle' : formatQuantity(after).replace('-', '−')),
             isNumber: true,
           },
         ]}
@@ -59,7 +59,7 @@ export async function MovementsCard({ visit, item }: MovementsProps) {
 }
 
 const signed = (change: string): string =>
-  change.startsWith('-') ? quantity(change).replace('-', '−') : `+${quantity(change)}`
+  change.startsWith('-') ? formatQuantity(change).replace('-', '−') : `+${formatQuantity(change)}`
 
 const Reason = ({ movement: { reason, sale_id, change } }: { readonly movement: StockMovement }) => {
   if (sale_id !== null)
@@ -84,7 +84,7 @@ const StockLine = ({ movements }: { readonly movements: readonly StockMovement[]
   const heightOf = (level: number) => Math.round(((most - level) / Math.max(1, most - least)) * HEIGHT)
   const step = WIDTH / (levels.length - 1)
   const points = levels.map((level, at) => `${Math.round(at * step)},${heightOf(level)}`).join(' ')
-  const [first, last] = [quantity(kept[0] ?? ''), quantity(kept.at(-1) ?? '')]
+  const [first, last] = [formatQuantity(kept[0] ?? ''), formatQuantity(kept.at(-1) ?? '')]
   return (
     <svg
       class="stock-line"

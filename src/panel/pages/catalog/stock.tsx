@@ -3,33 +3,33 @@ import type { ItemChanges } from '#commands/catalog/item-input.ts'
 import { updateItem } from '#commands/catalog/items.ts'
 import { StockQuantity, toThousandths } from '#domain/quantity.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { statusOf } from '#http/problems.ts'
+import { httpStatusOf } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { ItemObject } from '#projections/catalog.ts'
 import { getItem } from '#queries/catalog/items.ts'
 import * as format from '../../format.ts'
 import { type Fields, type Filled, filledFrom, filledWith } from '../../forms/form.ts'
-import { choice, optionsOf, quantity } from '../../forms/kinds.ts'
-import type { Submission, Visit } from '../../route.ts'
+import { choiceInput, optionsOf, quantityInput } from '../../forms/kinds.ts'
+import type { FormSubmission, PageContext } from '../../route.ts'
 import { Form } from '../../ui/form.tsx'
 import { formRoute } from '../../ui/form-pages.tsx'
-import { Badge, Card, Facts, type Tone } from '../../ui/parts.tsx'
-import { recordOf } from '../../ui/record-pages.tsx'
+import { PanelBadge, Card, Facts, type Tone } from '../../ui/parts.tsx'
+import { loadRecord } from '../../ui/record-pages.tsx'
 import { refusalMessage } from '../../words/problems.ts'
 
 /** A catalog item in the API's form. */
 export type Item = ItemObject & { readonly category_name: string | null }
 
 /** Stock of an item; an empty stock is marked. */
-export const Stock = ({ item: { stock, unit } }: { readonly item: Item }) => {
+export const StockInfo = ({ item: { stock, unit } }: { readonly item: Item }) => {
   const [text, tone] = stockText(stock, unit)
-  return tone === null ? text : <Badge tone={tone}>{text}</Badge>
+  return tone === null ? text : <PanelBadge tone={tone}>{text}</PanelBadge>
 }
 
 /** Text and tone of a stock; null tone if it needs no attention. */
 function stockText(stock: string | null, unit: string | null): readonly [text: string, tone: Tone | null] {
   if (stock === null) return ['Sem controle', null]
-  const amount = `${format.quantity(stock).replace('-', '−')}${unit ? ` ${unit}` : ''}`
+  const amount = `${format.formatQuantity(stock).replace('-', '−')}${unit ? ` ${unit}` : ''}`
   const thousandths = toThousandths(stock)
   if (thousandths > 0) return [amount, null]
   return thousandths === 0 ? ['Sem estoque', 'warn'] : [`Negativo: ${amount}`, 'bad']
@@ -51,13 +51,13 @@ const movementsOf = ({ stock }: Item): Movement[] => (stock === null ? ['count']
 const fieldsOf = (item: Item): Fields => ({
   movement: {
     label: 'O que fazer',
-    kind: choice(optionsOf(movementsOf(item), (movement) => MOVEMENTS[movement])),
+    kind: choiceInput(optionsOf(movementsOf(item), (movement) => MOVEMENTS[movement])),
     isRequired: true,
     columns: 6,
   },
   quantity: {
     label: item.unit ? `Quantidade (${item.unit})` : 'Quantidade',
-    kind: quantity,
+    kind: quantityInput,
     columns: 3,
   },
 })
@@ -78,7 +78,7 @@ const StockForm = z
   })
 
 interface StockProps {
-  readonly visit: Visit
+  readonly visit: PageContext
   readonly item: Item
   readonly filled?: Filled
 }
@@ -89,10 +89,10 @@ export const StockCard = ({ visit, item, filled }: StockProps) =>
     <Card title="Estoque">
       <Facts
         facts={[
-          ['Quantidade', <Stock key="stock" item={item} />],
+          ['Quantidade', <StockInfo key="stock" item={item} />],
           [
             'Última movimentação',
-            item.stock_updated_at && format.dateTime(item.stock_updated_at, visit.readModel.timezone),
+            item.stock_updated_at && format.formatDateTime(item.stock_updated_at, visit.readModel.timezone),
           ],
         ]}
       />
@@ -113,18 +113,18 @@ function ofQuantity(refusal: Refusal): Refusal {
 }
 
 /** The refused form; for insufficient stock with the available quantity. */
-function again({ form }: Submission, item: Item, refusal: Refusal): Filled {
+function again({ form }: FormSubmission, item: Item, refusal: Refusal): Filled {
   const filled = filledWith(fieldsOf(item), form, refusal)
   const available = refusal.details?.available
   if (typeof available !== 'string') return filled
-  return { ...filled, problem: `${refusalMessage(refusal)} Há ${format.quantity(available)}.` }
+  return { ...filled, problem: `${refusalMessage(refusal)} Há ${format.formatQuantity(available)}.` }
 }
 
 /** Handles the stock form of an item's page. */
 export const stockForm = formRoute<Item, ItemChanges>({
   path: '/catalogo/:id/estoque',
   section: 'catalog',
-  subject: (visit) => recordOf<Item>(visit, ({ readModel }, id) => getItem(readModel.pool, readModel.companyId, id)),
+  subject: (visit) => loadRecord<Item>(visit, ({ readModel }, id) => getItem(readModel.pool, readModel.companyId, id)),
   fields: fieldsOf,
   schema: StockForm,
   async act(submission, { id }, changes) {
@@ -134,6 +134,6 @@ export const stockForm = formRoute<Item, ItemChanges>({
   again: (submission, item, refusal) => ({
     title: `Estoque: ${item.name}`,
     body: <StockCard visit={submission} item={item} filled={again(submission, item, refusal)} />,
-    status: statusOf(refusal.refused),
+    status: httpStatusOf(refusal.refused),
   }),
 })

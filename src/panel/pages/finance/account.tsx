@@ -1,18 +1,18 @@
 import type { SettleInput } from '#commands/finance/account-input.ts'
-import { text } from '#domain/text.ts'
+import { boundedText } from '#domain/text.ts'
 import type { ACCOUNT_ORIGINS } from '#events/accounts.ts'
 import type { Command } from '#ledger/command.ts'
 import type { AccountObject } from '#projections/finance.ts'
 import type { AccountListing } from '#queries/finance/accounts.ts'
-import { type FoundSums, MOST_SUMMED } from '#queries/finance/accounts.ts'
+import { type AccountTotals, MAX_SUMMED_ACCOUNTS } from '#queries/finance/accounts.ts'
 import type { customerListing } from '#queries/people.ts'
 import { findPersonByName, listPersonsByName } from '#queries/people.ts'
-import { decimal, money } from '../../format.ts'
-import { type Field, textOf } from '../../forms/form.ts'
-import { suggested } from '../../forms/kinds.ts'
-import type { Section, Submission, Visit } from '../../route.ts'
-import { recordsIn } from '../../ui/list.tsx'
-import { type State, StateBadge } from '../../ui/parts.tsx'
+import { formatDecimal, formatMoney } from '../../format.ts'
+import { type Field, formText } from '../../forms/form.ts'
+import { suggestedInput } from '../../forms/kinds.ts'
+import type { Section, FormSubmission, PageContext } from '../../route.ts'
+import { recordsOnPage } from '../../ui/list.tsx'
+import { type StateMark, StateBadge } from '../../ui/parts.tsx'
 import type { RecordPages } from '../../ui/record-pages.tsx'
 import { CHANNELS } from '../../words/events.ts'
 
@@ -56,24 +56,24 @@ export const ACCOUNT_ORIGIN_NAMES: Readonly<Record<(typeof ACCOUNT_ORIGINS)[numb
 }
 
 /** Overdue is not stored: it depends on the day. */
-export const stateOf = ({ status, is_overdue }: Account): State => {
+export const accountStateOf = ({ status, is_overdue }: Account): StateMark => {
   if (status === 'settled') return ['good', 'Liquidada']
   return is_overdue ? ['bad', 'Vencida'] : ['plain', 'Pendente']
 }
 
-export const AccountBadge = ({ account }: { readonly account: Account }) => <StateBadge state={stateOf(account)} />
+export const AccountBadge = ({ account }: { readonly account: Account }) => <StateBadge state={accountStateOf(account)} />
 
 /** Totals of the listed accounts; beyond the bound only their number is told. */
-export const Sums = ({ sums: { found, overdue } }: { readonly sums: FoundSums }) => {
+export const AccountSumsCard = ({ sums: { found, overdue } }: { readonly sums: AccountTotals }) => {
   if (found.count === 0) return null
-  if (found.count > MOST_SUMMED) return <p class="sums">Mais de {decimal(String(MOST_SUMMED))} contas.</p>
+  if (found.count > MAX_SUMMED_ACCOUNTS) return <p class="sums">Mais de {formatDecimal(String(MAX_SUMMED_ACCOUNTS))} contas.</p>
   return (
     <p class="sums">
-      {found.count === 1 ? '1 conta' : `${decimal(String(found.count))} contas`}, <strong>{money(found.amount)}</strong>
+      {found.count === 1 ? '1 conta' : `${formatDecimal(String(found.count))} contas`}, <strong>{formatMoney(found.amount)}</strong>
       {overdue.count > 0 && overdue.count < found.count && (
         <>
           {' '}
-          (vencidas: {decimal(String(overdue.count))}, {money(overdue.amount)})
+          (vencidas: {formatDecimal(String(overdue.count))}, {formatMoney(overdue.amount)})
         </>
       )}
     </p>
@@ -87,8 +87,8 @@ const SUGGESTIONS = 200
  * Field for the party by name: names are unique, and a list of choices would be unbounded. An unknown name suggests
  * similar ones. `current` is the party's name in the account.
  */
-export async function partyField(visit: Visit, party: Party, current?: string | null): Promise<Field> {
-  const typed = 'form' in visit ? textOf((visit as Submission).form, party.field).trim() : ''
+export async function partyField(visit: PageContext, party: Party, current?: string | null): Promise<Field> {
+  const typed = 'form' in visit ? formText((visit as FormSubmission).form, party.field).trim() : ''
   const found = typed === '' ? null : await findParty(visit, party, typed)
   const names = await suggestions(visit, party, found === null ? typed : '')
   return {
@@ -96,7 +96,7 @@ export async function partyField(visit: Visit, party: Party, current?: string | 
     columns: 6,
     hint: 'O nome como está no cadastro. Pode ficar em branco.',
     kind: {
-      ...suggested(names),
+      ...suggestedInput(names),
       read: () => found,
       problem: () => (found === null ? notFound(party.unknown, typed === '' ? [] : names) : null),
       show: () => current ?? '',
@@ -104,18 +104,18 @@ export async function partyField(visit: Visit, party: Party, current?: string | 
   }
 }
 
-const Name = text(120)
+const Name = boundedText(120)
 
-async function findParty({ readModel }: Visit, { table }: Party, typed: string): Promise<number | null> {
+async function findParty({ readModel }: PageContext, { table }: Party, typed: string): Promise<number | null> {
   const name = Name.safeParse(typed)
   return name.success ? findPersonByName(readModel.pool, table, readModel.companyId, name.data) : null
 }
 
-async function suggestions({ readModel }: Visit, { listing }: Party, part: string): Promise<string[]> {
+async function suggestions({ readModel }: PageContext, { listing }: Party, part: string): Promise<string[]> {
   const name = part === '' ? undefined : Name.safeParse(part).data
   if (part !== '' && name === undefined) return []
   const page = await listPersonsByName(readModel.pool, listing, readModel.companyId, { limit: SUGGESTIONS, name })
-  const persons = recordsIn<{ name: string }>(page)
+  const persons = recordsOnPage<{ name: string }>(page)
   return persons.map((person) => person.name)
 }
 

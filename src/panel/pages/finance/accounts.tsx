@@ -17,7 +17,7 @@ import {
 } from '#commands/finance/receivables.ts'
 import { addDays, CalendarDate } from '#domain/instant.ts'
 import { PAYMENT_METHOD_NAMES } from '#domain/payment-method.ts'
-import { text } from '#domain/text.ts'
+import { boundedText } from '#domain/text.ts'
 import type { CustomerOfReceivable, SupplierOfPayable } from '#projections/finance.ts'
 import {
   type AccountListing,
@@ -28,12 +28,12 @@ import {
   sumAccounts,
 } from '#queries/finance/accounts.ts'
 import { customerListing, supplierListing } from '#queries/people.ts'
-import { dateTime, dateTimeSeconds, day, money, personName } from '../../format.ts'
+import { formatDateTime, formatDateTimeSeconds, formatDay, formatMoney, formatPersonName } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
-import { amount, choice, date, line, namedOptions } from '../../forms/kinds.ts'
+import { amountInput, choiceInput, dateInput, lineInput, namedOptions } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { PanelRoute, Visit } from '../../route.ts'
-import { type Column, type QuickFilter, searched, type Wanted } from '../../ui/list.tsx'
+import type { PanelRoute, PageContext } from '../../route.ts'
+import { type Column, type QuickFilter, searched, type ListRequest } from '../../ui/list.tsx'
 import { amountCell, type FileColumn } from '../../ui/list-file.ts'
 import { type RecordPages, recordPages } from '../../ui/record-pages.tsx'
 import {
@@ -42,8 +42,8 @@ import {
   AccountBadge,
   type AccountPages,
   partyField,
-  Sums,
-  stateOf,
+  AccountSumsCard,
+  accountStateOf,
 } from './account.tsx'
 import { debtorPages } from './debtors.tsx'
 import { PAYABLE, RECEIVABLE } from './owed.tsx'
@@ -54,44 +54,44 @@ import { settlementPages } from './settlement.tsx'
 const VIEWS = { overdue: 'Vencidas', settled: 'Liquidadas', all: 'Todas' }
 
 const filtersOf = (party: string): Fields => ({
-  view: { label: 'Situação', kind: choice(namedOptions(VIEWS), 'Pendentes'), columns: 3 },
-  due_from: { label: 'Vencimento de', kind: date, columns: 3 },
-  due_to: { label: 'Vencimento até', kind: date, columns: 3 },
-  party_name: { label: party, kind: line, columns: 3 },
+  view: { label: 'Situação', kind: choiceInput(namedOptions(VIEWS), 'Pendentes'), columns: 3 },
+  due_from: { label: 'Vencimento de', kind: dateInput, columns: 3 },
+  due_to: { label: 'Vencimento até', kind: dateInput, columns: 3 },
+  party_name: { label: party, kind: lineInput, columns: 3 },
 })
 
 const Search = z.object({
   view: z.enum(['overdue', 'settled', 'all']).optional(),
   due_from: CalendarDate.optional(),
   due_to: CalendarDate.optional(),
-  party_name: text(120).optional(),
+  party_name: boundedText(120).optional(),
   cursor: z.string().optional(),
 })
 
 /** Null if the account has no party. */
 const partyName = ({ id, name }: { readonly id: number | null; readonly name: string | null }): string | null =>
-  id === null ? name : personName(name)
+  id === null ? name : formatPersonName(name)
 
 const columnsOf = <P,>({ path, party }: AccountPages<P>): Column<Account<P>>[] => [
   { head: 'Descrição', cell: ({ id, description }) => <a href={link(`${path}/${id}`)}>{description}</a> },
-  { head: 'Vencimento', cell: ({ due_date }) => day(due_date) },
+  { head: 'Vencimento', cell: ({ due_date }) => formatDay(due_date) },
   { head: party.label, cell: (account) => partyName(party.of(account)), isExtra: true },
-  { head: 'Valor', cell: (account) => money(account.amount), isNumber: true },
+  { head: 'Valor', cell: (account) => formatMoney(account.amount), isNumber: true },
   { head: 'Situação', cell: (account) => <AccountBadge account={account} /> },
 ]
 
 type Asked = Readonly<Record<string, string>>
 
-const pageOf = (listing: AccountListing, { readModel }: Visit, asked: Asked, { limit }: Wanted) =>
+const pageOf = (listing: AccountListing, { readModel }: PageContext, asked: Asked, { limit }: ListRequest) =>
   searched(Search, asked, (search) => {
     const { pool, companyId, today } = readModel
     return searchAccounts(pool, listing, companyId, { ...search, limit }, today)
   })
 
-async function summaryOf(listing: AccountListing, { readModel }: Visit, asked: Asked) {
+async function summaryOf(listing: AccountListing, { readModel }: PageContext, asked: Asked) {
   const { pool, companyId, today } = readModel
   const { cursor: _, ...search } = Search.parse(asked)
-  return <Sums sums={await sumAccounts(pool, listing, companyId, search, today)} />
+  return <AccountSumsCard sums={await sumAccounts(pool, listing, companyId, search, today)} />
 }
 
 /** The most frequent views. */
@@ -104,48 +104,48 @@ const quickOf = (today: string): QuickFilter[] => [
 
 const fileOf =
   <P,>({ party }: AccountPages<P>) =>
-  ({ readModel: { timezone } }: Visit): FileColumn<Account<P>>[] => [
+  ({ readModel: { timezone } }: PageContext): FileColumn<Account<P>>[] => [
     ['Número', ({ id }) => id],
     ['Descrição', ({ description }) => description],
     [party.label, (account) => partyName(party.of(account))],
-    ['Vencimento', ({ due_date }) => day(due_date)],
+    ['Vencimento', ({ due_date }) => formatDay(due_date)],
     ['Valor', ({ amount }) => amountCell(amount)],
-    ['Situação', (account) => stateOf(account)[1]],
-    ['Liquidada em', ({ paid_at }) => paid_at && dateTimeSeconds(paid_at, timezone)],
-    ['Data contábil', ({ settled_on }) => settled_on && day(settled_on)],
+    ['Situação', (account) => accountStateOf(account)[1]],
+    ['Liquidada em', ({ paid_at }) => paid_at && formatDateTimeSeconds(paid_at, timezone)],
+    ['Data contábil', ({ settled_on }) => settled_on && formatDay(settled_on)],
     ['Forma de pagamento', ({ payment_method }) => payment_method && PAYMENT_METHOD_NAMES[payment_method]],
     ['Origem', ({ origin }) => ACCOUNT_ORIGIN_NAMES[origin]],
     ['Venda', ({ sale_id }) => sale_id],
     ['Código externo', ({ external_id }) => external_id],
   ]
 
-const fieldsOf = async <P,>({ party }: AccountPages<P>, visit: Visit, account?: Account<P>): Promise<Fields> => ({
-  description: { label: 'Descrição', kind: line, isRequired: true, columns: 6 },
+const fieldsOf = async <P,>({ party }: AccountPages<P>, visit: PageContext, account?: Account<P>): Promise<Fields> => ({
+  description: { label: 'Descrição', kind: lineInput, isRequired: true, columns: 6 },
   [party.field]: await partyField(visit, party, account && party.of(account).name),
-  amount: { label: 'Valor (R$)', kind: amount, isRequired: true, columns: 4 },
-  due_date: { label: 'Vencimento', kind: date, isRequired: true, columns: 4 },
-  external_id: { label: 'Código externo', kind: line, columns: 4, hint: 'Como outro sistema a identifica.' },
+  amount: { label: 'Valor (R$)', kind: amountInput, isRequired: true, columns: 4 },
+  due_date: { label: 'Vencimento', kind: dateInput, isRequired: true, columns: 4 },
+  external_id: { label: 'Código externo', kind: lineInput, columns: 4, hint: 'Como outro sistema a identifica.' },
 })
 
 /** A deleted party has no page; the account keeps its name. */
 const factsOf = <P,>(
   { party }: AccountPages<P>,
   account: Account<P>,
-  { readModel }: Visit,
+  { readModel }: PageContext,
 ): ReturnType<RecordPages<Account<P>>['facts']> => {
   const { id, name } = party.of(account)
   return [
     ['Situação', <AccountBadge key="status" account={account} />],
-    ['Valor', money(account.amount)],
-    ['Vencimento', day(account.due_date)],
-    [party.label, id === null ? name : <a href={link(`${party.path}/${id}`)}>{personName(name)}</a>],
+    ['Valor', formatMoney(account.amount)],
+    ['Vencimento', formatDay(account.due_date)],
+    [party.label, id === null ? name : <a href={link(`${party.path}/${id}`)}>{formatPersonName(name)}</a>],
     ['Origem', originOf(account)],
     ['Código externo', account.external_id],
-    ['Liquidada em', account.paid_at && dateTime(account.paid_at, readModel.timezone)],
-    ['Data contábil', account.settled_on && day(account.settled_on)],
+    ['Liquidada em', account.paid_at && formatDateTime(account.paid_at, readModel.timezone)],
+    ['Data contábil', account.settled_on && formatDay(account.settled_on)],
     ['Forma de pagamento', account.payment_method && PAYMENT_METHOD_NAMES[account.payment_method]],
-    ['Lançamento', dateTime(account.created_at, readModel.timezone)],
-    ['Última alteração', dateTime(account.updated_at, readModel.timezone)],
+    ['Lançamento', formatDateTime(account.created_at, readModel.timezone)],
+    ['Última alteração', formatDateTime(account.updated_at, readModel.timezone)],
   ]
 }
 

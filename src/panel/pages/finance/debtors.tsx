@@ -1,27 +1,27 @@
 import { type Debtor, listDebtors } from '#queries/finance/owed.ts'
-import { day, money, personName } from '../../format.ts'
+import { formatDay, formatMoney, formatPersonName } from '../../format.ts'
 import { link } from '../../link.ts'
-import type { Page, PageRoute, Section, Visit } from '../../route.ts'
+import type { PanelPage, PageRoute, Section, PageContext } from '../../route.ts'
 import { AsOfForm } from '../../ui/history.tsx'
-import { type Column, Pager, Table } from '../../ui/list.tsx'
+import { type Column, Pager, ListTable } from '../../ui/list.tsx'
 import { Card, Stat, Stats } from '../../ui/parts.tsx'
-import { AGE_NAMES, AgeStats, countOf, type OwedSide, PAYABLE, Partial, RECEIVABLE } from './owed.tsx'
+import { AGE_NAMES, AgeStats, countOf, type BalancePageSide, PAYABLE, Partial, RECEIVABLE } from './owed.tsx'
 
 const ROWS = 50
 
 /** Zero amounts would clutter a large table. */
-const moneyIfAny = (amount: string): string => (amount === '0.00' ? '—' : money(amount))
+const moneyIfAny = (amount: string): string => (amount === '0.00' ? '—' : formatMoney(amount))
 
-const columnsOf = ({ parties, words }: OwedSide): Column<Debtor>[] => [
+const columnsOf = ({ parties, words }: BalancePageSide): Column<Debtor>[] => [
   { head: words.party, cell: (debtor) => <Name debtor={debtor} parties={parties} nobody={words.nobody} /> },
-  { head: 'Desde', cell: ({ since }) => since && day(since) },
+  { head: 'Desde', cell: ({ since }) => since && formatDay(since) },
   { head: 'Contas', cell: ({ count }) => count, isNumber: true, isExtra: true },
   { head: AGE_NAMES.not_due, cell: ({ ages }) => moneyIfAny(ages.not_due), isNumber: true, isExtra: true },
   { head: AGE_NAMES.to_30, cell: ({ ages }) => moneyIfAny(ages.to_30), isNumber: true, isExtra: true },
   { head: '31–60', cell: ({ ages }) => moneyIfAny(ages.to_60), isNumber: true, isExtra: true },
   { head: '61–90', cell: ({ ages }) => moneyIfAny(ages.to_90), isNumber: true, isExtra: true },
   { head: 'Mais de 90', cell: ({ ages }) => moneyIfAny(ages.older), isNumber: true, isExtra: true },
-  { head: 'Total', cell: ({ amount }) => money(amount), isNumber: true },
+  { head: 'Total', cell: ({ amount }) => formatMoney(amount), isNumber: true },
 ]
 
 interface NameProps {
@@ -33,14 +33,14 @@ interface NameProps {
 /** A deleted party has no page. */
 const Name = ({ debtor: { id, name, is_deleted }, parties, nobody }: NameProps) => {
   if (id === null) return <>{nobody}</>
-  return is_deleted ? personName(name) : <a href={link(`${parties}/${id}`)}>{personName(name)}</a>
+  return is_deleted ? formatPersonName(name) : <a href={link(`${parties}/${id}`)}>{formatPersonName(name)}</a>
 }
 
 /** Number of pages before this one; 0 for an invalid value. */
 const pagesBefore = (cursor: string | undefined): number => (/^[1-9]\d{0,3}$/.test(cursor ?? '') ? Number(cursor) : 0)
 
 /** Balances by party, largest first (PANEL-162). */
-async function show(owedSide: OwedSide, visit: Visit): Promise<Page> {
+async function show(owedSide: BalancePageSide, visit: PageContext): Promise<PanelPage> {
   const { pool, companyId, today } = visit.readModel
   const { words, accounts } = owedSide
   const before = pagesBefore(visit.query.cursor)
@@ -52,17 +52,17 @@ async function show(owedSide: OwedSide, visit: Visit): Promise<Page> {
       <Stats>
         <Stat
           label="Em aberto"
-          value={money(total.amount)}
+          value={formatMoney(total.amount)}
           to={accounts}
           hint={countOf(total.count, 'conta', 'contas')}
         />
-        <Stat label="Vencido" value={money(total.overdue)} to={accounts} parameters={{ view: 'overdue' }} />
+        <Stat label="Vencido" value={formatMoney(total.overdue)} to={accounts} parameters={{ view: 'overdue' }} />
       </Stats>
       <Card title="Por vencimento">
         <AgeStats owed={total} />
         {found.isPartial && <Partial />}
       </Card>
-      <Table isList caption={words.all} rows={page} columns={columnsOf(owedSide)} empty="Nenhuma conta em aberto." />
+      <ListTable isList caption={words.all} rows={page} columns={columnsOf(owedSide)} empty="Nenhuma conta em aberto." />
       <Pager path={visit.path} query={visit.query} next={skip + ROWS < parties ? String(before + 1) : null} />
       <AsOfForm visit={visit} />
     </>
@@ -70,7 +70,7 @@ async function show(owedSide: OwedSide, visit: Visit): Promise<Page> {
   return { title: words.all, parent: { label: 'Contas', to: accounts }, body }
 }
 
-const pageOf = (side: OwedSide, section: Section): PageRoute => ({
+const pageOf = (side: BalancePageSide, section: Section): PageRoute => ({
   path: `${side.accounts}/em-aberto`,
   section,
   asOf: true,

@@ -1,22 +1,22 @@
 import { toCents } from '#domain/money.ts'
 import {
-  AGES,
-  type Age,
-  MOST_OWED,
+  BALANCE_AGES,
+  type BalanceAge,
+  MAX_OPEN_BALANCES,
   type OpenAccount,
-  type Owed,
-  owedByParty,
-  type Side,
+  type OpenBalance,
+  openBalanceOfParty,
+  type BalanceSide,
 } from '#queries/finance/owed.ts'
-import { day, decimal, money } from '../../format.ts'
+import { formatDay, formatDecimal, formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
-import type { Visit } from '../../route.ts'
-import { Table } from '../../ui/list.tsx'
+import type { PageContext } from '../../route.ts'
+import { ListTable } from '../../ui/list.tsx'
 import { ButtonLink, Card, Stat, Stats } from '../../ui/parts.tsx'
 
 /** Differences between the pages of customers' and suppliers' balances. */
-export interface OwedSide {
-  readonly side: Side
+export interface BalancePageSide {
+  readonly side: BalanceSide
   /** Path of the parties: `/clientes`. */
   readonly parties: string
   /** Path of the accounts: `/contas-a-receber`. */
@@ -35,7 +35,7 @@ export interface OwedSide {
   }
 }
 
-export const RECEIVABLE: OwedSide = {
+export const RECEIVABLE: BalancePageSide = {
   side: 'receivables',
   parties: '/clientes',
   accounts: '/contas-a-receber',
@@ -50,7 +50,7 @@ export const RECEIVABLE: OwedSide = {
   },
 }
 
-export const PAYABLE: OwedSide = {
+export const PAYABLE: BalancePageSide = {
   side: 'payables',
   parties: '/fornecedores',
   accounts: '/contas-a-pagar',
@@ -65,7 +65,7 @@ export const PAYABLE: OwedSide = {
   },
 }
 
-export const AGE_NAMES: Readonly<Record<Age, string>> = {
+export const AGE_NAMES: Readonly<Record<BalanceAge, string>> = {
   not_due: 'A vencer',
   to_30: '1–30 dias',
   to_60: '31–60 dias',
@@ -74,33 +74,33 @@ export const AGE_NAMES: Readonly<Record<Age, string>> = {
 }
 
 export const countOf = (count: number, one: string, many: string): string =>
-  `${decimal(String(count))} ${count === 1 ? one : many}`
+  `${formatDecimal(String(count))} ${count === 1 ? one : many}`
 
 /** Open balance by age. */
-export const AgeStats = ({ owed: { ages } }: { readonly owed: Owed }) => (
+export const AgeStats = ({ owed: { ages } }: { readonly owed: OpenBalance }) => (
   <Stats>
-    {AGES.map((age) => (
-      <Stat key={age} label={AGE_NAMES[age]} value={money(ages[age])} />
+    {BALANCE_AGES.map((age) => (
+      <Stat key={age} label={AGE_NAMES[age]} value={formatMoney(ages[age])} />
     ))}
   </Stats>
 )
 
 /** Beyond the bound the totals cover the oldest due accounts. */
 export const Partial = () => (
-  <p class="hint">{`Há mais contas: somadas as ${decimal(String(MOST_OWED))} que venceram primeiro.`}</p>
+  <p class="hint">{`Há mais contas: somadas as ${formatDecimal(String(MAX_OPEN_BALANCES))} que venceram primeiro.`}</p>
 )
 
 /** Due before the company's day. */
 const isLate = ({ due_date }: OpenAccount, today: string): boolean => due_date < today
 
 interface OpenAccountsProps {
-  readonly side: OwedSide
+  readonly side: BalancePageSide
   readonly accounts: readonly OpenAccount[]
   readonly today: string
 }
 
 const OpenAccounts = ({ side: { accounts: path, words }, accounts, today }: OpenAccountsProps) => (
-  <Table
+  <ListTable
     isList
     caption={words.open}
     rows={accounts}
@@ -109,14 +109,14 @@ const OpenAccounts = ({ side: { accounts: path, words }, accounts, today }: Open
       { head: 'Conta', cell: ({ id, description }) => <a href={link(`${path}/${id}`)}>{description}</a> },
       {
         head: 'Vencimento',
-        cell: (account) => `${day(account.due_date)}${isLate(account, today) ? ' (vencida)' : ''}`,
+        cell: (account) => `${formatDay(account.due_date)}${isLate(account, today) ? ' (vencida)' : ''}`,
       },
       {
         head: 'Venda',
         cell: ({ sale_id }) => sale_id !== null && <a href={link(`/vendas/${sale_id}`)}>{sale_id}</a>,
         isExtra: true,
       },
-      { head: 'Valor', cell: ({ amount }) => money(amount), isNumber: true },
+      { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
     ]}
   />
 )
@@ -125,27 +125,27 @@ const OpenAccounts = ({ side: { accounts: path, words }, accounts, today }: Open
 const SHOWN = 10
 
 interface PartyOwedProps {
-  readonly visit: Visit
-  readonly side: OwedSide
+  readonly visit: PageContext
+  readonly side: BalancePageSide
   readonly id: number
 }
 
 /** Open balance of a customer or supplier with a link to settle it (PANEL-161); empty for roles that do not see it. */
-export async function PartyOwed({ visit, side, id }: PartyOwedProps) {
+export async function PartyBalanceCard({ visit, side, id }: PartyOwedProps) {
   if (!visit.reaches('GET', side.accounts)) return null
   const { pool, companyId, today, moment } = visit.readModel
   const { words, parties } = side
-  const owed = await owedByParty(pool, side.side, companyId, id, { today, limit: SHOWN })
+  const owed = await openBalanceOfParty(pool, side.side, companyId, id, { today, limit: SHOWN })
   return (
     <Card title={words.open}>
       <Stats>
-        <Stat label={words.total} value={money(owed.amount)} hint={countOf(owed.count, 'conta', 'contas')} />
-        <Stat label="Vencido" value={money(owed.overdue)} hint={owed.since && `a mais antiga: ${day(owed.since)}`} />
+        <Stat label={words.total} value={formatMoney(owed.amount)} hint={countOf(owed.count, 'conta', 'contas')} />
+        <Stat label="Vencido" value={formatMoney(owed.overdue)} hint={owed.since && `a mais antiga: ${formatDay(owed.since)}`} />
       </Stats>
       {toCents(owed.overdue) > 0 && <AgeStats owed={owed} />}
       <OpenAccounts side={side} accounts={owed.accounts} today={today} />
       {owed.count > owed.accounts.length && (
-        <p class="hint">{`As ${owed.accounts.length} que vencem primeiro, de ${decimal(String(owed.count))}.`}</p>
+        <p class="hint">{`As ${owed.accounts.length} que vencem primeiro, de ${formatDecimal(String(owed.count))}.`}</p>
       )}
       {owed.count > 0 && !moment && (
         <p>

@@ -8,20 +8,20 @@ import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts
 import type { Refusal } from '#domain/refusal.ts'
 import { Id } from '#domain/text.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
-import { type OpenAccount, type OwedByParty, owedByParty } from '#queries/finance/owed.ts'
+import { type OpenAccount, type PartyBalance, openBalanceOfParty } from '#queries/finance/owed.ts'
 import { getCustomer, getSupplier } from '#queries/people.ts'
-import type { Found } from '#queries/records.ts'
-import { day, decimal, money, personName } from '../../format.ts'
+import type { FoundRecords } from '#queries/records.ts'
+import { formatDay, formatDecimal, formatMoney, formatPersonName } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
-import { choice, choices, moment, optionsOf } from '../../forms/kinds.ts'
+import { choiceInput, choicesInput, momentInput, optionsOf } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { Page, PanelRoute, Section, Submission, Visit } from '../../route.ts'
+import type { PanelPage, PanelRoute, Section, FormSubmission, PageContext } from '../../route.ts'
 import { formPages } from '../../ui/form-pages.tsx'
-import { Table } from '../../ui/list.tsx'
+import { ListTable } from '../../ui/list.tsx'
 import { Alert, ButtonLink, Stat, Stats } from '../../ui/parts.tsx'
-import { recordOf } from '../../ui/record-pages.tsx'
+import { loadRecord } from '../../ui/record-pages.tsx'
 import { refusalMessage } from '../../words/problems.ts'
-import { countOf, type OwedSide, PAYABLE, RECEIVABLE } from './owed.tsx'
+import { countOf, type BalancePageSide, PAYABLE, RECEIVABLE } from './owed.tsx'
 
 /** Accounts on the page, oldest due first. */
 const MOST = 50
@@ -30,7 +30,7 @@ const MOST = 50
 interface Debt {
   readonly id: number
   readonly name: string | null
-  readonly owed: OwedByParty
+  readonly owed: PartyBalance
 }
 
 /**
@@ -51,45 +51,45 @@ const Several = Settlement.omit({ amount: true }).extend({
 })
 
 const labelOf = ({ description, due_date, amount }: OpenAccount): string =>
-  `${description}, vence em ${day(due_date)}: ${money(amount)}`
+  `${description}, vence em ${formatDay(due_date)}: ${formatMoney(amount)}`
 
 const methods = optionsOf(PAYMENT_METHODS, (method) => PAYMENT_METHOD_NAMES[method])
 
 const fieldsOf = ({ owed: { accounts } }: Debt): Fields => ({
   accounts: {
     label: 'Contas',
-    kind: choices(accounts.map((account) => ({ value: chosen(account), label: labelOf(account) }))),
+    kind: choicesInput(accounts.map((account) => ({ value: chosen(account), label: labelOf(account) }))),
     columns: 12,
   },
-  payment_method: { label: 'Forma de pagamento', kind: choice(methods, 'Escolha…'), isRequired: true, columns: 6 },
-  paid_at: { label: 'Data e hora', kind: moment, columns: 6, hint: 'Em branco: agora.' },
+  payment_method: { label: 'Forma de pagamento', kind: choiceInput(methods, 'Escolha…'), isRequired: true, columns: 6 },
+  paid_at: { label: 'Data e hora', kind: momentInput, columns: 6, hint: 'Em branco: agora.' },
 })
 
 const Intro = ({ debt: { owed } }: { readonly debt: Debt }) => (
   <>
     <Stats>
-      <Stat label="Em aberto" value={money(owed.amount)} hint={countOf(owed.count, 'conta', 'contas')} />
-      <Stat label="Vencido" value={money(owed.overdue)} />
+      <Stat label="Em aberto" value={formatMoney(owed.amount)} hint={countOf(owed.count, 'conta', 'contas')} />
+      <Stat label="Vencido" value={formatMoney(owed.overdue)} />
     </Stats>
     {owed.count > owed.accounts.length && (
-      <p class="hint">{`Aqui estão as ${decimal(String(owed.accounts.length))} que vencem primeiro.`}</p>
+      <p class="hint">{`Aqui estão as ${formatDecimal(String(owed.accounts.length))} que vencem primeiro.`}</p>
     )}
     <p>Cada conta escolhida é liquidada por inteiro, e depois não pode mais ser alterada.</p>
   </>
 )
 
 interface SettlingSide {
-  readonly of: OwedSide
+  readonly of: BalancePageSide
   readonly section: Section
   readonly command: Command<SettleInput>
-  get(visit: Visit, id: number): Promise<Found>
+  get(visit: PageContext, id: number): Promise<FoundRecords>
 }
 
-async function debtOf({ of, get }: SettlingSide, visit: Visit): Promise<Debt | null> {
-  const party = await recordOf<Pick<Debt, 'id' | 'name'>>(visit, get)
+async function debtOf({ of, get }: SettlingSide, visit: PageContext): Promise<Debt | null> {
+  const party = await loadRecord<Pick<Debt, 'id' | 'name'>>(visit, get)
   if (!party) return null
   const { pool, companyId, today } = visit.readModel
-  return { ...party, owed: await owedByParty(pool, of.side, companyId, party.id, { today, limit: MOST }) }
+  return { ...party, owed: await openBalanceOfParty(pool, of.side, companyId, party.id, { today, limit: MOST }) }
 }
 
 /** Result of one account; null if it was settled. */
@@ -97,7 +97,7 @@ type Outcome = readonly [account: { readonly id: number; readonly amount: string
 
 /** Each account is a command with its own key: a repeated form settles the remaining accounts, and none twice. */
 const settleEach = (
-  submission: Submission,
+  submission: FormSubmission,
   command: Command<SettleInput>,
   { accounts, ...settlement }: z.infer<typeof Several>,
 ): Promise<Outcome[]> =>
@@ -109,18 +109,18 @@ const settleEach = (
   )
 
 /** Page after a partial success, with the reason for each refused account. */
-const partlyPage = ({ accounts: path }: OwedSide, outcomes: readonly Outcome[], back: string): Page => {
+const partlyPage = ({ accounts: path }: BalancePageSide, outcomes: readonly Outcome[], back: string): PanelPage => {
   const refused = outcomes.filter(([, refusal]) => refusal !== null).length
   const body = (
     <>
       <Alert>{`${countOf(refused, 'conta não foi liquidada', 'contas não foram liquidadas')}. Veja por quê.`}</Alert>
-      <Table
+      <ListTable
         caption="Contas escolhidas"
         rows={outcomes}
         empty=""
         columns={[
           { head: 'Conta', cell: ([{ id }]) => <a href={link(`${path}/${id}`)}>{id}</a> },
-          { head: 'Valor', cell: ([{ amount }]) => money(amount), isNumber: true },
+          { head: 'Valor', cell: ([{ amount }]) => formatMoney(amount), isNumber: true },
           { head: 'Resultado', cell: ([, refusal]) => (refusal ? reasonOf(refusal) : 'Liquidada') },
         ]}
       />
@@ -149,7 +149,7 @@ function settlePages(side: SettlingSide): PanelRoute[] {
     path: `${parties}/:id/liquidar`,
     section,
     subject: (visit) => debtOf(side, visit),
-    title: ({ name }) => `${words.settle}: ${personName(name)}`,
+    title: ({ name }) => `${words.settle}: ${formatPersonName(name)}`,
     obstacle: ({ owed }) => (owed.count === 0 ? words.none : null),
     intro: (debt) => <Intro debt={debt} />,
     label: 'Liquidar as contas escolhidas',

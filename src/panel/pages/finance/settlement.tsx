@@ -3,20 +3,20 @@ import { inZone } from '#domain/instant.ts'
 import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
-import { money } from '../../format.ts'
-import { type Fields, textOf } from '../../forms/form.ts'
-import { choice, moment, optionsOf } from '../../forms/kinds.ts'
+import { formatMoney } from '../../format.ts'
+import { type Fields, formText } from '../../forms/form.ts'
+import { choiceInput, momentInput, optionsOf } from '../../forms/kinds.ts'
 import type { PanelRoute } from '../../route.ts'
 import { formPages } from '../../ui/form-pages.tsx'
 import { Card, Facts } from '../../ui/parts.tsx'
-import { type RecordPages, recordOf } from '../../ui/record-pages.tsx'
+import { type RecordPages, loadRecord } from '../../ui/record-pages.tsx'
 import type { Account } from './account.tsx'
 
 const methods = optionsOf(PAYMENT_METHODS, (method) => PAYMENT_METHOD_NAMES[method])
 
 const FIELDS: Fields = {
-  payment_method: { label: 'Forma de pagamento', kind: choice(methods, 'Escolha…'), isRequired: true, columns: 6 },
-  paid_at: { label: 'Data e hora', kind: moment, columns: 6, hint: 'Em branco: agora.' },
+  payment_method: { label: 'Forma de pagamento', kind: choiceInput(methods, 'Escolha…'), isRequired: true, columns: 6 },
+  paid_at: { label: 'Data e hora', kind: momentInput, columns: 6, hint: 'Em branco: agora.' },
 }
 
 /** Hidden field with the displayed amount: if it has changed, nothing is settled. */
@@ -34,7 +34,7 @@ export const settlementPages = <P,>(
   formPages({
     path: `${path}/:id/liquidar`,
     section,
-    subject: (visit) => recordOf<Account<P>>(visit, get),
+    subject: (visit) => loadRecord<Account<P>>(visit, get),
     title: ({ description }) => `Liquidar: ${description}`,
     before: (account, visit) => (
       <Card title="Conta">
@@ -47,14 +47,14 @@ export const settlementPages = <P,>(
         <p>A conta é liquidada por inteiro, e depois não pode mais ser alterada.</p>
       </>
     ),
-    label: ({ amount }) => `Liquidar ${money(amount)}`,
+    label: ({ amount }) => `Liquidar ${formatMoney(amount)}`,
     back: ({ id }) => `${path}/${id}`,
     fields: () => FIELDS,
     initial: (_, { session, readModel }) => ({ paid_at: inZone(session.companysTime, readModel.timezone) }),
     schema: Settled,
     problem: changed,
     async act(submission, { id }, input) {
-      const amount = textOf(submission.form, AMOUNT)
+      const amount = formText(submission.form, AMOUNT)
       const answer = await submission.run(command, { ...input, id, amount })
       return isRefusal(answer) ? answer : { to: `${path}/${id}`, flash: 'liquidada' }
     },

@@ -1,11 +1,11 @@
 import type { FISCAL_DOCUMENT_STATUSES } from '#events/sales.ts'
 import type { FiscalDocument, SaleObject } from '#projections/sales.ts'
-import { dateTime } from '../../format.ts'
+import { formatDateTime } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
-import { choice, line, moment, namedOptions, webAddress } from '../../forms/kinds.ts'
-import { Card, Facts, type State, StateBadge } from '../../ui/parts.tsx'
+import { choiceInput, lineInput, momentInput, namedOptions, webAddressInput } from '../../forms/kinds.ts'
+import { Card, Facts, type StateMark, StateBadge } from '../../ui/parts.tsx'
 
-const STATES: Readonly<Record<(typeof FISCAL_DOCUMENT_STATUSES)[number], State>> = {
+const STATES: Readonly<Record<(typeof FISCAL_DOCUMENT_STATUSES)[number], StateMark>> = {
   authorized: ['good', 'Autorizado'],
   cancelled: ['plain', 'Cancelado'],
   contingency: ['warn', 'Em contingência'],
@@ -18,15 +18,15 @@ export const isInForce = (document: FiscalDocument | null): boolean =>
   document !== null && document.status !== 'cancelled'
 
 export const FISCAL_DOCUMENT_FIELDS: Fields = {
-  number: { label: 'Número do documento', kind: line, isRequired: true, columns: 4 },
-  series: { label: 'Série', kind: line, columns: 2 },
-  model: { label: 'Modelo', kind: line, columns: 2, hint: '55, 65, 59…' },
-  status: { label: 'Situação', kind: choice(namedOptions(NAMES)), columns: 4 },
-  access_key: { label: 'Chave de acesso', kind: line, columns: 12, hint: '44 caracteres; espaços são ignorados.' },
-  protocol: { label: 'Protocolo', kind: line, columns: 6 },
-  authorized_at: { label: 'Autorizado em', kind: moment, columns: 6, hint: 'Em branco: agora.' },
-  xml_sha256: { label: 'SHA-256 do XML', kind: line, columns: 12 },
-  xml_url: { label: 'Endereço do XML', kind: webAddress, columns: 12 },
+  number: { label: 'Número do documento', kind: lineInput, isRequired: true, columns: 4 },
+  series: { label: 'Série', kind: lineInput, columns: 2 },
+  model: { label: 'Modelo', kind: lineInput, columns: 2, hint: '55, 65, 59…' },
+  status: { label: 'Situação', kind: choiceInput(namedOptions(NAMES)), columns: 4 },
+  access_key: { label: 'Chave de acesso', kind: lineInput, columns: 12, hint: '44 caracteres; espaços são ignorados.' },
+  protocol: { label: 'Protocolo', kind: lineInput, columns: 6 },
+  authorized_at: { label: 'Autorizado em', kind: momentInput, columns: 6, hint: 'Em branco: agora.' },
+  xml_sha256: { label: 'SHA-256 do XML', kind: lineInput, columns: 12 },
+  xml_url: { label: 'Endereço do XML', kind: webAddressInput, columns: 12 },
 }
 
 interface FiscalDocumentProps {
@@ -46,7 +46,7 @@ export const FiscalDocumentCard = ({ sale: { fiscal_document: document }, timezo
           ['Modelo', document.model],
           ['Chave de acesso', document.access_key],
           ['Protocolo', document.protocol],
-          ['Autorizado em', document.authorized_at && dateTime(document.authorized_at, timezone)],
+          ['Autorizado em', document.authorized_at && formatDateTime(document.authorized_at, timezone)],
           ['SHA-256 do XML', document.xml_sha256],
           [
             'XML',

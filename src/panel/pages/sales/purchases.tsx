@@ -1,17 +1,17 @@
 import { isRefusal } from '#ledger/command.ts'
 import type { SaleObject } from '#projections/sales.ts'
-import { listPurchases, MOST_PURCHASES, type Purchases, sumPurchases } from '#queries/sales/purchases.ts'
-import { dateTime, decimal, money } from '../../format.ts'
+import { listPurchases, MAX_PURCHASES, type Purchases, sumPurchases } from '#queries/sales/purchases.ts'
+import { formatDateTime, formatDecimal, formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
-import type { Visit } from '../../route.ts'
-import { recordsIn, Table } from '../../ui/list.tsx'
+import type { PageContext } from '../../route.ts'
+import { recordsOnPage, ListTable } from '../../ui/list.tsx'
 import { Card, Stat, Stats } from '../../ui/parts.tsx'
 import { SaleBadge } from './sales.tsx'
 
 const ROWS = 10
 
 interface PurchasesProps {
-  readonly visit: Visit
+  readonly visit: PageContext
   /** Of the customer. */
   readonly id: number
 }
@@ -27,16 +27,16 @@ export async function PurchasesCard({ visit, id }: PurchasesProps) {
   return (
     <Card title="Compras" id="compras">
       <PurchaseStats bought={await sumPurchases(pool, companyId, id)} timezone={timezone} />
-      <Table
+      <ListTable
         isList
         caption="Compras"
-        rows={recordsIn<SaleObject>(page)}
+        rows={recordsOnPage<SaleObject>(page)}
         empty="Nenhuma compra ainda."
         columns={[
           { head: 'Venda', cell: (sale) => <a href={link(`/vendas/${sale.id}`)}>{sale.id}</a> },
-          { head: 'Quando', cell: ({ sold_at }) => dateTime(sold_at, timezone) },
+          { head: 'Quando', cell: ({ sold_at }) => formatDateTime(sold_at, timezone) },
           { head: 'Situação', cell: ({ status }) => <SaleBadge status={status} />, isExtra: true },
-          { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
+          { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
         ]}
       />
       {(compras !== undefined || next !== null) && (
@@ -59,13 +59,13 @@ interface PurchaseStatsProps {
 }
 
 const PurchaseStats = ({ bought: { count, amount, last_sold_at }, timezone }: PurchaseStatsProps) => {
-  const last = last_sold_at && dateTime(last_sold_at, timezone)
-  return count > MOST_PURCHASES ? (
-    <p class="hint">{`Mais de ${decimal(String(MOST_PURCHASES))} compras.`}</p>
+  const last = last_sold_at && formatDateTime(last_sold_at, timezone)
+  return count > MAX_PURCHASES ? (
+    <p class="hint">{`Mais de ${formatDecimal(String(MAX_PURCHASES))} compras.`}</p>
   ) : (
     <Stats>
-      <Stat label="Comprou" value={money(amount)} hint="sem as vendas canceladas" />
-      <Stat label="Compras" value={decimal(String(count))} />
+      <Stat label="Comprou" value={formatMoney(amount)} hint="sem as vendas canceladas" />
+      <Stat label="Compras" value={formatDecimal(String(count))} />
       {last === null ? (
         <Stat label="Última" value="—" />
       ) : (

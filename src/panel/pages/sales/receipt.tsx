@@ -1,13 +1,13 @@
 import QRCode, { type QRCodeSegment } from 'qrcode'
 import { digitsOf, HASH_FRAGMENT, RECEIPT_PAGE, type Receipt } from '#proof/receipt.ts'
 import { receiptOf } from '#proof/receipts.ts'
-import { dateTime } from '../../format.ts'
+import { formatDateTime } from '../../format.ts'
 import { receiptFilePath } from '../../receipt-file.ts'
-import type { Page, PageRoute, Visit } from '../../route.ts'
+import type { PanelPage, PageRoute, PageContext } from '../../route.ts'
 import { Alert, Card, Facts } from '../../ui/parts.tsx'
-import { Items, Payments, saleOf } from './sale.tsx'
+import { Items, SalePayments, saleOf } from './sale.tsx'
 
-async function show(visit: Visit): Promise<Page | null> {
+async function show(visit: PageContext): Promise<PanelPage | null> {
   const { context, session, readModel } = visit
   const sale = await saleOf(visit)
   const made = sale && (await receiptOf({ ...context, pool: readModel.pool }, session.companyId, sale.id))
@@ -18,18 +18,18 @@ async function show(visit: Visit): Promise<Page | null> {
     <>
       <p class="brand">{session.companyName}</p>
       {sale.cancelled_at !== null && (
-        <Alert>Venda cancelada em {dateTime(sale.cancelled_at, readModel.timezone)}.</Alert>
+        <Alert>Venda cancelada em {formatDateTime(sale.cancelled_at, readModel.timezone)}.</Alert>
       )}
       <Card title="Dados">
         <Facts
           facts={[
             ['Venda', sale.external_id ?? sale.id],
-            ['Vendida em', dateTime(sale.sold_at, readModel.timezone)],
+            ['Vendida em', formatDateTime(sale.sold_at, readModel.timezone)],
           ]}
         />
       </Card>
       <Items sale={sale} />
-      <Payments sale={sale} />
+      <SalePayments sale={sale} />
       <Code code={code} svg={await drawn(code)} receipt={receipt} publicUrl={context.publicUrl} />
     </>
   )
@@ -42,7 +42,7 @@ async function show(visit: Visit): Promise<Page | null> {
   }
 }
 
-export const receiptPage: PageRoute = { path: '/vendas/:id/recibo', section: 'sales', show }
+export const saleReceiptPage: PageRoute = { path: '/vendas/:id/recibo', section: 'sales', show }
 
 /** QR code segments, and whether they contain the whole receipt. */
 interface ReceiptCode {

@@ -3,27 +3,27 @@ import { fingerprintOf, type OfflineSale, OfflineSaleInput } from '#commands/sal
 import { type RefusedSaleRecording, recordRefusedSale } from '#commands/sales/record-refused-sale.ts'
 import { Instant, inZone } from '#domain/instant.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { text } from '#domain/text.ts'
+import { boundedText } from '#domain/text.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { resolveRefusedSale } from '#offline-sales/refused-sales.ts'
 import { findNamesForTill, type RefusedSaleDetails } from '#queries/sales/offline-sales.ts'
-import { type Field, type Fields, filledFrom, textOf } from '../../forms/form.ts'
+import { type Field, type Fields, filledFrom, formText } from '../../forms/form.ts'
 import {
-  amount,
-  choice,
-  integer,
-  line,
-  moment,
+  amountInput,
+  choiceInput,
+  integerInput,
+  lineInput,
+  momentInput,
   namedOptions,
-  paragraph,
-  quantity,
-  recordChoice,
+  paragraphInput,
+  quantityInput,
+  recordChoiceInput,
 } from '../../forms/kinds.ts'
-import type { PanelRoute, Redirect, Submission, Visit } from '../../route.ts'
+import type { PanelRoute, Redirect, FormSubmission, PageContext } from '../../route.ts'
 import { formPages } from '../../ui/form-pages.tsx'
 import { paymentTypesOf } from '../payment-types.tsx'
-import { asIsObstacle, PATH, recordingObstacle, refusedSaleOf, refusedTitle } from './refused-sale.ts'
+import { asIsObstacle, REFUSED_SALES_PATH, recordingObstacle, refusedSaleOf, refusedTitle } from './refused-sale.ts'
 import { idsIn, isPlainNumber, type Members, membersOf } from './uploaded-sale.tsx'
 
 /** Lines of a sale in the form, wrong ones first: a form has at most 1,000 fields. */
@@ -32,15 +32,15 @@ const LINES = 100
 const REASON: Fields = {
   reason: {
     label: 'Por que',
-    kind: paragraph,
+    kind: paragraphInput,
     isRequired: true,
     columns: 12,
     hint: 'Fica com a venda, com o seu nome.',
   },
 }
-const Reason = z.object({ reason: text(2_000) })
+const Reason = z.object({ reason: boundedText(2_000) })
 
-const back = ({ id }: RefusedSaleDetails) => `${PATH}/${id}`
+const back = ({ id }: RefusedSaleDetails) => `${REFUSED_SALES_PATH}/${id}`
 
 /** Fingerprint by which a repeated upload is recognised: of the values, or of the text if the values are invalid. */
 function fingerprintOfSent({ payload, digest }: RefusedSaleDetails): string {
@@ -53,7 +53,7 @@ const ownIdentifier = ({ code, digest }: RefusedSaleDetails, offlineId: string):
   code === 'duplicate_resource' ? `${offlineId.slice(0, 90)}~${digest.slice(0, 8)}` : offlineId
 
 async function recordAndResolve(
-  submission: Submission,
+  submission: FormSubmission,
   refused: RefusedSaleDetails,
   recording: Pick<RefusedSaleRecording, 'how' | 'reason'> & { readonly sale: OfflineSale },
 ): Promise<Redirect | Refusal> {
@@ -69,7 +69,7 @@ async function recordAndResolve(
 }
 
 const asIs = formPages<RefusedSaleDetails, z.infer<typeof Reason>>({
-  path: `${PATH}/:id/registrar`,
+  path: `${REFUSED_SALES_PATH}/:id/registrar`,
   section: 'tills',
   subject: refusedSaleOf,
   obstacle: asIsObstacle,
@@ -93,7 +93,7 @@ const asIs = formPages<RefusedSaleDetails, z.infer<typeof Reason>>({
 })
 
 const corrected = formPages<RefusedSaleDetails, Members & { readonly reason: string }>({
-  path: `${PATH}/:id/corrigir`,
+  path: `${REFUSED_SALES_PATH}/:id/corrigir`,
   section: 'tills',
   subject: refusedSaleOf,
   obstacle: recordingObstacle,
@@ -103,7 +103,7 @@ const corrected = formPages<RefusedSaleDetails, Members & { readonly reason: str
   intro: () => <p>Corrija o que não está certo. O que não for mudado fica como o caixa enviou.</p>,
   fields: fieldsOf,
   initial: (refused, { readModel }) => shownOf(refused, readModel.timezone),
-  schema: z.looseObject({ reason: text(2_000) }),
+  schema: z.looseObject({ reason: boundedText(2_000) }),
   async act(submission, refused, typed) {
     if (recordingObstacle(refused) !== null) return { to: back(refused), flash: 'ja-resolvida' }
     const sale = OfflineSaleInput.safeParse(await mergedOf(submission, refused, typed))
@@ -136,42 +136,42 @@ function positionsOf({ payload, errors }: RefusedSaleDetails, list: 'items' | 'p
   return count === 0 ? [0] : all.slice(0, list === 'items' ? LINES : 50).sort((a, b) => a - b)
 }
 
-async function fieldsOf(refused: RefusedSaleDetails, { readModel }: Visit): Promise<Fields> {
+async function fieldsOf(refused: RefusedSaleDetails, { readModel }: PageContext): Promise<Fields> {
   const { products } = await findNamesForTill(readModel.pool, readModel.companyId, idsIn(refused.payload))
   const types = (await paymentTypesOf({ readModel })).map(({ id, name }) => ({ value: String(id), label: name }))
   const fields: Record<string, Field> = {
-    offline_id: { label: 'Identificação no caixa', kind: line, columns: 6 },
-    created_at: { label: 'Data da venda', kind: moment, columns: 3 },
+    offline_id: { label: 'Identificação no caixa', kind: lineInput, columns: 6 },
+    created_at: { label: 'Data da venda', kind: momentInput, columns: 3 },
     status: {
       label: 'Situação',
-      kind: choice(namedOptions({ completed: 'Concluída', cancelled: 'Cancelada' })),
+      kind: choiceInput(namedOptions({ completed: 'Concluída', cancelled: 'Cancelada' })),
       columns: 3,
     },
-    total: { label: 'Total', kind: amount, columns: 4 },
-    amount_received: { label: 'Valor recebido', kind: amount, columns: 4 },
-    change: { label: 'Troco', kind: amount, columns: 4 },
+    total: { label: 'Total', kind: amountInput, columns: 4 },
+    amount_received: { label: 'Valor recebido', kind: amountInput, columns: 4 },
+    change: { label: 'Troco', kind: amountInput, columns: 4 },
   }
   for (const at of positionsOf(refused, 'items')) {
     const name =
       products.get(Number(membersOf(lineOf(refused.payload, 'items', at)).product_id)) ?? 'produto não encontrado'
     fields[`items.${at}.product_id`] = {
       label: `Item ${at + 1}: código do produto`,
-      kind: integer,
+      kind: integerInput,
       columns: 3,
       hint: name,
     }
-    fields[`items.${at}.quantity`] = { label: `Item ${at + 1}: quantidade`, kind: quantity, columns: 3 }
-    fields[`items.${at}.price`] = { label: `Item ${at + 1}: preço`, kind: amount, columns: 3 }
-    fields[`items.${at}.total`] = { label: `Item ${at + 1}: total`, kind: amount, columns: 3 }
+    fields[`items.${at}.quantity`] = { label: `Item ${at + 1}: quantidade`, kind: quantityInput, columns: 3 }
+    fields[`items.${at}.price`] = { label: `Item ${at + 1}: preço`, kind: amountInput, columns: 3 }
+    fields[`items.${at}.total`] = { label: `Item ${at + 1}: total`, kind: amountInput, columns: 3 }
   }
   for (const at of positionsOf(refused, 'payments')) {
     fields[`payments.${at}.payment_type_id`] = {
       label: `Pagamento ${at + 1}: forma`,
-      kind: recordChoice(types),
+      kind: recordChoiceInput(types),
       columns: 4,
     }
-    fields[`payments.${at}.amount`] = { label: `Pagamento ${at + 1}: valor`, kind: amount, columns: 4 }
-    const kind = choice(namedOptions({ completed: 'Pago', pending: 'Pendente' }))
+    fields[`payments.${at}.amount`] = { label: `Pagamento ${at + 1}: valor`, kind: amountInput, columns: 4 }
+    const kind = choiceInput(namedOptions({ completed: 'Pago', pending: 'Pendente' }))
     fields[`payments.${at}.status`] = { label: `Pagamento ${at + 1}: situação`, kind, columns: 4 }
   }
   return { ...fields, ...REASON }
@@ -209,7 +209,7 @@ function shownValue(name: string, value: unknown): string | null {
 }
 
 /** The upload with the typed values in place of the displayed ones. */
-async function mergedOf(submission: Submission, refused: RefusedSaleDetails, typed: Members): Promise<object> {
+async function mergedOf(submission: FormSubmission, refused: RefusedSaleDetails, typed: Members): Promise<object> {
   const { timezone } = submission.readModel
   const fields = await fieldsOf(refused, submission)
   const shown = filledFrom(fields, shownOf(refused, timezone), timezone)
@@ -219,10 +219,10 @@ async function mergedOf(submission: Submission, refused: RefusedSaleDetails, typ
     sale[list] = Array.isArray(lines) ? lines.map((line) => ({ ...membersOf(line) })) : []
   }
   for (const [name, { kind }] of Object.entries(fields)) {
-    const isNumber = kind === amount || kind === quantity
+    const isNumber = kind === amountInput || kind === quantityInput
     // A number sent as text looks correct, so it is parsed like typed input.
     const isText = isNumber && typeof memberIn(sale, name) === 'string'
-    const isTyped = textOf(submission.form, name).trim() !== shown.values[name]?.[0]
+    const isTyped = formText(submission.form, name).trim() !== shown.values[name]?.[0]
     const value = memberIn(typed, name) ?? undefined
     if (isTyped || isText) setMember(sale, name, isNumber && typeof value === 'string' ? Number(value) : value)
   }

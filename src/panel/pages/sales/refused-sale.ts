@@ -1,12 +1,12 @@
 import { OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
 import { pathId } from '#http/paths.ts'
 import { getRefusedSale, type RefusedSale, type RefusedSaleDetails } from '#queries/sales/offline-sales.ts'
-import type { Visit } from '../../route.ts'
+import type { PageContext } from '../../route.ts'
 
-export const PATH = '/caixas/recusadas'
+export const REFUSED_SALES_PATH = '/caixas/recusadas'
 
 /** The refused sale of a path; null if it does not exist. */
-export async function refusedSaleOf({ readModel, params }: Visit): Promise<RefusedSaleDetails | null> {
+export async function refusedSaleOf({ readModel, params }: PageContext): Promise<RefusedSaleDetails | null> {
   const id = pathId(params.id)
   return id === null ? null : getRefusedSale(readModel.pool, readModel.companyId, id)
 }

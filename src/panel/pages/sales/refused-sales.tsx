@@ -1,5 +1,5 @@
 import { pathId } from '#http/paths.ts'
-import { statusOf } from '#http/problems.ts'
+import { httpStatusOf } from '#http/problems.ts'
 import { ResolutionNote, resolveRefusedSale } from '#offline-sales/refused-sales.ts'
 import {
   findNamesForTill,
@@ -9,20 +9,20 @@ import {
   type RefusedSaleDetails,
   type RefusedSaleRecord,
 } from '#queries/sales/offline-sales.ts'
-import { dateTime } from '../../format.ts'
+import { formatDateTime } from '../../format.ts'
 import { type Fields, type Filled, filledWith } from '../../forms/form.ts'
-import { paragraph } from '../../forms/kinds.ts'
+import { paragraphInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { Page, PanelRoute, Redirect, Submission, Visit } from '../../route.ts'
+import type { PanelPage, PanelRoute, Redirect, FormSubmission, PageContext } from '../../route.ts'
 import { Form } from '../../ui/form.tsx'
 import { formRoute } from '../../ui/form-pages.tsx'
-import { type Column, Pager, Table } from '../../ui/list.tsx'
-import { Badge, ButtonLink, Card, type Fact, Facts, WithheldContent } from '../../ui/parts.tsx'
-import { asIsObstacle, PATH, recordingObstacle, refusedSaleOf, refusedTitle } from './refused-sale.ts'
-import { idsIn, reasonOf, reasonsIn, Uploaded } from './uploaded-sale.tsx'
+import { type Column, Pager, ListTable } from '../../ui/list.tsx'
+import { PanelBadge, ButtonLink, Card, type Fact, Facts, WithheldContent } from '../../ui/parts.tsx'
+import { asIsObstacle, REFUSED_SALES_PATH, recordingObstacle, refusedSaleOf, refusedTitle } from './refused-sale.ts'
+import { idsIn, refusalReasonOf, reasonsIn, UploadedSaleCard } from './uploaded-sale.tsx'
 
 const TILLS = { label: 'Caixas', to: '/caixas' }
-const RESOLVED_PATH = `${PATH}/resolvidas`
+const RESOLVED_PATH = `${REFUSED_SALES_PATH}/resolvidas`
 
 /** Per page; one more is read to know whether there is a next page. */
 const SHOWN = 50
@@ -30,11 +30,11 @@ const SHOWN = 50
 export const refusedColumns = (timezone: string): Column<RefusedSale>[] => [
   {
     head: 'Venda do caixa',
-    cell: ({ id, offline_id }) => <a href={link(`${PATH}/${id}`)}>{offline_id || 'sem identificação'}</a>,
+    cell: ({ id, offline_id }) => <a href={link(`${REFUSED_SALES_PATH}/${id}`)}>{offline_id || 'sem identificação'}</a>,
   },
-  { head: 'Recusada em', cell: ({ last_refused_at }) => dateTime(last_refused_at, timezone) },
+  { head: 'Recusada em', cell: ({ last_refused_at }) => formatDateTime(last_refused_at, timezone) },
   { head: 'Enviada por', cell: ({ user }) => user.name, isExtra: true },
-  { head: 'Motivo', cell: reasonOf, isExtra: true },
+  { head: 'Motivo', cell: refusalReasonOf, isExtra: true },
   { head: 'Vezes', cell: ({ times }) => times, isNumber: true, isExtra: true },
 ]
 
@@ -44,23 +44,23 @@ const resolverOf = ({ settled_by }: RefusedSaleRecord): string =>
 
 const resolvedColumns = (timezone: string): Column<RefusedSaleRecord>[] => [
   ...refusedColumns(timezone).filter(({ head }) => head !== 'Vezes'),
-  { head: 'Resolvida em', cell: ({ settled_at }) => settled_at && dateTime(settled_at, timezone) },
+  { head: 'Resolvida em', cell: ({ settled_at }) => settled_at && formatDateTime(settled_at, timezone) },
   { head: 'Por', cell: resolverOf },
 ]
 
-async function showOpen({ readModel, query }: Visit): Promise<Page> {
+async function showOpen({ readModel, query }: PageContext): Promise<PanelPage> {
   const after = pathId(query.cursor ?? '') ?? 0
   const { total, sales } = await listRefusedSales(readModel.pool, readModel.companyId, { after, limit: SHOWN + 1 })
   const body = (
     <>
       <p class="hint">À espera de alguém que as resolva: {total}. As mais antigas vêm primeiro.</p>
-      <Listed path={PATH} query={query} columns={refusedColumns(readModel.timezone)} found={sales} />
+      <Listed path={REFUSED_SALES_PATH} query={query} columns={refusedColumns(readModel.timezone)} found={sales} />
     </>
   )
   return { title: 'Vendas recusadas', parent: TILLS, more: [{ label: 'Resolvidas', to: RESOLVED_PATH }], body }
 }
 
-async function showResolved({ readModel, query }: Visit): Promise<Page> {
+async function showResolved({ readModel, query }: PageContext): Promise<PanelPage> {
   const before = pathId(query.cursor ?? '') ?? undefined
   const sales = await listResolvedSales(readModel.pool, readModel.companyId, { before, limit: SHOWN + 1 })
   const body = (
@@ -69,12 +69,12 @@ async function showResolved({ readModel, query }: Visit): Promise<Page> {
       <Listed path={RESOLVED_PATH} query={query} columns={resolvedColumns(readModel.timezone)} found={sales} />
     </>
   )
-  return { title: 'Vendas recusadas resolvidas', parent: { label: 'Vendas recusadas', to: PATH }, body }
+  return { title: 'Vendas recusadas resolvidas', parent: { label: 'Vendas recusadas', to: REFUSED_SALES_PATH }, body }
 }
 
 interface ListedProps<R> {
   readonly path: string
-  readonly query: Visit['query']
+  readonly query: PageContext['query']
   readonly columns: readonly Column<R>[]
   readonly found: readonly R[]
 }
@@ -84,13 +84,13 @@ function Listed<R extends RefusedSale>({ path, query, columns, found }: ListedPr
   const next = found.length > SHOWN ? String(rows.at(-1)?.id) : null
   return (
     <>
-      <Table isList caption="Vendas recusadas" columns={columns} rows={rows} empty="Nenhuma venda." />
+      <ListTable isList caption="Vendas recusadas" columns={columns} rows={rows} empty="Nenhuma venda." />
       <Pager path={path} query={query} next={next} />
     </>
   )
 }
 
-async function showOne(visit: Visit, filled?: Filled): Promise<Page | null> {
+async function showOne(visit: PageContext, filled?: Filled): Promise<PanelPage | null> {
   const sale = await refusedSaleOf(visit)
   if (!sale) return null
   const { pool, companyId, timezone } = visit.readModel
@@ -105,7 +105,7 @@ async function showOne(visit: Visit, filled?: Filled): Promise<Page | null> {
           <WithheldContent />
         ) : (
           <>
-            <Uploaded payload={sale.payload} names={names} timezone={timezone} />
+            <UploadedSaleCard payload={sale.payload} names={names} timezone={timezone} />
             <details>
               <summary>Texto enviado (JSON)</summary>
               <pre class="wrapped">{sale.sent}</pre>
@@ -116,15 +116,15 @@ async function showOne(visit: Visit, filled?: Filled): Promise<Page | null> {
       <Card title="Envio">
         <Facts facts={factsOf(sale, timezone)} />
       </Card>
-      {recordingObstacle(sale) === null && visit.reaches('GET', `${PATH}/${sale.id}/corrigir`) && (
+      {recordingObstacle(sale) === null && visit.reaches('GET', `${REFUSED_SALES_PATH}/${sale.id}/corrigir`) && (
         <Recording sale={sale} />
       )}
-      {sale.settled_at === null && visit.reaches('POST', `${PATH}/${sale.id}/resolver`) && (
+      {sale.settled_at === null && visit.reaches('POST', `${REFUSED_SALES_PATH}/${sale.id}/resolver`) && (
         <Resolving visit={visit} id={sale.id} filled={filled} />
       )}
     </>
   )
-  return { title: refusedTitle(sale), parent: { label: 'Vendas recusadas', to: PATH }, body }
+  return { title: refusedTitle(sale), parent: { label: 'Vendas recusadas', to: REFUSED_SALES_PATH }, body }
 }
 
 /** Reasons for the refusal by field, in words. */
@@ -144,15 +144,15 @@ const Reasons = ({ sale: { errors, sale_id } }: { readonly sale: RefusedSaleDeta
 )
 
 const factsOf = (sale: RefusedSaleDetails, timezone: string): readonly Fact[] => [
-  ['Situação', sale.settled_at ? <Badge tone="good">Resolvida</Badge> : <Badge tone="warn">À espera</Badge>],
+  ['Situação', sale.settled_at ? <PanelBadge tone="good">Resolvida</PanelBadge> : <PanelBadge tone="warn">À espera</PanelBadge>],
   ['Enviada por', sale.user.name],
-  ['Recusada pela primeira vez', dateTime(sale.first_refused_at, timezone)],
-  ['Recusada pela última vez', dateTime(sale.last_refused_at, timezone)],
+  ['Recusada pela primeira vez', formatDateTime(sale.first_refused_at, timezone)],
+  ['Recusada pela última vez', formatDateTime(sale.last_refused_at, timezone)],
   ['Vezes que foi enviada', sale.times],
   ...(sale.settled_at === null
     ? []
     : ([
-        ['Resolvida em', dateTime(sale.settled_at, timezone)],
+        ['Resolvida em', formatDateTime(sale.settled_at, timezone)],
         ['Resolvida por', resolverOf(sale)],
         ['O que foi feito', sale.settled_note],
       ] as const)),
@@ -166,8 +166,8 @@ const Recording = ({ sale }: { readonly sale: RefusedSaleDetails }) => (
       caixa fica sabendo quando a enviar de novo.
     </p>
     <div class="actions">
-      {asIsObstacle(sale) === null && <ButtonLink to={`${PATH}/${sale.id}/registrar`}>Registrar como está</ButtonLink>}
-      <ButtonLink to={`${PATH}/${sale.id}/corrigir`}>Corrigir e registrar</ButtonLink>
+      {asIsObstacle(sale) === null && <ButtonLink to={`${REFUSED_SALES_PATH}/${sale.id}/registrar`}>Registrar como está</ButtonLink>}
+      <ButtonLink to={`${REFUSED_SALES_PATH}/${sale.id}/corrigir`}>Corrigir e registrar</ButtonLink>
     </div>
   </Card>
 )
@@ -175,14 +175,14 @@ const Recording = ({ sale }: { readonly sale: RefusedSaleDetails }) => (
 const FIELDS: Fields = {
   note: {
     label: 'O que foi feito',
-    kind: paragraph,
+    kind: paragraphInput,
     columns: 12,
     hint: 'Fica com a venda recusada, para quem perguntar.',
   },
 }
 
 interface ResolvingProps {
-  readonly visit: Visit
+  readonly visit: PageContext
   readonly id: number
   readonly filled?: Filled | undefined
 }
@@ -191,7 +191,7 @@ const Resolving = ({ visit, id, filled }: ResolvingProps) => (
   <Card title="Resolver">
     <Form
       visit={visit}
-      to={`${PATH}/${id}/resolver`}
+      to={`${REFUSED_SALES_PATH}/${id}/resolver`}
       label="Marcar como resolvida"
       fields={FIELDS}
       filled={filled}
@@ -206,21 +206,21 @@ const Resolving = ({ visit, id, filled }: ResolvingProps) => (
 )
 
 /** A repeated form succeeds; a second person is shown who resolved it first. */
-async function resolve(submission: Submission, id: number, note: string | null): Promise<Redirect> {
+async function resolve(submission: FormSubmission, id: number, note: string | null): Promise<Redirect> {
   const { context, session } = submission
   const { companyId, userId } = session
   const isNew = await resolveRefusedSale(context.poolOf(companyId), companyId, id, { userId, note })
   const resolvedBy = isNew ? userId : (await refusedSaleOf(submission))?.settled_by?.id
   if (resolvedBy === userId) return { to: '/caixas', flash: 'resolvida' }
-  return { to: `${PATH}/${id}`, flash: 'ja-resolvida' }
+  return { to: `${REFUSED_SALES_PATH}/${id}`, flash: 'ja-resolvida' }
 }
 
 export const refusedSalePages: readonly PanelRoute[] = [
-  { path: PATH, section: 'tills', show: showOpen },
+  { path: REFUSED_SALES_PATH, section: 'tills', show: showOpen },
   { path: RESOLVED_PATH, section: 'tills', show: showResolved },
-  { path: `${PATH}/:id`, section: 'tills', show: (visit) => showOne(visit) },
+  { path: `${REFUSED_SALES_PATH}/:id`, section: 'tills', show: (visit) => showOne(visit) },
   formRoute({
-    path: `${PATH}/:id/resolver`,
+    path: `${REFUSED_SALES_PATH}/:id/resolver`,
     section: 'tills',
     subject: refusedSaleOf,
     fields: () => FIELDS,
@@ -228,7 +228,7 @@ export const refusedSalePages: readonly PanelRoute[] = [
     act: (submission, { id }, { note }) => resolve(submission, id, note ?? null),
     async again(submission, _, refusal) {
       const page = await showOne(submission, filledWith(FIELDS, submission.form, refusal))
-      return page && { ...page, status: statusOf(refusal.refused) }
+      return page && { ...page, status: httpStatusOf(refusal.refused) }
     },
   }),
 ]

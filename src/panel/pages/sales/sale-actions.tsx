@@ -7,14 +7,14 @@ import {
   recordFiscalDocument,
 } from '#commands/sales/record-fiscal-document.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { text } from '#domain/text.ts'
-import { statusOf } from '#http/problems.ts'
+import { boundedText } from '#domain/text.ts'
+import { httpStatusOf } from '#http/problems.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { SaleObject } from '#projections/sales.ts'
-import { dateTime } from '../../format.ts'
+import { formatDateTime } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
-import { paragraph } from '../../forms/kinds.ts'
-import type { PanelRoute, Visit } from '../../route.ts'
+import { paragraphInput } from '../../forms/kinds.ts'
+import type { PanelRoute, PageContext } from '../../route.ts'
 import { Cancelled } from '../../ui/cancelled.tsx'
 import { formPages, obstaclePage } from '../../ui/form-pages.tsx'
 import type { FlashCode } from '../../words/flashes.ts'
@@ -30,7 +30,7 @@ interface SaleAction<I> {
   readonly isDangerous?: true
   readonly fields: Fields
   /** Content of the confirmation page. */
-  about?(sale: SaleObject, visit: Visit): ComponentChildren
+  about?(sale: SaleObject, visit: PageContext): ComponentChildren
   /** Initial field values. */
   initial?(sale: SaleObject): object
   readonly schema: z.ZodType<I>
@@ -47,11 +47,11 @@ const HAS_DOCUMENT = 'A venda tem documento fiscal em vigor: só pode ser cancel
 const RECEIVED =
   'Uma conta a receber desta venda já foi liquidada: um cancelamento não desfaz o que foi recebido. A venda continua concluída.'
 
-const whatIsCancelled = (sale: SaleObject, { readModel }: Visit) => (
-  <Cancelled when={['Data da venda', dateTime(sale.sold_at, readModel.timezone)]} of={sale} />
+const whatIsCancelled = (sale: SaleObject, { readModel }: PageContext) => (
+  <Cancelled when={['Data da venda', formatDateTime(sale.sold_at, readModel.timezone)]} of={sale} />
 )
 
-const Cancelling = CancelSaleInput.omit({ id: true }).extend({ reason: text(500) })
+const Cancelling = CancelSaleInput.omit({ id: true }).extend({ reason: boundedText(500) })
 
 const cancelling: SaleAction<z.infer<typeof Cancelling>> = {
   path: 'cancelar',
@@ -61,7 +61,7 @@ const cancelling: SaleAction<z.infer<typeof Cancelling>> = {
   isDangerous: true,
   about: whatIsCancelled,
   fields: {
-    reason: { label: 'Motivo', kind: paragraph, isRequired: true, columns: 12, hint: 'Fica no histórico da venda.' },
+    reason: { label: 'Motivo', kind: paragraphInput, isRequired: true, columns: 12, hint: 'Fica no histórico da venda.' },
   },
   schema: Cancelling,
   command: cancelSale,
@@ -119,7 +119,7 @@ function routesOf<I>(action: SaleAction<I>): PanelRoute[] {
       if (!isRefusal(answer)) return { to: back(sale), flash }
       const meaning = meaningOf(answer)
       if (meaning === undefined) return answer
-      return { ...obstaclePage(title(sale), meaning, back(sale)), status: statusOf(answer.refused) }
+      return { ...obstaclePage(title(sale), meaning, back(sale)), status: httpStatusOf(answer.refused) }
     },
   })
 }

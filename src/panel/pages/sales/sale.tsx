@@ -1,23 +1,23 @@
 import type { OfflineSaleWarning, SaleObject } from '#projections/sales.ts'
 import { findLiveItems } from '#queries/catalog/items.ts'
-import { getSale, getSaleTraces, type OwedForSale, type SaleTraces, type SaleUpload } from '#queries/sales/sales.ts'
+import { getSale, getSaleTraces, type SaleBalance, type SaleTraces, type SaleUpload } from '#queries/sales/sales.ts'
 import * as format from '../../format.ts'
-import { dateTime, money } from '../../format.ts'
+import { formatDateTime, formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
-import type { Page, PageRoute, ReadModel, Visit } from '../../route.ts'
+import type { PanelPage, PageRoute, PageReadModel, PageContext } from '../../route.ts'
 import { AsOfForm, History, namesOfActors } from '../../ui/history.tsx'
-import { Table } from '../../ui/list.tsx'
-import { Badge, ButtonLink, Card, type Fact, Facts } from '../../ui/parts.tsx'
-import { recordOf } from '../../ui/record-pages.tsx'
+import { ListTable } from '../../ui/list.tsx'
+import { PanelBadge, ButtonLink, Card, type Fact, Facts } from '../../ui/parts.tsx'
+import { loadRecord } from '../../ui/record-pages.tsx'
 import { CHANNELS } from '../../words/events.ts'
 import { FiscalDocumentCard, isInForce } from './fiscal-document.tsx'
 import { SaleBadge } from './sales.tsx'
 
 /** The sale of a path; null if it does not exist. */
-export const saleOf = (visit: Visit): Promise<SaleObject | null> =>
-  recordOf(visit, ({ readModel }, id) => getSale(readModel.pool, readModel.companyId, id))
+export const saleOf = (visit: PageContext): Promise<SaleObject | null> =>
+  loadRecord(visit, ({ readModel }, id) => getSale(readModel.pool, readModel.companyId, id))
 
-async function show(visit: Visit): Promise<Page | null> {
+async function show(visit: PageContext): Promise<PanelPage | null> {
   const { readModel } = visit
   const sale = await saleOf(visit)
   const traces = sale && (await getSaleTraces(readModel.pool, readModel.companyId, sale.id))
@@ -36,7 +36,7 @@ async function show(visit: Visit): Promise<Page | null> {
       </Card>
       <FiscalDocumentCard sale={sale} timezone={readModel.timezone} />
       <Items sale={sale} liveItems={liveItems} />
-      <Payments sale={sale} />
+      <SalePayments sale={sale} />
       <Owed receivables={traces.receivables} debtor={debtorOf(sale, traces, readModel)} />
       {traces.upload && (
         <Upload
@@ -58,13 +58,13 @@ async function show(visit: Visit): Promise<Page | null> {
   }
 }
 
-const senderOf = async (readModel: ReadModel, upload: SaleUpload): Promise<string> =>
+const senderOf = async (readModel: PageReadModel, upload: SaleUpload): Promise<string> =>
   (await namesOfActors(readModel, [upload]))(upload.actor)
 
 export const salePage: PageRoute = { path: '/vendas/:id', section: 'sales', asOf: true, show }
 
 /** Actions on a sale; as-of pages have none. */
-function actionsOf({ id, status, fiscal_document }: SaleObject): Pick<Page, 'main' | 'more' | 'dangers'> {
+function actionsOf({ id, status, fiscal_document }: SaleObject): Pick<PanelPage, 'main' | 'more' | 'dangers'> {
   const [isCompleted, isDocumented] = [status === 'completed', isInForce(fiscal_document)]
   return {
     main: { label: 'Recibo', to: `/vendas/${id}/recibo` },
@@ -77,16 +77,16 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
   const { customer } = sale
   return [
     ['Situação', <SaleBadge key="status" status={sale.status} />],
-    ['Total', money(sale.total)],
-    ['Vendida em', dateTime(sale.sold_at, timezone)],
-    ['Registrada em', dateTime(sale.created_at, timezone)],
+    ['Total', formatMoney(sale.total)],
+    ['Vendida em', formatDateTime(sale.sold_at, timezone)],
+    ['Registrada em', formatDateTime(sale.created_at, timezone)],
     [
       'Cliente',
       customer &&
         (has_customer ? (
-          <a href={link(`/clientes/${customer.id}`)}>{format.personName(customer.name)}</a>
+          <a href={link(`/clientes/${customer.id}`)}>{format.formatPersonName(customer.name)}</a>
         ) : (
-          format.personName(customer.name)
+          format.formatPersonName(customer.name)
         )),
     ],
     ['Origem', CHANNELS[sale.origin]],
@@ -94,7 +94,7 @@ function factsOf(sale: SaleObject, { has_customer }: SaleTraces, timezone: strin
     ['Identificação no caixa', sale.offline_id],
     ...(sale.status === 'cancelled'
       ? ([
-          ['Cancelada em', sale.cancelled_at && dateTime(sale.cancelled_at, timezone)],
+          ['Cancelada em', sale.cancelled_at && formatDateTime(sale.cancelled_at, timezone)],
           ['Motivo do cancelamento', sale.cancel_reason],
         ] as const)
       : []),
@@ -122,16 +122,16 @@ const ItemName = ({ item: { catalog_item_id, description }, live }: ItemNameProp
 
 export const Items = ({ sale, liveItems }: ItemsProps) => (
   <Card title="Itens">
-    <Table
+    <ListTable
       caption="Itens"
       rows={sale.items}
       empty="Sem itens."
       columns={[
         { head: 'Item', cell: (item) => <ItemName item={item} live={liveItems} /> },
-        { head: 'Qtd.', cell: ({ quantity }) => format.quantity(quantity), isNumber: true },
-        { head: 'Preço', cell: ({ unit_price }) => money(unit_price), isNumber: true, isExtra: true },
-        { head: 'Desconto', cell: ({ discount }) => money(discount), isNumber: true, isExtra: true },
-        { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
+        { head: 'Qtd.', cell: ({ quantity }) => format.formatQuantity(quantity), isNumber: true },
+        { head: 'Preço', cell: ({ unit_price }) => formatMoney(unit_price), isNumber: true, isExtra: true },
+        { head: 'Desconto', cell: ({ discount }) => formatMoney(discount), isNumber: true, isExtra: true },
+        { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
       ]}
     />
     <dl class="sums">
@@ -143,17 +143,17 @@ export const Items = ({ sale, liveItems }: ItemsProps) => (
   </Card>
 )
 
-export const Payments = ({ sale }: { readonly sale: SaleObject }) => (
+export const SalePayments = ({ sale }: { readonly sale: SaleObject }) => (
   <Card title="Pagamentos">
-    <Table
+    <ListTable
       caption="Pagamentos"
       rows={sale.payments}
       empty="Nada foi pago."
       columns={[
         { head: 'Forma', cell: ({ name }) => name },
-        { head: 'Valor', cell: ({ amount }) => money(amount), isNumber: true },
-        { head: 'Taxa', cell: ({ surcharge }) => money(surcharge), isNumber: true, isExtra: true },
-        { head: 'Líquido', cell: ({ net }) => money(net), isNumber: true },
+        { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
+        { head: 'Taxa', cell: ({ surcharge }) => formatMoney(surcharge), isNumber: true, isExtra: true },
+        { head: 'Líquido', cell: ({ net }) => formatMoney(net), isNumber: true },
       ]}
     />
     <dl class="sums">
@@ -166,12 +166,12 @@ export const Payments = ({ sale }: { readonly sale: SaleObject }) => (
 const Sum = ({ name, amount }: { readonly name: string; readonly amount: string }) => (
   <div>
     <dt>{name}</dt>
-    <dd class="number">{money(amount)}</dd>
+    <dd class="number">{formatMoney(amount)}</dd>
   </div>
 )
 
 /** The customer whose open accounts can be settled from here; null without one, and on as-of pages. */
-const debtorOf = (sale: SaleObject, { has_customer, receivables }: SaleTraces, { moment }: ReadModel): number | null =>
+const debtorOf = (sale: SaleObject, { has_customer, receivables }: SaleTraces, { moment }: PageReadModel): number | null =>
   !moment && has_customer && receivables.some(({ status, is_deleted }) => status === 'pending' && !is_deleted)
     ? (sale.customer?.id ?? null)
     : null
@@ -188,7 +188,7 @@ const Owed = ({ receivables, debtor }: OwedProps) =>
       title="Contas a receber"
       aside={debtor !== null && <ButtonLink to={`/clientes/${debtor}/liquidar`}>Receber do cliente</ButtonLink>}
     >
-      <Table
+      <ListTable
         caption="Contas a receber"
         rows={receivables}
         empty=""
@@ -197,17 +197,17 @@ const Owed = ({ receivables, debtor }: OwedProps) =>
             head: 'Conta',
             cell: ({ id, is_deleted }) => (is_deleted ? id : <a href={link(`/contas-a-receber/${id}`)}>{id}</a>),
           },
-          { head: 'Vencimento', cell: ({ due_date }) => format.day(due_date) },
-          { head: 'Valor', cell: ({ amount }) => money(amount), isNumber: true },
+          { head: 'Vencimento', cell: ({ due_date }) => format.formatDay(due_date) },
+          { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
           { head: 'Situação', cell: (receivable) => <OwedStatus {...receivable} /> },
         ]}
       />
     </Card>
   )
 
-const OwedStatus = ({ status, is_deleted }: OwedForSale) => {
-  if (is_deleted) return <Badge tone="plain">Excluída</Badge>
-  return status === 'settled' ? <Badge tone="good">Liquidada</Badge> : <Badge tone="warn">Pendente</Badge>
+const OwedStatus = ({ status, is_deleted }: SaleBalance) => {
+  if (is_deleted) return <PanelBadge tone="plain">Excluída</PanelBadge>
+  return status === 'settled' ? <PanelBadge tone="good">Liquidada</PanelBadge> : <PanelBadge tone="warn">Pendente</PanelBadge>
 }
 
 interface UploadProps {
@@ -223,7 +223,7 @@ const Upload = ({ sale, upload, timezone, sender }: UploadProps) => (
     <Facts
       facts={[
         ['Enviada por', sender],
-        ['Recebida em', dateTime(upload.recorded_at, timezone)],
+        ['Recebida em', formatDateTime(upload.recorded_at, timezone)],
       ]}
     />
     {upload.warnings.length > 0 ? (
@@ -246,29 +246,29 @@ function warningText(
   const [seen, known] = [found ?? '', expected ?? '']
   switch (code) {
     case 'negative_stock':
-      return `O estoque ficou negativo (${format.quantity(seen)}): ${product}.`
+      return `O estoque ficou negativo (${format.formatQuantity(seen)}): ${product}.`
     case 'price_differs':
-      return `Vendido por ${format.money(seen)}, mas o preço do catálogo era ${format.money(known)}: ${product}.`
+      return `Vendido por ${format.formatMoney(seen)}, mas o preço do catálogo era ${format.formatMoney(known)}: ${product}.`
     case 'product_deactivated':
       return `Desativado no catálogo: ${product}.`
     case 'payment_pending':
       return `O pagamento em ${seen} está pendente, mas não é a prazo.`
     case 'change_without_cash':
-      return `Há troco de ${format.money(seen)} sem pagamento em dinheiro.`
+      return `Há troco de ${format.formatMoney(seen)} sem pagamento em dinheiro.`
     case 'created_at_in_future': {
-      const [sold, came] = [format.dateTime(seen, timezone), format.dateTime(known, timezone)]
+      const [sold, came] = [format.formatDateTime(seen, timezone), format.formatDateTime(known, timezone)]
       return `A venda tem data de ${sold}, mas chegou em ${came}: confira o relógio do caixa.`
     }
     case 'line_total_rounded':
-      return `Total de ${format.money(seen)} por arredondamento, em vez de ${format.money(known)}: ${product}.`
+      return `Total de ${format.formatMoney(seen)} por arredondamento, em vez de ${format.formatMoney(known)}: ${product}.`
     case 'line_discount':
-      return `Desconto de ${format.money(seen)} no item: ${product}.`
+      return `Desconto de ${format.formatMoney(seen)} no item: ${product}.`
     case 'discount':
-      return `Desconto de ${format.money(seen)} na venda.`
+      return `Desconto de ${format.formatMoney(seen)} na venda.`
     case 'total_rounded':
-      return `Total de ${format.money(seen)} por arredondamento; os itens somavam ${format.money(known)}.`
+      return `Total de ${format.formatMoney(seen)} por arredondamento; os itens somavam ${format.formatMoney(known)}.`
     case 'amount_received_differs':
-      return `Valor recebido de ${format.money(seen)}, mas os pagamentos são de ${format.money(known)}.`
+      return `Valor recebido de ${format.formatMoney(seen)}, mas os pagamentos são de ${format.formatMoney(known)}.`
     case 'customer_unknown':
       return `O cliente ${seen}, que o caixa informou, não existe.`
     case 'customer_deleted':

@@ -9,18 +9,18 @@ import { ownValue } from '#lib/own-value.ts'
 import type { ItemObject } from '#projections/catalog.ts'
 import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
 import { getAnyItem } from '#queries/catalog/items.ts'
-import { type Order, reversed } from '#queries/list-statement.ts'
-import { BY_ID, NEWEST_FIRST } from '#queries/records.ts'
-import { LAST_SOLD_FIRST, listLatestSales, MOST_LOOKED, type SaleSums, sumLatestSales } from '#queries/sales/sales.ts'
-import { dateTime, dateTimeSeconds, decimal, money, personName } from '../../format.ts'
+import { type ListOrder, reversed } from '#queries/list-statement.ts'
+import { ORDER_BY_ID, NEWEST_FIRST } from '#queries/records.ts'
+import { LAST_SOLD_FIRST, listLatestSales, MAX_SCANNED_SALES, type SaleSums, sumLatestSales } from '#queries/sales/sales.ts'
+import { formatDateTime, formatDateTimeSeconds, formatDecimal, formatMoney, formatPersonName } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
-import { choice, date, integer, line, namedOptions, type Option, optionsOf } from '../../forms/kinds.ts'
+import { choiceInput, dateInput, integerInput, lineInput, namedOptions, type Option, optionsOf } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { Page, PanelRoute, ReadModel, Visit } from '../../route.ts'
+import type { PanelPage, PanelRoute, PageReadModel, PageContext } from '../../route.ts'
 import { ActorName, actorOptions } from '../../ui/history.tsx'
-import { type Column, List, listed, type QuickFilter, searched, type Wanted } from '../../ui/list.tsx'
+import { type Column, List, listed, type QuickFilter, searched, type ListRequest } from '../../ui/list.tsx'
 import { amountCell, listFile } from '../../ui/list-file.ts'
-import { type State, StateBadge } from '../../ui/parts.tsx'
+import { type StateMark, StateBadge } from '../../ui/parts.tsx'
 import { CHANNELS } from '../../words/events.ts'
 import { paymentTypesOf } from '../payment-types.tsx'
 
@@ -29,7 +29,7 @@ interface PaymentType {
   readonly name: string
 }
 
-export const SALE_STATES: Readonly<Record<SaleObject['status'], State>> = {
+export const SALE_STATES: Readonly<Record<SaleObject['status'], StateMark>> = {
   completed: ['good', 'Concluída'],
   cancelled: ['bad', 'Cancelada'],
 }
@@ -42,28 +42,28 @@ const statuses = optionsOf(STATUSES, (status) => SALE_STATES[status][1])
 const FISCAL: Readonly<Record<(typeof FISCAL_STATES)[number], string>> = { missing: 'Falta', present: 'Em vigor' }
 
 const filtersOf = (types: readonly PaymentType[], actors: readonly Option[], items: readonly Option[]): Fields => ({
-  customer: { label: 'Cliente', kind: line, columns: 12 },
-  sold_from: { label: 'De', kind: date, columns: 3 },
-  sold_to: { label: 'Até', kind: date, columns: 3 },
+  customer: { label: 'Cliente', kind: lineInput, columns: 12 },
+  sold_from: { label: 'De', kind: dateInput, columns: 3 },
+  sold_to: { label: 'Até', kind: dateInput, columns: 3 },
   payment_type_id: {
     label: 'Forma de pagamento',
-    kind: choice(
+    kind: choiceInput(
       types.map(({ id, name }) => ({ value: String(id), label: name })),
       'Todas',
     ),
     columns: 3,
   },
-  status: { label: 'Situação', kind: choice(statuses, 'Todas'), columns: 3 },
-  actor: { label: 'Quem registrou', kind: choice(actors, 'Todos'), columns: 3 },
+  status: { label: 'Situação', kind: choiceInput(statuses, 'Todas'), columns: 3 },
+  actor: { label: 'Quem registrou', kind: choiceInput(actors, 'Todos'), columns: 3 },
   // The filter is set by a link on the product's page.
-  ...(items.length > 0 && { item: { label: 'Produto ou serviço', kind: choice(items, 'Todos'), columns: 3 } }),
-  id: { label: 'Número', kind: integer, columns: 3 },
-  external_id: { label: 'Código externo', kind: line, columns: 3 },
-  origin: { label: 'Origem', kind: choice(namedOptions(CHANNELS), 'Todas'), columns: 3 },
-  fiscal: { label: 'Documento fiscal', kind: choice(namedOptions(FISCAL), 'Tanto faz'), columns: 3 },
+  ...(items.length > 0 && { item: { label: 'Produto ou serviço', kind: choiceInput(items, 'Todos'), columns: 3 } }),
+  id: { label: 'Número', kind: integerInput, columns: 3 },
+  external_id: { label: 'Código externo', kind: lineInput, columns: 3 },
+  origin: { label: 'Origem', kind: choiceInput(namedOptions(CHANNELS), 'Todas'), columns: 3 },
+  fiscal: { label: 'Documento fiscal', kind: choiceInput(namedOptions(FISCAL), 'Tanto faz'), columns: 3 },
 })
 
-async function filters({ readModel, query }: Visit): Promise<Fields> {
+async function filters({ readModel, query }: PageContext): Promise<Fields> {
   return filtersOf(
     await paymentTypesOf({ readModel }),
     await actorOptions(readModel),
@@ -72,7 +72,7 @@ async function filters({ readModel, query }: Visit): Promise<Fields> {
 }
 
 /** The product or service in the query string. */
-async function itemOption({ pool, companyId }: ReadModel, asked = ''): Promise<Option[]> {
+async function itemOption({ pool, companyId }: PageReadModel, asked = ''): Promise<Option[]> {
   if (asked === '') return []
   const id = pathId(asked)
   const found = id === null ? null : await getAnyItem(pool, companyId, id)
@@ -109,10 +109,10 @@ const Search = z.object({
 
 const USUAL_ORDER = '-quando'
 /** Orders with an index. */
-const ORDERS: Readonly<Record<string, Order>> = {
+const ORDERS: Readonly<Record<string, ListOrder>> = {
   quando: reversed(LAST_SOLD_FIRST),
   [USUAL_ORDER]: LAST_SOLD_FIRST,
-  numero: BY_ID,
+  numero: ORDER_BY_ID,
   '-numero': NEWEST_FIRST,
 }
 
@@ -120,41 +120,41 @@ const paidWith = ({ payments }: SaleObject): string => [...new Set(payments.map(
 
 const columnsFor = (timezone: string): Column<SaleObject>[] => [
   { head: 'Nº', cell: ({ id }) => <a href={link(`/vendas/${id}`)}>{id}</a>, order: 'numero' },
-  { head: 'Quando', cell: ({ sold_at }) => dateTime(sold_at, timezone), order: 'quando' },
-  { head: 'Cliente', cell: ({ customer }) => customer && personName(customer.name), isExtra: true },
+  { head: 'Quando', cell: ({ sold_at }) => formatDateTime(sold_at, timezone), order: 'quando' },
+  { head: 'Cliente', cell: ({ customer }) => customer && formatPersonName(customer.name), isExtra: true },
   { head: 'Pagamento', cell: paidWith },
   { head: 'Situação', cell: ({ status }) => <SaleBadge status={status} /> },
-  { head: 'Total', cell: ({ total }) => money(total), isNumber: true },
+  { head: 'Total', cell: ({ total }) => formatMoney(total), isNumber: true },
   { head: 'Origem', cell: ({ origin }) => CHANNELS[origin], isExtra: true },
 ]
 
 type Asked = Readonly<Record<string, string>>
 
-const page = ({ readModel }: Visit, asked: Asked, { limit, order = '', isWhole }: Wanted) =>
+const page = ({ readModel }: PageContext, asked: Asked, { limit, order = '', isWhole }: ListRequest) =>
   searched(Search, asked, (search) => {
     const { pool, companyId, timezone } = readModel
     return listLatestSales(pool, companyId, { ...search, timezone, limit, order: ownValue(ORDERS, order), isWhole })
   })
 
-async function sumsOf({ readModel }: Visit, asked: Asked): Promise<SaleSums> {
+async function sumsOf({ readModel }: PageContext, asked: Asked): Promise<SaleSums> {
   const { pool, companyId, timezone } = readModel
   const { cursor: _, ...search } = Search.parse(asked)
   return sumLatestSales(pool, companyId, { ...search, timezone })
 }
 
 const counted = (count: number, one: string, many: string): string =>
-  count === 1 ? `1 ${one}` : `${decimal(String(count))} ${many}`
+  count === 1 ? `1 ${one}` : `${formatDecimal(String(count))} ${many}`
 
 /** Number and totals of the listed sales; cancelled ones apart. */
 const Sums = ({ sums: { completed, cancelled, looked } }: { readonly sums: SaleSums }) => (
   <p class="sums">
-    {looked > MOST_LOOKED && `Nas últimas ${decimal(String(MOST_LOOKED))} vendas: `}
-    {counted(completed.count, 'venda', 'vendas')}, <strong>{money(completed.amount)}</strong>
-    {cancelled.count > 0 && `; ${counted(cancelled.count, 'cancelada', 'canceladas')}, ${money(cancelled.amount)}`}
+    {looked > MAX_SCANNED_SALES && `Nas últimas ${formatDecimal(String(MAX_SCANNED_SALES))} vendas: `}
+    {counted(completed.count, 'venda', 'vendas')}, <strong>{formatMoney(completed.amount)}</strong>
+    {cancelled.count > 0 && `; ${counted(cancelled.count, 'cancelada', 'canceladas')}, ${formatMoney(cancelled.amount)}`}
   </p>
 )
 
-async function show(visit: Visit): Promise<Page> {
+async function show(visit: PageContext): Promise<PanelPage> {
   const { timezone, today } = visit.readModel
   const fields = await filters(visit)
   const list = await listed<SaleObject>(visit, fields, async (asked, wanted) => {
@@ -186,9 +186,9 @@ const file = listFile<SaleObject>({
   columns: ({ readModel: { timezone } }) => [
     ['Número', ({ id }) => id],
     ['Código externo', ({ external_id }) => external_id],
-    ['Quando', ({ sold_at }) => dateTimeSeconds(sold_at, timezone)],
+    ['Quando', ({ sold_at }) => formatDateTimeSeconds(sold_at, timezone)],
     ['Situação', ({ status }) => SALE_STATES[status][1]],
-    ['Cliente', ({ customer }) => customer && personName(customer.name)],
+    ['Cliente', ({ customer }) => customer && formatPersonName(customer.name)],
     ['Itens', ({ items }) => items.length],
     ['Formas de pagamento', paidWith],
     ['Subtotal', ({ subtotal }) => amountCell(subtotal)],
@@ -198,7 +198,7 @@ const file = listFile<SaleObject>({
     ['Taxas', ({ payments }) => amountCell(sumOf(payments.map(({ surcharge }) => surcharge)))],
     ['Troco', ({ change }) => amountCell(change)],
     ['Origem', ({ origin }) => CHANNELS[origin]],
-    ['Cancelada em', ({ cancelled_at }) => cancelled_at && dateTimeSeconds(cancelled_at, timezone)],
+    ['Cancelada em', ({ cancelled_at }) => cancelled_at && formatDateTimeSeconds(cancelled_at, timezone)],
     ['Motivo do cancelamento', ({ cancel_reason }) => cancel_reason],
     ['Chave do documento fiscal', ({ fiscal_document }) => fiscal_document?.access_key],
   ],

@@ -1,24 +1,24 @@
 import { addDays, CalendarDate } from '#domain/instant.ts'
 import { fromCents, toCents } from '#domain/money.ts'
 import { type TillDay, type TillsDay, tillsOfDay } from '#queries/sales/tills.ts'
-import { dateTime, day as dayText, decimal, money } from '../../format.ts'
+import { formatDateTime, formatDay as dayText, formatDecimal, formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
-import type { Page, PageRoute, Visit } from '../../route.ts'
+import type { PanelPage, PageRoute, PageContext } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
-import { Table } from '../../ui/list.tsx'
+import { ListTable } from '../../ui/list.tsx'
 import { Card, Chips, Facts, Nothing } from '../../ui/parts.tsx'
 import { salesOfTill, TooMany } from './tills-today.tsx'
 
 export const CLOSING = '/caixas/fechamento'
 
 /** The requested day, by default the company's day; never a future one. */
-function dayAsked({ query, readModel: { today } }: Visit): string {
+function dayAsked({ query, readModel: { today } }: PageContext): string {
   const asked = CalendarDate.safeParse(query.dia).data
   return asked !== undefined && asked <= today ? asked : today
 }
 
 /** Sales of each till on a day by payment type, and the expected cash; printable (PANEL-167). */
-async function show(visit: Visit): Promise<Page> {
+async function show(visit: PageContext): Promise<PanelPage> {
   const { readModel, session } = visit
   const { pool, companyId, timezone, today } = readModel
   const day = dayAsked(visit)
@@ -28,7 +28,7 @@ async function show(visit: Visit): Promise<Page> {
       <Days day={day} today={today} />
       {found.isPartial ? <TooMany /> : await Tills({ visit, day, found })}
       <p class="hint">
-        {`Impresso em ${dateTime(session.now, timezone)}. A gaveta deve ter o dinheiro das vendas, sem o troco e sem o das vendas canceladas neste dia, mais o que havia nela na abertura, que o sistema não conhece.`}
+        {`Impresso em ${formatDateTime(session.now, timezone)}. A gaveta deve ter o dinheiro das vendas, sem o troco e sem o das vendas canceladas neste dia, mais o que havia nela na abertura, que o sistema não conhece.`}
       </p>
     </>
   )
@@ -61,7 +61,7 @@ const Days = ({ day, today }: { readonly day: string; readonly today: string }) 
 }
 
 interface TillsProps {
-  readonly visit: Visit
+  readonly visit: PageContext
   readonly day: string
   readonly found: TillsDay
 }
@@ -80,10 +80,10 @@ async function Tills({ visit, day, found }: TillsProps) {
       <Card title="Todos os caixas">
         <Facts
           facts={[
-            ['Dinheiro das vendas', money(cash)],
+            ['Dinheiro das vendas', formatMoney(cash)],
             [
               'Contas recebidas em dinheiro',
-              `${money(settled_in_cash.amount)} (${decimal(String(settled_in_cash.count))}; some na gaveta em que entraram)`,
+              `${formatMoney(settled_in_cash.amount)} (${formatDecimal(String(settled_in_cash.count))}; some na gaveta em que entraram)`,
             ],
           ]}
         />
@@ -100,14 +100,14 @@ interface TillProps {
 
 const Till = ({ till, day, name }: TillProps) => (
   <Card title={name}>
-    <Table
+    <ListTable
       caption={`Vendas de ${name} por forma de pagamento`}
       rows={till.ways}
       empty="Nenhuma venda neste dia."
       columns={[
         { head: 'Forma', cell: ({ name }) => name },
-        { head: 'Vendas', cell: ({ count }) => decimal(String(count)), isNumber: true },
-        { head: 'Valor', cell: ({ amount }) => money(amount), isNumber: true },
+        { head: 'Vendas', cell: ({ count }) => formatDecimal(String(count)), isNumber: true },
+        { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
       ]}
     />
     <Facts
@@ -115,13 +115,13 @@ const Till = ({ till, day, name }: TillProps) => (
         [
           'Vendas',
           <a key="sales" href={link('/vendas', salesOfTill(till.actor, day))}>
-            {`${decimal(String(till.sold.count))}, ${money(till.sold.amount)}`}
+            {`${formatDecimal(String(till.sold.count))}, ${formatMoney(till.sold.amount)}`}
           </a>,
         ],
-        ['Canceladas', `${decimal(String(till.cancelled.count))}, ${money(till.cancelled.amount)}`],
-        ['Entrou em dinheiro', money(till.cash_in)],
-        ['Saiu por cancelamentos', money(till.cash_back)],
-        ['Esperado na gaveta', <strong key="cash">{money(till.cash)}</strong>],
+        ['Canceladas', `${formatDecimal(String(till.cancelled.count))}, ${formatMoney(till.cancelled.amount)}`],
+        ['Entrou em dinheiro', formatMoney(till.cash_in)],
+        ['Saiu por cancelamentos', formatMoney(till.cash_back)],
+        ['Esperado na gaveta', <strong key="cash">{formatMoney(till.cash)}</strong>],
         ['Contado', <span key="counted" class="blank" />],
         ['Diferença', <span key="difference" class="blank" />],
       ]}

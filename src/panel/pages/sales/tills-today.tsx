@@ -1,12 +1,12 @@
 import { listTillContacts, type TillContact } from '#access/sync-access.ts'
 import { countRefusedByUser } from '#queries/sales/offline-sales.ts'
-import { MOST_OF_DAY, type TillDay, tillsOfDay } from '#queries/sales/tills.ts'
-import { dateTime, decimal, money } from '../../format.ts'
+import { MAX_TILLS_OF_DAY, type TillDay, tillsOfDay } from '#queries/sales/tills.ts'
+import { formatDateTime, formatDecimal, formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
-import type { Visit } from '../../route.ts'
+import type { PageContext } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
-import { Table } from '../../ui/list.tsx'
-import { Badge, Card } from '../../ui/parts.tsx'
+import { ListTable } from '../../ui/list.tsx'
+import { PanelBadge, Card } from '../../ui/parts.tsx'
 
 /** Displayed tills; shops have fewer. */
 const SHOWN = 50
@@ -20,7 +20,7 @@ interface Till {
 }
 
 /** Tills with last contact, version, today's sales by payment type, and refused sales (PANEL-166). */
-export async function TillsToday({ visit: { context, readModel } }: { readonly visit: Visit }) {
+export async function TillsToday({ visit: { context, readModel } }: { readonly visit: PageContext }) {
   const { pool, companyId, timezone, today } = readModel
   const primary = context.poolOf(companyId)
   const [contacts, day, refused] = await Promise.all([
@@ -33,7 +33,7 @@ export async function TillsToday({ visit: { context, readModel } }: { readonly v
   return (
     <Card title="Caixas hoje">
       {day.isPartial && <TooMany />}
-      <Table
+      <ListTable
         isList
         caption="Caixas hoje"
         rows={tills}
@@ -43,12 +43,12 @@ export async function TillsToday({ visit: { context, readModel } }: { readonly v
             head: 'Caixa',
             cell: ({ actor }) => <a href={link('/vendas', salesOfTill(actor, today))}>{names(actor)}</a>,
           },
-          { head: 'Último contato', cell: ({ contact }) => contact && dateTime(contact.last_used_at, timezone) },
+          { head: 'Último contato', cell: ({ contact }) => contact && formatDateTime(contact.last_used_at, timezone) },
           { head: 'Versão', cell: ({ contact }) => contact?.version, isExtra: true },
-          { head: 'Vendas', cell: ({ day }) => decimal(String(day?.sold.count ?? 0)), isNumber: true, isExtra: true },
+          { head: 'Vendas', cell: ({ day }) => formatDecimal(String(day?.sold.count ?? 0)), isNumber: true, isExtra: true },
           { head: 'Formas de pagamento', cell: ({ day }) => <Ways day={day} />, isExtra: true },
           { head: 'Recusadas', cell: ({ refused }) => <Refused count={refused} />, isNumber: true },
-          { head: 'Total', cell: ({ day }) => money(day?.sold.amount ?? '0.00'), isNumber: true },
+          { head: 'Total', cell: ({ day }) => formatMoney(day?.sold.amount ?? '0.00'), isNumber: true },
         ]}
       />
     </Card>
@@ -57,7 +57,7 @@ export async function TillsToday({ visit: { context, readModel } }: { readonly v
 
 export const TooMany = () => (
   <p class="problem" role="note">
-    {`Há mais de ${decimal(String(MOST_OF_DAY))} vendas: elas não são somadas aqui.`}
+    {`Há mais de ${formatDecimal(String(MAX_TILLS_OF_DAY))} vendas: elas não são somadas aqui.`}
   </p>
 )
 
@@ -90,13 +90,13 @@ function tillsOf(
 const Ways = ({ day }: { readonly day: TillDay | undefined }) =>
   day?.ways.map(({ name, amount }) => (
     <div key={name}>
-      {name}: {money(amount)}
+      {name}: {formatMoney(amount)}
     </div>
   ))
 
 const Refused = ({ count }: { readonly count: number }) =>
   count === 0 ? null : (
     <a href={link('/caixas/recusadas')}>
-      <Badge tone="bad">{count}</Badge>
+      <PanelBadge tone="bad">{count}</PanelBadge>
     </a>
   )

@@ -1,11 +1,11 @@
 import { listRefusedSales, listUploads, type RefusedSale, type UploadedSale } from '#queries/sales/offline-sales.ts'
-import { dateTime, dateTimeSeconds, money } from '../../format.ts'
+import { formatDateTime, formatDateTimeSeconds, formatMoney } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
-import { choice } from '../../forms/kinds.ts'
+import { choiceInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { Page, PanelRoute, Visit } from '../../route.ts'
+import type { PanelPage, PanelRoute, PageContext } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
-import { type Column, List, listed, Table, type Wanted } from '../../ui/list.tsx'
+import { type Column, List, listed, ListTable, type ListRequest } from '../../ui/list.tsx'
 import { amountCell, listFile } from '../../ui/list-file.ts'
 import { Card } from '../../ui/parts.tsx'
 import { refusedColumns } from './refused-sales.tsx'
@@ -18,10 +18,10 @@ import { TillsToday } from './tills-today.tsx'
 const FIRST_REFUSED = 5
 
 const FILTERS: Fields = {
-  warned: { label: 'Mostrar', kind: choice([{ value: 'sim', label: 'Só com avisos' }], 'Todas'), columns: 4 },
+  warned: { label: 'Mostrar', kind: choiceInput([{ value: 'sim', label: 'Só com avisos' }], 'Todas'), columns: 4 },
 }
 
-async function show(visit: Visit): Promise<Page> {
+async function show(visit: PageContext): Promise<PanelPage> {
   const { readModel } = visit
   const { pool, companyId, timezone } = readModel
   const refused = await listRefusedSales(pool, companyId, { limit: FIRST_REFUSED })
@@ -73,7 +73,7 @@ const Waiting = ({ total, sales, timezone }: WaitingProps) => (
         {total === 1 ? '' : 'm'} que alguém resolva.
       </p>
     )}
-    <Table
+    <ListTable
       isList
       caption="Vendas recusadas à espera"
       columns={refusedColumns(timezone)}
@@ -85,15 +85,15 @@ const Waiting = ({ total, sales, timezone }: WaitingProps) => (
 
 const uploadColumns = (timezone: string, names: (actor: string | null) => string): Column<UploadedSale>[] => [
   { head: 'Venda', cell: ({ sale }) => <a href={link(`/vendas/${sale.id}`)}>{sale.id}</a> },
-  { head: 'Recebida em', cell: ({ recorded_at }) => dateTime(recorded_at, timezone), isExtra: true },
+  { head: 'Recebida em', cell: ({ recorded_at }) => formatDateTime(recorded_at, timezone), isExtra: true },
   { head: 'Enviada por', cell: ({ actor }) => names(actor), isExtra: true },
   { head: 'No caixa', cell: ({ offline_id }) => offline_id, isExtra: true },
   { head: 'Situação', cell: ({ sale }) => <SaleBadge status={sale.status} />, isExtra: true },
-  { head: 'Total', cell: ({ sale }) => money(sale.total), isNumber: true },
+  { head: 'Total', cell: ({ sale }) => formatMoney(sale.total), isNumber: true },
   { head: 'Avisos', cell: (upload) => <Warnings sale={upload.sale} upload={upload} timezone={timezone} /> },
 ]
 
-const pageOf = ({ readModel }: Visit, asked: Readonly<Record<string, string>>, { limit }: Wanted) => {
+const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, string>>, { limit }: ListRequest) => {
   const { warned, ...paging } = asked
   return listUploads(readModel.pool, readModel.companyId, { ...paging, warned: warned !== undefined, limit })
 }
@@ -113,8 +113,8 @@ const file = listFile<Sent>({
   columns: ({ readModel: { timezone } }) => [
     ['Venda', ({ sale }) => sale.id],
     ['No caixa', ({ offline_id }) => offline_id],
-    ['Vendida em', ({ sale }) => dateTimeSeconds(sale.sold_at, timezone)],
-    ['Recebida em', ({ recorded_at }) => dateTimeSeconds(recorded_at, timezone)],
+    ['Vendida em', ({ sale }) => formatDateTimeSeconds(sale.sold_at, timezone)],
+    ['Recebida em', ({ recorded_at }) => formatDateTimeSeconds(recorded_at, timezone)],
     ['Enviada por', ({ sender }) => sender],
     ['Situação', ({ sale }) => SALE_STATES[sale.status][1]],
     ['Total', ({ sale }) => amountCell(sale.total)],

@@ -2,8 +2,8 @@ import { Instant } from '#domain/instant.ts'
 import { ownValue } from '#lib/own-value.ts'
 import type { NamesForTill, RefusedSale } from '#queries/sales/offline-sales.ts'
 import * as format from '../../format.ts'
-import { money } from '../../format.ts'
-import { Table } from '../../ui/list.tsx'
+import { formatMoney } from '../../format.ts'
+import { ListTable } from '../../ui/list.tsx'
 import { Facts } from '../../ui/parts.tsx'
 import { SALE_STATES } from './sales.tsx'
 
@@ -19,7 +19,7 @@ interface UploadedProps {
 }
 
 /** A sale as a till has sent it, which may be anything: what makes sense is shown as such, all else as it is. */
-export const Uploaded = ({ payload, names, timezone }: UploadedProps) => {
+export const UploadedSaleCard = ({ payload, names, timezone }: UploadedProps) => {
   const sale = membersOf(payload)
   return (
     <>
@@ -35,7 +35,7 @@ export const Uploaded = ({ payload, names, timezone }: UploadedProps) => {
         ]}
       />
       <h3>Itens</h3>
-      <Table
+      <ListTable
         caption="Itens enviados"
         rows={numbered(sale.items)}
         empty="Nenhum item."
@@ -48,7 +48,7 @@ export const Uploaded = ({ payload, names, timezone }: UploadedProps) => {
         ]}
       />
       <h3>Pagamentos</h3>
-      <Table
+      <ListTable
         caption="Pagamentos enviados"
         rows={numbered(sale.payments)}
         empty="Nenhum pagamento."
@@ -94,18 +94,18 @@ export const isPlainNumber = (value: unknown): value is number =>
   typeof value === 'number' && /^-?\d+(\.\d+)?$/.test(String(value))
 
 const numberText = (value: unknown): string | null =>
-  isPlainNumber(value) ? format.quantity(String(value)) : text(value)
+  isPlainNumber(value) ? format.formatQuantity(String(value)) : text(value)
 
 /** With the decimals that were sent, for they may be what is wrong. */
 function amountText(value: unknown): string | null {
   if (!isPlainNumber(value)) return text(value)
   const [whole, decimals = ''] = String(value).split('.')
-  return format.money(`${whole}.${decimals.padEnd(2, '0')}`)
+  return format.formatMoney(`${whole}.${decimals.padEnd(2, '0')}`)
 }
 
 function momentText(value: unknown, timezone: string): string | null {
   const moment = Instant.safeParse(value)
-  return moment.success ? format.dateTime(moment.data, timezone) : text(value)
+  return moment.success ? format.formatDateTime(moment.data, timezone) : text(value)
 }
 
 const saleStatus = (value: unknown): string | null =>
@@ -161,11 +161,11 @@ const AMOUNT = /(?<![\d.,"])\d+\.\d{2}(?!\.?\d|")/g
 /** What is wrong with an uploaded sale, one sentence a field. */
 export const reasonsIn = (errors: RefusedSale['errors']): string[] =>
   Object.entries(errors).map(
-    ([path, messages]) => `${uploadedField(path)}: ${messages.join('; ').replace(AMOUNT, (amount) => money(amount))}`,
+    ([path, messages]) => `${uploadedField(path)}: ${messages.join('; ').replace(AMOUNT, (amount) => formatMoney(amount))}`,
   )
 
 /** The first of them, and how many more there are. */
-export function reasonOf({ errors, message }: Pick<RefusedSale, 'errors' | 'message'>): string {
+export function refusalReasonOf({ errors, message }: Pick<RefusedSale, 'errors' | 'message'>): string {
   const [first = message, ...more] = reasonsIn(errors)
   return more.length === 0 ? first : `${first} (e mais ${more.length})`
 }

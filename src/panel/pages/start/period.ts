@@ -1,6 +1,6 @@
 import { addDays, type Calendar, daysFrom, inZone, localInstant, startOfDay } from '#domain/instant.ts'
 import type { SalesPeriod } from '#queries/sales/sums.ts'
-import { day } from '../../format.ts'
+import { formatDay } from '../../format.ts'
 
 const HOUR_MS = 3_600_000
 /** More bars would be too narrow on a phone. */
@@ -20,7 +20,7 @@ export const PERIODS = [
 type Name = (typeof PERIODS)[number][0] | 'intervalo'
 
 /** Period of the start page: days of the company, both inclusive. */
-export interface Period extends SalesPeriod {
+export interface StartPeriod extends SalesPeriod {
   readonly name: Name
   /** Follows `Vendas `: `de hoje`. */
   readonly words: string
@@ -42,13 +42,13 @@ export interface WrongRange {
 type Asked = Readonly<Record<string, string>>
 
 /** The period of `?periodo=` at a moment (UTC); today by default (PANEL-120). */
-export function periodOf(asked: Asked, calendar: Calendar, now: string): Period | WrongRange {
+export function periodOf(asked: Asked, calendar: Calendar, now: string): StartPeriod | WrongRange {
   const { today } = calendar
   const month = `${today.slice(0, 8)}01`
   switch (asked.periodo) {
     case 'ontem': {
       const yesterday = addDays(today, -1)
-      const than = `que em ${day(addDays(yesterday, -7))}, mesmo dia da semana`
+      const than = `que em ${formatDay(addDays(yesterday, -7))}, mesmo dia da semana`
       return made({ name: 'ontem', words: 'de ontem', from: yesterday, to: yesterday, than }, -7, calendar, now)
     }
     case '7':
@@ -71,13 +71,13 @@ export function periodOf(asked: Asked, calendar: Calendar, now: string): Period 
     case 'intervalo':
       return rangeOf(asked, calendar, now)
     default: {
-      const than = `que até a mesma hora de ${day(addDays(today, -7))}, mesmo dia da semana`
+      const than = `que até a mesma hora de ${formatDay(addDays(today, -7))}, mesmo dia da semana`
       return made({ name: 'hoje', words: 'de hoje', from: today, to: today, than }, -7, calendar, now)
     }
   }
 }
 
-function rangeOf({ de = '', ate = '' }: Asked, calendar: Calendar, now: string): Period | WrongRange {
+function rangeOf({ de = '', ate = '' }: Asked, calendar: Calendar, now: string): StartPeriod | WrongRange {
   const isDay = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text) && localInstant(`${text}T12:00`, 'UTC') !== null
   if (!isDay(de)) return { field: 'de', message: 'informe o primeiro dia' }
   if (!isDay(ate)) return { field: 'ate', message: 'informe o último dia' }
@@ -87,18 +87,18 @@ function rangeOf({ de = '', ate = '' }: Asked, calendar: Calendar, now: string):
   ] as const)
     if (date < FIRST_YEAR || date > `${LAST_YEAR}-12-31`)
       return { field, message: `deve ser um dia dos anos ${FIRST_YEAR} a ${LAST_YEAR}` }
-  if (de > ate) return { field: 'ate', message: `não pode ser antes de ${day(de)}, o primeiro dia` }
+  if (de > ate) return { field: 'ate', message: `não pode ser antes de ${formatDay(de)}, o primeiro dia` }
   const days = (Date.parse(ate) - Date.parse(de)) / (24 * HOUR_MS) + 1
   if (days > MAX_DAYS) return { field: 'ate', message: `o período pode ter até ${MAX_DAYS} dias` }
-  const words = de === ate ? `de ${day(de)}` : `de ${day(de)} a ${day(ate)}`
-  const than = days === 1 ? `que em ${day(addDays(de, -1))}` : `que nos ${days} dias de antes`
+  const words = de === ate ? `de ${formatDay(de)}` : `de ${formatDay(de)} a ${formatDay(ate)}`
+  const than = days === 1 ? `que em ${formatDay(addDays(de, -1))}` : `que nos ${days} dias de antes`
   return made({ name: 'intervalo', words, from: de, to: ate, than }, -days, calendar, now)
 }
 
-type Wanted = Pick<Period, 'name' | 'words' | 'from' | 'to' | 'than'>
+type Wanted = Pick<StartPeriod, 'name' | 'words' | 'from' | 'to' | 'than'>
 
 /** `compared`: days back, or the first day of the comparison. A running period is compared up to the same hour. */
-function made(wanted: Wanted, compared: number | string, { timezone, today }: Calendar, now: string): Period {
+function made(wanted: Wanted, compared: number | string, { timezone, today }: Calendar, now: string): StartPeriod {
   const { from, to } = wanted
   const days = (Date.parse(to) - Date.parse(from)) / (24 * HOUR_MS)
   const first = typeof compared === 'string' ? compared : addDays(from, compared)
@@ -125,7 +125,7 @@ function hoursOf(date: string, timezone: string) {
 }
 
 const daysOf = (dates: readonly string[]) =>
-  ({ bar: 'dia', bars: dates.map((date) => ({ label: day(date).slice(0, 5), from: date, to: date })) }) as const
+  ({ bar: 'dia', bars: dates.map((date) => ({ label: formatDay(date).slice(0, 5), from: date, to: date })) }) as const
 
 function monthsOf(dates: readonly string[]) {
   const bars: { label: string; from: string; to: string }[] = []

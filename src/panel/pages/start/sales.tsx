@@ -3,21 +3,21 @@ import { fromCents } from '#domain/money.ts'
 import { fromThousandths } from '#domain/quantity.ts'
 import type { Origin } from '#ledger/envelope.ts'
 import type { NamedFigure, SalesBar, SalesFigure, SalesSums } from '#queries/sales/sums.ts'
-import { decimal, money, quantity } from '../../format.ts'
+import { formatDecimal, formatMoney, formatQuantity } from '../../format.ts'
 import { link } from '../../link.ts'
-import { type Bar, Bars, ChartFigure } from '../../ui/chart.tsx'
-import { Table } from '../../ui/list.tsx'
+import { type ChartBar, Bars, ChartFigure } from '../../ui/chart.tsx'
+import { ListTable } from '../../ui/list.tsx'
 import { Card, Stat, Stats } from '../../ui/parts.tsx'
 import { ORIGINS } from '../../words/events.ts'
-import type { Period } from './period.ts'
+import type { StartPeriod } from './period.ts'
 
 interface SalesProps {
-  readonly period: Period
+  readonly period: StartPeriod
   readonly sums: SalesSums
 }
 
 /** Link to the completed sales of some days: each figure has one. */
-const listOf = ({ from, to }: Pick<Period, 'from' | 'to'>, more: Record<string, string> = {}) => ({
+const listOf = ({ from, to }: Pick<StartPeriod, 'from' | 'to'>, more: Record<string, string> = {}) => ({
   sold_from: from,
   sold_to: to,
   status: 'completed',
@@ -30,9 +30,9 @@ const added = (bars: readonly SalesBar[]): SalesBar => {
   return { count, cents, lines, known_cents: sum('known_cents'), cost_cents: sum('cost_cents') }
 }
 
-const reais = (cents: number): string => money(fromCents(cents))
-const countOf = (count: number): string => (count === 1 ? '1 venda' : `${decimal(String(count))} vendas`)
-const percent = (part: number, whole: number): string => `${decimal(((part / whole) * 100).toFixed(1))} %`
+const reais = (cents: number): string => formatMoney(fromCents(cents))
+const countOf = (count: number): string => (count === 1 ? '1 venda' : `${formatDecimal(String(count))} vendas`)
+const percent = (part: number, whole: number): string => `${formatDecimal(((part / whole) * 100).toFixed(1))} %`
 const averageOf = ({ cents, count }: SalesFigure): number => Math.round(cents / count)
 
 /** Figures and chart of a period; both come from the same rows, so that they agree (PANEL-123). */
@@ -59,7 +59,7 @@ export const SalesFigures = ({ period, sums, seesCosts }: SalesProps & { readonl
             all.count > 0 && before.count > 0 ? compared(averageOf(all), averageOf(before), period.than) : null
           }
         />
-        <Stat label="Itens" value={decimal(String(all.lines))} hint={perSale(all)} />
+        <Stat label="Itens" value={formatDecimal(String(all.lines))} hint={perSale(all)} />
         {seesCosts && <Margin all={all} />}
         {cancelled.count > 0 && (
           <Stat
@@ -79,7 +79,7 @@ export const SalesFigures = ({ period, sums, seesCosts }: SalesProps & { readonl
 }
 
 const perSale = ({ lines, count }: SalesBar): string | undefined =>
-  count === 0 ? undefined : `${decimal((lines / count).toFixed(1))} por venda`
+  count === 0 ? undefined : `${formatDecimal((lines / count).toFixed(1))} por venda`
 
 /** Margin over the sales with known costs, and the covered amount. */
 const Margin = ({ all }: { readonly all: SalesBar }) =>
@@ -105,17 +105,17 @@ function compared(now: number, before: number, than: string): ['good' | 'bad' | 
   if (before === 0) return now === 0 ? null : ['plain', `nada vendido ${than.replace(/^que /, '')}`]
   const change = Math.round(((now - before) / before) * 1000) / 10
   if (change === 0) return ['plain', `o mesmo ${than}`]
-  return [change > 0 ? 'good' : 'bad', `${change > 0 ? '+' : '−'}${decimal(Math.abs(change).toFixed(1))} % ${than}`]
+  return [change > 0 ? 'good' : 'bad', `${change > 0 ? '+' : '−'}${formatDecimal(Math.abs(change).toFixed(1))} % ${than}`]
 }
 
-const Chart = ({ period, bars }: { readonly period: Period; readonly bars: readonly SalesBar[] }) => {
-  const shown = bars.map((bar, at) => ({ ...bar, ...(period.bars[at] as Period['bars'][number]) }))
+const Chart = ({ period, bars }: { readonly period: StartPeriod; readonly bars: readonly SalesBar[] }) => {
+  const shown = bars.map((bar, at) => ({ ...bar, ...(period.bars[at] as StartPeriod['bars'][number]) }))
   const best = shown.reduce<(typeof shown)[number] | null>(
     (top, one) => (top && top.cents >= one.cents ? top : one),
     null,
   )
   if (!best || best.cents === 0) return <p class="empty">Nada foi vendido neste período.</p>
-  const drawn = shown.map<Bar>(({ label, cents, count }) => ({
+  const drawn = shown.map<ChartBar>(({ label, cents, count }) => ({
     label,
     value: cents,
     title: `${label}: ${reais(cents)}, ${countOf(count)}`,
@@ -143,7 +143,7 @@ const Chart = ({ period, bars }: { readonly period: Period; readonly bars: reado
 function shortReais(cents: number): string {
   const amount = cents / 100
   const [unit, words] = amount >= 1_000_000 ? [1_000_000, ' mi'] : amount >= 1_000 ? [1_000, ' mil'] : [1, '']
-  return `R$\u00A0${quantity((amount / unit).toFixed(2))}${words}`
+  return `R$\u00A0${formatQuantity((amount / unit).toFixed(2))}${words}`
 }
 
 interface PartsProps extends SalesProps {
@@ -161,7 +161,7 @@ export const SalesParts = ({ period, sums, actors }: PartsProps) => (
       rows={sums.items}
       name={({ key, name }) => name ?? `Produto ${key}`}
       list={({ key }) => listOf(period, { item: key })}
-      count={['Quantidade', (item) => quantity(fromThousandths(item.quantity))]}
+      count={['Quantidade', (item) => formatQuantity(fromThousandths(item.quantity))]}
     />
     <Figures
       title="Formas de pagamento"
@@ -212,7 +212,7 @@ function Figures<F extends NamedFigure>({ title, caption, head, rows, name, list
   ] as const
   return (
     <Card title={title}>
-      <Table caption={caption} rows={rows} empty="Nada foi vendido neste período." columns={columns} />
+      <ListTable caption={caption} rows={rows} empty="Nada foi vendido neste período." columns={columns} />
     </Card>
   )
 }

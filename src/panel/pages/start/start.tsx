@@ -9,18 +9,18 @@ import { countAlarms } from '#queries/orders.ts'
 import { countRefusedSales } from '#queries/sales/offline-sales.ts'
 import { type SalesSums, salesSums } from '#queries/sales/sums.ts'
 import { failingEndpoints } from '#queries/webhook-health.ts'
-import { growSalesSums } from '#sales-sums/grow.ts'
-import { dateTime, dateTimeSeconds, money } from '../../format.ts'
+import { refreshSalesRollups } from '#sales-sums/grow.ts'
+import { formatDateTime, formatDateTimeSeconds, formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
-import type { Page, PanelRoute, Visit } from '../../route.ts'
+import type { PanelPage, PanelRoute, PageContext } from '../../route.ts'
 import { namesOfActors, namesOfSubjects } from '../../ui/history.tsx'
-import { Table } from '../../ui/list.tsx'
+import { ListTable } from '../../ui/list.tsx'
 import { Live } from '../../ui/live.tsx'
 import { Card, Chips, Stat, Stats } from '../../ui/parts.tsx'
 import { eventName, ORIGINS, subjectPath } from '../../words/events.ts'
-import { PERIODS, type Period, periodOf, type WrongRange } from './period.ts'
+import { PERIODS, type StartPeriod, periodOf, type WrongRange } from './period.ts'
 import { SalesFigures, SalesParts } from './sales.tsx'
-import { FirstStepsOf, Stock, Todo } from './todo.tsx'
+import { FirstStepsOf, StockTodo, Todo } from './todo.tsx'
 
 const EVENTS = 10
 const SHORT_ITEMS = 10
@@ -34,13 +34,13 @@ const [FIGURES, LAST] = ['agora', 'acontecimentos']
  * Start page. With JavaScript both parts are refreshed when the ledger moves: figures, chart and tables together, so
  * that they agree.
  */
-async function showStart(visit: Visit): Promise<Page> {
+async function showStart(visit: PageContext): Promise<PanelPage> {
   const { readModel, context, session, query } = visit
   const { pool, companyId } = readModel
   const { parte, em, ...asked } = query
   const chosen = periodOf(asked, readModel, session.companysTime)
   const wrong = 'field' in chosen ? chosen : null
-  const period = 'field' in chosen ? (periodOf({}, readModel, session.companysTime) as Period) : chosen
+  const period = 'field' in chosen ? (periodOf({}, readModel, session.companysTime) as StartPeriod) : chosen
   // `ops` is read from the primary.
   const own = context.poolOf(companyId)
   const { seesAll, seesCosts, seesPayables } = RIGHTS[session.role]
@@ -73,7 +73,7 @@ async function showStart(visit: Visit): Promise<Page> {
         hx-target={`#${FIGURES}`}
         hx-swap="outerHTML"
       >
-        <p class="hint">Atualizado em {dateTimeSeconds(session.now, readModel.timezone)}.</p>
+        <p class="hint">Atualizado em {formatDateTimeSeconds(session.now, readModel.timezone)}.</p>
         {!sums.is_complete && (
           <p class="problem" role="note">
             As vendas ainda estão sendo somadas: os valores abaixo podem não ter todas.
@@ -96,7 +96,7 @@ async function showStart(visit: Visit): Promise<Page> {
           <Open label="A receber" path="/contas-a-receber" side={accounts.receivables} />
           {seesPayables && <Open label="A pagar" path="/contas-a-pagar" side={accounts.payables} />}
         </Stats>
-        <Stock stock={stock} />
+        <StockTodo stock={stock} />
       </div>
       <div id={LAST}>
         <LastEvents recent={recent} visit={visit} actors={actors} names={names} />
@@ -110,11 +110,11 @@ async function showStart(visit: Visit): Promise<Page> {
  * Refreshes the rollup on the primary and reads it there; if the primary is away, a replica's state is shown
  * (PANEL-121).
  */
-async function sumsOf({ context, readModel: { pool, companyId } }: Visit, period: Period): Promise<SalesSums> {
+async function sumsOf({ context, readModel: { pool, companyId } }: PageContext, period: StartPeriod): Promise<SalesSums> {
   const own = context.poolOf(companyId)
   const until = performance.now() + PATIENCE_MS
   try {
-    await growSalesSums(own, companyId, () => performance.now() > until)
+    await refreshSalesRollups(own, companyId, () => performance.now() > until)
     return await salesSums(own, companyId, period)
   } catch (error) {
     if (!isOutage(error)) throw error
@@ -132,7 +132,7 @@ const OnlyNow = ({ moment }: { readonly moment: string }) => (
 )
 
 interface PeriodsProps {
-  readonly period: Period
+  readonly period: StartPeriod
   readonly wrong: WrongRange | null
   readonly asked: Readonly<Record<string, string>>
 }
@@ -192,29 +192,29 @@ interface OpenProps {
 const Open = ({ label, path, side: { pending, overdue } }: OpenProps) => (
   <Stat
     label={label}
-    value={money(pending.amount)}
+    value={formatMoney(pending.amount)}
     to={path}
     hint={`${pending.count === 1 ? '1 conta em aberto' : `${pending.count} contas em aberto`}${
-      overdue.count > 0 ? `, vencidas: ${overdue.count} (${money(overdue.amount)})` : ''
+      overdue.count > 0 ? `, vencidas: ${overdue.count} (${formatMoney(overdue.amount)})` : ''
     }`}
   />
 )
 
 interface LastEventsProps {
   readonly recent: RecentEvents
-  readonly visit: Visit
+  readonly visit: PageContext
   readonly actors: (actor: string | null) => string
   readonly names: (subject: string) => string
 }
 
 const LastEvents = ({ recent, visit, actors, names }: LastEventsProps) => (
   <Card title="Últimos acontecimentos">
-    <Table
+    <ListTable
       caption="Últimos acontecimentos"
       rows={recent.events}
       empty="Nada aconteceu ainda."
       columns={[
-        { head: 'Quando', cell: ({ recorded_at }) => dateTime(recorded_at, visit.readModel.timezone) },
+        { head: 'Quando', cell: ({ recorded_at }) => formatDateTime(recorded_at, visit.readModel.timezone) },
         { head: 'O quê', cell: ({ type }) => eventName(type) },
         {
           head: 'Registro',
@@ -230,7 +230,7 @@ const LastEvents = ({ recent, visit, actors, names }: LastEventsProps) => (
 interface RecordLinkProps {
   readonly subject: string
   readonly name: string
-  readonly visit: Visit
+  readonly visit: PageContext
 }
 
 /** Without a link for roles that may not open the audit pages. */

@@ -2,10 +2,10 @@ import type { LowStock } from '#queries/catalog/items.ts'
 import type { FirstSteps } from '#queries/companies.ts'
 import type { OpenSide } from '#queries/finance/summary.ts'
 import type { FailingEndpoint } from '#queries/webhook-health.ts'
-import { dateTime, money, quantity } from '../../format.ts'
+import { formatDateTime, formatMoney, formatQuantity } from '../../format.ts'
 import { link } from '../../link.ts'
-import { Table } from '../../ui/list.tsx'
-import { Badge, Card, Steps } from '../../ui/parts.tsx'
+import { ListTable } from '../../ui/list.tsx'
+import { PanelBadge, Card, Steps } from '../../ui/parts.tsx'
 
 interface TodoProps {
   readonly timezone: string
@@ -33,16 +33,16 @@ export const Todo = (props: TodoProps) => {
     alarmed > 0 && { to: '/loja?alarm=open', text: `Pedidos da loja online com alarme: ${alarmed}` },
     ...failing.map(({ webhook_id, url, outage_since }) => ({
       to: `/integracoes/webhooks/${webhook_id}`,
-      text: `Webhook que falha desde ${dateTime(outage_since, timezone)}: ${url}`,
+      text: `Webhook que falha desde ${formatDateTime(outage_since, timezone)}: ${url}`,
     })),
     payables !== null &&
       payables.overdue.count > 0 && {
         to: '/contas-a-pagar?view=overdue',
-        text: `A pagar, vencido: ${accounts(payables.overdue.count)}, ${money(payables.overdue.amount)}`,
+        text: `A pagar, vencido: ${accounts(payables.overdue.count)}, ${formatMoney(payables.overdue.amount)}`,
       },
     receivables.overdue.count > 0 && {
       to: '/contas-a-receber?view=overdue',
-      text: `A receber, vencido: ${accounts(receivables.overdue.count)}, ${money(receivables.overdue.amount)}`,
+      text: `A receber, vencido: ${accounts(receivables.overdue.count)}, ${formatMoney(receivables.overdue.amount)}`,
     },
     stock.out > 0 && { to: '/catalogo?out_of_stock=on', text: `Produtos sem estoque: ${stock.out}` },
   ].filter((task) => task !== false)
@@ -59,21 +59,21 @@ export const Todo = (props: TodoProps) => {
   )
 }
 
-export const Stock = ({ stock: { out, low, items } }: { readonly stock: LowStock }) => (
+export const StockTodo = ({ stock: { out, low, items } }: { readonly stock: LowStock }) => (
   <Card title="Estoque">
     {items.length > 0 && (
       <p>
-        {out > 0 && <Badge tone="bad">{`Sem estoque: ${out}`}</Badge>}{' '}
-        {low > 0 && <Badge tone="warn">{`Acabando: ${low}`}</Badge>}
+        {out > 0 && <PanelBadge tone="bad">{`Sem estoque: ${out}`}</PanelBadge>}{' '}
+        {low > 0 && <PanelBadge tone="warn">{`Acabando: ${low}`}</PanelBadge>}
       </p>
     )}
-    <Table
+    <ListTable
       caption="Produtos em falta ou acabando"
       rows={items}
       empty="Nenhum produto em falta."
       columns={[
         { head: 'Produto', cell: ({ id, name }) => <a href={link(`/catalogo/${id}`)}>{name}</a> },
-        { head: 'Restam', cell: ({ stock, unit }) => `${quantity(stock)}${unit ? ` ${unit}` : ''}`, isNumber: true },
+        { head: 'Restam', cell: ({ stock, unit }) => `${formatQuantity(stock)}${unit ? ` ${unit}` : ''}`, isNumber: true },
       ]}
     />
   </Card>

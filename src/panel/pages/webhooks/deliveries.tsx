@@ -16,17 +16,17 @@ import {
 } from '#queries/webhooks.ts'
 import { redeliver, sendTest } from '#webhooks/deliveries.ts'
 import { startReplay } from '#webhooks/replays.ts'
-import { dateTimeSeconds, decimal } from '../../format.ts'
+import { formatDateTimeSeconds, formatDecimal } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
-import { choice, integer, moment, optionsOf } from '../../forms/kinds.ts'
+import { choiceInput, integerInput, momentInput, optionsOf } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { Page, PanelRoute, Redirect, Submission, Visit } from '../../route.ts'
+import type { PanelPage, PanelRoute, Redirect, FormSubmission, PageContext } from '../../route.ts'
 import { buttonRoute, formPages } from '../../ui/form-pages.tsx'
-import { type Column, List, listed, type QuickFilter, searched, Table } from '../../ui/list.tsx'
-import { Card, Facts, type State, StateBadge, WithheldContent } from '../../ui/parts.tsx'
-import { isOpen, type ShownWebhook, WEBHOOK_EVENT_NAMES, WEBHOOKS_PATH, webhookOf, webhookPath } from './webhooks.tsx'
+import { type Column, List, listed, type QuickFilter, searched, ListTable } from '../../ui/list.tsx'
+import { Card, Facts, type StateMark, StateBadge, WithheldContent } from '../../ui/parts.tsx'
+import { isEndpointOpen, type ShownWebhook, WEBHOOK_EVENT_NAMES, WEBHOOKS_PATH, webhookOf, webhookPath } from './webhooks.tsx'
 
-const STATES: Readonly<Record<DeliveryObject['status'], State>> = {
+const STATES: Readonly<Record<DeliveryObject['status'], StateMark>> = {
   pending: ['warn', 'Pendente'],
   delivered: ['good', 'Entregue'],
   failed: ['bad', 'Falhou'],
@@ -38,14 +38,14 @@ const EVENTS = [...WEBHOOK_EVENTS, 'webhook.test'] as const
 const FILTERS: Fields = {
   status: {
     label: 'Situação',
-    kind: choice(
+    kind: choiceInput(
       optionsOf(DELIVERY_STATUSES, (status) => STATES[status][1]),
       'Todas',
     ),
   },
   event: {
     label: 'Aviso',
-    kind: choice(
+    kind: choiceInput(
       optionsOf(EVENTS, (event) => WEBHOOK_EVENT_NAMES[event]),
       'Todos',
     ),
@@ -67,7 +67,7 @@ const columnsOf = (timezone: string): Column<DeliveryObject>[] => [
   {
     head: 'Quando',
     cell: ({ id, webhook_id, created_at }) => (
-      <a href={link(`${WEBHOOKS_PATH}/${webhook_id}/entregas/${id}`)}>{dateTimeSeconds(created_at, timezone)}</a>
+      <a href={link(`${WEBHOOKS_PATH}/${webhook_id}/entregas/${id}`)}>{formatDateTimeSeconds(created_at, timezone)}</a>
     ),
   },
   { head: 'Aviso', cell: ({ event, replay }) => `${WEBHOOK_EVENT_NAMES[event]}${replay ? ' (reenvio)' : ''}` },
@@ -79,7 +79,7 @@ const columnsOf = (timezone: string): Column<DeliveryObject>[] => [
 const DeliveryBadge = ({ status }: Pick<DeliveryObject, 'status'>) => <StateBadge state={STATES[status]} />
 
 /** Deliveries to an endpoint, newest first. */
-export async function DeliveryList({ visit, webhook }: { readonly visit: Visit; readonly webhook: ShownWebhook }) {
+export async function DeliveryList({ visit, webhook }: { readonly visit: PageContext; readonly webhook: ShownWebhook }) {
   const { pool, companyId, timezone } = visit.readModel
   const deliveries = await listed<DeliveryObject>(visit, FILTERS, (asked, { limit }) =>
     searched(Search, asked, (search) => listDeliveries(pool, companyId, webhook.id, { ...search, limit })),
@@ -102,7 +102,7 @@ export async function DeliveryList({ visit, webhook }: { readonly visit: Visit; 
   )
 }
 
-const REPLAY_STATES: Readonly<Record<ReplayObject['status'], State>> = {
+const REPLAY_STATES: Readonly<Record<ReplayObject['status'], StateMark>> = {
   running: ['warn', 'Em andamento'],
   finished: ['good', 'Terminado'],
   cancelled: ['plain', 'Cancelado'],
@@ -113,10 +113,10 @@ const LastReplay = ({ replay, timezone }: { readonly replay: ReplayObject; reado
     <Facts
       facts={[
         ['Situação', <StateBadge state={REPLAY_STATES[replay.status]} />],
-        ['Entregas criadas', decimal(String(replay.deliveries))],
+        ['Entregas criadas', formatDecimal(String(replay.deliveries))],
         ['Até a alteração nº', `${Math.max(0, replay.last_revision)} de ${replay.until_revision}`],
-        ['Pedido em', dateTimeSeconds(replay.requested_at, timezone)],
-        ['Terminado em', replay.finished_at && dateTimeSeconds(replay.finished_at, timezone)],
+        ['Pedido em', formatDateTimeSeconds(replay.requested_at, timezone)],
+        ['Terminado em', replay.finished_at && formatDateTimeSeconds(replay.finished_at, timezone)],
       ]}
     />
   </Card>
@@ -125,10 +125,10 @@ const LastReplay = ({ replay, timezone }: { readonly replay: ReplayObject; reado
 const REPLAY: Fields = {
   since: {
     label: 'Desde',
-    kind: moment,
+    kind: momentInput,
     hint: 'Em branco: de todos os eventos guardados, que são os dos últimos 30 dias.',
   },
-  after: { label: 'Ou depois da alteração nº', kind: integer },
+  after: { label: 'Ou depois da alteração nº', kind: integerInput },
 }
 
 const ReplayForm = z.object({
@@ -136,9 +136,9 @@ const ReplayForm = z.object({
   after: z.int('deve ser o número de uma alteração').min(0).nullish(),
 })
 
-const deliveryId = ({ params }: Visit): string | null => z.uuid().safeParse(params.delivery).data ?? null
+const deliveryId = ({ params }: PageContext): string | null => z.uuid().safeParse(params.delivery).data ?? null
 
-async function deliveryPage(visit: Visit): Promise<Page | null> {
+async function deliveryPage(visit: PageContext): Promise<PanelPage | null> {
   const { pool, companyId, timezone } = visit.readModel
   const [webhook, id] = [await webhookOf(visit), deliveryId(visit)]
   if (webhook === null || id === null) return null
@@ -160,7 +160,7 @@ async function deliveryPage(visit: Visit): Promise<Page | null> {
             ['Sequência', delivery.sequence],
             ['Alteração nº', delivery.revision],
             ['Reenvio', delivery.replay ? 'Sim' : 'Não'],
-            ['Próxima tentativa', delivery.next_attempt_at && dateTimeSeconds(delivery.next_attempt_at, timezone)],
+            ['Próxima tentativa', delivery.next_attempt_at && formatDateTimeSeconds(delivery.next_attempt_at, timezone)],
           ]}
         />
       </Card>
@@ -183,22 +183,22 @@ async function deliveryPage(visit: Visit): Promise<Page | null> {
   return {
     title: 'Entrega de webhook',
     parent: { label: 'Webhook', to: here },
-    main: isOpen(webhook) && { label: 'Reenviar', to: `${here}/entregas/${id}/reenviar`, values: {} },
+    main: isEndpointOpen(webhook) && { label: 'Reenviar', to: `${here}/entregas/${id}/reenviar`, values: {} },
     body,
   }
 }
 
-const Attempts = ({ delivery, visit }: { readonly delivery: DeliveryObject; readonly visit: Visit }) => (
+const Attempts = ({ delivery, visit }: { readonly delivery: DeliveryObject; readonly visit: PageContext }) => (
   <Card title="Tentativas">
-    <Table
+    <ListTable
       isList
       caption="Tentativas"
       rows={delivery.attempts}
       empty="Nenhuma ainda."
       columns={[
-        { head: 'Quando', cell: ({ at }) => dateTimeSeconds(at, visit.readModel.timezone) },
+        { head: 'Quando', cell: ({ at }) => formatDateTimeSeconds(at, visit.readModel.timezone) },
         { head: 'Resposta', cell: ({ status, error }) => (status === null ? error : `HTTP ${status}`) },
-        { head: 'Demorou', cell: ({ duration_ms }) => `${decimal(String(duration_ms))} ms`, isNumber: true },
+        { head: 'Demorou', cell: ({ duration_ms }) => `${formatDecimal(String(duration_ms))} ms`, isNumber: true },
         {
           head: 'Começo da resposta',
           cell: ({ response }) => (visit.session.isToldPersons ? <code>{response ?? '—'}</code> : <WithheldContent />),
@@ -209,7 +209,7 @@ const Attempts = ({ delivery, visit }: { readonly delivery: DeliveryObject; read
 )
 
 /** Runs an operation on deliveries once, however often the form is sent, and wakes the dispatchers. */
-async function operated(submission: Submission, operation: Operation) {
+async function operated(submission: FormSubmission, operation: Operation) {
   const { context, session } = submission
   const { companyId } = session
   const asked = { companyId, guard: liveUser(session), idempotency: submission.idempotency() }
@@ -219,7 +219,7 @@ async function operated(submission: Submission, operation: Operation) {
 }
 
 /** Queues one delivery and redirects to it. */
-async function queue(submission: Submission, webhook: ShownWebhook, operation: Operation): Promise<Redirect | Refusal> {
+async function queue(submission: FormSubmission, webhook: ShownWebhook, operation: Operation): Promise<Redirect | Refusal> {
   const answer = await operated(submission, operation)
   if (isRefusal(answer)) return answer
   const delivery = JSON.parse(answer.body) as DeliveryObject

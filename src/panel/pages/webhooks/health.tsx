@@ -1,14 +1,14 @@
 import type { HealthObject, HealthOfSpan } from '#queries/webhook-health.ts'
-import { dateTime, decimal } from '../../format.ts'
+import { formatDateTime, formatDecimal } from '../../format.ts'
 import { link } from '../../link.ts'
-import type { Visit } from '../../route.ts'
-import { Table } from '../../ui/list.tsx'
+import type { PageContext } from '../../route.ts'
+import { ListTable } from '../../ui/list.tsx'
 import { Card } from '../../ui/parts.tsx'
 import { successOf, webhookPath } from './webhooks.tsx'
 
 interface HealthProps {
   readonly health: HealthObject
-  readonly visit: Visit
+  readonly visit: PageContext
 }
 
 /** Recent health of an endpoint. */
@@ -16,10 +16,10 @@ export const HealthCard = ({ health, visit }: HealthProps) => (
   <Card title="Saúde">
     {health.outage_since && (
       <p class="problem" role="note">
-        {`Nenhuma entrega é aceita desde ${dateTime(health.outage_since, visit.readModel.timezone)}. Nada se perdeu: cada uma é tentada de novo, e o que faltar pode ser reenviado.`}
+        {`Nenhuma entrega é aceita desde ${formatDateTime(health.outage_since, visit.readModel.timezone)}. Nada se perdeu: cada uma é tentada de novo, e o que faltar pode ser reenviado.`}
       </p>
     )}
-    <Table
+    <ListTable
       caption="Tentativas de entrega"
       rows={[
         { name: 'Últimas 24 horas', ...health.last_24_hours },
@@ -29,11 +29,11 @@ export const HealthCard = ({ health, visit }: HealthProps) => (
       columns={[
         { head: 'Período', cell: ({ name }) => name },
         { head: 'Sucesso', cell: successOf, isNumber: true },
-        { head: 'Tentativas', cell: ({ attempts }) => decimal(String(attempts)), isNumber: true },
-        { head: 'Falhas', cell: ({ failures }) => decimal(String(failures)), isNumber: true },
+        { head: 'Tentativas', cell: ({ attempts }) => formatDecimal(String(attempts)), isNumber: true },
+        { head: 'Falhas', cell: ({ failures }) => formatDecimal(String(failures)), isNumber: true },
         {
           head: 'Resposta (p95)',
-          cell: ({ p95_ms }) => (p95_ms === null ? '—' : `até ${decimal(String(p95_ms))} ms`),
+          cell: ({ p95_ms }) => (p95_ms === null ? '—' : `até ${formatDecimal(String(p95_ms))} ms`),
           isNumber: true,
         },
         { head: 'Última falha', cell: ({ last_failure }) => <LastFailure {...{ visit, health, last_failure }} /> },
@@ -45,7 +45,7 @@ export const HealthCard = ({ health, visit }: HealthProps) => (
 const LastFailure = ({ visit, health, last_failure }: HealthProps & Pick<HealthOfSpan, 'last_failure'>) =>
   last_failure ? (
     <a href={link(`${webhookPath({ id: health.webhook_id })}/entregas/${last_failure.delivery_id}`)}>
-      {`${dateTime(last_failure.at, visit.readModel.timezone)}: ${last_failure.status === null ? last_failure.error : `HTTP ${last_failure.status}`}`}
+      {`${formatDateTime(last_failure.at, visit.readModel.timezone)}: ${last_failure.status === null ? last_failure.error : `HTTP ${last_failure.status}`}`}
     </a>
   ) : (
     <>—</>

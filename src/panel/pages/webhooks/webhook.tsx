@@ -18,10 +18,10 @@ import { isRefusal } from '#ledger/command.ts'
 import { getApiKey, type ListedApiKey, listApiKeys } from '#queries/api-keys.ts'
 import { getHealth, type HealthObject } from '#queries/webhook-health.ts'
 import { urlProblem } from '#webhooks/target.ts'
-import { dateTime } from '../../format.ts'
+import { formatDateTime } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
-import { choices, integer, line, optionsOf, recordChoice, webAddress } from '../../forms/kinds.ts'
-import type { Page, PanelRoute, Visit } from '../../route.ts'
+import { choicesInput, integerInput, lineInput, optionsOf, recordChoiceInput, webAddressInput } from '../../forms/kinds.ts'
+import type { PanelPage, PanelRoute, PageContext } from '../../route.ts'
 import { buttonRoute, formPages, removalPages, runAndRedirect } from '../../ui/form-pages.tsx'
 import { History } from '../../ui/history.tsx'
 import { ButtonLink, Card, Facts, Secret } from '../../ui/parts.tsx'
@@ -30,7 +30,7 @@ import { DeliveryList } from './deliveries.tsx'
 import { HealthCard } from './health.tsx'
 import {
   isFailing,
-  isOpen,
+  isEndpointOpen,
   PAUSED_BECAUSE,
   type ShownWebhook,
   WEBHOOK_EVENT_NAMES,
@@ -44,13 +44,13 @@ const HOME = '/integracoes'
 const at = { section: 'integrations', access: 'owner' } as const
 const one = `${WEBHOOKS_PATH}/:id`
 
-async function webhookPage(visit: Visit): Promise<Page | null> {
+async function webhookPage(visit: PageContext): Promise<PanelPage | null> {
   const webhook = await webhookOf(visit)
   if (!webhook) return null
   const { pool, companyId } = visit.readModel
   const { record } = await getHealth(pool, companyId, webhook.id)
   const health = record ? (JSON.parse(record) as HealthObject) : undefined
-  const time = (at: string | null) => at && dateTime(at, visit.readModel.timezone)
+  const time = (at: string | null) => at && formatDateTime(at, visit.readModel.timezone)
   const body = (
     <>
       <Card title="Dados">
@@ -78,7 +78,7 @@ async function webhookPage(visit: Visit): Promise<Page | null> {
 const COMPANY = 'A empresa'
 
 /** The owner: the company, or a key whose scopes limit the events. */
-async function ownerName({ api_key_id }: ShownWebhook, { readModel: { pool, companyId } }: Visit): Promise<string> {
+async function ownerName({ api_key_id }: ShownWebhook, { readModel: { pool, companyId } }: PageContext): Promise<string> {
   const key = api_key_id === null ? null : await getApiKey(pool, companyId, api_key_id)
   return key ? `Chave ${keyName(key)}` : COMPANY
 }
@@ -86,27 +86,27 @@ async function ownerName({ api_key_id }: ShownWebhook, { readModel: { pool, comp
 const keyName = ({ name, prefix }: ListedApiKey): string => `${name} (${prefix}…)`
 
 /** Keys to which an endpoint can be handed over; empty for the company. */
-async function ownerFields(visit: Visit): Promise<Fields> {
+async function ownerFields(visit: PageContext): Promise<Fields> {
   const { readModel, session } = visit
   const keys = await listApiKeys(readModel.pool, readModel.companyId, MOST_KEYS)
   const active = keys.filter((key) => keyStatus(key, session.now) === 'active')
   const options = active.map((key) => ({ value: String(key.id), label: `Chave ${keyName(key)}` }))
-  return { api_key_id: { label: 'Pertence a', kind: recordChoice(options, COMPANY), columns: 12 } }
+  return { api_key_id: { label: 'Pertence a', kind: recordChoiceInput(options, COMPANY), columns: 12 } }
 }
 
 const eventNames = (events: readonly string[]): string =>
   events.map((event) => (event === '*' ? 'Todos os básicos' : WEBHOOK_EVENT_NAMES[event as WebhookEvent])).join(' · ')
 
 /** Available actions. */
-function headOf(webhook: ShownWebhook): Pick<Page, 'main' | 'more' | 'dangers'> {
+function headOf(webhook: ShownWebhook): Pick<PanelPage, 'main' | 'more' | 'dangers'> {
   const here = webhookPath(webhook)
   const isOff = webhook.status === 'disabled'
   const test = { label: 'Enviar teste', to: `${here}/testar`, values: {} }
   return {
-    main: isOff ? { label: 'Ligar', to: `${here}/ligar`, values: {} } : isOpen(webhook) && test,
+    main: isOff ? { label: 'Ligar', to: `${here}/ligar`, values: {} } : isEndpointOpen(webhook) && test,
     more: [
       { label: 'Editar', to: `${here}/editar` },
-      isOpen(webhook) && { label: 'Reenviar eventos', to: `${here}/reenviar` },
+      isEndpointOpen(webhook) && { label: 'Reenviar eventos', to: `${here}/reenviar` },
       { label: 'Passar adiante', to: `${here}/passar` },
       { label: 'Trocar segredo', to: `${here}/trocar-segredo` },
     ],
@@ -137,28 +137,28 @@ const wanted = <T extends z.ZodType>(schema: T) =>
   }, schema)
 
 const FIELDS: Fields = {
-  url: { label: 'Endereço (URL)', kind: webAddress, isRequired: true, columns: 12 },
-  description: { label: 'Descrição', kind: line, columns: 12 },
-  events: { label: 'O que avisar', kind: choices(events), isRequired: true, columns: 12 },
+  url: { label: 'Endereço (URL)', kind: webAddressInput, isRequired: true, columns: 12 },
+  description: { label: 'Descrição', kind: lineInput, columns: 12 },
+  events: { label: 'O que avisar', kind: choicesInput(events), isRequired: true, columns: 12 },
 }
 
 const ROTATION: Fields = {
   overlap_hours: {
     label: 'Horas em que o segredo antigo ainda vale',
-    kind: integer,
+    kind: integerInput,
     isRequired: true,
     hint: 'De 0 a 168. Durante elas as entregas levam as duas assinaturas.',
   },
 }
 
 /** A forbidden URL is refused before the command runs, as in the API. */
-function refusedUrl(visit: Visit, url: string | undefined): Refusal | null {
+function refusedUrl(visit: PageContext, url: string | undefined): Refusal | null {
   const problem = url === undefined ? null : urlProblem(url, visit.context.allowPrivateTargets)
   return problem === null ? null : invalid('url', problem)
 }
 
 /** `secret` is null when the form is sent again: a secret is shown once. */
-const secretPage = (title: string, webhook: Pick<ShownWebhook, 'id'>, secret: string | null): Page => ({
+const secretPage = (title: string, webhook: Pick<ShownWebhook, 'id'>, secret: string | null): PanelPage => ({
   title,
   body: [
     secret === null ? (

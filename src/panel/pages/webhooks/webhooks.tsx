@@ -2,12 +2,12 @@ import type { WebhookEvent } from '#events/webhooks.ts'
 import type { WebhookObject, webhookState } from '#projections/webhooks.ts'
 import type { HealthObject, HealthOfSpan } from '#queries/webhook-health.ts'
 import { getWebhook } from '#queries/webhooks.ts'
-import { dateTime, decimal } from '../../format.ts'
+import { formatDateTime, formatDecimal } from '../../format.ts'
 import { link } from '../../link.ts'
-import type { Visit } from '../../route.ts'
-import { Table } from '../../ui/list.tsx'
-import { type State, StateBadge } from '../../ui/parts.tsx'
-import { recordOf } from '../../ui/record-pages.tsx'
+import type { PageContext } from '../../route.ts'
+import { ListTable } from '../../ui/list.tsx'
+import { type StateMark, StateBadge } from '../../ui/parts.tsx'
+import { loadRecord } from '../../ui/record-pages.tsx'
 
 export const WEBHOOKS_PATH = '/integracoes/webhooks'
 
@@ -15,17 +15,17 @@ export const WEBHOOKS_PATH = '/integracoes/webhooks'
 export type ShownWebhook = WebhookObject & ReturnType<typeof webhookState>
 
 /** Whether it gets deliveries. */
-export const isOpen = ({ status }: Pick<ShownWebhook, 'status'>): boolean =>
+export const isEndpointOpen = ({ status }: Pick<ShownWebhook, 'status'>): boolean =>
   status !== 'disabled' && status !== 'paused'
 
 /** Path of a webhook's page. */
 export const webhookPath = ({ id }: Pick<ShownWebhook, 'id'>): string => `${WEBHOOKS_PATH}/${id}`
 
 /** The endpoint of a path; null if it does not exist. */
-export const webhookOf = (visit: Visit): Promise<ShownWebhook | null> =>
-  recordOf(visit, ({ readModel }, id) => getWebhook(readModel.pool, readModel.companyId, id))
+export const webhookOf = (visit: PageContext): Promise<ShownWebhook | null> =>
+  loadRecord(visit, ({ readModel }, id) => getWebhook(readModel.pool, readModel.companyId, id))
 
-const STATES: Readonly<Record<ShownWebhook['status'], State>> = {
+const STATES: Readonly<Record<ShownWebhook['status'], StateMark>> = {
   active: ['good', 'Ativo'],
   no_response: ['bad', 'Sem resposta'],
   paused: ['bad', 'Pausado'],
@@ -79,7 +79,7 @@ interface WebhookTableProps {
 }
 
 export const WebhookTable = ({ webhooks, health, timezone }: WebhookTableProps) => (
-  <Table
+  <ListTable
     isList
     caption="Webhooks"
     rows={webhooks}
@@ -93,7 +93,7 @@ export const WebhookTable = ({ webhooks, health, timezone }: WebhookTableProps) 
       { head: 'Sucesso em 24 h', cell: ({ id }) => successOf(health.get(id)?.last_24_hours), isNumber: true },
       {
         head: 'Último sucesso',
-        cell: ({ last_success_at }) => (last_success_at ? dateTime(last_success_at, timezone) : 'Nunca'),
+        cell: ({ last_success_at }) => (last_success_at ? formatDateTime(last_success_at, timezone) : 'Nunca'),
       },
       { head: 'Descrição', cell: ({ description }) => description, isExtra: true },
     ]}
@@ -113,4 +113,4 @@ export const isFailing = (health: HealthObject | undefined): boolean => health?.
 
 /** Success rate in percent. */
 export const successOf = (span: HealthOfSpan | undefined): string =>
-  span?.success_rate ? `${decimal(span.success_rate)} %` : '—'
+  span?.success_rate ? `${formatDecimal(span.success_rate)} %` : '—'
