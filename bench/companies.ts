@@ -104,7 +104,9 @@ async function createCompany(founding: Founding, companyId: number, webhook: str
         stock: STOCK,
       }),
     ),
-    ...(webhook === null ? [] : [invoke(registerWebhook, { url: webhook, events: ['*'], secret: webhookSecretOf(hash) })]),
+    ...(webhook === null
+      ? []
+      : [invoke(registerWebhook, { url: webhook, events: ['*'], secret: webhookSecretOf(hash) })]),
   ])
   const holder = { userId: FIRST_ID, companyId, generation: 0, personGeneration: 0 }
   const { token } = await founding.tokens.issue(holder)

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Agent } from 'undici'
-import { growTree, ledgerLog } from '#proof/trees.ts'
+import { growTree, ledgerLog } from '#integrity/proofs/trees.ts'
 import { type Asked, type Caller, callsOf, send } from './calls.ts'
 import type { Child } from './child.ts'
 import { type Company, callerOf } from './companies.ts'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type Directory, openDirectory } from '#homes/directory.ts'
+import { type Directory, openDirectory } from '#sharding/directory.ts'
 import { type Company, keyOf } from './companies.ts'
 import { CROWD } from './costs.ts'
 import type { Environment } from './environment.ts'

@@ -2,12 +2,12 @@ import { PANEL_LIMITS } from '#access/panel-quota.ts'
 import { createSessions } from '#access/sessions.ts'
 import { createTokens } from '#access/sync-access.ts'
 import { DEFAULT_SHARD } from '#config/databases.ts'
-import { createShardedAccess } from '#homes/access.ts'
-import { openDirectory } from '#homes/directory.ts'
-import { createShardsView } from '#homes/homes.ts'
-import { createDirectoryHooks } from '#homes/hooks.ts'
-import { prepareShard } from '#homes/prepare.ts'
 import type { Core } from '#service/core.ts'
+import { createShardedAccess } from '#sharding/cross-shard-access.ts'
+import { openDirectory } from '#sharding/directory.ts'
+import { createDirectoryHooks } from '#sharding/directory-hooks.ts'
+import { prepareShard } from '#sharding/prepare-shard.ts'
+import { createShardsView } from '#sharding/shards.ts'
 import { MASTER_KEY, masterKeys } from '../test/support/master-key.ts'
 import type { Child } from './child.ts'
 import { type Company, createCompanies } from './companies.ts'
@@ -97,7 +97,10 @@ async function settle(
   )
   const directory = openDirectory({ databaseUrl: first.database.url, log })
   const open = async (name: string, url: string) =>
-    cores.set(name, await openBenchCore(url, { reserve: createDirectoryHooks({ directory, homes, log }, name, []).reserve }))
+    cores.set(
+      name,
+      await openBenchCore(url, { reserve: createDirectoryHooks({ directory, homes, log }, name, []).reserve }),
+    )
   try {
     await open(DEFAULT_SHARD, first.database.url)
     for (const { name, database } of others) {

@@ -1,5 +1,5 @@
 import { Agent } from 'undici'
-import { refreshSalesRollups } from '#sales-sums/grow.ts'
+import { refreshSalesRollups } from '#projections/refresh-sales-rollups.ts'
 import { callsOf, send } from './calls.ts'
 import { callerOf } from './companies.ts'
 import { administer, type BenchDatabase, vacuum } from './database.ts'

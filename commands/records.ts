@@ -11,7 +11,10 @@ export type RecordId = z.infer<typeof RecordId>
  * Fields of `after` that differ from `before`. Events record only these, so a repeated request records nothing.
  * Undefined fields stay unchanged.
  */
-export function changedRecordFields<A extends object>(before: { readonly [F in keyof A]: unknown }, after: A): Partial<A> {
+export function changedRecordFields<A extends object>(
+  before: { readonly [F in keyof A]: unknown },
+  after: A,
+): Partial<A> {
   const fields = Object.keys(after) as (keyof A)[]
   const changed = fields.filter(
     (field) => after[field] !== undefined && !isDeepStrictEqual(after[field], before[field]),

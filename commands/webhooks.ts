@@ -6,15 +6,15 @@ import { secretsAt } from '#domain/webhook-secret.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import {
   BASIC_WEBHOOK_EVENTS,
-  isSubscribed,
   isDeliverable,
+  isSubscribed,
   readScopeOf,
   WEBHOOK_EVENTS,
   type WebhookEvent,
 } from '#events/webhooks.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'
-import { companyRef, apiKeyIdOf, ownCompany, scopesOfKey } from '#projections/companies.ts'
+import { apiKeyIdOf, companyRef, ownCompany, scopesOfKey } from '#projections/companies.ts'
 import { type WebhookSecrets, webhookById, webhookSecrets, webhookSecretsById } from '#projections/webhooks.ts'
 import { changedRecordFields, isEmpty, type RecordId } from './records.ts'
 

@@ -7,12 +7,12 @@ import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes, Rows } from '#ledger/working-set.ts'
 import { timezoneOf } from './companies.ts'
 import {
-  INDEX_BY_CHANGE,
-  INDEX_BY_DELETION,
-  INDEX_BY_NAME,
   changedColumns,
   docView,
   existing,
+  INDEX_BY_CHANGE,
+  INDEX_BY_DELETION,
+  INDEX_BY_NAME,
   projection,
   stamp,
   withMore,

@@ -4,8 +4,8 @@ import type { DataOf } from '#events/catalogue.ts'
 import type { RecordView } from '#ledger/projection.ts'
 import { byKey, byPk, type Ref, type Table, table } from '#ledger/table.ts'
 import { ownCompany, timezoneOf } from './companies.ts'
-import { INDEX_BY_CHANGE, INDEX_BY_DELETION, INDEX_BY_PAST, changedColumns, projection, withMore } from './define.ts'
-import { eraseFromPayables, eraseFromReceivables, erasing } from './forgettings.ts'
+import { changedColumns, INDEX_BY_CHANGE, INDEX_BY_DELETION, INDEX_BY_PAST, projection, withMore } from './define.ts'
+import { eraseFromPayables, eraseFromReceivables, erasing } from './erasures.ts'
 import { type RecordRow, recordHandlers } from './records.ts'
 
 type Created = DataOf<'ReceivableCreated'>

@@ -7,13 +7,22 @@ import { parseSubject } from '#ledger/projection.ts'
 import { byKey, byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { companyRef, timezoneOf } from './companies.ts'
-import { INDEX_BY_CHANGE, INDEX_BY_PAST, type ChangedFields, changedColumns, docView, existing, projection, stamp } from './define.ts'
+import {
+  type ChangedFields,
+  changedColumns,
+  docView,
+  existing,
+  INDEX_BY_CHANGE,
+  INDEX_BY_PAST,
+  projection,
+  stamp,
+} from './define.ts'
 import {
   attemptRefused,
   attemptStarted,
   type DisputeObject,
-  type PaymentMoment,
   nextExpiry,
+  type PaymentMoment,
   type PaymentObject,
   paymentRecorded,
 } from './order-payments.ts'

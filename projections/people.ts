@@ -1,18 +1,18 @@
 import { inZone } from '#domain/instant.ts'
-import type { PersonPart, PersonKind } from '#domain/personal-data.ts'
+import type { PersonKind, PersonPart } from '#domain/personal-data.ts'
 import { nameKey, searchText, sortKey } from '#domain/text.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { byKey, byPk, type Table, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { timezoneOf } from './companies.ts'
 import {
+  changedColumns,
+  docView,
+  existing,
   INDEX_BY_CHANGE,
   INDEX_BY_DELETION,
   INDEX_BY_NAME,
   INDEX_BY_PAST,
-  changedColumns,
-  docView,
-  existing,
   projection,
   stamp,
   withMore,
@@ -23,7 +23,8 @@ import { type NameHolder, type RecordRow, recordHandlers } from './records.ts'
 export type PersonFields = Omit<DataOf<'CustomerCreated'>, 'id'>
 
 /** Customer or supplier as the API returns it. */
-type PersonObject<F extends PersonFields> = { id: number } & F & PersonErasure & { created_at: string; updated_at: string }
+type PersonObject<F extends PersonFields> = { id: number } & F &
+  PersonErasure & { created_at: string; updated_at: string }
 
 /** State of erasure. */
 export interface PersonErasure {

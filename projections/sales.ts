@@ -8,17 +8,17 @@ import type { Changes } from '#ledger/working-set.ts'
 import { itemById, type StockMove, stockMoves } from './catalog.ts'
 import { companyRef, timezoneOf } from './companies.ts'
 import {
-  INDEX_BY_CHANGE,
-  INDEX_BY_PAST,
   type ChangedFields,
   changedColumns,
   docView,
   existing,
+  INDEX_BY_CHANGE,
+  INDEX_BY_PAST,
   projection,
   stamp,
   withMore,
 } from './define.ts'
-import { eraseFromSales, erasing } from './forgettings.ts'
+import { eraseFromSales, erasing } from './erasures.ts'
 
 type Completed = DataOf<'SaleCompleted'>
 

@@ -4,7 +4,7 @@ import type { RecordView } from '#ledger/projection.ts'
 import { byPk, table } from '#ledger/table.ts'
 import type { Changes } from '#ledger/working-set.ts'
 import { apiKeyById } from './api-keys.ts'
-import { companyRef, apiKeyIdOf, ownCompany, timezoneOf } from './companies.ts'
+import { apiKeyIdOf, companyRef, ownCompany, timezoneOf } from './companies.ts'
 import { type ChangedFields, changedColumns, existing, projection, stamp } from './define.ts'
 
 /** Webhook endpoint as recorded; its health is added when it is shown. */

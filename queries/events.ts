@@ -11,7 +11,7 @@ import type { AnyRef } from '#ledger/table.ts'
 import { ownValue } from '#lib/own-value.ts'
 import { RECORD_ROWS, readModel } from '#projections/index.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
-import { withReadSet } from './looking.ts'
+import { withReadSet } from './read-set.ts'
 import type { Page, Paging } from './records.ts'
 
 interface EventFilters {

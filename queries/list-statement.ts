@@ -153,7 +153,11 @@ function textOf(
 }
 
 /** Splits the rows into the ledger's row, which comes where Postgres sorts nulls, and the records. */
-export function readRows(rows: readonly RowBytes[], { descending }: ListOrder, companyId: number): [LedgerRow, RowBytes[]] {
+export function readRows(
+  rows: readonly RowBytes[],
+  { descending }: ListOrder,
+  companyId: number,
+): [LedgerRow, RowBytes[]] {
   const row = rows.at(descending ? 0 : -1)
   if (!row) throw new Error(`company ${companyId} is not registered`)
   const column = (position: number) => columnAt(row, position) as ByteRange
@@ -169,7 +173,8 @@ export function readRows(rows: readonly RowBytes[], { descending }: ListOrder, c
   return [ledger, descending ? rows.slice(1) : rows.slice(0, -1)]
 }
 
-const collationOf = ({ collation }: ListOrder['columns'][number]): string => (collation ? ` collate "${collation}"` : '')
+const collationOf = ({ collation }: ListOrder['columns'][number]): string =>
+  collation ? ` collate "${collation}"` : ''
 const directionOf = ({ descending }: ListOrder): string => (descending ? ' desc' : '')
 const keysOf = ({ columns }: ListOrder): string =>
   columns.map((column) => `t.${column.name}${collationOf(column)} as ${keyColumn(column.name)}`).join(', ')

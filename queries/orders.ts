@@ -2,12 +2,12 @@ import type { Pool } from 'pg'
 import type { NotificationOutcome, OrderStatus } from '#domain/orders.ts'
 import { type PaymentLinks, withPaymentUrl } from '#domain/payment-link.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { assertOnThisShard, type MigrationState } from '#ledger/move.ts'
+import { assertOnThisShard, type MigrationState } from '#ledger/migration-state.ts'
 import { companysTimeSql, MASKED_NAME } from '#projections/companies.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { PersonFields } from '#projections/people.ts'
 import type { ListOrder } from './list-statement.ts'
-import { withReadSet } from './looking.ts'
+import { withReadSet } from './read-set.ts'
 import {
   type FoundRecords,
   getBy,

@@ -2,9 +2,8 @@ import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import { nameKey } from '#domain/text.ts'
 import type { ListOrder } from './list-statement.ts'
-import { withReadSet } from './looking.ts'
+import { withReadSet } from './read-set.ts'
 import {
-  ORDER_BY_NAME,
   containing,
   type DeletedPaging,
   type FoundRecords,
@@ -15,6 +14,7 @@ import {
   list,
   listDeleted,
   listInOrder,
+  ORDER_BY_NAME,
   type Page,
   type Paging,
   wordsOf,
@@ -88,7 +88,9 @@ export async function countPersons(
   const text = `select count(*) as count from (
     select from ${from} where ${['t.company_id = $1', where, ...conditions].join(' and ')} limit $2::bigint + 1) found`
   const values = [companyId, MAX_COUNTED_PERSONS, ...given.map(([, value]) => value)]
-  const { rows } = await pool.query<{ count: number }>(withReadSet({ text, values, readSet: { [resource]: 'columns' } }))
+  const { rows } = await pool.query<{ count: number }>(
+    withReadSet({ text, values, readSet: { [resource]: 'columns' } }),
+  )
   return rows[0]?.count ?? 0
 }
 

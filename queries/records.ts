@@ -8,20 +8,20 @@ import { asRowBytes, columnOf, type RowsTogether, release, rowsIn } from '#postg
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts'
 import {
   type Conditions,
-  isDaily,
   cursorKeyOf,
+  isDaily,
   type LedgerRow,
-  listStatement,
   type ListOrder,
+  listStatement,
   readRows,
-  recordIn,
   recordExpression,
+  recordIn,
   recordsIn,
   type Source,
   type Start,
   tableOf,
 } from './list-statement.ts'
-import { type ReadScope, withReadSet } from './looking.ts'
+import { type ReadScope, withReadSet } from './read-set.ts'
 
 export interface Page {
   /** JSON texts of the records, separated by commas; ranges of bytes if they come unchanged from the tables. */

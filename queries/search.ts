@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { SaleObject } from '#projections/sales.ts'
-import { withReadSet } from './looking.ts'
+import { withReadSet } from './read-set.ts'
 import { wordsOf } from './records.ts'
 
 /** A search result. */

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
-import { assertOnThisShard, type MigrationState } from '#ledger/move.ts'
-import { contextOf, openJson } from '#lib/sealed-json.ts'
-import type { Vault } from '#lib/vault.ts'
+import { contextOf, openJson } from '#crypto/sealed-json.ts'
+import type { Vault } from '#crypto/vault.ts'
+import { assertOnThisShard, type MigrationState } from '#ledger/migration-state.ts'
 import { type StoreObject, type StoreSecrets, storeSecrets } from '#projections/stores.ts'
 import { getBy, type FoundRecords as RecordFound } from './records.ts'
 

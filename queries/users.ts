@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { inZone } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import type { UserObject } from '#projections/users.ts'
-import { ORDER_BY_ID, type FoundRecords, getBy, type Listing, listInOrder, type Page, type Paging } from './records.ts'
+import { type FoundRecords, getBy, type Listing, listInOrder, ORDER_BY_ID, type Page, type Paging } from './records.ts'
 
 /** Users as the panel shows them: {id, name, email, role, status, created_at, updated_at}, inactive ones included. */
 const userListing: Listing<object> = {

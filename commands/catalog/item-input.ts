@@ -4,7 +4,7 @@ import { Cest, Gtin, Ncm } from '#domain/fiscal-codes.ts'
 import { Money } from '#domain/money.ts'
 import { orDefault } from '#domain/optional.ts'
 import { SignedQuantity, StockQuantity } from '#domain/quantity.ts'
-import { ExternalId, Id, nameText, boundedText } from '#domain/text.ts'
+import { boundedText, ExternalId, Id, nameText } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 
 /** Type of an item without one. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CalendarDate, Instant } from '#domain/instant.ts'
 import { Money } from '#domain/money.ts'
 import { PAYMENT_METHODS } from '#domain/payment-method.ts'
-import { ExternalId, Id, boundedText } from '#domain/text.ts'
+import { boundedText, ExternalId, Id } from '#domain/text.ts'
 
 /** Greater than zero. */
 const Amount = Money.refine((value) => value !== '0.00', 'deve ser maior que zero')

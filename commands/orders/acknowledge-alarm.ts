@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { refuse } from '#domain/refusal.ts'
-import { Id, boundedText } from '#domain/text.ts'
+import { boundedText, Id } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import { orderById } from '#projections/orders.ts'

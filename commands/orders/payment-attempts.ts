@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { hasBeenPaid } from '#domain/orders.ts'
 import { forgotten, invalid, refuse } from '#domain/refusal.ts'
-import { Id, boundedText } from '#domain/text.ts'
+import { boundedText, Id } from '#domain/text.ts'
 import { event } from '#events/catalogue.ts'
 import { ANSWER_RETENTION_MS, accept, command } from '#ledger/command.ts'
 import type { Rows } from '#ledger/working-set.ts'

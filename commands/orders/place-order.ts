@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Money, toCents } from '#domain/money.ts'
 import { invalid } from '#domain/refusal.ts'
-import { Email, ExternalId, nameText, boundedText } from '#domain/text.ts'
+import { boundedText, Email, ExternalId, nameText } from '#domain/text.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { accept, command, isRefusal } from '#ledger/command.ts'
 import { orderByExternalId } from '#projections/orders.ts'

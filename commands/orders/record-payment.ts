@@ -12,7 +12,7 @@ import {
   splitOf,
 } from '#domain/orders.ts'
 import { refuse } from '#domain/refusal.ts'
-import { Id, boundedText } from '#domain/text.ts'
+import { boundedText, Id } from '#domain/text.ts'
 import { type DataOf, EVENT_TYPES, event } from '#events/catalogue.ts'
 import { accept, command } from '#ledger/command.ts'
 import type { NewEvent } from '#ledger/envelope.ts'

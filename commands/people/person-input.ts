@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { expects } from '#domain/portuguese.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { bareTaxNumber, isCnpj, isCpf } from '#domain/tax-number.ts'
-import { Email, nameText, Phone, boundedText } from '#domain/text.ts'
+import { boundedText, Email, nameText, Phone } from '#domain/text.ts'
 import { PERSON_TYPES } from '#events/persons.ts'
 import type { PersonFields } from '#projections/people.ts'
 

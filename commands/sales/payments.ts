@@ -11,7 +11,8 @@ export interface GivenPayment {
 }
 
 /** In cents. */
-export const sumOf = (given: readonly GivenPayment[]): number => given.reduce((sum, { amount }) => sum + toCents(amount), 0)
+export const sumOf = (given: readonly GivenPayment[]): number =>
+  given.reduce((sum, { amount }) => sum + toCents(amount), 0)
 
 /**
  * Payments with surcharge and net. The surcharge is part of the charged amount, which is the amount less change

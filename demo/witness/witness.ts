@@ -1,10 +1,17 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
+import { type Checkpoint, formatCheckpoint, parseCheckpoint } from '#integrity/proofs/checkpoint.ts'
+import { EMPTY_ROOT, isConsistent, type TreeHead } from '#integrity/proofs/merkle.ts'
+import {
+  COSIGNATURE,
+  cosignatureLine,
+  decodeBase64,
+  openNote,
+  type VerifierKey,
+  verifierKey,
+} from '#integrity/proofs/note.ts'
 import { createFileAtomically, writeFileAtomically } from '#lib/files.ts'
-import { type Checkpoint, parseCheckpoint, formatCheckpoint } from '#proof/checkpoint.ts'
-import { EMPTY_ROOT, isConsistent, type TreeHead } from '#proof/merkle.ts'
-import { decodeBase64, COSIGNATURE, cosignatureLine, openNote, type VerifierKey, verifierKey } from '#proof/note.ts'
 
 /** Response of a witness to a checkpoint (tlog-witness.md of C2SP). */
 export interface WitnessAnswer {

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import {
-  ORDER_BY_NAME,
   containing,
   type DeletedPaging,
   type FoundRecords,
@@ -11,6 +10,7 @@ import {
   list,
   listDeleted,
   listInOrder,
+  ORDER_BY_NAME,
   type Page,
   type Paging,
 } from '../records.ts'

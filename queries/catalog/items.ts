@@ -1,10 +1,8 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import { type ListOrder, reversed } from '../list-statement.ts'
-import { withReadSet } from '../looking.ts'
+import { withReadSet } from '../read-set.ts'
 import {
-  ORDER_BY_ID,
-  ORDER_BY_NAME,
   containing,
   type DeletedPaging,
   type FoundRecords,
@@ -16,6 +14,8 @@ import {
   listDeleted,
   listInOrder,
   NEWEST_FIRST,
+  ORDER_BY_ID,
+  ORDER_BY_NAME,
   type Page,
   type Paging,
   wordsOf,
@@ -120,7 +120,8 @@ export const ITEM_ORDERS = {
   '-cadastro': NEWEST_FIRST,
 } satisfies Record<string, ListOrder>
 
-type ItemsWanted = Paging & ItemSearch & { readonly state?: ItemState | undefined; readonly order?: ListOrder | undefined }
+type ItemsWanted = Paging &
+  ItemSearch & { readonly state?: ItemState | undefined; readonly order?: ListOrder | undefined }
 
 /** Items for people, by name unless another order is requested. */
 export function searchItems(

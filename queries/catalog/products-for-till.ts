@@ -5,8 +5,8 @@ import { inReading, type Statement, type Transaction } from '#postgres/transacti
 import {
   type Conditions,
   cursorKeyOf,
-  listStatement,
   type ListOrder,
+  listStatement,
   readRows,
   recordsIn,
   type Source,

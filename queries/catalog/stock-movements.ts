@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { fromThousandths, toThousandths } from '#domain/quantity.ts'
 import type { DataOf, EventOf } from '#events/catalogue.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
-import { pickNewest, type EventReader } from '#ledger/reading.ts'
+import { type EventReader, pickNewest } from '#ledger/reading.ts'
 import { stockMoves } from '#projections/catalog.ts'
 import { readModel } from '#projections/index.ts'
 

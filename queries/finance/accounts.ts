@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
 import { type ListOrder, TODAY } from '../list-statement.ts'
-import { withReadSet } from '../looking.ts'
+import { withReadSet } from '../read-set.ts'
 import {
   containing,
   type DeletedPaging,

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { ORDER_BY_ID, type Listing, listInOrder, type Page, type Paging } from '../records.ts'
+import { type Listing, listInOrder, ORDER_BY_ID, type Page, type Paging } from '../records.ts'
 
 /** The same for every company, in a fixed order. */
 const METHODS = PAYMENT_METHODS.map((code, position) => `(${position + 1}, '${code}', '${PAYMENT_METHOD_NAMES[code]}')`)

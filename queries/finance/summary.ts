@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { addDays, type Calendar, startOfDay } from '#domain/instant.ts'
 import { invalid, type Refusal } from '#domain/refusal.ts'
-import { withReadSet } from '../looking.ts'
+import { withReadSet } from '../read-set.ts'
 import { moneySum, type Sum, sumColumn } from '../sums.ts'
 
 /** Pending accounts by due date, settled ones by accounting date; overdue ones are part of the pending ones. */

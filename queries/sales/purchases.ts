@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Refusal } from '#domain/refusal.ts'
-import { withReadSet } from '../looking.ts'
+import { withReadSet } from '../read-set.ts'
 import { listInOrder, NEWEST_FIRST, type Page, type Paging } from '../records.ts'
 import { moneySum } from '../sums.ts'
 import { saleListing } from './sales.ts'
@@ -26,7 +26,9 @@ const PURCHASES = `
 export async function sumPurchases(pool: Pool, companyId: number, customerId: number): Promise<Purchases> {
   const values = [companyId, customerId, MAX_PURCHASES]
   const looks = { sales: 'columns' } as const
-  const { rows } = await pool.query<Purchases>(withReadSet({ name: 'sum_purchases', text: PURCHASES, values, readSet: looks }))
+  const { rows } = await pool.query<Purchases>(
+    withReadSet({ name: 'sum_purchases', text: PURCHASES, values, readSet: looks }),
+  )
   return rows[0] as Purchases
 }
 

@@ -3,7 +3,7 @@ import { addDays, startOfDay } from '#domain/instant.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { IS_CANCELLED, type OfflineSaleWarning, type SaleObject } from '#projections/sales.ts'
 import type { ListOrder } from '../list-statement.ts'
-import { type ReadScope, withReadSet } from '../looking.ts'
+import { type ReadScope, withReadSet } from '../read-set.ts'
 import {
   containing,
   type FoundRecords,
@@ -260,7 +260,9 @@ export async function getSaleTraces(pool: Pool, companyId: number, id: number): 
   const values = [companyId, id]
   const ofSale = (text: string): ReadScope => ({ text, values, readSet: { sales: [id] } })
   const looks = { sales: [id], customers: ofSale(CUSTOMER_OF), receivables: ofSale(RECEIVABLES_OF) }
-  const { rows } = await pool.query<SaleTraces>(withReadSet({ name: 'sale_traces', text: TRACES, values, readSet: looks }))
+  const { rows } = await pool.query<SaleTraces>(
+    withReadSet({ name: 'sale_traces', text: TRACES, values, readSet: looks }),
+  )
   return rows[0] ?? null
 }
 

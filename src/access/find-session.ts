@@ -1,6 +1,6 @@
 import type { Calendar } from '#domain/instant.ts'
 import type { AccessTerms, Role } from '#domain/roles.ts'
-import type { MigrationState } from '#ledger/move.ts'
+import type { MigrationState } from '#ledger/migration-state.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 import { liveSession } from './open-sessions.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
-import { contextOf, openJson, sealJson } from '#lib/sealed-json.ts'
-import type { Vault } from '#lib/vault.ts'
+import { contextOf, openJson, sealJson } from '#crypto/sealed-json.ts'
+import type { Vault } from '#crypto/vault.ts'
 
 const BYTES = 32
 

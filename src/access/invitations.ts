@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
 import { acceptInvitation, INVITATION_DAYS } from '#commands/invitations.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { assertOnThisShard, type MigrationState } from '#ledger/move.ts'
+import { assertOnThisShard, type MigrationState } from '#ledger/migration-state.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { invitationEmail } from '#mail/letters.ts'
-import type { Mailer } from '#mail/mailer.ts'
+import { invitationEmail } from '#notifications/email-templates.ts'
+import type { Mailer } from '#notifications/mailer.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
-import type { LoginSource, Login, LoginFailure } from './login.ts'
+import type { Login, LoginFailure, LoginSource } from './login.ts'
 import { INVITATION_TOKENS as TOKENS } from './opaque-token.ts'
 import { type People, peopleOf } from './people.ts'
 
@@ -36,7 +36,11 @@ export interface Invitations {
    * Lets whoever has the link join, by the password that they have, in whichever company, or choose now where no company knows
    * them. `over`: the link was used, replaced, taken back, or is too old.
    */
-  accept(token: string, password: string, from: LoginSource): Promise<{ readonly kind: 'joined' | 'over' } | LoginFailure>
+  accept(
+    token: string,
+    password: string,
+    from: LoginSource,
+  ): Promise<{ readonly kind: 'joined' | 'over' } | LoginFailure>
 }
 
 interface InvitationOptions {
@@ -56,7 +60,10 @@ export function createInvitations(options: InvitationOptions): Invitations {
   async function find(token: string): Promise<OpenInvitation | null> {
     const hash = TOKENS.hashOf(token)
     if (!hash) return null
-    const { rows } = await pool.query<OpenInvitation & { readonly move: MigrationState | null }>({ ...FIND, values: [hash] })
+    const { rows } = await pool.query<OpenInvitation & { readonly move: MigrationState | null }>({
+      ...FIND,
+      values: [hash],
+    })
     if (!rows[0]) return null
     const { move, ...invitation } = rows[0]
     assertOnThisShard(invitation.companyId, move)

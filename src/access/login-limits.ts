@@ -104,14 +104,20 @@ const RETRY_AFTER_SECONDS = 60
  * Counts an attempt as a failure, before anybody knows whether it is one: or a thousand at once would all be the first. One
  * that is refused counts for nothing. Exact over all processes, for known and unknown accounts alike.
  */
-export const countAttempt = (pool: Pool, attempt: LoginAttempt): Promise<AdmittedAttempt | LimitedAttempt> => judge(pool, attempt, true)
+export const countAttempt = (pool: Pool, attempt: LoginAttempt): Promise<AdmittedAttempt | LimitedAttempt> =>
+  judge(pool, attempt, true)
 
 /** What `countAttempt` would say, without counting. */
-export const checkAttempt = (pool: Pool, attempt: LoginAttempt): Promise<AdmittedAttempt | LimitedAttempt> => judge(pool, attempt, false)
+export const checkAttempt = (pool: Pool, attempt: LoginAttempt): Promise<AdmittedAttempt | LimitedAttempt> =>
+  judge(pool, attempt, false)
 
 const INSIDE: LoginProof = { device: null, token: null, isKnown: true }
 
-async function judge(pool: Pool, attempt: LoginAttempt, isCounting: boolean): Promise<AdmittedAttempt | LimitedAttempt> {
+async function judge(
+  pool: Pool,
+  attempt: LoginAttempt,
+  isCounting: boolean,
+): Promise<AdmittedAttempt | LimitedAttempt> {
   const { email, address, proof } = attempt
   const counters = countersOf(attempt)
   const { device, token, isKnown = false } = proof === 'inside' ? INSIDE : proof

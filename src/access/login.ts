@@ -4,21 +4,21 @@ import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { asUser, runAs } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/turns.ts'
-import { Unavailable } from '#lib/unavailable.ts'
+import { Unavailable } from '#lib/errors.ts'
+import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import {
-  type LoginAttempt,
+  checkAttempt,
   countAttempt,
   type LimitedAttempt,
-  checkAttempt,
+  type LoginAttempt,
   type LoginProof,
-  rememberOrigin,
   refundAttempt,
+  rememberOrigin,
 } from './login-limits.ts'
 import { createMinuteLimit, type MinuteLimit, networkOf } from './minute-limit.ts'
 import { DEVICE_TOKENS, TILL_TOKENS } from './opaque-token.ts'
 import { hashPassword, verifyPassword } from './passwords.ts'
-import { type FoundPerson, type SessionHolder, type Membership, type People, peopleOf } from './people.ts'
+import { type FoundPerson, type Membership, type People, peopleOf, type SessionHolder } from './people.ts'
 
 /** Tokens and sessions that a user gets in a minute, by logging in or renewing: all tills of a shop in the morning. */
 const GRANTS_PER_MINUTE = 60

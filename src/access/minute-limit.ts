@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
-import type { Rate } from './quota.ts'
+import type { Rate } from './api-authenticator.ts'
 
 const WINDOW_SECONDS = 60
 

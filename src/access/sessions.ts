@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
-import { isLetIn, seesPersons, type Role } from '#domain/roles.ts'
-import { assertOnThisShard, assertAcceptsWrites } from '#ledger/move.ts'
-import { isNotMigrating, acceptsWrites } from '#postgres/in-move.ts'
+import { isLetIn, type Role, seesPersons } from '#domain/roles.ts'
+import { assertAcceptsWrites, assertOnThisShard } from '#ledger/migration-state.ts'
+import { acceptsWrites, isNotMigrating } from '#postgres/migration-condition.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { NewKey } from './api-keys.ts'
 import { type FoundSession, findSession, IDLE_HOURS } from './find-session.ts'
@@ -20,7 +20,7 @@ import {
 } from './open-sessions.ts'
 import { createPanelGate, PANEL_LIMITS, type PanelLimits } from './panel-quota.ts'
 import type { PasswordLinks } from './password-links.ts'
-import type { SessionHolder, RegisterLogin } from './people.ts'
+import type { RegisterLogin, SessionHolder } from './people.ts'
 
 /** A session ends after so many days at the latest. */
 const LONGEST_DAYS = 7

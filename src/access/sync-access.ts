@@ -1,13 +1,13 @@
 import type { Pool } from 'pg'
 import { TILL_ROLES } from '#domain/roles.ts'
-import { assertOnThisShard, assertAcceptsWrites, type MigrationState } from '#ledger/move.ts'
-import { isNotMigrating, acceptsWrites } from '#postgres/in-move.ts'
+import { assertAcceptsWrites, assertOnThisShard, type MigrationState } from '#ledger/migration-state.ts'
+import { acceptsWrites, isNotMigrating } from '#postgres/migration-condition.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 import type { Login } from './login.ts'
 import type { MinuteLimit } from './minute-limit.ts'
 import { DATABASE_CLOCK, revokedSurplus, TILL_TOKENS as TOKENS } from './opaque-token.ts'
-import type { SessionHolder, RegisterLogin } from './people.ts'
+import type { RegisterLogin, SessionHolder } from './people.ts'
 
 /** Who may use the sync interface, and how often. */
 export interface SyncAccess {

@@ -1,10 +1,10 @@
 import type { RequestHandler, Response } from 'express'
+import type { ApiAuthenticator, AuthenticatedCall } from '#access/api-authenticator.ts'
 import { hashKey, isKey } from '#access/api-keys.ts'
-import type { AuthenticatedCall, ApiAuthenticator } from '#access/quota.ts'
 import { type Calendar, dateInZone } from '#domain/instant.ts'
 import type { Scope } from '#domain/scopes.ts'
-import { bearer, type LimitUnauthenticated, limited, showRate } from '#http/middleware/anonymous-callers.ts'
 import { announcedBytes, showBytes, tooManyBytes } from '#http/middleware/body-bytes.ts'
+import { bearer, type LimitUnauthenticated, limited, showRate } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem, problemOfReason } from '#http/problems.ts'
 import { type Actor, asApiKey } from '#ledger/write/run.ts'
 import { liveKey } from '#projections/api-keys.ts'
@@ -35,7 +35,11 @@ export const CHALLENGE = { 'WWW-Authenticate': 'Bearer' }
  * Admits a call: key, quota of calls and bytes, and add-on, in one statement; a body beyond `maxBodyBytes` will not be read. Whoever has no valid key is limited by address instead, so that
  * every answer can show a limit.
  */
-export function authenticate(gate: ApiAuthenticator, limitAnonymous: LimitUnauthenticated, maxBodyBytes: number): RequestHandler {
+export function authenticate(
+  gate: ApiAuthenticator,
+  limitAnonymous: LimitUnauthenticated,
+  maxBodyBytes: number,
+): RequestHandler {
   return async (request, response, next) => {
     const refuse = async (problem: Problem): Promise<never> => {
       await limitAnonymous(request, response)

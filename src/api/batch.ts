@@ -4,7 +4,7 @@ import { describeIssues, printable } from '#domain/validation.ts'
 import { httpMessageOf, type ProblemCode } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Reply } from '#ledger/write/unit-of-work.ts'
-import { createTimeSlicer } from '#lib/slices.ts'
+import { createTimeSlicer } from '#lib/time-slicing.ts'
 
 /** Items of a batch at most (BATCH-1). */
 export const MAX_BATCH_ITEMS = 500

@@ -1,10 +1,10 @@
 import type { RequestHandler } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import { sendJson } from '#http/answer.ts'
-import { limitUnauthenticatedBy } from '#http/middleware/anonymous-callers.ts'
+import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem } from '#http/problems.ts'
-import { verifierKey, vkeyOf } from '#proof/note.ts'
-import type { ProofServices } from '#proof/proof.ts'
+import { verifierKey, vkeyOf } from '#integrity/proofs/note.ts'
+import type { ProofServices } from '#integrity/proofs/proofs.ts'
 
 interface KeysOptions {
   readonly proof: Pick<ProofServices, 'keys'>

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { type AsOfCore, type CompanyAsOf, type AsOfMoment, withCompanyAsOf } from '#audit/as-of.ts'
 import { invalid, type Refusal, type RefusalCode, refuse } from '#domain/refusal.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import type { Params } from '#http/paths.ts'
 import { matchPath, routeSpecificity } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { describeQuery } from '#http/query-values.ts'
+import { type AsOfCore, type AsOfMoment, type CompanyAsOf, withCompanyAsOf } from '#integrity/audit/as-of.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { V1_ROUTES } from './api-v1.ts'
 import type { ReadAnswer, ReadRoute } from './route.ts'
@@ -28,7 +28,12 @@ const UNDEFINED_TABLE = '42P01'
  * What GET `target` (a path below /api/v1 with its query) answered, or would have, at a moment of a company. Refuses what the
  * service would have refused, and what cannot be told from the ledger.
  */
-export function readAsOf(core: AsOfCore, companyId: number, at: AsOfMoment, target: string): Promise<ReadAnswer | Refusal> {
+export function readAsOf(
+  core: AsOfCore,
+  companyId: number,
+  at: AsOfMoment,
+  target: string,
+): Promise<ReadAnswer | Refusal> {
   const asked = understand(target)
   // Before anything is replayed.
   if (isRefusal(asked)) return Promise.resolve(asked)

@@ -1,15 +1,18 @@
 import type { Response } from 'express'
 import type { Pool } from 'pg'
 import type { z } from 'zod'
-import type { QuotaLimits } from '#access/quota.ts'
-import type { Verifier } from '#audit/verify.ts'
-import type { RequestLog } from '#calls/log.ts'
+import type { QuotaLimits } from '#access/api-authenticator.ts'
 import type { Warning } from '#commands/catalog/item-input.ts'
+import type { Vault } from '#crypto/vault.ts'
 import type { PaymentLinks } from '#domain/payment-link.ts'
 import type { Refusal, RefusalCode } from '#domain/refusal.ts'
 import type { Scope } from '#domain/scopes.ts'
 import type { Params } from '#http/paths.ts'
 import type { ProblemCode } from '#http/problems.ts'
+import type { RequestLog } from '#http/request-log/request-log.ts'
+import type { Verifier } from '#integrity/audit/verify.ts'
+import type { ProofServices } from '#integrity/proofs/proofs.ts'
+import type { Prover } from '#integrity/proofs/prover.ts'
 import type { Command } from '#ledger/command.ts'
 import type { PersonKeys } from '#ledger/person-keys.ts'
 import type { EventStore } from '#ledger/port.ts'
@@ -17,11 +20,8 @@ import type { Idempotency } from '#ledger/write/idempotency.ts'
 import type { OperationContext } from '#ledger/write/operation.ts'
 import type { Actor } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
-import type { Vault } from '#lib/vault.ts'
 import type { Payments } from '#payments/pay-order.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
-import type { ProofServices } from '#proof/proof.ts'
-import type { Prover } from '#proof/prover.ts'
 import type { Caller } from './authenticate.ts'
 import type { EventFeed } from './event-feed.ts'
 
@@ -215,7 +215,10 @@ export const demandsKey = (route: Route): boolean =>
 export const readRoute = <Q>(route: Omit<ReadRoute<Q>, 'method'>): Route => ({ method: 'get', ...route })
 export const streamRoute = <Q>(route: Omit<StreamRoute<Q>, 'method'>): Route => ({ method: 'get', ...route })
 export const commandRoute = <B, I>(route: CommandRoute<B, I>): Route => route
-export const operationRoute = <B = object>(route: Omit<OperationRoute<B>, 'method'>): Route => ({ method: 'post', ...route })
+export const operationRoute = <B = object>(route: Omit<OperationRoute<B>, 'method'>): Route => ({
+  method: 'post',
+  ...route,
+})
 export const actionRoute = <B>(route: Omit<ActionRoute<B>, 'method' | 'idempotency'>): Route => ({
   method: 'post',
   ...route,

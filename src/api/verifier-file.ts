@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { RequestHandler } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import { projectFile } from '#http/assets.ts'
-import { limitUnauthenticatedBy } from '#http/middleware/anonymous-callers.ts'
+import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem } from '#http/problems.ts'
 
 const HOUR_SECONDS = 3_600

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { COMMANDS, type CliCommand, find, type Name, usageOf } from './commands.ts'
+import { type CliCommand, COMMANDS, find, type Name, usageOf } from './commands.ts'
 
 /** The command line does not say what to do; `usage` says how it can. */
 export class WrongUsage extends Error {

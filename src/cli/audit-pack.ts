@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { auditPack } from '#audit/pack.ts'
+import { auditPack } from '#integrity/audit/pack.ts'
 import { beginPack } from '#panel/audit-pack/begin.ts'
 import { companyIdFrom, type Verbs } from './verb.ts'
 

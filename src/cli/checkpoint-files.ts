@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { invalid } from '#domain/refusal.ts'
-import { type Checkpoint, parseCheckpoint, parseOrigin } from '#proof/checkpoint.ts'
-import { openNote, verifierKey } from '#proof/note.ts'
+import { type Checkpoint, parseCheckpoint, parseOrigin } from '#integrity/proofs/checkpoint.ts'
+import { openNote, verifierKey } from '#integrity/proofs/note.ts'
 import { Refused } from './verb.ts'
 
 /** A checkpoint of a company's ledger that was found to be signed. */

@@ -2,11 +2,11 @@ import { RegisterCompanyInput, registerCompany, UpdateCompanyInput, updateCompan
 import { DEFAULT_SHARD } from '#config/databases.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
-import { isOnThisShard } from '#postgres/in-move.ts'
+import { isOnThisShard } from '#postgres/migration-condition.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import type { CompanyObject } from '#projections/companies.ts'
 import type { Core } from '#service/core.ts'
-import { emptiestShard } from './homes.ts'
+import { emptiestShard } from './shards.ts'
 import { accepted, type Context, checked, companyIdFrom, givenFlags, Refused, type Verbs } from './verb.ts'
 
 interface Fields {

@@ -1,12 +1,12 @@
 import { constants } from 'node:os'
 import { type Addresses, addressesOf, type Config, configOf, readConfig } from '#config/config.ts'
 import { DEFAULT_SHARD } from '#config/databases.ts'
-import type { Directory } from '#homes/directory.ts'
-import { createShardsView } from '#homes/homes.ts'
-import type { DirectoryHooks } from '#homes/hooks.ts'
+import { loadMasterKeys } from '#crypto/master-keys.ts'
 import { newId } from '#lib/ids.ts'
-import { loadMasterKeys } from '#master-key/keys.ts'
 import type { Core, CoreOptions } from '#service/core.ts'
+import type { Directory } from '#sharding/directory.ts'
+import type { DirectoryHooks } from '#sharding/directory-hooks.ts'
+import { createShardsView } from '#sharding/shards.ts'
 import type { Context, NamedShard } from './verb.ts'
 
 /** One command after the other needs one connection, and a list may be read meanwhile. */
@@ -36,7 +36,7 @@ export function createContext(env: Readonly<Record<string, string | undefined>>,
     if (HOMES.length === 0) return open({ ...(await main()), config, upgrades, masterKeys: loadMasterKeys(config) })
     const known = await directory()
     const place = await addresses(name)
-    const { createDirectoryHooks: hooksOf } = await import('#homes/hooks.ts')
+    const { createDirectoryHooks: hooksOf } = await import('#sharding/directory-hooks.ts')
     const hooks = hooksOf({ directory: known, homes, log: () => {} }, name, HOMES)
     return open({ ...place, config: configOf(config, name), upgrades, masterKeys: loadMasterKeys(config), ...hooks })
   }
@@ -58,7 +58,8 @@ export function createContext(env: Readonly<Record<string, string | undefined>>,
     async homes(options) {
       const added = HOMES.length === 0 ? [] : await (await directory()).homes()
       const all: NamedShard[] = [{ name: DEFAULT_SHARD, core: await core(options) }]
-      for (const { name } of added) if (name !== DEFAULT_SHARD) all.push({ name, core: await core({ ...options, home: name }) })
+      for (const { name } of added)
+        if (name !== DEFAULT_SHARD) all.push({ name, core: await core({ ...options, home: name }) })
       return all
     },
     async close() {
@@ -70,7 +71,7 @@ export function createContext(env: Readonly<Record<string, string | undefined>>,
 }
 
 async function openDirectoryAt({ databaseUrl }: OpenPostgres): Promise<Directory> {
-  const { openDirectory } = await import('#homes/directory.ts')
+  const { openDirectory } = await import('#sharding/directory.ts')
   return openDirectory({ databaseUrl, log: () => {} })
 }
 
@@ -105,7 +106,7 @@ async function openPostgres(config: Config): Promise<OpenPostgres> {
 
 /** Of a home besides `main`, what HOMES says. @throws WrongShardDatabase where it was not added, or is another one */
 async function furtherPlace(config: Config, home: string, directory: Directory): Promise<Addresses> {
-  const { assertShard: assertHome, shardNotAdded: notAdded } = await import('#homes/identity.ts')
+  const { assertShard: assertHome, shardNotAdded: notAdded } = await import('#sharding/shard-identity.ts')
   const named = config.HOMES?.find(({ name }) => name === home)
   if (!named || !(await directory.homes()).some(({ name }) => name === home)) throw notAdded(home)
   await assertHome(named.url, { name: home })
@@ -126,7 +127,7 @@ interface Opened {
 async function open({ config, databaseUrl, ownerUrl, onForgotten, ...options }: Opening): Promise<Opened> {
   const [{ coreSettings, openCore }, { createErasureList: createForgottenList }] = await Promise.all([
     import('#service/core.ts'),
-    import('#wiping/forgotten-list.ts'),
+    import('#privacy/erasure-list.ts'),
   ])
   let hasForgotten = false
   const core = await openCore({

@@ -1,9 +1,9 @@
 import { type Addresses, addressesOf } from '#config/config.ts'
 import { DEFAULT_SHARD } from '#config/databases.ts'
-import { readShardIdentity } from '#homes/identity.ts'
 import { migrateAsOwner } from '#postgres/migrate.ts'
 import { withPool } from '#postgres/pool.ts'
 import { assertLeast, roleOf } from '#postgres/privileges.ts'
+import { readShardIdentity } from '#sharding/shard-identity.ts'
 import type { Verbs } from './verb.ts'
 
 interface Prepared {

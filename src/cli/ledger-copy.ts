@@ -1,12 +1,12 @@
 import type { Pool } from 'pg'
 import { invalid } from '#domain/refusal.ts'
-import { ownStreams } from '#ledger/follow/whereabouts.ts'
+import { installationIdOf } from '#integrity/proofs/installation.ts'
+import { claimStore } from '#integrity/proofs/store-claim.ts'
+import { ownStreams } from '#ledger/follow/placement.ts'
 import { type EventStore, type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
 import { CopyDiffers, copyLedgers } from '#ledger/stores/copy.ts'
 import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
 import { newId } from '#lib/ids.ts'
-import { installationIdOf } from '#proof/installation.ts'
-import { claimStore } from '#proof/store-claim.ts'
 import { type NamedShard, Refused, type Verbs } from './verb.ts'
 
 export const verbs: Verbs<'ledger copy'> = {

@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import { type ListenerAttempt, type ListenerRun, runListener } from '#cli/integrator/listener.ts'
+import { createServiceClient, type ServiceClient } from '#cli/integrator/service-client.ts'
 import { webAddressSetting } from '#config/values.ts'
 import { SECRET_BYTES, webhookSecretOf } from '#domain/webhook-secret.ts'
 import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
-import { type ListenerRun, runListener, type ListenerAttempt } from '#integrator/listen.ts'
-import { createServiceClient, type ServiceClient } from '#integrator/service.ts'
 import { createSender } from '#webhooks/sender.ts'
 import { checked, type Verbs } from './verb.ts'
 

@@ -7,10 +7,10 @@ const seal = () => import('./ledger-seal.ts')
 /** The files of verbs, by the first word of these or by all of them: what is not named is not loaded. */
 const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>> = {
   company: () => import('./companies.ts'),
-  'company move': () => import('./company-move.ts'),
-  home: () => import('./homes.ts'),
-  'home drain': () => import('./company-move.ts'),
-  'home rebuild': () => import('./home-rebuild.ts'),
+  'company move': () => import('./company-migration.ts'),
+  home: () => import('./shards.ts'),
+  'home drain': () => import('./company-migration.ts'),
+  'home rebuild': () => import('./shard-rebuild.ts'),
   'payment-type': () => import('./payment-types.ts'),
   user: () => import('./users.ts'),
   person: () => import('./persons.ts'),
@@ -24,7 +24,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   'ledger verify': () => import('./ledger-verify.ts'),
   'ledger seal': seal,
   'ledger public-key': seal,
-  'ledger outsiders': () => import('./ledger-outsiders.ts'),
+  'ledger outsiders': () => import('./ledger-attestors.ts'),
   'ledger export': ledger,
   'audit pack': () => import('./audit-pack.ts'),
   'ledger history': ledger,

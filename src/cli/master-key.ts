@@ -1,5 +1,5 @@
-import { loadMasterKeys } from '#master-key/keys.ts'
-import { rotateMasterKey } from '#master-key/rotation.ts'
+import { rotateMasterKey } from '#crypto/master-key-rotation.ts'
+import { loadMasterKeys } from '#crypto/master-keys.ts'
 import type { Verbs } from './verb.ts'
 
 export const verbs: Verbs<'master-key'> = {

@@ -1,14 +1,14 @@
 import { constants, setPriority } from 'node:os'
+import { RequestRefused, ServiceUnreachable } from '#cli/integrator/service-client.ts'
 import { WrongSetting } from '#config/config.ts'
-import { MigrationRefused } from '#homes/move/move-refused.ts'
+import { WrongMasterKey } from '#crypto/master-keys.ts'
 import { httpMessageOf } from '#http/problems.ts'
-import { RequestRefused, ServiceUnreachable } from '#integrator/service.ts'
+import { Unavailable } from '#lib/errors.ts'
 import { lowerHeapGrowth } from '#lib/heap.ts'
 import { IncompatibleVersion } from '#lib/other-version.ts'
-import { Unavailable } from '#lib/unavailable.ts'
 import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
-import { WrongMasterKey } from '#master-key/keys.ts'
 import { isOutage } from '#postgres/outage.ts'
+import { MigrationRefused } from '#sharding/migration/migration-refused.ts'
 import type { Typed } from './arguments.ts'
 import { COMMANDS, type Name } from './commands.ts'
 import { createContext } from './connection.ts'
@@ -64,7 +64,9 @@ function problemOf(error: unknown): Told {
   if (error instanceof IncompatibleVersion) return { code: 'other_version', message }
   return {
     code:
-      error instanceof Unavailable || error instanceof ServiceUnreachable || isOutage(error) ? 'unavailable' : 'internal_error',
+      error instanceof Unavailable || error instanceof ServiceUnreachable || isOutage(error)
+        ? 'unavailable'
+        : 'internal_error',
     message,
   }
 }

@@ -1,9 +1,9 @@
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
-import { type ExportedPerson, type ExportPart, exportPersonData } from '#audit/person-file.ts'
 import { refuse } from '#domain/refusal.ts'
-import { type ExportWriter, htmlWriter, jsonWriter } from '#panel/person-file/document.ts'
+import { type ExportWriter, htmlWriter, jsonWriter } from '#panel/data-export/document.ts'
+import { type ExportedPerson, type ExportPart, exportPersonData } from '#privacy/data-export.ts'
 import { checked, companyIdFrom, Refused, type Verbs } from './verb.ts'
 
 const WHO = 'deve ser customer/9, supplier/3, user/4 ou order/5'

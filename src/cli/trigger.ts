@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import { createServiceClient } from '#cli/integrator/service-client.ts'
+import { TRIGGERED_EVENTS, trigger } from '#cli/integrator/triggers.ts'
 import { webAddressSetting } from '#config/values.ts'
-import { createServiceClient } from '#integrator/service.ts'
-import { TRIGGERED_EVENTS, trigger } from '#integrator/trigger.ts'
 import { checked, type Verbs } from './verb.ts'
 
 const Plan = z.strictObject({ event: z.enum(TRIGGERED_EVENTS), url: webAddressSetting })

@@ -15,7 +15,7 @@ import {
 import { refuse } from '#domain/refusal.ts'
 import type { Command } from '#ledger/command.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
-import { createMailer } from '#mail/mailer.ts'
+import { createMailer } from '#notifications/mailer.ts'
 import type { UserObject } from '#projections/users.ts'
 import { accepted, type Context, checked, companyIdFrom, givenFlags, Refused, type Verb, type Verbs } from './verb.ts'
 

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { Addresses, Config } from '#config/config.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { describeIssues } from '#domain/validation.ts'
-import type { Directory } from '#homes/directory.ts'
 import type { Core } from '#service/core.ts'
+import type { Directory } from '#sharding/directory.ts'
 import type { COMMANDS, Flags, Name } from './commands.ts'
 
 /** What was given for the flags of a verb. */

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { serveWitness } from '#demo/witness/server.ts'
 import { openWitness } from '#demo/witness/witness.ts'
 import { invalid } from '#domain/refusal.ts'
-import { parseVkey, type VerifierKey, vkeyOf } from '#proof/note.ts'
+import { parseVkey, type VerifierKey, vkeyOf } from '#integrity/proofs/note.ts'
 import { portOf, Refused, type Verbs } from './verb.ts'
 
 const DEFAULT_PORT = '4001'

@@ -1,19 +1,19 @@
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { PANEL_LIMITS } from '#access/panel-quota.ts'
-import { databaseUrl, DEFAULT_SHARD, type NamedUrl, namedUrls, readUrls } from './databases.ts'
+import { DEFAULT_SHARD, databaseUrl, type NamedUrl, namedUrls, readUrls } from './databases.ts'
 import {
   ascendingSeconds,
+  attestorUrl,
   decimalSetting,
   eventStoreUrl,
   flag,
   integerSetting,
   masterKey,
   masterKeys,
-  attestorUrl,
+  PROCESS_ROLES,
   pemFile,
   percentageSetting,
-  PROCESS_ROLES,
   roles,
   secondsList,
   smtpUrl,
@@ -228,7 +228,9 @@ function assertHomes({
 }: z.infer<typeof settings>): void {
   const isMain = HOMES.find(({ url }) => url === DATABASE_URL)
   if (isMain)
-    throw new WrongSetting(`HOMES lists the database of DATABASE_URL, the default shard ${DEFAULT_SHARD}, as ${isMain.name}`)
+    throw new WrongSetting(
+      `HOMES lists the database of DATABASE_URL, the default shard ${DEFAULT_SHARD}, as ${isMain.name}`,
+    )
   for (const { name } of HOMES_OWNER_URLS)
     if (!HOMES.some((home) => home.name === name))
       throw new WrongSetting(`HOMES_OWNER_URLS lists ${name}, which HOMES does not`)

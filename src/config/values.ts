@@ -1,8 +1,8 @@
 import { accessSync, constants } from 'node:fs'
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { normalizePercentage, Percentage } from '#domain/percentageSetting.ts'
-import { masterKeySecretOf } from '#master-key/keys.ts'
+import { masterKeySecretOf } from '#crypto/master-keys.ts'
+import { normalizePercentage, Percentage } from '#domain/percentage.ts'
 
 // Formats of settings; a description says what is expected.
 
@@ -19,7 +19,7 @@ export const decimalSetting = numberAs(/^\d+(\.\d+)?$/, 'a number')
 
 /** Kept as records keep it, with two decimals. */
 export const percentageSetting = Percentage.transform(normalizePercentage).describe(
-  'a percentageSetting from 0 to 100 with up to two decimals, like 5 or 2.50',
+  'a percentage from 0 to 100 with up to two decimals, like 5 or 2.50',
 )
 
 export const pemFile = z

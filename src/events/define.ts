@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { PersonPart, PersonKind } from '#domain/personal-data.ts'
+import type { PersonKind, PersonPart } from '#domain/personal-data.ts'
 import type { Envelope } from '#ledger/envelope.ts'
 
-import { Unavailable } from '#lib/unavailable.ts'
+import { Unavailable } from '#lib/errors.ts'
 
 /** Event type: the kinds of record that it concerns, and the shape of its data in the current version. */
 export interface EventType<D> {

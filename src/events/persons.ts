@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { PERSON_PARTS, PERSON_KINDS } from '#domain/personal-data.ts'
+import { PERSON_KINDS, PERSON_PARTS } from '#domain/personal-data.ts'
 import { date, eventType, personal, text } from './define.ts'
 
 export const PERSON_TYPES = ['PF', 'PJ'] as const

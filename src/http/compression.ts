@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
-import type { ShareKey } from '#lib/shared-room.ts'
-import { createKeyedSemaphore } from '#lib/turns.ts'
+import type { ShareKey } from '#lib/fair-share-limiter.ts'
+import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
 
 /** Codings that answers are compressed with, the better one first. */
 const CODINGS = ['br', 'gzip'] as const

@@ -4,9 +4,9 @@ import { createServer as createTlsServer } from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Express } from 'express'
 import gracefulShutdown from 'http-graceful-shutdown'
+import { answerMalformed, type MalformedRequestOptions } from './malformed-requests.ts'
 import type { Pace, ReaderPace } from './pace.ts'
 import { readTls, renewTls, type TlsFiles } from './tls.ts'
-import { answerMalformed, type MalformedRequestOptions } from './unreadable.ts'
 
 /** What bounds the connections of a server, so that slow, silent or many callers cannot keep it from the others. */
 export interface ServerLimits extends Pace, ReaderPace {
@@ -99,7 +99,10 @@ export interface ListeningServer {
 }
 
 /** Rejects when the port cannot be had. */
-export async function startListening(server: Server, { port, host }: { port: number; host: string }): Promise<ListeningServer> {
+export async function startListening(
+  server: Server,
+  { port, host }: { port: number; host: string },
+): Promise<ListeningServer> {
   let delay_ms = 0
   // Its own handling of signals is left out: the process has more to stop than a server.
   const shutDown = gracefulShutdown(server, {

@@ -1,5 +1,5 @@
 import type { Response } from 'express'
-import type { ShareKey } from '#lib/shared-room.ts'
+import type { ShareKey } from '#lib/fair-share-limiter.ts'
 
 /** Of whoever calls, once that is known. */
 interface Caller {

@@ -23,7 +23,7 @@ export interface SheetLine {
   readonly cells: readonly string[]
 }
 
-/** Lets others be served; awaited after each small part of long work (src/lib/slices.ts). */
+/** Lets others be served; awaited after each small part of long work (src/lib/time-slicing.ts). */
 export type Pause = () => Promise<void>
 
 /** Decoded, or read, before the next pause; in bytes or UTF-16 units. */

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
 import { type IdKind, isIdKind } from '#domain/record-kinds.ts'
-import { Unavailable } from '#lib/unavailable.ts'
+import { Unavailable } from '#lib/errors.ts'
 import type { Statement, Transaction } from '#postgres/transaction.ts'
 import { type Envelope, GENESIS_HASH } from './envelope.ts'
+import { type MigrationState, writeRefusal } from './migration-state.ts'
 import { KeysMissing, type MissingKeys } from './missing-keys.ts'
-import { type MigrationState, writeRefusal } from './move.ts'
 
 /** The highest id of each kind that a company has given out; a kind of which it has none is missing. */
 export type Ids = Readonly<Partial<Record<IdKind, number>>>

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { Unavailable } from '#lib/unavailable.ts'
+import { Unavailable } from '#lib/errors.ts'
 import { companyIdOfStream } from './envelope.ts'
 import { CannotOpen } from './personal-fields.ts'
 

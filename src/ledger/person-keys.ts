@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
+import { type PersonSecret, plainId } from '#crypto/sealed-value.ts'
+import type { Vault } from '#crypto/vault.ts'
 import type { PersonPart } from '#domain/personal-data.ts'
 import { randomBytesOf } from '#lib/random.ts'
-import type { Vault } from '#lib/vault.ts'
-import { type PersonSecret, plainId } from './sealed.ts'
 import { byPk, type Ref, table } from './table.ts'
 import type { Changes } from './working-set.ts'
 

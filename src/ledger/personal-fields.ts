@@ -1,6 +1,6 @@
+import { isSealed, openValue, type PersonSecret, sealedKeyId, sealValue } from '#crypto/sealed-value.ts'
 import type { PersonPart } from '#domain/personal-data.ts'
 import type { Envelope, NewEvent } from './envelope.ts'
-import { isSealed, type PersonSecret, sealedKeyId, openValue, sealValue } from './sealed.ts'
 
 /** A field of an event's data that is stored sealed with the key of a person. */
 export interface PersonalField {

@@ -1,4 +1,4 @@
-import { prefetch, inBatches } from '#lib/batches.ts'
+import { inBatches, prefetch } from '#lib/batches.ts'
 import type { Envelope } from './envelope.ts'
 import type { PersonKeys } from './person-keys.ts'
 import { type CannotOpen, openData, sealedWith } from './personal-fields.ts'
@@ -23,8 +23,11 @@ export const readNewest = (reading: EventReader, stream: string, fromRevision: n
   newest(reading, reading.store.read(stream, fromRevision))
 
 /** Single events of a stream, by their revisions (ascending), opened, in the newest version of their types. @throws CannotOpen */
-export const pickNewest = (reading: EventReader, stream: string, revisions: readonly number[]): AsyncGenerator<Envelope> =>
-  newest(reading, reading.store.pick(stream, revisions))
+export const pickNewest = (
+  reading: EventReader,
+  stream: string,
+  revisions: readonly number[],
+): AsyncGenerator<Envelope> => newest(reading, reading.store.pick(stream, revisions))
 
 /** Events whose keys are looked up at once. */
 const BATCH_EVENTS = 500

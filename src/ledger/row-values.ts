@@ -1,5 +1,5 @@
-import { contextOf, openJson, sealJson } from '#lib/sealed-json.ts'
-import type { Vault } from '#lib/vault.ts'
+import { contextOf, openJson, sealJson } from '#crypto/sealed-json.ts'
+import type { Vault } from '#crypto/vault.ts'
 import { binaryArray } from '#postgres/binary-array.ts'
 import { type AnyTable, type ColumnType, elementOf, type KeyValue } from './table.ts'
 
@@ -28,7 +28,12 @@ export const sealedColumns = (table: AnyTable): string[] =>
   Object.keys(table.columns).filter((column) => table.columns[column] === 'sealed')
 
 /** A row as it was loaded, with what is sealed in it opened. */
-export function openColumns(table: AnyTable, sealed: readonly string[], row: ColumnValues, vault: Vault | null): ColumnValues {
+export function openColumns(
+  table: AnyTable,
+  sealed: readonly string[],
+  row: ColumnValues,
+  vault: Vault | null,
+): ColumnValues {
   const context = sealContextOf(table, row)
   const open = (bytes: unknown) => bytes && openJson(vaultFor(table, vault), bytes as Buffer, context)
   return { ...row, ...Object.fromEntries(sealed.map((column) => [column, open(row[column])])) }

@@ -1,8 +1,8 @@
-import type { Vault } from '#lib/vault.ts'
+import type { Vault } from '#crypto/vault.ts'
 import { binaryArray } from '#postgres/binary-array.ts'
 import type { BulkTransaction, Statement, Transaction } from '#postgres/transaction.ts'
-import { rowPasts, recordRowVersion } from './lineage.ts'
-import { openColumns, type ColumnValues, sealedColumns, valuesOf } from './row-values.ts'
+import { recordRowVersion, rowPasts } from './row-history.ts'
+import { type ColumnValues, openColumns, sealedColumns, valuesOf } from './row-values.ts'
 import {
   type AnyRef,
   type AnyTable,
@@ -13,9 +13,9 @@ import {
   type KeyValue,
   loadStatement,
   type Ref,
+  type RowWrite,
   type Table,
   WRITES,
-  type RowWrite,
   writeStatement,
 } from './table.ts'
 
@@ -255,7 +255,8 @@ function loadTable(tx: Transaction, state: TableState, vault: Vault | null): Pro
       values,
     )
     const sealed = sealedColumns(state.table)
-    for (const row of result.rows) remember(state, sealed.length > 0 ? openColumns(state.table, sealed, row, vault) : row)
+    for (const row of result.rows)
+      remember(state, sealed.length > 0 ? openColumns(state.table, sealed, row, vault) : row)
     const found = indexOf(state, by)
     for (const key of wanted.keys()) if (!found.has(key)) found.set(key, null)
   })

@@ -1,4 +1,4 @@
-import { bufferPool } from './blocks.ts'
+import { bufferPool } from './buffer-pool.ts'
 
 /** A range of a buffer. Copying a range is cheaper than creating a view. */
 export interface ByteRange<B extends Buffer = Buffer> {

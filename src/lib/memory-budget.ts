@@ -1,5 +1,5 @@
-import { createFairShareLimiter, type ShareKey, type LimiterFigures } from './shared-room.ts'
-import { TenantLimitExceeded } from './unavailable.ts'
+import { TenantLimitExceeded } from './errors.ts'
+import { createFairShareLimiter, type LimiterFigures, type ShareKey } from './fair-share-limiter.ts'
 
 /** Bounds in bytes: for all callers together, and for one company or one client address. */
 export interface MemoryLimits {

@@ -1,4 +1,4 @@
-import { Unavailable } from './unavailable.ts'
+import { Unavailable } from './errors.ts'
 
 /**
  * The company is on another shard (HOME-42). The shard router forwards the request there; a caller that cannot be

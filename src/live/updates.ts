@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { Unavailable } from '#lib/unavailable.ts'
+import { Unavailable } from '#lib/errors.ts'
 import { listenToChannel } from '#postgres/listener.ts'
 import { decodePositions, type LedgerPosition, LIVE_CHANNEL } from './notifier.ts'
 

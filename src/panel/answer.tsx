@@ -1,10 +1,10 @@
 import type { Response } from 'express'
-import { type Problem, httpStatusOf } from '#http/problems.ts'
-import type { PendingCounts } from '#queries/waiting.ts'
+import { httpStatusOf, type Problem } from '#http/problems.ts'
+import type { PendingCounts } from '#queries/pending-counts.ts'
 import { forgetDone, noteDone } from './cookies.ts'
 import { panelDocument, plainDocument } from './layout.tsx'
 import { link } from './link.ts'
-import type { PanelPage, Section, PageContext } from './route.ts'
+import type { PageContext, PanelPage, Section } from './route.ts'
 import type { FlashCode } from './words/flashes.ts'
 import { problemMessage, problemTitle } from './words/problems.ts'
 
@@ -17,7 +17,11 @@ export interface ResponseTarget {
   readonly waiting?: PendingCounts | null
 }
 
-export function sendPanelPage(response: Response, page: PanelPage, { section, visit, waiting = null }: ResponseTarget): void {
+export function sendPanelPage(
+  response: Response,
+  page: PanelPage,
+  { section, visit, waiting = null }: ResponseTarget,
+): void {
   if (visit.flash) forgetDone(response)
   response
     .status(page.status ?? 200)

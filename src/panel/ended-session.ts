@@ -3,10 +3,10 @@ import { sendRedirect } from './answer.tsx'
 import { noteDone } from './cookies.ts'
 import { link } from './link.ts'
 import { sendLogin } from './login.tsx'
-import { routeAt } from './rights.ts'
+import { formOf } from './page-context.ts'
+import { routeAt } from './permissions.ts'
+import { encodePreservedInput } from './preserved-input.ts'
 import type { PanelRoute } from './route.ts'
-import { encodePreservedInput } from './typed.ts'
-import { formOf } from './visit.ts'
 import { FLASHES } from './words/flashes.ts'
 
 /**

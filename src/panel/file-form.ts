@@ -1,5 +1,5 @@
 import express, { type RequestHandler } from 'express'
-import { bodyProblem, holdBody, type BodyBudget } from '#http/middleware/json-body.ts'
+import { type BodyBudget, bodyProblem, holdBody } from '#http/middleware/json-body.ts'
 import { readMultipart } from '#http/multipart.ts'
 import { Problem } from '#http/problems.ts'
 import { MAX_FILE_BYTES } from '#imports/sheet.ts'

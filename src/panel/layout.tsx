@@ -5,10 +5,10 @@ import { asset } from './assets.ts'
 import { formatDateTimeSeconds } from './format.ts'
 import { link } from './link.ts'
 import { Bar, Menu, type MenuProps } from './menu.tsx'
-import type { PanelPage, PageContext } from './route.ts'
+import type { PageContext, PanelPage } from './route.ts'
 import { Head } from './ui/head.tsx'
 import { Icon } from './ui/icon.tsx'
-import { PermissionContext } from './ui/reaching.ts'
+import { PermissionContext } from './ui/permission-context.ts'
 import { SearchBox } from './ui/search-box.tsx'
 import { FLASHES } from './words/flashes.ts'
 
@@ -160,7 +160,9 @@ const Past = ({ visit }: { readonly visit: PageContext }) => {
   const { moment, timezone } = visit.readModel
   if (!moment) return null
   const when =
-    'time' in moment.at ? `em ${formatDateTimeSeconds(moment.at.time, timezone)}` : `na alteração nº ${moment.at.revision}`
+    'time' in moment.at
+      ? `em ${formatDateTimeSeconds(moment.at.time, timezone)}`
+      : `na alteração nº ${moment.at.revision}`
   const { em: _, ...query } = visit.query
   return (
     <p class="past" role="note">

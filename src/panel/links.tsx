@@ -1,15 +1,15 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import { Password } from '#access/passwords.ts'
 import { Email } from '#domain/text.ts'
-import { limitUnauthenticatedBy, limited } from '#http/middleware/anonymous-callers.ts'
 import { routed } from '#http/middleware/observe.ts'
+import { limited, limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { sendPlainPage, sendRedirect } from './answer.tsx'
 import { formText } from './forms/form.ts'
 import { onlyBy } from './guard.ts'
 import { link, PANEL } from './link.ts'
+import { formOf } from './page-context.ts'
 import type { PanelContext } from './route.ts'
 import { Alert } from './ui/parts.tsx'
-import { formOf } from './visit.ts'
 
 /** Pages behind links that people get by mail: accepting an invitation, and a new password. Nobody is logged in there. */
 export function linkRoutes({ panel, addresses }: PanelContext, readForm: RequestHandler): Router {

@@ -3,9 +3,9 @@ import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
 import { Problem } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import { csvHeads, csvRow, neutralizeFormulas } from '#lib/spreadsheet-text.ts'
-import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/turns.ts'
-import type { Cell, TableOf, TableRoute, PageContext } from './route.ts'
+import type { Cell, PageContext, TableOf, TableRoute } from './route.ts'
 
 /** Files that are made at a time: one of a company, and few in all, because each reads for as long as somebody takes it. */
 export const fileTurns = (): KeyedSemaphore => createKeyedSemaphore({ running: 4, runningOfKey: 1, waiting: 16 })
@@ -35,7 +35,12 @@ async function* partsOf({ heads, rows }: TableOf): AsyncGenerator<string> {
 }
 
 /** Whoever takes too long, hangs up, or finds that something fails, is cut off: browsers tell that the file lacks its end. */
-export async function sendFile(route: TableRoute, visit: PageContext, request: Request, response: Response): Promise<void> {
+export async function sendFile(
+  route: TableRoute,
+  visit: PageContext,
+  request: Request,
+  response: Response,
+): Promise<void> {
   const { moment } = visit.readModel
   const table = await route.table(visit)
   if (isRefusal(table)) throw new Problem('validation_failed', table.details)

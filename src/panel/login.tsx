@@ -8,18 +8,18 @@ import { doneBefore, forgetDone } from './cookies.ts'
 import { formText } from './forms/form.ts'
 import { onlyBy } from './guard.ts'
 import { link, PANEL } from './link.ts'
+import { formOf } from './page-context.ts'
+import { AGAIN, decodePreservedInput, inputOwnerOf, type PreservedInput } from './preserved-input.ts'
 import type { PanelContext } from './route.ts'
 import {
   clearSessionCookie,
   deviceCookie,
-  requireCsrf,
   panelSessionOf,
+  requireCsrf,
   setDeviceCookie,
   setSessionCookie,
 } from './session.ts'
-import { AGAIN, decodePreservedInput, type PreservedInput, inputOwnerOf } from './typed.ts'
 import { Alert } from './ui/parts.tsx'
-import { formOf } from './visit.ts'
 import { FLASHES } from './words/flashes.ts'
 
 const TYPED = 'digitado'

@@ -1,7 +1,7 @@
-import { MAX_PENDING, type PendingCounts } from '#queries/waiting.ts'
+import { MAX_PENDING, type PendingCounts } from '#queries/pending-counts.ts'
 import { link } from './link.ts'
-import { mayOpen } from './rights.ts'
-import type { PageAccess, Section, PageContext } from './route.ts'
+import { mayOpen } from './permissions.ts'
+import type { PageAccess, PageContext, Section } from './route.ts'
 import { Icon, type IconName } from './ui/icon.tsx'
 
 interface MenuEntry {

@@ -1,19 +1,26 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import { createMinuteLimit, type MinuteLimit } from '#access/minute-limit.ts'
-import { limitUnauthenticatedBy } from '#http/middleware/anonymous-callers.ts'
-import { bodyProblem, holdBody, type BodyBudget, companyBodyBudget, unauthenticatedBodyBudget } from '#http/middleware/json-body.ts'
+import {
+  type BodyBudget,
+  bodyProblem,
+  companyBodyBudget,
+  holdBody,
+  unauthenticatedBodyBudget,
+} from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { interfaceProblems } from '#http/middleware/problem-handler.ts'
 import { requireHttps } from '#http/middleware/transport.ts'
+import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { type Params, routeSpecificity } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
 import { groupBy } from '#lib/group-by.ts'
-import type { KeyedSemaphore } from '#lib/turns.ts'
-import { countPending, type PendingCounts } from '#queries/waiting.ts'
+import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
+import { countPending, type PendingCounts } from '#queries/pending-counts.ts'
 import { answerPanelFailure, type ResponseTarget, sendPanelPage, sendRedirect } from './answer.tsx'
 import { serveAssets } from './assets.ts'
 import { PACK_DOWNLOAD, packDownload } from './audit-pack/download.ts'
 import { isCrossSite, isOpenToLinks, sendStep, stepFirst } from './cross-site.tsx'
+import { DATA_EXPORT_PATH, dataExportDownload } from './data-export/download.ts'
 import { toLogin } from './ended-session.ts'
 import { fileForm, isFileForm } from './file-form.ts'
 import { formText } from './forms/form.ts'
@@ -23,15 +30,14 @@ import { linkRoutes } from './links.tsx'
 import { fileTurns, sendFile } from './list-file.ts'
 import { LIVE_PATH, liveStream } from './live.ts'
 import { loginRoutes } from './login.tsx'
-import { DATA_EXPORT_PATH, dataExportDownload } from './person-file/download.ts'
+import { atAnyMoment, atMoment, formOf, formSubmissionOf } from './page-context.ts'
+import { changesRecords, mayOpen, routeAt, routeReachOf } from './permissions.ts'
+import { AGAIN } from './preserved-input.ts'
 import { RECEIPT_FILE_PATH, receiptFileDownload } from './receipt-file.ts'
-import { changesRecords, mayOpen, routeReachOf, routeAt } from './rights.ts'
-import type { FormRoute, PanelPage, PageRoute, PanelContext, PanelRoute, Redirect, PageContext } from './route.ts'
+import type { FormRoute, PageContext, PageRoute, PanelContext, PanelPage, PanelRoute, Redirect } from './route.ts'
 import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
-import { AGAIN } from './typed.ts'
-import { placeholderPage } from './ui/later.tsx'
-import { atMoment, formOf, formSubmissionOf, atAnyMoment } from './visit.ts'
+import { placeholderPage } from './ui/placeholder.tsx'
 
 /** Bytes and fields. */
 interface FormLimits {
@@ -208,7 +214,11 @@ const showAt = async (route: PageRoute, visit: PageContext) => ({
 })
 
 /** Of what was not there at the moment that was asked for: that it came later; null where it is not there now either (PANEL-165). */
-async function laterOf(route: PageRoute, visit: PageContext, { readModel: { moment } }: PageContext): Promise<PanelPage | null> {
+async function laterOf(
+  route: PageRoute,
+  visit: PageContext,
+  { readModel: { moment } }: PageContext,
+): Promise<PanelPage | null> {
   if (!moment) return null
   const now = await route.show({ ...visit, query: {} })
   return now && !('to' in now) ? placeholderPage(now, visit) : null

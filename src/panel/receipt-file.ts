@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express'
 import { JSON_TYPE } from '#http/answer.ts'
 import { pathId } from '#http/paths.ts'
 import { Problem } from '#http/problems.ts'
-import { receiptOf } from '#proof/receipts.ts'
+import { receiptOf } from '#integrity/proofs/make-receipt.ts'
 import type { ResponseTarget } from './answer.tsx'
 import type { PanelContext } from './route.ts'
 

@@ -1,14 +1,14 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { MinuteLimit } from '#access/minute-limit.ts'
 import { type AdmittedSession, csrfMatches, type PanelSession } from '#access/sessions.ts'
-import { limited } from '#http/middleware/anonymous-callers.ts'
+import { limited } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem } from '#http/problems.ts'
 import type { ResponseTarget } from './answer.tsx'
 import { attributesFor, cookieOf, nameFor } from './cookies.ts'
 import { type FormBody, formText } from './forms/form.ts'
-import type { routeReachOf } from './rights.ts'
+import { pageContextOf } from './page-context.ts'
+import type { routeReachOf } from './permissions.ts'
 import type { PanelContext } from './route.ts'
-import { pageContextOf } from './visit.ts'
 
 const deviceNameFor = (request: Request): string => `${nameFor(request)}-device`
 

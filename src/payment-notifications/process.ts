@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
+import type { Vault } from '#crypto/vault.ts'
 import { Problem } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import type { Vault } from '#lib/vault.ts'
 import { applyPayment, matchesOrder, type PaymentOutcome } from '#payments/apply-payment.ts'
-import { isSigned } from '#payments/origin.ts'
+import { isSigned } from '#payments/notification-signature.ts'
 import type { PaymentProvider, ProviderPayment } from '#payments/provider-port.ts'
 import { accountAt } from '#payments/store-account.ts'
 import { findNotifiedOrder, type NotifiedOrder } from '#queries/orders.ts'
@@ -47,7 +47,10 @@ export interface NotificationSender {
 }
 
 /** Finds the store and verifies the signature, without reading orders (RCV-20). */
-export async function findSender({ pool, vault }: Pick<Processing, 'pool' | 'vault'>, sent: Sent): Promise<NotificationSender> {
+export async function findSender(
+  { pool, vault }: Pick<Processing, 'pool' | 'vault'>,
+  sent: Sent,
+): Promise<NotificationSender> {
   const { storeAlias, payload, signature, providerRequestId: requestId } = sent
   const store = storeAlias === null ? null : await findStore(pool, vault, storeAlias)
   if (!store?.enabled) return { store: null, isSigned: false }

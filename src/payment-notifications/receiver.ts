@@ -2,17 +2,22 @@ import express, { type Request, type Response, type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import { Alias } from '#commands/stores.ts'
 import { sendJson, sendProblem } from '#http/answer.ts'
-import { limited } from '#http/middleware/anonymous-callers.ts'
-import { holdBody, unauthenticatedBodyBudget, type UnauthenticatedBodies, tooLarge } from '#http/middleware/json-body.ts'
+import {
+  holdBody,
+  tooLarge,
+  type UnauthenticatedBodies,
+  unauthenticatedBodyBudget,
+} from '#http/middleware/json-body.ts'
 import { routed } from '#http/middleware/observe.ts'
 import { type LogError, problemOf } from '#http/middleware/problem-handler.ts'
+import { limited } from '#http/middleware/unauthenticated-clients.ts'
 import { pathId } from '#http/paths.ts'
-import { Problem, problemBody, httpStatusOf } from '#http/problems.ts'
+import { httpStatusOf, Problem, problemBody } from '#http/problems.ts'
+import { Unavailable } from '#lib/errors.ts'
 import type { MemoryBudget } from '#lib/memory-budget.ts'
-import { Unavailable } from '#lib/unavailable.ts'
 import { type NotificationOutcomeRecord, recordArrival, recordConclusion } from '#payments/notification-log.ts'
 import { type Payload, payloadOf } from './payload.ts'
-import { findSender, type Processing, processNotification, type NotificationSender } from './process.ts'
+import { findSender, type NotificationSender, type Processing, processNotification } from './process.ts'
 
 /** Limit per IP address (RCV-10). */
 export const NOTIFICATIONS_PER_MINUTE = 60

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { NotificationOutcome } from '#domain/orders.ts'
-import { isNotMigrating } from '#postgres/in-move.ts'
+import { isNotMigrating } from '#postgres/migration-condition.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 
 /** Received notification. */
@@ -123,7 +123,11 @@ const beginningOf = (payload: string): string =>
 const storable = (segment: string): string => segment.replaceAll('\0', '\u{FFFD}').slice(0, MAX_PATH_LENGTH)
 
 /** Adds the response. */
-export async function recordConclusion(pool: Pool, { company_id, id }: StoredNotification, conclusion: NotificationOutcomeRecord): Promise<void> {
+export async function recordConclusion(
+  pool: Pool,
+  { company_id, id }: StoredNotification,
+  conclusion: NotificationOutcomeRecord,
+): Promise<void> {
   const { response, httpStatus, durationMs, outcome } = conclusion
   await pool.query(
     company_id === null

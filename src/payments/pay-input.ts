@@ -11,7 +11,7 @@ import {
   SHORTEST_EXPIRY_MINUTES,
 } from '#domain/online-payment.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { Email, nameText, boundedText } from '#domain/text.ts'
+import { boundedText, Email, nameText } from '#domain/text.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import type { PersonFields } from '#projections/people.ts'
 import type { Payer, PayerAddress } from './provider-port.ts'

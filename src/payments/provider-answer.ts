@@ -215,7 +215,8 @@ export function providerError(error: unknown, secrets: readonly string[]): Error
 }
 
 /** HTTP status of an SDK error; 0 without a response. */
-export const providerStatusOf = (error: unknown): number => (error instanceof MercadoPagoError ? Number(error.status) || 0 : 0)
+export const providerStatusOf = (error: unknown): number =>
+  error instanceof MercadoPagoError ? Number(error.status) || 0 : 0
 
 /** Shorter secrets, such as house numbers, are removed only as whole words. */
 const LONG = 8

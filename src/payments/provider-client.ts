@@ -2,16 +2,16 @@ import { buildError, MercadoPagoConfig, Payment, PaymentMethod, PaymentRefund } 
 import { Agent, type Dispatcher, fetch } from 'undici'
 import { fromCents } from '#domain/money.ts'
 import { isCpf } from '#domain/tax-number.ts'
-import { createKeyedSemaphore, type SemaphoreLimits } from '#lib/turns.ts'
+import { createKeyedSemaphore, type SemaphoreLimits } from '#lib/keyed-semaphore.ts'
 import {
   providerError,
+  providerStatusOf,
   readCardOptions,
   readMade,
   readMethods,
   readPayment,
   readRefund,
   readSearch,
-  providerStatusOf,
 } from './provider-answer.ts'
 import {
   type NewPayment,

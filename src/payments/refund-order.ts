@@ -3,6 +3,7 @@ import { v5 as uuidv5 } from 'uuid'
 import type { z } from 'zod'
 import { type RecordPaymentInput, recordPayment } from '#commands/orders/record-payment.ts'
 import { completeRefund, type RefundInput, refuseRefund, requestRefund } from '#commands/orders/refunds.ts'
+import type { Vault } from '#crypto/vault.ts'
 import { toCents } from '#domain/money.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
@@ -10,13 +11,12 @@ import { type Idempotency, lookUpReplay } from '#ledger/write/idempotency.ts'
 import { type Actor, runAs, runCommand } from '#ledger/write/run.ts'
 import type { Answer } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import type { Vault } from '#lib/vault.ts'
 import type { RefundObject } from '#projections/order-refunds.ts'
 import type { OrderObject } from '#projections/orders.ts'
 import { findPayableOrder } from '#queries/orders.ts'
 import { findStore } from '#queries/stores.ts'
 import { CHANGED, matchesOrder, paymentRecordOf, TELLING } from './apply-payment.ts'
-import { providerAccountOf, CREATED, providerReasonOf } from './pay-order.ts'
+import { CREATED, providerAccountOf, providerReasonOf } from './pay-order.ts'
 import {
   type PaymentProvider,
   type ProviderAccount,
@@ -95,7 +95,12 @@ export async function repeatRefund(
   const order = (await findPayableOrder(pool, acting.companyId, orderId))?.order
   const asked = order?.refunds.find(({ refund_id }) => refund_id === refundId)
   if (!order || asked?.status !== 'pending') return null
-  const place = { acting, orderId, account: providerAccountOf(await findStore(pool, vault, order.store_alias)), isFirst: false }
+  const place = {
+    acting,
+    orderId,
+    account: providerAccountOf(await findStore(pool, vault, order.store_alias)),
+    isFirst: false,
+  }
   const refused = await refundAtProvider({ writer, provider }, place, asked)
   if (refused) return refused
   return runCommand(writer, acting, recordPayment, await paymentNow(provider, place, order, asked), { reply: CREATED })
@@ -110,7 +115,8 @@ async function paymentNow(
 ): Promise<RecordPaymentInput> {
   const payment = await provider.getPayment(account, provider_payment_id)
   const expected = { reference: provider_reference, totalCents: toCents(total), sandbox: account.sandbox }
-  if (!payment || !matchesOrder(payment, expected)) throw new ProviderUnavailable('provider returned a different payment')
+  if (!payment || !matchesOrder(payment, expected))
+    throw new ProviderUnavailable('provider returned a different payment')
   return paymentRecordOf(orderId, payment)
 }
 

@@ -1,12 +1,12 @@
 import type { Pool } from 'pg'
 import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
 import { refusePayment } from '#commands/orders/payment-attempts.ts'
+import type { Vault } from '#crypto/vault.ts'
 import { isPending } from '#domain/orders.ts'
 import { asSystem, runAsSystem } from '#ledger/write/run.ts'
 import type { Writer } from '#ledger/write/writer.ts'
-import { Unavailable } from '#lib/unavailable.ts'
-import type { Vault } from '#lib/vault.ts'
-import { isNotMigrating, recordsEvents } from '#postgres/in-move.ts'
+import { Unavailable } from '#lib/errors.ts'
+import { isNotMigrating, recordsEvents } from '#postgres/migration-condition.ts'
 import { isOutage } from '#postgres/outage.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { companysTimeSql } from '#projections/companies.ts'
@@ -161,7 +161,11 @@ async function lookAt({ pool, vault, writer, provider }: SweepOptions, claim: Sw
   const { sandbox } = store
   const account = accountAt(store)
   for (const refund of claim.refunds.filter(({ status }) => status === 'pending'))
-    await refundAtProvider({ writer, provider }, { acting: asSystem(companyId), orderId, account, isFirst: false }, refund)
+    await refundAtProvider(
+      { writer, provider },
+      { acting: asSystem(companyId), orderId, account, isFirst: false },
+      refund,
+    )
   let applied = 0
   const heard = new Set<string | null>()
   for await (const found of paymentsOf(provider, account, claim)) {

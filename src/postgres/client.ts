@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { Host } from './hosts.ts'
 import { READ_ONLY } from './outage.ts'
 import { ByteClient } from './row-bytes.ts'
-import { type ServerSet, openServerSet, type ServerUse } from './servers.ts'
+import { openServerSet, type ServerSet, type ServerUse } from './servers.ts'
 
 type Connected = ((error: Error) => void) | ((error: null, client: pg.Client) => void)
 

@@ -31,7 +31,13 @@ const CHECK_MS = 30_000
  * (OPS-113). pg-listen mends a lost connection to one server for a few seconds; after that, and when the first attempt fails, a
  * new subscriber takes over.
  */
-export function listenToChannel({ databaseUrl, channel, application_name, onNotification, onError }: ListenerOptions): Listener {
+export function listenToChannel({
+  databaseUrl,
+  channel,
+  application_name,
+  onNotification,
+  onError,
+}: ListenerOptions): Listener {
   let closed = false
   let subscriber: Subscriber | null = null
   let timer: NodeJS.Timeout | undefined

@@ -6,7 +6,7 @@ import { IncompatibleVersion } from '#lib/other-version.ts'
 import { projectRoot } from '#lib/project-root.ts'
 import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
 import { createClient } from './client.ts'
-import { isLockConflict, LOCK_TIMEOUT_MS, retryOnLockTimeout } from './patience.ts'
+import { isLockConflict, LOCK_TIMEOUT_MS, retryOnLockTimeout } from './lock-retry.ts'
 import { assignPrivileges, isDenied, roleOf, statementsFor } from './privileges.ts'
 
 const SCHEMA = 'ops'

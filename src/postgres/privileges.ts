@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg'
 import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
-import { LOCK_TIMEOUT_MS } from './patience.ts'
+import { LOCK_TIMEOUT_MS } from './lock-retry.ts'
 import { inTransactionOn } from './transaction.ts'
 
 /** Tables of `ops` that only migrations write: what they say is the owner's word. */

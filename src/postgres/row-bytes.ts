@@ -1,7 +1,7 @@
 import { Socket, type SocketConstructorOpts } from 'node:net'
 import pg, { type CustomTypesConfig } from 'pg'
 import { Parser } from 'pg-protocol/dist/parser.js'
-import { bufferPool } from '#lib/blocks.ts'
+import { bufferPool } from '#lib/buffer-pool.ts'
 import type { ByteRange } from '#lib/bytes.ts'
 
 /** What the driver's own types leave out. */

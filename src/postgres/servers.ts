@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Repetition, repeat } from '#background/repeat.ts'
-import { Unavailable } from '#lib/unavailable.ts'
-import { electServer, type PrimaryHistory, type ServerStatus, rejectionReason } from './choice.ts'
+import { Unavailable } from '#lib/errors.ts'
+import { createHealthProbe, type HealthProbe } from './health-probe.ts'
 import { type Host, type Hosts, isWritable, nameOfHost, parseHosts } from './hosts.ts'
-import { createHealthProbe, type HealthProbe } from './sentinel.ts'
+import { electServer, type PrimaryHistory, rejectionReason, type ServerStatus } from './primary-election.ts'
 
 /** The servers of one URL, which are asked again and again for as long as somebody uses one of them (OPS-113). */
 export interface ServerSet {

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
-import type { KeyedSemaphore } from '#lib/turns.ts'
-import { TenantLimitExceeded } from '#lib/unavailable.ts'
+import { TenantLimitExceeded } from '#lib/errors.ts'
+import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
 
 /** The pool as one company may use it. */
 export type PoolOf = (companyId: number) => Pool

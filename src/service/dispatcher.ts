@@ -2,10 +2,10 @@ import { switchOffWebhook } from '#commands/webhooks.ts'
 import { readSchemasOf } from '#ledger/rebuild/version.ts'
 import { runAsSystem } from '#ledger/write/run.ts'
 import { newId } from '#lib/ids.ts'
-import { createMailer } from '#mail/mailer.ts'
-import { startEmailNotifications } from '#mail/notices.ts'
+import { startEmailNotifications } from '#notifications/email-notifications.ts'
+import { createMailer } from '#notifications/mailer.ts'
 import { startSweep } from '#payments/sweep.ts'
-import { createBacklog } from '#webhooks/claims.ts'
+import { createBacklog } from '#webhooks/delivery-leases.ts'
 import { startWebhooks } from '#webhooks/start.ts'
 import type { RunningRole, SharedServices } from './role.ts'
 
@@ -13,7 +13,15 @@ import type { RunningRole, SharedServices } from './role.ts'
  * Speaks to the world without being asked: delivers webhooks, e-mails notices, and asks the payment provider what became
  * of payments.
  */
-export function startDispatcher({ config, core, databaseUrl, provider, metrics, logger, log }: SharedServices): RunningRole {
+export function startDispatcher({
+  config,
+  core,
+  databaseUrl,
+  provider,
+  metrics,
+  logger,
+  log,
+}: SharedServices): RunningRole {
   const webhooks = startWebhooks({
     databaseUrl,
     vault: core.vault,

@@ -1,7 +1,7 @@
 import express, { type Router } from 'express'
 import type { ProcessRole } from '#config/values.ts'
 import { sendJson } from '#http/answer.ts'
-import type { Inconsistency } from '#proof/standing.ts'
+import type { Inconsistency } from '#integrity/proofs/installation-check.ts'
 import type { Core } from './core.ts'
 
 /** What a process has found out about itself. */

@@ -1,6 +1,6 @@
 import { repeat } from '#background/repeat.ts'
+import { type Inconsistency, inconsistencyMessage } from '#integrity/proofs/installation-check.ts'
 import { type PaymentProvider, ProviderMisconfigured } from '#payments/provider-port.ts'
-import { inconsistencyMessage, type Inconsistency } from '#proof/standing.ts'
 import type { RunningRole, SharedServices } from './role.ts'
 
 /** What was recorded between two looks may be lost in a restore without DATA_DIR showing it. */

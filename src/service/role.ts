@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
 import type { Config } from '#config/config.ts'
-import type { ShardMetrics } from '#metrics/metrics.ts'
 import type { PaymentProvider } from '#payments/provider-port.ts'
-import type { ErasureList } from '#wiping/forgotten-list.ts'
+import type { ErasureList } from '#privacy/erasure-list.ts'
+import type { ShardMetrics } from '#service/metrics/metrics.ts'
 import type { Core } from './core.ts'
 import type { Log } from './log.ts'
 

@@ -1,9 +1,9 @@
 import { inZone } from '#domain/instant.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { isSubscribed, isDeliverable, WEBHOOK_EVENTS } from '#events/webhooks.ts'
+import { isDeliverable, isSubscribed, WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import type { OperationContext } from '#ledger/write/operation.ts'
 import { DELIVERY_JSON, type DeliveryObject, presentDelivery } from '#queries/webhooks.ts'
-import { OPEN_ENDPOINTS } from './claims.ts'
+import { OPEN_ENDPOINTS } from './delivery-leases.ts'
 
 /** Most outbound events of one ledger event (outbound.ts). */
 const MESSAGES_OF_AN_EVENT = 2
@@ -22,7 +22,10 @@ interface Endpoint {
 }
 
 /** An endpoint that accepts deliveries. */
-export async function findEndpoint({ tx, companyId }: OperationContext, webhookId: number): Promise<Endpoint | Refusal> {
+export async function findEndpoint(
+  { tx, companyId }: OperationContext,
+  webhookId: number,
+): Promise<Endpoint | Refusal> {
   const { rows } = await tx.query<Endpoint>(
     {
       name: 'find_webhook_endpoint',

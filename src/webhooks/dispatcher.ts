@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { repeat } from '#background/repeat.ts'
-import { LONGEST_LEASE_MS, leaseDue } from './claims.ts'
+import { LONGEST_LEASE_MS, leaseDue } from './delivery-leases.ts'
 import { createSending, type SendingOptions } from './sending.ts'
 
 /** Sends due deliveries while it runs. */

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
-import { isNotMigrating } from '#postgres/in-move.ts'
+import { isNotMigrating } from '#postgres/migration-condition.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
-import { OPEN_ENDPOINTS } from './claims.ts'
+import { OPEN_ENDPOINTS } from './delivery-leases.ts'
 
 /** Time of uninterrupted failures after which an outage begins; the first retry comes earlier. */
 const BEGINS_AFTER_SECONDS = 300

@@ -4,7 +4,7 @@ import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/
 import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import { type OperationContext, operate } from '#ledger/write/operation.ts'
-import { isNotMigrating, recordsEvents } from '#postgres/in-move.ts'
+import { isNotMigrating, recordsEvents } from '#postgres/migration-condition.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { presentReplay, REPLAY_JSON } from '#queries/webhooks.ts'
 import { findEndpoint, type ReplayResult, replayMessages } from './deliveries.ts'
@@ -155,7 +155,12 @@ export async function stepReplay(
 }
 
 /** Returns the number of queued deliveries. */
-async function step(operating: OperationContext, id: number, newId: () => string, limits: ReplayLimits): Promise<number> {
+async function step(
+  operating: OperationContext,
+  id: number,
+  newId: () => string,
+  limits: ReplayLimits,
+): Promise<number> {
   const { tx, companyId, now } = operating
   const { pendingOfEndpoint, pendingOfCompany, perDay } = limits
   const { rows } = await tx.query<Running>(LOOK, [companyId, id, now, pendingOfEndpoint, pendingOfCompany])

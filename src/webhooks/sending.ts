@@ -1,8 +1,8 @@
 import { isDeliverable, type WebhookEvent } from '#events/webhooks.ts'
-import { type LeasedDelivery, endpointOf, releaseLeases, type LeaseOptions } from './claims.ts'
-import { type InFlightDelivery, InFlightLimiter, type FreeSlots } from './in-flight.ts'
-import { EndpointLanes, type AttemptOutcome } from './lanes.ts'
-import { createRecorder, type DeliveryResult, recordResults, deliveryResultOf } from './results.ts'
+import { endpointOf, type LeasedDelivery, type LeaseOptions, releaseLeases } from './delivery-leases.ts'
+import { createRecorder, type DeliveryResult, deliveryResultOf, recordResults } from './delivery-results.ts'
+import { type FreeSlots, type InFlightDelivery, InFlightLimiter } from './in-flight.ts'
+import { type AttemptOutcome, EndpointLanes } from './lanes.ts'
 import type { AttemptResult, Sender } from './sender.ts'
 
 export interface SendingOptions extends LeaseOptions {

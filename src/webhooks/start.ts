@@ -1,11 +1,11 @@
-import type { Vault } from '#lib/vault.ts'
+import type { Vault } from '#crypto/vault.ts'
 import { listenToChannel } from '#postgres/listener.ts'
 import { createPool } from '#postgres/pool.ts'
 import { createDispatcher, type DispatcherOptions } from './dispatcher.ts'
+import { monitorEndpoints, type SwitchOff } from './endpoint-health-monitor.ts'
 import { DELIVERIES_CHANNEL, type DeliveryNotifier } from './notifier.ts'
 import { writeReplays } from './replays.ts'
 import { createSender } from './sender.ts'
-import { type SwitchOff, monitorEndpoints } from './watch.ts'
 
 export interface WebhookOptions {
   readonly databaseUrl: string

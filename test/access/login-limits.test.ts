@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import {
-  type LoginAttempt,
   countAttempt,
   countersOf,
+  type LoginAttempt,
   purgeLoginLimits,
-  rememberOrigin,
   refundAttempt,
+  rememberOrigin,
 } from '#access/login-limits.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useApi } from '../support/use-api.ts'
@@ -23,7 +23,12 @@ describe('limits of logins, as they are counted', () => {
     await api.core.pool.query('delete from ops.login_failures')
   })
 
-  const attempt = (more: Partial<LoginAttempt> = {}): LoginAttempt => ({ email, address: '192.0.2.1', proof: NO_PROOF, ...more })
+  const attempt = (more: Partial<LoginAttempt> = {}): LoginAttempt => ({
+    email,
+    address: '192.0.2.1',
+    proof: NO_PROOF,
+    ...more,
+  })
   const count = (more: Partial<LoginAttempt> = {}) => countAttempt(api.core.pool, attempt(more))
   const remember = (address: string, device: Buffer | null = null) =>
     rememberOrigin(api.core.pool, { email, address }, device)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type AuthenticatedCall, createApiAuthenticator, type ApiAuthenticator } from '#access/quota.ts'
+import { type ApiAuthenticator, type AuthenticatedCall, createApiAuthenticator } from '#access/api-authenticator.ts'
 import { LIMITS, useGatekeeping } from './gatekeeping.ts'
 import { type KeyedCompany, keyedCompany } from './keyed-company.ts'
 
@@ -17,8 +17,10 @@ describe('quota: bytes', () => {
     ])
     return rows[0]?.day_bytes
   }
-  const gateOf = (bytesPerDay: number, pool = keeping.pools[0]): ApiAuthenticator => createApiAuthenticator(pool, { ...LIMITS, bytesPerDay })
-  const admit = async (gate: ApiAuthenticator, bytes: number) => (await gate.admit(company.hash, bytes)) as AuthenticatedCall
+  const gateOf = (bytesPerDay: number, pool = keeping.pools[0]): ApiAuthenticator =>
+    createApiAuthenticator(pool, { ...LIMITS, bytesPerDay })
+  const admit = async (gate: ApiAuthenticator, bytes: number) =>
+    (await gate.admit(company.hash, bytes)) as AuthenticatedCall
 
   it('are counted exactly over two processes, announced and read, of keys and tills [RATE-6]', async () => {
     const gates = keeping.pools.map((pool) => gateOf(10_000, pool))

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type AuthenticatedCall, createApiAuthenticator, type ApiAuthenticator } from '#access/quota.ts'
+import { type ApiAuthenticator, type AuthenticatedCall, createApiAuthenticator } from '#access/api-authenticator.ts'
 import { addDays, dateInZone, startOfDay } from '#domain/instant.ts'
 import { LIMITS, useGatekeeping } from './gatekeeping.ts'
 import { type KeyedCompany, keyedCompany } from './keyed-company.ts'
@@ -79,7 +79,11 @@ describe('quota: windows', () => {
   it('tells of the window that is nearer to exhaustion [RATE-2]', async () => {
     const company = await keyedCompany(keeping.core)
     const rate = async (perMinute: number, perDay: number) =>
-      ((await createApiAuthenticator(keeping.pools[0], { ...LIMITS, perMinute, perDay }).admit(company.hash)) as AuthenticatedCall).rate
+      (
+        (await createApiAuthenticator(keeping.pools[0], { ...LIMITS, perMinute, perDay }).admit(
+          company.hash,
+        )) as AuthenticatedCall
+      ).rate
     expect(await rate(10, 1000)).to.include({ limit: 10, remaining: 9 })
     expect(await rate(10, 11)).to.include({ limit: 10, remaining: 8 })
     expect(await rate(10, 9)).to.include({ limit: 9, remaining: 6 })

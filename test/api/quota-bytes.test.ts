@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { countedAuthenticator } from '#metrics/counted-gate.ts'
-import { createMetrics } from '#metrics/metrics.ts'
+import { countedAuthenticator } from '#service/metrics/counted-authenticator.ts'
+import { createMetrics } from '#service/metrics/metrics.ts'
 import { expectProblem } from '../support/answers.ts'
 import { type Reply, send, type TestCompany } from '../support/api.ts'
 import { rawRequest } from '../support/raw-request.ts'
@@ -118,7 +118,7 @@ describe('daily byte quota', () => {
     expect(await left()).to.equal(before - 5)
   })
 
-    it('is shared by keys and tills of a company; a till upload is refused as a whole [RATE-6, UP-1]', async () => {
+  it('is shared by keys and tills of a company; a till upload is refused as a whole [RATE-6, UP-1]', async () => {
     const till = await openTill(api.url, company)
     const upload = { sales: [{ offline_id: 'x'.repeat(2_000) }] }
     const size = Buffer.byteLength(JSON.stringify(upload))

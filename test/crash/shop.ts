@@ -1,8 +1,8 @@
 import { createStore } from '#commands/stores.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import { startApi } from '../support/api.ts'
-import { SOUTH, southOf } from '../support/homes.ts'
 import { panelUser } from '../support/panel.ts'
+import { SOUTH, southOf } from '../support/shards.ts'
 import { openTill } from '../support/till.ts'
 
 /** A company as a run finds it: what it has, and how it is called. */

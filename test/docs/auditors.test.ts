@@ -5,10 +5,10 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { exportLines } from '#audit/export.ts'
 import { COMMANDS } from '#cli/commands.ts'
-import type { Sealing } from '#proof/checkpoints.ts'
-import { runCheckpointRound } from '#proof/rounds.ts'
+import { exportLines } from '#integrity/audit/export.ts'
+import { runCheckpointRound } from '#integrity/proofs/checkpoint-schedule.ts'
+import type { Sealing } from '#integrity/proofs/checkpoints.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import { openCounter } from '../support/offline-sales.ts'
@@ -80,7 +80,7 @@ describe('the guide for auditors', () => {
 
   for (const command of [
     [process.execPath, VERIFIER, '--json'],
-    ...(HAS_PYTHON ? [['python3', 'test/proof/verify.py']] : []),
+    ...(HAS_PYTHON ? [['python3', 'test/integrity/proofs/verify.py']] : []),
   ])
     it(`names a verifier that verifies what a service hands out: ${command[1]} [PROOF-30] [PROOF-80] [PROOF-82]`, async () => {
       const { code, stdout } = await verify(command)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { parse } from 'yaml'
 import { readConfig, SETTING_NAMES } from '#config/config.ts'
-import { createMetrics } from '#metrics/metrics.ts'
+import { createMetrics } from '#service/metrics/metrics.ts'
 import type { Json } from '../support/api.ts'
 import { SOURCES } from '../support/program.ts'
 

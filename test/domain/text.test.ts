@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import {
+  boundedText,
   Email,
   ExternalId,
   Id,
@@ -10,7 +11,6 @@ import {
   Phone,
   searchKey,
   sortKey,
-  boundedText,
 } from '#domain/text.ts'
 
 const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>

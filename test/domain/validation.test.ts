@@ -6,7 +6,7 @@ import { Percentage } from '#domain/percentage.ts'
 import { Quantity, SignedQuantity } from '#domain/quantity.ts'
 import { invalid, refuse } from '#domain/refusal.ts'
 import { Cnpj } from '#domain/tax-number.ts'
-import { Email, ExternalId, Id, Phone, boundedText } from '#domain/text.ts'
+import { boundedText, Email, ExternalId, Id, Phone } from '#domain/text.ts'
 import { describeIssues } from '#domain/validation.ts'
 
 function problems(schema: z.ZodType, json: string) {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createCircuitBreaker, withTimeout } from '#ledger/stores/circuit-breaker.ts'
-import { Unavailable } from '#lib/unavailable.ts'
+import { Unavailable } from '#lib/errors.ts'
 
 const MINUTE_MS = 60_000
 

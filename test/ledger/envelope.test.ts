@@ -125,7 +125,9 @@ describe('envelope', () => {
 
   it('stands in the stream of its company, which tells the company [LEDGER-1]', () => {
     expect(streamOf(7)).to.equal('company-7')
-    fc.assert(fc.property(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (id) => companyIdOfStream(streamOf(id)) === id))
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (id) => companyIdOfStream(streamOf(id)) === id),
+    )
     for (const other of [
       'company-',
       'company-0',

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { z } from 'zod'
 import { eventType, money, newVersion, text, upcasterOf } from '#events/define.ts'
-import { Unavailable } from '#lib/unavailable.ts'
+import { Unavailable } from '#lib/errors.ts'
 import { createOutsideStore } from '../support/outside-store.ts'
 import { describeEventVersions } from './event-versions.ts'
 import { sealedAfter } from './sealed-events.ts'

@@ -3,8 +3,13 @@ import type { Pool } from 'pg'
 import { v7 } from 'uuid'
 import type { Envelope } from '#ledger/envelope.ts'
 import { readSubscriptionCheckpoint } from '#ledger/follow/checkpoint-tracker.ts'
-import { catchUpAll, type CatchUpSubscription, type CatchUpSubscriptionOptions, startCatchUpSubscription } from '#ledger/follow/follower.ts'
-import { type Placement, ownStreams, type ResolvePlacement } from '#ledger/follow/whereabouts.ts'
+import {
+  type CatchUpSubscription,
+  type CatchUpSubscriptionOptions,
+  catchUpAll,
+  startCatchUpSubscription,
+} from '#ledger/follow/follower.ts'
+import { ownStreams, type Placement, type ResolvePlacement } from '#ledger/follow/placement.ts'
 import type { Committed } from '#ledger/write/attempt.ts'
 import { createPool } from '#postgres/pool.ts'
 import { useDatabase } from '../support/database.ts'

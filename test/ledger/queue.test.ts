@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { createQueue, type Queue } from '#ledger/write/queue.ts'
-import { Unavailable } from '#lib/unavailable.ts'
+import { Unavailable } from '#lib/errors.ts'
 import { allowNoStrayRejections } from './stray-rejections.ts'
 
 interface Item {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { ReservationFailed, StaleDecision } from '#ledger/write/reserve.ts'
+import { ReservationFailed, StaleDecision } from '#ledger/write/name-reservation.ts'
 import { retriesOf } from '#ledger/write/writer.ts'
-import { Unavailable } from '#lib/unavailable.ts'
+import { Unavailable } from '#lib/errors.ts'
 
 const [a1, b1, a2] = [1, 2, 1].map((companyId, number) => ({ companyId, number }))
 const group = [a1, b1, a2] as { companyId: number; number: number }[]

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { createCustomer } from '#commands/people/customers.ts'
-import { createLiveNotifier, LIVE_CHANNEL, EVERY_COMPANY } from '#live/notifier.ts'
+import { createLiveNotifier, EVERY_COMPANY, LIVE_CHANNEL } from '#live/notifier.ts'
 import { createLiveUpdates, type LiveUpdates } from '#live/updates.ts'
 import { startApi, type TestApi, type TestCompany } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { z } from 'zod'
 import { EVENT_TYPES } from '#events/catalogue.ts'
-import { describeChanges, changesOfEach, fieldsChangedBy, saidBy } from '#panel/changes.ts'
+import { changesOfEach, describeChanges, fieldsChangedBy, saidBy } from '#panel/changes.ts'
 import { EVENTS } from '#panel/words/events.ts'
 import { FIELD_NAMES, VALUE_NAMES } from '#panel/words/fields.ts'
 

@@ -2,12 +2,12 @@ import { expect } from 'chai'
 import { lineInput } from '#panel/forms/kinds.ts'
 import { IMPORTED, type Imported } from '#panel/import/kinds.ts'
 import {
+  type ColumnMapping,
   createHolders,
+  type ExistingRecords,
   guessed,
   type KeyField,
-  type ExistingRecords,
   planner,
-  type ColumnMapping,
   readLine,
 } from '#panel/import/plan.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { erasePerson } from '#wiping/wipe-person.ts'
+import { erasePerson } from '#privacy/erase-person.ts'
 import { hiddenFields, textIn, usePanelUser } from '../support/panel.ts'
 import { expectShortTurns } from '../support/turns-taken.ts'
 

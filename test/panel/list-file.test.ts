@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { expect } from 'chai'
 import type { Request, Response } from 'express'
 import { cellText, sendFile } from '#panel/list-file.ts'
-import type { TableRoute, PageContext } from '#panel/route.ts'
+import type { PageContext, TableRoute } from '#panel/route.ts'
 
 /** What `sendFile` asks of an answer. */
 const answering = () => Object.assign(new PassThrough(), { setHeader: () => undefined, locals: {} })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { renderToString } from 'preact-render-to-string'
-import { Attestors } from '#panel/pages/audit/outsiders.tsx'
-import type { AttestationStatus } from '#proof/outsiders/states.ts'
+import type { AttestationStatus } from '#integrity/attestors/attestation-status.ts'
+import { Attestors } from '#panel/pages/audit/attestors.tsx'
 
 const confirmed: AttestationStatus = {
   source: 'witness.example/w1',

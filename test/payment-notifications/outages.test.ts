@@ -1,8 +1,8 @@
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { closeWrites, openWrites } from '#homes/fence.ts'
 import { ProviderMisconfigured, type ProviderPayment, ProviderUnavailable } from '#payments/provider-port.ts'
 import type { OrderObject } from '#projections/orders.ts'
+import { closeWrites, openWrites } from '#sharding/write-fence.ts'
 import { useDatabase } from '../support/database.ts'
 import { notify, type OnlineShop, openShop, paymentOf, SECRET, stubProvider, told } from './shop.ts'
 

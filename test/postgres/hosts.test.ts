@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { readConfig } from '#config/config.ts'
-import { electServer, type ServerStatus } from '#postgres/choice.ts'
 import { leadsToPrimary, parseHosts } from '#postgres/hosts.ts'
+import { electServer, type ServerStatus } from '#postgres/primary-election.ts'
 
 describe('hosts of a URL', () => {
   it('are several with commas, by name or address, each with its port or 5432 [OPS-112]', () => {
@@ -65,7 +65,8 @@ describe('of several servers', () => {
     timeline,
     ...more,
   })
-  const standby = (more: Partial<ServerStatus> = {}): ServerStatus => primary(null, { is_standby: true, is_read_only: true, ...more })
+  const standby = (more: Partial<ServerStatus> = {}): ServerStatus =>
+    primary(null, { is_standby: true, is_read_only: true, ...more })
   const NEWEST = { system: 's', timeline: 1 }
   const choosing = (
     wanted: Parameters<typeof electServer>[1]['wanted'],

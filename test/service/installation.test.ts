@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Inconsistency } from '#proof/standing.ts'
+import type { Inconsistency } from '#integrity/proofs/installation-check.ts'
 import { watchInstallation } from '#service/installation.ts'
 
 /** What a process does whose installation is first seen so, and so when it is looked at again. */

@@ -117,7 +117,9 @@ describe('readiness of a role', () => {
   })
 
   it('tells of ledgers that are ahead of the clock, and does not depend on them [LEDGER-20]', async () => {
-    expect(await createHealthCheck(['dispatcher'], { health, ledgersAhead: async () => 2, missingKeys })()).to.deep.equal({
+    expect(
+      await createHealthCheck(['dispatcher'], { health, ledgersAhead: async () => 2, missingKeys })(),
+    ).to.deep.equal({
       parts: { postgres: 'up' },
       ledgers_ahead_of_clock: 2,
     })

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Writer } from '#ledger/write/writer.ts'
-import { Unavailable } from '#lib/unavailable.ts'
+import { Unavailable } from '#lib/errors.ts'
 import type { InterfaceOptions } from '#service/app.ts'
 import type { Core } from '#service/core.ts'
 import { serve } from './api.ts'

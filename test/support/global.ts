@@ -3,8 +3,8 @@ import { existsSync, statfsSync } from 'node:fs'
 import { TEMPLATES } from './database.ts'
 import { buildPrograms, programOf, TEST_SETTINGS } from './program.ts'
 import { DEPTH } from './random.ts'
+import { startFollowedServer } from './read-replica.ts'
 import { administer, onDatabase, startTestServer, type TestServer } from './server.ts'
-import { startFollowedServer } from './standby.ts'
 
 let server: TestServer | undefined
 

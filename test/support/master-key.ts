@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
+import { configuredMasterKeys } from '#crypto/master-keys.ts'
+import { SEALED_COLUMNS } from '#crypto/sealed-columns.ts'
+import { openJson } from '#crypto/sealed-json.ts'
+import { createVault, type Vault } from '#crypto/vault.ts'
 import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
-import { openJson } from '#lib/sealed-json.ts'
-import { createVault, type Vault } from '#lib/vault.ts'
-import { configuredMasterKeys } from '#master-key/keys.ts'
-import { SEALED_COLUMNS } from '#master-key/sealed-columns.ts'
 
 const SECRET = Buffer.alloc(32, 'tillbook tests')
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
+import { isSealed } from '#crypto/sealed-value.ts'
 import { type Envelope, streamOf } from '#ledger/envelope.ts'
 import { type EventReader, readNewest } from '#ledger/reading.ts'
-import { isSealed } from '#ledger/sealed.ts'
 import { readModel } from '#projections/index.ts'
 
 /** A company's ledger as projections see it. */

@@ -1,6 +1,6 @@
 import { companyIdOfStream, type Envelope } from '#ledger/envelope.ts'
 import { type Append, chunksOf, type Note, type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
-import { Unavailable } from '#lib/unavailable.ts'
+import { Unavailable } from '#lib/errors.ts'
 
 /** What the next append does. `late` fails now and lands when `release` is called, as a request that hung in the network. */
 export type Fault = 'none' | 'before' | 'after' | 'late' | 'half'

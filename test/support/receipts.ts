@@ -1,14 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { keyIdOf } from '#audit/signing-key.ts'
+import { keyIdOf } from '#integrity/audit/signing-key.ts'
+import { formatCheckpoint, originOf, proofText } from '#integrity/proofs/checkpoint.ts'
+import { appenderFrom, type Hashes, inclusionProof, leafHash } from '#integrity/proofs/merkle.ts'
+import { type NoteSigner, signNote } from '#integrity/proofs/note.ts'
+import type { ProvedEvent, Receipt } from '#integrity/proofs/receipt.ts'
 import { type Envelope, GENESIS_HASH, hashOf } from '#ledger/envelope.ts'
 import { projectRoot } from '#lib/project-root.ts'
-import { originOf, proofText, formatCheckpoint } from '#proof/checkpoint.ts'
-import { appenderFrom, type Hashes, inclusionProof, leafHash } from '#proof/merkle.ts'
-import { type NoteSigner, signNote } from '#proof/note.ts'
-import type { ProvedEvent, Receipt } from '#proof/receipt.ts'
-import type { Trusted } from '#receipt-page/document.tsx'
+import type { Trusted } from '#public-pages/receipt/document.tsx'
 
 type Verdict =
   | { readonly outcome: 'proved'; readonly receipt: Receipt; readonly head: { readonly size: number } }
@@ -25,7 +25,7 @@ interface Verification {
 
 /** The same, in Node. */
 export const loadVerification = (): Promise<Verification> =>
-  import(pathToFileURL(join(projectRoot(), 'src/receipt-page/static/verify.js')).href)
+  import(pathToFileURL(join(projectRoot(), 'src/public-pages/receipt/static/verify.js')).href)
 
 export const INSTALLATION = '0198c1f2-7e1a-7c3e-8a55-6f1f3d9f0b11'
 

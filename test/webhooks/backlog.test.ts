@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createCustomer } from '#commands/people/customers.ts'
 import { switchOffWebhook } from '#commands/webhooks.ts'
-import { createBacklog } from '#webhooks/claims.ts'
+import { createBacklog } from '#webhooks/delivery-leases.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
-import { createVault } from '#lib/vault.ts'
-import { configuredMasterKeys } from '#master-key/keys.ts'
+import { configuredMasterKeys } from '#crypto/master-keys.ts'
+import { createVault } from '#crypto/vault.ts'
 import { startWebhooks } from '#webhooks/start.ts'
 
 const keys = configuredMasterKeys([Buffer.from(process.env.MASTER_KEY ?? '', 'base64')], 'MASTER_KEY')

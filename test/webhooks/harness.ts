@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { createPool } from '#postgres/pool.ts'
-import type { LeasedDelivery } from '#webhooks/claims.ts'
+import type { LeasedDelivery } from '#webhooks/delivery-leases.ts'
 import { createDispatcher, type Dispatcher } from '#webhooks/dispatcher.ts'
 import { createSender } from '#webhooks/sender.ts'
 import { vault } from '../support/master-key.ts'

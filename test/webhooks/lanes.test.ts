@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { EndpointLanes, type AttemptOutcome } from '#webhooks/lanes.ts'
+import { type AttemptOutcome, EndpointLanes } from '#webhooks/lanes.ts'
 
 describe('lanes of endpoints', () => {
   /** Attempts that end when they are told to; what has begun, and what was given up, by number. */

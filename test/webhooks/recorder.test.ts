@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createRecorder } from '#webhooks/results.ts'
+import { createRecorder } from '#webhooks/delivery-results.ts'
 import { until } from '../support/wait.ts'
 
 describe('a recorder', () => {

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import { createDocument, type oas31, type ZodOpenApiOverrideContext, type ZodOpenApiPathsObject } from 'zod-openapi'
 import type { Compress } from '#http/compression.ts'
-import type { LimitUnauthenticated } from '#http/middleware/anonymous-callers.ts'
+import type { LimitUnauthenticated } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem } from '#http/problems.ts'
 import { createFixedAnswer } from '#http/representation.ts'
 import type { Route } from '../route.ts'

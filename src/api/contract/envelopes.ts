@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { WARNING_CODES } from '#commands/catalog/item-input.ts'
 import type { RefusalCode } from '#domain/refusal.ts'
 import { DETAILS, type DetailedCode } from './errors.ts'
-import { NullableText, ContractRecordId, Timestamp } from './formats.ts'
+import { ContractRecordId, NullableText, Timestamp } from './formats.ts'
 
 /** `{"data": <record>}` */
 export const singleOf = (record: z.ZodType) => z.strictObject({ data: record })

@@ -1,11 +1,15 @@
 import { z } from 'zod'
 import { NEEDS } from '#commands/people/retention.ts'
 import { SCOPES } from '#domain/scopes.ts'
-import { httpMessageOf, PROBLEM_CODES, type ProblemCode, httpStatusOf } from '#http/problems.ts'
+import { httpMessageOf, httpStatusOf, PROBLEM_CODES, type ProblemCode } from '#http/problems.ts'
 import type { Route } from '../route.ts'
 import { Amount, ContractRecordId, ThreeDecimals, Timestamp } from './formats.ts'
 
-const Shortage = z.strictObject({ catalog_item_id: ContractRecordId, requested: ThreeDecimals, available: ThreeDecimals })
+const Shortage = z.strictObject({
+  catalog_item_id: ContractRecordId,
+  requested: ThreeDecimals,
+  available: ThreeDecimals,
+})
 
 const Refused = z.strictObject({ causes: z.array(z.strictObject({ code: z.string(), description: z.string() })) })
 
@@ -42,7 +46,13 @@ export const DETAILS = {
   payment_mismatch: z.strictObject({ total: Amount, paid: Amount }),
   unavailable: z
     .strictObject({
-      reason: z.enum(['share_taken', 'ledger_ahead_of_clock', 'keys_missing', 'restore_unconfirmed', 'seals_unwritable']),
+      reason: z.enum([
+        'share_taken',
+        'ledger_ahead_of_clock',
+        'keys_missing',
+        'restore_unconfirmed',
+        'seals_unwritable',
+      ]),
     })
     .optional(),
   payment_refused: Refused,

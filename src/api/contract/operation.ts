@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi'
-import { ExternalId, Id, boundedText } from '#domain/text.ts'
+import { boundedText, ExternalId, Id } from '#domain/text.ts'
 import { httpMessageOf, type ProblemCode } from '#http/problems.ts'
 import { batchOf } from '../batch.ts'
 import { demandsKey, MIN_REVISION, type Route } from '../route.ts'

@@ -1,5 +1,5 @@
 import type { oas31 } from 'zod-openapi'
-import { Code, MarkdownLine, Markdown } from './markdown.tsx'
+import { Code, Markdown, MarkdownLine } from './markdown.tsx'
 import { FieldTable, nameOfRef, type Schema, Type } from './schema.tsx'
 
 type Response = oas31.ResponseObject

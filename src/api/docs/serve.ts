@@ -1,7 +1,7 @@
 import express, { type Router } from 'express'
 import type { AddressLimit } from '#access/minute-limit.ts'
 import type { Compress } from '#http/compression.ts'
-import { limitUnauthenticatedBy } from '#http/middleware/anonymous-callers.ts'
+import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
 import { Problem } from '#http/problems.ts'
 import { createFixedAnswer } from '#http/representation.ts'
 import { contractOf } from '../contract/document.ts'

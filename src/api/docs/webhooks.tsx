@@ -1,6 +1,6 @@
 import type { oas31 } from 'zod-openapi'
 import { frame } from './frame.tsx'
-import { Code, MarkdownLine, Markdown } from './markdown.tsx'
+import { Code, Markdown, MarkdownLine } from './markdown.tsx'
 import { Parameters } from './operation.tsx'
 import { type Schema, Type } from './schema.tsx'
 import { TRIAL, VERIFY } from './verify-webhook.ts'

@@ -18,7 +18,7 @@ import {
   replaceItem,
   updateItem,
 } from '#commands/catalog/items.ts'
-import { ExternalId, boundedText } from '#domain/text.ts'
+import { boundedText, ExternalId } from '#domain/text.ts'
 import { ITEM_TYPES } from '#events/catalog.ts'
 import { withId } from '#http/paths.ts'
 import { QueryId } from '#http/query-values.ts'
@@ -31,8 +31,8 @@ import {
 } from '#queries/catalog/categories.ts'
 import { getItem, getItemByExternalId, listDeletedItems, listItems } from '#queries/catalog/items.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { Amount, NullableText, ContractRecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
-import { type Route, commandRoute } from '../route.ts'
+import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
+import { commandRoute, type Route } from '../route.ts'
 import { recordRoutes } from './record-routes.ts'
 
 /** As a request sends it. */

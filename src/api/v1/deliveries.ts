@@ -6,7 +6,7 @@ import { DELIVERY_STATUSES, getDelivery, getReplay, getWebhook, listDeliveries }
 import { redeliver, sendTest } from '#webhooks/deliveries.ts'
 import { REPLAY_LIMITS, startReplay } from '#webhooks/replays.ts'
 import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
-import { NullableText, ContractRecordId, Timestamp } from '../contract/formats.ts'
+import { ContractRecordId, NullableText, Timestamp } from '../contract/formats.ts'
 import { operationRoute, type Route, readRoute } from '../route.ts'
 import { answerPage, answerRecord, pageQuery } from './record-routes.ts'
 

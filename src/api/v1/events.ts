@@ -82,7 +82,7 @@ const verificationExample = {
   first_error: null,
 }
 
-/** What a verification found (src/audit/walk.ts). */
+/** What a verification found (src/integrity/audit/chain-walk.ts). */
 const LedgerVerification = z
   .strictObject({
     valid: z.boolean(),

@@ -40,8 +40,8 @@ import {
 import { listPaymentMethods } from '#queries/finance/payment-methods.ts'
 import { type Summary as SummaryObject, summarize } from '#queries/finance/summary.ts'
 import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
-import { Amount, Balance, Day, NullableText, ContractRecordId, Timestamp } from '../contract/formats.ts'
-import { type Route, readRoute, single, commandRoute } from '../route.ts'
+import { Amount, Balance, ContractRecordId, Day, NullableText, Timestamp } from '../contract/formats.ts'
+import { commandRoute, type Route, readRoute, single } from '../route.ts'
 import { answerPage, pageQuery, recordRoutes } from './record-routes.ts'
 
 /** A receivable as a request sends it. */
@@ -100,14 +100,22 @@ const shown = {
   is_overdue: false,
 } as const
 
-const customer = { customer_id: ContractRecordId.nullable(), customer_external_id: NullableText, customer_name: NullableText }
+const customer = {
+  customer_id: ContractRecordId.nullable(),
+  customer_external_id: NullableText,
+  customer_name: NullableText,
+}
 
 const Receivable = z.strictObject({ ...head, ...customer, ...tail }).meta({
   id: 'Receivable',
   examples: [{ id: 41, ...receivableExample, customer_id: 17, customer_name: 'Maria da Silva', ...shown }],
 }) satisfies z.ZodType<ReceivableObject>
 
-const supplier = { supplier_id: ContractRecordId.nullable(), supplier_external_id: NullableText, supplier_name: NullableText }
+const supplier = {
+  supplier_id: ContractRecordId.nullable(),
+  supplier_external_id: NullableText,
+  supplier_name: NullableText,
+}
 
 const Payable = z.strictObject({ ...head, ...supplier, ...tail }).meta({
   id: 'Payable',

@@ -4,7 +4,7 @@ import { PLANS, TAX_REGIMES } from '#events/companies.ts'
 import { getMe } from '#queries/api-keys.ts'
 import { MAX_BATCH_ITEMS } from '../batch.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { NullableText, ContractRecordId, Timestamp } from '../contract/formats.ts'
+import { ContractRecordId, NullableText, Timestamp } from '../contract/formats.ts'
 import { MAX_BODY_BYTES, readRoute } from '../route.ts'
 import { MAX_LIMIT } from './record-routes.ts'
 

@@ -5,7 +5,7 @@ import { ORDER_ALARMS } from '#events/orders.ts'
 import type { PaymentObject } from '#projections/order-payments.ts'
 import { REFUND_STATUSES, type RefundObject } from '#projections/order-refunds.ts'
 import type { ShownOrder } from '#queries/orders.ts'
-import { Amount, NullableText, ContractRecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
+import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { lineExamples, lineShape } from './sales.ts'
 
 /** The customer of a guest's order. */

@@ -19,7 +19,7 @@ import {
   updateSupplier,
 } from '#commands/people/suppliers.ts'
 import { bareTaxNumber } from '#domain/tax-number.ts'
-import { ExternalId, boundedText } from '#domain/text.ts'
+import { boundedText, ExternalId } from '#domain/text.ts'
 import { PERSON_TYPES } from '#events/persons.ts'
 import { withId } from '#http/paths.ts'
 import type { CustomerObject, SupplierObject } from '#projections/people.ts'
@@ -34,8 +34,8 @@ import {
   listSuppliers,
 } from '#queries/people.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { NullableText, ContractRecordId, Timestamp } from '../contract/formats.ts'
-import { type Route, commandRoute } from '../route.ts'
+import { ContractRecordId, NullableText, Timestamp } from '../contract/formats.ts'
+import { commandRoute, type Route } from '../route.ts'
 import { recordRoutes } from './record-routes.ts'
 
 /** A person as a request sends it. */

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { headOf } from '#audit/verify.ts'
 import { Problem } from '#http/problems.ts'
 import { asInteger } from '#http/query-values.ts'
-import type { SignedCheckpoint } from '#proof/kept-checkpoints.ts'
+import { headOf } from '#integrity/audit/verify.ts'
+import type { SignedCheckpoint } from '#integrity/proofs/checkpoint-log.ts'
 import { singleOf } from '../contract/envelopes.ts'
 import { type ReadAnswer, type Route, readRoute, single } from '../route.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { pathId } from '#http/paths.ts'
-import { receiptOf } from '#proof/receipts.ts'
+import { receiptOf } from '#integrity/proofs/make-receipt.ts'
 import type { Route } from '../route.ts'
 import { readRoute } from '../route.ts'
 import { LedgerEvent } from './events.ts'
@@ -64,7 +64,7 @@ tEk5owRgVkQAOgPxme2vVnhIAltHZZPieO2d5NS512g=
 
 const proved = { event: LedgerEvent, proof: z.string() }
 
-/** The file itself, as it is handed on: `src/proof/receipt.ts`. */
+/** The file itself, as it is handed on: `src/integrity/proofs/receipt.ts`. */
 const Receipt = z
   .strictObject({ version: z.literal(1), ...proved, cancellation: z.strictObject(proved).optional() })
   .meta({ id: 'Receipt', examples: [example] })

@@ -14,7 +14,7 @@ import { type Command, isRefusal } from '#ledger/command.ts'
 import { toPooledBytes } from '#lib/bytes.ts'
 import type { FoundRecords, Page } from '#queries/records.ts'
 import { batchResultOf, deletedPage, pageSchemaOf, singleOf, warnedOf } from '../contract/envelopes.ts'
-import { batchRoute, type ReadAnswer, type ReadContext, type Route, readRoute, single, commandRoute } from '../route.ts'
+import { batchRoute, commandRoute, type ReadAnswer, type ReadContext, type Route, readRoute, single } from '../route.ts'
 
 const DEFAULT_LIMIT = 50
 /** Page size at most (LIST-2). A larger limit is refused rather than clamped, so that nobody believes to have got more. */

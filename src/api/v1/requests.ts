@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { asInteger, QueryInstant } from '#http/query-values.ts'
-import { REQUEST_METHODS, RequestPath, ErrorCode, getRequest, listRequests } from '#queries/calls.ts'
+import { ErrorCode, getRequest, listRequests, REQUEST_METHODS, RequestPath } from '#queries/requests.ts'
 import { pageSchemaOf, singleOf } from '../contract/envelopes.ts'
-import { NullableText, ContractRecordId, Timestamp } from '../contract/formats.ts'
+import { ContractRecordId, NullableText, Timestamp } from '../contract/formats.ts'
 import { type Route, readRoute } from '../route.ts'
 import { answerPage, answerRecord, pageQuery } from './record-routes.ts'
 
@@ -32,7 +32,7 @@ const callShape = {
   replayed: z.boolean(),
 }
 
-/** A call to this API (queries/calls.ts). */
+/** A call to this API (queries/requests.ts). */
 const Call = z.strictObject(callShape).meta({ id: 'Call', examples: [callExample] })
 
 const CallWithBody = z

@@ -13,8 +13,8 @@ import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
 import { listPaymentTypes } from '#queries/payment-types.ts'
 import { getSale, getSaleByExternalId, listSales } from '#queries/sales/sales.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { Amount, NullableText, ContractRecordId, ThreeDecimals, Timestamp } from '../contract/formats.ts'
-import { type Route, readRoute, commandRoute } from '../route.ts'
+import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
+import { commandRoute, type Route, readRoute } from '../route.ts'
 import { receiptRoute } from './receipts.ts'
 import { getByExternalRoute, getRoute, listRoute } from './record-routes.ts'
 
@@ -96,7 +96,9 @@ const paymentTypeExample = {
 }
 
 /** A customer or supplier as it was called when the record was made. */
-const Party = z.strictObject({ id: ContractRecordId, external_id: NullableText, name: NullableText }).meta({ id: 'Party' })
+const Party = z
+  .strictObject({ id: ContractRecordId, external_id: NullableText, name: NullableText })
+  .meta({ id: 'Party' })
 
 /** Fields of a line of a sale or an order. */
 export const lineShape = {

@@ -4,8 +4,8 @@ import { PLANS, TAX_REGIMES } from '#events/companies.ts'
 import { Problem } from '#http/problems.ts'
 import { getTestCompany } from '#queries/test-companies.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { NullableText, ContractRecordId, Timestamp } from '../contract/formats.ts'
-import { type Route, readRoute, single, commandRoute } from '../route.ts'
+import { ContractRecordId, NullableText, Timestamp } from '../contract/formats.ts'
+import { commandRoute, type Route, readRoute, single } from '../route.ts'
 
 const example = {
   id: 2,

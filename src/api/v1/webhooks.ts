@@ -19,8 +19,8 @@ import { getHealth } from '#queries/webhook-health.ts'
 import { getWebhook, listWebhooks } from '#queries/webhooks.ts'
 import { urlProblem } from '#webhooks/target.ts'
 import { singleOf } from '../contract/envelopes.ts'
-import { NullableText, ContractRecordId, Timestamp } from '../contract/formats.ts'
-import { type InputDependencies, type Route, commandRoute } from '../route.ts'
+import { ContractRecordId, NullableText, Timestamp } from '../contract/formats.ts'
+import { commandRoute, type InputDependencies, type Route } from '../route.ts'
 import { getRoute, listRoute } from './record-routes.ts'
 
 const webhookExample = {

@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
-import type { BytesLeft, Charge } from '#access/quota.ts'
+import type { BytesLeft, Charge } from '#access/api-authenticator.ts'
 import { type Problem, problemOfReason } from '../problems.ts'
 
 /** Counts the bytes of a body against its company. */

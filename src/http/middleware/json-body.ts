@@ -3,7 +3,7 @@ import express, { type Request, type RequestHandler, type Response } from 'expre
 import { networkOf } from '#access/minute-limit.ts'
 import { JsonLimitExceeded, type JsonLimits, parseBoundedJson } from '#lib/bounded-json.ts'
 import type { MemoryBudget, MemoryUse } from '#lib/memory-budget.ts'
-import { createTimeSlicer } from '#lib/slices.ts'
+import { createTimeSlicer } from '#lib/time-slicing.ts'
 import { Problem } from '../problems.ts'
 import { shareOf } from '../share-of.ts'
 

@@ -1,15 +1,15 @@
 import type { ErrorRequestHandler, Response } from 'express'
+import { SealsUnwritable } from '#integrity/proofs/checkpoint-files.ts'
+import { WritesBlocked } from '#integrity/proofs/installation-watch.ts'
 import { LedgerAhead } from '#ledger/ledgers.ts'
 import { KeysMissing } from '#ledger/missing-keys.ts'
 import { CannotOpen } from '#ledger/personal-fields.ts'
+import { TenantLimitExceeded, Unavailable } from '#lib/errors.ts'
 import { WrongShardError } from '#lib/moved.ts'
-import { TenantLimitExceeded, Unavailable } from '#lib/unavailable.ts'
 import { ProviderMisconfigured, ProviderUnavailable } from '#payments/provider-port.ts'
 import { isOutage } from '#postgres/outage.ts'
-import { SealsUnwritable } from '#proof/seals-kept.ts'
-import { WritesBlocked } from '#proof/standing-watch.ts'
 import { sendProblem } from '../answer.ts'
-import { Problem, problemOfReason, httpStatusOf } from '../problems.ts'
+import { httpStatusOf, Problem, problemOfReason } from '../problems.ts'
 import { routeOf } from './observe.ts'
 
 const RETRY_AFTER_SECONDS = '1'
@@ -45,7 +45,8 @@ export function problemHandler(log: LogError, answer: AnswerProblem = answerProb
       response.destroy()
       return
     }
-    if (error instanceof TenantLimitExceeded) setTimeout(() => answerLate(response, problem, answer), SHARE_TAKEN_DELAY_MS)
+    if (error instanceof TenantLimitExceeded)
+      setTimeout(() => answerLate(response, problem, answer), SHARE_TAKEN_DELAY_MS)
     else answer(response, problem)
   }
 }
@@ -77,7 +78,8 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof ProviderUnavailable)
     return new Problem('unavailable', undefined, { 'Retry-After': PROVIDER_RETRY_AFTER_SECONDS })
   if (error instanceof ProviderMisconfigured) return new Problem('provider_configuration_invalid')
-  if (error instanceof TenantLimitExceeded) return problemOfReason('share_taken', { 'Retry-After': RETRY_AFTER_SECONDS })
+  if (error instanceof TenantLimitExceeded)
+    return problemOfReason('share_taken', { 'Retry-After': RETRY_AFTER_SECONDS })
   if (error instanceof LedgerAhead)
     return problemOfReason('ledger_ahead_of_clock', { 'Retry-After': OPERATOR_RETRY_AFTER_SECONDS })
   if (error instanceof KeysMissing || error instanceof CannotOpen)

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler } from 'express'
 import { Problem, problemOfReason } from '../problems.ts'
-import type { LimitUnauthenticated } from './anonymous-callers.ts'
+import type { LimitUnauthenticated } from './unauthenticated-clients.ts'
 
 /** Refuses a request without a Host, or with several, which may have come past a proxy as another one (RFC 9112, 3.2). */
 export const requireHost: RequestHandler = ({ rawHeaders, httpVersion }, _response, next) => {

@@ -6,8 +6,13 @@ import { ensureLedger } from '../ledgers.ts'
 import { blockFor, companiesPending, unblock } from '../missing-keys.ts'
 import type { Note, OutsideStore } from '../port.ts'
 import { type CatchUpOptions, catchUpCompany } from '../write/catch-up.ts'
-import { type CheckpointTracker, readSubscriptionCheckpoint, trackCheckpoint, writeSubscriptionCheckpoint } from './checkpoint-tracker.ts'
-import { type ResolvePlacement, resolvePlacements } from './whereabouts.ts'
+import {
+  type CheckpointTracker,
+  readSubscriptionCheckpoint,
+  trackCheckpoint,
+  writeSubscriptionCheckpoint,
+} from './checkpoint-tracker.ts'
+import { type ResolvePlacement, resolvePlacements } from './placement.ts'
 
 /** A writer applies its own events within this; who stays behind for longer has crashed, or lives elsewhere. */
 const BEHIND_MS = 1000
@@ -137,7 +142,10 @@ function take(tracker: CheckpointTracker, note: Note): void {
 }
 
 /** Whoever has been behind for too long is caught up, unless somebody else is at it. Returns who is in a move. */
-async function applyLate(options: CatchUpSubscriptionOptions, tracker: CheckpointTracker): Promise<ReadonlySet<number>> {
+async function applyLate(
+  options: CatchUpSubscriptionOptions,
+  tracker: CheckpointTracker,
+): Promise<ReadonlySet<number>> {
   const { behind, moving } = await look(options, tracker)
   const late = tracker.behind(performance.now() - BEHIND_MS)
   await applyInTurn(

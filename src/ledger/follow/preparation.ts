@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
+import { Unavailable } from '#lib/errors.ts'
 import { retry } from '#lib/retry.ts'
-import { Unavailable } from '#lib/unavailable.ts'
 import type { Writer } from '../write/writer.ts'
-import { catchUpAll, type CatchUpSubscriptionOptions } from './follower.ts'
+import { type CatchUpSubscriptionOptions, catchUpAll } from './follower.ts'
 
 /** What has to be done before a process may write to a store outside Postgres. */
 export interface Preparation {

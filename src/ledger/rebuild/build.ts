@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import type { ReadModel } from '../projection.ts'
 import type { EventReader } from '../reading.ts'
 import { type AnyTable, indexDdl, tableDdl } from '../table.ts'
-import { type ReplayPace, paced } from './replay.ts'
+import { paced, type ReplayPace } from './replay.ts'
 import { NEXT_SCHEMA, type TableParity } from './switch-schemas.ts'
 
 export interface RebuildOptions extends EventReader {

@@ -5,7 +5,7 @@ import { type Sealer, sealersOf } from '../personal-fields.ts'
 import type { EventReader } from '../reading.ts'
 
 /**
- * When a key was destroyed that was lost: before the list of the forgotten begins (src/wiping/forgotten-list.ts), so that nobody
+ * When a key was destroyed that was lost: before the list of the forgotten begins (src/privacy/erasure-list.ts), so that nobody
  * takes its person for one who was forgotten, should a backup with the key be found.
  */
 const LOST_AT = '1900-01-01T00:00:00.000Z'

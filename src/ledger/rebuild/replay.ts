@@ -1,6 +1,6 @@
-import { prefetch, inBatches } from '#lib/batches.ts'
+import { inBatches, prefetch } from '#lib/batches.ts'
 import type { BulkTransaction, Transaction } from '#postgres/transaction.ts'
-import { resetCompanyRows } from '../empty.ts'
+import { resetCompanyRows } from '../company-reset.ts'
 import type { Envelope } from '../envelope.ts'
 import { erasuresOf, project, type ReadModel, refsOf } from '../projection.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'

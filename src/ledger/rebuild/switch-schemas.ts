@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { isLockConflict, LOCK_TIMEOUT_MS, retryOnLockTimeout } from '#postgres/patience.ts'
+import { isLockConflict, LOCK_TIMEOUT_MS, retryOnLockTimeout } from '#postgres/lock-retry.ts'
 import { inTransactionOn } from '#postgres/transaction.ts'
 import { READ_SCHEMA, type ReadModel } from '../projection.ts'
 import type { AnyTable, ColumnType } from '../table.ts'

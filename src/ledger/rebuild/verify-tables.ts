@@ -2,11 +2,11 @@ import type { Pool, PoolClient } from 'pg'
 import { tryAdvisoryLock } from '#postgres/advisory-lock.ts'
 import { inTransactionOn, transactionOn } from '#postgres/transaction.ts'
 import { streamOf } from '../envelope.ts'
-import { type Rollup, READ_SCHEMA } from '../projection.ts'
+import { READ_SCHEMA, type Rollup } from '../projection.ts'
 import { type EventReader, readNewest } from '../reading.ts'
 import { type AnyTable, type ColumnType, tableDdl } from '../table.ts'
 import { REBUILD_LOCK } from './rebuild.ts'
-import { type ReplayPace, paced, replay } from './replay.ts'
+import { paced, type ReplayPace, replay } from './replay.ts'
 
 export interface VerifyTablesOptions extends EventReader {
   /** Lends one connection, without a statement time-out, which is not used again. */

@@ -1,5 +1,5 @@
 import { DeadlineExceededError } from '@eventstore/db-client'
-import { Unavailable } from '#lib/unavailable.ts'
+import { Unavailable } from '#lib/errors.ts'
 
 /** Stands between callers and a server that may have stopped answering. */
 export interface CircuitBreaker {

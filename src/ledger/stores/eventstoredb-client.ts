@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { EventStoreDBClient } from '@eventstore/db-client'
-import { Unavailable } from '#lib/unavailable.ts'
+import { Unavailable } from '#lib/errors.ts'
 
 /** What the client does not let its users say, though its own methods go through it. */
 interface Inside {

@@ -12,7 +12,7 @@ import {
   streamNameFilter,
   WrongExpectedVersionError,
 } from '@eventstore/db-client'
-import { Unavailable } from '#lib/unavailable.ts'
+import { Unavailable } from '#lib/errors.ts'
 import { companyIdOfStream, type Envelope, STREAM_PREFIX } from '../envelope.ts'
 import {
   type Append,

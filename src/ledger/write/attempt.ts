@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg'
-import { Unavailable } from '#lib/unavailable.ts'
+import { Unavailable } from '#lib/errors.ts'
 import {
   assertCommitted,
   type BulkTransaction,
@@ -9,13 +9,13 @@ import {
 } from '#postgres/transaction.ts'
 import type { Lookup } from '../command.ts'
 import { streamOf } from '../envelope.ts'
-import { advanceLedger, readLedgerClock, lockLedger, type OpenLedger, openLedger } from '../ledgers.ts'
+import { advanceLedger, lockLedger, type OpenLedger, openLedger, readLedgerClock } from '../ledgers.ts'
 import { createKeychain, type Keychain, type PersonKeys, personKeys } from '../person-keys.ts'
 import type { Append, EventStore } from '../port.ts'
 import type { ReadModel } from '../projection.ts'
 import type { Reactor } from '../reactor.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
-import { type NameReserver, reserveNames } from './reserve.ts'
+import { type NameReserver, reserveNames } from './name-reservation.ts'
 import {
   type Decided,
   decideRequest,

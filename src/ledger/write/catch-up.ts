@@ -1,9 +1,18 @@
 import type { Pool } from 'pg'
-import { Unavailable } from '#lib/unavailable.ts'
+import { Unavailable } from '#lib/errors.ts'
 import { inTransaction, pipelined, type Transaction } from '#postgres/transaction.ts'
-import { resetCompanyRows } from '../empty.ts'
+import { resetCompanyRows } from '../company-reset.ts'
 import { type Envelope, streamOf } from '../envelope.ts'
-import { advanceLedger, aheadUntil, readLedgerClock, idsAfter, lockLedger, lockLedgerIfFree, type OpenLedger, openLedger } from '../ledgers.ts'
+import {
+  advanceLedger,
+  aheadUntil,
+  idsAfter,
+  lockLedger,
+  lockLedgerIfFree,
+  type OpenLedger,
+  openLedger,
+  readLedgerClock,
+} from '../ledgers.ts'
 import { ensure, erasuresOf, project, refsOf, render } from '../projection.ts'
 import { type ReactionContext, type Reactor, reactTo } from '../reactor.ts'
 import { type EventReader, readNewest } from '../reading.ts'

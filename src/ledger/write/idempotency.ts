@@ -1,12 +1,12 @@
 import type { Pool } from 'pg'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { isNotMigrating } from '#postgres/in-move.ts'
+import { isNotMigrating } from '#postgres/migration-condition.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 import { ANSWER_RETENTION_MS } from '../command.ts'
 import type { OpenLedger } from '../ledgers.ts'
-import { containsNeedle, type TextErasure, eraseTexts } from '../redaction.ts'
 import { byPk, table } from '../table.ts'
+import { containsNeedle, eraseTexts, type TextErasure } from '../text-erasure.ts'
 import type { Changes, Rows } from '../working-set.ts'
 
 /** What a caller sends so that a request which is sent again is done once. */

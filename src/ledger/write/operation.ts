@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { type Refusal, refuse } from '#domain/refusal.ts'
 import { inTransaction, type Transaction } from '#postgres/transaction.ts'
-import { readLedgerClock, lockLedger, openLedger } from '../ledgers.ts'
+import { lockLedger, openLedger, readLedgerClock } from '../ledgers.ts'
 import { createWorkingSet } from '../working-set.ts'
 import { answerRefs, findReplay, storeAnswer } from './idempotency.ts'
 import type { Answer, Request } from './unit-of-work.ts'

@@ -1,6 +1,6 @@
-import { createPerKeyQueue } from '#lib/lines.ts'
-import { createFairShareLimiter, type LimiterFigures } from '#lib/shared-room.ts'
-import { TenantLimitExceeded } from '#lib/unavailable.ts'
+import { TenantLimitExceeded } from '#lib/errors.ts'
+import { createFairShareLimiter, type LimiterFigures } from '#lib/fair-share-limiter.ts'
+import { createPerKeyQueue } from '#lib/per-key-queue.ts'
 
 export interface Queued {
   readonly companyId: number
@@ -119,7 +119,7 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
     },
     push(item) {
       const { companyId } = item
-      if (!room.acquire(companyId, sizeOf(item))) throw new TenantLimitExceeded('too many commands of the company are waiting')
+      if (!room.acquire(companyId, sizeOf(item))) throw new TenantLimitExceeded('write queue of the company is full')
       lines.add(companyId, item)
       // Requests that were read from sockets in the same turn of the event loop share the group.
       if (!scheduled) {

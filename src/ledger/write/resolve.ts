@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg'
-import { Unavailable } from '#lib/unavailable.ts'
+import { Unavailable } from '#lib/errors.ts'
 import { assertCommitted, pipelined, transactionOn } from '#postgres/transaction.ts'
 import { streamOf } from '../envelope.ts'
 import { advanceLedger, type OpenLedger } from '../ledgers.ts'

@@ -2,8 +2,8 @@ import { later } from '#domain/instant.ts'
 import { PERSON_PARTS, type PersonPart } from '#domain/personal-data.ts'
 import type { IdKind } from '#domain/record-kinds.ts'
 import { type Refusal, refuse } from '#domain/refusal.ts'
-import { createTimeSlicer } from '#lib/slices.ts'
-import type { Unavailable } from '#lib/unavailable.ts'
+import type { Unavailable } from '#lib/errors.ts'
+import { createTimeSlicer } from '#lib/time-slicing.ts'
 import {
   type Accepted,
   type Invocation,
@@ -12,7 +12,7 @@ import {
   type OutcomeKind,
   type PrivateRow,
 } from '../command.ts'
-import { resetCompanyRows } from '../empty.ts'
+import { resetCompanyRows } from '../company-reset.ts'
 import { type Envelope, hashOf, type IdempotencyRecord, type NewEvent, type Origin, streamOf } from '../envelope.ts'
 import { type Ids, idsAfter, LedgerAhead, type OpenLedger } from '../ledgers.ts'
 import { type Keychain, keysOf } from '../person-keys.ts'

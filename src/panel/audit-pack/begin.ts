@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
-import type { PackWanted, PackWords } from '#audit/pack-guide.ts'
-import { headOf } from '#audit/verify.ts'
+import type { PackWanted, PackWords } from '#integrity/audit/pack-guide.ts'
+import { headOf } from '#integrity/audit/verify.ts'
+import { packEvidence } from '#integrity/proofs/pack-evidence.ts'
+import type { ProofServices } from '#integrity/proofs/proofs.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
-import { packEvidence } from '#proof/pack-evidence.ts'
-import type { ProofServices } from '#proof/proof.ts'
 import { formatDateTimeSeconds } from '../format.ts'
 import { eventName, ORIGINS, subjectName } from '../words/events.ts'
 

@@ -76,7 +76,10 @@ export const emailInput: Kind = {
   control: { as: 'input', type: 'email', inputMode: 'email', autocomplete: 'off' },
   ...plain,
 }
-export const phoneInput: Kind = { control: { as: 'input', type: 'tel', inputMode: 'tel', autocomplete: 'off' }, ...plain }
+export const phoneInput: Kind = {
+  control: { as: 'input', type: 'tel', inputMode: 'tel', autocomplete: 'off' },
+  ...plain,
+}
 export const webAddressInput: Kind = {
   control: { as: 'input', type: 'url', inputMode: 'url', placeholder: 'https://' },
   ...plain,
@@ -102,13 +105,17 @@ export const percentInput: Kind = {
   show: (value) => (value === null || value === undefined ? '' : formatDecimal(String(value))),
 }
 
-export const amountInput: Kind = { ...percentInput, problem: unless(Money, twoDecimals, 'deve ser um valor como 1.234,50') }
+export const amountInput: Kind = {
+  ...percentInput,
+  problem: unless(Money, twoDecimals, 'deve ser um valor como 1.234,50'),
+}
 
 export const quantityInput: Kind = {
   control: { as: 'input', type: 'text', inputMode: 'decimal' },
   read: plainDecimal,
   problem: unless(StockQuantity, plainDecimal, 'deve ser uma quantidade como 1,5'),
-  show: (value) => (value === null || value === undefined ? '' : formatDecimal(String(value)).replace(/,?0+$/, '') || '0'),
+  show: (value) =>
+    value === null || value === undefined ? '' : formatDecimal(String(value)).replace(/,?0+$/, '') || '0',
 }
 
 export const integerInput: Kind = {

@@ -12,13 +12,13 @@ import type { Imported } from './kinds.ts'
 import {
   categoriesOf,
   createHolders,
-  isWrong,
   type ImportMapping,
-  rowMessages,
+  isWrong,
   type PlannedRow,
   planner,
   type ReadLine,
   readLine,
+  rowMessages,
 } from './plan.ts'
 
 /** What would be done with a file, line by line. */
@@ -103,7 +103,11 @@ const OUTCOMES: Reply = {
  * Imports the lines that are right. Each request is made once, however often the form is sent; after a crash the same file finds what
  * was imported already (PANEL-182).
  */
-export async function runImport(imported: Imported, submission: FormSubmission, plan: Plan): Promise<ImportResult | Refusal> {
+export async function runImport(
+  imported: Imported,
+  submission: FormSubmission,
+  plan: Plan,
+): Promise<ImportResult | Refusal> {
   const { writer } = submission.context
   const run = async (invocations: readonly Invocation[]): Promise<readonly Outcome[] | Refusal> => {
     // Taken also where nothing is to be done: the same request has the same key whenever the form is sent.

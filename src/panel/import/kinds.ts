@@ -4,14 +4,14 @@ import { CreateCustomerInput, CustomerChanges, createCustomer, updateCustomer } 
 import { CreateSupplierInput, createSupplier, SupplierChanges, updateSupplier } from '#commands/people/suppliers.ts'
 import { bareTaxNumber } from '#domain/tax-number.ts'
 import { nameKey, searchKey } from '#domain/text.ts'
-import type { ImportedKind } from '#imports/kept-file.ts'
+import type { ImportedKind } from '#imports/stored-file.ts'
 import { matchingItems, matchingPersons } from '#queries/import-matches.ts'
 import type { Fields } from '../forms/form.ts'
 import { type Kind, lineInput } from '../forms/kinds.ts'
 import { itemFields } from '../pages/catalog/items.tsx'
 import { personFields } from '../pages/people.tsx'
-import type { Section, PageContext } from '../route.ts'
-import type { KeyField, ColumnMapping } from './plan.ts'
+import type { PageContext, Section } from '../route.ts'
+import type { ColumnMapping, KeyField } from './plan.ts'
 
 /** What can be imported: where, in which words, and how lines become records. */
 export interface Imported {

@@ -76,7 +76,11 @@ export interface ReadLine {
   readonly keys: Keys
 }
 
-export function readLine({ number, cells }: SheetLine, mapping: ImportMapping, keyFields: readonly KeyField[]): ReadLine {
+export function readLine(
+  { number, cells }: SheetLine,
+  mapping: ImportMapping,
+  keyFields: readonly KeyField[],
+): ReadLine {
   const values = Object.fromEntries(
     [...mapping].flatMap(([column, field]) => (cells[column] ? [[field, cells[column]]] : [])),
   )

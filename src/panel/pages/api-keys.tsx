@@ -8,7 +8,7 @@ import { formatDateTime } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choicesInput, lineInput, momentInput, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import type { PanelPage, PanelRoute, PageContext } from '../route.ts'
+import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { ListTable } from '../ui/list.tsx'
 import { ButtonLink, Card, Facts, Secret, StateBadge } from '../ui/parts.tsx'
@@ -65,7 +65,10 @@ export const KeyTable = ({ keys, visit }: { readonly keys: readonly ListedApiKey
         { head: 'Nome', cell: (key) => <a href={link(`${PATH}/${key.id}`)}>{key.name}</a> },
         { head: 'Começa com', cell: ({ prefix }) => <code>{prefix}…</code> },
         { head: 'Situação', cell: (key) => <KeyBadge apiKey={key} now={visit.session.now} /> },
-        { head: 'Último uso', cell: ({ last_used_at }) => (last_used_at ? formatDateTime(last_used_at, timezone) : 'Nunca') },
+        {
+          head: 'Último uso',
+          cell: ({ last_used_at }) => (last_used_at ? formatDateTime(last_used_at, timezone) : 'Nunca'),
+        },
         { head: 'Criada', cell: ({ created_at }) => formatDateTime(created_at, timezone), isExtra: true },
       ]}
     />

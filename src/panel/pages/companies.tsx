@@ -4,7 +4,7 @@ import { invalid, type Refusal } from '#domain/refusal.ts'
 import { Id } from '#domain/text.ts'
 import { Problem } from '#http/problems.ts'
 import { recordChoiceInput } from '../forms/kinds.ts'
-import type { PanelRoute, Redirect, FormSubmission } from '../route.ts'
+import type { FormSubmission, PanelRoute, Redirect } from '../route.ts'
 import { formPages } from '../ui/form-pages.tsx'
 
 /** The person's session goes on as another one, in the company that was chosen. */

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
 import { invalid, type Refusal } from '#domain/refusal.ts'
 import { httpStatusOf } from '#http/problems.ts'
-import { deleteStoredFile, type KeptFile, storeFile, loadStoredFile } from '#imports/kept-file.ts'
 import { MAX_LINES, readSheet, type Sheet } from '#imports/sheet.ts'
+import { deleteStoredFile, type KeptFile, loadStoredFile, storeFile } from '#imports/stored-file.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { createTimeSlicer } from '#lib/slices.ts'
+import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import { csvRow } from '#lib/spreadsheet-text.ts'
-import { createKeyedSemaphore } from '#lib/turns.ts'
+import { createTimeSlicer } from '#lib/time-slicing.ts'
 import { type Fields, formText } from '../forms/form.ts'
 import { type ImportResult, type Plan, planImport, runImport } from '../import/import.ts'
 import { IMPORTED, type Imported } from '../import/kinds.ts'
-import { guessed, isWrong, type ImportMapping, rowMessages } from '../import/plan.ts'
+import { guessed, type ImportMapping, isWrong, rowMessages } from '../import/plan.ts'
 import { link } from '../link.ts'
-import type { FormRoute, PanelPage, PageRoute, PanelRoute, FormSubmission, PageContext } from '../route.ts'
+import type { FormRoute, FormSubmission, PageContext, PageRoute, PanelPage, PanelRoute } from '../route.ts'
 import { ListTable } from '../ui/list.tsx'
 import { Alert, Card, Nothing, Stat, Stats } from '../ui/parts.tsx'
 
@@ -120,7 +120,11 @@ interface Checked {
 }
 
 /** Null where no file waits. One of a company is looked through at a time, in slices. */
-const check = (imported: Imported, visit: PageContext, chosen: Readonly<Record<string, unknown>>): Promise<Checked | null> =>
+const check = (
+  imported: Imported,
+  visit: PageContext,
+  chosen: Readonly<Record<string, unknown>>,
+): Promise<Checked | null> =>
   turns.run(visit.session.companyId, async () => {
     const keeping = keepingOf(visit)
     const file = await loadStoredFile(keeping, visit.session, imported.kind)

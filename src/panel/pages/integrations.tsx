@@ -3,11 +3,11 @@ import { type HealthObject, listHealth } from '#queries/webhook-health.ts'
 import { type ListedNotification, listWebhookNotifications, listWebhooks } from '#queries/webhooks.ts'
 import { formatDateTime, formatDecimal, formatMebibytes } from '../format.ts'
 import { link } from '../link.ts'
-import type { PanelPage, PanelRoute, PageContext } from '../route.ts'
+import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
 import { recordsOnPage } from '../ui/list.tsx'
 import { ButtonLink, Card, Facts } from '../ui/parts.tsx'
 import { KeyTable, MOST_KEYS } from './api-keys.tsx'
-import { REQUESTS_PATH } from './calls.tsx'
+import { REQUESTS_PATH } from './requests.tsx'
 import { isFailing, type ShownWebhook, WebhookTable, webhookPath } from './webhooks/webhooks.tsx'
 
 function newsOf({ kind, data: { reason } }: ListedNotification): string {

@@ -11,7 +11,7 @@ import { Cancelled } from '../ui/cancelled.tsx'
 import { formPages, obstaclePage } from '../ui/form-pages.tsx'
 import { ButtonLink } from '../ui/parts.tsx'
 import { obstacleToRefund } from './order-refund.tsx'
-import { orderOf, ORDERS_PATH } from './orders.tsx'
+import { ORDERS_PATH, orderOf } from './orders.tsx'
 
 const PAID = 'O pedido já foi pago: em vez de cancelar, devolva o pagamento.'
 
@@ -52,7 +52,13 @@ export const orderCancellation = formPages({
     <Cancelled when={['Data do pedido', formatDateTime(order.created_at, readModel.timezone)]} of={order} />
   ),
   fields: () => ({
-    reason: { label: 'Motivo', kind: paragraphInput, isRequired: true, columns: 12, hint: 'Fica no histórico do pedido.' },
+    reason: {
+      label: 'Motivo',
+      kind: paragraphInput,
+      isRequired: true,
+      columns: 12,
+      hint: 'Fica no histórico do pedido.',
+    },
   }),
   schema: CancelOrderInput.omit({ id: true }).extend({ reason: boundedText(500) }),
   async act(submission, order, { reason }) {

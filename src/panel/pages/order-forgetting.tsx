@@ -1,5 +1,5 @@
 import { forgetPages } from './forget-person.tsx'
-import { orderOf, ORDERS_PATH } from './orders.tsx'
+import { ORDERS_PATH, orderOf } from './orders.tsx'
 
 export const orderForgetting = forgetPages({
   path: `${ORDERS_PATH}/:id`,

@@ -3,8 +3,8 @@ import { isRefusal } from '#ledger/command.ts'
 import { listNotifications, type NotificationObject } from '#queries/orders.ts'
 import { formatDateTimeSeconds, formatDecimal } from '../format.ts'
 import type { PageContext } from '../route.ts'
-import { recordsOnPage, ListTable } from '../ui/list.tsx'
-import { Card, type StateMark, StateBadge, WithheldContent } from '../ui/parts.tsx'
+import { ListTable, recordsOnPage } from '../ui/list.tsx'
+import { Card, StateBadge, type StateMark, WithheldContent } from '../ui/parts.tsx'
 
 /** In a flood the first notifications tell as much as the last. */
 const NOTIFICATIONS = 100

@@ -12,9 +12,9 @@ import { itemsWithStock } from '#queries/catalog/items.ts'
 import { formatMoney, formatQuantity } from '../format.ts'
 import { type Fields, formText } from '../forms/form.ts'
 import * as kinds from '../forms/kinds.ts'
-import type { PanelRoute, Redirect, PageContext } from '../route.ts'
+import type { PageContext, PanelRoute, Redirect } from '../route.ts'
 import { buttonRoute, formPages } from '../ui/form-pages.tsx'
-import { orderOf, ORDERS_PATH } from './orders.tsx'
+import { ORDERS_PATH, orderOf } from './orders.tsx'
 
 /** Refundable payments with the remaining amount in cents. */
 const refundable = ({ payments, refunds }: OrderObject): { payment: PaidPayment; left: number }[] =>

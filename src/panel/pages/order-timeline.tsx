@@ -4,7 +4,7 @@ import type { RefundObject } from '#projections/order-refunds.ts'
 import type { AlarmObject, OrderObject } from '#projections/orders.ts'
 import { formatDateTime, formatMoney, formatQuantity } from '../format.ts'
 import { ListTable } from '../ui/list.tsx'
-import { Card, type StateMark, StateBadge } from '../ui/parts.tsx'
+import { Card, StateBadge, type StateMark } from '../ui/parts.tsx'
 import { DISPUTES, ORDER_STATES } from './orders.tsx'
 
 export const ALARMS: Readonly<Record<(typeof ORDER_ALARMS)[number], string>> = {
@@ -90,7 +90,9 @@ function methodOf({ method, card }: PaymentObject): string {
 
 function stateOf({ status, refusal, provider_payment_id }: PaymentObject): StateMark {
   if (refusal !== null) return ['bad', 'Recusado']
-  return provider_payment_id === null && status === 'pending' ? ['warn', 'Sem resposta do provedor'] : ORDER_STATES[status]
+  return provider_payment_id === null && status === 'pending'
+    ? ['warn', 'Sem resposta do provedor']
+    : ORDER_STATES[status]
 }
 
 const dispute = ({ dispute, amount, provider_payment_id }: PaymentObject): Step[] =>
@@ -109,7 +111,9 @@ const dispute = ({ dispute, amount, provider_payment_id }: PaymentObject): Step[
 function giving(refund: RefundObject, { items }: OrderObject, timezone: string): Step {
   const { requested_at, amount, status, refusal, restock, completed_at, provider_refund_id } = refund
   const nameOf = (id: number) => items.find(({ catalog_item_id }) => catalog_item_id === id)?.description ?? id
-  const goods = restock.map(({ catalog_item_id, quantity: back }) => `${formatQuantity(back)} × ${nameOf(catalog_item_id)}`)
+  const goods = restock.map(
+    ({ catalog_item_id, quantity: back }) => `${formatQuantity(back)} × ${nameOf(catalog_item_id)}`,
+  )
   return {
     at: requested_at,
     what: 'Devolução',

@@ -3,11 +3,18 @@ import { deliverOrder } from '#commands/orders/deliver-order.ts'
 import { canBePaid } from '#domain/orders.ts'
 import { RIGHTS } from '#domain/roles.ts'
 import { isUnseen, type OrderObject } from '#projections/orders.ts'
-import { formatDateTime, formatMoney, formatPercentage, formatPersonName, formatQuantity, formatTaxNumber } from '../format.ts'
+import { dataExportActions } from '../data-export/links.ts'
+import {
+  formatDateTime,
+  formatMoney,
+  formatPercentage,
+  formatPersonName,
+  formatQuantity,
+  formatTaxNumber,
+} from '../format.ts'
 import { formText } from '../forms/form.ts'
 import { link } from '../link.ts'
-import { dataExportActions } from '../person-file/links.ts'
-import type { PanelPage, PanelRoute, PageContext } from '../route.ts'
+import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
 import { buttonRoute, runAndRedirect } from '../ui/form-pages.tsx'
 import { AsOfForm, History, namesOfActors } from '../ui/history.tsx'
@@ -17,7 +24,7 @@ import { forgetAction } from './forget-person.tsx'
 import { Notifications } from './order-notifications.tsx'
 import { obstacleToRefund, REFUND } from './order-refund.tsx'
 import { ALARMS, Timeline } from './order-timeline.tsx'
-import { DISPUTES, OrderBadges, orderOf, ORDERS_PATH } from './orders.tsx'
+import { DISPUTES, ORDERS_PATH, OrderBadges, orderOf } from './orders.tsx'
 
 async function showOrder(visit: PageContext): Promise<PanelPage | null> {
   const { readModel } = visit
@@ -83,7 +90,8 @@ const Alarms = ({ order, visit }: VisitedProps) => {
       {order.alarms.filter(isUnseen).map(({ code, provider_payment_id, raised_at }) => (
         <div key={provider_payment_id} class="problem" role="note">
           <p>
-            <strong>Alarme de {formatDateTime(raised_at, timezone)}</strong> (pagamento {provider_payment_id}): {ALARMS[code]}
+            <strong>Alarme de {formatDateTime(raised_at, timezone)}</strong> (pagamento {provider_payment_id}):{' '}
+            {ALARMS[code]}
           </p>
           {!moment && (
             <ButtonForm

@@ -10,9 +10,9 @@ import type { Fields } from '../forms/form.ts'
 import { choiceInput, lineInput, optionsOf } from '../forms/kinds.ts'
 import { link } from '../link.ts'
 import type { PageContext } from '../route.ts'
-import { type Column, List, listed, type QuickFilter, searched, type ListRequest } from '../ui/list.tsx'
+import { type Column, List, type ListRequest, listed, type QuickFilter, searched } from '../ui/list.tsx'
 import { amountCell, listFile } from '../ui/list-file.ts'
-import { PanelBadge, type StateMark, StateBadge } from '../ui/parts.tsx'
+import { PanelBadge, StateBadge, type StateMark } from '../ui/parts.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
 
 export const ORDERS_PATH = '/loja/pedidos'
@@ -89,7 +89,8 @@ const pageOf = ({ readModel }: PageContext, asked: Readonly<Record<string, strin
 async function summaryOf({ readModel: { pool, companyId } }: PageContext, asked: Readonly<Record<string, string>>) {
   const { cursor: _, ...search } = Search.parse(asked)
   const { count, amount } = await sumOrders(pool, companyId, search)
-  if (count > MAX_SUMMED_ORDERS) return <p class="sums">{`Mais de ${formatDecimal(String(MAX_SUMMED_ORDERS))} pedidos`}</p>
+  if (count > MAX_SUMMED_ORDERS)
+    return <p class="sums">{`Mais de ${formatDecimal(String(MAX_SUMMED_ORDERS))} pedidos`}</p>
   return (
     <p class="sums">
       {count === 1 ? '1 pedido' : `${formatDecimal(String(count))} pedidos`}, <strong>{formatMoney(amount)}</strong>
@@ -117,7 +118,13 @@ export const orderFile = listFile<OrderObject>({
 })
 
 /** Orders of the company's stores, newest first. */
-export async function OrderList({ visit, stores }: { readonly visit: PageContext; readonly stores: readonly StoreObject[] }) {
+export async function OrderList({
+  visit,
+  stores,
+}: {
+  readonly visit: PageContext
+  readonly stores: readonly StoreObject[]
+}) {
   const { timezone } = visit.readModel
   const filters = filtersOf(stores)
   const orders = await listed<OrderObject>(visit, filters, async (asked, wanted) => {

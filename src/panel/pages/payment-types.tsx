@@ -6,9 +6,9 @@ import { formatPercentage } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choiceInput, integerInput, lineInput, namedOptions, percentInput } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import type { PanelRoute, PageContext } from '../route.ts'
+import type { PageContext, PanelRoute } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
-import { recordsOnPage, ListTable } from '../ui/list.tsx'
+import { ListTable, recordsOnPage } from '../ui/list.tsx'
 import { PanelBadge } from '../ui/parts.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
 
@@ -110,7 +110,11 @@ export const PaymentTypeTable = ({ paymentTypes }: { readonly paymentTypes: read
         {
           head: 'API',
           cell: ({ accepts_api }) =>
-            accepts_api ? <PanelBadge tone="good">Aceita</PanelBadge> : <PanelBadge tone="plain">Só no ponto de venda</PanelBadge>,
+            accepts_api ? (
+              <PanelBadge tone="good">Aceita</PanelBadge>
+            ) : (
+              <PanelBadge tone="plain">Só no ponto de venda</PanelBadge>
+            ),
         },
       ]}
     />

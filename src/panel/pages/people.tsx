@@ -27,17 +27,26 @@ import {
   MAX_COUNTED_PERSONS,
   supplierListing,
 } from '#queries/people.ts'
-import { ORDER_BY_ID, ORDER_BY_NAME, NEWEST_FIRST } from '#queries/records.ts'
+import { NEWEST_FIRST, ORDER_BY_ID, ORDER_BY_NAME } from '#queries/records.ts'
+import { dataExportActions } from '../data-export/links.ts'
 import * as format from '../format.ts'
 import type { Fields } from '../forms/form.ts'
-import { choiceInput, emailInput, lineInput, namedOptions, paragraphInput, phoneInput, taxNumberInput, zipInput } from '../forms/kinds.ts'
+import {
+  choiceInput,
+  emailInput,
+  lineInput,
+  namedOptions,
+  paragraphInput,
+  phoneInput,
+  taxNumberInput,
+  zipInput,
+} from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import { dataExportActions } from '../person-file/links.ts'
-import type { PanelRoute, PageContext } from '../route.ts'
-import { type Column, searched, type ListRequest } from '../ui/list.tsx'
+import type { PageContext, PanelRoute } from '../route.ts'
+import { type Column, type ListRequest, searched } from '../ui/list.tsx'
 import type { FileColumn } from '../ui/list-file.ts'
-import { type RecordPages, loadRecord, recordPages } from '../ui/record-pages.tsx'
-import { PAYABLE, PartyBalanceCard, RECEIVABLE } from './finance/owed.tsx'
+import { loadRecord, type RecordPages, recordPages } from '../ui/record-pages.tsx'
+import { PAYABLE, PartyBalanceCard, RECEIVABLE } from './finance/open-balances.tsx'
 import { forgetAction, forgetPages } from './forget-person.tsx'
 import { PurchasesCard } from './sales/purchases.tsx'
 
@@ -169,7 +178,13 @@ function addressText(address: Person['address']): string | null {
   if (!address) return null
   const { zip, street, number, complement, district, city, state } = address
   const place = [city, state].filter(Boolean).join('/')
-  return [[street, number].filter(Boolean).join(', '), complement, district, place, zip && `CEP ${format.formatZipCode(zip)}`]
+  return [
+    [street, number].filter(Boolean).join(', '),
+    complement,
+    district,
+    place,
+    zip && `CEP ${format.formatZipCode(zip)}`,
+  ]
     .filter(Boolean)
     .join(' · ')
 }

@@ -1,7 +1,7 @@
 import { type FoundRecord, MAX_SEARCH_RESULTS, type SearchResults, searchAll } from '#queries/search.ts'
 import { formatDateTime, formatMoney, formatPersonName, formatTaxNumber } from '../format.ts'
 import { link } from '../link.ts'
-import type { PanelPage, PanelRoute, PageContext } from '../route.ts'
+import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
 import { Card, Nothing, StateBadge } from '../ui/parts.tsx'
 import { SALE_STATES } from './sales/sales.tsx'
 

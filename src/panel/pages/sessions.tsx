@@ -1,10 +1,10 @@
 import type { OpenSession, SessionsOf } from '#access/open-sessions.ts'
 import { formatDateTime } from '../format.ts'
 import { formText } from '../forms/form.ts'
-import type { Redirect, FormSubmission, PageContext } from '../route.ts'
+import type { FormSubmission, PageContext, Redirect } from '../route.ts'
 import { ButtonForm } from '../ui/form.tsx'
 import { ListTable } from '../ui/list.tsx'
-import { PanelBadge, Card } from '../ui/parts.tsx'
+import { Card, PanelBadge } from '../ui/parts.tsx'
 
 type Named = readonly (readonly [word: RegExp, name: string])[]
 

@@ -7,7 +7,7 @@ import { getRow } from '#queries/events.ts'
 import { listUsers } from '#queries/users.ts'
 import type { Fields } from '../forms/form.ts'
 import { choiceInput, lineInput, namedOptions, webAddressInput } from '../forms/kinds.ts'
-import type { PanelPage, PanelRoute, PageContext } from '../route.ts'
+import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { recordsOnPage } from '../ui/list.tsx'
 import { ButtonLink, Card, Facts } from '../ui/parts.tsx'
@@ -42,7 +42,11 @@ const ZONES = [
 /** Includes the company's present zone. */
 const fieldsFor = (timezone: string): Fields => ({
   name: { label: 'Nome', kind: lineInput, isRequired: true },
-  state_registration: { label: 'Inscrição estadual', kind: lineInput, hint: 'Só os números contam; ISENTO, se isenta.' },
+  state_registration: {
+    label: 'Inscrição estadual',
+    kind: lineInput,
+    hint: 'Só os números contam; ISENTO, se isenta.',
+  },
   tax_regime: { label: 'Regime tributário', kind: choiceInput(namedOptions(TAX_REGIME_NAMES), 'Não informado') },
   timezone: {
     label: 'Fuso horário',

@@ -15,11 +15,11 @@ import { formatDateTime, formatDecimal, formatPercentage } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { lineInput, passwordInput, yesOrNoInput } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import type { PanelPage, PanelRoute, PageContext } from '../route.ts'
+import type { PageContext, PanelPage, PanelRoute } from '../route.ts'
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
 import { ListTable } from '../ui/list.tsx'
-import { PanelBadge, ButtonLink, Card, Facts } from '../ui/parts.tsx'
+import { ButtonLink, Card, Facts, PanelBadge } from '../ui/parts.tsx'
 import { loadRecord } from '../ui/record-pages.tsx'
 import { OrderList } from './orders.tsx'
 
@@ -61,7 +61,11 @@ const StoreTable = ({ stores, seesAll }: { readonly stores: readonly StoreObject
         cell: ({ id, alias }) => (seesAll ? <a href={link(`${PATH}/${id}`)}>{alias}</a> : <span>{alias}</span>),
       },
       { head: 'Situação', cell: ({ enabled }) => <StoreBadge enabled={enabled} /> },
-      { head: 'Comissão', cell: ({ commission_percentage }) => formatPercentage(commission_percentage), isNumber: true },
+      {
+        head: 'Comissão',
+        cell: ({ commission_percentage }) => formatPercentage(commission_percentage),
+        isNumber: true,
+      },
       { head: 'Ambiente', cell: ({ sandbox }) => (sandbox ? 'Teste' : 'Produção') },
     ]}
   />

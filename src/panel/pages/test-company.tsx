@@ -4,7 +4,7 @@ import { getTestCompanyState, type TestCompanyState } from '#queries/test-compan
 import { formatDateTimeSeconds } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { integerInput } from '../forms/kinds.ts'
-import type { PanelRoute, PageContext } from '../route.ts'
+import type { PageContext, PanelRoute } from '../route.ts'
 import { makeTwin } from '../test-twin.ts'
 import { formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { ButtonLink, Facts } from '../ui/parts.tsx'

@@ -3,16 +3,16 @@ import type { NewInvitation } from '#access/invitations.ts'
 import { InviteFields, inviteUser, renewInvitation } from '#commands/invitations.ts'
 import { CreateUserInput, deactivateUser, reactivateUser, updateUser } from '#commands/users.ts'
 import type { Refusal } from '#domain/refusal.ts'
-import { seesPersons, RIGHTS, ROLES, type Role } from '#domain/roles.ts'
+import { RIGHTS, ROLES, type Role, seesPersons } from '#domain/roles.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { UserObject } from '#projections/users.ts'
 import { getUser } from '#queries/users.ts'
+import { dataExportActions } from '../data-export/links.ts'
 import { formatDateTime, formatDay, formatPersonName } from '../format.ts'
 import type { Fields } from '../forms/form.ts'
 import { choiceInput, dateInput, emailInput, lineInput, namedOptions, yesOrNoInput } from '../forms/kinds.ts'
 import { link } from '../link.ts'
-import { dataExportActions } from '../person-file/links.ts'
-import type { PanelPage, PanelRoute, Redirect, FormSubmission, PageContext } from '../route.ts'
+import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../route.ts'
 import { buttonRoute, formPages, runAndRedirect } from '../ui/form-pages.tsx'
 import { History } from '../ui/history.tsx'
 import { ListTable } from '../ui/list.tsx'
@@ -111,7 +111,10 @@ async function showUser(visit: PageContext): Promise<PanelPage | null> {
               : []),
             ['Situação', <UserBadge status={user.status} />],
             ['Cadastro', formatDateTime(user.created_at, visit.readModel.timezone)],
-            ['Dados pessoais esquecidos', user.forgotten_at && formatDateTime(user.forgotten_at, visit.readModel.timezone)],
+            [
+              'Dados pessoais esquecidos',
+              user.forgotten_at && formatDateTime(user.forgotten_at, visit.readModel.timezone),
+            ],
           ]}
         />
       </Card>

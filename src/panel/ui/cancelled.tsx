@@ -16,7 +16,11 @@ interface CancelledProps {
 export const Cancelled = ({ when, of: { customer, items, total } }: CancelledProps) => (
   <Card title="O que será cancelado">
     <Facts
-      facts={[when, ['Cliente', customer && formatPersonName(customer.name)], ['Total', <strong>{formatMoney(total)}</strong>]]}
+      facts={[
+        when,
+        ['Cliente', customer && formatPersonName(customer.name)],
+        ['Total', <strong>{formatMoney(total)}</strong>],
+      ]}
     />
     <ListTable
       caption="Itens"

@@ -15,7 +15,16 @@ import {
   filledWith,
   formText,
 } from '../forms/form.ts'
-import type { PageAccess, FormRoute, PanelPage, PanelRoute, Redirect, Section, FormSubmission, PageContext } from '../route.ts'
+import type {
+  FormRoute,
+  FormSubmission,
+  PageAccess,
+  PageContext,
+  PanelPage,
+  PanelRoute,
+  Redirect,
+  Section,
+} from '../route.ts'
 import { refusalMessage } from '../words/problems.ts'
 import { Form } from './form.tsx'
 import { Alert, ButtonLink } from './parts.tsx'
@@ -68,7 +77,12 @@ async function emptyForm<S>(page: FormPage<S>, visit: PageContext): Promise<Pane
 }
 
 /** The page as it was sent, with what has to be corrected. */
-async function refusedForm<S>(page: FormPage<S>, submission: FormSubmission, subject: S, refusal: Refusal): Promise<PanelPage> {
+async function refusedForm<S>(
+  page: FormPage<S>,
+  submission: FormSubmission,
+  subject: S,
+  refusal: Refusal,
+): Promise<PanelPage> {
   const fields = await page.fields(subject, submission)
   const filled = filledWith(fields, submission.form, refusal)
   const problem = page.problem?.(refusal) ?? filled.problem
@@ -225,7 +239,12 @@ const refusedPage = (refusal: Refusal): PanelPage => ({
 })
 
 /** Why something cannot be done as things stand, and what can `instead`. `back` is a path below the panel. */
-export const obstaclePage = (title: string, obstacle: string, back: string, instead?: ComponentChildren): PanelPage => ({
+export const obstaclePage = (
+  title: string,
+  obstacle: string,
+  back: string,
+  instead?: ComponentChildren,
+): PanelPage => ({
   title,
   body: (
     <>

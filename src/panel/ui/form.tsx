@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import type { Field, Fields, Filled } from '../forms/form.ts'
 import { link } from '../link.ts'
+import { INPUT_OWNER, inputOwnerOf, SECRETS } from '../preserved-input.ts'
 import type { PageContext } from '../route.ts'
-import { SECRETS, INPUT_OWNER, inputOwnerOf } from '../typed.ts'
 import { Icon } from './icon.tsx'
 import { Alert } from './parts.tsx'
 

@@ -1,5 +1,5 @@
 import { link } from '../link.ts'
-import type { PanelPage, PageAction, PageContext } from '../route.ts'
+import type { PageAction, PageContext, PanelPage } from '../route.ts'
 import { ButtonForm } from './form.tsx'
 import { Icon } from './icon.tsx'
 import { ButtonLink } from './parts.tsx'

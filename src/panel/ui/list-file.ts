@@ -2,8 +2,8 @@ import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
 import type { Page } from '#queries/records.ts'
 import { type Fields, filterProblems } from '../forms/form.ts'
-import type { Cell, TableRoute, PageContext } from '../route.ts'
-import { listRequestOf, recordsOnPage, type ListRequest } from './list.tsx'
+import type { Cell, PageContext, TableRoute } from '../route.ts'
+import { type ListRequest, listRequestOf, recordsOnPage } from './list.tsx'
 
 /** A column of the file of a list. */
 export type FileColumn<R> = readonly [head: string, value: (row: R) => Cell]

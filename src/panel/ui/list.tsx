@@ -131,7 +131,8 @@ export async function listed<R>(visit: PageContext, filters: Fields, ask: Reques
   const { cursor, ordem } = query
   const wanted = { limit: Number(sizeOf(query)), order: ordem }
   const found =
-    filterProblems(filters, query) ?? (await ask({ ...listRequestOf(visit, filters), ...(cursor && { cursor }) }, wanted))
+    filterProblems(filters, query) ??
+    (await ask({ ...listRequestOf(visit, filters), ...(cursor && { cursor }) }, wanted))
   if (isRefusal(found)) return { filled: filledWith(filters, query, found), rows: [], next: null }
   const { next, summary } = found
   return { filled: filledWith(filters, query), rows: recordsOnPage(found), next, summary }

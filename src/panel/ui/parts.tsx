@@ -3,7 +3,7 @@ import { useContext } from 'preact/hooks'
 import { link } from '../link.ts'
 import type { PageAction } from '../route.ts'
 import { Icon, type IconName } from './icon.tsx'
-import { PermissionContext } from './reaching.ts'
+import { PermissionContext } from './permission-context.ts'
 
 /** The colour of a state. Its words say the same: colour alone would not reach everybody. */
 export type Tone = 'good' | 'bad' | 'warn' | 'info' | 'plain'
@@ -11,7 +11,9 @@ export type Tone = 'good' | 'bad' | 'warn' | 'info' | 'plain'
 /** A state of a record, as it is named to people. */
 export type StateMark = readonly [tone: Tone, text: string]
 
-export const StateBadge = ({ state: [tone, text] }: { readonly state: StateMark }) => <PanelBadge tone={tone}>{text}</PanelBadge>
+export const StateBadge = ({ state: [tone, text] }: { readonly state: StateMark }) => (
+  <PanelBadge tone={tone}>{text}</PanelBadge>
+)
 
 export const PanelBadge = ({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) => (
   <span class={`badge ${tone}`}>{children}</span>

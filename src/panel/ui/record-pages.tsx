@@ -5,11 +5,11 @@ import { pathId } from '#http/paths.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
 import type { FoundRecords, Page as ListPage } from '#queries/records.ts'
 import type { Fields } from '../forms/form.ts'
-import type { PanelPage, PanelRoute, Section, PageContext } from '../route.ts'
+import type { PageContext, PanelPage, PanelRoute, Section } from '../route.ts'
 import type { FlashCode } from '../words/flashes.ts'
 import { formPages, removalPages, runAndRedirect } from './form-pages.tsx'
 import { AsOfForm, History } from './history.tsx'
-import { type Column, List, listed, type QuickFilter, type ListRequest } from './list.tsx'
+import { type Column, List, type ListRequest, listed, type QuickFilter } from './list.tsx'
 import { type FileColumn, listFile } from './list-file.ts'
 import { Card, type Fact, Facts } from './parts.tsx'
 
@@ -30,7 +30,11 @@ export interface RecordPages<R extends { id: number }> {
     readonly filters: Fields | ((visit: PageContext) => Promise<Fields>)
     readonly columns: readonly Column<R>[] | ((visit: PageContext) => readonly Column<R>[])
     /** The page of a list that the address asks for. */
-    page(visit: PageContext, filters: Readonly<Record<string, string>>, wanted: ListRequest): Promise<ListPage | Refusal>
+    page(
+      visit: PageContext,
+      filters: Readonly<Record<string, string>>,
+      wanted: ListRequest,
+    ): Promise<ListPage | Refusal>
     /** What is said of everything that the filters find. */
     summary?(visit: PageContext, filters: Readonly<Record<string, string>>): Promise<ComponentChildren>
     /** As the address would name it. */
@@ -125,7 +129,10 @@ async function showList<R extends { id: number }>(pages: RecordPages<R>, visit: 
   }
 }
 
-async function showRecord<R extends { id: number }>(pages: RecordPages<R>, visit: PageContext): Promise<PanelPage | null> {
+async function showRecord<R extends { id: number }>(
+  pages: RecordPages<R>,
+  visit: PageContext,
+): Promise<PanelPage | null> {
   const record = await loadRecord<R>(visit, pages.get)
   if (!record) return null
   const { path, subject } = pages

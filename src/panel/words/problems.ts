@@ -1,5 +1,5 @@
 import type { Refusal } from '#domain/refusal.ts'
-import { httpMessageOf, type Problem, type ProblemCode, type FailureReason } from '#http/problems.ts'
+import { type FailureReason, httpMessageOf, type Problem, type ProblemCode } from '#http/problems.ts'
 
 const TITLES: Partial<Record<ProblemCode | FailureReason, string>> = {
   not_found: 'Página não encontrada',

@@ -1,5 +1,5 @@
 -- What the master key seals. Every sealed column has `master_key_id` beside it: the bytes after the first one of what it has sealed
--- (src/lib/vault.ts). By the reference no row takes a seal by a key that the database does not know, and no key is forgotten that a
+-- (src/crypto/vault.ts). By the reference no row takes a seal by a key that the database does not know, and no key is forgotten that a
 -- row needs.
 
 -- One key, and while it is being changed its successor too.

@@ -1,5 +1,5 @@
-import type { Sealing } from '#proof/checkpoints.ts'
-import { runCheckpointRound } from '#proof/rounds.ts'
+import { runCheckpointRound } from '#integrity/proofs/checkpoint-schedule.ts'
+import type { Sealing } from '#integrity/proofs/checkpoints.ts'
 import type { Case, Cases } from './case.ts'
 import { placeOrder } from './order-cases.ts'
 import type { World } from './world.ts'

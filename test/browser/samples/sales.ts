@@ -1,4 +1,4 @@
-import { resolveRefusedSale } from '#offline-sales/refused-sales.ts'
+import { resolveRefusedSale } from '#refused-sales/refused-sales.ts'
 import type { TestPanel } from '../../support/browser.ts'
 import { type Counter, openCounter, upload } from '../../support/offline-sales.ts'
 import { openTill } from '../../support/till.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
+import { createApiAuthenticator } from '#access/api-authenticator.ts'
 import { hashKey } from '#access/api-keys.ts'
-import { createApiAuthenticator } from '#access/quota.ts'
 import { registerSale } from '#commands/sales/register-sale.ts'
 import { SCOPES } from '#domain/scopes.ts'
 import { runAsSystem } from '#ledger/write/run.ts'

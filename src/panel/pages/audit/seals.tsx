@@ -1,6 +1,6 @@
-import type { SealState } from '#proof/seal-state.ts'
+import type { SealState } from '#integrity/proofs/checkpoint-status.ts'
 import { formatDateTime } from '../../format.ts'
-import { PanelBadge, Card, Facts } from '../../ui/parts.tsx'
+import { Card, Facts, PanelBadge } from '../../ui/parts.tsx'
 import { FAULTS } from './verification.tsx'
 
 /** Reasons for a missing checkpoint other than a fault of the ledger. */
@@ -22,8 +22,8 @@ export const Seals = ({ state: { checkpoint, installation, fault }, timezone }: 
     <Card title="Selos do livro">
       {fault && (
         <p role="alert">
-          <PanelBadge tone="bad">O livro não está sendo selado</PanelBadge> Desde {formatDateTime(fault.since, timezone)}:{' '}
-          {REASONS[fault.reason] ?? REASONS.failed} Avise quem opera o serviço.
+          <PanelBadge tone="bad">O livro não está sendo selado</PanelBadge> Desde{' '}
+          {formatDateTime(fault.since, timezone)}: {REASONS[fault.reason] ?? REASONS.failed} Avise quem opera o serviço.
         </p>
       )}
       <Facts

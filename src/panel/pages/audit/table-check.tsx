@@ -1,8 +1,8 @@
-import type { TableCheck } from '#audit/table-checks.ts'
+import type { TableCheck } from '#integrity/audit/table-checks.ts'
 import type { RowDifference } from '#ledger/rebuild/verify-tables.ts'
 import { formatDateTime } from '../../format.ts'
 import { ListTable } from '../../ui/list.tsx'
-import { PanelBadge, Card } from '../../ui/parts.tsx'
+import { Card, PanelBadge } from '../../ui/parts.tsx'
 
 const FOUND: Readonly<Record<RowDifference['found'], string>> = {
   changed: 'Alterado fora do livro',
@@ -25,8 +25,8 @@ export const LastCheck = ({ check, timezone }: LastCheckProps) => {
   return (
     <Card title="Registros que não conferem com o livro">
       <p role="alert">
-        <PanelBadge tone="bad">Há registros alterados</PanelBadge> {at} Avise quem opera o serviço: os registros podem ser
-        refeitos a partir do livro.
+        <PanelBadge tone="bad">Há registros alterados</PanelBadge> {at} Avise quem opera o serviço: os registros podem
+        ser refeitos a partir do livro.
       </p>
       <ListTable
         caption="Registros que não conferem com o livro"

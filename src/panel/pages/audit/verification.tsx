@@ -1,8 +1,8 @@
-import type { Verified } from '#audit/verify.ts'
-import type { ChainFault } from '#audit/walk.ts'
+import type { ChainFault } from '#integrity/audit/chain-walk.ts'
+import type { Verified } from '#integrity/audit/verify.ts'
 import { formText } from '../../forms/form.ts'
-import type { PanelPage, PanelRoute, FormSubmission } from '../../route.ts'
-import { PanelBadge, Card, Facts } from '../../ui/parts.tsx'
+import type { FormSubmission, PanelPage, PanelRoute } from '../../route.ts'
+import { Card, Facts, PanelBadge } from '../../ui/parts.tsx'
 
 /** Faults of a ledger in words. */
 export const FAULTS: Readonly<Record<ChainFault, string>> = {

@@ -10,7 +10,15 @@ import { countItems, getAnyItem, getItem, ITEM_ORDERS, searchItems } from '#quer
 import type { ListOrder } from '#queries/list-statement.ts'
 import { formatDateTime, formatDateTimeSeconds, formatDecimal, formatMoney } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
-import { amountInput, choiceInput, lineInput, namedOptions, quantityInput, recordChoiceInput, yesOrNoInput } from '../../forms/kinds.ts'
+import {
+  amountInput,
+  choiceInput,
+  lineInput,
+  namedOptions,
+  quantityInput,
+  recordChoiceInput,
+  yesOrNoInput,
+} from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
 import { ButtonForm } from '../../ui/form.tsx'
@@ -20,7 +28,7 @@ import { amountCell } from '../../ui/list-file.ts'
 import { loadRecord, recordPages } from '../../ui/record-pages.tsx'
 import { categoryOptions } from './categories.tsx'
 import { MovementsCard } from './movements.tsx'
-import { type Item, StockInfo, StockCard } from './stock.tsx'
+import { type Item, StockCard, StockInfo } from './stock.tsx'
 
 export const ITEM_TYPE_NAMES: Readonly<Record<(typeof ITEM_TYPES)[number], string>> = {
   product: 'Produto',
@@ -59,7 +67,11 @@ export const itemFields = async (visit: PageContext, item?: Item): Promise<Field
   price: { label: 'Preço de venda (R$)', kind: amountInput, isRequired: true, columns: 4 },
   ...(seesCosts(visit) && { cost: { label: 'Custo (R$)', kind: amountInput, columns: 4 } }),
   unit: { label: 'Unidade', kind: lineInput, columns: 4, hint: 'Como UN, KG ou CX.' },
-  category_id: { label: 'Categoria', kind: recordChoiceInput(await categoryOptions(visit), 'Sem categoria'), columns: 4 },
+  category_id: {
+    label: 'Categoria',
+    kind: recordChoiceInput(await categoryOptions(visit), 'Sem categoria'),
+    columns: 4,
+  },
   barcode: { label: 'Código de barras', kind: lineInput, columns: 4 },
   sku: { label: 'SKU', kind: lineInput, columns: 4 },
   external_id: { label: 'Código externo', kind: lineInput, columns: 4, hint: 'Como outro sistema o identifica.' },
@@ -99,7 +111,8 @@ const columnsFor = (visit: PageContext): Column<Item>[] => {
 export const itemReactivation = buttonRoute<Item>({
   path: `${PATH}/:id/reativar`,
   section: 'catalog',
-  subject: (visit) => loadRecord<Item>(visit, ({ readModel }, id) => getAnyItem(readModel.pool, readModel.companyId, id)),
+  subject: (visit) =>
+    loadRecord<Item>(visit, ({ readModel }, id) => getAnyItem(readModel.pool, readModel.companyId, id)),
   act: (submission, { id }) =>
     runAndRedirect(submission, reactivateItem, { id }, { to: `${PATH}/${id}`, flash: 'item-reativado' }),
 })

@@ -13,7 +13,7 @@ import { choiceInput, optionsOf, quantityInput } from '../../forms/kinds.ts'
 import type { FormSubmission, PageContext } from '../../route.ts'
 import { Form } from '../../ui/form.tsx'
 import { formRoute } from '../../ui/form-pages.tsx'
-import { PanelBadge, Card, Facts, type Tone } from '../../ui/parts.tsx'
+import { Card, Facts, PanelBadge, type Tone } from '../../ui/parts.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 import { refusalMessage } from '../../words/problems.ts'
 

@@ -10,9 +10,9 @@ import { findPersonByName, listPersonsByName } from '#queries/people.ts'
 import { formatDecimal, formatMoney } from '../../format.ts'
 import { type Field, formText } from '../../forms/form.ts'
 import { suggestedInput } from '../../forms/kinds.ts'
-import type { Section, FormSubmission, PageContext } from '../../route.ts'
+import type { FormSubmission, PageContext, Section } from '../../route.ts'
 import { recordsOnPage } from '../../ui/list.tsx'
-import { type StateMark, StateBadge } from '../../ui/parts.tsx'
+import { StateBadge, type StateMark } from '../../ui/parts.tsx'
 import type { RecordPages } from '../../ui/record-pages.tsx'
 import { CHANNELS } from '../../words/events.ts'
 
@@ -61,15 +61,19 @@ export const accountStateOf = ({ status, is_overdue }: Account): StateMark => {
   return is_overdue ? ['bad', 'Vencida'] : ['plain', 'Pendente']
 }
 
-export const AccountBadge = ({ account }: { readonly account: Account }) => <StateBadge state={accountStateOf(account)} />
+export const AccountBadge = ({ account }: { readonly account: Account }) => (
+  <StateBadge state={accountStateOf(account)} />
+)
 
 /** Totals of the listed accounts; beyond the bound only their number is told. */
 export const AccountSumsCard = ({ sums: { found, overdue } }: { readonly sums: AccountTotals }) => {
   if (found.count === 0) return null
-  if (found.count > MAX_SUMMED_ACCOUNTS) return <p class="sums">Mais de {formatDecimal(String(MAX_SUMMED_ACCOUNTS))} contas.</p>
+  if (found.count > MAX_SUMMED_ACCOUNTS)
+    return <p class="sums">Mais de {formatDecimal(String(MAX_SUMMED_ACCOUNTS))} contas.</p>
   return (
     <p class="sums">
-      {found.count === 1 ? '1 conta' : `${formatDecimal(String(found.count))} contas`}, <strong>{formatMoney(found.amount)}</strong>
+      {found.count === 1 ? '1 conta' : `${formatDecimal(String(found.count))} contas`},{' '}
+      <strong>{formatMoney(found.amount)}</strong>
       {overdue.count > 0 && overdue.count < found.count && (
         <>
           {' '}

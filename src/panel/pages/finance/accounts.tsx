@@ -32,8 +32,8 @@ import { formatDateTime, formatDateTimeSeconds, formatDay, formatMoney, formatPe
 import type { Fields } from '../../forms/form.ts'
 import { amountInput, choiceInput, dateInput, lineInput, namedOptions } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { PanelRoute, PageContext } from '../../route.ts'
-import { type Column, type QuickFilter, searched, type ListRequest } from '../../ui/list.tsx'
+import type { PageContext, PanelRoute } from '../../route.ts'
+import { type Column, type ListRequest, type QuickFilter, searched } from '../../ui/list.tsx'
 import { amountCell, type FileColumn } from '../../ui/list-file.ts'
 import { type RecordPages, recordPages } from '../../ui/record-pages.tsx'
 import {
@@ -41,12 +41,12 @@ import {
   type Account,
   AccountBadge,
   type AccountPages,
-  partyField,
   AccountSumsCard,
   accountStateOf,
+  partyField,
 } from './account.tsx'
 import { debtorPages } from './debtors.tsx'
-import { PAYABLE, RECEIVABLE } from './owed.tsx'
+import { PAYABLE, RECEIVABLE } from './open-balances.tsx'
 import { settleSeveralPages } from './settle-several.tsx'
 import { settlementPages } from './settlement.tsx'
 

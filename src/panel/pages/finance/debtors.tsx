@@ -1,11 +1,11 @@
-import { type Debtor, listDebtors } from '#queries/finance/owed.ts'
+import { type Debtor, listDebtors } from '#queries/finance/open-balances.ts'
 import { formatDay, formatMoney, formatPersonName } from '../../format.ts'
 import { link } from '../../link.ts'
-import type { PanelPage, PageRoute, Section, PageContext } from '../../route.ts'
+import type { PageContext, PageRoute, PanelPage, Section } from '../../route.ts'
 import { AsOfForm } from '../../ui/history.tsx'
-import { type Column, Pager, ListTable } from '../../ui/list.tsx'
+import { type Column, ListTable, Pager } from '../../ui/list.tsx'
 import { Card, Stat, Stats } from '../../ui/parts.tsx'
-import { AGE_NAMES, AgeStats, countOf, type BalancePageSide, PAYABLE, Partial, RECEIVABLE } from './owed.tsx'
+import { AGE_NAMES, AgeStats, type BalancePageSide, countOf, PAYABLE, Partial, RECEIVABLE } from './open-balances.tsx'
 
 const ROWS = 50
 
@@ -62,7 +62,13 @@ async function show(owedSide: BalancePageSide, visit: PageContext): Promise<Pane
         <AgeStats owed={total} />
         {found.isPartial && <Partial />}
       </Card>
-      <ListTable isList caption={words.all} rows={page} columns={columnsOf(owedSide)} empty="Nenhuma conta em aberto." />
+      <ListTable
+        isList
+        caption={words.all}
+        rows={page}
+        columns={columnsOf(owedSide)}
+        empty="Nenhuma conta em aberto."
+      />
       <Pager path={visit.path} query={visit.query} next={skip + ROWS < parties ? String(before + 1) : null} />
       <AsOfForm visit={visit} />
     </>

@@ -8,20 +8,20 @@ import { PAYMENT_METHOD_NAMES, PAYMENT_METHODS } from '#domain/payment-method.ts
 import type { Refusal } from '#domain/refusal.ts'
 import { Id } from '#domain/text.ts'
 import { type Command, isRefusal } from '#ledger/command.ts'
-import { type OpenAccount, type PartyBalance, openBalanceOfParty } from '#queries/finance/owed.ts'
+import { type OpenAccount, openBalanceOfParty, type PartyBalance } from '#queries/finance/open-balances.ts'
 import { getCustomer, getSupplier } from '#queries/people.ts'
 import type { FoundRecords } from '#queries/records.ts'
 import { formatDay, formatDecimal, formatMoney, formatPersonName } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { choiceInput, choicesInput, momentInput, optionsOf } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { PanelPage, PanelRoute, Section, FormSubmission, PageContext } from '../../route.ts'
+import type { FormSubmission, PageContext, PanelPage, PanelRoute, Section } from '../../route.ts'
 import { formPages } from '../../ui/form-pages.tsx'
 import { ListTable } from '../../ui/list.tsx'
 import { Alert, ButtonLink, Stat, Stats } from '../../ui/parts.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 import { refusalMessage } from '../../words/problems.ts'
-import { countOf, type BalancePageSide, PAYABLE, RECEIVABLE } from './owed.tsx'
+import { type BalancePageSide, countOf, PAYABLE, RECEIVABLE } from './open-balances.tsx'
 
 /** Accounts on the page, oldest due first. */
 const MOST = 50

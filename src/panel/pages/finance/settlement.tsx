@@ -9,7 +9,7 @@ import { choiceInput, momentInput, optionsOf } from '../../forms/kinds.ts'
 import type { PanelRoute } from '../../route.ts'
 import { formPages } from '../../ui/form-pages.tsx'
 import { Card, Facts } from '../../ui/parts.tsx'
-import { type RecordPages, loadRecord } from '../../ui/record-pages.tsx'
+import { loadRecord, type RecordPages } from '../../ui/record-pages.tsx'
 import type { Account } from './account.tsx'
 
 const methods = optionsOf(PAYMENT_METHODS, (method) => PAYMENT_METHOD_NAMES[method])

@@ -3,7 +3,7 @@ import type { FiscalDocument, SaleObject } from '#projections/sales.ts'
 import { formatDateTime } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { choiceInput, lineInput, momentInput, namedOptions, webAddressInput } from '../../forms/kinds.ts'
-import { Card, Facts, type StateMark, StateBadge } from '../../ui/parts.tsx'
+import { Card, Facts, StateBadge, type StateMark } from '../../ui/parts.tsx'
 
 const STATES: Readonly<Record<(typeof FISCAL_DOCUMENT_STATUSES)[number], StateMark>> = {
   authorized: ['good', 'Autorizado'],

@@ -4,7 +4,7 @@ import { listPurchases, MAX_PURCHASES, type Purchases, sumPurchases } from '#que
 import { formatDateTime, formatDecimal, formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
-import { recordsOnPage, ListTable } from '../../ui/list.tsx'
+import { ListTable, recordsOnPage } from '../../ui/list.tsx'
 import { Card, Stat, Stats } from '../../ui/parts.tsx'
 import { SaleBadge } from './sales.tsx'
 

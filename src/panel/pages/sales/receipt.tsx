@@ -1,9 +1,9 @@
 import QRCode, { type QRCodeSegment } from 'qrcode'
-import { digitsOf, HASH_FRAGMENT, RECEIPT_PAGE, type Receipt } from '#proof/receipt.ts'
-import { receiptOf } from '#proof/receipts.ts'
+import { receiptOf } from '#integrity/proofs/make-receipt.ts'
+import { digitsOf, HASH_FRAGMENT, RECEIPT_PAGE, type Receipt } from '#integrity/proofs/receipt.ts'
 import { formatDateTime } from '../../format.ts'
 import { receiptFilePath } from '../../receipt-file.ts'
-import type { PanelPage, PageRoute, PageContext } from '../../route.ts'
+import type { PageContext, PageRoute, PanelPage } from '../../route.ts'
 import { Alert, Card, Facts } from '../../ui/parts.tsx'
 import { Items, SalePayments, saleOf } from './sale.tsx'
 

@@ -6,8 +6,8 @@ import { type Refusal, refuse } from '#domain/refusal.ts'
 import { boundedText } from '#domain/text.ts'
 import { describeIssues } from '#domain/validation.ts'
 import { isRefusal } from '#ledger/command.ts'
-import { resolveRefusedSale } from '#offline-sales/refused-sales.ts'
 import { findNamesForTill, type RefusedSaleDetails } from '#queries/sales/offline-sales.ts'
+import { resolveRefusedSale } from '#refused-sales/refused-sales.ts'
 import { type Field, type Fields, filledFrom, formText } from '../../forms/form.ts'
 import {
   amountInput,
@@ -20,7 +20,7 @@ import {
   quantityInput,
   recordChoiceInput,
 } from '../../forms/kinds.ts'
-import type { PanelRoute, Redirect, FormSubmission, PageContext } from '../../route.ts'
+import type { FormSubmission, PageContext, PanelRoute, Redirect } from '../../route.ts'
 import { formPages } from '../../ui/form-pages.tsx'
 import { paymentTypesOf } from '../payment-types.tsx'
 import { asIsObstacle, REFUSED_SALES_PATH, recordingObstacle, refusedSaleOf, refusedTitle } from './refused-sale.ts'

@@ -1,6 +1,5 @@
 import { pathId } from '#http/paths.ts'
 import { httpStatusOf } from '#http/problems.ts'
-import { ResolutionNote, resolveRefusedSale } from '#offline-sales/refused-sales.ts'
 import {
   findNamesForTill,
   listRefusedSales,
@@ -9,17 +8,18 @@ import {
   type RefusedSaleDetails,
   type RefusedSaleRecord,
 } from '#queries/sales/offline-sales.ts'
+import { ResolutionNote, resolveRefusedSale } from '#refused-sales/refused-sales.ts'
 import { formatDateTime } from '../../format.ts'
 import { type Fields, type Filled, filledWith } from '../../forms/form.ts'
 import { paragraphInput } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { PanelPage, PanelRoute, Redirect, FormSubmission, PageContext } from '../../route.ts'
+import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../../route.ts'
 import { Form } from '../../ui/form.tsx'
 import { formRoute } from '../../ui/form-pages.tsx'
-import { type Column, Pager, ListTable } from '../../ui/list.tsx'
-import { PanelBadge, ButtonLink, Card, type Fact, Facts, WithheldContent } from '../../ui/parts.tsx'
+import { type Column, ListTable, Pager } from '../../ui/list.tsx'
+import { ButtonLink, Card, type Fact, Facts, PanelBadge, WithheldContent } from '../../ui/parts.tsx'
 import { asIsObstacle, REFUSED_SALES_PATH, recordingObstacle, refusedSaleOf, refusedTitle } from './refused-sale.ts'
-import { idsIn, refusalReasonOf, reasonsIn, UploadedSaleCard } from './uploaded-sale.tsx'
+import { idsIn, reasonsIn, refusalReasonOf, UploadedSaleCard } from './uploaded-sale.tsx'
 
 const TILLS = { label: 'Caixas', to: '/caixas' }
 const RESOLVED_PATH = `${REFUSED_SALES_PATH}/resolvidas`
@@ -144,7 +144,10 @@ const Reasons = ({ sale: { errors, sale_id } }: { readonly sale: RefusedSaleDeta
 )
 
 const factsOf = (sale: RefusedSaleDetails, timezone: string): readonly Fact[] => [
-  ['Situação', sale.settled_at ? <PanelBadge tone="good">Resolvida</PanelBadge> : <PanelBadge tone="warn">À espera</PanelBadge>],
+  [
+    'Situação',
+    sale.settled_at ? <PanelBadge tone="good">Resolvida</PanelBadge> : <PanelBadge tone="warn">À espera</PanelBadge>,
+  ],
   ['Enviada por', sale.user.name],
   ['Recusada pela primeira vez', formatDateTime(sale.first_refused_at, timezone)],
   ['Recusada pela última vez', formatDateTime(sale.last_refused_at, timezone)],
@@ -166,7 +169,9 @@ const Recording = ({ sale }: { readonly sale: RefusedSaleDetails }) => (
       caixa fica sabendo quando a enviar de novo.
     </p>
     <div class="actions">
-      {asIsObstacle(sale) === null && <ButtonLink to={`${REFUSED_SALES_PATH}/${sale.id}/registrar`}>Registrar como está</ButtonLink>}
+      {asIsObstacle(sale) === null && (
+        <ButtonLink to={`${REFUSED_SALES_PATH}/${sale.id}/registrar`}>Registrar como está</ButtonLink>
+      )}
       <ButtonLink to={`${REFUSED_SALES_PATH}/${sale.id}/corrigir`}>Corrigir e registrar</ButtonLink>
     </div>
   </Card>

@@ -14,7 +14,7 @@ import type { SaleObject } from '#projections/sales.ts'
 import { formatDateTime } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { paragraphInput } from '../../forms/kinds.ts'
-import type { PanelRoute, PageContext } from '../../route.ts'
+import type { PageContext, PanelRoute } from '../../route.ts'
 import { Cancelled } from '../../ui/cancelled.tsx'
 import { formPages, obstaclePage } from '../../ui/form-pages.tsx'
 import type { FlashCode } from '../../words/flashes.ts'
@@ -61,7 +61,13 @@ const cancelling: SaleAction<z.infer<typeof Cancelling>> = {
   isDangerous: true,
   about: whatIsCancelled,
   fields: {
-    reason: { label: 'Motivo', kind: paragraphInput, isRequired: true, columns: 12, hint: 'Fica no histórico da venda.' },
+    reason: {
+      label: 'Motivo',
+      kind: paragraphInput,
+      isRequired: true,
+      columns: 12,
+      hint: 'Fica no histórico da venda.',
+    },
   },
   schema: Cancelling,
   command: cancelSale,

@@ -4,10 +4,10 @@ import { getSale, getSaleTraces, type SaleBalance, type SaleTraces, type SaleUpl
 import * as format from '../../format.ts'
 import { formatDateTime, formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
-import type { PanelPage, PageRoute, PageReadModel, PageContext } from '../../route.ts'
+import type { PageContext, PageReadModel, PageRoute, PanelPage } from '../../route.ts'
 import { AsOfForm, History, namesOfActors } from '../../ui/history.tsx'
 import { ListTable } from '../../ui/list.tsx'
-import { PanelBadge, ButtonLink, Card, type Fact, Facts } from '../../ui/parts.tsx'
+import { ButtonLink, Card, type Fact, Facts, PanelBadge } from '../../ui/parts.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 import { CHANNELS } from '../../words/events.ts'
 import { FiscalDocumentCard, isInForce } from './fiscal-document.tsx'
@@ -171,7 +171,11 @@ const Sum = ({ name, amount }: { readonly name: string; readonly amount: string 
 )
 
 /** The customer whose open accounts can be settled from here; null without one, and on as-of pages. */
-const debtorOf = (sale: SaleObject, { has_customer, receivables }: SaleTraces, { moment }: PageReadModel): number | null =>
+const debtorOf = (
+  sale: SaleObject,
+  { has_customer, receivables }: SaleTraces,
+  { moment }: PageReadModel,
+): number | null =>
   !moment && has_customer && receivables.some(({ status, is_deleted }) => status === 'pending' && !is_deleted)
     ? (sale.customer?.id ?? null)
     : null
@@ -207,7 +211,11 @@ const Owed = ({ receivables, debtor }: OwedProps) =>
 
 const OwedStatus = ({ status, is_deleted }: SaleBalance) => {
   if (is_deleted) return <PanelBadge tone="plain">Excluída</PanelBadge>
-  return status === 'settled' ? <PanelBadge tone="good">Liquidada</PanelBadge> : <PanelBadge tone="warn">Pendente</PanelBadge>
+  return status === 'settled' ? (
+    <PanelBadge tone="good">Liquidada</PanelBadge>
+  ) : (
+    <PanelBadge tone="warn">Pendente</PanelBadge>
+  )
 }
 
 interface UploadProps {

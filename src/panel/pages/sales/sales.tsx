@@ -10,17 +10,31 @@ import type { ItemObject } from '#projections/catalog.ts'
 import { FISCAL_STATES, type SaleObject } from '#projections/sales.ts'
 import { getAnyItem } from '#queries/catalog/items.ts'
 import { type ListOrder, reversed } from '#queries/list-statement.ts'
-import { ORDER_BY_ID, NEWEST_FIRST } from '#queries/records.ts'
-import { LAST_SOLD_FIRST, listLatestSales, MAX_SCANNED_SALES, type SaleSums, sumLatestSales } from '#queries/sales/sales.ts'
+import { NEWEST_FIRST, ORDER_BY_ID } from '#queries/records.ts'
+import {
+  LAST_SOLD_FIRST,
+  listLatestSales,
+  MAX_SCANNED_SALES,
+  type SaleSums,
+  sumLatestSales,
+} from '#queries/sales/sales.ts'
 import { formatDateTime, formatDateTimeSeconds, formatDecimal, formatMoney, formatPersonName } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
-import { choiceInput, dateInput, integerInput, lineInput, namedOptions, type Option, optionsOf } from '../../forms/kinds.ts'
+import {
+  choiceInput,
+  dateInput,
+  integerInput,
+  lineInput,
+  namedOptions,
+  type Option,
+  optionsOf,
+} from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { PanelPage, PanelRoute, PageReadModel, PageContext } from '../../route.ts'
+import type { PageContext, PageReadModel, PanelPage, PanelRoute } from '../../route.ts'
 import { ActorName, actorOptions } from '../../ui/history.tsx'
-import { type Column, List, listed, type QuickFilter, searched, type ListRequest } from '../../ui/list.tsx'
+import { type Column, List, type ListRequest, listed, type QuickFilter, searched } from '../../ui/list.tsx'
 import { amountCell, listFile } from '../../ui/list-file.ts'
-import { type StateMark, StateBadge } from '../../ui/parts.tsx'
+import { StateBadge, type StateMark } from '../../ui/parts.tsx'
 import { CHANNELS } from '../../words/events.ts'
 import { paymentTypesOf } from '../payment-types.tsx'
 
@@ -150,7 +164,8 @@ const Sums = ({ sums: { completed, cancelled, looked } }: { readonly sums: SaleS
   <p class="sums">
     {looked > MAX_SCANNED_SALES && `Nas últimas ${formatDecimal(String(MAX_SCANNED_SALES))} vendas: `}
     {counted(completed.count, 'venda', 'vendas')}, <strong>{formatMoney(completed.amount)}</strong>
-    {cancelled.count > 0 && `; ${counted(cancelled.count, 'cancelada', 'canceladas')}, ${formatMoney(cancelled.amount)}`}
+    {cancelled.count > 0 &&
+      `; ${counted(cancelled.count, 'cancelada', 'canceladas')}, ${formatMoney(cancelled.amount)}`}
   </p>
 )
 

@@ -6,7 +6,7 @@ import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
 import { namesOfActors } from '../../ui/history.tsx'
 import { ListTable } from '../../ui/list.tsx'
-import { PanelBadge, Card } from '../../ui/parts.tsx'
+import { Card, PanelBadge } from '../../ui/parts.tsx'
 
 /** Displayed tills; shops have fewer. */
 const SHOWN = 50
@@ -45,7 +45,12 @@ export async function TillsToday({ visit: { context, readModel } }: { readonly v
           },
           { head: 'Último contato', cell: ({ contact }) => contact && formatDateTime(contact.last_used_at, timezone) },
           { head: 'Versão', cell: ({ contact }) => contact?.version, isExtra: true },
-          { head: 'Vendas', cell: ({ day }) => formatDecimal(String(day?.sold.count ?? 0)), isNumber: true, isExtra: true },
+          {
+            head: 'Vendas',
+            cell: ({ day }) => formatDecimal(String(day?.sold.count ?? 0)),
+            isNumber: true,
+            isExtra: true,
+          },
           { head: 'Formas de pagamento', cell: ({ day }) => <Ways day={day} />, isExtra: true },
           { head: 'Recusadas', cell: ({ refused }) => <Refused count={refused} />, isNumber: true },
           { head: 'Total', cell: ({ day }) => formatMoney(day?.sold.amount ?? '0.00'), isNumber: true },

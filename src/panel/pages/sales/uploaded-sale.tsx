@@ -161,7 +161,8 @@ const AMOUNT = /(?<![\d.,"])\d+\.\d{2}(?!\.?\d|")/g
 /** What is wrong with an uploaded sale, one sentence a field. */
 export const reasonsIn = (errors: RefusedSale['errors']): string[] =>
   Object.entries(errors).map(
-    ([path, messages]) => `${uploadedField(path)}: ${messages.join('; ').replace(AMOUNT, (amount) => formatMoney(amount))}`,
+    ([path, messages]) =>
+      `${uploadedField(path)}: ${messages.join('; ').replace(AMOUNT, (amount) => formatMoney(amount))}`,
   )
 
 /** The first of them, and how many more there are. */

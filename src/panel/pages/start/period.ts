@@ -1,5 +1,5 @@
 import { addDays, type Calendar, daysFrom, inZone, localInstant, startOfDay } from '#domain/instant.ts'
-import type { SalesPeriod } from '#queries/sales/sums.ts'
+import type { SalesPeriod } from '#queries/sales/rollups.ts'
 import { formatDay } from '../../format.ts'
 
 const HOUR_MS = 3_600_000

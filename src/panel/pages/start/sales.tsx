@@ -2,10 +2,10 @@ import type { ComponentChildren } from 'preact'
 import { fromCents } from '#domain/money.ts'
 import { fromThousandths } from '#domain/quantity.ts'
 import type { Origin } from '#ledger/envelope.ts'
-import type { NamedFigure, SalesBar, SalesFigure, SalesSums } from '#queries/sales/sums.ts'
+import type { NamedFigure, SalesBar, SalesFigure, SalesSums } from '#queries/sales/rollups.ts'
 import { formatDecimal, formatMoney, formatQuantity } from '../../format.ts'
 import { link } from '../../link.ts'
-import { type ChartBar, Bars, ChartFigure } from '../../ui/chart.tsx'
+import { Bars, type ChartBar, ChartFigure } from '../../ui/chart.tsx'
 import { ListTable } from '../../ui/list.tsx'
 import { Card, Stat, Stats } from '../../ui/parts.tsx'
 import { ORIGINS } from '../../words/events.ts'
@@ -105,7 +105,10 @@ function compared(now: number, before: number, than: string): ['good' | 'bad' | 
   if (before === 0) return now === 0 ? null : ['plain', `nada vendido ${than.replace(/^que /, '')}`]
   const change = Math.round(((now - before) / before) * 1000) / 10
   if (change === 0) return ['plain', `o mesmo ${than}`]
-  return [change > 0 ? 'good' : 'bad', `${change > 0 ? '+' : '−'}${formatDecimal(Math.abs(change).toFixed(1))} % ${than}`]
+  return [
+    change > 0 ? 'good' : 'bad',
+    `${change > 0 ? '+' : '−'}${formatDecimal(Math.abs(change).toFixed(1))} % ${than}`,
+  ]
 }
 
 const Chart = ({ period, bars }: { readonly period: StartPeriod; readonly bars: readonly SalesBar[] }) => {

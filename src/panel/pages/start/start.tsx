@@ -1,24 +1,24 @@
-import { findTableCheck } from '#audit/table-checks.ts'
 import { RIGHTS } from '#domain/roles.ts'
+import { findTableCheck } from '#integrity/audit/table-checks.ts'
 import { isOutage } from '#postgres/outage.ts'
+import { refreshSalesRollups } from '#projections/refresh-sales-rollups.ts'
 import { lowStock } from '#queries/catalog/items.ts'
 import { firstSteps } from '#queries/companies.ts'
 import { type RecentEvents, recentEvents } from '#queries/events.ts'
 import { type OpenSide, openAccounts } from '#queries/finance/summary.ts'
 import { countAlarms } from '#queries/orders.ts'
 import { countRefusedSales } from '#queries/sales/offline-sales.ts'
-import { type SalesSums, salesSums } from '#queries/sales/sums.ts'
+import { type SalesSums, salesSums } from '#queries/sales/rollups.ts'
 import { failingEndpoints } from '#queries/webhook-health.ts'
-import { refreshSalesRollups } from '#sales-sums/grow.ts'
 import { formatDateTime, formatDateTimeSeconds, formatMoney } from '../../format.ts'
 import { link } from '../../link.ts'
-import type { PanelPage, PanelRoute, PageContext } from '../../route.ts'
+import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
 import { namesOfActors, namesOfSubjects } from '../../ui/history.tsx'
 import { ListTable } from '../../ui/list.tsx'
 import { Live } from '../../ui/live.tsx'
 import { Card, Chips, Stat, Stats } from '../../ui/parts.tsx'
 import { eventName, ORIGINS, subjectPath } from '../../words/events.ts'
-import { PERIODS, type StartPeriod, periodOf, type WrongRange } from './period.ts'
+import { PERIODS, periodOf, type StartPeriod, type WrongRange } from './period.ts'
 import { SalesFigures, SalesParts } from './sales.tsx'
 import { FirstStepsOf, StockTodo, Todo } from './todo.tsx'
 
@@ -110,7 +110,10 @@ async function showStart(visit: PageContext): Promise<PanelPage> {
  * Refreshes the rollup on the primary and reads it there; if the primary is away, a replica's state is shown
  * (PANEL-121).
  */
-async function sumsOf({ context, readModel: { pool, companyId } }: PageContext, period: StartPeriod): Promise<SalesSums> {
+async function sumsOf(
+  { context, readModel: { pool, companyId } }: PageContext,
+  period: StartPeriod,
+): Promise<SalesSums> {
   const own = context.poolOf(companyId)
   const until = performance.now() + PATIENCE_MS
   try {

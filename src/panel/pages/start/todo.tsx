@@ -5,7 +5,7 @@ import type { FailingEndpoint } from '#queries/webhook-health.ts'
 import { formatDateTime, formatMoney, formatQuantity } from '../../format.ts'
 import { link } from '../../link.ts'
 import { ListTable } from '../../ui/list.tsx'
-import { PanelBadge, Card, Steps } from '../../ui/parts.tsx'
+import { Card, PanelBadge, Steps } from '../../ui/parts.tsx'
 
 interface TodoProps {
   readonly timezone: string
@@ -73,7 +73,11 @@ export const StockTodo = ({ stock: { out, low, items } }: { readonly stock: LowS
       empty="Nenhum produto em falta."
       columns={[
         { head: 'Produto', cell: ({ id, name }) => <a href={link(`/catalogo/${id}`)}>{name}</a> },
-        { head: 'Restam', cell: ({ stock, unit }) => `${formatQuantity(stock)}${unit ? ` ${unit}` : ''}`, isNumber: true },
+        {
+          head: 'Restam',
+          cell: ({ stock, unit }) => `${formatQuantity(stock)}${unit ? ` ${unit}` : ''}`,
+          isNumber: true,
+        },
       ]}
     />
   </Card>

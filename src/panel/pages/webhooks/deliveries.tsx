@@ -20,11 +20,18 @@ import { formatDateTimeSeconds, formatDecimal } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
 import { choiceInput, integerInput, momentInput, optionsOf } from '../../forms/kinds.ts'
 import { link } from '../../link.ts'
-import type { PanelPage, PanelRoute, Redirect, FormSubmission, PageContext } from '../../route.ts'
+import type { FormSubmission, PageContext, PanelPage, PanelRoute, Redirect } from '../../route.ts'
 import { buttonRoute, formPages } from '../../ui/form-pages.tsx'
-import { type Column, List, listed, type QuickFilter, searched, ListTable } from '../../ui/list.tsx'
-import { Card, Facts, type StateMark, StateBadge, WithheldContent } from '../../ui/parts.tsx'
-import { isEndpointOpen, type ShownWebhook, WEBHOOK_EVENT_NAMES, WEBHOOKS_PATH, webhookOf, webhookPath } from './webhooks.tsx'
+import { type Column, List, ListTable, listed, type QuickFilter, searched } from '../../ui/list.tsx'
+import { Card, Facts, StateBadge, type StateMark, WithheldContent } from '../../ui/parts.tsx'
+import {
+  isEndpointOpen,
+  type ShownWebhook,
+  WEBHOOK_EVENT_NAMES,
+  WEBHOOKS_PATH,
+  webhookOf,
+  webhookPath,
+} from './webhooks.tsx'
 
 const STATES: Readonly<Record<DeliveryObject['status'], StateMark>> = {
   pending: ['warn', 'Pendente'],
@@ -79,7 +86,13 @@ const columnsOf = (timezone: string): Column<DeliveryObject>[] => [
 const DeliveryBadge = ({ status }: Pick<DeliveryObject, 'status'>) => <StateBadge state={STATES[status]} />
 
 /** Deliveries to an endpoint, newest first. */
-export async function DeliveryList({ visit, webhook }: { readonly visit: PageContext; readonly webhook: ShownWebhook }) {
+export async function DeliveryList({
+  visit,
+  webhook,
+}: {
+  readonly visit: PageContext
+  readonly webhook: ShownWebhook
+}) {
   const { pool, companyId, timezone } = visit.readModel
   const deliveries = await listed<DeliveryObject>(visit, FILTERS, (asked, { limit }) =>
     searched(Search, asked, (search) => listDeliveries(pool, companyId, webhook.id, { ...search, limit })),
@@ -160,7 +173,10 @@ async function deliveryPage(visit: PageContext): Promise<PanelPage | null> {
             ['Sequência', delivery.sequence],
             ['Alteração nº', delivery.revision],
             ['Reenvio', delivery.replay ? 'Sim' : 'Não'],
-            ['Próxima tentativa', delivery.next_attempt_at && formatDateTimeSeconds(delivery.next_attempt_at, timezone)],
+            [
+              'Próxima tentativa',
+              delivery.next_attempt_at && formatDateTimeSeconds(delivery.next_attempt_at, timezone),
+            ],
           ]}
         />
       </Card>
@@ -219,7 +235,11 @@ async function operated(submission: FormSubmission, operation: Operation) {
 }
 
 /** Queues one delivery and redirects to it. */
-async function queue(submission: FormSubmission, webhook: ShownWebhook, operation: Operation): Promise<Redirect | Refusal> {
+async function queue(
+  submission: FormSubmission,
+  webhook: ShownWebhook,
+  operation: Operation,
+): Promise<Redirect | Refusal> {
   const answer = await operated(submission, operation)
   if (isRefusal(answer)) return answer
   const delivery = JSON.parse(answer.body) as DeliveryObject

@@ -20,8 +20,15 @@ import { getHealth, type HealthObject } from '#queries/webhook-health.ts'
 import { urlProblem } from '#webhooks/target.ts'
 import { formatDateTime } from '../../format.ts'
 import type { Fields } from '../../forms/form.ts'
-import { choicesInput, integerInput, lineInput, optionsOf, recordChoiceInput, webAddressInput } from '../../forms/kinds.ts'
-import type { PanelPage, PanelRoute, PageContext } from '../../route.ts'
+import {
+  choicesInput,
+  integerInput,
+  lineInput,
+  optionsOf,
+  recordChoiceInput,
+  webAddressInput,
+} from '../../forms/kinds.ts'
+import type { PageContext, PanelPage, PanelRoute } from '../../route.ts'
 import { buttonRoute, formPages, removalPages, runAndRedirect } from '../../ui/form-pages.tsx'
 import { History } from '../../ui/history.tsx'
 import { ButtonLink, Card, Facts, Secret } from '../../ui/parts.tsx'
@@ -29,8 +36,8 @@ import { keyStatus, MOST_KEYS } from '../api-keys.tsx'
 import { DeliveryList } from './deliveries.tsx'
 import { HealthCard } from './health.tsx'
 import {
-  isFailing,
   isEndpointOpen,
+  isFailing,
   PAUSED_BECAUSE,
   type ShownWebhook,
   WEBHOOK_EVENT_NAMES,
@@ -78,7 +85,10 @@ async function webhookPage(visit: PageContext): Promise<PanelPage | null> {
 const COMPANY = 'A empresa'
 
 /** The owner: the company, or a key whose scopes limit the events. */
-async function ownerName({ api_key_id }: ShownWebhook, { readModel: { pool, companyId } }: PageContext): Promise<string> {
+async function ownerName(
+  { api_key_id }: ShownWebhook,
+  { readModel: { pool, companyId } }: PageContext,
+): Promise<string> {
   const key = api_key_id === null ? null : await getApiKey(pool, companyId, api_key_id)
   return key ? `Chave ${keyName(key)}` : COMPANY
 }

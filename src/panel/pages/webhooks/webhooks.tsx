@@ -6,7 +6,7 @@ import { formatDateTime, formatDecimal } from '../../format.ts'
 import { link } from '../../link.ts'
 import type { PageContext } from '../../route.ts'
 import { ListTable } from '../../ui/list.tsx'
-import { type StateMark, StateBadge } from '../../ui/parts.tsx'
+import { StateBadge, type StateMark } from '../../ui/parts.tsx'
 import { loadRecord } from '../../ui/record-pages.tsx'
 
 export const WEBHOOKS_PATH = '/integracoes/webhooks'

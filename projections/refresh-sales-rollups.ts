@@ -1,0 +1,246 @@
+import type { Pool, PoolClient } from 'pg'
+import { type InTurnOptions, workInTurn } from '#background/round-robin.ts'
+import { offsetMinutes } from '#domain/time-zone.ts'
+import { inTransaction } from '#postgres/transaction.ts'
+import {
+  COARSE_ROLLUPS,
+  coarsened,
+  ROLLUP_KINDS,
+  rollUp,
+  type SalesRollup,
+  SOLD,
+  spanOf,
+} from '#projections/sales-rollups.ts'
+
+/** Changed sales that one transaction takes up. */
+const PORTION = 2_000
+/** Times that another process may come first. */
+const ATTEMPTS = 5
+const SERIALIZATION_FAILURE = '40001'
+
+type At = Omit<SalesRollup, 'company_id'>
+
+/**
+ * Brings the sums of a company's sales to where its tables are, or until `isEnough`; true where they are there. Only the
+ * primary can. Each portion is a transaction with one snapshot, and makes whole spans anew of the sales that are in them, so
+ * that nothing is ever counted twice, whatever has happened to a sale and whenever it was made (PANEL-121).
+ */
+export async function refreshSalesRollups(
+  pool: Pool,
+  companyId: number,
+  isEnough: () => boolean = () => false,
+): Promise<boolean> {
+  for (;;) {
+    if ((await growPortion(pool, companyId)) === 'done') return true
+    if (isEnough()) return false
+  }
+}
+
+/** One transaction, begun again where another process came first. */
+async function growPortion(pool: Pool, companyId: number): Promise<'more' | 'done'> {
+  for (let failures = 0; ; ) {
+    try {
+      return await inTransaction(pool, (_, client) => growOn(client, companyId), BEGIN)
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== SERIALIZATION_FAILURE || ++failures === ATTEMPTS) throw error
+    }
+  }
+}
+
+/** Brings the sums of all companies to where their tables are: a portion of each in turn, so that none waits for the whole of another's. */
+export async function refreshAllSalesRollups(pool: Pool, options: InTurnOptions): Promise<void> {
+  const { rows } = await pool.query<{ company_id: number }>({
+    name: 'companies_to_sum',
+    text: `select l.company_id from ledgers l left join summed_sales a on a.company_id = l.company_id
+           where l.move is null and coalesce((
+             select a.is_filled is not true or (s.changed_at, s.revision) > (a.changed_at, a.revision)
+             from sales s where s.company_id = l.company_id order by s.changed_at desc, s.revision desc limit 1), false)
+           order by l.company_id`,
+  })
+  const companyIds = rows.map(({ company_id }) => company_id)
+  await workInTurn(companyIds, (companyId) => growPortion(pool, companyId), options)
+}
+
+/** Sales of some spans are few of a company's; of arrays the planner knows too little to see it, and would read all sales. */
+const BEGIN = `begin isolation level repeatable read;
+  set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off`
+
+async function growOn(client: PoolClient, companyId: number): Promise<'more' | 'done'> {
+  const { rows } = await client.query<
+    { [M in keyof At]: At[M] | null } & { timezone: string; went_back: boolean; now: string }
+  >({
+    name: 'lock_summed_sales',
+    text: `select c.timezone, transaction_timestamp() as now, exists (
+             select from json_array_elements(c.clock_corrections) as k where (k ->> 'revision')::bigint > s.revision) as went_back, s.changed_at, s.revision, s.span_minutes, s.filled_to, s.is_filled, s.widened_to
+           from companies c left join lateral (
+             select * from summed_sales where company_id = c.company_id for update) s on true
+           where c.company_id = $1`,
+    values: [companyId],
+  })
+  const [row] = rows
+  if (!row) return 'done'
+  const span_minutes = widthOf(row.timezone, row.now)
+  // Where times have gone back, what has changed since is not found by them.
+  if (row.revision === null || row.span_minutes !== span_minutes || row.went_back) {
+    await begin(client, companyId, span_minutes)
+    return 'more'
+  }
+  const at = row as At
+  if (!at.is_filled) return fill(client, companyId, at)
+  const taken = await takeUp(client, companyId, at)
+  return (await widen(client, companyId, at.widened_to, row.now)) ? taken : 'more'
+}
+
+/** Days of a zone begin with a span: spans are as long as all offsets of a year allow, which are multiples of a quarter. */
+function widthOf(timezone: string, now: string): number {
+  const year = now.slice(0, 4)
+  const isHourly = ['01', '07'].every(
+    (month) => offsetMinutes(Date.parse(`${year}-${month}-01T00:00:00.000Z`), timezone) % 60 === 0,
+  )
+  return isHourly ? 60 : 15
+}
+
+/** What is recorded from now on is taken up later. */
+async function begin(client: PoolClient, companyId: number, spanMinutes: number): Promise<void> {
+  await client.query('delete from sales_sums where company_id = $1', [companyId])
+  await client.query(
+    `insert into summed_sales (company_id, changed_at, revision, span_minutes, filled_to, is_filled, widened_to)
+     select company_id, coalesce(last_recorded_at, to_timestamp(0)), revision, $2, null, false, null from ledgers where company_id = $1
+     on conflict (company_id) do update set changed_at = excluded.changed_at, revision = excluded.revision,
+       span_minutes = excluded.span_minutes, filled_to = null, is_filled = false, widened_to = null`,
+    [companyId, spanMinutes],
+  )
+}
+
+/** The next sales by the time at which they were made, to the end of a span. */
+async function fill(client: PoolClient, companyId: number, { filled_to, span_minutes }: At): Promise<'more'> {
+  const { rows } = await client.query<{ first: string | null; next: string | null }>({
+    name: 'next_sales_to_sum',
+    text: `select first.sold_at as first, ${spanOf('last.sold_at', '$3::integer')} + make_interval(mins => $3::integer) as next
+           from (select sold_at from sales where company_id = $1 and sold_at >= coalesce($2::timestamptz, '-infinity')
+                 order by sold_at limit 1) first
+           left join (select sold_at from sales where company_id = $1 and sold_at >= coalesce($2::timestamptz, '-infinity')
+                 order by sold_at offset ${PORTION} limit 1) last on true`,
+    values: [companyId, filled_to, span_minutes],
+  })
+  const { first, next } = rows[0] ?? { first: null, next: null }
+  if (first) await makeAnew(client, companyId, { span_minutes, spans: [[filled_to ?? first, next]] })
+  await client.query({
+    name: 'note_filled_sums',
+    text: 'update summed_sales set filled_to = $2, is_filled = $2::timestamptz is null where company_id = $1',
+    values: [companyId, next],
+  })
+  return 'more'
+}
+
+/** Sales that have changed since, in the order of the ledger, and with them all that are in the same spans. */
+async function takeUp(client: PoolClient, companyId: number, at: At): Promise<'more' | 'done'> {
+  const { rows } = await client.query<Pick<At, 'changed_at' | 'revision'> & { spans: string[]; count: number }>({
+    name: 'changed_sales_to_sum',
+    text: `with changed as (
+             select sold_at, changed_at, revision from sales
+             where company_id = $1 and (changed_at, revision) > ($2::timestamptz, $3::bigint)
+             order by changed_at, revision limit ${PORTION})
+           select count(*) as count, max(changed_at) as changed_at, max(revision) as revision,
+             array_agg(distinct ${spanOf('sold_at', '$4::integer')}) as spans
+           from changed`,
+    values: [companyId, at.changed_at, at.revision, at.span_minutes],
+  })
+  const changed = rows[0]
+  if (!changed || changed.count === 0) return 'done'
+  const width = at.span_minutes * 60_000
+  const spans = changed.spans.map((span) => [span, new Date(Date.parse(span) + width).toISOString()] as const)
+  await makeAnew(client, companyId, { span_minutes: at.span_minutes, spans })
+  if (at.widened_to) await widenAnew(client, companyId, { spans: changed.spans, endedBy: at.widened_to })
+  await client.query({
+    name: 'note_summed_sales',
+    text: 'update summed_sales set changed_at = $2, revision = $3 where company_id = $1',
+    values: [companyId, changed.changed_at, changed.revision],
+  })
+  return changed.count < PORTION ? 'done' : 'more'
+}
+
+/** Days that one transaction makes wide sums of. */
+const WIDENED_DAYS = 30
+const DAY_MS = 86_400_000
+
+/** Makes the wide sums of days that have ended since; true where there are none left. */
+async function widen(client: PoolClient, companyId: number, done: string | null, now: string): Promise<boolean> {
+  const today = dayOf(now)
+  if (done !== null && Date.parse(done) >= today) return true
+  const { rows } = await client.query<{ span: string | null }>({
+    name: 'next_sums_to_widen',
+    text: `select min(span) as span from sales_sums where company_id = $1 and kind = 'item' and span >= coalesce($2::timestamptz, '-infinity')`,
+    values: [companyId, done],
+  })
+  const next = rows[0]?.span ?? null
+  const first = next === null ? today : Math.min(today, dayOf(next))
+  const end = Math.min(today, first + WIDENED_DAYS * DAY_MS)
+  // The month in which the last portion ended may have ended since.
+  const spans = done === null ? [] : [new Date(Date.parse(done) - DAY_MS).toISOString()]
+  for (let day = first; day < end; day += DAY_MS) spans.push(new Date(day).toISOString())
+  const endedBy = new Date(end).toISOString()
+  await widenAnew(client, companyId, { spans, endedBy })
+  await client.query({
+    name: 'note_widened_sums',
+    text: 'update summed_sales set widened_to = $2 where company_id = $1',
+    values: [companyId, endedBy],
+  })
+  return end === today
+}
+
+/** Begin of its day of UTC. */
+const dayOf = (instant: string): number => Math.floor(Date.parse(instant) / DAY_MS) * DAY_MS
+
+/** Begins of narrow spans, and the end of what wide sums are made of. */
+interface Widened {
+  readonly spans: readonly string[]
+  readonly endedBy: string
+}
+
+/** The wide spans in which these are, as far as they have ended, of all narrower ones in them. */
+async function widenAnew(client: PoolClient, companyId: number, { spans, endedBy }: Widened): Promise<void> {
+  for (const wide of COARSE_ROLLUPS) {
+    const { kind, of, minutes } = wide
+    const given = `(select distinct ${spanOf('s', String(minutes))} as span from unnest($2::timestamptz[]) as s)`
+    await client.query({
+      name: `drop_${kind}_sums`,
+      text: `delete from sales_sums t using ${given} as g where t.company_id = $1 and t.kind = '${kind}' and t.span = g.span`,
+      values: [companyId, spans],
+    })
+    const narrow = `select t.* from ${given} as g join sales_sums t on t.company_id = $1 and t.kind = '${of}'
+      and t.span >= g.span and t.span < g.span + make_interval(mins => ${minutes})`
+    await client.query({
+      name: `make_${kind}_sums`,
+      text: `insert into sales_sums (company_id, kind, span, key, sales, cents, quantity, known_cents, cost_cents)
+             select $1, * from (${coarsened(wide, narrow, '$3::timestamptz')}) as made`,
+      values: [companyId, spans, endedBy],
+    })
+  }
+}
+
+interface Spans {
+  readonly span_minutes: number
+  /** Each from a begin to an end; null is without end. */
+  readonly spans: readonly (readonly [from: string, to: string | null])[]
+}
+
+async function makeAnew(client: PoolClient, companyId: number, { spans, span_minutes }: Spans): Promise<void> {
+  const values = [companyId, spans.map(([from]) => from), spans.map(([, to]) => to)]
+  await client.query({
+    name: 'drop_sales_sums',
+    text: `delete from sales_sums t using unnest($2::timestamptz[], $3::timestamptz[]) as s (lower, upper), unnest($4::text[]) as k (kind)
+           where t.company_id = $1 and t.kind = k.kind and t.span >= ${spanOf('s.lower', '$5::integer')} and t.span < coalesce(s.upper, 'infinity')`,
+    values: [...values, ROLLUP_KINDS, span_minutes],
+  })
+  await client.query({
+    name: 'make_sales_sums',
+    text: `insert into sales_sums (company_id, kind, span, key, sales, cents, quantity, known_cents, cost_cents)
+           select $1, kind, span, key, sales, cents, quantity, known_cents, cost_cents from (${rollUp(
+             `select ${spanOf('t.sold_at', '$4::integer')} as span, ${SOLD}
+              from unnest($2::timestamptz[], $3::timestamptz[]) as s (lower, upper)
+              join sales t on t.company_id = $1 and t.sold_at >= ${spanOf('s.lower', '$4::integer')} and t.sold_at < coalesce(s.upper, 'infinity')`,
+           )}) as made`,
+    values: [...values, span_minutes],
+  })
+}

@@ -1,0 +1,169 @@
+import type { Pool } from 'pg'
+import { withReadSet } from '../read-set.ts'
+import { moneySum } from '../sums.ts'
+
+/** Receivables from customers, or payables to suppliers. */
+export type BalanceSide = 'receivables' | 'payables'
+
+const PARTIES = { receivables: 'customers', payables: 'suppliers' } as const
+
+/** Days past due; `not_due` is due today or later. */
+export const BALANCE_AGES = ['not_due', 'to_30', 'to_60', 'to_90', 'older'] as const
+export type BalanceAge = (typeof BALANCE_AGES)[number]
+
+/** Open accounts: total, and total by age. Amounts have two decimals. */
+export interface OpenBalance {
+  readonly count: number
+  readonly amount: string
+  readonly overdue: string
+  readonly ages: Readonly<Record<BalanceAge, string>>
+  /** Oldest due date; null if there is none. */
+  readonly since: string | null
+}
+
+/** Bound of open accounts in a sum, oldest due date first. */
+export const MAX_OPEN_BALANCES = 20_000
+
+/** `days` is SQL of the days past due. */
+const IN_AGE: Readonly<Record<BalanceAge, (days: string) => string>> = {
+  not_due: (days) => `${days} <= 0`,
+  to_30: (days) => `${days} between 1 and 30`,
+  to_60: (days) => `${days} between 31 and 60`,
+  to_90: (days) => `${days} between 61 and 90`,
+  older: (days) => `${days} > 90`,
+}
+
+/** SQL of sums in cents, over rows with `amount_cents` and `due_date`; $2 is the company's day. */
+const DAYS = '($2::date - due_date)'
+const SUMS = `count(*) as count, sum(amount_cents) as cents, sum(amount_cents) filter (where ${DAYS} > 0) as overdue_cents,
+  min(due_date) as oldest, ${BALANCE_AGES.map((age) => `sum(amount_cents) filter (where ${IN_AGE[age](DAYS)}) as ${age}`).join(', ')}`
+
+/** SQL that adds up such sums. */
+const SUMS_OF_SUMS = `sum(count)::bigint as count, sum(cents) as cents, sum(overdue_cents) as overdue_cents, min(oldest) as oldest,
+  ${BALANCE_AGES.map((age) => `sum(${age}) as ${age}`).join(', ')}`
+
+/** SQL of an open balance from such a row. */
+const OWED = `coalesce(count, 0) as count, ${moneySum('cents')} as amount, ${moneySum('overdue_cents')} as overdue, oldest::text as since,
+  json_build_object(${BALANCE_AGES.map((age) => `'${age}', ${moneySum(age)}`).join(', ')}) as ages`
+
+/** A party with open accounts; null groups the accounts without a party. */
+export interface Debtor extends OpenBalance {
+  readonly id: number | null
+  /** Current name; null without a party, or if it was erased. */
+  readonly name: string | null
+  readonly is_deleted: boolean
+}
+
+export interface Debtors {
+  readonly total: OpenBalance
+  /** Number of parties with a balance. */
+  readonly parties: number
+  /** Largest balance first. */
+  readonly page: readonly Debtor[]
+  /** True if there were more accounts than the bound. */
+  readonly isPartial: boolean
+}
+
+/** $1 company, $2 its day, $3 the bound, $4 and $5 the page. There is an index by due date. */
+const debtorsText = (side: BalanceSide): string => `
+  with open as materialized (
+    select t.party_id, t.amount_cents, t.due_date from ${side} t
+    where t.company_id = $1 and t.status = 'pending' and t.deleted_at is null
+    order by t.due_date limit $3::bigint),
+  parties as materialized (select party_id as id, ${SUMS} from open group by party_id)
+  select (select row_to_json(o) from (select ${OWED} from (select ${SUMS_OF_SUMS} from parties) s) o) as total,
+    (select count(*) from parties) as parties,
+    (select coalesce(json_agg(row_to_json(p)), '[]') from (
+       select id, ${OWED} from (select * from parties order by cents desc, id offset $4::bigint limit $5::bigint) s) p) as page`
+
+interface Found {
+  readonly total: OpenBalance
+  readonly parties: number
+  readonly page: readonly Omit<Debtor, 'name' | 'is_deleted'>[]
+}
+
+/** Balances by party. `today` is the company's day. */
+export async function listDebtors(
+  pool: Pool,
+  side: BalanceSide,
+  companyId: number,
+  { today, skip, limit }: { readonly today: string; readonly skip: number; readonly limit: number },
+): Promise<Debtors> {
+  const { rows } = await pool.query<Found>(
+    withReadSet({
+      name: `debtors_${side}`,
+      text: debtorsText(side),
+      values: [companyId, today, MAX_OPEN_BALANCES, skip, limit],
+      readSet: { [side]: 'columns' },
+    }),
+  )
+  const { total, parties, page } = rows[0] as Found
+  const names = await namesOf(
+    pool,
+    side,
+    companyId,
+    page.flatMap(({ id }) => id ?? []),
+  )
+  const named = page.map((owed) => ({ ...owed, ...(names.get(owed.id ?? 0) ?? NOBODY) }))
+  return { total, parties, page: named, isPartial: total.count === MAX_OPEN_BALANCES }
+}
+
+const NOBODY = { name: null, is_deleted: false }
+
+async function namesOf(pool: Pool, side: BalanceSide, companyId: number, ids: readonly number[]) {
+  const { rows } = await pool.query<{ id: number; name: string | null; is_deleted: boolean }>(
+    withReadSet({
+      name: `debtor_names_${side}`,
+      text: `select t.id, t.doc->>'name' as name, t.deleted_at is not null as is_deleted
+        from ${PARTIES[side]} t where t.company_id = $1 and t.id = any($2::bigint[])`,
+      values: [companyId, ids],
+      readSet: { [PARTIES[side]]: ids },
+    }),
+  )
+  return new Map(rows.map(({ id, name, is_deleted }) => [id, { name, is_deleted }] as const))
+}
+
+/** An open account of a party. */
+export interface OpenAccount {
+  readonly id: number
+  readonly description: string
+  readonly amount: string
+  readonly due_date: string
+  /** The credit sale that created it. */
+  readonly sale_id: number | null
+}
+
+export interface PartyBalance extends OpenBalance {
+  /** Oldest due date first. */
+  readonly accounts: readonly OpenAccount[]
+}
+
+/** Uses the index of open accounts. */
+const IS_OPEN_OF = `t.company_id = $1 and t.party_id = $3 and t.party_id is not null and t.status = 'pending' and t.deleted_at is null`
+
+/** The balance of one party with up to `limit` of its accounts. */
+export async function openBalanceOfParty(
+  pool: Pool,
+  side: BalanceSide,
+  companyId: number,
+  partyId: number,
+  { today, limit }: { readonly today: string; readonly limit: number },
+): Promise<PartyBalance> {
+  const sums = withReadSet({
+    name: `owed_by_party_${side}`,
+    text: `select ${OWED} from (select ${SUMS} from (
+      select t.amount_cents, t.due_date from ${side} t where ${IS_OPEN_OF} limit $4::bigint) open) s`,
+    values: [companyId, today, partyId, MAX_OPEN_BALANCES],
+    readSet: { [side]: 'columns' },
+  })
+  const list = withReadSet({
+    name: `open_accounts_of_${side}`,
+    text: `select t.id as key_id, t.id, t.doc->>'description' as description, t.doc->>'amount' as amount,
+        t.due_date::text as due_date, (t.doc->>'sale_id')::bigint as sale_id
+      from ${side} t where ${IS_OPEN_OF} order by t.due_date, t.id limit $2::bigint`,
+    values: [companyId, limit, partyId],
+    readSet: { [side]: 'answered' },
+  })
+  const [{ rows }, accounts] = [await pool.query<OpenBalance>(sums), await pool.query<OpenAccount>(list)]
+  return { ...(rows[0] as OpenBalance), accounts: accounts.rows }
+}

@@ -1,0 +1,101 @@
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import type { Refusal } from '#domain/refusal.ts'
+import type { ListOrder } from './list-statement.ts'
+import { type FoundRecords, type Listing, listInOrder, localTime, type Page, type Paging } from './records.ts'
+
+export const REQUEST_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+
+/** A request to the API as its company sees it (KIT-50). */
+export interface RequestObject {
+  /** X-Request-Id. */
+  request_id: string
+  at: string
+  api_key_id: number
+  method: string
+  /** Below /api/v1. Personal and secret values are masked, in the query string too. */
+  path: string
+  query: string | null
+  /** Null if the client disconnected before the answer. */
+  status: number | null
+  code: string | null
+  duration_ms: number
+  replayed: boolean
+}
+
+/** With the stored details of a failed request. */
+export interface RequestDetails extends RequestObject {
+  body: unknown
+  details: Readonly<Record<string, unknown>> | null
+}
+
+/** Error codes and paths as filters. */
+export const ErrorCode = z.string().regex(/^[a-z_]{1,100}$/, 'deve ser um código de erro, como not_found')
+export const RequestPath = z
+  .string()
+  .regex(/^\/[\x21-\x7e]{0,300}$/, 'deve ser um caminho abaixo de /api/v1, como /sales')
+
+/** Instants are UTC. */
+export interface RequestFilters {
+  readonly api_key_id?: number
+  readonly method?: (typeof REQUEST_METHODS)[number]
+  /** A status, or a class of them: `422`, `4xx`. */
+  readonly status?: string
+  readonly code?: string
+  /** This path and all paths below it. */
+  readonly path?: string
+  /** Inclusive. */
+  readonly since?: string
+  /** Exclusive. */
+  readonly until?: string
+}
+
+const CALL_JSON = `json_build_object('request_id', t.id, 'at', t.at, 'api_key_id', t.api_key_id, 'method', t.method, 'path', t.path,
+  'query', t.query, 'status', t.status, 'code', t.code, 'duration_ms', t.duration_ms, 'replayed', t.replayed)`
+
+const present = (record: unknown, timezone: string): RequestObject => {
+  const call = record as RequestObject
+  return { ...call, at: localTime(call.at, timezone) }
+}
+
+const callListing: Listing<RequestFilters> = {
+  resource: 'requests',
+  from: 'calls t',
+  record: CALL_JSON,
+  filters: {
+    api_key_id: (id) => `t.api_key_id = ${id}::bigint`,
+    method: (method) => `t.method = ${method}`,
+    status: (status) =>
+      `case when ${status}::text like '_xx' then t.status / 100 = left(${status}::text, 1)::int else t.status = ${status}::text::int end`,
+    code: (code) => `t.code = ${code}`,
+    path: (path) => `(t.path = ${path}::text or starts_with(t.path, ${path}::text || '/'))`,
+    since: (since) => `t.at >= ${since}::timestamptz`,
+    until: (until) => `t.at < ${until}::timestamptz`,
+  },
+  present,
+}
+
+/** Ids are ordered by time. */
+const NEWEST_FIRST: ListOrder = { name: 'newest', columns: [{ name: 'id', type: 'uuid' }], descending: true }
+
+/** The company's requests of the last 7 days, newest first. */
+export const listRequests = (pool: Pool, companyId: number, query: Paging & RequestFilters): Promise<Page | Refusal> =>
+  listInOrder(pool, callListing, NEWEST_FIRST, companyId, query)
+
+/** A request of the company with its stored details. */
+export async function getRequest(pool: Pool, companyId: number, id: string): Promise<FoundRecords> {
+  const { rows } = await pool.query<{ revision: number; timezone: string; record: object | null }>({
+    name: 'get_call',
+    text: `select l.revision, c.timezone,
+             (select json_build_object('call', ${CALL_JSON}, 'body', t.body::json, 'details', t.details::json)
+              from calls t where t.company_id = $1 and t.id = $2) as record
+           from ledgers l join companies c on c.company_id = l.company_id
+           where l.company_id = $1`,
+    values: [companyId, id],
+  })
+  const [found] = rows
+  if (!found) throw new Error(`company ${companyId} has no ledger`)
+  const { record, revision, timezone } = found
+  const { call, body, details } = (record ?? {}) as { call?: RequestObject; body?: unknown; details?: object | null }
+  return { record: call ? JSON.stringify({ ...present(call, timezone), body, details }) : null, revision }
+}

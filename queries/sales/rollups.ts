@@ -1,0 +1,136 @@
+import type { Pool } from 'pg'
+import { COARSE_ROLLUPS, spanOf } from '#projections/sales-rollups.ts'
+
+/** Count and amount of some sales, in cents. */
+export interface SalesFigure {
+  readonly count: number
+  readonly cents: number
+}
+
+/** Figures of one bar. */
+export interface SalesBar extends SalesFigure {
+  /** Lines of sales. */
+  readonly lines: number
+  /** The part of `cents` with known costs, and these costs. */
+  readonly known_cents: number
+  readonly cost_cents: number
+}
+
+export interface NamedFigure extends SalesFigure {
+  /** Id of an item or payment type, an origin, an actor; empty for none. */
+  readonly key: string
+  /** For items and payment types. */
+  readonly name: string | null
+}
+
+/** Rollup figures of a period in one snapshot; cancelled sales are counted apart. */
+export interface SalesSums {
+  /** By bar, starting with the first. */
+  readonly bars: readonly SalesBar[]
+  readonly cancelled: SalesFigure
+  readonly before: SalesFigure
+  /** Best-selling items with quantities in thousandths. */
+  readonly items: readonly (NamedFigure & { readonly quantity: number })[]
+  /** These the ones that brought most, too: fifty of each. */
+  readonly payments: readonly NamedFigure[]
+  readonly origins: readonly NamedFigure[]
+  readonly actors: readonly NamedFigure[]
+  /** Whether the rollup covers all sales of the ledger. */
+  readonly is_complete: boolean
+}
+
+/** The period, in UTC instants. */
+export interface SalesPeriod {
+  /** Start of each bar and end of the last; they coincide with spans. */
+  readonly bounds: readonly string[]
+  /** The period to compare with: from the start of a span to any moment. */
+  readonly before: { readonly from: string; readonly to: string }
+}
+
+const TOP_ITEMS = 8
+/** Ways to pay, origins and actors that are told. */
+const MOST_NAMED = 50
+
+const [DAY, MONTH] = COARSE_ROLLUPS.map(({ minutes }) => String(minutes)) as [string, string]
+/** SQL of the first span start at or after an instant. */
+const endOf = (instant: string, minutes: string): string =>
+  `to_timestamp(ceil(extract(epoch from ${instant}) / (60 * ${minutes})) * (60 * ${minutes}))`
+
+/** One kind within the period: rows of a kind are adjacent. */
+const ofKind = (kind: string): string => `sales_sums
+  where company_id = $1 and kind = '${kind}' and span >= ($2::timestamptz[])[1] and span < ($2::timestamptz[])[cardinality($2::timestamptz[])]`
+
+const byKey = (kind: string): string =>
+  `select key, sum(sales) as count, sum(cents) as cents, sum(quantity) as quantity from ${ofKind(kind)} group by key`
+
+/** Bounds of the days (d1 to d2) and months (m1 to m2) of the period that have coarse rollups (COARSE_ROLLUPS). */
+const WIDE_BOUNDS = `
+  select p.*, d.*, m.m1, greatest(m.m1, ${spanOf('d.d2', MONTH)}) as m2
+  from (select ($2::timestamptz[])[1] as lower, ($2::timestamptz[])[cardinality($2::timestamptz[])] as upper) p
+  cross join lateral (select ${endOf('p.lower', DAY)} as d1) c
+  cross join lateral (
+    select c.d1, greatest(c.d1, ${spanOf('least(p.upper, coalesce((select widened_to from a), to_timestamp(0)))', DAY)}) as d2) d
+  cross join lateral (select least(d.d2, ${endOf('p.lower', MONTH)}) as m1) m`
+
+/** Forces an index range although the planner does not know the bounds. */
+const between = (kind: string, from: string, to: string): string => `
+  select key, sales, cents, quantity from sales_sums
+  where company_id = $1 and kind = '${kind}' and span >= (select ${from} from w) and span < (select ${to} from w)`
+
+/** Figures by item, from the coarsest available spans. */
+const ITEMS = `select key, sum(sales) as count, sum(cents) as cents, sum(quantity) as quantity from (${[
+  between('item', 'lower', 'least(d1, upper)'),
+  between('item', 'd2', 'upper'),
+  between('item_day', 'd1', 'm1'),
+  between('item_day', 'm2', 'd2'),
+  between('item_month', 'm1', 'm2'),
+].join(' union all ')}) s group by key`
+
+const listed = (kind: string, name: string, join = ''): string => `coalesce((
+  select json_agg(json_build_object('key', g.key, 'name', ${name}, 'count', g.count, 'cents', g.cents) order by g.cents desc, g.key)
+  from (select * from (${byKey(kind)}) each order by cents desc, key limit ${MOST_NAMED}) g ${join}), '[]')`
+
+/** The comparison period may end inside a span: the sales of its last span are read one by one. */
+const WIDTH = '(60 * (select span_minutes from a))'
+const LAST_SPAN = `to_timestamp(floor(extract(epoch from $4::timestamptz) / ${WIDTH}) * ${WIDTH})`
+
+const SALES_SUMS = {
+  name: 'panel_sales_sums',
+  text: `with a as (select * from summed_sales where company_id = $1), w as materialized (${WIDE_BOUNDS})
+    select
+      coalesce((select json_agg(b) from (
+        select width_bucket(span, $2::timestamptz[]) as n, sum(sales) as count, sum(cents) as cents, sum(quantity) as lines,
+          sum(known_cents) as known_cents, sum(cost_cents) as cost_cents
+        from ${ofKind('sale')} group by 1) b), '[]') as bars,
+      (select json_build_object('count', coalesce(sum(sales), 0), 'cents', coalesce(sum(cents), 0)) from ${ofKind('cancelled')}) as cancelled,
+      (select json_build_object('count', coalesce(sum(count), 0), 'cents', coalesce(sum(cents), 0)) from (
+        select sum(sales) as count, sum(cents) as cents from sales_sums
+        where company_id = $1 and kind = 'sale' and span >= $3::timestamptz and span < ${LAST_SPAN}
+        union all
+        select count(*), sum(total_cents) from sales
+        where company_id = $1 and status = 'completed' and sold_at >= greatest(${LAST_SPAN}, $3::timestamptz) and sold_at < $4::timestamptz
+      ) as both_parts) as before,
+      coalesce((select json_agg(json_build_object('key', g.key, 'name', i.doc -> 'name', 'count', g.count, 'cents', g.cents, 'quantity', g.quantity)
+          order by g.cents desc, g.key)
+        from (select * from (${ITEMS}) each where key <> '' order by cents desc, key limit ${TOP_ITEMS}) g
+        left join catalog_items i on i.company_id = $1 and i.id = g.key::bigint), '[]') as items,
+      ${listed('payment', "t.doc -> 'name'", 'left join payment_types t on t.company_id = $1 and t.id = g.key::bigint')} as payments,
+      ${listed('origin', 'null::json')} as origins,
+      ${listed('actor', 'null::json')} as actors,
+      coalesce((select is_filled and coalesce((
+        select (s.changed_at, s.revision) <= (a.changed_at, a.revision) from sales s where s.company_id = $1
+        order by s.changed_at desc, s.revision desc limit 1), true) from a), false) as is_complete`,
+}
+
+type Row = Omit<SalesSums, 'bars'> & { readonly bars: readonly (SalesBar & { readonly n: number })[] }
+
+const NOTHING: SalesBar = { count: 0, cents: 0, lines: 0, known_cents: 0, cost_cents: 0 }
+
+/** Reads the rollup as far as it has been refreshed (projections). */
+export async function salesSums(pool: Pool, companyId: number, { bounds, before }: SalesPeriod): Promise<SalesSums> {
+  const { rows } = await pool.query<Row>({ ...SALES_SUMS, values: [companyId, bounds, before.from, before.to] })
+  const [row] = rows
+  if (!row) throw new Error('sales rollup: statement returned no row')
+  const byBar = new Map(row.bars.map(({ n, ...bar }) => [n, bar]))
+  return { ...row, bars: bounds.slice(1).map((_, place) => byBar.get(place + 1) ?? NOTHING) }
+}

@@ -1,0 +1,57 @@
+import type { Request, RequestHandler, Response } from 'express'
+import type { AuthenticatedCall } from '#access/api-authenticator.ts'
+import type { Problem } from '#http/problems.ts'
+import { keptDetails, maskedBody, maskedPath, maskedQuery } from '#http/request-log/masking.ts'
+import type { RequestLog } from '#http/request-log/request-log.ts'
+
+/**
+ * Has each call whose key is known written down when it is over, whatever became of it (KIT-50); calls of nobody's are not. What several
+ * homes have been asked is the last one's, which has answered.
+ */
+export function logRequests(calls: RequestLog): RequestHandler {
+  return (request, response, next) => {
+    const began = performance.now()
+    const at_ms = Date.now()
+    // Express restores them when the router is through.
+    const { method, baseUrl, originalUrl } = request
+    response.locals.calls = calls
+    response.on('close', () => {
+      const { admission, calls: last } = response.locals as { admission?: AuthenticatedCall; calls: RequestLog }
+      if (!admission || last !== calls) return
+      const { companyId, keyId } = admission
+      const duration_ms = Math.round(performance.now() - began)
+      calls.add({
+        companyId,
+        keyId,
+        at_ms,
+        duration_ms,
+        ...askedBy({ method, baseUrl, originalUrl }),
+        ...answeredBy(request, response),
+      })
+    })
+    next()
+  }
+}
+
+function askedBy({ method, baseUrl, originalUrl }: Pick<Request, 'method' | 'baseUrl' | 'originalUrl'>) {
+  const end = originalUrl.indexOf('?')
+  // A request line may hold a whole URL.
+  const begin = originalUrl.indexOf(baseUrl) + baseUrl.length
+  return {
+    method,
+    path: maskedPath(originalUrl.slice(begin, end < 0 ? undefined : end) || '/'),
+    query: end < 0 ? null : maskedQuery(originalUrl.slice(end + 1)),
+  }
+}
+
+function answeredBy(request: Request, response: Response) {
+  const { requestId, rawBody, problem } = response.locals as { requestId: string; rawBody?: Buffer; problem?: Problem }
+  return {
+    id: requestId,
+    status: response.writableFinished ? response.statusCode : null,
+    replayed: response.hasHeader('Idempotent-Replayed'),
+    code: problem?.code ?? null,
+    body: problem && rawBody && request.body !== undefined ? maskedBody(request.body) : null,
+    details: problem?.details ? keptDetails(problem.details) : null,
+  }
+}

@@ -1,0 +1,120 @@
+import { z } from 'zod'
+import { configOf } from '#config/config.ts'
+import { invalid, refuse } from '#domain/refusal.ts'
+import { newId } from '#lib/ids.ts'
+import { migrateCompany, undoMigration } from '#sharding/migration/migrate-company.ts'
+import type { MigratingShard } from '#sharding/migration/migrating-shard.ts'
+import type { MigrationRun } from '#sharding/migration/migration-steps.ts'
+import { emptiestShard, shardNamed } from './shards.ts'
+import { type Context, checked, parseIdArgument, Refused, type Verbs } from './verb.ts'
+
+/** Does what takes a home's owner, and the database as whoever works on it sees it. */
+async function withHome<T>(context: Context, name: string, work: (home: MigratingShard) => Promise<T>): Promise<T> {
+  const [core, { databaseUrl, ownerUrl = databaseUrl }] = [
+    await context.core({ home: name }),
+    await context.addresses(name),
+  ]
+  const { pool, store, model, keys } = core
+  const dataDir = configOf(context.config, name).DATA_DIR
+  const verifyTables = (companyId: number) => core.verifyTables(companyId)
+  return core.asOwner((owner) =>
+    work({ name, databaseUrl, ownerUrl, dataDir, pool, owner, store, model, keys, verifyTables }),
+  )
+}
+
+/** Where a company lives, or has just left, whose move to a home is asked for. @throws Refused */
+async function leftFor(context: Context, companyId: number, to: string): Promise<string> {
+  const directory = await context.directory()
+  if (!(await directory.homes()).some(({ name }) => name === to)) throw new Refused(refuse('not_found', { home: to }))
+  const home = await directory.homeOf(companyId)
+  if (home === null) throw new Refused(refuse('not_found', { company_id: companyId }))
+  if (home !== to) return home
+  // The move has come to its switch, and was not ended.
+  const { pool } = await context.core({ home: to })
+  const { rows } = await pool.query<{ other_home: string }>(
+    `select other_home from ops.moves where company_id = $1 and direction = 'in'`,
+    [companyId],
+  )
+  if (!rows[0]) throw new Refused(invalid('to', 'a empresa já está lá'))
+  return rows[0].other_home
+}
+
+const WAIT = 'deve ser um número de segundos de 0 a 3600'
+/** Seconds as typed. */
+const Wait = z.object({
+  answersMs: z
+    .string()
+    .regex(/^\d{1,4}$/, WAIT)
+    .transform((seconds) => Number(seconds) * 1_000)
+    .refine((ms) => ms <= 3_600_000, WAIT),
+})
+
+interface How extends Pick<MigrationRun, 'companyId' | 'answersMs' | 'keep'> {
+  /** Leaves the company where it is. */
+  readonly undo: boolean
+}
+
+async function move(context: Context, { undo, ...how }: How, [leaves, to]: readonly [string, string]): Promise<object> {
+  const { pool: main } = await context.core()
+  return withHome(context, leaves, (from) =>
+    withHome(context, to, async (target) => {
+      const tell = (line: string) => process.stderr.write(`${line}\n`)
+      const moving: MigrationRun = { ...how, from, to: target, main, tell, newId }
+      if (!undo) return migrateCompany(moving)
+      await undoMigration(moving)
+      return { company_id: how.companyId, home: leaves }
+    }),
+  )
+}
+
+/** A company of a home that is emptied; where a move of it was begun, the home that it goes to. */
+interface Leaving {
+  readonly company_id: number
+  readonly begun: string | null
+}
+
+/** Those that live there, and those whose move away has come to its switch and was not ended. */
+async function leavingFrom(context: Context, name: string): Promise<readonly Leaving[]> {
+  const { pool: main } = await context.core()
+  const { pool } = await context.core({ home: name })
+  const [lives, moves] = await Promise.all([
+    main.query<{ company_id: number }>('select company_id from ops.company_homes where home = $1', [name]),
+    pool.query<{ company_id: number; other_home: string }>(
+      `select company_id, other_home from ops.moves where direction = 'out'`,
+    ),
+  ])
+  const begun = new Map(moves.rows.map((row) => [row.company_id, row.other_home]))
+  const ids = new Set([...begun.keys(), ...lives.rows.map((row) => row.company_id)])
+  return [...ids].sort((a, b) => a - b).map((id) => ({ company_id: id, begun: begun.get(id) ?? null }))
+}
+
+/** Moves all that a home has, one company after the other, each to the emptiest of those that take new ones (HOME-10). @throws Refused */
+async function empty(context: Context, name: string, answersMs: number): Promise<void> {
+  for (const { company_id, begun } of await leavingFrom(context, name)) {
+    const to = begun ?? (await emptiestShard(context))
+    if (to === null) throw new Refused(invalid('move', 'nenhuma outra casa recebe empresas'))
+    process.stderr.write(`company ${company_id} to ${to}\n`)
+    await move(context, { companyId: company_id, answersMs, keep: false, undo: false }, [name, to])
+  }
+}
+
+export const verbs: Verbs<'company move' | 'home drain'> = {
+  'company move': {
+    async run(context, { company, to, undo, keep, wait = '60' }) {
+      const companyId = parseIdArgument(company)
+      const { answersMs } = checked(Wait, { answersMs: wait })
+      const how = { companyId, answersMs, keep: keep !== undefined, undo: undo !== undefined }
+      return move(context, how, [await leftFor(context, companyId, to), to])
+    },
+  },
+  'home drain': {
+    async run(context, { name, undo, move: moves, wait = '60' }) {
+      const { answersMs } = checked(Wait, { answersMs: wait })
+      if (undo !== undefined && moves !== undefined) throw new Refused(invalid('move', 'não combina com --undo'))
+      await shardNamed(context, name)
+      await (await context.directory()).drain(name, undo === undefined)
+      if (moves !== undefined) await empty(context, name, answersMs)
+      return shardNamed(context, name)
+    },
+  },
+}

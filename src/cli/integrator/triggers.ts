@@ -1,0 +1,156 @@
+import { WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
+import { RequestRefused, type ServiceClient } from './service-client.ts'
+
+export interface TriggerOptions {
+  readonly service: ServiceClient
+  /** Distinguishes the records of one run from those of another. */
+  readonly tag: string
+  /** Online store of orders; by default that of the newest order. */
+  readonly store?: string | undefined
+}
+
+export interface TriggerResult {
+  readonly event: WebhookEvent
+  /** The record concerned, such as `sale/12`. */
+  readonly record: string
+}
+
+interface Surroundings extends TriggerOptions {
+  /** The company's day. */
+  readonly today: string
+}
+
+/** Triggers an event and returns the record's id. */
+type Act = (surroundings: Surroundings) => Promise<number>
+
+/** Creates a record by `first`, then changes it by a further request. */
+const then =
+  (make: Act, method: Parameters<ServiceClient['call']>[0], path: (id: number) => string, body?: object): Act =>
+  async (surroundings) => {
+    const id = await make(surroundings)
+    await surroundings.service.call(method, path(id), body)
+    return id
+  }
+
+/** Life cycle of a record: created by POST, changed by PATCH, deleted by DELETE. */
+function lifeOf(path: string, fields: (surroundings: Surroundings) => object, changes: object) {
+  const at = (id: number) => `${path}/${id}`
+  const created: Act = async (surroundings) => {
+    const { data } = await surroundings.service.call('POST', path, fields(surroundings))
+    return data.id
+  }
+  return {
+    created,
+    updated: then(created, 'PATCH', at, changes),
+    deleted: then(created, 'DELETE', at),
+    /** After one more request on the record. */
+    after: (action: string, body: object) => then(created, 'POST', (id) => `${at(id)}/${action}`, body),
+  }
+}
+
+const FORGET = { ground: 'holder_request' }
+const SETTLE = { payment_method: 'pix' }
+const NOTES = { notes: 'Alterado por tillbook trigger' }
+const PRICE = '10.00'
+
+const personOf =
+  (name: string) =>
+  ({ tag }: Surroundings) => ({ name: `${name} ${tag}` })
+const accountOf = ({ tag, today }: Surroundings) => ({ description: `Conta ${tag}`, amount: PRICE, due_date: today })
+
+const customer = lifeOf('/customers', personOf('Cliente'), NOTES)
+const supplier = lifeOf('/suppliers', personOf('Fornecedor'), NOTES)
+const category = lifeOf('/catalog/categories', personOf('Categoria'), { name: 'Categoria alterada' })
+const item = lifeOf('/catalog/items', ({ tag }) => ({ name: `Produto ${tag}`, price: PRICE }), { price: '11.00' })
+const receivable = lifeOf('/finance/receivables', accountOf, { amount: '11.00' })
+const payable = lifeOf('/finance/payables', accountOf, { amount: '11.00' })
+
+const lines = ({ tag }: Surroundings) => [{ description: `Venda ${tag}`, quantity: '1', unit_price: PRICE }]
+
+const sell: Act = async (surroundings) => {
+  const { service } = surroundings
+  const { data } = await service.call('GET', '/sales/payment-types')
+  const types = data as { id: number; accepts_api: boolean }[]
+  const type = types.find(({ accepts_api }) => accepts_api)
+  if (!type) throw new RequestRefused('no_payment_type', 'The company has no payment type that the API takes.')
+  const payments = [{ payment_type_id: type.id, amount: PRICE }]
+  return (await service.call('POST', '/sales', { items: lines(surroundings), payments })).data.id
+}
+
+const order: Act = async (surroundings) => {
+  const { service } = surroundings
+  const newest = async () => (await service.call('GET', '/orders?limit=1')).data[0]?.store_alias
+  const store_alias = surroundings.store ?? (await newest())
+  if (!store_alias) throw new RequestRefused('no_store', 'Which online store? Name it by --store.')
+  const buyer = { name: 'Maria da Silva', email: 'maria@example.com' }
+  return (await service.call('POST', '/orders', { store_alias, customer: buyer, items: lines(surroundings) })).data.id
+}
+
+const ofOrder = (action: string) => (id: number) => `/orders/${id}/${action}`
+
+/** The sandbox approves this card at once. */
+const CARD = {
+  method: 'card',
+  brand: 'visa',
+  token: 'APRO',
+  payer: { email: 'maria@example.com', document: '52998224725' },
+}
+
+const pay: Act = async (surroundings) => {
+  const id = await order(surroundings)
+  const { data } = await surroundings.service.call('POST', ofOrder('payments')(id), CARD)
+  if (data.status === 'paid') return id
+  throw new RequestRefused('not_paid', 'The payment provider has not approved the payment: is it the sandbox?')
+}
+
+const TRIGGERS: Partial<Record<WebhookEvent, Act>> = {
+  'customer.created': customer.created,
+  'customer.updated': customer.updated,
+  'customer.deleted': customer.deleted,
+  'customer.forgotten': customer.after('forget', FORGET),
+  'supplier.created': supplier.created,
+  'supplier.updated': supplier.updated,
+  'supplier.deleted': supplier.deleted,
+  'supplier.forgotten': supplier.after('forget', FORGET),
+  'category.created': category.created,
+  'category.updated': category.updated,
+  'category.deleted': category.deleted,
+  'catalog_item.created': item.created,
+  'catalog_item.updated': item.updated,
+  'catalog_item.deleted': item.deleted,
+  'receivable.created': receivable.created,
+  'receivable.updated': receivable.updated,
+  'receivable.deleted': receivable.deleted,
+  'receivable.settled': receivable.after('settle', SETTLE),
+  'payable.created': payable.created,
+  'payable.updated': payable.updated,
+  'payable.deleted': payable.deleted,
+  'payable.settled': payable.after('settle', SETTLE),
+  'sale.completed': sell,
+  'sale.cancelled': then(sell, 'POST', (id) => `/sales/${id}/cancel`, {}),
+  'order.created': order,
+  'order.cancelled': then(order, 'POST', ofOrder('cancel'), {}),
+  'order.paid': pay,
+  'order.delivered': then(pay, 'POST', ofOrder('deliver'), {}),
+  'order.refunded': then(pay, 'POST', ofOrder('refunds'), {}),
+}
+
+/** Events that a request can trigger; orders expire only by the clock. */
+export const TRIGGERED_EVENTS = WEBHOOK_EVENTS.filter((name) => TRIGGERS[name])
+
+/**
+ * Triggers a real event in a test company, with its webhooks (KIT-17). @throws RequestRefused for a real company or a
+ * refusal, ServiceUnreachable
+ */
+export async function trigger(event: WebhookEvent, triggering: TriggerOptions): Promise<TriggerResult> {
+  const { data: me } = await triggering.service.call('GET', '/me')
+  if (me.company.test !== true)
+    throw new RequestRefused(
+      'not_test_company',
+      'The key is of a real company: events are made in test companies only.',
+    )
+  const act = TRIGGERS[event]
+  if (!act) throw new RequestRefused('not_by_call', `No call makes ${event} happen.`)
+  const id = await act({ ...triggering, today: me.server_time.slice(0, 10) })
+  return { event, record: `${event.slice(0, event.indexOf('.'))}/${id}` }
+}

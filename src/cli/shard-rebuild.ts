@@ -1,0 +1,95 @@
+import type { Pool } from 'pg'
+import { type Addresses, addressesOf, configOf } from '#config/config.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
+import { invalid, refuse } from '#domain/refusal.ts'
+import { Unavailable } from '#lib/errors.ts'
+import { withPool } from '#postgres/pool.ts'
+import type { Core } from '#service/core.ts'
+import { rebuildShard } from '#service/rebuild-shard.ts'
+import { createDirectoryHooks } from '#sharding/directory-hooks.ts'
+import { sweepDirectory } from '#sharding/directory-sweep.ts'
+import { createShardsView } from '#sharding/shards.ts'
+import { type Context, Refused, type Verbs } from './verb.ts'
+
+/** What no ledger knows; docs/operations.md tells what to do about each. */
+const LOST = `A home is made anew from the event store. Lost for good is what only its own database knew:
+  - API keys, sessions, tokens of tills, links of invitations; passwords too, where the home is main
+  - keys of persons, unless ops.person_keys is restored from a backup first: without them names, documents,
+    addresses, e-mails and contacts that the ledgers hold are empty for ever
+  - secrets of webhooks, access tokens and notification secrets of stores
+  - deliveries that were not made, and their numbers; answers kept for 24 hours; refused offline sales; logs`
+
+const CONFIRM = 'confirme com --yes que o que só o banco da casa sabia está perdido'
+
+const tell = (line: string): void => {
+  process.stderr.write(`${line}\n`)
+}
+
+export const verbs: Verbs<'home rebuild'> = {
+  'home rebuild': {
+    async run(context, { name, yes, 'without-keys': withoutKeys }) {
+      const { HOMES = [], EVENTSTORE_URL } = context.config
+      const named = HOMES.find((each) => each.name === name)
+      if (!named && name !== DEFAULT_SHARD) throw new Refused(refuse('not_found', { home: name, setting: 'HOMES' }))
+      if (EVENTSTORE_URL === undefined)
+        throw new Refused(invalid('name', 'os livros da casa estão no banco dela: restaure um backup'))
+      tell(LOST)
+      if (yes === undefined) throw new Refused(invalid('yes', CONFIRM))
+      const place = named ? addressesOf(context.config, named) : await context.addresses(DEFAULT_SHARD)
+      const given = { name, eventStoreUrl: EVENTSTORE_URL, withoutKeys: withoutKeys !== undefined }
+      return await rebuild(context, given, place)
+    },
+  },
+}
+
+type Given = { readonly name: string; readonly eventStoreUrl: string; readonly withoutKeys: boolean }
+
+async function rebuild(context: Context, given: Given, place: Addresses): Promise<object> {
+  const { config } = context
+  const { HOMES = [] } = config
+  const { databaseUrl, ownerUrl } = place
+  const opened = new Map<string, Core>()
+  const over =
+    HOMES.length === 0
+      ? null
+      : {
+          directory: await context.directory(),
+          homes: createShardsView([DEFAULT_SHARD, ...HOMES.map((each) => each.name)], (home) => opened.get(home)),
+          log: () => {},
+        }
+  return withGiver(context, given.name, async (giver) => {
+    const hooks = over && createDirectoryHooks(over, given.name, HOMES)
+    const home = { ...given, databaseUrl, ownerUrl, config: configOf(config, given.name), giver, hooks, tell }
+    const { core, report } = await rebuildShard(home)
+    try {
+      opened.set(given.name, core)
+      if (over) await findAgain(context, over, opened)
+      return { home: given.name, ...report }
+    } finally {
+      await core.close()
+    }
+  })
+}
+
+/** The id, secrets and keys of the installation are the same in every home: any other one has them. */
+async function withGiver<T>(context: Context, name: string, work: (giver: Pool | null) => Promise<T>): Promise<T> {
+  if (name !== DEFAULT_SHARD) return work((await context.core()).pool)
+  const [other] = context.config.HOMES ?? []
+  if (!other) return work(null)
+  return withPool(other.url, { max: 1, application_name: 'tillbook command' }, async (pool) => {
+    await pool.query('select from ops.installation').catch((cause: unknown) => {
+      throw new Unavailable(`home ${other.name} cannot be reached, which knows whose companies are its own`, { cause })
+    })
+    return await work(pool)
+  })
+}
+
+type Over = Parameters<typeof sweepDirectory>[0]
+
+/** A directory that is new is filled from all homes; one that is not lacks nothing, and loses what the home does not know any more. */
+async function findAgain(context: Context, over: Over, opened: Map<string, Core>): Promise<void> {
+  const names = [DEFAULT_SHARD, ...(context.config.HOMES ?? []).map(({ name }) => name)]
+  for (const name of names) await over.directory.addHome(name)
+  for (const name of names) if (!opened.has(name)) opened.set(name, await context.core({ home: name }))
+  await sweepDirectory(over)
+}

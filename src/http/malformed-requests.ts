@@ -1,0 +1,135 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { Server as TlsServer } from 'node:tls'
+import type { Response } from 'express'
+import { JSON_TYPE } from './answer.ts'
+import type { AnswerProblem } from './middleware/problem-handler.ts'
+import { SECURITY_HEADERS } from './middleware/security-headers.ts'
+import { type Pace, type ReaderPace, watchPace, watchReaders } from './pace.ts'
+import { httpStatusOf, Problem, type ProblemCode, problemBody } from './problems.ts'
+
+export interface MalformedRequestOptions {
+  /** Ids of requests that no route sees. */
+  readonly newId: () => string
+  readonly answer: AnswerProblem
+  readonly pace: Pace & ReaderPace
+}
+
+/** What is under way on a connection; requests may arrive before the ones before them are answered. */
+interface Line {
+  last: { readonly request: IncomingMessage; readonly response: ServerResponse } | null
+  /** In the order in which they will be answered. */
+  readonly unanswered: Set<ServerResponse>
+  isRefused: boolean
+}
+
+/**
+ * Answers what Node's own server would answer without an id and in no shape, or not at all: bytes that are no HTTP, headers
+ * beyond all measure, requests that do not arrive. And ends the connections whose caller takes no answer.
+ */
+export function answerMalformed(server: Server, options: MalformedRequestOptions): void {
+  const { newId, pace } = options
+  const lines = new WeakMap<object, Line>()
+  const lineOf = (socket: object): Line => {
+    const line = lines.get(socket) ?? { last: null, unanswered: new Set(), isRefused: false }
+    lines.set(socket, line)
+    return line
+  }
+
+  const giveUp = (socket: Socket, code: ProblemCode | null) => {
+    const line = lineOf(socket)
+    if (line.isRefused) return
+    line.isRefused = true
+    if (code === null || !socket.writable) socket.destroy()
+    else void refuse(line, socket, code, options)
+  }
+
+  const sockets = new Set<Socket>()
+  // Requests over TLS name the socket within the connection.
+  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => {
+      sockets.delete(socket)
+      for (const response of lineOf(socket).unanswered) abandon(response)
+    })
+  })
+  server.once(
+    'close',
+    watchReaders(sockets, pace, (socket) => socket.destroy()),
+  )
+  server.prependListener('request', (request, response) => {
+    const line = lineOf(request.socket)
+    line.last = { request, response }
+    line.unanswered.add(response)
+    const unwatch = watchPace(request, pace, () => giveUp(request.socket, 'request_timeout'))
+    response.once('close', () => {
+      unwatch()
+      line.unanswered.delete(response)
+    })
+  })
+  // Nobody has to fulfil an expectation (RFC 9110); Node would refuse those that it does not know.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
+  server.on('connect', (_request, socket: Socket) => endWith(socket, 'method_not_allowed', newId()))
+
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => giveUp(socket, problemOf(error.code)))
+
+  // Also comes when an answer takes its time to be made: that is nobody's fault on the other side.
+  server.on('timeout', (socket: Socket) => {
+    const [next] = lineOf(socket).unanswered
+    if (!next || next.headersSent) socket.destroy()
+  })
+}
+
+/**
+ * Node tells only the answer whose turn it is that its connection has closed; those behind it would never let go of what
+ * they hold. This is what it does then.
+ */
+function abandon(response: ServerResponse): void {
+  if (response.closed) return
+  Object.assign(response, { destroyed: true, _closed: true })
+  response.emit('close')
+}
+
+/** Null when the caller has gone. */
+function problemOf(code: string | undefined): ProblemCode | null {
+  if (code === 'ECONNRESET' || code === 'EPIPE') return null
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout'
+  return code === 'HPE_HEADER_OVERFLOW' ? 'headers_too_large' : 'malformed_request'
+}
+
+/** Never before the answers to the requests before: the caller would take it for one of theirs. */
+async function refuse(
+  { last, unanswered }: Line,
+  socket: Socket,
+  code: ProblemCode,
+  { newId, answer }: MalformedRequestOptions,
+): Promise<void> {
+  if (last && !last.request.complete) {
+    // What cannot be read is the body of a request that has its route already, and perhaps its answer.
+    const response = last.response as Response
+    if (response.headersSent) {
+      socket.destroy()
+      return
+    }
+    response.locals.isRefused = true
+    answer(response, new Problem(code, undefined, { Connection: 'close' }))
+    return
+  }
+  await Promise.all([...unanswered].map((response) => new Promise((done) => response.once('close', done))))
+  endWith(socket, code, newId())
+}
+
+function endWith(socket: Socket, code: ProblemCode, requestId: string): void {
+  const body = Buffer.from(problemBody(new Problem(code), requestId))
+  const head = [
+    `HTTP/1.1 ${httpStatusOf(code)} ${code}`,
+    `X-Request-Id: ${requestId}`,
+    `Content-Type: ${JSON_TYPE}`,
+    `Content-Length: ${body.length}`,
+    'Cache-Control: no-store',
+    ...SECURITY_HEADERS.map(([name, value]) => `${name}: ${value}`),
+    'Connection: close',
+  ]
+  socket.write(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]))
+  socket.destroySoon()
+}

@@ -1,0 +1,152 @@
+import { repeat } from '#background/repeat.ts'
+import { installationOriginOf } from '../proofs/checkpoint.ts'
+import { CheckpointAltered } from '../proofs/checkpoint-files.ts'
+import { type Line, parseStoredCheckpoint, type SignedCheckpoint } from '../proofs/checkpoint-log.ts'
+import type { Sealing } from '../proofs/checkpoints.ts'
+import { knownRing, verifierKeysOf } from '../proofs/key-ring.ts'
+import { openNote } from '../proofs/note.ts'
+import { type Attestor, AttestorFailed } from './attestor.ts'
+import { keepToken } from './tokens.ts'
+
+interface AskingOptions {
+  readonly onToken: (outsider: Attestor, checkpoint: SignedCheckpoint) => void
+  readonly onError: (outsider: Attestor, error: unknown) => void
+  /** How often it is looked whether there is something to ask for. */
+  readonly every_ms?: number
+}
+
+/** Who asks outsiders for what is missing. */
+export interface AttestationRequests {
+  /** There may be something new. */
+  now(): void
+  /** Ends calls that are under way. */
+  stop(): Promise<void>
+}
+
+const EVERY_MS = 30_000
+/** Longer than an outsider may take: after a crash somebody else asks. */
+const LEASE_SECONDS = 120
+/** After the first failure, doubled with each. */
+const AGAIN_SECONDS = 60
+const AGAIN_AT_MOST_SECONDS = 3_600
+const DETAIL_CHARS = 500
+
+/**
+ * Asks each outsider, apart from all others, for tokens of checkpoints that have none: of the newest one, or of each in turn. One
+ * process at a time asks one of them, and after failures with growing patience (PROOF-67). No sale and no sealing waits for it.
+ */
+export function requestAttestations(
+  sealing: Sealing,
+  outsiders: readonly Attestor[],
+  { onToken, onError, every_ms = EVERY_MS }: AskingOptions,
+): AttestationRequests {
+  const repetitions = outsiders.map((outsider) =>
+    repeat(
+      async (signal) => {
+        while (!signal.aborted && (await askOnce(sealing, outsider, { signal, onToken, onError })));
+      },
+      every_ms,
+      (error) => onError(outsider, error),
+    ),
+  )
+  return {
+    now() {
+      for (const each of repetitions) each.now()
+    },
+    async stop() {
+      await Promise.all(repetitions.map((each) => each.stop()))
+    },
+  }
+}
+
+interface OnceOptions extends Pick<AskingOptions, 'onToken' | 'onError'> {
+  readonly signal: AbortSignal
+}
+
+/** Asks for one token. @returns whether there may be another one to be asked for at once. */
+async function askOnce(sealing: Sealing, outsider: Attestor, options: OnceOptions): Promise<boolean> {
+  const { pool } = sealing
+  const { signal, onToken, onError } = options
+  if (!(await nextMissing(sealing, outsider))) return false
+  await sealing.assertMaySeal()
+  if (!(await claim(sealing, outsider))) return false
+  try {
+    // Somebody else may have asked in between.
+    const missing = await nextMissing(sealing, outsider)
+    if (!missing) {
+      await release(sealing, outsider)
+      return false
+    }
+    const checkpoint = await genuine(sealing, missing.line)
+    const token = await outsider.ask(checkpoint, { last: missing.last, signal })
+    await keepToken(sealing, outsider, checkpoint, token)
+    await pool.query(
+      `update ops.outsiders set failures = 0, problem = null, detail = null, due_at = clock_timestamp() where source = $1`,
+      [outsider.source],
+    )
+    onToken(outsider, checkpoint)
+    return outsider.takesEach
+  } catch (error) {
+    if (signal.aborted) await release(sealing, outsider)
+    else {
+      await noteFailure(sealing, outsider, error)
+      onError(outsider, error)
+    }
+    return false
+  }
+}
+
+interface Missing {
+  /** Size of the newest checkpoint with a token; 0 before the first. */
+  readonly last: number
+  readonly line: Line
+}
+
+/** Where each needs one, they are asked for in their order: what has none is what is beyond the last one. */
+async function nextMissing({ pool }: Sealing, { source, takesEach }: Attestor): Promise<Missing | null> {
+  const { rows } = await pool.query<Line & { last: number }>(
+    `select c.note, c.made_at, t.last
+     from (select coalesce(max(size), 0) as last from ops.checkpoint_tokens where source = $1) t
+     cross join lateral (select note, made_at from ops.installation_checkpoints where size > t.last
+       order by size ${takesEach ? 'asc' : 'desc'} limit 1) c`,
+    [source],
+  )
+  const [row] = rows
+  return row ? { last: row.last, line: { note: row.note, made_at: row.made_at } } : null
+}
+
+/** Nobody else asks, and it is time to. */
+async function claim({ pool }: Sealing, { source }: Attestor): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `insert into ops.outsiders as o (source, tried_at, due_at)
+       values ($1, clock_timestamp(), clock_timestamp() + make_interval(secs => $2))
+     on conflict (source) do update set tried_at = excluded.tried_at, due_at = excluded.due_at
+       where o.due_at <= clock_timestamp()`,
+    [source, LEASE_SECONDS],
+  )
+  return rowCount === 1
+}
+
+const release = ({ pool }: Sealing, { source }: Attestor) =>
+  pool.query('update ops.outsiders set due_at = clock_timestamp() where source = $1', [source])
+
+async function noteFailure({ pool }: Sealing, { source }: Attestor, error: unknown): Promise<void> {
+  const problem = error instanceof AttestorFailed ? error.problem : 'failed'
+  const detail = (error instanceof Error ? error.message : String(error)).slice(0, DETAIL_CHARS)
+  await pool.query(
+    `update ops.outsiders set failures = failures + 1, problem = $2, detail = $3,
+       due_at = clock_timestamp() + make_interval(secs => least($4 * 2 ^ least(failures, 10), $5))
+     where source = $1`,
+    [source, problem, detail, AGAIN_SECONDS, AGAIN_AT_MOST_SECONDS],
+  )
+}
+
+/** What an outsider vouches for is what we have signed, whatever somebody has put into the table. @throws CheckpointAltered */
+async function genuine(sealing: Sealing, line: Line): Promise<SignedCheckpoint> {
+  const ring = await knownRing(sealing)
+  const checkpoint = parseStoredCheckpoint(line)
+  const origin = installationOriginOf(ring)
+  if (checkpoint.origin !== origin || openNote(line.note, verifierKeysOf(ring, origin)) === null)
+    throw new CheckpointAltered(`the checkpoint of ${checkpoint.size} entries is not one that a known key has signed`)
+  return checkpoint
+}

@@ -1,0 +1,42 @@
+import type { Pool } from 'pg'
+import type { AttestationProblem, Attestor } from './attestor.ts'
+
+/** How it goes with an outsider, for people and figures. Times are UTC. */
+export interface AttestationStatus extends Pick<Attestor, 'source' | 'kind'> {
+  /** Of the newest checkpoint that it gave a token for, and when; null before the first. */
+  readonly size: number | null
+  readonly obtained_at: string | null
+  /** Seconds since then. */
+  readonly age: number | null
+  /** Checkpoints since then, and for how many seconds the oldest of them has been waiting: 0 when none does. */
+  readonly waiting: number
+  readonly waiting_seconds: number
+  /** When it was last asked, how often in a row in vain, and what went wrong last; null when nothing did. */
+  readonly tried_at: string | null
+  readonly failures: number
+  readonly problem: AttestationProblem | 'failed' | null
+  readonly detail: string | null
+}
+
+/** The states of outsiders, in their order (PROOF-68). */
+export async function attestationStatuses(
+  pool: Pick<Pool, 'query'>,
+  outsiders: readonly Pick<Attestor, 'source' | 'kind'>[],
+): Promise<AttestationStatus[]> {
+  const { rows } = await pool.query<AttestationStatus>({
+    name: 'read_outsider_states',
+    text: `select s.source, s.kind, t.size, t.obtained_at,
+             extract(epoch from clock_timestamp() - t.obtained_at)::float8 as age, w.waiting, w.waiting_seconds,
+             o.tried_at, coalesce(o.failures, 0) as failures, o.problem, o.detail
+           from unnest($1::text[], $2::text[]) with ordinality as s(source, kind, place)
+           left join ops.outsiders o on o.source = s.source
+           left join lateral (select size, obtained_at from ops.checkpoint_tokens
+             where source = s.source order by size desc limit 1) t on true
+           cross join lateral (select count(*)::int as waiting,
+               coalesce(greatest(0, extract(epoch from clock_timestamp() - min(made_at))), 0)::float8 as waiting_seconds
+             from ops.installation_checkpoints where size > coalesce(t.size, 0)) w
+           order by s.place`,
+    values: [outsiders.map(({ source }) => source), outsiders.map(({ kind }) => kind)],
+  })
+  return rows
+}

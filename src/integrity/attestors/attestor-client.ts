@@ -1,0 +1,63 @@
+import { request } from 'undici'
+import { AttestorFailed } from './attestor.ts'
+
+/** From the call to the last byte of the answer. */
+const TIMEOUT_MS = 15_000
+/** Of an answer: time stamps with a long chain of certificates have some 10 KB. */
+const MAX_BYTES = 65_536
+/** Of an answer that refuses: enough for the operator to understand it. */
+const QUOTED_CHARS = 200
+
+interface Call {
+  readonly method: 'POST' | 'PUT'
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: string | Buffer
+  /** Ends the call. */
+  readonly signal: AbortSignal
+  readonly timeout_ms?: number | undefined
+}
+
+export interface AttestorAnswer {
+  readonly status: number
+  readonly body: Buffer
+}
+
+/** Calls an outsider, whose address the operator has set: no redirects, no cookies, an end to time and bytes. @throws AttestorFailed */
+export async function callAttestor({
+  url,
+  signal,
+  timeout_ms = TIMEOUT_MS,
+  ...options
+}: Call): Promise<AttestorAnswer> {
+  try {
+    const ends = AbortSignal.any([signal, AbortSignal.timeout(timeout_ms)])
+    const { statusCode, body } = await request(url, { ...options, signal: ends, reset: true })
+    return { status: statusCode, body: await bounded(body) }
+  } catch (error) {
+    if (error instanceof AttestorFailed) throw error
+    throw new AttestorFailed('unreachable', `no answer: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+async function bounded(body: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.length
+    if (bytes > MAX_BYTES) throw new AttestorFailed('wrong_answer', `the answer has more than ${MAX_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** What an answer that gives no token means: who is busy or broken is asked again like one who is away. */
+export function failureOf({ status, body }: AttestorAnswer): AttestorFailed {
+  const quoted = body
+    .toString()
+    .replace(/[^\x20-\x7e]+/g, ' ')
+    .trim()
+    .slice(0, QUOTED_CHARS)
+  const isPassing = status >= 500 || status === 408 || status === 425 || status === 429
+  return new AttestorFailed(isPassing ? 'unreachable' : 'refused', `answered ${status}${quoted && `: ${quoted}`}`)
+}

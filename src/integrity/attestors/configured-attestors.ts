@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs'
+import type { Pool } from 'pg'
+import { type Config, WrongSetting } from '#config/config.ts'
+import { installationLog } from '../proofs/installation-log.ts'
+import { proveConsistency } from '../proofs/prove.ts'
+import { emptyTree, growTree, TreeDiffers } from '../proofs/trees.ts'
+import type { Attestor } from './attestor.ts'
+import { createCopyTarget, createFolderTarget } from './checkpoint-copies.ts'
+import { createTimeStampAuthority } from './time-stamp.ts'
+import { createWitness, parseWitnesses } from './witness.ts'
+
+export type AttestorSettings = Pick<
+  Config,
+  'WITNESS_URLS' | 'SEAL_TSA_URL' | 'SEAL_TSA_CA_FILE' | 'SEAL_PUSH_URL' | 'SEAL_PUSH_TOKEN' | 'SEAL_PUSH_FOLDER'
+>
+
+interface OutsiderOptions {
+  readonly pool: Pool
+  /** Unforeseeable bytes. */
+  readonly newNonce: () => Buffer
+}
+
+/** Everybody whom the settings name, in their order. @throws WrongSetting */
+export function createAttestors(config: AttestorSettings, { pool, newNonce }: OutsiderOptions): Attestor[] {
+  const { SEAL_TSA_URL, SEAL_PUSH_URL, SEAL_PUSH_TOKEN, SEAL_PUSH_FOLDER } = config
+  const witnesses = parseWitnesses(config.WITNESS_URLS ?? [])
+  if (!witnesses)
+    throw new WrongSetting('WITNESS_URLS has a key that is none, whose id is not its own, or whose name is there twice')
+  return [
+    ...witnesses.map(({ url, key }) =>
+      createWitness({ url, key, consistencyProof: (from, to) => consistencyOf(pool, from, to) }),
+    ),
+    ...(SEAL_TSA_URL === undefined
+      ? []
+      : [createTimeStampAuthority({ url: SEAL_TSA_URL, trusted: trustedOf(config), newNonce })]),
+    ...(SEAL_PUSH_URL === undefined ? [] : [createCopyTarget({ url: SEAL_PUSH_URL, token: SEAL_PUSH_TOKEN })]),
+    ...(SEAL_PUSH_FOLDER === undefined ? [] : [createFolderTarget(SEAL_PUSH_FOLDER)]),
+  ]
+}
+
+/** Who they are, for whoever only looks at what they gave. */
+export function attestorNames(config: AttestorSettings): Pick<Attestor, 'source' | 'kind'>[] {
+  const { SEAL_TSA_URL, SEAL_PUSH_URL, SEAL_PUSH_FOLDER } = config
+  const copies = [SEAL_PUSH_URL, SEAL_PUSH_FOLDER]
+  return [
+    ...(parseWitnesses(config.WITNESS_URLS ?? []) ?? []).map(({ key }) => ({
+      source: key.name,
+      kind: 'cosignature' as const,
+    })),
+    ...(SEAL_TSA_URL === undefined ? [] : [{ source: SEAL_TSA_URL, kind: 'time_stamp' as const }]),
+    ...copies.flatMap((source) => (source === undefined ? [] : [{ source, kind: 'copy' as const }])),
+  ]
+}
+
+function trustedOf({ SEAL_TSA_CA_FILE: path }: AttestorSettings): string | null {
+  if (path === undefined) return null
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new WrongSetting(`SEAL_TSA_CA_FILE should be a readable file: ${(error as Error).message}`)
+  }
+}
+
+/** What is kept of the tree is a cache: where it does not prove it, it is made anew of the entries. */
+async function consistencyOf(pool: Pool, from: number, to: number): Promise<readonly Buffer[]> {
+  const log = installationLog(pool)
+  await growTree(pool, log)
+  try {
+    return (await proveConsistency(pool, log.id, from, to)).hashes
+  } catch (error) {
+    if (!(error instanceof TreeDiffers)) throw error
+    await emptyTree(pool, log.id)
+    await growTree(pool, log)
+    return (await proveConsistency(pool, log.id, from, to)).hashes
+  }
+}

@@ -1,0 +1,192 @@
+import type { Pool, PoolClient } from 'pg'
+import { type Calendar, dateInZone, later } from '#domain/instant.ts'
+import type { PaymentLinks } from '#domain/payment-link.ts'
+import { invalid, type Refusal, refuse } from '#domain/refusal.ts'
+import { type Envelope, streamOf } from '#ledger/envelope.ts'
+import type { PersonKeys } from '#ledger/person-keys.ts'
+import type { EventStore } from '#ledger/port.ts'
+import type { EventReader } from '#ledger/reading.ts'
+import { type OpenReadSession, SHORT_WAIT_BUDGET_MS } from '#ledger/replicas/reads.ts'
+import { Unavailable } from '#lib/errors.ts'
+import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
+import { correctionsOf } from './clock-corrections.ts'
+import { openPast } from './past-tables.ts'
+import { headOf, type LedgerStores } from './verify.ts'
+
+/** A moment of a ledger, inclusive: a revision, or a time (UTC). */
+export type AsOfMoment = { readonly revision: number } | { readonly time: string }
+
+/** A company as it was then. */
+export interface CompanyAsOf {
+  readonly companyId: number
+  /** Sees the company's rows as of then, and nothing else: a query that needs more fails, it never shows what is now. */
+  readonly pool: Pool
+  readonly store: EventStore
+  readonly keys: PersonKeys
+  /** The last event of then. */
+  readonly revision: number
+  /** The zone and the day of then. */
+  readonly calendar: Calendar
+  /** Those of now: an order that could be paid then is shown with the link that it had. */
+  readonly paymentLinks: PaymentLinks
+}
+
+/** What it takes; each holds a connection, and reads the ledger through another one. */
+export interface AsOfCore extends LedgerStores, EventReader {
+  /** The ledger is read where a standby has it; rows are on the primary, because a standby has no temporary tables. */
+  readonly readsOf: OpenReadSession
+  readonly asOf: AsOfBounds
+  readonly paymentLinks: PaymentLinks
+}
+
+export interface AsOfBounds {
+  /** One of a company at a time. */
+  readonly turns: KeyedSemaphore
+  /** Longest wait for its turn, and longest time for what is done then. */
+  readonly timeoutMs: number
+}
+
+/** Too many look back for the same company (`as_of_busy`), or it took too long (`as_of_timeout`). */
+export class PastUnavailable extends Unavailable {
+  constructor(readonly reason: 'as_of_busy' | 'as_of_timeout') {
+    super(reason === 'as_of_busy' ? 'too many look back at this company' : 'looking back took too long')
+  }
+}
+
+const NEVER = new AbortController().signal
+
+/**
+ * Does something with a company as it was at a moment (decision 37): rows that are still what they were are read where they
+ * are, the others made again from the events that have changed them. Refuses a moment that the ledger does not have. Ends
+ * when `gone` says that nobody waits for it any more. @throws PastUnavailable
+ */
+export async function withCompanyAsOf<T>(
+  core: AsOfCore,
+  companyId: number,
+  at: AsOfMoment,
+  work: (asOf: CompanyAsOf) => Promise<T>,
+  gone: AbortSignal = NEVER,
+): Promise<T | Refusal> {
+  const { turns, timeoutMs } = core.asOf
+  const leave = await turns.acquire(companyId, AbortSignal.any([gone, AbortSignal.timeout(timeoutMs)]))
+  if (!leave) throw new PastUnavailable('as_of_busy')
+  const deadline = AbortSignal.timeout(timeoutMs)
+  const signal = AbortSignal.any([gone, deadline])
+  try {
+    return await lookBack(core, companyId, at, work, signal)
+  } catch (error) {
+    if (deadline.aborted) throw new PastUnavailable('as_of_timeout')
+    throw error
+  } finally {
+    leave()
+  }
+}
+
+/** The last revision before an instant (UTC), -1 where there is none. */
+export async function revisionBefore(
+  { pool, readsOf }: Pick<AsOfCore, 'pool' | 'readsOf'>,
+  companyId: number,
+  time: string,
+): Promise<number> {
+  const { revision: headRevision } = await headOf(pool, companyId)
+  const { store } = readsOf(companyId, { revision: headRevision, patience_ms: SHORT_WAIT_BUDGET_MS })
+  const corrections = await correctionsOf(pool, companyId)
+  const latest = new Date(Date.parse(time) - 1).toISOString()
+  return (await lastBefore(store, companyId, latest, { headRevision, corrections }))?.revision ?? -1
+}
+
+async function lookBack<T>(
+  core: AsOfCore,
+  companyId: number,
+  at: AsOfMoment,
+  work: (asOf: CompanyAsOf) => Promise<T>,
+  signal: AbortSignal,
+): Promise<T | Refusal> {
+  const { pool, model, keys } = core
+  const head = await headOf(pool, companyId)
+  if (head.revision < 0) return refuse('not_found', { company_id: companyId })
+  if ('revision' in at && (at.revision < 0 || at.revision > head.revision))
+    return invalid('at', `o livro vai da revisão 0 à ${head.revision}`)
+  const { store } = core.readsOf(companyId, { revision: head.revision, patience_ms: SHORT_WAIT_BUDGET_MS })
+  const corrections = await correctionsOf(pool, companyId)
+  const last =
+    'revision' in at
+      ? await eventAt(store, companyId, at.revision)
+      : await lastBefore(store, companyId, at.time, { headRevision: head.revision, corrections })
+  if (!last) return invalid('at', 'é antes do primeiro evento do livro')
+  const { revision } = last
+  const erased = await erasedRevisionOf(pool, companyId)
+  if (erased !== null && revision < erased)
+    return invalid('at', `a empresa de teste foi esvaziada na revisão ${erased}: o que havia antes só está no livro`)
+  const until = corrections.length > 0 ? null : last.recorded_at
+  return onConnection(core, signal, async (client) => {
+    const past = await openPast(client, { store, model, keys, companyId, revision, until, signal }, last)
+    const timezone = past.company.timezone as string
+    const now = later('time' in at ? at.time : last.recorded_at, past.company.clock_ahead_ms as number)
+    const calendar = { timezone, today: dateInZone(now, timezone) }
+    return work({ companyId, pool: past.pool, store, keys, revision, calendar, paymentLinks: core.paymentLinks })
+  })
+}
+
+/** A connection whose statement is cancelled with the signal. Its tables, settings and plans end with it. */
+async function onConnection<T>(
+  { pool, asOf }: AsOfCore,
+  signal: AbortSignal,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted()
+  const client = await pool.connect()
+  const { processID } = client as unknown as { processID: number }
+  const cancel = () => {
+    pool.query('select pg_cancel_backend($1)', [processID]).catch(() => {})
+  }
+  signal.addEventListener('abort', cancel, { once: true })
+  try {
+    // For a statement that begins as it is cancelled.
+    await client.query(`set statement_timeout = ${asOf.timeoutMs}`)
+    return await work(client)
+  } finally {
+    signal.removeEventListener('abort', cancel)
+    client.release(true)
+  }
+}
+
+/** Where a test company was last emptied (KIT-37). */
+async function erasedRevisionOf(pool: Pool, companyId: number): Promise<number | null> {
+  const { rows } = await pool.query<{ erased_revision: number | null }>({
+    name: 'erased_revision',
+    text: 'select erased_revision from companies where company_id = $1',
+    values: [companyId],
+  })
+  return rows[0]?.erased_revision ?? null
+}
+
+async function eventAt(store: EventStore, companyId: number, revision: number): Promise<Envelope> {
+  for await (const event of store.pick(streamOf(companyId), [revision])) return event
+  throw new Error(`the ledger of company ${companyId} has no event ${revision}`)
+}
+
+/**
+ * The last event up to a time, inclusive; null when there is none. Times never go back but where the clock was corrected: what
+ * was recorded before the last correction by then was before it, and what comes after the next one was after it.
+ */
+async function lastBefore(
+  store: EventStore,
+  companyId: number,
+  time: string,
+  { headRevision, corrections }: { headRevision: number; corrections: Awaited<ReturnType<typeof correctionsOf>> },
+): Promise<Envelope | null> {
+  const place = corrections.findLastIndex(({ recorded_at }) => recorded_at <= time)
+  const begin = corrections[place]?.revision ?? 0
+  let [low, high] = [begin, (corrections[place + 1]?.revision ?? headRevision + 1) - 1]
+  let found = begin === 0 ? null : await eventAt(store, companyId, begin - 1)
+  while (low <= high) {
+    const middle = low + Math.floor((high - low) / 2)
+    const event = await eventAt(store, companyId, middle)
+    if (event.recorded_at <= time) {
+      found = event
+      low = middle + 1
+    } else high = middle - 1
+  }
+  return found
+}

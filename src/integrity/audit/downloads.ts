@@ -1,0 +1,90 @@
+import type { Pool } from 'pg'
+import { isNotMigrating } from '#postgres/migration-condition.ts'
+import { deleteInBatches } from '#postgres/purge.ts'
+
+/** Owners can look into it for as long as claims of most kinds can be made. */
+const RETENTION_DAYS = 5 * 366
+const NOTED_EVERY_MS = 1_000
+/** So long after it was last seen a download counts as broken off: its process has ended. */
+const SILENT_SECONDS = 30
+
+export type DownloadKind = 'audit_pack' | 'opened_audit_pack' | 'person_file'
+
+/** A file that somebody has taken out of the panel, or takes. */
+export interface Download {
+  readonly id: number
+  readonly user_id: number
+  readonly what: DownloadKind
+  /** Of a person's file, as `customer/9`. */
+  readonly subject: string | null
+  /** UTC. */
+  readonly begun_at: string
+  /** Events of an audit pack that are written, and all that will be. */
+  readonly done: number
+  readonly total: number
+  readonly state: 'running' | 'whole' | 'broken'
+}
+
+type Asked = Pick<Download, 'user_id' | 'what' | 'subject'> & { readonly companyId: number }
+
+/**
+ * Notes that somebody takes a file, does it, and notes how it ended: before the first byte leaves, so that none is taken
+ * unseen (AUDIT-26). `work` tells how far it has come, which is noted once a second, and whether the file was taken whole.
+ */
+export async function recordDownload(
+  pool: Pool,
+  { companyId, user_id, what, subject }: Asked,
+  work: (tell: (done: number, total: number) => void) => Promise<boolean>,
+): Promise<void> {
+  const { rows } = await pool.query<{ id: number }>(
+    'insert into ops.downloads (company_id, user_id, what, subject) values ($1, $2, $3, $4) returning id',
+    [companyId, user_id, what, subject],
+  )
+  const id = rows[0]?.id
+  let came: readonly [done: number, total: number] = [0, 0]
+  const note = () =>
+    pool.query(
+      'update ops.downloads set done = $2, total = $3, seen_at = clock_timestamp() where company_id = $4 and id = $1',
+      [id, ...came, companyId],
+    )
+  // What is not noted is noted a second later, or at the end.
+  const timer = setInterval(() => void note().catch(() => {}), NOTED_EVERY_MS)
+  let isWhole = false
+  try {
+    isWhole = await work((...how) => {
+      came = how
+    })
+  } finally {
+    clearInterval(timer)
+    await pool.query(
+      'update ops.downloads set done = $2, total = $3, ended_at = clock_timestamp(), is_whole = $4 where company_id = $5 and id = $1',
+      [id, ...came, isWhole, companyId],
+    )
+  }
+}
+
+/** The newest first: `limit` of them before the one with an id. */
+export async function listDownloads(
+  pool: Pool,
+  companyId: number,
+  { before, limit }: { readonly before: number | null; readonly limit: number },
+): Promise<Download[]> {
+  const { rows } = await pool.query<Download>(
+    `select id, user_id, what, subject, begun_at, done, total,
+       case when is_whole then 'whole'
+         when is_whole is null and seen_at > clock_timestamp() - make_interval(secs => $4) then 'running'
+         else 'broken' end as state
+     from ops.downloads where company_id = $1 and ($2::bigint is null or id < $2) order by id desc limit $3`,
+    [companyId, before, limit, SILENT_SECONDS],
+  )
+  return rows
+}
+
+export const purgeDownloads = (pool: Pool): Promise<number> =>
+  deleteInBatches(
+    pool,
+    `delete from ops.downloads where (company_id, id) in (
+       select company_id, id from ops.downloads where begun_at < now() - make_interval(days => $1) and ${isNotMigrating('company_id')}
+       limit $2 for update skip locked)`,
+    [RETENTION_DAYS],
+  )

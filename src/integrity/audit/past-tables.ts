@@ -1,0 +1,282 @@
+import pg, { type Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg'
+import type { Envelope } from '#ledger/envelope.ts'
+import { READ_SCHEMA } from '#ledger/projection.ts'
+import {
+  type AnyRef,
+  type AnyTable,
+  type ColumnType,
+  copyLines,
+  copyStatement,
+  isRowHistory,
+  tableDdl,
+} from '#ledger/table.ts'
+import { Unavailable } from '#lib/errors.ts'
+import { columnAt, columnOf, type RowsTogether } from '#postgres/row-bytes.ts'
+import { transactionOn } from '#postgres/transaction.ts'
+import type { ReadScope, ReadSetQuery } from '#queries/read-set.ts'
+import {
+  type BaseRow,
+  type Ledger,
+  type PastRow,
+  type RowChange,
+  reconstruct,
+  versionChainsOf,
+} from './row-versions.ts'
+
+/** Rows that are made again at a time, and so held in memory. */
+const BATCH_ROWS = 500
+
+/** The tables of a company as they were: each only when a statement names it, and as much of it as the statement looks at. */
+export interface PastTables {
+  /** Sees these tables, and nothing else. */
+  readonly pool: Pool
+  /** The company's row of then. */
+  readonly company: PastRow
+}
+
+/** A table that can be looked back at. */
+interface PastTable {
+  readonly table: AnyTable
+  readonly idColumn: string
+  /** Its columns, but for those that no past state has. */
+  readonly columns: readonly string[]
+  /** Where rows are kept that are not now what they were then. */
+  readonly remade: AnyTable
+  readonly mentioned: RegExp
+  /** Whether there are any of these. */
+  isRemade: boolean
+  /** All that have changed since are there, or those of which more than the busy columns has; else those that were asked for. */
+  has: 'asked' | 'columns' | 'all'
+  /** Ids that were asked for. */
+  readonly asked: Set<number>
+  /** What its view shows. */
+  shows: string
+}
+
+/**
+ * Opens the past on a connection of its own, in a transaction whose snapshot everything is read in. Temporary names go before
+ * all others and are the only ones: they end with the connection, and a statement that needs a table of now fails.
+ */
+export async function openPast(client: PoolClient, ledger: Ledger, last: Envelope): Promise<PastTables> {
+  const [{ table }] = ledger.model.base as [AnyRef]
+  // No rebuild puts other tables in the place of these until it is over.
+  await client.query(`begin isolation level repeatable read; set local search_path = pg_temp; set local jit = off;
+    lock table ${READ_SCHEMA}.${table.name} in access share mode`)
+  const { rows } = await client.query<{ version: string }>('select version from ops.read_model')
+  if (rows[0]?.version !== ledger.model.version) throw new Unavailable('the read model has another version')
+  const base = await openBase(client, ledger, last)
+  const tables = ledger.model.projections.flatMap((projection) => projection.tables).filter(({ past }) => past)
+  const past = tables.filter((table) => table !== base.ref.table).map(pastTableOf)
+  const looker = { client, ledger, base, tables: past }
+  let turn: Promise<unknown> = Promise.resolve()
+  /** One after the other: each may have to make what it looks at first. */
+  const query = (text: string | QueryConfig, values?: unknown[]): Promise<QueryResult> => {
+    const asked = typeof text === 'string' ? { text, ...(values && { values }) } : text
+    const answer = turn.then(() => ask(looker, asked))
+    turn = answer.catch(() => {})
+    return answer
+  }
+  return { pool: { query } as unknown as Pool, company: base.at(ledger.revision) as PastRow }
+}
+
+/** The ledger's position and the company's row, which every statement and every projection may look at. */
+async function openBase(client: PoolClient, ledger: Ledger, last: Envelope): Promise<BaseRow> {
+  const { companyId, revision, model } = ledger
+  const [ref] = model.base
+  if (!ref?.table.past) throw new Error('a read model has a row that all projections read')
+  const { rows } = await client.query<RowChange>(
+    `select ${ref.table.past.id} as id, revision, past_revisions from ${READ_SCHEMA}.${ref.table.name} where company_id = $1`,
+    [companyId],
+  )
+  const states: { revision: number; row: PastRow }[] = []
+  const base: BaseRow = {
+    ref,
+    at: (at) => states.findLast((state) => state.revision <= at)?.row ?? null,
+  }
+  const courses = await versionChainsOf(client, ledger, ref.table, rows)
+  await reconstruct(ledger, ref.table, courses, base, (at, remade) => {
+    const row = remade.get(companyId)?.row
+    if (row) states.push({ revision: at, row })
+  })
+  const now = base.at(revision)
+  if (!now) throw new Error(`company ${companyId} is not registered`)
+  const { remade } = pastTableOf(ref.table)
+  const company = { ...remade, name: ref.table.name }
+  await client.query(`${tableDdl(company, 'pg_temp')}
+    create temp table ledgers as select ${companyId}::bigint as company_id, ${revision}::bigint as revision,
+      ${revision}::bigint as reacted_revision, ${pg.escapeLiteral(last.hash)}::text as hash,
+      ${pg.escapeLiteral(last.recorded_at)}::timestamptz as last_recorded_at`)
+  await keep(client, company, [now])
+  return base
+}
+
+function pastTableOf(table: AnyTable): PastTable {
+  const { name, past } = table
+  const columns = Object.keys(table.columns).filter(
+    (column) => !isRowHistory(column) && !past?.without?.includes(column),
+  )
+  const kept = Object.fromEntries(columns.map((column) => [column, table.columns[column] as ColumnType]))
+  return {
+    table,
+    idColumn: past?.id ?? '',
+    columns,
+    remade: {
+      name: `past_${name}`,
+      global: false,
+      columns: past?.hot ? { ...kept, columns_revision: 'bigint' } : kept,
+      keys: { pk: table.keys.pk },
+      indexes: [],
+    },
+    mentioned: new RegExp(`\\b${name}\\b`),
+    isRemade: false,
+    has: 'asked',
+    asked: new Set(),
+    shows: '',
+  }
+}
+
+const keep = (client: PoolClient, table: AnyTable, rows: readonly PastRow[]): Promise<void> =>
+  transactionOn(client).copy(copyStatement(table), copyLines(table, rows))
+
+/** What it takes to look back. */
+interface Looker {
+  readonly client: PoolClient
+  readonly ledger: Ledger
+  readonly base: BaseRow
+  readonly tables: readonly PastTable[]
+}
+
+/** Answers a statement as of then, once what it looks at is there. */
+async function ask(
+  looker: Looker,
+  { readSet: looks = {}, ...query }: Partial<ReadSetQuery> & QueryConfig,
+): Promise<QueryResult> {
+  const { client, ledger, tables } = looker
+  const named = tables.filter(({ mentioned }) => mentioned.test(query.text))
+  for (const one of named) {
+    const look = looks[one.table.name]
+    await prepare(looker, one, look)
+    await show(looker, one, isByColumns(one, look))
+  }
+  ledger.signal.throwIfAborted()
+  const answer = await client.query(query)
+  let isOther = false
+  for (const one of named) {
+    if (looks[one.table.name] !== 'answered' || !isByColumns(one, 'answered')) continue
+    if (!(await remakeRows(looker, one, idsIn(answer)))) continue
+    await show(looker, one, true)
+    isOther = true
+  }
+  return isOther ? client.query(query) : answer
+}
+
+/** Ids of what a statement has answered: of rows, or of the bytes of rows. */
+function idsIn({ fields, rows }: QueryResult): number[] {
+  const position = fields.findIndex(({ name }) => name === 'key_id')
+  if (position < 0) return []
+  return rows.flatMap((row: RowsTogether | { key_id: number | null }) => {
+    if ('key_id' in row) return row.key_id ?? []
+    return row[0].flatMap((bytes) => {
+      const id = columnAt(bytes, position)
+      return id ? columnOf.bigint(id) : []
+    })
+  })
+}
+
+/** Whether a statement may look at rows whose busy columns have changed since. */
+const isByColumns = ({ table, has }: PastTable, look: ReadScope | undefined): boolean =>
+  table.past?.hot !== undefined && has !== 'all' && (look === 'columns' || look === 'answered')
+
+/** Makes what a statement looks at of a table, before it is asked. */
+async function prepare(looker: Looker, one: PastTable, look: ReadScope | undefined): Promise<void> {
+  if (one.table.past?.isFixed || one.has === 'all') return
+  if (isByColumns(one, look)) {
+    if (one.has === 'columns') return
+    await remakeRows(looker, one, 'columns')
+    one.has = 'columns'
+  } else if (look === undefined || typeof look === 'string') {
+    await remakeRows(looker, one, 'all')
+    one.has = 'all'
+  } else if ('text' in look) {
+    const { rows } = await ask(looker, look)
+    await remakeRows(
+      looker,
+      one,
+      rows.map(({ id }: { id: number }) => id),
+    )
+  } else await remakeRows(looker, one, look)
+}
+
+/**
+ * Makes the rows that are not now what they were: those with these ids, those of which columns have changed, or all. Returns
+ * whether there were any that had not been made before.
+ */
+async function remakeRows(
+  { client, ledger, base }: Looker,
+  one: PastTable,
+  which: readonly number[] | 'columns' | 'all',
+): Promise<boolean> {
+  const ids = typeof which === 'string' ? null : which.filter((id) => !one.asked.has(id))
+  if (ids?.length === 0) return false
+  await client.query(`declare changed no scroll cursor for ${changedSince(one, ledger, which === 'columns', ids)}`)
+  let made = 0
+  for (;;) {
+    ledger.signal.throwIfAborted()
+    const { rows } = await client.query<RowChange>(`fetch ${BATCH_ROWS} from changed`)
+    if (rows.length > 0 && !one.isRemade) {
+      await client.query(tableDdl(one.remade, 'pg_temp'))
+      one.isRemade = true
+    }
+    if (rows.length > 0) {
+      const courses = await versionChainsOf(client, ledger, one.table, rows)
+      await keep(client, one.remade, await reconstruct(ledger, one.table, courses, base))
+    }
+    made += rows.length
+    if (rows.length < BATCH_ROWS) break
+  }
+  await client.query('close changed')
+  if (made >= BATCH_ROWS) await client.query(`analyze pg_temp.${one.remade.name}`)
+  for (const id of ids ?? []) one.asked.add(id)
+  return made > 0
+}
+
+/** SQL of the rows that were there then and have changed since, without those that were made again already. */
+function changedSince(
+  { table, idColumn, remade, isRemade }: PastTable,
+  { companyId, revision }: Ledger,
+  inColumns: boolean,
+  ids: readonly number[] | null,
+): string {
+  const conditions = [
+    `t.company_id = ${companyId}`,
+    `t.revision > ${revision} and t.first_revision <= ${revision} and t.first_revision < t.revision`,
+    ...(inColumns ? [`t.columns_revision > ${revision}`] : []),
+    ...(ids ? [`t.${idColumn} = any('{${ids.map(Number).join()}}'::bigint[])`] : []),
+    ...(isRemade ? [`not exists (select from pg_temp.${remade.name} p where p.${idColumn} = t.${idColumn})`] : []),
+  ]
+  return `select t.${idColumn} as id, t.revision, t.past_revisions from ${READ_SCHEMA}.${table.name} t where ${conditions.join(' and ')}`
+}
+
+/**
+ * Gives a table its name: the rows that are now what they were then, and those that were made again. Both without conditions
+ * of their own, so that Postgres takes them for parts of one table and walks the indexes of both in the order of a list. By
+ * columns a row is also what it was where no more than its busy columns have changed since.
+ */
+async function show({ client, ledger }: Looker, one: PastTable, byColumns: boolean): Promise<void> {
+  const { table, columns, idColumn, remade, asked, isRemade } = one
+  const { companyId, revision, until } = ledger
+  const names = columns.join(', ')
+  const all = table.past?.hot ? `${names}, columns_revision` : names
+  const live = `select ${all} from ${READ_SCHEMA}.${table.name}`
+  // The time says nothing new, but lists go by an index of it that may leave out most of what came afterwards.
+  const inTime =
+    until === null || table.past?.isFixed ? '' : ` and u.changed_at <= ${pg.escapeLiteral(until)}::timestamptz`
+  const asThen = `u.revision <= ${revision}${inTime}`
+  const others = `u.${idColumn} <> all('{${[...asked].join()}}'::bigint[])`
+  const valid = byColumns ? `(u.revision <= ${revision} or u.columns_revision <= ${revision} and ${others})` : asThen
+  const shows = `select ${names} from (${live}${isRemade ? ` union all select ${all} from pg_temp.${remade.name}` : ''}) u
+    where u.company_id = ${companyId} and ${valid}`
+  if (one.shows === shows) return
+  await client.query(`create or replace temp view ${table.name} as ${shows}`)
+  one.shows = shows
+}

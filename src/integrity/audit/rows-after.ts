@@ -1,0 +1,78 @@
+import type { Pool } from 'pg'
+import { isRefusal } from '#ledger/command.ts'
+import { type AnyRef, type AnyTable, isRowHistory, type Ref } from '#ledger/table.ts'
+import type { Rows } from '#ledger/working-set.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
+import { type CompanyRow, companies, keepsClock } from '#projections/companies.ts'
+import { withReadSet } from '#queries/read-set.ts'
+import { type AsOfCore, withCompanyAsOf } from './as-of.ts'
+import type { PastRow } from './row-versions.ts'
+
+/** Answers rows of a company by their primary keys, and those that it answered before. */
+export type Load = (refs: readonly AnyRef[]) => Promise<Rows>
+
+/** A row is not any more what it was. */
+class HasChanged extends Error {}
+
+/**
+ * Does something with rows as they were right after an event that the tables show; of the company's own, what tells the time. Those that nothing has changed since are read
+ * where they are, which is nearly all there is to whoever keeps up; where there is another one, the company is looked back at.
+ * Null where nobody can look back: a test company was emptied since. @throws PastUnavailable
+ */
+export async function withRowsAfter<T>(
+  core: AsOfCore & { readonly poolOf: PoolOf },
+  companyId: number,
+  revision: number,
+  work: (load: Load) => Promise<T>,
+): Promise<T | null> {
+  try {
+    return await work(
+      loaderOf(core.poolOf(companyId), companyId, (row, { table }) => {
+        if (row && table === companies && keepsClock(row as unknown as CompanyRow)) return
+        if (!row || (row.revision as number) > revision) throw new HasChanged()
+      }),
+    )
+  } catch (error) {
+    if (!(error instanceof HasChanged)) throw error
+  }
+  const answer = await withCompanyAsOf(core, companyId, { revision }, async ({ pool }) => ({
+    found: await work(loaderOf(pool, companyId)),
+  }))
+  return isRefusal(answer) ? null : answer.found
+}
+
+function loaderOf(pool: Pool, companyId: number, check: (row: PastRow | null, ref: AnyRef) => void = () => {}): Load {
+  const known = new Map<string, PastRow | null>()
+  const rows: Rows = {
+    get<R>(ref: Ref<R>) {
+      const row = known.get(keyOf(ref))
+      if (row === undefined) throw new Error(`row ${keyOf(ref)} was not loaded`)
+      return row as R | null
+    },
+  }
+  return async (refs) => {
+    for (const ref of refs) {
+      const key = keyOf(ref)
+      if (known.has(key)) continue
+      const row = await find(pool, companyId, ref)
+      check(row, ref)
+      known.set(key, row)
+    }
+    return rows
+  }
+}
+
+const keyOf = ({ table, by, values }: AnyRef): string => `${table.name} ${by} ${values.join(' ')}`
+
+/** A past state has no lineage, nor what depends on other rows. */
+const columnsOf = ({ columns, past }: AnyTable): string[] =>
+  Object.keys(columns).filter((column) => !isRowHistory(column) && !past?.without?.includes(column))
+
+async function find(pool: Pool, companyId: number, { table, by, values }: AnyRef): Promise<PastRow | null> {
+  const columns = table.keys[by] as readonly string[]
+  const text = `select ${columnsOf(table).join(', ')} from ${table.name} where ${columns.map((column, place) => `${column} = $${place + 1}`).join(' and ')}`
+  const ids = [(values.at(-1) as number | undefined) ?? companyId]
+  const statement = { name: `row_after_${table.name}_${by}`, text, values: [companyId, ...values] }
+  const { rows } = await pool.query<PastRow>(withReadSet({ ...statement, readSet: { [table.name]: ids } }))
+  return rows[0] ?? null
+}

@@ -1,0 +1,79 @@
+import { DEFAULT_SHARD } from '#config/databases.ts'
+import type { TreeHead } from './merkle.ts'
+import { decodeBase64 } from './note.ts'
+
+/** The head of a tree as it is signed: the text of a C2SP checkpoint (tlog-checkpoint.md) without extension lines. */
+export interface Checkpoint extends TreeHead {
+  /** Which log this is of, everywhere and for ever; also the name of the key that signs it. */
+  readonly origin: string
+}
+
+const HASH_BYTES = 32
+const DECIMAL = /^(?:0|[1-9]\d{0,15})$/
+
+/** The origin of a company's ledger, wherever it lives. After a restore that lost sealed events it is another log: `generation` counts from 1. */
+export function originOf(installationId: string, companyId: number, generation = 1): string {
+  return `tillbook/${installationId}/company-${companyId}${generation === 1 ? '' : `/${generation}`}`
+}
+
+/** The origin of the installation log that a home keeps (HOME-8). */
+export function installationOriginOf({ installationId, home }: { installationId: string; home: string }): string {
+  return `tillbook/${installationId}${home === DEFAULT_SHARD ? '' : `/home-${home}`}`
+}
+
+/** The company of a log's origin (null: an installation log); null when it is no origin of Tillbook's. */
+export function parseOrigin(origin: string): { companyId: number | null } | null {
+  const found = /^tillbook\/[^/]+(?:\/home-[a-z][a-z0-9-]{0,30}|\/company-([1-9]\d{0,14})(?:\/[1-9]\d{0,3})?)?$/.exec(
+    origin,
+  )
+  return found && { companyId: found[1] === undefined ? null : Number(found[1]) }
+}
+
+/** Three lines, each with its line feed: origin, size, root in base64. */
+export const formatCheckpoint = ({ origin, size, root }: Checkpoint): string =>
+  `${origin}\n${size}\n${root.toString('base64')}\n`
+
+/** The checkpoint of a note's text; null where that is anything else than the three lines. */
+export function parseCheckpoint(text: string): Checkpoint | null {
+  const [origin = '', size = '', root = '', ...rest] = text.split('\n')
+  const hash = hashOf(root)
+  if (origin === '' || rest.length !== 1 || rest[0] !== '') return null
+  return hash && isDecimal(size) ? { origin, size: Number(size), root: hash } : null
+}
+
+/** That an entry is in the log whose checkpoint it carries: the text of tlog-proof.md. */
+export interface LogProof {
+  readonly index: number
+  /** For whoever has to know what the entry is; nothing vouches for it but that it is the entry. */
+  readonly extra?: Buffer
+  /** From the leaf's sibling up to the root's child. */
+  readonly hashes: readonly Buffer[]
+  /** The signed note. */
+  readonly checkpoint: string
+}
+
+const PROOF_HEADER = 'c2sp.org/tlog-proof@v1'
+
+export function proofText({ index, extra, hashes, checkpoint }: LogProof): string {
+  const told = extra ? [`extra ${extra.toString('base64')}`] : []
+  const lines = [PROOF_HEADER, ...told, `index ${index}`, ...hashes.map((hash) => hash.toString('base64'))]
+  return `${lines.join('\n')}\n\n${checkpoint}`
+}
+
+/** The parts of a proof, nothing of it verified; null when it is none. Extra data are passed over: nothing vouches for them. */
+export function parseProof(text: string): LogProof | null {
+  const end = text.indexOf('\n\n')
+  const [header, ...lines] = text.slice(0, Math.max(end, 0)).split('\n')
+  if (lines[0]?.startsWith('extra ')) lines.shift()
+  const [, index = ''] = /^index (.+)$/.exec(lines.shift() ?? '') ?? []
+  const hashes = lines.map(hashOf)
+  if (header !== PROOF_HEADER || !isDecimal(index) || !hashes.every((hash) => hash !== null)) return null
+  return { index: Number(index), hashes, checkpoint: text.slice(end + 2) }
+}
+
+const isDecimal = (text: string): boolean => DECIMAL.test(text) && Number.isSafeInteger(Number(text))
+
+function hashOf(base64: string): Buffer | null {
+  const hash = decodeBase64(base64)
+  return hash?.length === HASH_BYTES ? hash : null
+}

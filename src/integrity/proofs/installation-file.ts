@@ -1,0 +1,183 @@
+import { mkdir, readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { type Envelope, streamOf } from '#ledger/envelope.ts'
+import { companiesOnOtherShards } from '#ledger/migration-state.ts'
+import { type EventStore, isOutside, type OutsideStore } from '#ledger/port.ts'
+import { Unavailable } from '#lib/errors.ts'
+import { writeFileAtomically } from '#lib/files.ts'
+import { installationOf } from './installation.ts'
+import { type InstallationView, inconsistencyId, isOfAnother, type LedgerMark } from './installation-check.ts'
+import { claimStore, lastClaim } from './store-claim.ts'
+import { readStoredMarks } from './stored-marks.ts'
+
+/** `DATA_DIR/installation.json`: to whom a DATA_DIR belongs, and what the ledgers held when it was written. */
+const Noted = z.strictObject({
+  installation: z.uuid(),
+  /** Ends of the ledgers that had moved last. */
+  marks: z.array(z.strictObject({ company_id: z.int().positive(), revision: z.int().nonnegative(), hash: z.string() })),
+})
+type Noted = z.infer<typeof Noted>
+
+/** What one process looks at. */
+export interface InstallationFile {
+  readonly pool: Pool
+  readonly store: EventStore
+  /** EVENTSTORE_URL; null where the ledgers are in Postgres. */
+  readonly eventStoreUrl: string | null
+  readonly dataDir: string
+  /** A uuid of version 7. */
+  readonly newId: () => string
+  /** UTC. */
+  readonly now: () => string
+  /** Hears that what DATA_DIR held of another installation was put aside, and where. */
+  readonly onPutAside: (folder: string) => void
+}
+
+const noteFileOf = (dataDir: string): string => join(dataDir, 'installation.json')
+
+/** Where an EventStoreDB is, without user and password. */
+export const hostsOf = (eventStoreUrl: string): string =>
+  /^[a-z+]+:\/\/(?:[^@/]*@)?([^/?]+)/i.exec(eventStoreUrl)?.[1] ?? ''
+
+/** Ledgers that moved last: whatever is restored to an earlier moment lacks the end of one of them. */
+const MARKS = 8
+
+/**
+ * Compares database, DATA_DIR and event store. `isWhole`: also with all seals and checkpoints of DATA_DIR, as at a start. What a
+ * store that cannot be reached would tell is left out.
+ */
+export async function readInstallation(
+  place: InstallationFile,
+  { isWhole }: { readonly isWhole: boolean },
+): Promise<InstallationView> {
+  const { pool, store, dataDir } = place
+  const [row, home, heads, noted] = await Promise.all([
+    installationOf(pool),
+    shardOf(pool),
+    newestHeads(pool),
+    readInstallationNote(dataDir),
+  ])
+  const outside = isOutside(store) ? await storeOf(place, store, heads).catch(unreachable) : null
+  const directory = noted?.installation ?? null
+  // Those of another installation tell nothing of this one.
+  const isOurs = directory === null || directory === row.id
+  const marks = isOurs ? [...(noted?.marks ?? []), ...(isWhole ? await readStoredMarks(dataDir) : [])] : []
+  const missing = outside === undefined ? [] : await missingOf(place, marks)
+  return {
+    database: { ...row, isRestoring: row.restoring !== null, hasLedgers: row.has_ledgers },
+    home,
+    directory,
+    missing,
+    store:
+      outside === undefined ? { address: row.event_store ?? '', id: row.id, isEmpty: false, missing: [] } : outside,
+  }
+}
+
+/** @returns undefined where it cannot be reached */
+function unreachable(error: unknown): undefined {
+  if (!(error instanceof Unavailable)) throw error
+}
+
+async function storeOf(
+  place: InstallationFile,
+  store: OutsideStore,
+  heads: readonly LedgerMark[],
+): Promise<NonNullable<InstallationView['store']>> {
+  await store.ping()
+  let isEmpty = true
+  for await (const _ of store.streams()) {
+    isEmpty = false
+    break
+  }
+  const claim = await lastClaim(store)
+  const missing = isEmpty ? [] : await missingOf(place, heads)
+  return { address: hostsOf(place.eventStoreUrl ?? ''), id: claim?.installation ?? null, isEmpty, missing }
+}
+
+/** Marks that the ledgers do not have. */
+async function missingOf({ pool, store }: InstallationFile, marks: readonly LedgerMark[]): Promise<LedgerMark[]> {
+  const missing: LedgerMark[] = []
+  // Of whom nothing is missing here (HOME-58).
+  const elsewhere = await companiesOnOtherShards(pool)
+  for (const mark of marks) {
+    if (elsewhere.has(mark.company_id)) continue
+    const stream = streamOf(mark.company_id)
+    let found: Envelope | undefined
+    for await (const event of store.pick(stream, [mark.revision])) found = event
+    if (!found || (mark.hash !== null && mark.hash !== found.hash)) missing.push(mark)
+  }
+  return missing
+}
+
+/** Postgres's own name for what it serves here: server, timeline (which every restore and every promotion begins anew) and database. */
+export async function shardOf(pool: Pool): Promise<string | null> {
+  try {
+    const { rows } = await pool.query<{ home: string }>(
+      `select concat_ws('/', s.system_identifier, c.timeline_id, d.oid) as home
+       from pg_control_system() s, pg_control_checkpoint() c, pg_database d where d.datname = current_database()`,
+    )
+    return rows[0]?.home ?? null
+  } catch (error) {
+    // A provider may not let everybody ask.
+    if ((error as { code?: string }).code === '42501') return null
+    throw error
+  }
+}
+
+async function newestHeads(pool: Pool): Promise<(LedgerMark & { readonly hash: string })[]> {
+  const { rows } = await pool.query<LedgerMark & { readonly hash: string }>(
+    `select company_id, revision, hash from ops.ledgers
+     where revision >= 0 and last_recorded_at <= clock_timestamp() and coalesce(move, '') not in ('arriving', 'left')
+     order by last_recorded_at desc limit $1`,
+    [MARKS],
+  )
+  return rows
+}
+
+export async function readInstallationNote(dataDir: string): Promise<Noted | null> {
+  const text = await readFile(noteFileOf(dataDir), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  return text === null ? null : Noted.parse(JSON.parse(text))
+}
+
+/** Notes in DATA_DIR whose it is and where the ledgers end, unless that is what it says. */
+export async function writeInstallationNote(
+  { pool, dataDir }: Pick<InstallationFile, 'pool' | 'dataDir'>,
+  installation: string,
+): Promise<void> {
+  const [marks, noted] = await Promise.all([newestHeads(pool), readInstallationNote(dataDir)])
+  if (noted && JSON.stringify([noted.installation, noted.marks]) === JSON.stringify([installation, marks])) return
+  await mkdir(dataDir, { recursive: true })
+  await writeFileAtomically(noteFileOf(dataDir), `${JSON.stringify({ installation, marks } satisfies Noted)}\n`)
+}
+
+/**
+ * Has database, event store and DATA_DIR know each other, once nothing is wrong with them. Repeatable: what is there already
+ * stays.
+ */
+export async function settleInstallation(place: InstallationFile, sight: InstallationView): Promise<void> {
+  const { database, home, store } = sight
+  const id = inconsistencyId(database, store)
+  if (isOfAnother(sight)) await putAside(place, sight.directory as string)
+  const event_store = store?.address || database.event_store
+  await place.pool.query(
+    `update ops.installation set id = $1, event_store = $2, home = coalesce($3, home)
+     where (id, event_store, home) is distinct from ($1::uuid, $2, coalesce($3, home))`,
+    [id, event_store, home],
+  )
+  if (isOutside(place.store) && store && store.id === null) await claimStore(place, place.store, id)
+  await writeInstallationNote(place, id)
+}
+
+/** Seals of an installation that is another's say nothing of this one, and are kept. */
+async function putAside({ dataDir, onPutAside }: InstallationFile, installation: string): Promise<void> {
+  const folder = `${join(dataDir, 'seals')}-${installation}`
+  await rename(join(dataDir, 'seals'), folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+  })
+  onPutAside(folder)
+}

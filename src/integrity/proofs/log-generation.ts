@@ -1,0 +1,38 @@
+import type { PoolClient } from 'pg'
+import type { Anchor } from '#integrity/audit/chain-walk.ts'
+import { CheckpointAltered } from './checkpoint-files.ts'
+import { type KnownRing, verifierKeysOf } from './key-ring.ts'
+import { type KeptStatement, openRestored, parseRestored, restoredNameOf, statementsOf } from './restored-statement.ts'
+
+type Client = Pick<PoolClient, 'query'>
+
+/** A company's present log. */
+export interface Generation {
+  /** Counts from 1: a ledger of which a restore has lost sealed events is another log. */
+  readonly number: number
+  /** What its first checkpoint has to go through. @throws CheckpointAltered when what vouches for it is not genuine. */
+  anchors(ring: KnownRing): readonly Anchor[]
+}
+
+/** A ledger begins another generation whenever a restore has lost what was sealed of it. */
+export async function generationOf(client: Client, directory: string, companyId: number): Promise<Generation> {
+  const losses = (await statementsOf(client, directory, companyId)).filter(({ note }) => isLoss(note))
+  const last = losses.at(-1)
+  return { number: 1 + losses.length, anchors: (ring) => (last ? [throughStatement(last, ring)] : []) }
+}
+
+/** Whether what was sealed last was not there any more after the restore, though something of the ledger was. */
+function isLoss(note: string): boolean {
+  const said = parseRestored(note)
+  return said?.since != null && said.since.origin !== said.before.origin
+}
+
+/** @throws CheckpointAltered */
+function throughStatement({ company_id, note }: KeptStatement, ring: KnownRing): Anchor {
+  const said = openRestored(note, verifierKeysOf(ring, restoredNameOf(ring.installationId)))
+  if (said?.company_id !== company_id || !said.since || said.hash === null)
+    throw new CheckpointAltered(
+      `the statement of company ${company_id}'s restore is not one that a known key has signed`,
+    )
+  return { revision: said.since.size - 1, hash: said.hash }
+}

@@ -1,0 +1,119 @@
+import type { Pool } from 'pg'
+import { LedgerNotIntact } from '#integrity/audit/verify.ts'
+import { type Envelope, hashOf, streamOf } from '#ledger/envelope.ts'
+import type { EventStore } from '#ledger/port.ts'
+import { Unavailable } from '#lib/errors.ts'
+import { findSaleEvents } from '#queries/sales/sales.ts'
+import { proofText } from './checkpoint.ts'
+import type { SignedCheckpoint } from './checkpoint-log.ts'
+import type { ProofServices } from './proofs.ts'
+import type { Prover } from './prover.ts'
+import type { ProvedEvent, Receipt } from './receipt.ts'
+
+interface Making {
+  readonly pool: Pool
+  readonly store: EventStore
+  readonly proof: Pick<ProofServices, 'checkpointOf'>
+  readonly prover: Pick<Prover, 'inclusion'>
+}
+
+export interface MadeReceipt {
+  readonly receipt: Receipt
+  /** How far the read model has come that found the sale. */
+  readonly revision: number
+}
+
+/** Longest that a caller waits for a checkpoint: beyond, it comes again while the checkpoint is being made. */
+const LONGEST_WAIT_MS = 5_000
+
+/**
+ * The receipt of a sale, proved before it leaves, by the newest checkpoint that covers it, else by a new one (PROOF-40, PROOF-41).
+ * Null when the company has no such sale. @throws Unavailable when a checkpoint takes too long, or too many wait; LedgerNotIntact,
+ * CheckpointAltered, WrongSealKey, TreeDiffers when nothing may be proved
+ */
+export async function receiptOf(making: Making, companyId: number, saleId: number): Promise<MadeReceipt | null> {
+  const found = await findSaleEvents(making.pool, companyId, saleId)
+  if (!found) return null
+  const [sale] = await pick(making, companyId, [found.revision])
+  if (!sale) throw broken(companyId, found.revision)
+  const isCancelledLater = found.isCancelled && sale.type !== 'OfflineSaleCancelled'
+  const cancellation = isCancelledLater ? await cancellationOf(making, companyId, found.later) : null
+  const checkpoint = await covering(making.proof, companyId, (cancellation ?? sale).revision + 1)
+  const proved = await proveEvent(making, companyId, sale, checkpoint)
+  const receipt: Receipt = {
+    version: 1,
+    ...proved,
+    ...(cancellation && { cancellation: await proveEvent(making, companyId, cancellation, checkpoint) }),
+  }
+  return { receipt, revision: found.head }
+}
+
+async function pick({ store }: Making, companyId: number, revisions: readonly number[]): Promise<Envelope[]> {
+  const events: Envelope[] = []
+  for await (const event of store.pick(streamOf(companyId), revisions)) events.push(event)
+  return events
+}
+
+/** Events that are looked at together. */
+const AT_ONCE = 32
+
+/** Among the events that changed a sale, from the last one on: little happens to a sale after its cancellation. */
+async function cancellationOf(making: Making, companyId: number, later: readonly number[]): Promise<Envelope> {
+  for (let end = later.length; end > 0; end -= AT_ONCE) {
+    const events = await pick(making, companyId, later.slice(Math.max(0, end - AT_ONCE), end))
+    const found = events.find(({ type }) => type === 'SaleCancelled')
+    if (found) return found
+  }
+  throw broken(companyId, later.at(-1) ?? 0)
+}
+
+/** What is being made meanwhile is there for whoever comes again. @throws Unavailable when it takes too long */
+export async function covering(
+  proof: Making['proof'],
+  companyId: number,
+  atLeastSize: number,
+  longestWaitMs = LONGEST_WAIT_MS,
+): Promise<SignedCheckpoint> {
+  const making = proof.checkpointOf(companyId, atLeastSize)
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Unavailable('a checkpoint is being made')), longestWaitMs)
+  })
+  try {
+    const checkpoint = await Promise.race([making, late])
+    if (!checkpoint) throw broken(companyId, atLeastSize - 1)
+    return checkpoint
+  } finally {
+    clearTimeout(timer)
+    making.catch(() => {})
+  }
+}
+
+/** @throws LedgerNotIntact for an event that is not the one that was hashed and signed */
+async function proveEvent(
+  { prover }: Making,
+  companyId: number,
+  event: Envelope,
+  { size, root, note }: SignedCheckpoint,
+): Promise<ProvedEvent> {
+  const { hash, revision } = event
+  if (hashOf(withoutHash(event)) !== hash) throw broken(companyId, revision, 'wrong_hash')
+  const proved = await prover.inclusion(companyId, revision, size)
+  if (!proved || 'available' in proved) throw broken(companyId, revision)
+  if (proved.hash !== hash || !proved.root.equals(root)) throw broken(companyId, revision, 'other_root')
+  return { event, proof: proofText({ index: revision, hashes: proved.hashes, checkpoint: note }) }
+}
+
+const withoutHash = ({ hash: _, ...rest }: Envelope): Omit<Envelope, 'hash'> => rest
+
+type Reason = NonNullable<ConstructorParameters<typeof LedgerNotIntact>[1]['first_error']>['reason']
+
+/** The ledger is not what was signed, or what the tables were made of. */
+const broken = (companyId: number, revision: number, reason: Reason = 'truncated'): LedgerNotIntact =>
+  new LedgerNotIntact(companyId, {
+    valid: false,
+    checked: 0,
+    revision: revision - 1,
+    hash: '',
+    first_error: { revision, reason },
+  })

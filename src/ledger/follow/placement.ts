@@ -1,0 +1,66 @@
+import type { Pool } from 'pg'
+import { inBatches } from '#lib/batches.ts'
+import { Unavailable } from '#lib/errors.ts'
+import { companyIdOfStream } from '../envelope.ts'
+import type { MigrationState } from '../migration-state.ts'
+import type { EventStore } from '../port.ts'
+
+/** Where a company lives whose ledger is in a store that several homes share; `unknown`: nobody can tell now. */
+export type Placement = 'here' | 'elsewhere' | 'unknown'
+
+/** Asked about companies of which this Postgres knows nothing; whoever is not in the answer lives here. */
+export type ResolvePlacement = (companyIds: readonly number[]) => Promise<ReadonlyMap<number, Placement>>
+
+/** A company of the store as this home sees it. */
+export interface PlacedCompany {
+  /** `leaving` and `arriving`: between two homes, and nobody but the move touches it. */
+  readonly lives: Placement | 'leaving' | 'arriving'
+  /** How far the read model has come; null where the company has no ledger here. */
+  readonly revision: number | null
+}
+
+/** What its own row says of a company comes before what others say. Without `whereLives` there is one home, and everybody lives here. */
+export async function resolvePlacements(
+  pool: Pool,
+  companyIds: readonly number[],
+  whereLives: ResolvePlacement | undefined,
+): Promise<Map<number, PlacedCompany>> {
+  const { rows } = await pool.query<{ company_id: number; revision: number; move: MigrationState | null }>({
+    name: 'whereabouts',
+    text: 'select company_id, revision, move from ops.ledgers where company_id = any($1::bigint[])',
+    values: [companyIds],
+  })
+  const found = new Map<number, PlacedCompany>()
+  for (const { company_id, revision, move } of rows) found.set(company_id, { lives: livesBy(move), revision })
+  const strangers = companyIds.filter((companyId) => !found.has(companyId))
+  const told = strangers.length > 0 ? await whereLives?.(strangers) : undefined
+  for (const companyId of strangers) found.set(companyId, { lives: told?.get(companyId) ?? 'here', revision: null })
+  return found
+}
+
+function livesBy(move: MigrationState | null): PlacedCompany['lives'] {
+  if (move === null || move === 'paused') return 'here'
+  return move === 'left' ? 'elsewhere' : move
+}
+
+/** Streams that are looked up at once. */
+const BATCH_STREAMS = 1_000
+
+/** A store with the streams of this home's companies only: others use it too, or some have left (HOME-90). */
+export function ownStreams<S extends EventStore>(store: S, pool: Pool, whereLives?: ResolvePlacement): S {
+  async function* own(streams: readonly string[]): AsyncGenerator<string> {
+    const ids = streams.map(companyIdOfStream).filter((companyId) => companyId !== null)
+    const found = await resolvePlacements(pool, ids, whereLives)
+    for (const stream of streams) {
+      const lives = found.get(companyIdOfStream(stream) ?? 0)?.lives
+      if (lives === 'unknown') throw new Unavailable(`nobody can tell in which home the company of ${stream} lives`)
+      if (lives === 'here' || lives === 'leaving') yield stream
+    }
+  }
+  return {
+    ...store,
+    async *streams() {
+      for await (const streams of inBatches(store.streams(), BATCH_STREAMS)) yield* own(streams)
+    },
+  }
+}

@@ -1,0 +1,131 @@
+import type { Pool } from 'pg'
+import { repeat } from '#background/repeat.ts'
+import { createRoundRobin, type RoundRobin, roundRobinOrder } from '#background/round-robin.ts'
+import { isNotMigrating } from '#postgres/migration-condition.ts'
+import { MASKED_NAME } from '#projections/companies.ts'
+import { type EndpointNotification, endpointEmail } from './endpoint-email-templates.ts'
+import type { Mailer } from './mailer.ts'
+
+type DueNotice = EndpointNotification & {
+  readonly company_id: number
+  readonly id: string
+  readonly next_email_at: string | null
+  readonly users: readonly string[]
+}
+
+interface NoticeOptions {
+  readonly pool: Pool
+  /** Null: notifications are logged instead. */
+  readonly mailer: Mailer | null
+  /** Base URL of the panel. */
+  readonly publicUrl: string
+  readonly log: (message: string, error: unknown) => void
+  readonly warn: (message: string, details: object) => void
+  /** Seconds before each retry. */
+  readonly retrySeconds?: readonly number[]
+}
+
+/** Lease of a notification; sending takes less, so a longer hold means that the process has died. */
+const CLAIM_SECONDS = 100
+/** The first exceeds the lease. */
+const RETRY_SECONDS = [120, 600, 1_800, 7_200, 21_600, 43_200, 86_400]
+const EVERY_MS = 2_000
+
+/**
+ * E-mails notifications to the users of their companies, at least once each. Processes share the work. After the last
+ * retry the panel alone shows the notification.
+ */
+export function startEmailNotifications({
+  pool,
+  mailer,
+  publicUrl,
+  log,
+  warn,
+  retrySeconds = RETRY_SECONDS,
+}: NoticeOptions) {
+  const companies = createRoundRobin()
+
+  async function email(mailer: Mailer, notice: DueNotice): Promise<void> {
+    const { company_id, id, users } = notice
+    const about = { company_id, notice: id }
+    if (users.length === 0) {
+      await close(pool, notice, false)
+      return warn('notifications: not e-mailed, the company has no user', about)
+    }
+    try {
+      const refused = await mailer.send({ id, to: users, ...endpointEmail(notice, publicUrl) })
+      await close(pool, notice, true)
+      if (refused.length > 0)
+        warn('notifications: not accepted for every recipient', { ...about, refused: refused.length })
+    } catch (error) {
+      log(notice.next_email_at ? 'a notice could not be e-mailed yet' : 'a notice could not be e-mailed', error)
+      await pool.query({ ...GIVE_BACK_NOTICE, values: [company_id, id] })
+    }
+  }
+
+  async function emailDue(stopping: AbortSignal): Promise<void> {
+    while (!stopping.aborted) {
+      const notice = await takeDue(pool, retrySeconds, companies)
+      if (!notice) return
+      await (mailer ? email(mailer, notice) : logOnly(notice))
+    }
+  }
+
+  async function logOnly(notice: DueNotice): Promise<void> {
+    const { company_id, kind, data } = notice
+    const { url: _, ...about } = data
+    warn('notifications: SMTP_URL is not set; nothing is e-mailed', { company_id, kind, ...about })
+    await close(pool, notice, false)
+  }
+
+  const repetition = repeat(emailDue, EVERY_MS, (error) => log('notifications: due notifications were not read', error))
+  return {
+    /** Resolves when the message under way was sent or has failed. */
+    async stop() {
+      await repetition.stop()
+      mailer?.close()
+    },
+  }
+}
+
+/** Leases a due notification, round-robin by company; if the process dies, it is due again at the next retry. */
+async function takeDue(pool: Pool, retrySeconds: readonly number[], companies: RoundRobin): Promise<DueNotice | null> {
+  const { rows } = await pool.query<DueNotice>({ ...TAKE_NOTICE, values: [retrySeconds, companies.after] })
+  companies.served(rows.map(({ company_id }) => company_id))
+  return rows[0] ?? null
+}
+
+async function close(pool: Pool, { company_id, id }: DueNotice, emailed: boolean): Promise<void> {
+  await pool.query({ ...CLOSE_NOTICE, values: [company_id, id, emailed] })
+}
+
+/** An index beyond the array yields null: no more retries. */
+const TAKE_NOTICE = {
+  name: 'take_notice',
+  text: `
+with due as (
+  select company_id, id from notices where next_email_at <= clock_timestamp() and ${isNotMigrating('company_id')}
+  order by ${roundRobinOrder('company_id', '$2')}, next_email_at limit 1 for update skip locked
+), taken as (
+  update notices n set email_tries = email_tries + 1, claimed_until = clock_timestamp() + make_interval(secs => ${CLAIM_SECONDS}),
+    next_email_at = clock_timestamp() + make_interval(secs => ($1::float8[])[email_tries + 1])
+  from due where n.company_id = due.company_id and n.id = due.id
+  returning n.company_id, n.id, n.kind, n.data, n.created_at, n.next_email_at
+)
+select taken.*, ${MASKED_NAME} as name, c.timezone, array(
+    select u.doc ->> 'email' from users u
+    where u.company_id = taken.company_id and u.doc ->> 'status' = 'active' order by 1) as users
+from taken join companies c on c.company_id = taken.company_id`,
+}
+
+const CLOSE_NOTICE = {
+  name: 'close_notice',
+  text: `update notices set next_email_at = null, claimed_until = null, emailed_at = case when $3::bool then clock_timestamp() else emailed_at end
+         where company_id = $1 and id = $2`,
+}
+
+/** Due again at its next retry, if there is one. */
+const GIVE_BACK_NOTICE = {
+  name: 'give_back_notice',
+  text: 'update notices set claimed_until = null where company_id = $1 and id = $2',
+}

@@ -1,0 +1,88 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Request, RequestHandler, Response } from 'express'
+import type { PanelSession } from '#access/sessions.ts'
+import { RIGHTS } from '#domain/roles.ts'
+import { JSON_TYPE } from '#http/answer.ts'
+import { Problem } from '#http/problems.ts'
+import { recordDownload } from '#integrity/audit/downloads.ts'
+import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
+import { type ExportedPerson, type ExportPart, exportPersonData } from '#privacy/data-export.ts'
+import type { ResponseTarget } from '../answer.tsx'
+import type { PanelContext } from '../route.ts'
+import { type ExportWriter, htmlWriter, jsonWriter } from './document.ts'
+
+/** Path of all that is held of a person, below the panel. */
+export const DATA_EXPORT_PATH = '/dados-pessoais/:kind/:id/:format'
+
+/** Files that are made at a time: one of a company, and few in all, because each reads for as long as somebody takes it. */
+const TURNS = { running: 2, runningOfKey: 1, waiting: 16 }
+/** Longest that one is made and taken. */
+const LONGEST_SENDING_MS = 5 * 60_000
+
+const FORMATS = {
+  json: { type: JSON_TYPE, writer: jsonWriter },
+  html: { type: 'text/html; charset=utf-8', writer: htmlWriter },
+} as const
+
+type Format = keyof typeof FORMATS
+
+/** Where the file of a person is downloaded, below the panel. */
+export const dataExportPath = ({ kind, id }: ExportedPerson, format: Format): string =>
+  `/dados-pessoais/${kind}/${id}/${format}`
+
+/** Owners, and auditors who are told personal data. */
+export const canExportPerson = ({ role, isToldPersons }: Pick<PanelSession, 'role' | 'isToldPersons'>): boolean =>
+  RIGHTS[role].seesAll && isToldPersons
+
+/** Sends all that is held of a person as a file, to whoever may take it (PRIV-51), and notes who did (AUDIT-26). */
+export function dataExportDownload(context: PanelContext): RequestHandler {
+  const turns = createKeyedSemaphore(TURNS)
+  return async (request, response) => {
+    const { session } = (response.locals.place as ResponseTarget).visit
+    if (!canExportPerson(session)) throw new Problem('owners_only')
+    const { kind, id, format } = asked(request)
+    const person = { kind, id }
+    await turns.run(session.companyId, async () => {
+      if (response.closed) return
+      const source = { ...context, pool: context.poolOf(session.companyId) }
+      const pieces = await exportPersonData(source, session.companyId, person, new Date().toISOString())
+      if (!pieces) throw new Problem('not_found')
+      response.setHeader('Content-Type', FORMATS[format].type)
+      response.setHeader('Content-Disposition', `attachment; filename="${kind}-${id}.${format}"`)
+      if (request.method === 'HEAD') return void response.end()
+      const taken = {
+        companyId: session.companyId,
+        user_id: session.userId,
+        what: 'person_file',
+        subject: `${kind}/${id}`,
+      } as const
+      await recordDownload(context.pool, taken, () => send(response, pieces, FORMATS[format].writer()))
+    })
+  }
+}
+
+const KINDS: readonly string[] = ['customer', 'supplier', 'user', 'order'] satisfies ExportedPerson['kind'][]
+
+/** @throws Problem where the address names nobody. */
+function asked({ params }: Request): ExportedPerson & { readonly format: Format } {
+  const { kind = '', id = '', format = '' } = params as Readonly<Record<string, string>>
+  if (!KINDS.includes(kind) || !/^[1-9]\d{0,15}$/.test(id) || !Object.hasOwn(FORMATS, format))
+    throw new Problem('not_found')
+  return { kind: kind as ExportedPerson['kind'], id: Number(id), format: format as Format }
+}
+
+/** Whoever takes too long, or finds that something fails, is cut off: the file then lacks its end. */
+async function send(response: Response, pieces: AsyncIterable<ExportPart>, write: ExportWriter): Promise<boolean> {
+  async function* texts() {
+    for await (const piece of pieces) yield write(piece)
+  }
+  const signal = AbortSignal.timeout(LONGEST_SENDING_MS)
+  try {
+    await pipeline(Readable.from(texts(), { highWaterMark: 1 }), response, { signal })
+    return true
+  } catch {
+    response.destroy()
+    return false
+  }
+}

@@ -1,0 +1,133 @@
+import { createHmac } from 'node:crypto'
+import type { Request } from 'express'
+import type { Pool } from 'pg'
+import type { PanelSession } from '#access/sessions.ts'
+import { Instant, localInstant } from '#domain/instant.ts'
+import { RIGHTS } from '#domain/roles.ts'
+import { singleReply } from '#http/answer.ts'
+import { Problem, problemOfReason } from '#http/problems.ts'
+import { type AsOfMoment, type CompanyAsOf, PastUnavailable, withCompanyAsOf } from '#integrity/audit/as-of.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { LATEST } from '#ledger/replicas/reads.ts'
+import { ownKey } from '#ledger/write/idempotency.ts'
+import { asUser, runCommand } from '#ledger/write/run.ts'
+import { liveUser } from '#projections/users.ts'
+import { maskPersons } from '#queries/masking.ts'
+import { doneBefore } from './cookies.ts'
+import { type FormBody, formBody, formText } from './forms/form.ts'
+import type { FormSubmission, PageContext, PanelContext, RouteReach } from './route.ts'
+
+/** The context of a request, on the read model of now. The router fills in `params` once a route has matched. */
+export function pageContextOf(
+  context: PanelContext,
+  session: PanelSession,
+  reaches: RouteReach,
+  request: Request,
+): PageContext {
+  const search = new URLSearchParams(request.originalUrl.split('?').slice(1).join('?'))
+  const { feito, ...query } = Object.fromEntries([...search].reverse())
+  const { companyId, timezone, today } = session
+  return {
+    context,
+    session,
+    readModel: { companyId, pool: shownTo(session, context.poolOf(companyId)), timezone, today, moment: null },
+    params: {},
+    query,
+    path: request.path,
+    flash: doneBefore(request, feito),
+    reaches,
+  }
+}
+
+/** What a page finds in the read model, as far as whoever looks may know it. */
+function shownTo({ isToldPersons, role }: PanelSession, pool: Pool): Pool {
+  const { seesCosts, seesPayables } = RIGHTS[role]
+  return maskPersons(pool, { persons: !isToldPersons, costs: !seesCosts, payables: !seesPayables })
+}
+
+/** The same where a standby may answer: pages show all that is committed when they are asked for, wherever they are read (HOME-103). */
+export function atAnyMoment(visit: PageContext): PageContext {
+  const { context, session, readModel } = visit
+  const { pool, store } = context.readsOf(session.companyId, LATEST)
+  return { ...visit, context: { ...context, store }, readModel: { ...readModel, pool: shownTo(session, pool) } }
+}
+
+/** @throws Problem where the body of the request is no form. */
+export function formOf(request: Request): FormBody {
+  const form = formBody.safeParse({ ...request.body })
+  if (!form.success) throw new Problem('validation_failed')
+  return form.data
+}
+
+const KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+type Sender = Pick<FormSubmission, 'requestId' | 'address' | 'file'>
+
+/** The context of a request with a form. Its commands are the user's own, with the panel as their origin. */
+export function formSubmissionOf(
+  visit: PageContext,
+  form: FormBody,
+  { requestId, address, file }: Sender,
+): FormSubmission {
+  const { _csrf, ...content } = form
+  const key = formText(form, '_key')
+  if (!KEY.test(key)) throw new Problem('validation_failed')
+  // With a key that only this session has: the hash is kept in the ledger, and a form may hold a password that could be guessed.
+  const requestHash = createHmac('sha256', visit.session.csrfToken)
+    .update(JSON.stringify([visit.path, content]))
+    .digest('hex')
+  const acting = { ...asUser(visit.session, 'panel', requestId), guard: liveUser(visit.session) }
+  let asked = 0
+  const idempotency = () => ({ key: ownKey(`painel:${key}:${asked++}`), requestHash })
+  return {
+    ...visit,
+    form,
+    requestId,
+    acting,
+    address,
+    file,
+    idempotency,
+    run: (command, input) =>
+      runCommand(visit.context.writer, acting, command, input, {
+        idempotency: idempotency(),
+        reply: singleReply,
+      }),
+  }
+}
+
+/** How long whoever looks back too often, or too far, should leave it alone. */
+const RETRY_AFTER = { 'Retry-After': '10' }
+
+/** Shows something as of the moment that `?em=` names, or as it is now where it names none; `gone` ends it. */
+export async function atMoment<T>(
+  visit: PageContext,
+  show: (visit: PageContext) => Promise<T>,
+  gone: AbortSignal,
+): Promise<T> {
+  const asked = visit.query.em?.trim()
+  if (!asked) return show(visit)
+  const at = momentOf(asked, visit.readModel.timezone)
+  if (!at)
+    throw new Problem('validation_failed', {
+      fields: { em: ['não é uma data com hora, nem o número de uma alteração'] },
+    })
+  const { companyId } = visit.session
+  const showThen = async ({ pool, calendar, revision }: CompanyAsOf) => ({
+    of: await show({
+      ...visit,
+      readModel: { companyId, pool: shownTo(visit.session, pool), ...calendar, moment: { asked, at, revision } },
+    }),
+  })
+  const shown = await withCompanyAsOf(visit.context, companyId, at, showThen, gone).catch((error: unknown) => {
+    throw error instanceof PastUnavailable ? problemOfReason(error.reason, RETRY_AFTER) : error
+  })
+  if (isRefusal(shown)) throw new Problem('validation_failed', shown.details)
+  return shown.of
+}
+
+/** A revision, a date and time on the company's clock, or an instant with an offset. */
+function momentOf(asked: string, timezone: string): AsOfMoment | null {
+  if (/^\d{1,15}$/.test(asked)) return { revision: Number(asked) }
+  const time = localInstant(asked, timezone) ?? Instant.safeParse(asked).data
+  return time === undefined ? null : { time }
+}

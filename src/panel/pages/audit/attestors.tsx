@@ -1,0 +1,42 @@
+import type { AttestationStatus } from '#integrity/attestors/attestation-status.ts'
+import { formatDateTime } from '../../format.ts'
+import { Card, type Fact, Facts, PanelBadge } from '../../ui/parts.tsx'
+
+/** The location of copies is shown to operators only. */
+const nameOf = ({ kind, source }: AttestationStatus): string => {
+  if (kind === 'cosignature') return `Testemunha ${source}`
+  return kind === 'time_stamp' ? `Carimbo do tempo de ${new URL(source).host}` : 'Cópia fora do serviço'
+}
+
+interface OutsidersProps {
+  readonly states: readonly AttestationStatus[]
+  readonly timezone: string
+}
+
+/** Attestations of the installation's checkpoints by attestor; empty if none is configured (PROOF-68). */
+export const Attestors = ({ states, timezone }: OutsidersProps) => {
+  if (states.length === 0) return null
+  const facts = states.map((state): Fact => {
+    const { obtained_at, problem, waiting } = state
+    const last = obtained_at === null ? 'ainda não confirmou' : `confirmou em ${formatDateTime(obtained_at, timezone)}`
+    return [
+      nameOf(state),
+      <>
+        {last} {badgeOf(problem, waiting)}
+      </>,
+    ]
+  })
+  return (
+    <Card title="Quem confirma os selos">
+      <p class="hint">Cada confirmação vale para todos os selos até ela; o que falta é pedido de novo.</p>
+      <Facts facts={facts} />
+    </Card>
+  )
+}
+
+function badgeOf(problem: AttestationStatus['problem'], waiting: number) {
+  if (problem === 'inconsistent')
+    return <PanelBadge tone="bad">viu outro registro: avise quem opera o serviço</PanelBadge>
+  if (problem !== null) return <PanelBadge tone="warn">sem resposta válida</PanelBadge>
+  return waiting > 0 && <PanelBadge tone="plain">aguardando</PanelBadge>
+}

@@ -1,0 +1,161 @@
+import { toCents } from '#domain/money.ts'
+import {
+  BALANCE_AGES,
+  type BalanceAge,
+  type BalanceSide,
+  MAX_OPEN_BALANCES,
+  type OpenAccount,
+  type OpenBalance,
+  openBalanceOfParty,
+} from '#queries/finance/open-balances.ts'
+import { formatDay, formatDecimal, formatMoney } from '../../format.ts'
+import { link } from '../../link.ts'
+import type { PageContext } from '../../route.ts'
+import { ListTable } from '../../ui/list.tsx'
+import { ButtonLink, Card, Stat, Stats } from '../../ui/parts.tsx'
+
+/** Differences between the pages of customers' and suppliers' balances. */
+export interface BalancePageSide {
+  readonly side: BalanceSide
+  /** Path of the parties: `/clientes`. */
+  readonly parties: string
+  /** Path of the accounts: `/contas-a-receber`. */
+  readonly accounts: string
+  readonly words: {
+    /** Title of the section on a party's page. */
+    readonly open: string
+    readonly total: string
+    readonly none: string
+    readonly settle: string
+    /** Title of the page and of its link. */
+    readonly all: string
+    /** Label of accounts without a party. */
+    readonly nobody: string
+    readonly party: string
+  }
+}
+
+export const RECEIVABLE: BalancePageSide = {
+  side: 'receivables',
+  parties: '/clientes',
+  accounts: '/contas-a-receber',
+  words: {
+    open: 'Fiado e contas em aberto',
+    total: 'Deve',
+    none: 'Não deve nada.',
+    settle: 'Receber',
+    all: 'Quem deve',
+    nobody: 'Sem cliente',
+    party: 'Cliente',
+  },
+}
+
+export const PAYABLE: BalancePageSide = {
+  side: 'payables',
+  parties: '/fornecedores',
+  accounts: '/contas-a-pagar',
+  words: {
+    open: 'Contas em aberto',
+    total: 'A pagar',
+    none: 'Não há nada a pagar.',
+    settle: 'Pagar',
+    all: 'A quem devemos',
+    nobody: 'Sem fornecedor',
+    party: 'Fornecedor',
+  },
+}
+
+export const AGE_NAMES: Readonly<Record<BalanceAge, string>> = {
+  not_due: 'A vencer',
+  to_30: '1–30 dias',
+  to_60: '31–60 dias',
+  to_90: '61–90 dias',
+  older: 'Mais de 90 dias',
+}
+
+export const countOf = (count: number, one: string, many: string): string =>
+  `${formatDecimal(String(count))} ${count === 1 ? one : many}`
+
+/** Open balance by age. */
+export const AgeStats = ({ owed: { ages } }: { readonly owed: OpenBalance }) => (
+  <Stats>
+    {BALANCE_AGES.map((age) => (
+      <Stat key={age} label={AGE_NAMES[age]} value={formatMoney(ages[age])} />
+    ))}
+  </Stats>
+)
+
+/** Beyond the bound the totals cover the oldest due accounts. */
+export const Partial = () => (
+  <p class="hint">{`Há mais contas: somadas as ${formatDecimal(String(MAX_OPEN_BALANCES))} que venceram primeiro.`}</p>
+)
+
+/** Due before the company's day. */
+const isLate = ({ due_date }: OpenAccount, today: string): boolean => due_date < today
+
+interface OpenAccountsProps {
+  readonly side: BalancePageSide
+  readonly accounts: readonly OpenAccount[]
+  readonly today: string
+}
+
+const OpenAccounts = ({ side: { accounts: path, words }, accounts, today }: OpenAccountsProps) => (
+  <ListTable
+    isList
+    caption={words.open}
+    rows={accounts}
+    empty={words.none}
+    columns={[
+      { head: 'Conta', cell: ({ id, description }) => <a href={link(`${path}/${id}`)}>{description}</a> },
+      {
+        head: 'Vencimento',
+        cell: (account) => `${formatDay(account.due_date)}${isLate(account, today) ? ' (vencida)' : ''}`,
+      },
+      {
+        head: 'Venda',
+        cell: ({ sale_id }) => sale_id !== null && <a href={link(`/vendas/${sale_id}`)}>{sale_id}</a>,
+        isExtra: true,
+      },
+      { head: 'Valor', cell: ({ amount }) => formatMoney(amount), isNumber: true },
+    ]}
+  />
+)
+
+/** Accounts on a party's page; the list has the rest. */
+const SHOWN = 10
+
+interface PartyOwedProps {
+  readonly visit: PageContext
+  readonly side: BalancePageSide
+  readonly id: number
+}
+
+/** Open balance of a customer or supplier with a link to settle it (PANEL-161); empty for roles that do not see it. */
+export async function PartyBalanceCard({ visit, side, id }: PartyOwedProps) {
+  if (!visit.reaches('GET', side.accounts)) return null
+  const { pool, companyId, today, moment } = visit.readModel
+  const { words, parties } = side
+  const owed = await openBalanceOfParty(pool, side.side, companyId, id, { today, limit: SHOWN })
+  return (
+    <Card title={words.open}>
+      <Stats>
+        <Stat label={words.total} value={formatMoney(owed.amount)} hint={countOf(owed.count, 'conta', 'contas')} />
+        <Stat
+          label="Vencido"
+          value={formatMoney(owed.overdue)}
+          hint={owed.since && `a mais antiga: ${formatDay(owed.since)}`}
+        />
+      </Stats>
+      {toCents(owed.overdue) > 0 && <AgeStats owed={owed} />}
+      <OpenAccounts side={side} accounts={owed.accounts} today={today} />
+      {owed.count > owed.accounts.length && (
+        <p class="hint">{`As ${owed.accounts.length} que vencem primeiro, de ${formatDecimal(String(owed.count))}.`}</p>
+      )}
+      {owed.count > 0 && !moment && (
+        <p>
+          <ButtonLink to={`${parties}/${id}/liquidar`}>{words.settle}</ButtonLink>
+        </p>
+      )}
+    </Card>
+  )
+}

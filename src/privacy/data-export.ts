@@ -1,0 +1,251 @@
+import type { Pool } from 'pg'
+import { loginAccountOf } from '#access/login-limits.ts'
+import type { OpenSession } from '#access/open-sessions.ts'
+
+import type { PersonKind } from '#domain/personal-data.ts'
+import { type Envelope, type Origin, streamOf } from '#ledger/envelope.ts'
+import { type EventReader, pickNewest } from '#ledger/reading.ts'
+import { MASKED_NAME } from '#projections/companies.ts'
+import { listActors } from '#queries/events.ts'
+
+/** Whose data are asked for. An order stands for its buyer. */
+export interface ExportedPerson {
+  readonly kind: PersonKind
+  readonly id: number
+}
+
+/** An event that touched a person: when, what, by whom, and through which channel. */
+export interface TouchingEvent {
+  readonly revision: number
+  /** UTC. */
+  readonly recorded_at: string
+  readonly type: string
+  readonly subject: string
+  readonly origin: Origin
+  /** As `user/3`; null for the service itself. */
+  readonly actor: string | null
+  /** What the actor is called. */
+  readonly actor_name: string | null
+  /** In clear, in the newest version; null where it was forgotten. */
+  readonly data: object
+}
+
+/** A record as it is kept, and every event that made it so. */
+export interface ExportedList {
+  readonly record: object
+  readonly events: readonly TouchingEvent[]
+}
+
+/** Records that are about a person. */
+export type ListName = 'sales' | 'receivables' | 'payables' | 'orders'
+
+export interface ExportHead {
+  /** As `customer/9`. */
+  readonly subject: string
+  readonly company: { readonly id: number; readonly name: string; readonly timezone: string }
+  /** UTC. */
+  readonly exported_at: string
+}
+
+export interface ExportTail {
+  /** Webhook messages of these events, kept 30 days, and how often they were to be delivered to how many addresses. */
+  readonly webhooks: { readonly messages: number; readonly deliveries: number; readonly addresses: number }
+  /** Of a user: what is open, and from how many places this person was seen to log in; null of all others. */
+  readonly access: Access | null
+}
+
+interface Access {
+  readonly sessions: readonly Pick<OpenSession, 'created_at' | 'last_seen_at' | 'user_agent'>[]
+  readonly till_tokens: readonly { readonly created_at: string; readonly last_used_at: string }[]
+  readonly logins_seen_at: readonly string[]
+}
+
+/** All that is held of a person, one piece after the other: head, the record itself, entries list by list, tail. */
+export type ExportPart =
+  | { readonly piece: 'head'; readonly head: ExportHead }
+  | { readonly piece: 'person'; readonly held: ExportedList }
+  | { readonly piece: 'list'; readonly list: ListName }
+  | { readonly piece: 'entry'; readonly held: ExportedList }
+  | { readonly piece: 'tail'; readonly tail: ExportTail }
+
+interface Source extends EventReader {
+  readonly pool: Pool
+  /** Of the database that knows from where people log in. */
+  readonly logins: () => Pool
+}
+
+const TABLES = { customer: 'customers', supplier: 'suppliers', user: 'users', order: 'orders' } as const
+
+/** Where records of a person are found, each by an index. */
+const LISTS: Readonly<Record<ExportedPerson['kind'], readonly { readonly list: ListName; readonly column: string }[]>> =
+  {
+    customer: [
+      { list: 'sales', column: 'customer_id' },
+      { list: 'receivables', column: 'party_id' },
+      { list: 'orders', column: 'customer_id' },
+    ],
+    supplier: [{ list: 'payables', column: 'party_id' }],
+    user: [],
+    order: [],
+  }
+
+/** Records, with their events, that are in memory at a time. */
+const PAGE = 200
+
+/**
+ * All that is held of a person of a company, also of a deleted one; null where the company never had it (PRIV-50). Memory
+ * grows with the ids of the person's records only; every statement goes by an index, and events are picked by the revisions
+ * that rows list as their past.
+ */
+export async function exportPersonData(
+  source: Source,
+  companyId: number,
+  { kind, id }: ExportedPerson,
+  now: string,
+): Promise<AsyncGenerator<ExportPart> | null> {
+  const collecting = { ...source, companyId, actors: new Map<string, string>(), webhooks: createCounts() }
+  const [own] = await heldIn(collecting, TABLES[kind], [id])
+  if (!own) return null
+  const person = own
+  async function* pieces(): AsyncGenerator<ExportPart> {
+    yield { piece: 'head', head: await headOf(collecting, `${kind}/${id}`, now) }
+    yield { piece: 'person', held: person }
+    for (const { list, column } of LISTS[kind]) {
+      yield { piece: 'list', list }
+      const ids = await idsIn(collecting, list, column, id)
+      for (let start = 0; start < ids.length; start += PAGE)
+        for (const held of await heldIn(collecting, list, ids.slice(start, start + PAGE)))
+          yield { piece: 'entry', held }
+    }
+    const { messages, deliveries, addresses } = collecting.webhooks
+    const access = kind === 'user' ? await accessOf(collecting, id, person.record as { email: string | null }) : null
+    yield { piece: 'tail', tail: { webhooks: { messages, deliveries, addresses: addresses.size }, access } }
+  }
+  return pieces()
+}
+
+interface Collecting extends Source {
+  readonly companyId: number
+  /** Names that were looked up. */
+  readonly actors: Map<string, string>
+  readonly webhooks: ReturnType<typeof createCounts>
+}
+
+const createCounts = () => ({ messages: 0, deliveries: 0, addresses: new Set<number>() })
+
+async function headOf({ pool, companyId }: Collecting, subject: string, exported_at: string): Promise<ExportHead> {
+  const { rows } = await pool.query<{ name: string; timezone: string }>(
+    `select ${MASKED_NAME} as name, c.timezone from companies c where c.company_id = $1`,
+    [companyId],
+  )
+  const { name = '', timezone = 'UTC' } = rows[0] ?? {}
+  return { subject, company: { id: companyId, name, timezone }, exported_at }
+}
+
+async function idsIn({ pool, companyId }: Collecting, list: ListName, column: string, id: number): Promise<number[]> {
+  const { rows } = await pool.query<{ id: number }>(
+    `select id from ${list} where company_id = $1 and ${column} = $2 order by id`,
+    [companyId, id],
+  )
+  return rows.map((row) => row.id)
+}
+
+interface Row {
+  readonly id: number
+  readonly doc: object
+  readonly revisions: readonly number[]
+}
+
+/** Records of one table with their events. */
+async function heldIn(collecting: Collecting, table: string, ids: readonly number[]): Promise<ExportedList[]> {
+  const rows = await rowsIn(collecting, table, ids)
+  const revisions = [...new Set(rows.flatMap((row) => row.revisions))].sort((a, b) => a - b)
+  const events = await eventsAt(collecting, revisions)
+  await countWebhooks(collecting, revisions)
+  return rows.map(({ doc, revisions }) => ({
+    record: doc,
+    events: revisions.flatMap((revision) => events.get(revision) ?? []),
+  }))
+}
+
+/** Each with the revisions of the events that changed it, of which a row lists the latest itself. */
+async function rowsIn({ pool, companyId }: Collecting, table: string, ids: readonly number[]): Promise<Row[]> {
+  interface Found {
+    id: number
+    doc: object
+    revision: number
+    first_revision: number
+    past_revisions: readonly number[] | null
+  }
+  const { rows } = await pool.query<Found>(
+    `select id, doc, revision, first_revision, past_revisions from ${table}
+     where company_id = $1 and id = any($2::bigint[]) order by id`,
+    [companyId, ids],
+  )
+  const pasts = await pool.query<{ row_id: number; revisions: readonly number[] }>(
+    'select row_id, revisions from row_pasts where company_id = $1 and of_table = $2 and row_id = any($3::bigint[])',
+    [companyId, table, ids],
+  )
+  return rows.map(({ id, doc, revision, first_revision, past_revisions }) => {
+    const earlier = pasts.rows.flatMap((past) => (past.row_id === id ? past.revisions : []))
+    const all = new Set([first_revision, ...earlier, ...(past_revisions ?? []), revision])
+    return { id, doc, revisions: [...all].sort((a, b) => a - b) }
+  })
+}
+
+async function eventsAt(collecting: Collecting, revisions: readonly number[]): Promise<Map<number, TouchingEvent>> {
+  const { companyId, pool, actors } = collecting
+  const events: Envelope[] = []
+  for await (const event of pickNewest(collecting, streamOf(companyId), revisions)) events.push(event)
+  const unknown = [...new Set(events.flatMap(({ actor }) => (actor && !actors.has(actor) ? [actor] : [])))]
+  if (unknown.length > 0)
+    for (const [actor, name] of await listActors(pool, companyId, unknown)) actors.set(actor, name)
+  return new Map(
+    events.map(({ revision, recorded_at, type, subject, origin, actor, data }) => {
+      const actor_name = actor === null ? null : (actors.get(actor) ?? null)
+      return [revision, { revision, recorded_at, type, subject, origin, actor, actor_name, data }]
+    }),
+  )
+}
+
+async function countWebhooks({ pool, companyId, webhooks }: Collecting, revisions: readonly number[]): Promise<void> {
+  const { rows } = await pool.query<{ webhook_id: number | null; deliveries: number }>(
+    `select d.webhook_id, count(d.id) as deliveries
+     from ops.webhook_messages m left join ops.webhook_deliveries d on d.company_id = $1 and d.message_id = m.id
+     where m.company_id = $1 and m.revision = any($2::bigint[]) group by m.id, d.webhook_id`,
+    [companyId, revisions],
+  )
+  for (const { webhook_id, deliveries } of rows) {
+    webhooks.deliveries += deliveries
+    if (webhook_id !== null) webhooks.addresses.add(webhook_id)
+  }
+  const messages = await pool.query<{ count: number }>(
+    'select count(*) as count from ops.webhook_messages where company_id = $1 and revision = any($2::bigint[])',
+    [companyId, revisions],
+  )
+  webhooks.messages += messages.rows[0]?.count ?? 0
+}
+
+async function accessOf(
+  { pool, logins, companyId }: Pick<Collecting, 'pool' | 'logins' | 'companyId'>,
+  userId: number,
+  { email }: { readonly email: string | null },
+): Promise<Access> {
+  const sessions = await pool.query<Access['sessions'][number]>(
+    'select created_at, last_seen_at, user_agent from ops.sessions where company_id = $1 and user_id = $2 and revoked_at is null order by created_at',
+    [companyId, userId],
+  )
+  const tokens = await pool.query<Access['till_tokens'][number]>(
+    'select created_at, last_used_at from ops.sync_tokens where company_id = $1 and user_id = $2 and revoked_at is null order by created_at',
+    [companyId, userId],
+  )
+  const origins = await logins().query<{ seen_at: string }>(
+    'select seen_at from ops.login_origins where account = $1 order by seen_at',
+    [email === null ? null : loginAccountOf(email)],
+  )
+  return {
+    sessions: sessions.rows,
+    till_tokens: tokens.rows,
+    logins_seen_at: origins.rows.map(({ seen_at }) => seen_at),
+  }
+}

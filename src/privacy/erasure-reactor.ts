@@ -1,0 +1,36 @@
+import type { DataOf } from '#events/catalogue.ts'
+import type { Envelope } from '#ledger/envelope.ts'
+import type { Reactor } from '#ledger/reactor.ts'
+import { emailsOf } from '#privacy/login-erasure.ts'
+import { erasePerson, idsOf } from './erase-person.ts'
+
+const forgottenBy = ({ data }: Envelope) => data as DataOf<'PersonForgotten'>
+
+/** Addresses that users of a company had who may have been forgotten: their commit may have failed. */
+export interface FormerEmails {
+  readonly companyId: number
+  readonly emails: readonly string[]
+}
+
+/** Who is forgotten leaves what `ops` holds of them, with the event (PRIV-30). `onForgotten` hears of it after the commit. */
+export function createErasureReactor(onForgotten: (former: readonly FormerEmails[]) => void = () => {}) {
+  let wiped: FormerEmails[] = []
+  const reactor: Reactor = {
+    refs: (_rows, { type }) => (type === 'PersonForgotten' ? [] : null),
+    react() {},
+    look: (tx, companyId, event) => emailsOf(tx, companyId, idsOf(forgottenBy(event), 'user')),
+    async finish(tx, companyId, event, emails) {
+      await erasePerson(tx, companyId, forgottenBy(event), emails)
+      wiped.push({ companyId, emails })
+    },
+  }
+  return {
+    reactor,
+    /** To be called after each commit. */
+    onCommitted() {
+      const former = wiped
+      wiped = []
+      if (former.length > 0) onForgotten(former)
+    },
+  }
+}

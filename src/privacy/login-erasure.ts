@@ -1,0 +1,86 @@
+import { loginAccountOf } from '#access/login-limits.ts'
+import type { Transaction } from '#postgres/transaction.ts'
+
+/** E-mail addresses of users of a company, as the tables have them. */
+export async function emailsOf(tx: Transaction, companyId: number, userIds: readonly number[]): Promise<string[]> {
+  if (userIds.length === 0) return []
+  const { rows } = await tx.query<{ email: string }>(FIND_EMAILS, [companyId, userIds])
+  return rows.map(({ email }) => email)
+}
+
+/**
+ * Ends all that users of a company can come in by. Login, links and known networks of an address go with the last user who has
+ * it in any company (PRIV-36). All rows are found by key; links and origins of an address that a user has elsewhere stay.
+ */
+export async function eraseLogins(
+  tx: Transaction,
+  companyId: number,
+  userIds: readonly number[],
+  emails: readonly string[],
+): Promise<void> {
+  for (const end of END_ACCESS) await tx.query(end, [companyId, userIds])
+  await eraseUnusedLogins(tx, emails)
+}
+
+/** Takes out the logins of addresses that no user has, with all that is known of them. */
+export async function eraseUnusedLogins(tx: Transaction, emails: readonly string[]): Promise<void> {
+  // Whoever is about to add a row about one of them holds on to the login or the user, and is waited for.
+  const { rows } = await tx.query<{ email: string }>(DELETE_LOGINS, [emails])
+  const gone = rows.map(({ email }) => email)
+  if (gone.length === 0) return
+  await tx.query(DELETE_LINKS, [gone])
+  const accounts = gone.map(loginAccountOf)
+  await tx.query(DELETE_ORIGINS, [accounts])
+  await tx.query(DELETE_FAILURES, [accounts])
+}
+
+const FIND_EMAILS = {
+  name: 'find_emails_of_users',
+  text: `select doc ->> 'email' as email from users
+         where company_id = $1 and id = any($2::bigint[]) and doc ->> 'email' is not null`,
+}
+
+const END_ACCESS = [
+  {
+    name: 'end_sessions_of_users',
+    text: `update ops.sessions set revoked_at = clock_timestamp(), user_agent = null
+           where user_id = any($2::bigint[]) and company_id = $1 and revoked_at is null`,
+  },
+  {
+    name: 'end_tokens_of_users',
+    text: `update ops.sync_tokens set revoked_at = clock_timestamp()
+           where user_id = any($2::bigint[]) and company_id = $1 and revoked_at is null`,
+  },
+  {
+    name: 'end_invitations_of_users',
+    text: 'update ops.invitations set token_hash = null where company_id = $1 and user_id = any($2::bigint[])',
+  },
+]
+
+/**
+ * Answers addresses that nobody has any more, whether there was a login or not. Users in other homes are those of whom the directory
+ * knows, which is empty where there are none.
+ */
+const DELETE_LOGINS = {
+  name: 'delete_logins',
+  text: `with gone as (
+           select email from unnest($1::text[]) as known(email) where not exists (select from users u where u.email = known.email) and not exists (
+             select from ops.directory_entries e join ops.company_homes h on h.company_id = e.company_id
+             where e.kind = 'email' and e.key = convert_to(known.email, 'UTF8') and h.home <> 'main')
+         ), deleted as (
+           delete from ops.persons p using gone where p.email = gone.email
+         )
+         select email from gone`,
+}
+
+const DELETE_LINKS = { name: 'delete_password_links', text: 'delete from ops.password_links where email = any($1)' }
+
+const DELETE_ORIGINS = {
+  name: 'delete_login_origins',
+  text: 'delete from ops.login_origins where account = any($1::bytea[])',
+}
+
+const DELETE_FAILURES = {
+  name: 'delete_login_failures',
+  text: 'delete from ops.login_failures where key = any($1::bytea[])',
+}

@@ -1,0 +1,16 @@
+import { CHECKOUT } from '#domain/payment-link.ts'
+import { assetsBelow, BASE_STYLE, ICON, projectFile } from '#http/assets.ts'
+
+/** Static files of the pages. */
+export const assets = assetsBelow(`${CHECKOUT}/assets`, {
+  'icon.svg': ICON,
+  'base.css': BASE_STYLE,
+  'checkout.css': {
+    file: projectFile('src/public-pages/checkout/static/checkout.css'),
+    type: 'text/css; charset=utf-8',
+  },
+  'checkout.js': {
+    file: projectFile('src/public-pages/checkout/static/checkout.js'),
+    type: 'text/javascript; charset=utf-8',
+  },
+})

@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { renderToString } from 'preact-render-to-string'
+import { BASE_STYLE, projectFile } from '#http/assets.ts'
+
+/** A key that the page trusts. */
+export interface TrustedKey {
+  /** 32 bytes, base64. */
+  readonly key: string
+  /** Fingerprint of 16 hex digits. */
+  readonly id: string
+  /** Start of its use (UTC). */
+  readonly since: string
+  /** End of its use (UTC); null for the current key. */
+  readonly until: string | null
+  /** Whether each key since the first was signed by its predecessor. */
+  readonly isSigned: boolean
+}
+
+/** Keys by which the page verifies receipts. */
+export interface Trusted {
+  /** Id of the installation. */
+  readonly installation: string
+  readonly keys: readonly TrustedKey[]
+}
+
+const fileOf = (name: string): string => readFileSync(projectFile(`src/public-pages/receipt/static/${name}`), 'utf8')
+
+/** One module, because a saved page cannot import. */
+const SCRIPT = `${fileOf('verify.js')}${fileOf('page.js').replace(/^import .*$/m, '')}`
+const STYLE = `${readFileSync(BASE_STYLE.file, 'utf8')}${fileOf('page.css')}`
+
+const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+
+const POLICY = [
+  "default-src 'none'",
+  `script-src ${hashOf(SCRIPT)}`,
+  `style-src ${hashOf(STYLE)}`,
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+]
+
+/** Content-Security-Policy, also embedded in the page, so that it applies to a saved file (PROOF-48). */
+export const PAGE_POLICY = [...POLICY, "frame-ancestors 'none'"].join('; ')
+
+/** The page as one document that works from a file and makes no requests (PROOF-48). */
+export const documentOf = (trusted: Trusted): string =>
+  `<!doctype html>${renderToString(<ReceiptPage trusted={trusted} />)}`
+
+const ReceiptPage = ({ trusted }: { readonly trusted: Trusted }) => (
+  <html lang="pt-BR">
+    <head>
+      <meta charset="utf-8" />
+      <meta http-equiv="Content-Security-Policy" content={POLICY.join('; ')} />
+      <meta name="referrer" content="no-referrer" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <title>Conferir recibo</title>
+      <link rel="icon" href="data:," />
+      <style dangerouslySetInnerHTML={{ __html: STYLE }} />
+    </head>
+    <body>
+      <main>
+        <h1>Conferir recibo</h1>
+        <p>
+          Esta página confere se uma venda está no livro da loja como o recibo diz. Tudo acontece neste aparelho: o
+          recibo não é enviado a ninguém.
+        </p>
+        <section id="resultado" class="card" tabIndex={-1} aria-live="polite" hidden />
+        <section class="card" aria-labelledby="abrir">
+          <h2 id="abrir">Abrir um recibo</h2>
+          <p>Aponte a câmera para o código impresso, escolha o arquivo, ou cole o conteúdo do arquivo ou do código.</p>
+          <label for="arquivo">Arquivo do recibo</label>
+          <input id="arquivo" type="file" accept=".json,application/json" />
+          <form id="colado">
+            <label for="texto">Conteúdo</label>
+            <textarea id="texto" rows={4} spellcheck={false} autocomplete="off" />
+            <button type="submit">Conferir</button>
+          </form>
+        </section>
+        <Keys trusted={trusted} />
+        <script id="chaves" type="application/json" dangerouslySetInnerHTML={{ __html: jsonOf(trusted) }} />
+        <script type="module" dangerouslySetInnerHTML={{ __html: SCRIPT }} />
+        <noscript>Esta página precisa de scripts para conferir recibos.</noscript>
+      </main>
+    </body>
+  </html>
+)
+
+const Keys = ({ trusted: { installation, keys } }: { readonly trusted: Trusted }) => (
+  <section class="card" aria-labelledby="confianca">
+    <h2 id="confianca">Em quem esta página confia</h2>
+    <p>
+      Na instalação {installation}, que{' '}
+      {keys.length === 0 ? 'ainda não assinou nada.' : `assinou com: ${keys.map(({ id }) => id).join(', ')}.`} Compare
+      com o que a loja, um auditor ou uma cópia antiga desta página diz.
+    </p>
+    <p id="salvar">
+      <a href="/conferir" download="conferir.html">
+        Salvar esta página
+      </a>{' '}
+      para conferir recibos sem internet, com as chaves de hoje.
+    </p>
+  </section>
+)
+
+/** Escapes `<`, so that the JSON cannot end its script element. */
+const jsonOf = (value: object): string => JSON.stringify(value).replaceAll('<', '\\u003c')

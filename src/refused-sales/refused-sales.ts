@@ -1,0 +1,259 @@
+import { hash } from 'node:crypto'
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { optionalText } from '#domain/text.ts'
+import { assertAcceptsWrites } from '#ledger/migration-state.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import { createTimeSlicer } from '#lib/time-slicing.ts'
+import { isNotMigrating } from '#postgres/migration-condition.ts'
+import { deleteInBatches } from '#postgres/purge.ts'
+import { customerIn, erasedSale } from '#privacy/refused-sale-erasure.ts'
+
+/** What became of one sale of an upload (UP-3). */
+export type SaleResult = RecordedSale | ResolvedSale | RefusedUpload
+
+export interface RecordedSale {
+  /** As sent; null where it was no text. */
+  readonly offline_id: string | null
+  readonly status: 'created' | 'duplicate'
+  readonly sale_id: number
+  /** Absent where there is nothing to say. */
+  readonly warnings?: readonly object[]
+}
+
+/** Refused before, and resolved by a person without being recorded: there is nothing more to send. */
+export interface ResolvedSale {
+  readonly offline_id: string | null
+  readonly status: 'resolved'
+  readonly sale_id: null
+  readonly message: string
+}
+
+export interface RefusedUpload {
+  readonly offline_id: string | null
+  readonly status: 'error'
+  readonly sale_id: null
+  readonly code: string
+  readonly message: string
+  readonly errors: Readonly<Record<string, readonly string[]>>
+}
+
+/** Refused sales that a company can have open at once; a till gone mad must not fill the disk, nor displace what is kept. */
+export const MAX_OPEN = 1_000
+/** A larger sale is kept without its payload. */
+const MAX_PAYLOAD_BYTES = 65_536
+/** For so long it is remembered that a sale was resolved, so that a till which keeps sending it does not open it again. */
+const RESOLVED_DAYS = 90
+
+/** Deletes resolved sales past their retention, of companies that upload nothing any more too. Returns how many. */
+export const purgeRefusedSales = (pool: Pool): Promise<number> =>
+  deleteInBatches(
+    pool,
+    `delete from refused_sales where (company_id, id) in (
+       select company_id, id from refused_sales
+       where settled_at is not null and greatest(settled_at, last_refused_at) < now() - make_interval(days => $1)
+         and ${isNotMigrating('company_id')} limit $2 for update skip locked)`,
+    [RESOLVED_DAYS],
+  )
+
+const KEEP = `
+  insert into refused_sales as known
+    (company_id, user_id, digest, offline_id, first_refused_at, last_refused_at, times, code, message, errors, payload)
+  select $1, $2, digest, offline_id, now(), now(), times, code, message, errors, payload
+  from unnest($3::bytea[], $4::text[], $5::integer[], $6::text[], $7::text[], $8::json[], $9::text[])
+    with ordinality as new(digest, offline_id, times, code, message, errors, payload, place)
+  where place <= $10 - (select count(*) from refused_sales where company_id = $1 and settled_at is null)
+    or exists (select from refused_sales same where same.company_id = $1 and same.digest = new.digest)
+  on conflict (company_id, digest) do update set
+    user_id = excluded.user_id, last_refused_at = excluded.last_refused_at, times = known.times + excluded.times,
+    code = excluded.code, message = excluded.message, errors = excluded.errors
+  returning encode(digest, 'hex') as digest, settled_by is not null as is_resolved, sale_id, settled_note as note`
+
+/**
+ * One under whose identifier another sale stands is a matter for people, not for the till that sent the other one. Locked in
+ * the order in which KEEP locks: a till may send a sale again, and corrected, before the first upload is answered.
+ */
+const RESOLVE_RECORDED = `
+  update refused_sales set settled_at = now()
+  where company_id = $1 and id in (
+    select id from refused_sales
+    where company_id = $1 and settled_at is null and code <> 'duplicate_resource' and offline_id = any($2::text[])
+    order by digest for update)`
+
+interface Kept {
+  readonly sale: unknown
+  readonly result: SaleResult
+}
+
+/**
+ * Keeps what was refused, resolves what is recorded by now, and answers with what a person has done about a sale instead of
+ * refusing it again (UP-17). It is done before the upload is answered: a till that hears of an error may rely on somebody
+ * being shown it; one that hears nothing sends everything again. @throws Unavailable while the company moves
+ */
+export async function noteRefusals(
+  pool: Pool,
+  { companyId, userId }: { readonly companyId: number; readonly userId: number },
+  entries: readonly Kept[],
+): Promise<readonly SaleResult[]> {
+  const digests = await digestsOf(entries, createTimeSlicer(companyId))
+  const refused = distinct(entries, digests)
+  const recorded = entries.flatMap(({ result }) => (result.status === 'error' ? [] : (result.offline_id ?? [])))
+  if (recorded.length > 0) await pool.query(RESOLVE_RECORDED, [companyId, recorded])
+  if (refused.length === 0) return entries.map(({ result }) => result)
+  const forgotten = await findForgotten(pool, companyId, refused)
+  const known = new Map<string, KeptRow>()
+  for (const portion of portionsOf(refused)) {
+    const kept = await keep(pool, { companyId, userId }, portion, forgotten)
+    for (const row of kept) known.set(row.digest, row)
+  }
+  await assertAcceptsWrites(pool, companyId)
+  return entries.map(({ result }, position) => {
+    const row = known.get(digests[position]?.hex ?? '')
+    return row?.is_resolved ? resolution(result.offline_id, row) : result
+  })
+}
+
+/** Bytes of payloads and errors in one statement: some 10 ms to serialize. */
+const PORTION_BYTES = 1_048_576
+
+function* portionsOf(refused: readonly Refusal[]): Iterable<Refusal[]> {
+  let portion: Refusal[] = []
+  let bytes = 0
+  for (const refusal of refused) {
+    portion.push(refusal)
+    bytes += refusal.bytes
+    if (bytes < PORTION_BYTES) continue
+    yield portion
+    portion = []
+    bytes = 0
+  }
+  if (portion.length > 0) yield portion
+}
+
+async function keep(
+  pool: Pool,
+  { companyId, userId }: { readonly companyId: number; readonly userId: number },
+  refused: readonly Refusal[],
+  forgotten: ReadonlySet<number>,
+): Promise<KeptRow[]> {
+  const isForgotten = (id: number) => forgotten.has(id)
+  const { rows } = await pool.query<KeptRow>(KEEP, [
+    companyId,
+    userId,
+    refused.map(({ hex }) => Buffer.from(hex, 'hex')),
+    refused.map(({ result }) => result.offline_id),
+    refused.map(({ times }) => times),
+    refused.map(({ result }) => result.code),
+    refused.map(({ result }) => result.message),
+    refused.map(({ errors }) => errors),
+    refused.map(({ payload, customerId }) =>
+      payload !== null && customerId !== null && isForgotten(customerId) ? erasedSale(payload, isForgotten) : payload,
+    ),
+    MAX_OPEN,
+  ])
+  return rows
+}
+
+/** Of the customers whom these sales name, those who were forgotten: tills may have them for a long time yet. */
+async function findForgotten(pool: Pool, companyId: number, refused: readonly Refusal[]): Promise<ReadonlySet<number>> {
+  const named = new Set(refused.map(({ customerId }) => customerId).filter((id) => id !== null))
+  if (named.size === 0) return new Set()
+  const { rows } = await pool.query<{ subject: string }>({
+    name: 'find_forgotten_customers',
+    text: `select subject from person_keys
+           where company_id = $1 and subject = any($2::text[]) and part = 'identity' and destroyed_at is not null`,
+    values: [companyId, [...named].map((id) => `customer/${id}`)],
+  })
+  return new Set(rows.map(({ subject }) => parseSubject(subject).id))
+}
+
+interface KeptRow {
+  readonly digest: string
+  /** By a person. */
+  readonly is_resolved: boolean
+  readonly sale_id: number | null
+  readonly note: string | null
+}
+
+function resolution(offline_id: string | null, { sale_id, note }: KeptRow): SaleResult {
+  if (sale_id !== null) return { offline_id, status: 'duplicate', sale_id }
+  const message = 'Uma pessoa resolveu esta venda sem registrá-la.'
+  return { offline_id, status: 'resolved', sale_id, message: note === null ? message : `${message} ${note}` }
+}
+
+/** A refused sale in the form in which it is stored. */
+interface Digest {
+  readonly hex: string
+  /** JSON text of the sale; null if it is too long to be stored. */
+  readonly payload: string | null
+  /** JSON text. */
+  readonly errors: string
+  /** Bytes of both texts. */
+  readonly bytes: number
+}
+
+/** By position, in slices; undefined if the sale was not refused. */
+async function digestsOf(
+  entries: readonly Kept[],
+  slices: () => Promise<void>,
+): Promise<readonly (Digest | undefined)[]> {
+  const digests: (Digest | undefined)[] = []
+  for (const { sale, result } of entries) {
+    await slices()
+    if (result.status !== 'error') {
+      digests.push(undefined)
+      continue
+    }
+    const text = JSON.stringify(sale)
+    const errors = JSON.stringify(result.errors)
+    const payload = Buffer.byteLength(text) <= MAX_PAYLOAD_BYTES ? text : null
+    const bytes = errors.length + (payload?.length ?? 0)
+    digests.push({ hex: hash('sha256', text, 'hex'), payload, errors, bytes })
+  }
+  return digests
+}
+
+/** Equal sales once, in the order of their digests: two uploads at once must not wait for each other. */
+function distinct(entries: readonly Kept[], digests: readonly (Digest | undefined)[]): Refusal[] {
+  const refused = new Map<string, Refusal>()
+  for (const [position, { sale, result }] of entries.entries()) {
+    const digest = digests[position]
+    if (result.status !== 'error' || !digest) continue
+    const times = (refused.get(digest.hex)?.times ?? 0) + 1
+    refused.set(digest.hex, { ...digest, result, times, customerId: customerIn(sale) })
+  }
+  return [...refused].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, refusal]) => refusal)
+}
+
+interface Refusal extends Digest {
+  readonly result: RefusedUpload
+  readonly times: number
+  /** Whom it names by id. */
+  readonly customerId: number | null
+}
+
+/** What was done about a refused sale, for whoever asks later. */
+export const ResolutionNote = z.strictObject({ note: optionalText(2_000) })
+
+interface Resolution {
+  readonly userId: number
+  readonly note: string | null
+  /** What it was recorded as; null where it was not. */
+  readonly saleId?: number
+}
+
+/** Somebody has looked at a refused sale and done what was to do. False when it is not there, or not open any more. @throws Unavailable while the company moves */
+export async function resolveRefusedSale(
+  pool: Pool,
+  companyId: number,
+  id: number,
+  { userId, note, saleId }: Resolution,
+): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `update refused_sales set settled_at = now(), settled_by = $3, settled_note = $4, sale_id = $5
+     where company_id = $1 and id = $2 and settled_at is null`,
+    [companyId, id, userId, note, saleId ?? null],
+  )
+  await assertAcceptsWrites(pool, companyId)
+  return rowCount === 1
+}

@@ -1,0 +1,99 @@
+import type { Router } from 'express'
+import type { Addresses } from '#config/config.ts'
+import { newId } from '#lib/ids.ts'
+import { retry } from '#lib/retry.ts'
+import type { PaymentProvider } from '#payments/provider-port.ts'
+import { assertSupported } from '#postgres/requirements.ts'
+import { accessOnShard } from '#sharding/cross-shard-access.ts'
+import type { Directory } from '#sharding/directory.ts'
+import { copySealKeys } from '#sharding/seal-keys.ts'
+import { assertShard, readShardIdentity, shardNotAdded } from '#sharding/shard-identity.ts'
+import type { CommonServices, InterfaceAccess } from './api.ts'
+import type { Core } from './core.ts'
+import { createShard, quietlyTo, type ShardOptions, type ShardProcess } from './shard.ts'
+
+/** What a further home is opened with: `main` is there before it. */
+export interface DefaultShardServices {
+  readonly main: Core
+  readonly directory: Directory
+  readonly provider: PaymentProvider
+  /** Null where the process serves no interfaces. */
+  readonly interfaces: { readonly common: CommonServices; readonly access: InterfaceAccess } | null
+}
+
+/** A home that is there. */
+export interface OpenShard {
+  readonly core: Core
+  /** Null where the process serves no interfaces. */
+  readonly router: Router | null
+}
+
+/** A home besides `main`: it comes when it can be reached, and stays (HOME-5). */
+export interface AdditionalShard {
+  readonly name: string
+  present(): OpenShard | null
+  /** `away`: it was not opened yet. */
+  state(): Promise<'up' | 'down' | 'away'>
+  isOver(): boolean
+  /** Resolves after the first try, and tries again until it is open or the process stops. */
+  start(founding: DefaultShardServices): Promise<void>
+  quiet(): Promise<void>
+  close(): Promise<void>
+}
+
+export function createAdditionalShard(name: string, addresses: Addresses, options: ShardOptions): AdditionalShard {
+  const { log } = options
+  const quietly = quietlyTo(log)
+  const stopping = new AbortController()
+  let opened: { readonly home: ShardProcess; readonly router: Router | null } | null = null
+  let trying: Promise<void> = Promise.resolve()
+
+  async function open({ main, directory, provider, interfaces }: DefaultShardServices): Promise<void> {
+    if (!(await directory.homes()).some((home) => home.name === name)) throw shardNotAdded(name)
+    await assertShard(addresses.databaseUrl, { ...(await readShardIdentity(main.pool)), name })
+    await assertSupported(addresses.databaseUrl, { undurable: options.config.ALLOW_UNDURABLE_POSTGRES, newId })
+    const home = createShard(options)
+    try {
+      const { core } = await home.open(addresses, provider)
+      await copySealKeys(main.pool, core.pool)
+      await home.begin()
+      const router = interfaces && home.serve(interfaces.common, accessOnShard(name, interfaces.access, directory))
+      if (interfaces) home.succeed()
+      opened = { home, router }
+    } catch (error) {
+      await home.quiet()
+      await home.close()
+      throw error
+    }
+  }
+
+  return {
+    name,
+    present: () => opened && { core: opened.home.core(), router: opened.router },
+    async state() {
+      if (!opened) return 'away'
+      const { parts } = await opened.home.health()
+      return Object.values(parts).every((state) => state === 'up') ? 'up' : 'down'
+    },
+    isOver: () => opened?.home.isOver() ?? false,
+    start(founding) {
+      return new Promise((resolve) => {
+        const attempt = async () => {
+          try {
+            await open(founding)
+            return 'done' as const
+          } finally {
+            resolve()
+          }
+        }
+        trying = retry(stopping.signal, attempt, (error) => log('a home cannot be served yet', error))
+      })
+    },
+    async quiet() {
+      stopping.abort()
+      await trying
+      await quietly(async () => opened?.home.quiet())
+    },
+    close: () => quietly(async () => opened?.home.close()),
+  }
+}

@@ -1,0 +1,266 @@
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { NotificationOutcome } from '#domain/orders.ts'
+import type { ObservedRequest } from '#http/middleware/observe.ts'
+import type { ReadFrom } from '#ledger/replicas/reads.ts'
+import type { GroupFigures } from '#ledger/write/writer.ts'
+import type { LimiterFigures } from '#lib/fair-share-limiter.ts'
+import type { DeliveryResult } from '#webhooks/delivery-results.ts'
+
+/** Metrics of a process (docs/operations.md). No metric names a company. */
+export interface Metrics extends ShardMetrics {
+  readonly contentType: string
+  /** All metrics in Prometheus's text format. */
+  read(): Promise<string>
+  /** Metrics of one shard, with a label that names it (HOME-6). */
+  ofHome(name: string): ShardMetrics
+}
+
+/** Metrics of a shard, or of the process if there is one shard. */
+export interface ShardMetrics {
+  onAnswered(call: ObservedRequest): void
+  onPage(from: 'memory' | 'tables'): void
+  /** Answers that a read replica may give; none without replicas. */
+  onRead(from: ReadFrom): void
+  onCommands(outcome: CommandOutcome, count: number): void
+  onRefused(code: string): void
+  /** Commands handed to the writer (positive) or answered (negative). */
+  onUnanswered(change: number): void
+  onGroup(group: GroupFigures): void
+  onAttempts(results: readonly DeliveryResult[]): void
+  onNotified(outcome: NotificationOutcome): void
+  /** Bodies counted against a company's daily bytes, or refused. */
+  onBytes(outcome: 'admitted' | 'refused', bytes: number): void
+  /** A gauge read at each scrape; omitted if reading fails. */
+  gauge(name: string, help: string, read: () => number | Promise<number>): void
+  /** Several gauges with a label. */
+  gauges(name: string, help: string, label: string, read: () => Promise<ReadonlyMap<string, number>>): void
+  /** Exports a limiter under a name that includes its unit. */
+  watchShared(resource: string, figures: LimiterFigures): void
+  /** Exports the connections of a pool. */
+  watchPool(name: string, pool: PoolFigures): void
+}
+
+/** `replayed`: answered from the Idempotency-Key. `unavailable`: nothing was promised. */
+export type CommandOutcome = 'accepted' | 'replayed' | 'refused' | 'unavailable' | 'failed'
+
+/** Figures of a `pg` pool. */
+export interface PoolFigures {
+  readonly totalCount: number
+  readonly idleCount: number
+  readonly waitingCount: number
+}
+
+const REQUEST_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const GROUP_COMMANDS = [1, 2, 4, 8, 16, 32, 100, 500, 1_000]
+const GROUP_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
+const ATTEMPT_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+/** Metrics of this process, with memory, processor and event loop. */
+export function createMetrics(): Metrics {
+  const machine = new Registry()
+  collectDefaultMetrics({ register: machine })
+  const own = new Registry()
+  const ofHomes: Registry[] = []
+  const ours = () => (ofHomes.length === 0 ? own : merged([own, ...ofHomes]))
+  return {
+    ...figuresIn(own),
+    contentType: machine.contentType,
+    read: async () => `${await machine.metrics()}\n${await (await ours()).metrics()}`,
+    ofHome(home) {
+      const registry = new Registry()
+      registry.setDefaultLabels({ home })
+      ofHomes.push(registry)
+      return figuresIn(registry)
+    },
+  }
+}
+
+/** No metric is an average, so different label sets can be merged. */
+async function merged(registries: readonly Registry[]): Promise<Pick<Registry, 'metrics'>> {
+  return AggregatorRegistry.aggregate(await Promise.all(registries.map((each) => each.getMetricsAsJSON())))
+}
+
+function figuresIn(registry: Registry): ShardMetrics {
+  const registers = [registry]
+  const pools = watchPools(registers)
+  const shared = watchShared(registers)
+  return {
+    ...requestFigures(registers),
+    ...commandFigures(registers),
+    ...deliveryFigures(registers),
+    gauge(name, help, read) {
+      new Gauge({
+        name,
+        help,
+        registers,
+        async collect() {
+          try {
+            this.set(await read())
+          } catch {
+            this.remove()
+          }
+        },
+      })
+    },
+    gauges(name, help, label, read) {
+      new Gauge({
+        name,
+        help,
+        labelNames: [label],
+        registers,
+        async collect() {
+          const figures = await read().catch(() => new Map<string, number>())
+          this.reset()
+          for (const [each, figure] of figures) this.set({ [label]: each }, figure)
+        },
+      })
+    },
+    watchShared: (resource, figures) => shared.set(resource, figures),
+    watchPool: (name, pool) => pools.set(name, pool),
+  }
+}
+
+function requestFigures(
+  registers: Registry[],
+): Pick<Metrics, 'onAnswered' | 'onPage' | 'onRead' | 'onNotified' | 'onBytes'> {
+  const seconds = new Histogram({
+    name: 'tillbook_http_request_seconds',
+    help: 'Time from a request to the end of its answer',
+    labelNames: ['method', 'route', 'status'],
+    buckets: REQUEST_SECONDS,
+    registers,
+  })
+  const notifications = new Counter({
+    name: 'tillbook_payment_notifications_total',
+    help: 'Notifications of the payment provider, by how they were dealt with',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const bytes = new Counter({
+    name: 'tillbook_body_bytes_total',
+    help: 'Bytes of bodies that were counted against their companies, or refused because a day was exhausted',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const pages = new Counter({
+    name: 'tillbook_pages_total',
+    help: 'Pages of lists, by where they came from',
+    labelNames: ['from'],
+    registers,
+  })
+  const reads = new Counter({
+    name: 'tillbook_reads_total',
+    help: 'Answers that a standby may give, by where they were read: standby, primary, again (on the primary, because the standby failed)',
+    labelNames: ['from'],
+    registers,
+  })
+  return {
+    onPage: (from) => pages.inc({ from }),
+    onRead: (from) => reads.inc({ from }),
+    onAnswered: ({ method, route, status, duration_seconds }) =>
+      seconds.observe({ method, route, status }, duration_seconds),
+    onNotified: (outcome) => notifications.inc({ outcome }),
+    onBytes: (outcome, count) => bytes.inc({ outcome }, count),
+  }
+}
+
+function commandFigures(registers: Registry[]): Pick<Metrics, 'onCommands' | 'onRefused' | 'onUnanswered' | 'onGroup'> {
+  const commands = new Counter({
+    name: 'tillbook_commands_total',
+    help: 'Commands that were answered, by how',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const refusals = new Counter({
+    name: 'tillbook_refusals_total',
+    help: 'Commands that were refused, by the code of the refusal',
+    labelNames: ['code'],
+    registers,
+  })
+  const unanswered = new Gauge({
+    name: 'tillbook_writer_unanswered_commands',
+    help: 'Commands that wait for their group, or are in one',
+    registers,
+  })
+  const groupCommands = new Histogram({
+    name: 'tillbook_writer_group_commands',
+    help: 'Commands that shared a commit',
+    buckets: GROUP_COMMANDS,
+    registers,
+  })
+  const groupSeconds = new Histogram({
+    name: 'tillbook_writer_group_seconds',
+    help: 'Time that a group took, its commit included',
+    buckets: GROUP_SECONDS,
+    registers,
+  })
+  return {
+    onCommands: (outcome, count) => commands.inc({ outcome }, count),
+    onRefused: (code) => refusals.inc({ code }),
+    onUnanswered: (change) => unanswered.inc(change),
+    onGroup({ commands, duration_ms }) {
+      groupCommands.observe(commands)
+      groupSeconds.observe(duration_ms / 1000)
+    },
+  }
+}
+
+function deliveryFigures(registers: Registry[]): Pick<Metrics, 'onAttempts'> {
+  const seconds = new Histogram({
+    name: 'tillbook_delivery_attempt_seconds',
+    help: 'Attempts to deliver a webhook, by what became of the delivery: delivered, pending (it is tried again), failed',
+    labelNames: ['outcome'],
+    buckets: ATTEMPT_SECONDS,
+    registers,
+  })
+  return {
+    onAttempts(results) {
+      for (const { status, attempt } of results) seconds.observe({ outcome: status }, attempt.duration_ms / 1000)
+    },
+  }
+}
+
+/** One metric for all limiters: units in use, and refusals. */
+function watchShared(registers: Registry[]): Map<string, LimiterFigures> {
+  const shared = new Map<string, LimiterFigures>()
+  const labelNames = ['resource'] as const
+  new Gauge({
+    name: 'tillbook_shared_used',
+    help: 'What callers have taken of what they share, or how many wait for it',
+    labelNames,
+    registers,
+    collect() {
+      for (const [resource, { used }] of shared) this.set({ resource }, used)
+    },
+  })
+  new Counter({
+    name: 'tillbook_shared_refused_total',
+    help: 'Calls that were refused because the caller had its share',
+    labelNames,
+    registers,
+    collect() {
+      this.reset()
+      for (const [resource, { refused }] of shared) this.inc({ resource }, refused)
+    },
+  })
+  return shared
+}
+
+/** One gauge for all pools: active and idle connections, waiting requests. */
+function watchPools(registers: Registry[]): Map<string, PoolFigures> {
+  const pools = new Map<string, PoolFigures>()
+  new Gauge({
+    name: 'tillbook_postgres_connections',
+    help: 'Connections by pool: busy, idle, and calls that wait for one',
+    labelNames: ['pool', 'state'],
+    registers,
+    collect() {
+      for (const [pool, { totalCount, idleCount, waitingCount }] of pools) {
+        this.set({ pool, state: 'busy' }, totalCount - idleCount)
+        this.set({ pool, state: 'idle' }, idleCount)
+        this.set({ pool, state: 'waiting' }, waitingCount)
+      }
+    },
+  })
+  return pools
+}

@@ -1,0 +1,72 @@
+import type { Pool } from 'pg'
+import type { Attestor } from '#integrity/attestors/attestor.ts'
+import { createVerifier } from '#integrity/audit/verify.ts'
+import type { Sealing } from '#integrity/proofs/checkpoints.ts'
+import { inconsistencyMessage, isOfStore } from '#integrity/proofs/installation-check.ts'
+import type { InstallationFile } from '#integrity/proofs/installation-file.ts'
+import { assertConsistent, type InstallationCheck } from '#integrity/proofs/installation-watch.ts'
+import { ownCheckpointsOf } from '#integrity/proofs/own-checkpoints.ts'
+import { createProofServices } from '#integrity/proofs/proofs.ts'
+import { createProver } from '#integrity/proofs/prover.ts'
+import type { EventStore } from '#ledger/port.ts'
+import { newId } from '#lib/ids.ts'
+import { IncompatibleVersion } from '#lib/other-version.ts'
+
+interface Ledgers {
+  readonly pool: Pool
+  readonly store: EventStore
+  readonly standing: InstallationCheck
+}
+
+/** What a process proves with. */
+export interface ProofOptions {
+  /** Where it keeps seals; without it it makes none. */
+  readonly seals?: Pick<Sealing, 'directory' | 'keyFile'>
+  /** Who vouches for checkpoints. */
+  readonly outsiders?: readonly Pick<Attestor, 'source' | 'kind'>[]
+}
+
+/** What shows that ledgers are whole. */
+export function createProofParts({ pool, store, standing }: Ledgers, { seals, outsiders = [] }: ProofOptions) {
+  const clock = Date.now
+  const now = () => new Date().toISOString()
+  const assertMaySeal = async () => assertConsistent(standing)
+  const sealing: Sealing | null = seals ? { pool, store, ...seals, now, assertMaySeal } : null
+  const proof = createProofServices(pool, { sealing, outsiders })
+  const verifier = createVerifier(
+    { pool, store },
+    { clock, sealedOf: (companyId) => ownCheckpointsOf(sealing, companyId) },
+  )
+  const prover = createProver({ pool, store, newestOf: proof.newest, clock })
+  return { sealing, proof, verifier, prover }
+}
+
+interface PlaceOptions {
+  readonly log: (message: string, error: unknown) => void
+  readonly eventStoreUrl?: string | undefined
+  readonly dataDir?: string
+}
+
+/** Where it is, by which a restored database is told; null where there is no DATA_DIR. */
+export function createInstallationFile(
+  { pool, store }: Omit<Ledgers, 'standing'>,
+  options: PlaceOptions,
+): InstallationFile | null {
+  const { eventStoreUrl = null, dataDir, log } = options
+  const now = () => new Date().toISOString()
+  const onPutAside = (folder: string) =>
+    log('DATA_DIR was of another installation, and is of a new one now', { former_seals: folder })
+  return dataDir === undefined ? null : { pool, store, eventStoreUrl, dataDir, newId, now, onPutAside }
+}
+
+/** @throws IncompatibleVersion where the store holds other ledgers than those of the tables. */
+export async function assertOwnStore(standing: InstallationCheck): Promise<void> {
+  await standing.look()
+  assertStore(standing)
+}
+
+/** Nothing is read from a store of others: not even tables are made of it. @throws IncompatibleVersion */
+export function assertStore({ trouble }: Pick<InstallationCheck, 'trouble'>): void {
+  const found = trouble()
+  if (found && isOfStore(found)) throw new IncompatibleVersion(inconsistencyMessage(found))
+}

@@ -1,0 +1,99 @@
+import { availableParallelism } from 'node:os'
+import type { Pool } from 'pg'
+import type { Addresses, Config } from '#config/config.ts'
+import { loadMasterKeys } from '#crypto/master-keys.ts'
+import { createVault } from '#crypto/vault.ts'
+import { ownStreams } from '#ledger/follow/placement.ts'
+import { createPersonKeys } from '#ledger/person-keys.ts'
+import type { RebuildReport } from '#ledger/rebuild/build.ts'
+import { declareAllKeysLost } from '#ledger/rebuild/lost-keys.ts'
+import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
+import { migrateAsOwner } from '#postgres/migrate.ts'
+import { createPool } from '#postgres/pool.ts'
+import { readModel } from '#projections/index.ts'
+import { assertEmpty, unfinished } from '#sharding/assert-empty.ts'
+import type { DirectoryHooks } from '#sharding/directory-hooks.ts'
+import { prepareShard } from '#sharding/prepare-shard.ts'
+import { type Core, coreSettings, openCore } from './core.ts'
+
+export interface ShardToRebuild extends Addresses {
+  readonly name: string
+  /** The settings as they are for this home. */
+  readonly config: Config
+  readonly eventStoreUrl: string
+  /** Another home, from which the installation's id, secrets and keys of seals are; null where there is none. */
+  readonly giver: Pool | null
+  /** Where there are several homes. */
+  readonly hooks: DirectoryHooks | null
+  /** What is sealed with keys that are not there is null from now on; else a missing key is a failure. */
+  readonly withoutKeys: boolean
+  readonly tell: (line: string) => void
+}
+
+export interface ShardRebuildReport {
+  readonly companies: number
+  /** Applied by this run. */
+  readonly events: number
+  readonly events_per_second: number
+  /** Keys of persons that were given up. */
+  readonly lost_keys: number
+}
+
+/** Events are opened and applied on one processor, and written by as many of Postgres's as there are companies side by side. */
+const MOST_PARALLEL = 8
+
+/**
+ * Makes an empty Postgres a home again from the event store (HOME-94): what `ops` alone knew is lost. A run that was killed at any
+ * moment is gone on with by the next. The core is to be closed. @throws UnsupportedPostgres where there is anything else in it
+ */
+export async function rebuildShard(
+  given: ShardToRebuild,
+): Promise<{ readonly core: Core; readonly report: ShardRebuildReport }> {
+  const { name, databaseUrl, ownerUrl, config, giver, hooks, tell } = given
+  await assertEmpty(databaseUrl, name)
+  const masterKeys = loadMasterKeys(config)
+  if (giver) await prepareShard({ name: unfinished(name), giver, databaseUrl, ownerUrl, masterKeys })
+  const lost_keys = given.withoutKeys ? await giveUp(given) : 0
+  const started_ms = performance.now()
+  const rateOf = (events: number) => Math.round((events / (performance.now() - started_ms)) * 1000)
+  const built: { report: RebuildReport | null; rate: number } = { report: null, rate: 0 }
+  const core = await openCore({
+    ...coreSettings(config),
+    ...hooks,
+    databaseUrl,
+    ownerUrl,
+    masterKeys,
+    queryConnections: 2,
+    applicationName: 'tillbook command',
+    building: {
+      missingKeys: 'fail',
+      parallel: Math.min(MOST_PARALLEL, Math.max(2, availableParallelism())),
+      onProgress: (events) => tell(`${events} events, ${rateOf(events)} a second`),
+      onBuilt(report) {
+        built.report = report
+        built.rate = rateOf(report?.events ?? 0)
+      },
+    },
+    log: (message, error) => tell(`${message}: ${error}`),
+    onOutdated: () => {},
+  })
+  await core.pool.query('update ops.installation set name = $1', [name])
+  const { events = 0, companies = 0 } = built.report ?? {}
+  return { core, report: { companies, events, events_per_second: built.rate, lost_keys } }
+}
+
+async function giveUp({ databaseUrl, ownerUrl, config, eventStoreUrl, hooks, tell }: ShardToRebuild): Promise<number> {
+  const pool = createPool(databaseUrl, { max: 2, application_name: 'tillbook command' })
+  const whole = createEventStoreDb(eventStoreUrl)
+  try {
+    await migrateAsOwner({ pool, databaseUrl, ownerUrl })
+    const store = hooks ? ownStreams(whole, pool, hooks.whereLives) : whole
+    const keys = createPersonKeys(pool, createVault(loadMasterKeys(config)))
+    const lost = await declareAllKeysLost({ pool, store, model: readModel, keys })
+    if (lost > 0) tell(`${lost} keys of persons are lost: what they sealed is empty from now on`)
+    return lost
+  } finally {
+    await whole.close()
+    await pool.end()
+  }
+}

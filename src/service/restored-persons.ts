@@ -1,0 +1,36 @@
+import type { Pool } from 'pg'
+import type { Config } from '#config/config.ts'
+import { createErasureList, type ErasureList } from '#privacy/erasure-list.ts'
+import { eraseRestoredPersons } from '#privacy/restored-persons.ts'
+import type { Log } from './log.ts'
+import type { RunningRole, SharedServices } from './role.ts'
+
+/** The list of who was forgotten, of a process whose database is not open yet: what is noted before is found by the first `sync`. */
+export function openErasureList({ DATA_DIR: dataDir }: Pick<Config, 'DATA_DIR'>, log: Log) {
+  let list: ErasureList | null = null
+  const onError = (error: unknown) => log('the list of who was forgotten could not be written', error)
+  return {
+    note: () => list?.note(),
+    open(pool: Pool): ErasureList {
+      list = createErasureList({ pool, dataDir, onError })
+      return list
+    },
+  }
+}
+
+/** Forgets again whom a restored backup has brought back, before anybody is answered (PRIV-41). It ends with what else is in `background`. */
+export function eraseRestoredOnStart(
+  { config, core, forgottenList: list, logger, log }: SharedServices,
+  background: RunningRole[],
+): Promise<void> {
+  const stopping = new AbortController()
+  background.push({ stop: async () => stopping.abort() })
+  const { pool, writerAfterRestore: writer, standing } = core
+  // The list is of other persons, who may have the same ids.
+  if (standing.trouble() === 'directory_of_another') return Promise.resolve()
+  const retentionYears = config.RETENTION_YEARS
+  const onForgotten = (company_id: number, subject: string) =>
+    logger.warn({ company_id, subject }, 'a person who had been forgotten was in this database, and is forgotten again')
+  const onError = (error: unknown) => log('persons who had been forgotten cannot be forgotten again yet', error)
+  return eraseRestoredPersons({ pool, writer, list, retentionYears, onForgotten, onError }, stopping.signal)
+}

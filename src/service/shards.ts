@@ -1,0 +1,176 @@
+import type { RequestHandler, Router } from 'express'
+import type { Repetition } from '#background/repeat.ts'
+import { type Addresses, addressesOf, configOf } from '#config/config.ts'
+import { DEFAULT_SHARD, type NamedUrl } from '#config/databases.ts'
+import { loadMasterKeys } from '#crypto/master-keys.ts'
+import { Unavailable } from '#lib/errors.ts'
+import { newId } from '#lib/ids.ts'
+import type { PaymentProvider } from '#payments/provider-port.ts'
+import type { Metrics } from '#service/metrics/metrics.ts'
+import { accessOnShard, createShardedAccess } from '#sharding/cross-shard-access.ts'
+import { type Directory, openDirectory } from '#sharding/directory.ts'
+import { createDirectoryHooks } from '#sharding/directory-hooks.ts'
+import { sweepOnSchedule } from '#sharding/directory-sweep.ts'
+import { monitorMigrations } from '#sharding/migration/abandoned-migrations.ts'
+import type { PersonDirectory } from '#sharding/persons.ts'
+import { createShardsView, type Shards } from '#sharding/shards.ts'
+import { createAdditionalShard, type DefaultShardServices, type OpenShard } from './additional-shard.ts'
+import { type CommonServices, type InterfaceAccess, openCommon, panelLimitsOf } from './api.ts'
+import type { Core } from './core.ts'
+import type { CheckHealth } from './health.ts'
+import { logOf } from './log.ts'
+import type { SharedServices } from './role.ts'
+import { createShard, type ShardOptions } from './shard.ts'
+import { createShardRouter } from './shard-router.ts'
+
+/** The homes that a process serves: one as a rule. */
+export interface ServedShards {
+  /** Opens `main`, without which nothing begins, and tries the others once. */
+  open(addresses: Addresses, provider: PaymentProvider): Promise<SharedServices>
+  /** The interfaces of all; the process serves from now on. */
+  serve(): RequestHandler
+  readonly health: CheckHealth
+  /** Whether a newer version serves in the place of this process. */
+  isOver(): boolean
+  /** Ends what nobody calls, and what would never be answered to its end. */
+  quiet(): Promise<void>
+  /** After the last call was answered. */
+  close(): Promise<void>
+}
+
+interface HomesOptions extends Omit<ShardOptions, 'metrics' | 'masterKeys' | 'directory'> {
+  readonly metrics: Metrics
+}
+
+export const createServedShards = (options: HomesOptions): ServedShards =>
+  options.config.HOMES ? severalHomes(options, options.config.HOMES) : oneHome(options)
+
+/** Nothing knows of homes (HOME-1). */
+function oneHome(options: HomesOptions): ServedShards {
+  const main = createShard({ ...options, masterKeys: loadMasterKeys })
+  let common: CommonServices | null = null
+  return {
+    ...main,
+    async open(addresses, provider) {
+      const shared = await main.open(addresses, provider)
+      await main.begin()
+      return shared
+    },
+    serve() {
+      common = openCommon(options.config, options.metrics, newId)
+      main.succeed()
+      return main.serve(common)
+    },
+    async close() {
+      await main.close()
+      common?.close()
+    },
+  }
+}
+
+function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): ServedShards {
+  const { config, metrics, log } = options
+  const isApi = config.ROLES.includes('api')
+  let directory: Directory | null = null
+  const repeating: Repetition[] = []
+  let interfaces: DefaultShardServices['interfaces'] = null
+  const known = (): Directory => {
+    if (!directory) throw new Unavailable('the directory is not open yet')
+    return directory
+  }
+  const optionsOf = (home: string): ShardOptions => {
+    const logger = options.logger.child({ home })
+    return {
+      ...options,
+      logger,
+      log: logOf(logger),
+      config: configOf(config, home),
+      metrics: metrics.ofHome(home),
+      masterKeys: () => loadMasterKeys(config),
+      directory: () => createDirectoryHooks({ directory: known(), homes: cores, log }, home, named),
+    }
+  }
+  const main = createShard(optionsOf(DEFAULT_SHARD))
+  const further = named.map((each) => createAdditionalShard(each.name, addressesOf(config, each), optionsOf(each.name)))
+  /** `main` may not be there yet. */
+  const partsOf = <T>(ofMain: () => T, partOf: (present: OpenShard) => T): Shards<T> =>
+    createShardsView([DEFAULT_SHARD, ...further.map(({ name }) => name)], (name) => {
+      if (name === DEFAULT_SHARD) return ofMain()
+      const present = further.find((each) => each.name === name)?.present()
+      return present ? partOf(present) : undefined
+    })
+  const cores = partsOf(
+    () => main.core(),
+    ({ core }) => core,
+  )
+
+  return {
+    async open(addresses, provider) {
+      directory = openDirectory({ databaseUrl: addresses.databaseUrl, log })
+      const shared = await main.open(addresses, provider)
+      await main.begin()
+      if (isApi) interfaces = openServed(options, { directory, homes: cores })
+      const founding = { main: shared.core, directory, provider, interfaces }
+      await Promise.all(further.map((each) => each.start(founding)))
+      if (config.ROLES.includes('projector')) repeating.push(...lookAfter(options, { directory, homes: cores }))
+      return shared
+    },
+    serve() {
+      const { common, access } = interfaces as NonNullable<typeof interfaces>
+      main.succeed()
+      const router = main.serve(common, accessOnShard(DEFAULT_SHARD, access, known()))
+      const routers = partsOf(
+        () => router,
+        (present) => present.router as Router,
+      )
+      return createShardRouter({ directory: known(), homes: routers })
+    },
+    async health() {
+      const states = await Promise.all(further.map(async (each) => [`home_${each.name}`, await each.state()] as const))
+      return { ...(await main.health()), homes: Object.fromEntries(states) }
+    },
+    isOver: () => [main, ...further].some((each) => each.isOver()),
+    async quiet() {
+      await Promise.all([...repeating.map((each) => each.stop()), ...[main, ...further].map((each) => each.quiet())])
+    },
+    async close() {
+      await Promise.all(further.map((each) => each.close()))
+      await main.close()
+      await directory?.close()
+      interfaces?.common.close()
+    },
+  }
+}
+
+/** Directory and moves, which are of no home alone. */
+function lookAfter(
+  { logger, log }: HomesOptions,
+  over: Pick<PersonDirectory, 'directory'> & { readonly homes: Shards<Core> },
+) {
+  return [
+    sweepOnSchedule({ ...over, log }, (error) => log('the directory could not be swept', error)),
+    monitorMigrations({
+      homes: over.homes,
+      warn: (message, details) => logger.warn(details, message),
+      onError: (error) => log('moves could not be looked after', error),
+    }),
+  ]
+}
+
+/** What the interfaces of all homes are given. */
+function openServed(
+  { config, metrics, log }: HomesOptions,
+  { directory, homes }: Pick<PersonDirectory, 'directory'> & { readonly homes: Shards<Core> },
+): { readonly common: CommonServices; readonly access: InterfaceAccess } {
+  const common = openCommon(config, metrics, newId)
+  const access = createShardedAccess({
+    directory,
+    homes,
+    mailer: homes.main.standing.isCopy() ? null : common.mailer,
+    publicUrl: config.PUBLIC_URL,
+    tokenDays: config.SYNC_TOKEN_DAYS ?? null,
+    panelLimits: panelLimitsOf(config),
+    log,
+  })
+  return { common, access }
+}

@@ -1,0 +1,231 @@
+import type { Pool } from 'pg'
+import { createInvitations, type Invitations } from '#access/invitations.ts'
+import { createLogin, type Login } from '#access/login.ts'
+import { INVITATION_TOKENS, PANEL_TOKENS, TILL_TOKENS } from '#access/opaque-token.ts'
+import type { PanelLimits } from '#access/panel-quota.ts'
+import { createPasswordLinks, type PasswordLinks } from '#access/password-links.ts'
+import {
+  type AdmittedSession,
+  createSessions,
+  type IssuedSession,
+  type NextHolder,
+  type PanelSession,
+  type Sessions,
+} from '#access/sessions.ts'
+import { createTokens, type Tokens } from '#access/sync-access.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import { WrongShardError } from '#lib/moved.ts'
+import type { Mailer } from '#notifications/mailer.ts'
+import type { Directory } from './directory.ts'
+import type { EntryKind } from './directory-entries.ts'
+import { peopleOverShards } from './people-over-shards.ts'
+import { type PersonDirectory, registerLoginOf } from './persons.ts'
+import type { Shards } from './shards.ts'
+
+/** Logins, sessions, tokens and invitations over all shards. */
+export interface ShardedAccess {
+  readonly login: Login
+  readonly sessions: Sessions
+  readonly tokens: Tokens
+  readonly invitations: Invitations
+  readonly passwordLinks: PasswordLinks
+}
+
+/** The parts of one shard. */
+interface HomeAccess extends Pick<ShardedAccess, 'sessions' | 'tokens' | 'invitations'> {
+  readonly writer: Writer
+}
+
+interface AccessOptions extends PersonDirectory {
+  readonly homes: Shards<{ readonly pool: Pool; readonly writer: Writer }>
+  readonly mailer: Mailer | null
+  readonly publicUrl: string
+  /** Lifetime of till tokens; null if they end only by logout. */
+  readonly tokenDays: number | null
+  readonly panelLimits: PanelLimits
+}
+
+/**
+ * The interfaces of a single shard, over all shards (HOME-25). A key that no shard knows is looked up in the default
+ * shard (HOME-4).
+ */
+export function createShardedAccess(options: AccessOptions): ShardedAccess {
+  const { homes, mailer, publicUrl, log } = options
+  const people = peopleOverShards(options)
+  const login = createLogin(homes.main.pool, people)
+  const made = new WeakMap<object, HomeAccess>()
+
+  function at(name: string): HomeAccess {
+    const home = homes.at(name)
+    const known = made.get(home)
+    if (known) return known
+    const access = {
+      writer: home.writer,
+      sessions: createSessions(home.pool, (error) => log('sharding: last use of a session was not recorded', error), {
+        register: registerLoginOf(options, home, 'session'),
+        limits: options.panelLimits,
+      }),
+      tokens: createTokens(home.pool, options.tokenDays, registerLoginOf(options, home, 'sync_token')),
+      invitations: createInvitations({ ...home, login, people, mailer, publicUrl }),
+    }
+    made.set(home, access)
+    return access
+  }
+
+  const routes = createRoutes(options, at)
+  const writer: Writer = {
+    run: (request) => routes.ofCompany(request.companyId, (home) => home.writer.run(request)),
+    idle: async () => {
+      await Promise.all(homes.present().map(({ home }) => home.writer.idle()))
+    },
+  }
+  return {
+    login,
+    sessions: sessionsOver(routes),
+    tokens: tokensOver(routes),
+    invitations: invitationsOver(routes, at),
+    passwordLinks: createPasswordLinks({ pool: homes.main.pool, writer, login, mailer, publicUrl, log }),
+  }
+}
+
+/** Routes a call to the shard of its company. */
+interface Routes {
+  ofCompany<T>(companyId: number, work: (home: HomeAccess) => Promise<T>): Promise<T>
+  /** A null hash is a token of the wrong format. */
+  ofKey<T>(kind: EntryKind, hash: Buffer | null, work: (home: HomeAccess) => Promise<T>): Promise<T>
+  /** The sweep removes ended entries too: a failure here is not reported to the caller. */
+  release(kind: EntryKind, key: Buffer): Promise<void>
+}
+
+function createRoutes({ directory, log }: AccessOptions, at: (home: string) => HomeAccess): Routes {
+  /** A shard that answers WrongShardError has changed nothing, so the call may be repeated once. */
+  async function following<T>(find: () => Promise<string | null>, work: (home: HomeAccess) => Promise<T>): Promise<T> {
+    try {
+      return await work(at((await find()) ?? DEFAULT_SHARD))
+    } catch (error) {
+      if (!(error instanceof WrongShardError)) throw error
+      directory.forget(error.companyId)
+      return work(at((await find()) ?? DEFAULT_SHARD))
+    }
+  }
+  return {
+    ofCompany: (companyId, work) => following(() => directory.homeOf(companyId), work),
+    ofKey: (kind, hash, work) =>
+      following(async () => (hash && (await directory.find(kind, hash))[0]?.home) ?? null, work),
+    async release(kind, key) {
+      try {
+        const places = await directory.find(kind, key)
+        await directory.release(places.map(({ companyId }) => ({ kind, key, companyId })))
+      } catch (error) {
+        log('sharding: ended entry was not removed from the directory', error)
+      }
+    },
+  }
+}
+
+const sessionsOver = ({ ofCompany, ofKey, release }: Routes): Sessions => ({
+  issue: (holder, userAgent, until) =>
+    ofCompany(holder.companyId, ({ sessions }) => sessions.issue(holder, userAgent, until)),
+  async exchange(session, next) {
+    const issued = await ofCompany(next.companyId, (to) =>
+      ofCompany(session.companyId, (from) =>
+        from === to ? to.sessions.exchange(session, next) : exchangeAcross(from.sessions, to.sessions, session, next),
+      ),
+    )
+    await release('session', session.sessionHash)
+    return issued
+  },
+  find: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.find(token)),
+  admit: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.admit(token)),
+  isLive: (token) => ofKey('session', PANEL_TOKENS.hashOf(token), ({ sessions }) => sessions.isLive(token)),
+  async revoke(session) {
+    const wasLive = await ofKey('session', session.sessionHash, ({ sessions }) => sessions.revoke(session))
+    await release('session', session.sessionHash)
+    return wasLive
+  },
+  list: (of) => ofCompany(of.companyId, ({ sessions }) => sessions.list(of)),
+  async end(of, ending) {
+    const ended = await ofCompany(of.companyId, ({ sessions }) => sessions.end(of, ending))
+    for (const hash of ended) await release('session', hash)
+    return ended
+  },
+})
+
+/**
+ * From one home to another. The directory takes the new session only while `main` has the person's generation of the old one, and forgets
+ * it with the next password. Its token is handed out if the old one was alive until then; otherwise nobody ever has it.
+ */
+async function exchangeAcross(
+  from: Sessions,
+  to: Sessions,
+  session: PanelSession,
+  next: NextHolder,
+): Promise<IssuedSession | null> {
+  const { personGeneration, userAgent, expiresAt } = session
+  const issued = await to.issue({ ...next, personGeneration }, userAgent, expiresAt)
+  if (await from.revoke(session)) return issued
+  await to.revoke({ sessionHash: PANEL_TOKENS.hashOf(issued.token) as Buffer })
+  return null
+}
+
+const tokensOver = ({ ofCompany, ofKey, release }: Routes): Tokens => ({
+  issue: (holder) => ofCompany(holder.companyId, ({ tokens }) => tokens.issue(holder)),
+  find: (token, tillVersion) =>
+    ofKey('sync_token', TILL_TOKENS.hashOf(token), ({ tokens }) => tokens.find(token, tillVersion)),
+  async renew(session) {
+    const renewed = await ofCompany(session.companyId, ({ tokens }) => tokens.renew(session))
+    if (renewed) await release('sync_token', session.tokenHash)
+    return renewed
+  },
+  async revoke(session) {
+    await ofCompany(session.companyId, ({ tokens }) => tokens.revoke(session))
+    await release('sync_token', session.tokenHash)
+  },
+})
+
+function invitationsOver({ ofCompany, ofKey }: Routes, at: (home: string) => HomeAccess): Invitations {
+  const hashOf = INVITATION_TOKENS.hashOf
+  return {
+    create: () => at(DEFAULT_SHARD).invitations.create(),
+    send: (invitation, to) => ofCompany(to.companyId, ({ invitations }) => invitations.send(invitation, to)),
+    find: (token) => ofKey('invitation', hashOf(token), ({ invitations }) => invitations.find(token)),
+    accept: (token, password, from) =>
+      ofKey('invitation', hashOf(token), ({ invitations }) => invitations.accept(token, password, from)),
+  }
+}
+
+/**
+ * The interfaces of one shard. For a company that has migrated they throw WrongShardError, so that nothing is looked up
+ * in the wrong place (HOME-29).
+ */
+export function accessOnShard(
+  home: string,
+  access: ShardedAccess,
+  directory: Pick<Directory, 'homeOf' | 'find'>,
+): ShardedAccess {
+  async function here<T extends { readonly companyId: number }>(session: T | null): Promise<T | null> {
+    if (session && ((await directory.homeOf(session.companyId)) ?? DEFAULT_SHARD) !== home)
+      throw new WrongShardError(session.companyId)
+    return session
+  }
+  async function isLive(token: string): Promise<boolean> {
+    const hash = PANEL_TOKENS.hashOf(token)
+    const [place] = hash ? await directory.find('session', hash) : []
+    if (place && place.home !== home) throw new WrongShardError(place.companyId)
+    return access.sessions.isLive(token)
+  }
+  async function admit(token: string): Promise<AdmittedSession | null> {
+    const admitted = await access.sessions.admit(token)
+    if (admitted) await here(admitted.session)
+    return admitted
+  }
+  return {
+    ...access,
+    sessions: { ...access.sessions, isLive, admit, find: async (token) => here(await access.sessions.find(token)) },
+    tokens: {
+      ...access.tokens,
+      find: async (token, tillVersion) => here(await access.tokens.find(token, tillVersion)),
+    },
+  }
+}

@@ -1,0 +1,169 @@
+import { coalesce } from '#background/repeat.ts'
+import { Unavailable } from '#lib/errors.ts'
+
+/** Result of a look-up; `account` names the login that ends it (directory.ts). */
+export interface LookUpResult {
+  readonly companyId: number
+  readonly home: string
+  readonly account: string | null
+}
+
+/** Freshness of a cached answer while the directory is reachable and notifications arrive (HOME-22). */
+const FRESH_MS = 60_000
+/** Longest use of a cached answer while it is not. */
+const LONGEST_MS = 24 * 3_600_000
+/** Wait budget for a newer answer if an outdated one is cached. */
+const PATIENCE_MS = 250
+/** Pause after a failed look-up. */
+const PAUSE_MS = 1_000
+/** Keys in one statement, and queued keys. */
+const BATCH = 500
+const WAITING = 10_000
+
+export interface DirectoryCacheOptions {
+  /** Looks all keys up at once; results in the order of the keys. */
+  readonly ask: (keys: readonly string[]) => Promise<readonly (readonly LookUpResult[])[]>
+  /** Answers that are kept. */
+  readonly kept: number
+  /** Monotonic, in milliseconds. */
+  readonly now: () => number
+}
+
+export interface DirectoryCache {
+  /** @throws Unavailable when it is neither known nor can be asked, or too many wait. */
+  find(key: string): Promise<readonly LookUpResult[]>
+  /** Like `find`, for what is never cached. */
+  ask(key: string): Promise<readonly LookUpResult[]>
+  /** Drops answers about a company, or those that end with an account. */
+  drop(what: Partial<Pick<LookUpResult, 'companyId' | 'account'>>): void
+  /**
+   * Marks all answers as outdated, because notifications may have been missed. They are still used if the directory is
+   * unreachable.
+   */
+  doubt(): void
+  isUp(): boolean
+}
+
+interface Kept {
+  readonly found: readonly LookUpResult[]
+  /** Time of the look-up. */
+  readonly at: number
+  isDoubted: boolean
+}
+
+interface Asked {
+  readonly key: string
+  readonly isKept: boolean
+  readonly answer: Promise<readonly LookUpResult[]>
+  readonly resolve: (found: readonly LookUpResult[]) => void
+  readonly reject: (error: unknown) => void
+}
+
+function askedFor(key: string, isKept: boolean): Asked {
+  let settle: Pick<Asked, 'resolve' | 'reject'> | undefined
+  const answer = new Promise<readonly LookUpResult[]>((resolve, reject) => {
+    settle = { resolve, reject }
+  })
+  return { key, isKept, answer, ...(settle as Pick<Asked, 'resolve' | 'reject'>) }
+}
+
+/** The newer answer if it arrives within the wait budget. */
+async function withPatience(
+  newer: Promise<readonly LookUpResult[]>,
+  known: readonly LookUpResult[],
+): Promise<readonly LookUpResult[]> {
+  let timer: NodeJS.Timeout | undefined
+  const later = new Promise<readonly LookUpResult[]>((resolve) => {
+    timer = setTimeout(() => resolve(known), PATIENCE_MS)
+  })
+  try {
+    return await Promise.race([newer.catch(() => known), later])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * Batches all waiting look-ups into one statement at a time: invented keys, which are never cached, take a place in it
+ * but no connection (HOME-21). Only found keys are cached; the least recently used go first.
+ */
+export function createDirectoryCache({ ask, kept: room, now }: DirectoryCacheOptions): DirectoryCache {
+  const kept = new Map<string, Kept>()
+  let waiting = new Map<string, Asked>()
+  let failedAt = Number.NEGATIVE_INFINITY
+  let isUp = true
+  /** Incremented on each drop: an answer that was under way may be outdated. */
+  let drops = 0
+
+  const rounds = coalesce(async () => {
+    while (waiting.size > 0) {
+      const asked = [...waiting.values()].slice(0, BATCH)
+      for (const { key } of asked) waiting.delete(key)
+      await answer(asked)
+    }
+  })
+
+  async function answer(asked: readonly Asked[]): Promise<void> {
+    const dropsBefore = drops
+    try {
+      const answers = await ask(asked.map(({ key }) => key))
+      isUp = true
+      for (const [position, { key, isKept, resolve }] of asked.entries()) {
+        const found = answers[position] ?? []
+        if (isKept && drops === dropsBefore) keep(key, found)
+        resolve(found)
+      }
+    } catch (error) {
+      isUp = false
+      failedAt = now()
+      // Rejects all waiting look-ups together.
+      const all = [...asked, ...waiting.values()]
+      waiting = new Map()
+      for (const { reject } of all)
+        reject(
+          new Unavailable('directory lookup failed: database of the default shard is unreachable', { cause: error }),
+        )
+    }
+  }
+
+  function keep(key: string, found: readonly LookUpResult[]): void {
+    kept.delete(key)
+    if (found.length === 0) return
+    kept.set(key, { found, at: now(), isDoubted: false })
+    const [first] = kept.size > room ? kept.keys() : []
+    if (first !== undefined) kept.delete(first)
+  }
+
+  async function lookUp(key: string, isKept: boolean): Promise<readonly LookUpResult[]> {
+    const known = waiting.get(key)
+    if (known) return known.answer
+    if (!isUp && now() - failedAt < PAUSE_MS)
+      throw new Unavailable('directory lookup failed: database of the default shard is unreachable')
+    if (waiting.size >= WAITING) throw new Unavailable('directory: too many look-ups are queued; try again later')
+    const asked = askedFor(key, isKept)
+    waiting.set(key, asked)
+    rounds.ask()
+    return asked.answer
+  }
+
+  return {
+    ask: (key) => lookUp(key, false),
+    async find(key) {
+      const known = kept.get(key)
+      const age = known ? now() - known.at : Number.POSITIVE_INFINITY
+      if (!known || age > LONGEST_MS) return lookUp(key, true)
+      if (age <= FRESH_MS && !known.isDoubted) return known.found
+      return withPatience(lookUp(key, true), known.found)
+    },
+    drop({ companyId, account }) {
+      drops += 1
+      for (const [key, { found }] of kept)
+        if (found.some((one) => one.companyId === companyId || (account && one.account === account))) kept.delete(key)
+    },
+    doubt() {
+      drops += 1
+      for (const each of kept.values()) each.isDoubted = true
+    },
+    isUp: () => isUp,
+  }
+}

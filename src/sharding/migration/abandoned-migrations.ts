@@ -1,0 +1,89 @@
+import type { Pool } from 'pg'
+import { type Repetition, repeat } from '#background/repeat.ts'
+import { workInTurn } from '#background/round-robin.ts'
+import { withAdvisoryLock } from '#postgres/advisory-lock.ts'
+import type { Shards } from '../shards.ts'
+import { markLeft, openWrites } from '../write-fence.ts'
+import { moveLockOf } from './migration-lock.ts'
+import { readResidence, retractSwitch } from './placement-switch.ts'
+
+/**
+ * Cleans up after an interrupted migration, whose lock is free (HOME-56). First rules out a late switch; then opens the
+ * company where the directory places it and marks it as left elsewhere. Returns the opened companies. A failure of one company is
+ * retried in the next round.
+ */
+export async function settleAbandoned(
+  { pool, name }: { readonly pool: Pool; readonly name: string },
+  main: Pool,
+  onError: (error: unknown) => void,
+): Promise<number[]> {
+  const { rows } = await pool.query<{ company_id: number; is_arriving: boolean }>(
+    `select company_id, move = 'arriving' as is_arriving from ops.ledgers
+     where move is not null and move <> 'left' order by company_id`,
+  )
+  const opened: number[] = []
+  const arriving = new Map(rows.map(({ company_id, is_arriving }) => [company_id, is_arriving]))
+  const settle = async (companyId: number) => {
+    const isArriving = arriving.get(companyId)
+    await unlessMoved(pool, companyId, async () => {
+      const known = await (isArriving ? readResidence : retractSwitch)(main, companyId)
+      if (known?.home === name) {
+        await openWrites(pool, companyId)
+        opened.push(companyId)
+      } else if (known && !isArriving) await markLeft(pool, companyId)
+    })
+    return 'done' as const
+  }
+  await workInTurn(arriving.keys(), settle, { onError })
+  return opened
+}
+
+/** Runs `work` under the migration's lock, unless a command holds it. */
+async function unlessMoved(pool: Pool, companyId: number, work: () => Promise<void>): Promise<void> {
+  await withAdvisoryLock(pool, { key: moveLockOf(companyId), ifTaken: () => {} }, work)
+}
+
+/** Write-ahead log retained by an abandoned migration. */
+export interface RetainedWal {
+  readonly company_id: number
+  readonly bytes: number
+}
+
+/** Slots of migrations with the log they retain: an abandoned migration fills the disk. */
+export async function walRetainedByMigrations(pool: Pool): Promise<RetainedWal[]> {
+  const { rows } = await pool.query<RetainedWal>(
+    `select substring(slot_name from '^tillbook_move_(\\d+)')::bigint as company_id,
+       coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn), 0)::bigint as bytes
+     from pg_replication_slots where database = current_database() and slot_name ~ '^tillbook_move_\\d+_\\d+$'`,
+  )
+  return rows
+}
+
+const LOOKS_EVERY_MS = 2_000
+const TOLD_EVERY_LOOKS = 300
+
+interface Watching {
+  readonly homes: Shards<{ readonly pool: Pool }>
+  /** Reports reopened companies and retained log. */
+  readonly warn: (message: string, details: object) => void
+  readonly onError: (error: unknown) => void
+}
+
+/** Monitors migrations whose command has died; one process with the role `projector` is enough. */
+export function monitorMigrations({ homes, warn, onError }: Watching): Repetition {
+  let looks = 0
+  const look = async () => {
+    // What fails in one home does not keep the others from being looked after.
+    for (const { name, home } of homes.present()) await lookAt(name, home.pool).catch(onError)
+    looks += 1
+  }
+  const lookAt = async (name: string, pool: Pool) => {
+    const opened = await settleAbandoned({ pool, name }, homes.main.pool, onError)
+    for (const company_id of opened)
+      warn('migration: interrupted; the company is open again', { company_id, home: name })
+    if (looks % TOLD_EVERY_LOOKS > 0) return
+    for (const held of await walRetainedByMigrations(pool))
+      warn('migration: retains the write-ahead log until it is finished or undone', { home: name, ...held })
+  }
+  return repeat(look, LOOKS_EVERY_MS, onError)
+}

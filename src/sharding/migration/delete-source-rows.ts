@@ -1,0 +1,63 @@
+import type { Pool } from 'pg'
+import { LOCK_TIMEOUT_MS, retryOnLockTimeout } from '#postgres/lock-retry.ts'
+import { inTransactionOn } from '#postgres/transaction.ts'
+import { type CarriedTable, carriedTables } from './carried-tables.ts'
+import type { MigratingShard } from './migrating-shard.ts'
+
+/** Rows per statement: each takes a few hundredths of a second. */
+const PORTION = 2_000
+
+/**
+ * Deletes all rows of a company from a shard that it has left (HOME-57), in portions beside other companies' sales.
+ * Only the owner may delete from the ledger, and disables its protecting trigger for each portion.
+ */
+export async function deleteSourceRows(
+  home: MigratingShard,
+  companyId: number,
+  tell: (line: string) => void = () => {},
+): Promise<void> {
+  const id = String(companyId)
+  const readTables = home.model.projections.flatMap(({ tables }) => [...tables])
+  for (const { name } of readTables) await emptied(() => removeFrom(home.pool, name, `company_id = ${id}`))
+  for (const table of carriedTables(home.store)) {
+    if (table.isOwners) await removeAsOwner(home, table, id, tell)
+    else await emptied(() => removeFrom(home.pool, table.name, table.of(id)))
+  }
+}
+
+async function emptied(remove: () => Promise<number>): Promise<void> {
+  while ((await remove()) === PORTION);
+}
+
+async function removeFrom(pool: Pick<Pool, 'query'>, table: string, condition: string): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from ${table} where ctid = any(array(select ctid from ${table} where ${condition} limit ${PORTION}))`,
+  )
+  return rowCount ?? 0
+}
+
+async function removeAsOwner(
+  { owner, name }: MigratingShard,
+  { name: table, of }: CarriedTable,
+  id: string,
+  tell: (line: string) => void,
+): Promise<void> {
+  const { rowCount } = await owner.query(`select from ${table} where ${of(id)} limit 1`)
+  if (rowCount === 0) return
+  const kept = `select from pg_trigger where tgrelid = $1::regclass and tgname = 'append_only'`
+  const isKept = (await owner.query(kept, [table])).rowCount === 1
+  const client = await owner.connect()
+  const portion = () =>
+    inTransactionOn(client, async () => {
+      await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
+      if (isKept) await client.query(`alter table ${table} disable trigger append_only`)
+      const removed = await removeFrom(client, table, of(id))
+      if (isKept) await client.query(`select ops.append_only('${table}')`)
+      return removed
+    })
+  try {
+    await emptied(() => retryOnLockTimeout({ client, what: `${name}, removing from ${table},`, tell }, portion))
+  } finally {
+    client.release(true)
+  }
+}

@@ -1,0 +1,133 @@
+import type { Request, RequestHandler, Response } from 'express'
+import { z } from 'zod'
+import type { AddressLimit } from '#access/minute-limit.ts'
+import type { CompanyUser, Membership } from '#access/people.ts'
+import type { IssuedToken, SyncAccess, SyncSession } from '#access/sync-access.ts'
+import { RIGHTS } from '#domain/roles.ts'
+import { Email, Id } from '#domain/text.ts'
+import { bearer, limited, limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
+import { Problem } from '#http/problems.ts'
+import { LOGGED_IN, LOGGED_OUT, parse, sendFailure, sendSuccess, TOKEN_RENEWED } from './answer.ts'
+import { CREDENTIALS_BYTES, type SyncRoute } from './route.ts'
+
+interface Options extends Pick<SyncAccess, 'tokens' | 'calls'> {
+  readonly addresses: AddressLimit
+}
+
+/** Lets a call with a live token through, counted; whoever has none is limited by address. */
+export function requireToken({ tokens, calls, addresses }: Options): RequestHandler {
+  const limitAnonymous = limitUnauthenticatedBy(addresses)
+  return async (request, response, next) => {
+    const token = bearer(request)
+    const session = token ? await tokens.find(token, versionOf(request)) : null
+    if (!session) {
+      await limitAnonymous(request, response)
+      throw new Problem(token === null ? 'missing_token' : 'invalid_token')
+    }
+    const counted = await calls.consume(session.tokenHash.toString('base64'))
+    if (counted.limited) throw limited(counted)
+    response.locals.session = session
+    next()
+  }
+}
+
+/** What a till calls its version, in `Till-Version`; whatever else stands there is taken for none (PANEL-166). */
+const versionOf = (request: Request): string | null =>
+  /^[\w.+ -]{1,40}$/.exec(request.get('till-version') ?? '')?.[0].trim() || null
+
+/** Asks again when the body has come, which may take half a minute: a token may have ended meanwhile (KEY-21). */
+export const requireTokenStill =
+  (tokens: SyncAccess['tokens']): RequestHandler =>
+  async (request, _response, next) => {
+    if (!(await tokens.find(bearer(request) ?? ''))) throw new Problem('invalid_token')
+    next()
+  }
+
+/** Set by requireToken; the handler of a route that is not open never runs without it. */
+export const tillSessionOf = (response: Response): SyncSession => response.locals.session as SyncSession
+
+/** Nobody has a longer password; hashing one would only take time. */
+const MAX_PASSWORD_LENGTH = 200
+
+const Credentials = z.object({
+  email: Email,
+  password: z.string().min(1).max(MAX_PASSWORD_LENGTH),
+  company_id: Id.nullish(),
+})
+
+/** Login, refresh, logout, user (TOKEN-1, TOKEN-5, TOKEN-9). */
+export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
+  return [
+    {
+      method: 'post',
+      path: '/auth/login',
+      isOpen: true,
+      bodyBytes: CREDENTIALS_BYTES,
+      async handle(request, response) {
+        const { company_id, ...credentials } = parse(Credentials, request.body)
+        const from = { address: request.ip ?? '', keeps: 'token', kept: bearer(request) } as const
+        const outcome = await login.logIn(credentials, from)
+        if (outcome.kind === 'wrong') return sendFailure(response, 'wrong_credentials')
+        if (outcome.kind === 'limited') return sendTooMany(response, outcome)
+        // Whoever works at no till is told what a stranger is told.
+        const memberships = outcome.memberships.filter(({ role }) => RIGHTS[role].usesTills)
+        if (memberships.length === 0) return sendFailure(response, 'wrong_credentials')
+        const chosen = chooseFrom(memberships, company_id ?? null)
+        if (!chosen) return sendCompanies(response, memberships)
+        const refused = await login.admit(chosen)
+        if (refused) return sendTooMany(response, refused)
+        sendToken(response, LOGGED_IN, await tokens.issue(chosen.holder), chosen.user)
+      },
+    },
+    {
+      method: 'post',
+      path: '/auth/refresh',
+      async handle(_request, response) {
+        const session = tillSessionOf(response)
+        const granted = await login.grants.consume(`${session.companyId}/${session.userId}`)
+        if (granted.limited) throw limited(granted)
+        const token = await tokens.renew(session)
+        if (!token) throw new Problem('invalid_token')
+        sendToken(response, TOKEN_RENEWED, token, userOf(session))
+      },
+    },
+    {
+      method: 'post',
+      path: '/auth/logout',
+      async handle(_request, response) {
+        await tokens.revoke(tillSessionOf(response))
+        sendSuccess(response, { message: LOGGED_OUT })
+      },
+    },
+    {
+      method: 'get',
+      path: '/auth/user',
+      handle: async (_request, response) => sendSuccess(response, { data: userOf(tillSessionOf(response)) }),
+    },
+  ]
+}
+
+function sendTooMany(response: Response, { retryAfter }: { readonly retryAfter: number }): void {
+  sendFailure(response, 'too_many_logins', { headers: { 'Retry-After': String(retryAfter) } })
+}
+
+/** The company that a login is for: the one that it names, or the only one (TOKEN-20). */
+const chooseFrom = (memberships: readonly Membership[], companyId: number | null): Membership | undefined =>
+  companyId === null
+    ? memberships.find(() => memberships.length === 1)
+    : memberships.find(({ user }) => user.company_id === companyId)
+
+/** Which companies there are to choose from, for whoever has shown the password. */
+function sendCompanies(response: Response, memberships: readonly Membership[]): void {
+  const companies = memberships.map(({ user, companyName }) => ({ id: user.company_id, name: companyName }))
+  sendFailure(response, 'company_required', { data: { companies } })
+}
+
+/** The answer of a login (TOKEN-1). */
+function sendToken(response: Response, message: string, { token, expiresAt }: IssuedToken, user: CompanyUser): void {
+  sendSuccess(response, { message, data: { token, user, expires_at: expiresAt } })
+}
+
+function userOf({ userId, userName, email, companyId }: SyncSession): CompanyUser {
+  return { id: userId, name: userName, email, company_id: companyId }
+}

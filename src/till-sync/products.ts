@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import { Instant } from '#domain/instant.ts'
+import { Id } from '#domain/text.ts'
+import { QueryInstant } from '#http/query-values.ts'
+import type { EncodedText } from '#lib/bytes.ts'
+import { createTimeSlicer } from '#lib/time-slicing.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
+import { checkProducts, listProductsForTill } from '#queries/catalog/products-for-till.ts'
+import { parse, parseEach } from './answer.ts'
+import { tillSessionOf } from './auth.ts'
+import type { Outgoing, StreamWrite } from './outgoing.ts'
+import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
+
+/** As many as a download is made for. */
+const MAX_CHECKED = 50_000
+
+const Download = z.object({ last_sync: QueryInstant.optional() })
+/** The elements are validated in slices. */
+const Check = z.object({ products: z.array(z.unknown()).max(MAX_CHECKED) })
+const Known = z.object({ id: Id, updated_at: Instant })
+
+interface Options {
+  readonly poolOf: PoolOf
+  readonly outgoing: Outgoing
+}
+
+/** Products for tills, all or what changed, and what changed without a till's knowledge (SYNC-10, SYNC-12, SYNC-15). */
+export function productRoutes({ poolOf, outgoing }: Options): SyncRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/sync/products',
+      async handle(request, response) {
+        const { companyId } = tillSessionOf(response)
+        const { last_sync } = parse(Download, request.query)
+        await outgoing.send(response, companyId, async (write) => {
+          write('{"success":true,"data":[')
+          const read = await listProductsForTill(poolOf(companyId), companyId, last_sync, separated(write))
+          if (!read) return
+          write(`],"sync_timestamp":"${read.syncTimestamp}","total":${read.total}`)
+          write(read.deleted === null ? '}' : `,"deleted":[${read.deleted}]}`)
+        })
+      },
+    },
+    {
+      method: 'post',
+      path: '/sync/check-conflicts',
+      bodyBytes: LIST_BODY_BYTES,
+      async handle(request, response) {
+        const { companyId } = tillSessionOf(response)
+        const { products } = parse(Check, request.body)
+        const known = await parseEach(Known, 'products', products, createTimeSlicer(companyId))
+        await outgoing.send(response, companyId, async (write) => {
+          let found = false
+          const conflicts = separated(write)
+          write('{"success":true,"conflicts":[')
+          const checkedAt = await checkProducts(poolOf(companyId), companyId, known, (records) => {
+            found = true
+            return conflicts(records)
+          })
+          if (checkedAt) write(`],"has_conflicts":${found},"checked_at":"${checkedAt}"}`)
+        })
+      },
+    },
+  ]
+}
+
+/** Puts commas between the pieces of a list. */
+function separated(write: StreamWrite): (records: EncodedText) => boolean {
+  let comma = ''
+  return (records) => {
+    const goesOn = write(comma, records)
+    comma = ','
+    return goesOn
+  }
+}

@@ -1,0 +1,109 @@
+import express, { type RequestHandler, type Response, type Router } from 'express'
+import type { ApiAuthenticator } from '#access/api-authenticator.ts'
+import type { AddressLimit } from '#access/minute-limit.ts'
+import type { SyncAccess } from '#access/sync-access.ts'
+import { announcedBytes, type ChargeBytes, chargeOrRefuse, chargeRead } from '#http/middleware/body-bytes.ts'
+import {
+  type BodyBudget,
+  companyBodyBudget,
+  jsonBodyUpTo,
+  type UnauthenticatedBodies,
+  unauthenticatedBodyBudget,
+} from '#http/middleware/json-body.ts'
+import { limitLargeRequests } from '#http/middleware/large-requests.ts'
+import { routed } from '#http/middleware/observe.ts'
+import { interfaceProblems, type LogError } from '#http/middleware/problem-handler.ts'
+import { requireHttps } from '#http/middleware/transport.ts'
+import { limitUnauthenticatedBy } from '#http/middleware/unauthenticated-clients.ts'
+import { Problem } from '#http/problems.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
+import type { MemoryBudget } from '#lib/memory-budget.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
+import { answerSyncProblem } from './answer.ts'
+import { authRoutes, requireToken, requireTokenStill, tillSessionOf } from './auth.ts'
+import type { Outgoing } from './outgoing.ts'
+import { productRoutes } from './products.ts'
+import type { SyncRoute } from './route.ts'
+import { configRoute, statusRoute } from './till.ts'
+import { uploadRoute } from './upload.ts'
+
+export interface SyncOptions {
+  readonly poolOf: PoolOf
+  readonly writer: Writer
+  readonly sync: SyncAccess
+  readonly addresses: AddressLimit
+  /** Counts what tills send against their company's day. */
+  readonly gate: ApiAuthenticator
+  /** Room for the bodies of calls, and of logins. */
+  readonly bodies: MemoryBudget
+  readonly strangers: UnauthenticatedBodies
+  /** Of calls with large bodies. */
+  readonly largeCalls: KeyedSemaphore
+  /** Answers to tills that may be large. */
+  readonly outgoing: Outgoing
+  readonly log: LogError
+}
+
+/**
+ * The sync interface of tills, below /api: all of it that is not API v1, so what does not exist there has its errors too. It
+ * serves every company, with or without the API add-on.
+ */
+export function syncRouter(options: SyncOptions): Router {
+  const router = express.Router({ caseSensitive: true, strict: true })
+  const limitAnonymous = limitUnauthenticatedBy(options.addresses)
+  // Nobody is asked for a token to learn that a route does not exist, so such calls count as anonymous ones.
+  const refuse =
+    (problem: Problem): RequestHandler =>
+    async (request, response) => {
+      await limitAnonymous(request, response)
+      throw problem
+    }
+  const authenticated = requireToken({ ...options.sync, addresses: options.addresses })
+  router.use(neverStored, requireHttps(limitAnonymous))
+  const inTurns = limitLargeRequests(options.largeCalls)
+  const [known, strangers] = [
+    companyBodyBudget(options.bodies),
+    unauthenticatedBodyBudget(options.strangers.tillLogins),
+  ]
+  const readers = (isOpen: true | undefined, limit: number): RequestHandler[] =>
+    isOpen ? jsonBodyUpTo(limit, strangers) : counted(limit, known, options.gate)
+  for (const route of routesOf(options)) {
+    const readBody = route.bodyBytes ? readers(route.isOpen, route.bodyBytes) : []
+    const still = route.bodyBytes ? [requireTokenStill(options.sync.tokens)] : []
+    const before = route.isOpen ? readBody : [authenticated, inTurns, ...readBody, ...still]
+    const one = router.route(route.path).all(routed(`/api${route.path}`))
+    one[route.method](...before, (request, response) => route.handle(request, response))
+    const Allow = route.method === 'get' ? 'GET, HEAD' : 'POST'
+    one.all(refuse(new Problem('method_not_allowed', undefined, { Allow })))
+  }
+  router.use(refuse(new Problem('not_found')))
+  router.use(interfaceProblems(options.log, answerSyncProblem))
+  return router
+}
+
+/** A body is counted against its company before it is read, or after where only that tells its size. */
+function counted(limit: number, room: BodyBudget, gate: ApiAuthenticator): RequestHandler[] {
+  const charge: ChargeBytes = (companyId, bytes) => gate.charge(companyId, bytes)
+  const companyOf = (response: Response) => tillSessionOf(response).companyId
+  const announced: RequestHandler = async (request, response, next) => {
+    const bytes = announcedBytes(request, limit)
+    if (bytes !== null) await chargeOrRefuse(charge, response, companyOf(response), bytes)
+    next()
+  }
+  return [announced, ...jsonBodyUpTo(limit, room, chargeRead(charge, companyOf, limit))]
+}
+
+const routesOf = (options: SyncOptions): SyncRoute[] => [
+  ...authRoutes(options.sync),
+  statusRoute,
+  configRoute(options.poolOf),
+  ...productRoutes(options),
+  uploadRoute(options),
+]
+
+/** Tokens and other people's data are in these answers. */
+const neverStored: RequestHandler = (_request, response, next) => {
+  response.setHeader('Cache-Control', 'no-store')
+  next()
+}

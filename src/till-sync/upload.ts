@@ -1,0 +1,252 @@
+import type { Response } from 'express'
+import { z } from 'zod'
+import type { SyncSession } from '#access/sync-access.ts'
+import { type OfflineSale, OfflineSaleInput } from '#commands/sales/offline-sale-input.ts'
+import { recordOfflineSale } from '#commands/sales/record-offline-sale.ts'
+import { type Refusal, refuse } from '#domain/refusal.ts'
+import { describeIssues, printable } from '#domain/validation.ts'
+import { sendBytes } from '#http/answer.ts'
+import { Problem } from '#http/problems.ts'
+import { type Invocation, invoke, isRefusal } from '#ledger/command.ts'
+import { parseSubject } from '#ledger/projection.ts'
+import { asUser, runCommands } from '#ledger/write/run.ts'
+import type { CommandResult, Reply } from '#ledger/write/unit-of-work.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import { type ByteRange, toByteRange, toBytes } from '#lib/bytes.ts'
+import { Unavailable } from '#lib/errors.ts'
+import { createTimeSlicer } from '#lib/time-slicing.ts'
+import type { PoolOf } from '#postgres/shared-pool.ts'
+import type { OfflineSaleWarning } from '#projections/sales.ts'
+import { liveUser } from '#projections/users.ts'
+import { noteRefusals, type RecordedSale, type RefusedUpload, type SaleResult } from '#refused-sales/refused-sales.ts'
+import { parse } from './answer.ts'
+import { tillSessionOf } from './auth.ts'
+import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
+
+/** Sales of one upload at most; a till with more sends them in several. */
+const MAX_SALES = 1_000
+
+/** Items of the sales of one unit of work: more of them are no faster, and let others wait longer. */
+const PORTION_LINES = 1_000
+
+/** Lines that weigh as one command in a group commit (queue.ts). */
+const LINES_OF_A_COMMAND = 32
+
+/** What is in the list is judged sale by sale. */
+const Body = z.object({ sales: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} vendas por envio`) })
+
+interface Options {
+  readonly poolOf: PoolOf
+  readonly writer: Writer
+}
+
+/**
+ * Sales made offline (UP-1): each is recorded or refused by itself, and the answer is 200 whatever became of
+ * them. Sending an upload again records nothing twice, so a till that heard no answer just does so.
+ */
+export const uploadRoute = ({ poolOf, writer }: Options): SyncRoute => ({
+  method: 'post',
+  path: '/sync/sales',
+  bodyBytes: LIST_BODY_BYTES,
+  async handle(request, response) {
+    const session = tillSessionOf(response)
+    const upload = await readUpload(session.companyId, parse(Body, request.body).sales)
+    const results = await record(writer, upload, session, response)
+    const entries = results.map((result, position) => ({ sale: upload.sales[position], result }))
+    const noted = await noteRefusals(poolOf(session.companyId), session, entries)
+    sendBytes(response, 200, await composeAnswer(noted, createTimeSlicer(session.companyId)))
+  },
+})
+
+const RESULTS: Reply = {
+  status: () => 200,
+  // As text, because of several attempts to commit the one that is answered need not be the last one composed.
+  compose: (results) => ({ status: 200, body: JSON.stringify(results) }),
+  withoutBodies: true,
+}
+
+async function record(writer: Writer, upload: Upload, session: SyncSession, response: Response): Promise<SaleResult[]> {
+  const acting = { ...asUser(session, 'pdv', response.locals.requestId as string), guard: liveUser(session) }
+  const done: CommandResult[] = []
+  for (const { invocations, lines } of portionsOf(upload)) {
+    // Nobody waits for the rest: a till that has gone sends it again.
+    if (response.closed) throw new Unavailable('the till has gone')
+    const weight = Math.ceil(lines / LINES_OF_A_COMMAND)
+    const answer = await runCommands(writer, acting, invocations, { reply: RESULTS, weight })
+    if (isRefusal(answer)) throw new Problem(answer.refused, answer.details)
+    done.push(...(JSON.parse(answer.body) as CommandResult[]))
+  }
+  return resultsOf(upload, done)
+}
+
+/** Most uploads are one portion, and one commit. A long one is cut, so that nobody has to wait for all of it. */
+function* portionsOf(upload: Upload): Iterable<{ readonly invocations: Invocation[]; readonly lines: number }> {
+  let invocations: Invocation[] = []
+  let lines = 0
+  for (const invocation of upload.invocations) {
+    invocations.push(invocation)
+    lines += (invocation.input as OfflineSale).items.length
+    if (lines < PORTION_LINES) continue
+    yield { invocations, lines }
+    invocations = []
+    lines = 0
+  }
+  if (invocations.length > 0) yield { invocations, lines }
+}
+
+/** The sales of an upload, sorted into commands and those that are wrong already. */
+interface Upload {
+  readonly sales: readonly unknown[]
+  readonly invocations: readonly Invocation[]
+  /** Position in the list → why it cannot be tried. */
+  readonly invalid: ReadonlyMap<number, Refusal>
+}
+
+/** Validates each sale by itself. */
+export async function readUpload(companyId: number, sales: readonly unknown[]): Promise<Upload> {
+  const slices = createTimeSlicer(companyId)
+  const invocations: Invocation[] = []
+  const wrong = new Map<number, Refusal>()
+  for (const [position, sale] of sales.entries()) {
+    if (position > 0) await slices()
+    const parsed = OfflineSaleInput.safeParse(sale)
+    if (parsed.success) invocations.push(invoke(recordOfflineSale, parsed.data))
+    else wrong.set(position, refuse('validation_failed', { ...describeIssues(parsed.error) }))
+  }
+  return { sales, invocations, invalid: wrong }
+}
+
+/** A result for each sale, in the order of the list. */
+function resultsOf({ sales, invalid: wrong }: Upload, done: readonly CommandResult[]): SaleResult[] {
+  let next = 0
+  return sales.map((sale, position) => {
+    const result = wrong.get(position) ?? done[next++]
+    if (!result) throw new Error('an upload has a result for each valid sale')
+    return isRefusal(result) ? refusedResult(sale, result) : recordedResult(sale, result)
+  })
+}
+
+type Counts = Record<SaleResult['status'], number>
+
+/** JSON text of the answer in UTF-8, in slices: 1,000 sales may have 100,000 errors and warnings. */
+async function composeAnswer(results: readonly SaleResult[], slices: () => Promise<void>): Promise<Buffer> {
+  const counts: Counts = { created: 0, duplicate: 0, resolved: 0, error: 0 }
+  const pieces: ByteRange[] = []
+  for (const [position, result] of results.entries()) {
+    await slices()
+    counts[result.status] += 1
+    pieces.push(toByteRange(`${position > 0 ? ',' : ''}${JSON.stringify(result)}`))
+  }
+  const summary = {
+    total_processed: results.length,
+    success_count: results.length - counts.error,
+    error_count: counts.error,
+  }
+  const head = JSON.stringify({ success: true, message: uploadMessage(counts), summary })
+  return toBytes(`${head.slice(0, -1)},"results":[`, pieces, ']}')
+}
+
+function recordedResult(sale: unknown, { outcome, subject, remarks }: Exclude<CommandResult, Refusal>): RecordedSale {
+  const { warnings } = remarks as { warnings: readonly OfflineSaleWarning[] }
+  return {
+    offline_id: offlineIdOf(sale),
+    status: outcome === 'created' ? 'created' : 'duplicate',
+    sale_id: parseSubject(subject).id,
+    ...(warnings.length > 0 ? { warnings: warnings.map(shownWarning) } : {}),
+  }
+}
+
+const refusedResult = (sale: unknown, refusal: Refusal): RefusedUpload => ({
+  offline_id: offlineIdOf(sale),
+  status: 'error',
+  sale_id: null,
+  code: refusal.refused,
+  ...refusalText(refusal),
+})
+
+function offlineIdOf(sale: unknown): string | null {
+  const id = (sale as { offline_id?: unknown } | null)?.offline_id
+  return typeof id === 'string' ? printable(id) : null
+}
+
+const salesText = (count: number): string => `${count} ${count === 1 ? 'venda' : 'vendas'}`
+
+/** One sentence with the counts of an upload (UP-1). */
+function uploadMessage({ created, duplicate, resolved, error }: Counts): string {
+  const processed = created + duplicate + resolved + error
+  const parts = [`${created} registrada${created === 1 ? '' : 's'}`]
+  if (duplicate > 0) parts.push(`${duplicate} já enviada${duplicate === 1 ? '' : 's'} antes`)
+  if (resolved > 0) parts.push(`${resolved} resolvida${resolved === 1 ? '' : 's'} no painel`)
+  parts.push(`${error} com erro`)
+  return `${salesText(processed)} processada${processed === 1 ? '' : 's'}: ${parts.join(', ')}.`
+}
+
+/** Why a sale was refused, and which of its fields are wrong. */
+function refusalText({ refused, details }: Refusal): { message: string; errors: Record<string, string[]> } {
+  if (refused === 'duplicate_resource') {
+    const errors = { offline_id: [`já usado pela venda ${details?.conflicting_id}, que é diferente`] }
+    return { message: 'Outra venda já foi enviada com este offline_id.', errors }
+  }
+  if (refused === 'already_settled') {
+    const errors = { status: ['uma conta a receber desta venda já foi liquidada'] }
+    return { message: 'A venda já foi recebida e não pode mais ser cancelada.', errors }
+  }
+  if (refused === 'fiscal_document_issued') {
+    const errors = { status: ['a venda tem documento fiscal autorizado'] }
+    return { message: 'A venda tem documento fiscal e não pode mais ser cancelada.', errors }
+  }
+  const { fields } = details as { fields: Record<string, string[]> }
+  return { message: 'A venda tem dados inválidos e não foi registrada.', errors: fields }
+}
+
+const sentence = (text: string | null): string => `${text ?? ''}${/[.!?]$/.test(text ?? '') ? '' : '.'}`
+
+/** A warning as a result shows it: numbers are JSON numbers. */
+function shownWarning({ code, product_id, found, expected }: OfflineSaleWarning): object {
+  switch (code) {
+    case 'negative_stock':
+      return { code, message: `O estoque ficou negativo: ${found}.`, product_id, stock: Number(found) }
+    case 'price_differs': {
+      const message = `O preço vendido, ${found}, difere do preço do cadastro, ${expected}.`
+      return { code, message, product_id, price: Number(found), catalog_price: Number(expected) }
+    }
+    case 'product_deactivated':
+      return { code, message: 'O produto está desativado no cadastro.', product_id }
+    case 'payment_pending':
+      return { code, message: `O pagamento em ${found} está pendente, mas não é a prazo.` }
+    case 'change_without_cash':
+      return { code, message: `Há troco de ${found} sem pagamento em dinheiro.` }
+    case 'created_at_in_future':
+      return { code, message: `A data da venda, ${found}, está no futuro: confira o relógio do caixa.` }
+    case 'line_total_rounded': {
+      const message = `O total do item, ${found}, difere por arredondamento de quantidade × preço, ${expected}.`
+      return { code, message, product_id, total: Number(found), expected_total: Number(expected) }
+    }
+    case 'line_discount':
+      return { code, message: `O item teve desconto de ${found}.`, product_id, discount: Number(found) }
+    case 'discount':
+      return { code, message: `A venda teve desconto de ${found}.`, discount: Number(found) }
+    case 'total_rounded': {
+      const message = `O total, ${found}, difere por arredondamento da soma dos itens, ${expected}.`
+      return { code, message, total: Number(found), expected_total: Number(expected) }
+    }
+    case 'amount_received_differs': {
+      const message = `O valor recebido, ${found}, não é o de todos os pagamentos, ${expected}.`
+      return { code, message, amount_received: Number(found), expected_amount: Number(expected) }
+    }
+    case 'customer_unknown':
+      return { code, message: `O cliente ${found} não existe: a venda foi registrada sem cliente.` }
+    case 'customer_deleted':
+      return { code, message: `O cliente ${found} está excluído no cadastro.` }
+    case 'customer_forgotten':
+      return { code, message: `Os dados do cliente ${found} foram esquecidos: a venda foi registrada sem o nome.` }
+    case 'product_unknown':
+      return { code, message: 'O produto não existe no cadastro.', product_id }
+    case 'payment_type_unknown':
+      return { code, message: `A forma de pagamento ${found} não existe.` }
+    case 'recorded_as_is':
+      return { code, message: `Uma pessoa registrou a venda como está: ${sentence(found)}` }
+    case 'recorded_corrected':
+      return { code, message: `Uma pessoa corrigiu e registrou a venda: ${sentence(found)}` }
+  }
+}

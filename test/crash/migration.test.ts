@@ -1,0 +1,121 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { after, before, describe, it } from 'mocha'
+import pg from 'pg'
+import { killedAfter, tillbook } from '../cli/tillbook.ts'
+import { startApi, type TestApi } from '../support/api.ts'
+import { ownerUrlOf, useDatabase } from '../support/database.ts'
+import { rowsOf, tracesOf } from '../support/migrating.ts'
+import { DEPTH } from '../support/random.ts'
+import { administer, onDatabase } from '../support/server.ts'
+
+/** How often a move is killed, at some moment of it. */
+const KILLS = 2 * DEPTH
+/** A move of a small company takes about so long, most of it to start the program. */
+const LONGEST_MS = 3_000
+
+describe('a move that is killed', () => {
+  const database = useDatabase()
+  const dataDir = mkdtempSync(join(tmpdir(), 'tillbook-move-'))
+  let south: string
+  let env: Readonly<Record<string, string>>
+  let api: TestApi
+
+  before('add a home', async () => {
+    south = onDatabase(database.url, `${new URL(database.url).pathname.slice(1)}_south`)
+    const name = new URL(south).pathname.slice(1)
+    await administer(ownerUrlOf(database.url), async (client) => {
+      await client.query(`create database ${name}`)
+      await client.query(`grant create on database ${name} to ${new URL(south).username}`)
+    })
+    env = {
+      DATABASE_URL: database.url,
+      DATABASE_OWNER_URL: database.ownerUrl,
+      HOMES: `south=${south}`,
+      HOMES_OWNER_URLS: `south=${ownerUrlOf(south)}`,
+      DATA_DIR: dataDir,
+    }
+    await done('home', 'add', 'south')
+    api = await startApi(database.url)
+  })
+  after('remove it', async () => {
+    await api.close()
+    await administer(ownerUrlOf(database.url), (client) =>
+      client.query(`drop database if exists ${new URL(south).pathname.slice(1)} with (force)`),
+    )
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+
+  const done = async (...words: string[]) => {
+    const { code, stdout, stderr } = await tillbook(env, ...words, '--json')
+    expect(code, stderr).to.equal(0)
+    return JSON.parse(stdout)
+  }
+
+  it('is ended by the same command, there and back [HOME-56]', async () => {
+    const company = await api.company()
+    const cash = await company.paymentType('cash')
+    for (let n = 0; n < 3; n += 1)
+      await company.post('/sales', {
+        items: [{ description: 'Café', quantity: '1', unit_price: '5.00' }],
+        payments: [{ payment_type_id: cash, amount: '5.00' }],
+      })
+    await onOwner(database.url, (client) =>
+      client.query(`insert into ops.company_homes (company_id, home) values ($1, 'main') on conflict do nothing`, [
+        company.id,
+      ]),
+    )
+    const ends = [
+      { to: 'south', there: south, here: database.url },
+      { to: 'main', there: database.url, here: south },
+    ]
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      const { to, there, here } = ends[kill % 2] as (typeof ends)[number]
+      const words = ['company', 'move', String(company.id), '--to', to, '--wait', '0']
+      await killedAfter(env, 300 + Math.round(Math.random() * LONGEST_MS), ...words)
+      const moved = await done(...words).catch((error: Error) => {
+        // The killed one had ended already.
+        if (!error.message.includes('já está lá')) throw error
+      })
+      if (moved) expect(moved.revision).to.equal(5)
+      expect(await tracesOf(there, company.id)).to.deep.equal([])
+      expect(await tracesOf(here, company.id)).to.deep.equal(['left'])
+      expect(await onOwner(here, (client) => rowsOf(client as unknown as pg.Pool, company.id))).to.equal(0)
+      expect(await done('projections', 'verify', String(company.id))).to.deep.include({ company_id: company.id })
+      expect(await done('ledger', 'verify', '--company', String(company.id))).to.include({ valid: true })
+    }
+  })
+
+  it('goes on where a home is emptied, and then the home is empty [HOME-10, HOME-56]', async () => {
+    const words = ['home', 'drain', 'main', '--move', '--wait', '0']
+    const { companies } = await done('home', 'drain', 'main')
+    const here = await api.company()
+    await onOwner(database.url, (client) =>
+      client.query(`insert into ops.company_homes (company_id, home) values ($1, 'main')`, [here.id]),
+    )
+    await killedAfter(env, 'company 1 to south', ...words)
+    expect(await done(...words)).to.include({ draining: true, companies: 0 })
+    expect(await done('home', 'drain', 'main', '--undo')).to.include({ draining: false, companies: 0 })
+    const south = (await done('home', 'list')).find(({ name }: { name: string }) => name === 'south')
+    expect(south.companies).to.equal(companies + 1)
+    const { code, stderr } = await tillbook(env, 'home', 'drain', 'south', '--undo', '--move')
+    expect(code).to.equal(1)
+    expect(stderr).to.include('--undo')
+    await done('home', 'drain', 'main')
+    const nowhere = await tillbook(env, 'home', 'drain', 'south', '--move', '--wait', '0')
+    expect(nowhere.code).to.equal(1)
+    expect(nowhere.stderr).to.include('nenhuma outra casa')
+  })
+
+  async function onOwner<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+    const client = new pg.Client({ connectionString: ownerUrlOf(url) })
+    await client.connect()
+    try {
+      return await work(client)
+    } finally {
+      await client.end()
+    }
+  }
+})

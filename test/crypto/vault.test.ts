@@ -1,0 +1,42 @@
+import { expect } from 'chai'
+import { createVault, sealedBy, toMasterKey, UnknownMasterKey } from '#crypto/vault.ts'
+
+const [first, second] = [1, 2].map((fill) => toMasterKey(Buffer.alloc(32, fill))) as [
+  ReturnType<typeof toMasterKey>,
+  ReturnType<typeof toMasterKey>,
+]
+const holding = (...keys: (typeof first)[]) =>
+  createVault({ current: () => keys[0] as typeof first, find: (id) => keys.find((key) => key.id === id) ?? null })
+
+describe('vault', () => {
+  const plain = Buffer.from('segredo')
+  const sealed = holding(first).seal(plain, 'store_secrets/3')
+
+  it('opens what it has sealed, seals nothing twice alike, and names the key [OPS-70]', () => {
+    expect(holding(first).open(sealed, 'store_secrets/3').equals(plain)).to.equal(true)
+    expect(sealed.includes(plain)).to.equal(false)
+    expect(holding(first).seal(plain, 'store_secrets/3').equals(sealed)).to.equal(false)
+    expect(sealedBy(sealed))
+      .to.equal(first.id)
+      .and.match(/^[0-9a-f]{16}$/)
+    expect(holding(first).open(holding(first).seal(Buffer.alloc(0), ''), '').length).to.equal(0)
+  })
+
+  it('seals under the current of several keys and opens under each of them', () => {
+    const both = holding(second, first)
+    expect(both.open(sealed, 'store_secrets/3').equals(plain)).to.equal(true)
+    expect(sealedBy(both.seal(plain, ''))).to.equal(second.id)
+  })
+
+  it('opens nothing without the key, in another context, or that was changed', () => {
+    expect(() => holding(second).open(sealed, 'store_secrets/3')).to.throw(UnknownMasterKey, first.id)
+    expect(() => holding(first).open(sealed, 'store_secrets/4')).to.throw()
+    for (const at of [0, 1, 9, 21, sealed.length - 1]) {
+      const changed = Buffer.from(sealed)
+      changed[at] = (changed[at] as number) ^ 1
+      expect(() => holding(first).open(changed, 'store_secrets/3'), `byte ${at}`).to.throw()
+    }
+    expect(() => holding(first).open(sealed.subarray(0, -1), 'store_secrets/3')).to.throw()
+    expect(() => holding(first).open(Buffer.from('whsec_'), '')).to.throw('not a sealed value')
+  })
+})

@@ -1,0 +1,65 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { deleteStoredFile, loadStoredFile, storeFile } from '#imports/stored-file.ts'
+import { explore, TITLE } from '../support/random.ts'
+import { useApi } from '../support/use-api.ts'
+
+const pause = async () => {}
+
+describe(`a file that waits to be imported (${TITLE})`, () => {
+  const api = useApi()
+  const owner = { companyId: 1, userId: 1 }
+  const keeping = () => ({ pool: api.core.pool, vault: api.core.vault, pause })
+  const sheetOf = (cell: string) => ({ heads: ['Nome'], lines: [{ number: 2, cells: [cell] }] })
+
+  it('comes back as it was read, whatever is in its cells [PANEL-321]', async () => {
+    const texts = fc.array(fc.string({ unit: 'binary', maxLength: 30 }), { maxLength: 5 })
+    const files = fc.record({
+      heads: texts,
+      lines: fc.array(fc.record({ number: fc.nat(), cells: texts }), { maxLength: 5 }),
+    })
+    const same = fc.asyncProperty(files, async (sheet) => {
+      await storeFile(keeping(), owner, 'items', { digest: 'ab', sheet })
+      const kept = await loadStoredFile(keeping(), owner, 'items')
+      expect(kept).to.deep.include({ digest: 'ab', sheet })
+    })
+    await explore(same, 20)
+  })
+
+  it('comes back in slices, where it is large [PANEL-321]', async () => {
+    const lines = Array.from({ length: 5_000 }, (_, n) => ({ number: n + 2, cells: [`${n}`.repeat(80)] }))
+    let pauses = 0
+    const counting = async () => void pauses++
+    await storeFile({ ...keeping(), pause: counting }, owner, 'items', {
+      digest: '',
+      sheet: { heads: ['Nome'], lines },
+    })
+    expect(pauses).to.be.above(50)
+    pauses = 0
+    const kept = await loadStoredFile({ ...keeping(), pause: counting }, owner, 'items')
+    expect(kept?.sheet.lines).to.deep.equal(lines)
+    expect(pauses).to.be.above(5_000)
+  })
+
+  it('is of one kind and one person [PANEL-183]', async () => {
+    await storeFile(keeping(), owner, 'items', { digest: '', sheet: sheetOf('a') })
+    expect(await loadStoredFile(keeping(), owner, 'customers')).to.equal(null)
+    expect(await loadStoredFile(keeping(), { companyId: 1, userId: 2 }, 'items')).to.equal(null)
+    expect(await loadStoredFile(keeping(), { companyId: 2, userId: 1 }, 'items')).to.equal(null)
+  })
+
+  it('is dropped once it is imported, but not the one that has taken its place [PANEL-323]', async () => {
+    const keep = async (cell: string) => {
+      await storeFile(keeping(), owner, 'items', { digest: cell, sheet: sheetOf(cell) })
+      const kept = await loadStoredFile(keeping(), owner, 'items')
+      if (!kept) throw new Error('it was not kept')
+      return kept
+    }
+    const first = await keep('a')
+    const second = await keep('b')
+    await deleteStoredFile(api.core.pool, owner, first)
+    expect((await loadStoredFile(keeping(), owner, 'items'))?.digest).to.equal('b')
+    await deleteStoredFile(api.core.pool, owner, second)
+    expect(await loadStoredFile(keeping(), owner, 'items')).to.equal(null)
+  })
+})

@@ -1,0 +1,341 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import type { Pool } from 'pg'
+import { readConfig, WrongSetting } from '#config/config.ts'
+import type { Served } from '#demo/serve-locally.ts'
+import { serveWitness } from '#demo/witness/server.ts'
+import { openWitness, type Witness } from '#demo/witness/witness.ts'
+import { type AttestationRequests, requestAttestations } from '#integrity/attestors/attestation-requests.ts'
+import { attestationStatuses } from '#integrity/attestors/attestation-status.ts'
+import { type Attestor, AttestorFailed } from '#integrity/attestors/attestor.ts'
+import { nameOfCopy } from '#integrity/attestors/checkpoint-copies.ts'
+import { type AttestorSettings, attestorNames, createAttestors } from '#integrity/attestors/configured-attestors.ts'
+import { tokenDirectoryOf, tokensOf } from '#integrity/attestors/tokens.ts'
+import { formatCheckpoint, parseProof } from '#integrity/proofs/checkpoint.ts'
+import type { SignedCheckpoint } from '#integrity/proofs/checkpoint-log.ts'
+import { runCheckpointRound } from '#integrity/proofs/checkpoint-schedule.ts'
+import type { Sealing } from '#integrity/proofs/checkpoints.ts'
+import { logInclusionOf, newestInstallationCheckpoint } from '#integrity/proofs/installation-log.ts'
+import { openKeyRing } from '#integrity/proofs/key-ring.ts'
+import { openNote, signNote, verifierKey, vkeyOf } from '#integrity/proofs/note.ts'
+import { createProofServices } from '#integrity/proofs/proofs.ts'
+import { createPostgresStore } from '#ledger/stores/postgres.ts'
+import { createPool } from '#postgres/pool.ts'
+import { startAttestors } from '#service/attestors.ts'
+import { createMetrics } from '#service/metrics/metrics.ts'
+import { useDatabase } from '../../support/database.ts'
+import { tamperBy } from '../../support/tamper.ts'
+import { until } from '../../support/wait.ts'
+import { writeLedger } from '../audit/tampering.ts'
+
+const NOW = '2026-11-22T20:00:00.000Z'
+
+/** An outsider in memory, which answers as the test at hand has it. */
+function createFake(source: string, kind: Attestor['kind'] = 'time_stamp') {
+  const asked: number[] = []
+  const fake = {
+    source,
+    kind,
+    takesEach: kind === 'copy',
+    asked,
+    answer: async (_signal: AbortSignal): Promise<Buffer> => Buffer.from('token'),
+    ask: async ({ size }: { size: number }, { signal }: { signal: AbortSignal }) => {
+      asked.push(size)
+      return fake.answer(signal)
+    },
+  }
+  return fake
+}
+
+describe('asking outsiders', () => {
+  const database = useDatabase()
+  let pool: Pool
+  let home: string
+  let sealing: Sealing
+  let witness: Witness
+  let running: Served
+  let asking: AttestationRequests[] = []
+  const errors: [string, string][] = []
+  /** The one that was sealed last. */
+  let companyId: number
+
+  before(async () => {
+    pool = createPool(database.url, { max: 8 })
+    home = await mkdtemp(join(tmpdir(), 'tillbook-outsiders-'))
+    sealing = {
+      pool,
+      store: createPostgresStore(pool),
+      directory: join(home, 'seals'),
+      keyFile: join(home, 'seal-key.pem'),
+      now: () => NOW,
+      assertMaySeal: async () => {},
+    }
+    const { installationId, current } = await openKeyRing(sealing)
+    witness = await openWitness({
+      file: join(home, 'witness.json'),
+      name: 'witness.example/w1',
+      logs: [verifierKey(`tillbook/${installationId}`, current.publicKey)],
+      now: () => new Date(NOW),
+    })
+    running = await serveWitness(witness, 0)
+  })
+  after(async () => {
+    await running.close()
+    await pool.end()
+    await rm(home, { recursive: true })
+  })
+  afterEach(async () => {
+    await Promise.all(asking.map((each) => each.stop()))
+    asking = []
+    errors.length = 0
+    await tamperBy(pool, 'delete from ops.checkpoint_tokens; delete from ops.outsiders')
+  })
+
+  /** Another company, and so another entry and checkpoint of the installation log. */
+  async function seal(): Promise<SignedCheckpoint> {
+    companyId = await writeLedger(pool, 2)
+    const options = { onSealed: () => {} }
+    const made = await runCheckpointRound(sealing, {
+      ...options,
+      onError: (error) => {
+        throw error
+      },
+    })
+    for (const each of asking) each.now()
+    return made as SignedCheckpoint
+  }
+
+  const settings = (given: Partial<AttestorSettings> = {}): AttestorSettings => ({
+    WITNESS_URLS: [{ url: running.url, vkey: vkeyOf(witness.key) }],
+    SEAL_TSA_URL: undefined,
+    SEAL_TSA_CA_FILE: undefined,
+    SEAL_PUSH_URL: undefined,
+    SEAL_PUSH_TOKEN: undefined,
+    SEAL_PUSH_FOLDER: join(home, 'copies'),
+    ...given,
+  })
+  const configured = () => createAttestors(settings(), { pool, newNonce: () => Buffer.alloc(16, 1) })
+
+  function start(outsiders: readonly Attestor[], of = sealing): AttestationRequests {
+    const started = requestAttestations(of, outsiders, {
+      onToken: () => {},
+      onError: ({ source }, error) => errors.push([source, (error as Error).message]),
+      every_ms: 60_000,
+    })
+    asking.push(started)
+    return started
+  }
+
+  const has = (size: number, count: number) =>
+    until(async () => (await tokensOf(pool, size)).length === count, { what: `${count} tokens of ${size}` })
+  const again = async () => {
+    await pool.query('update ops.outsiders set due_at = clock_timestamp()')
+    for (const each of asking) each.now()
+  }
+
+  it('keeps what they give beside the checkpoints, in database and files, asked once by all processes [PROOF-66]', async () => {
+    const authority = createFake('https://tsa.example')
+    const checkpoint = await seal()
+    for (let process = 0; process < 3; process += 1) start([...configured(), authority])
+    await has(checkpoint.size, 3)
+    const later = await seal()
+    await has(later.size, 3)
+    expect(authority.asked).to.deep.equal([checkpoint.size, later.size])
+    expect(errors).to.deep.equal([])
+    const tokens = await tokensOf(pool, later.size)
+    expect(tokens.map(({ kind }) => kind)).to.have.members(['cosignature', 'time_stamp', 'copy'])
+    const files = await readdir(tokenDirectoryOf(sealing.directory))
+    const size = String(later.size).padStart(16, '0')
+    const names = [`${size}-witness.example_w1.cosigned`, `${size}-https_tsa.example.tsr`, `${size}.text`]
+    expect(files).to.include.members(names)
+    const [note, stamp, text] = await Promise.all(
+      names.map((name) => readFile(join(tokenDirectoryOf(sealing.directory), name), 'utf8')),
+    )
+    expect(openNote(note ?? '', [witness.key])?.text).to.equal(text)
+    expect([stamp, text]).to.deep.equal(['token', formatCheckpoint(later)])
+    expect(await readFile(join(home, 'copies', nameOfCopy(later)), 'utf8')).to.equal(later.note)
+    // Whoever asks for a company's place is shown who else has seen the log.
+    const { proof } = (await logInclusionOf(pool, companyId)) ?? { proof: '' }
+    expect(openNote(parseProof(proof)?.checkpoint ?? '', [witness.key])?.signedBy).to.have.length(1)
+    await tamperBy(pool, `update ops.checkpoint_tokens set token = 'no line' where kind = 'cosignature'`)
+    expect(parseProof((await logInclusionOf(pool, companyId))?.proof ?? '')?.checkpoint).to.equal(later.note)
+  })
+
+  it('goes on with all others while one is away, shows what is missing and makes up for it [PROOF-67, PROOF-68]', async () => {
+    const [away, place] = [createFake('https://tsa.example'), createFake('/far', 'copy')]
+    const failing = async () => {
+      throw new AttestorFailed('unreachable', 'no answer: it is away')
+    }
+    Object.assign(away, { answer: failing })
+    Object.assign(place, { answer: failing })
+    const outsiders = [away, place, ...configured()]
+    const first = await seal()
+    start(outsiders)
+    await has(first.size, 2)
+    await until(() => errors.length === 2)
+    const made = [await seal(), await seal()]
+    await has((made[1] as SignedCheckpoint).size, 2)
+    const before = (await attestationStatuses(pool, outsiders)).map(
+      ({ age, waiting_seconds, tried_at, obtained_at, ...rest }) => rest,
+    )
+    const { size } = made[1] as SignedCheckpoint
+    const problem = { problem: 'unreachable', detail: 'no answer: it is away', failures: 1 }
+    const none = { problem: null, detail: null, failures: 0, waiting: 0, size }
+    expect(before).to.deep.equal([
+      { source: away.source, kind: 'time_stamp', size: null, waiting: size, ...problem },
+      { source: place.source, kind: 'copy', size: null, waiting: size, ...problem },
+      { source: 'witness.example/w1', kind: 'cosignature', ...none },
+      { source: join(home, 'copies'), kind: 'copy', ...none },
+    ])
+    expect(away.asked, 'not again at once').to.have.length(1)
+    const { rows } = await pool.query(
+      `select round(extract(epoch from due_at - tried_at) / 30) * 30 as wait from ops.outsiders where failures > 0`,
+    )
+    expect(rows.map(({ wait }) => Number(wait))).to.deep.equal([60, 60])
+    for (const each of [away, place]) Object.assign(each, { answer: async () => Buffer.from('token') })
+    away.asked.length = 0
+    place.asked.length = 0
+    await again()
+    await has(size, 4)
+    expect(away.asked, 'the newest covers those before').to.deep.equal([size])
+    expect(place.asked, 'each has its copy').to.deep.equal(Array.from({ length: size }, (_, n) => n + 1))
+    const states = await attestationStatuses(pool, outsiders)
+    expect(
+      states.every(({ waiting, failures, problem }) => waiting === 0 && failures === 0 && problem === null),
+    ).to.equal(true)
+  })
+
+  it('proves to a witness what has come since, also when the kept tree was changed [PROOF-61, PROOF-67]', async () => {
+    const [one] = configured()
+    const first = await seal()
+    start([one as Attestor])
+    await has(first.size, 1)
+    await pool.query(`update ops.tree_tiles set hashes = substr(hashes, 33) || substr(hashes, 1, 32) where log = 0`)
+    const { size } = await seal()
+    await has(size, 1)
+  })
+
+  it('has nobody vouch for what we have not signed [PROOF-67]', async () => {
+    const { size, origin, root } = await seal()
+    const { privateKey } = generateKeyPairSync('ed25519')
+    const forged = signNote(formatCheckpoint({ origin, size: size + 1, root }), [{ name: origin, privateKey }])
+    await pool.query('insert into ops.installation_checkpoints (size, root, note, made_at) values ($1, $2, $3, $4)', [
+      size + 1,
+      root,
+      forged,
+      NOW,
+    ])
+    const fake = createFake('https://tsa.example')
+    start([fake])
+    await until(() => errors.length === 1)
+    expect(errors[0]?.[1]).to.match(/is not one that a known key has signed$/)
+    expect(fake.asked).to.deep.equal([])
+    const [state] = await attestationStatuses(pool, [fake])
+    expect(state).to.include({ problem: 'failed', failures: 1 })
+    await tamperBy(pool, 'delete from ops.installation_checkpoints where size = $1', [size + 1])
+  })
+
+  it('asks nobody where nothing may be sealed, and ends a call when it is stopped [PROOF-67]', async () => {
+    const fake = createFake('https://tsa.example')
+    const checkpoint = await newestInstallationCheckpoint(pool)
+    expect(checkpoint).not.to.equal(null)
+    start([fake], { ...sealing, assertMaySeal: () => Promise.reject(new Error('this is a restored database')) })
+    await until(() => errors.length === 1)
+    expect(fake.asked).to.deep.equal([])
+    fake.answer = (signal) =>
+      new Promise((_, reject) =>
+        signal.addEventListener('abort', () => reject(new AttestorFailed('unreachable', 'aborted'))),
+      )
+    const started = start([fake])
+    await until(() => fake.asked.length === 1)
+    await started.stop()
+    const [state] = await attestationStatuses(pool, [fake])
+    expect(state).to.include({ failures: 0, problem: null })
+    // Whoever comes next does not wait for the one that ended.
+    fake.answer = async () => Buffer.from('token')
+    start([fake])
+    await has(checkpoint?.size ?? 0, 1)
+  })
+
+  it('is at work in a projector, with figures for each, and not at all where nobody is named [PROOF-68]', async () => {
+    const { size } = await seal()
+    const lines: unknown[] = []
+    const logger = { info: (fields: object) => lines.push(fields) }
+    const startWith = (WITNESS_URLS: AttestorSettings['WITNESS_URLS']) => {
+      const config = { ...readConfig({}), ...settings({ WITNESS_URLS, SEAL_PUSH_FOLDER: undefined }) }
+      const core = { pool, sealing, proof: createProofServices(pool, { sealing, outsiders: attestorNames(config) }) }
+      const metrics = createMetrics()
+      const log = (_message: string, error: unknown) => errors.push(['', String(error)])
+      asking.push(
+        startAttestors({ config, core, metrics, logger, log } as unknown as Parameters<typeof startAttestors>[0]),
+      )
+      return metrics
+    }
+    expect(await startWith(undefined).read()).not.to.include('tillbook_outsider')
+    const metrics = startWith(settings().WITNESS_URLS)
+    await has(size, 1)
+    await until(() => lines.length === 1)
+    expect(lines).to.deep.equal([{ source: 'witness.example/w1', kind: 'cosignature', size }])
+    const figures = [
+      ...(await metrics.read()).matchAll(/^(tillbook_outsider_\w+)\{outsider="witness.example\/w1"\} (\S+)$/gm),
+    ]
+    expect(figures.map(([, name]) => name)).to.deep.equal([
+      'tillbook_outsider_token_age_seconds',
+      'tillbook_outsider_waiting_seconds',
+      'tillbook_outsider_failures',
+    ])
+    const guide = await readFile('docs/operations/metrics.md', 'utf8')
+    for (const [, name] of figures) expect(guide).to.include(`\`${name}\``)
+    expect(Number(figures[0]?.[2])).to.be.within(0, 30)
+    expect(figures.slice(1).map(([, , value]) => value)).to.deep.equal(['0', '0'])
+    expect(errors).to.deep.equal([])
+  })
+
+  it('is set up by settings that say what they mean [PROOF-69]', () => {
+    const vkey = vkeyOf(witness.key)
+    const read = (WITNESS_URLS: string) => readConfig({ WITNESS_URLS }).WITNESS_URLS
+    expect(read(`https://w.example/a/ ${vkey}, http://127.0.0.1:8 ${vkey}`)).to.deep.equal([
+      { url: 'https://w.example/a', vkey },
+      { url: 'http://127.0.0.1:8', vkey },
+    ])
+    const wrong = [
+      'https://w.example',
+      vkey,
+      `${vkey} https://w.example`,
+      `ftp://w.example ${vkey}`,
+      `https://user:secret@w.example ${vkey}`,
+      `https://w.example?key=1 ${vkey}`,
+      `https://w.example ${vkey}x`,
+      Array(17).fill(`https://w.example ${vkey}`).join(),
+    ]
+    for (const text of wrong) expect(() => read(text), text).to.throw(WrongSetting, /^WITNESS_URLS should be 1 to 16/)
+    expect(() => readConfig({ SEAL_PUSH_TOKEN: 'secret' })).to.throw(
+      WrongSetting,
+      'SEAL_PUSH_TOKEN goes with SEAL_PUSH_URL',
+    )
+    expect(() => readConfig({ SEAL_TSA_CA_FILE: 'ca.pem' })).to.throw(
+      WrongSetting,
+      'SEAL_TSA_CA_FILE goes with SEAL_TSA_URL',
+    )
+    const create = (given: Partial<AttestorSettings>) =>
+      createAttestors(settings(given), { pool, newNonce: () => Buffer.alloc(1) })
+    const other = vkey.replace(/\+([0-9a-f]{8})\+/, '+00000000+')
+    expect(() => create({ WITNESS_URLS: [{ url: running.url, vkey: other }] })).to.throw(WrongSetting, /WITNESS_URLS/)
+    const tsa = { SEAL_TSA_URL: 'https://tsa.example', SEAL_TSA_CA_FILE: join(home, 'none.pem') }
+    expect(() => create(tsa)).to.throw(WrongSetting, /^SEAL_TSA_CA_FILE should be a readable file/)
+    const all = {
+      SEAL_TSA_URL: 'https://tsa.example',
+      SEAL_PUSH_URL: 'https://keep.example',
+      SEAL_PUSH_TOKEN: 'secret',
+    }
+    expect(create(all).map(({ source, kind }) => `${kind} ${source}`)).to.deep.equal([
+      'cosignature witness.example/w1',
+      'time_stamp https://tsa.example',
+      'copy https://keep.example',
+      `copy ${join(home, 'copies')}`,
+    ])
+  })
+})

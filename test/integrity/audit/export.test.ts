@@ -1,0 +1,150 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import type { Pool } from 'pg'
+import type { Anchor } from '#integrity/audit/chain-walk.ts'
+import { exportLines, verifyExport } from '#integrity/audit/export.ts'
+import { GENESIS_HASH, hashOf, streamOf } from '#ledger/envelope.ts'
+import type { EventStore } from '#ledger/port.ts'
+import { createPostgresStore } from '#ledger/stores/postgres.ts'
+import { createPool } from '#postgres/pool.ts'
+import { useDatabase } from '../../support/database.ts'
+import { explore } from '../../support/random.ts'
+import { eventsOf, writeLedger } from './tampering.ts'
+
+const LENGTH = 8
+
+describe('an export', () => {
+  const database = useDatabase()
+  let pool: Pool
+  let store: EventStore
+  let directory: string
+  let file: string
+  let companyId: number
+  let whole: string
+
+  before(async () => {
+    pool = createPool(database.url, { max: 2 })
+    store = createPostgresStore(pool)
+    directory = await mkdtemp(join(tmpdir(), 'tillbook-export-'))
+    file = join(directory, 'export.jsonl')
+    // Characters that end a line elsewhere.
+    const data = { id: 1, text: 'a\u2028b\u2029c\u0085d\r\n😀' }
+    companyId = await writeLedger(pool, Array(LENGTH).fill({ data }))
+    whole = await linesFrom(0)
+  })
+  after(async () => {
+    await pool.end()
+    await rm(directory, { recursive: true })
+  })
+
+  async function linesFrom(revision: number): Promise<string> {
+    let text = ''
+    for await (const line of exportLines(store, companyId, revision)) text += line
+    return text
+  }
+
+  async function verify(text: string | Buffer, anchors: readonly Anchor[] = []) {
+    await writeFile(file, text)
+    return verifyExport(file, () => ({ anchors }))
+  }
+
+  it('is every event as it was hashed, one a line, and verifies by itself [AUDIT-8]', async () => {
+    const events = await eventsOf(pool, companyId)
+    const lines = whole.split('\n')
+    expect(lines.pop()).to.equal('')
+    expect(lines.map((line) => JSON.parse(line))).to.deep.equal(events)
+    expect(await verify(whole)).to.deep.equal({
+      stream: streamOf(companyId),
+      from: 0,
+      valid: true,
+      checked: LENGTH,
+      revision: LENGTH - 1,
+      hash: events.at(-1)?.hash,
+      first_error: null,
+    })
+    // The last line end may be missing.
+    expect((await verify(whole.trimEnd())).valid).to.equal(true)
+  })
+
+  it('may begin at any revision; what is known of the one before is held against it', async () => {
+    const events = await eventsOf(pool, companyId)
+    const [, , third] = events
+    const text = await linesFrom(3)
+    expect(await verify(text)).to.include({ from: 3, valid: true, checked: LENGTH - 3, revision: LENGTH - 1 })
+    const anchor = { revision: 2, hash: third?.hash ?? '' }
+    expect((await verify(text, [anchor])).valid).to.equal(true)
+    const other = await verify(text, [{ revision: 2, hash: GENESIS_HASH }])
+    expect(other).to.deep.include({ valid: false, first_error: { revision: 2, reason: 'other_hash' } })
+    // Sealed before it begins: says nothing of it.
+    expect((await verify(text, [{ revision: 1, hash: GENESIS_HASH }])).valid).to.equal(true)
+    expect(await linesFrom(LENGTH)).to.equal('')
+  })
+
+  it('is held against seals: a tail that is missing, or everything [AUDIT-5]', async () => {
+    const anchors = [(await eventsOf(pool, companyId))[LENGTH - 1] as Anchor]
+    const cut = `${whole.split('\n').slice(0, 5).join('\n')}\n`
+    expect(await verify(cut)).to.include({ valid: true, checked: 5 })
+    expect((await verify(cut, anchors)).first_error).to.deep.equal({ revision: 5, reason: 'truncated' })
+    expect(await verify('')).to.deep.equal({
+      stream: null,
+      from: 0,
+      valid: true,
+      checked: 0,
+      revision: -1,
+      hash: GENESIS_HASH,
+      first_error: null,
+    })
+    expect((await verify('', anchors)).first_error).to.deep.equal({ revision: 0, reason: 'truncated' })
+  })
+
+  it('is not whole when a line was removed, doubled, moved, emptied, or is of another ledger [AUDIT-8]', async () => {
+    const lines = whole.trimEnd().split('\n')
+    const other = (await eventsOf(pool, await writeLedger(pool, LENGTH))).map((each) => JSON.stringify(each))
+    const altered = {
+      removed: [lines.toSpliced(3, 1), '3 wrong_revision'],
+      doubled: [lines.toSpliced(3, 0, lines[3] ?? ''), '4 wrong_revision'],
+      moved: [lines.toSpliced(2, 2, lines[3] ?? '', lines[2] ?? ''), '2 wrong_revision'],
+      emptied: [lines.toSpliced(3, 0, ''), '3 malformed'],
+      'of another ledger': [lines.toSpliced(3, 1, other[3] ?? ''), '3 wrong_stream'],
+      'no event': [['{}', ...lines], '0 malformed'],
+    } as const
+    for (const [how, [text, found]] of Object.entries(altered)) {
+      const { valid, first_error } = await verify(`${text.join('\n')}\n`)
+      expect(`${valid} ${first_error?.revision} ${first_error?.reason}`, how).to.equal(`false ${found}`)
+    }
+  })
+
+  it('is not whole when its text does not read alike everywhere [PROOF-84]', async () => {
+    const { hash: _, ...event } = JSON.parse(whole.split('\n')[0] as string)
+    const lineOf = (text: string) => {
+      const hashed = { ...event, data: { text } }
+      return JSON.stringify({ ...hashed, hash: hashOf(hashed) })
+    }
+    const replaced = lineOf('a\ufffdb')
+    expect((await verify(replaced)).valid).to.equal(true)
+    expect((await verify(lineOf('\\ud83d'))).valid).to.equal(true)
+    const [before = '', after = ''] = replaced.split('\ufffd')
+    const invalid = Buffer.concat([Buffer.from(before), Buffer.of(0xff), Buffer.from(after)])
+    for (const line of [invalid, lineOf('\ud83d'), Buffer.concat([Buffer.from(replaced), Buffer.of(0xf0)])])
+      expect((await verify(line)).first_error).to.deep.equal({ revision: 0, reason: 'malformed' })
+  })
+
+  it('is not whole when any byte of it was changed [AUDIT-8]', async () => {
+    const bytes = Buffer.from(whole)
+    await explore(
+      fc.asyncProperty(fc.nat({ max: bytes.length - 2 }), fc.integer({ min: 0x20, max: 0x7e }), async (place, byte) => {
+        fc.pre(bytes[place] !== byte)
+        const changed = Buffer.from(bytes)
+        changed[place] = byte
+        await writeFile(file, changed)
+        const found = await verifyExport(file, () => ({}))
+        // Of the first event's revision, it is where the export says that it begins.
+        expect(found.valid && found.from === 0).to.equal(false)
+      }),
+      150,
+    )
+  })
+})

@@ -1,0 +1,46 @@
+import type { ReadAnswer } from '#api/route.ts'
+import type { Refusal } from '#domain/refusal.ts'
+import { type AsOfMoment, type CompanyAsOf, withCompanyAsOf } from '#integrity/audit/as-of.ts'
+import { isRefusal } from '#ledger/command.ts'
+import type { TestApi, TestCompany } from '../../support/api.ts'
+import { useApi } from '../../support/use-api.ts'
+
+interface Past {
+  readonly api: TestApi
+  /** Sets the clock of calls to the ledger's last event, and answers its revision: a day that ends between a command and a call would be another day. */
+  follow(company: TestCompany): Promise<number>
+  /** Sets the clock of calls to the present again. */
+  present(): void
+  /** Does something with the company as it was at a moment that it has. */
+  visit<T>(company: TestCompany, at: AsOfMoment, work: (asOf: CompanyAsOf) => Promise<T>): Promise<T>
+}
+
+export function usePast(): Past {
+  let now = ''
+  const api = useApi({ now: () => now || new Date().toISOString() })
+  return {
+    api,
+    async follow(company) {
+      const { rows } = await api.core.pool.query<{ revision: number; last_recorded_at: string }>(
+        'select revision, last_recorded_at from ledgers where company_id = $1',
+        [company.id],
+      )
+      now = rows[0]?.last_recorded_at ?? ''
+      return rows[0]?.revision ?? -1
+    },
+    present() {
+      now = ''
+    },
+    async visit(company, at, work) {
+      const done = await withCompanyAsOf(api.core, company.id, at, async (asOf) => ({ value: await work(asOf) }))
+      if (isRefusal(done)) throw new Error(JSON.stringify(done))
+      return done.value
+    },
+  }
+}
+
+/** The body of what must be an answer. */
+export function bodyOf(answer: ReadAnswer | Refusal): string {
+  if (isRefusal(answer)) throw new Error(JSON.stringify(answer))
+  return String(answer.body)
+}

@@ -1,0 +1,101 @@
+import { expect } from 'chai'
+import type { Pool } from 'pg'
+import type { EventStore } from '#ledger/port.ts'
+import { createReadRouter, LATEST, type ReadFrom } from '#ledger/replicas/reads.ts'
+import type { Replica, ReplicaPosition, ReplicaState } from '#ledger/replicas/replica.ts'
+import { TenantLimitExceeded } from '#lib/errors.ts'
+
+const COMPANY = 7
+const DEMAND = { revision: 5, patience_ms: 20 }
+
+/** A standby that has come so far, and answers with its name. */
+function standbyAt(name: string, revision: number, { state = 'up' as ReplicaState, fails = null as unknown } = {}) {
+  const patience: number[] = []
+  const standby = {
+    name,
+    state,
+    shows: async (_company: number, wanted: ReplicaPosition, patience_ms: number) => {
+      patience.push(patience_ms)
+      return revision >= wanted.revision
+    },
+    query: async () => {
+      if (fails) throw fails
+      return { rows: [{ from: name }] }
+    },
+  }
+  return { patience, ...(standby as unknown as Replica) }
+}
+
+function readsFrom(...standbys: Replica[]) {
+  const counted: ReadFrom[] = []
+  const asked: unknown[] = []
+  const query = async (statement: { text?: string } | string) => {
+    asked.push(statement)
+    return { rows: [{ from: 'primary', revision: 6 }] }
+  }
+  const poolOf = () => ({ query }) as unknown as Pool
+  const store = { transactional: true } as EventStore
+  const readsOf = createReadRouter({ standbys, poolOf, store, onRead: (from) => counted.push(from) })
+  const whence = async (place: Pick<ReturnType<typeof readsOf>, 'pool'>) => (await place.pool.query('x')).rows[0].from
+  return { counted, asked, readsOf, whence, read: async (demand = DEMAND) => whence(readsOf(COMPANY, demand)) }
+}
+
+const failure = (code: string) =>
+  Object.assign(new Error('canceling statement due to conflict with recovery'), { code })
+
+describe('where an answer is read', () => {
+  it('is a standby that shows enough, each by turns [HOME-100]', async () => {
+    const { read, counted, asked } = readsFrom(standbyAt('1', 5), standbyAt('2', 9))
+    expect([await read(), await read(), await read()]).to.deep.equal(['1', '2', '1'])
+    expect(counted).to.deep.equal(['standby', 'standby', 'standby'])
+    expect(asked).to.deep.equal([])
+  })
+
+  it('is another one, or the primary, where it does not; only the last is waited for [HOME-101]', async () => {
+    const [behind, level] = [standbyAt('1', 4), standbyAt('2', 5)]
+    expect(await readsFrom(behind, level).read()).to.equal('2')
+    expect([behind.patience, level.patience]).to.deep.equal([[0], [20]])
+    const { read, counted } = readsFrom(standbyAt('1', 4), standbyAt('2', 3))
+    expect(await read()).to.equal('primary')
+    expect(counted).to.deep.equal(['primary'])
+  })
+
+  it('is never a standby that is left out [HOME-104]', async () => {
+    const states = ['starting', 'down', 'lagging', 'no_standby', 'other_database', 'other_version'] as const
+    expect(await readsFrom(...states.map((state) => standbyAt(state, 9, { state }))).read()).to.equal('primary')
+  })
+
+  it('shows all that the primary had when it was begun, for whoever wants it as of now [HOME-103]', async () => {
+    const now = (standby: Replica) => readsFrom(standby).read(LATEST as typeof DEMAND)
+    expect(await now(standbyAt('1', 5))).to.equal('primary')
+    expect(await now(standbyAt('1', 6))).to.equal('1')
+  })
+
+  it('is the primary from the first statement on that a standby fails, and the caller notices nothing [HOME-105]', async () => {
+    let fails: unknown = null
+    const standby = standbyAt('1', 5)
+    const flaky = Object.assign(standby, {
+      query: async () => {
+        if (fails) throw fails
+        return { rows: [{ from: '1' }] }
+      },
+    })
+    const { readsOf, whence, counted } = readsFrom(flaky)
+    const place = readsOf(COMPANY, DEMAND)
+    expect(await whence(place)).to.equal('1')
+    fails = failure('40001')
+    expect(await Promise.all([whence(place), whence(place)])).to.deep.equal(['primary', 'primary'])
+    fails = null
+    expect(await whence(place), 'time never goes back within an answer').to.equal('primary')
+    expect(counted).to.deep.equal(['standby', 'again'])
+    expect(await whence(readsOf(COMPANY, DEMAND)), 'the next answer').to.equal('1')
+  })
+
+  it('is not repeated where it took too long, or the company has its share [HOME-105]', async () => {
+    for (const fails of [failure('57014'), new TenantLimitExceeded('too many')]) {
+      const { read, asked } = readsFrom(standbyAt('1', 5, { fails }))
+      expect(await read().catch((error) => error)).to.equal(fails)
+      expect(asked).to.deep.equal([])
+    }
+  })
+})

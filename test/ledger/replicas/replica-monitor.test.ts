@@ -1,0 +1,85 @@
+import { expect } from 'chai'
+import type { Pool } from 'pg'
+import { createReplica, type ReplicaProbe } from '#ledger/replicas/replica.ts'
+import { monitorReplicas } from '#ledger/replicas/replica-monitor.ts'
+import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
+import { until } from '../../support/wait.ts'
+
+const MODEL = { version: 'v2', number: 2 }
+const NOW = '2026-11-22T12:00:00.000Z'
+const LEVEL: ReplicaProbe = {
+  isStandby: true,
+  identity: 'a/1',
+  version: 'v2',
+  number: 2,
+  bytes: 1_000,
+  committed_at: NOW,
+}
+
+const poolOf = (row: object | Error): Pool =>
+  ({
+    query: async () => {
+      if (row instanceof Error) throw row
+      return { rows: [row] }
+    },
+    end: async () => {},
+  }) as unknown as Pool
+
+/** What becomes of a standby that says this of itself, beside a primary that has written 1,000 bytes of its log. */
+async function judged(said: Partial<ReplicaProbe> | Error) {
+  const heard: string[] = []
+  const watch = poolOf(said instanceof Error ? said : { ...LEVEL, ...said })
+  const standby = createReplica({
+    name: '1',
+    openPool: () => poolOf({}),
+    watch,
+    turns: createKeyedSemaphore({ running: 1, waiting: 1 }),
+  })
+  const watching = monitorReplicas({
+    pool: poolOf({ identity: 'a/1', bytes: 1_000, now: NOW }),
+    standbys: [standby],
+    model: MODEL,
+    maxLagMs: 5_000,
+    log: (message) => heard.push(message),
+  })
+  await until(() => standby.state !== 'starting')
+  await watching.stop()
+  return { state: standby.state, lag_ms: standby.lag_ms, heard }
+}
+
+describe('a standby is', () => {
+  it('read from when it is level, and nobody is told [HOME-104]', async () => {
+    expect(await judged({})).to.deep.equal({ state: 'up', lag_ms: 0, heard: [] })
+    expect((await judged({ committed_at: '2020-01-01T00:00:00.000Z' })).state, 'of an idle primary').to.equal('up')
+  })
+
+  it('left out where it is too far behind, is none, is not of this database, or has other tables [HOME-104]', async () => {
+    const states = []
+    for (const said of [
+      { bytes: 900, committed_at: '2026-11-22T11:59:54.000Z' },
+      { isStandby: false },
+      { identity: 'b/1' },
+      { identity: 'a/2' },
+      { version: 'v1', number: 1 },
+      { version: 'v2b' },
+      new Error('connect ECONNREFUSED'),
+    ]) {
+      const { state, heard } = await judged(said)
+      expect(heard).to.deep.equal([`the standby 1 is not read from: ${state}`])
+      states.push(state)
+    }
+    expect(states).to.deep.equal([
+      'lagging',
+      'no_standby',
+      'other_database',
+      'other_database',
+      'other_version',
+      'other_version',
+      'down',
+    ])
+  })
+
+  it('read from by a process that is older than the tables, whose own lie beside them [HOME-104]', async () => {
+    expect((await judged({ version: 'v3', number: 3 })).state).to.equal('up')
+  })
+})

@@ -1,0 +1,76 @@
+import { expect } from 'chai'
+import type { Pool } from 'pg'
+import { createReplica } from '#ledger/replicas/replica.ts'
+import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
+
+const TABLES = 16_400
+const COMPANY = 7
+
+/** A standby whose ledgers are, look by look, as far as these rows say; an error is a look without an answer. */
+function standbyWith(...looks: ({ revision: number; tables?: number } | null | Error)[]) {
+  const asked: number[][] = []
+  const watch = {
+    query: async ({ values: [ids] }: { values: [number[]] }) => {
+      asked.push(ids)
+      const look = looks[Math.min(asked.length, looks.length) - 1] ?? null
+      if (look instanceof Error) throw look
+      return { rows: look ? [{ company_id: COMPANY, tables: TABLES, ...look }] : [] }
+    },
+  }
+  const never = { query: () => new Promise(() => {}), end: async () => {} }
+  const standby = createReplica({
+    name: '1',
+    openPool: () => never as unknown as Pool,
+    watch: watch as unknown as Pool,
+    turns: createKeyedSemaphore({ running: 4, waiting: 4 }),
+  })
+  standby.become('up', 0)
+  return { standby, asked }
+}
+
+describe('a standby shows a ledger', () => {
+  const shows = (...looks: Parameters<typeof standbyWith>) =>
+    standbyWith(...looks).standby.shows(COMPANY, { revision: 5, tables: TABLES }, 0)
+
+  it('once it has replayed so far, in the tables that are wanted [HOME-101]', async () => {
+    expect(await shows({ revision: 5 })).to.equal(true)
+    expect(await shows({ revision: 4 })).to.equal(false)
+    expect(await shows({ revision: 9, tables: TABLES + 1 }), 'a rebuild is not there yet').to.equal(false)
+    expect(await shows(null), 'a company of a moment ago').to.equal(false)
+    expect(await shows(new Error('canceling statement'))).to.equal(false)
+    const { standby } = standbyWith({ revision: 5 })
+    expect(await standby.shows(COMPANY, { revision: 0 }, 0), 'any tables').to.equal(true)
+  })
+
+  it('after a while, to who has the patience, if it is not further behind than that [HOME-101]', async () => {
+    const { standby, asked } = standbyWith({ revision: 3 }, { revision: 4 }, { revision: 5 })
+    expect(await standby.shows(COMPANY, { revision: 5 }, 1_000)).to.equal(true)
+    expect(asked).to.have.length(3)
+    const late = standbyWith({ revision: 3 })
+    late.standby.become('up', 2_000)
+    expect(await late.standby.shows(COMPANY, { revision: 5 }, 1_000)).to.equal(false)
+    expect(late.asked).to.have.length(1)
+  })
+
+  it('to all who wait by one look [HOME-101]', async () => {
+    const { standby, asked } = standbyWith({ revision: 4 })
+    const wanted = [3, 4, 5].map((revision) => standby.shows(COMPANY, { revision }, 0))
+    expect(await Promise.all([...wanted, standby.shows(8, { revision: 0 }, 0)])).to.deep.equal([
+      true,
+      true,
+      false,
+      false,
+    ])
+    expect(asked).to.deep.equal([[COMPANY, 8]])
+  })
+
+  it('no longer when it is found to be away: nobody waits for its silence [HOME-105]', async () => {
+    const { standby } = standbyWith({ revision: 5 })
+    const reading = standby.query(COMPANY, ['select 1']).then(
+      () => 'answered',
+      (error: Error) => error.message,
+    )
+    standby.become('down', null)
+    expect(await reading).to.equal('the standby is away')
+  })
+})

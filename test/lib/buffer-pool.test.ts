@@ -1,0 +1,40 @@
+import { expect } from 'chai'
+import { createBufferPool } from '#lib/buffer-pool.ts'
+
+const MIB = 1_048_576
+
+describe('blocks of memory', () => {
+  it('hold what is asked for, and are used again by whoever needs about as much', () => {
+    const blocks = createBufferPool(MIB)
+    const block = blocks.take(100_000)
+    expect(block.length).to.equal(131_072)
+    blocks.giveBack(block)
+    expect(blocks.take(65_536).buffer).not.to.equal(block.buffer)
+    expect(blocks.take(70_000).buffer).to.equal(block.buffer)
+    expect(blocks.take(70_000).buffer).not.to.equal(block.buffer)
+  })
+
+  it('cannot be given back twice, nor by whoever had the memory before', () => {
+    const blocks = createBufferPool(MIB)
+    const block = blocks.take(1)
+    blocks.giveBack(block)
+    expect(() => blocks.giveBack(block)).to.throw('does not have it')
+    const next = blocks.take(1)
+    expect(next.buffer).to.equal(block.buffer)
+    expect(() => blocks.giveBack(block)).to.throw('does not have it')
+    blocks.giveBack(next)
+  })
+
+  it('are let go of where there is enough free memory, and where one is larger than most need', () => {
+    const blocks = createBufferPool(MIB)
+    const [first, second] = [blocks.take(MIB), blocks.take(MIB)]
+    blocks.giveBack(first)
+    blocks.giveBack(second)
+    expect(blocks.take(MIB).buffer).to.equal(first.buffer)
+    expect(blocks.take(MIB).buffer).not.to.equal(second.buffer)
+    const large = blocks.take(MIB + 1)
+    expect(large.length).to.equal(MIB + 1)
+    blocks.giveBack(large)
+    expect(blocks.take(MIB + 1).buffer).not.to.equal(large.buffer)
+  })
+})

@@ -1,0 +1,244 @@
+import { createHash } from 'node:crypto'
+import { expect } from 'chai'
+import { createLogin } from '#access/login.ts'
+import { createPasswordLinks } from '#access/password-links.ts'
+import { inviteUser } from '#commands/invitations.ts'
+import { createStore } from '#commands/stores.ts'
+import { resolveRefusedSale } from '#refused-sales/refused-sales.ts'
+import { type Json, send, type TestApi, type TestCompany } from '../support/api.ts'
+import type { MemoryProvider } from '../support/memory-provider.ts'
+import { openCounter } from '../support/offline-sales.ts'
+import { panelUser } from '../support/panel.ts'
+import { createTestUser, openTill } from '../support/till.ts'
+
+/** A text that is nobody else's, in lower case as it is searched for; with letters, so that it is in no id or hash. */
+export function createMarkers() {
+  const all: string[] = []
+  const shown: string[] = []
+  const add = (text: string): string => {
+    all.push(text.toLowerCase())
+    return text
+  }
+  let count = 0
+  const word = (what: string): string => add(`zq${what}${++count}zq`)
+  /** A CPF, as it is stored and as it is shown. */
+  const cpf = (): string => {
+    const body = `7770${String(++count).padStart(5, '0')}`
+    const digits = [0, 1].reduce((known) => known + checkDigit(known), body)
+    add(digits)
+    shown.push(digits.replace(/(...)(...)(...)(..)/, '$1.$2.$3-$4'))
+    return digits
+  }
+  const phone = (): string => add(`118880${String(++count).padStart(5, '0')}`)
+  return { all, shown, word, cpf, phone, email: () => add(`zq${++count}@zq${count}.example`) }
+}
+
+function checkDigit(digits: string): number {
+  const sum = [...digits].reduce((total, digit, place) => total + Number(digit) * (digits.length + 1 - place), 0)
+  return ((sum * 10) % 11) % 10
+}
+
+type Markers = ReturnType<typeof createMarkers>
+
+const person = ({ word, cpf, phone, email }: Markers) => ({
+  name: word('nome'),
+  person_type: 'PF',
+  document: cpf(),
+  phone: phone(),
+  email: email(),
+  address: {
+    zip: '01310100',
+    street: word('rua'),
+    number: word('n'),
+    complement: word('compl'),
+    district: word('bairro'),
+    city: word('cidade'),
+    state: 'SP',
+  },
+  notes: word('notas'),
+})
+
+export interface MarkedShop {
+  readonly company: TestCompany
+  /** Whom to forget, the customers first. */
+  readonly subjects: string[]
+  /** Of the ledger, when it knew all of them. */
+  readonly revision: number
+  /** A request that was answered about a person, to be sent again. */
+  repeat(): Promise<{ readonly status: number; readonly text: string }>
+  /** A till that has been away sends a sale of a customer that cannot be recorded, with a text. */
+  refuse(text: string): Promise<void>
+}
+
+interface Opening {
+  readonly api: TestApi
+  readonly provider: MemoryProvider
+  readonly markers: Markers
+  /** For what no record keeps. */
+  readonly unkept: Markers
+  readonly webhookUrl: string
+  /** The command line. */
+  run(...words: string[]): Promise<Json>
+}
+
+const created = (reply: { status: number; text: string; body: Json }): Json => {
+  expect(reply.status, reply.text).to.be.oneOf([200, 201])
+  return reply.body.data
+}
+
+/** A company that knows persons from every interface, whose every personal field is marked. */
+export async function openMarkedShop({
+  api,
+  provider,
+  markers,
+  unkept,
+  webhookUrl,
+  run,
+}: Opening): Promise<MarkedShop> {
+  const { word, email } = markers
+  const company = await api.company()
+  created(await company.post('/webhooks', { url: webhookUrl, events: ['*'] }))
+  const counter = await openCounter(company)
+
+  // The API: a POST with a key, one that changes, one that is deleted, a batch.
+  const body = person(markers)
+  const key = { 'Idempotency-Key': 'um-cliente' }
+  const customer = created(await company.post('/customers', body, key))
+  created(await company.call('PATCH', `/customers/${customer.id}`, { ...person(markers), person_type: 'PF' }))
+  const deleted = created(await company.post('/customers', person(markers)))
+  expect((await company.call('DELETE', `/customers/${deleted.id}`)).status).to.equal(204)
+  const batch = await company.post(
+    '/customers/batch',
+    { items: [{ external_id: 'lote', ...person(markers) }] },
+    {
+      'Idempotency-Key': 'um-lote',
+    },
+  )
+  expect(batch.status, batch.text).to.equal(200)
+  const inBatch = created(await company.get('/customers/by-external/lote'))
+  const supplier = created(
+    await company.post(
+      '/suppliers',
+      { ...person(markers), trade_name: word('fantasia') },
+      { 'Idempotency-Key': 'um-fornecedor' },
+    ),
+  )
+
+  // Sales and accounts that name them.
+  await counter.sell({ customer_id: customer.id, external_id: 'venda-1' })
+  const receivable = { description: 'Fiado', amount: '10.00', due_date: '2030-01-10' }
+  created(
+    await company.post(
+      '/finance/receivables',
+      { ...receivable, customer_id: customer.id },
+      { 'Idempotency-Key': 'um-fiado' },
+    ),
+  )
+  created(await company.post('/finance/payables', { ...receivable, supplier_id: supplier.id }))
+
+  // A till: sales of a customer, recorded and refused, with what else the till knows.
+  const cashier = await createTestUser(company)
+  const till = await openTill(api.url, company, cashier)
+  const unpaid = { total: 11, customer_id: inBatch.id, customer_name: word('caixa'), cpf: word('cpf') }
+  const upload = await till.post('/sync/sales', {
+    sales: [
+      { ...counter.onAccount('pdv-fiado'), customer_id: inBatch.id },
+      { ...counter.sale('pdv-recusada'), ...unpaid },
+      { ...counter.sale('pdv-resolvida'), ...unpaid, note: word('bilhete') },
+    ],
+  })
+  expect(upload.body.summary, upload.text).to.include({ success_count: 1, error_count: 2 })
+  const { rows } = await api.core.pool.query<{ id: number }>(
+    "select id from refused_sales where offline_id = 'pdv-resolvida' and company_id = $1",
+    [company.id],
+  )
+  const note = `cliente ${word('resolvido')}`
+  expect(await resolveRefusedSale(api.core.pool, company.id, rows[0]?.id ?? 0, { userId: cashier.id, note })).to.equal(
+    true,
+  )
+
+  // Orders of a stranger and of a customer, paid, with what the provider tells.
+  const alias = `loja-${company.id}`
+  await company.run(createStore, { alias, commission_percentage: '5', sandbox: true, access_token: 'TEST-token' })
+  const items = [{ description: 'Cesta', quantity: '1', unit_price: '46.30' }]
+  const buyer = () => ({ name: word('comprador'), email: email(), document: markers.cpf() })
+  const order = created(
+    await company.post('/orders', { store_alias: alias, customer: buyer(), items }, { 'Idempotency-Key': 'um-pedido' }),
+  )
+  const ofCustomer = created(
+    await company.post('/orders', { store_alias: alias, customer_id: customer.id, customer: buyer(), items }),
+  )
+  for (const [id, details, method] of [
+    [
+      order.id,
+      { pix: { qr_code: 'q', qr_code_base64: null, ticket_url: `https://x.example/${word('bilhete')}` } },
+      { method: 'pix' },
+    ],
+    [ofCustomer.id, { card: { last_four: '9', installments: 1 } }, { method: 'card', brand: 'visa', token: 't' }],
+  ] as const) {
+    provider.status = method.method === 'pix' ? 'pending' : 'approved'
+    provider.twist((charge) => Object.assign(charge(), { details }))
+    const paid = await company.post(
+      `/orders/${id}/payments`,
+      { ...method, payer: { email: unkept.email(), name: unkept.word('pagador'), document: unkept.cpf() } },
+      { 'Idempotency-Key': `pagar-${id}` },
+    )
+    expect(paid.status, paid.text).to.equal(201)
+    const payment = provider.payments.at(-1)
+    const told = { id: 1, type: 'payment', live_mode: false, data: { id: payment?.id }, payer: { email: email() } }
+    await send(`${api.url}/webhook/paymentprovider/${alias}/${id}`, 'POST', told)
+  }
+
+  // The panel: a customer, an invitation. The command line: a user, who logs in and asks for a new password.
+  const owner = await panelUser(api, company)
+  const { address, person_type, ...fields } = person(markers)
+  const flat = Object.fromEntries(Object.entries(address).map(([name, value]) => [`address.${name}`, value]))
+  const typed = { ...fields, person_type, ...flat }
+  const panel = await owner.submit('/painel/clientes/novo', typed, '/painel/clientes')
+  expect(panel.status, panel.html).to.equal(303)
+  const byPanel = Number(/clientes\/(\d+)/.exec(panel.to ?? '')?.[1])
+  const hash = createHash('sha256').update('convite').digest()
+  const invited = await company.run(inviteUser, {
+    name: word('convidado'),
+    email: email(),
+    role: 'clerk',
+    token_hash: hash,
+  })
+  const login = { email: email(), password: 'uma senha comprida' }
+  const words = ['--company', String(company.id), '--name', word('usuario'), '--role', 'clerk']
+  const user = await run('user', 'create', ...words, '--email', login.email, '--password', login.password)
+  expect((await send(`${api.url}/api/auth/login`, 'POST', login)).status).to.equal(200)
+  await askForPassword(api, login.email)
+
+  return {
+    company,
+    revision: Number((await company.get('/events')).headers.get('x-ledger-revision')),
+    subjects: [
+      ...[customer.id, deleted.id, inBatch.id, byPanel].map((id) => `customer/${id}`),
+      ...[order.id, ofCustomer.id].map((id) => `order/${id}`),
+      `supplier/${supplier.id}`,
+      ...[user.id, invited.id].map((id) => `user/${id}`),
+    ],
+    repeat: () => company.post('/customers', body, key),
+    async refuse(text) {
+      const sale = { ...counter.sale('pdv-tarde'), total: 11, customer_id: inBatch.id, customer_name: text }
+      const { body } = await till.post('/sync/sales', { sales: [sale] })
+      expect(body.summary).to.include({ error_count: 1 })
+    },
+  }
+}
+
+/** The letter is on its way when the link is kept. */
+function askForPassword({ core: { pool, writer } }: TestApi, email: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const send = async (): Promise<string[]> => {
+      resolve()
+      return []
+    }
+    const mailer = { send, close: () => {} }
+    const log = (_message: string, error: unknown) => reject(error)
+    createPasswordLinks({ pool, writer, login: createLogin(pool), mailer, publicUrl: 'https://x.example', log }).ask(
+      email,
+    )
+  })
+}

@@ -1,0 +1,287 @@
+import { expect } from 'chai'
+import QRCode from 'qrcode'
+import { disableStore } from '#commands/stores.ts'
+import { ownKey } from '#ledger/write/idempotency.ts'
+import {
+  ProviderMisconfigured,
+  type ProviderPayment,
+  ProviderRefused,
+  ProviderUnavailable,
+} from '#payments/provider-port.ts'
+import { createPayByPix } from '#public-pages/checkout/pix.ts'
+import { useCashier } from '../../api/pay-order/cashier.ts'
+import { type Json, PUBLIC_URL } from '../../support/api.ts'
+import { browser, type PanelReply, textIn } from '../../support/panel.ts'
+import { until } from '../../support/wait.ts'
+
+const CODE = '00020126580014br.gov.bcb.pix0136sandbox-15303986540571.525802BR6304ABCD'
+const PIX = { qr_code: CODE, qr_code_base64: 'aVZCT1I=', ticket_url: null }
+
+describe('the page for the buyer of an order', () => {
+  const { api, company, provider, logged, alias, pay, show, tell } = useCashier()
+  const visitor = () => browser(api.url)
+
+  async function place(email: string | null = 'ana@example.com'): Promise<Json & { path: string }> {
+    const items = [
+      { description: 'Cesta de <café>', quantity: '1.5', unit_price: '40.00' },
+      { description: 'Cartão', quantity: '1', unit_price: '2.82' },
+    ]
+    const customer = { name: 'Ana Souza', email, document: '52998224725' }
+    const order = { store_alias: alias(), external_id: null, customer, items, delivery_fee: '8.70' }
+    const { data } = (await company.post('/orders', order)).body
+    return { ...data, path: data.payment_url.slice(PUBLIC_URL.length) }
+  }
+
+  const withCode = () => provider.twist((charge) => Object.assign(charge(), { details: { pix: PIX } }))
+  const press = (path: string, fields: Record<string, string> = {}) => visitor().submit(path, fields, `${path}/pix`)
+  const codeOf = async (path: string) =>
+    /name="codigo" value="([^"]+)"/.exec((await visitor().get(path)).html)?.[1] ?? ''
+
+  it('shows what was ordered to whoever has the link, and nothing of the buyer [ORDER-30, ORDER-33]', async () => {
+    const { path, payment_url, id } = await place()
+    expect((await show(id)).payment_url).to.equal(payment_url)
+    expect((await company.get(`/orders?store_alias=${alias()}`)).body.data[0].payment_url).to.equal(payment_url)
+    const { status, html } = await visitor().get(path)
+    expect(status).to.equal(200)
+    const text = textIn(html)
+    expect(text).to.include(`Loja ${company.id} Pedido ${id} Aguardando pagamento Pagar R$ 71,52 com Pix`)
+    expect(text).to.include('Cesta de <café> 1,5 R$ 60,00 Cartão 1 R$ 2,82 Entrega R$ 8,70 Total R$ 71,52')
+    for (const personal of ['Ana', 'Souza', 'example.com', '52998224725', '529.982'])
+      expect(html).not.to.include(personal)
+  })
+
+  it('is kept by no cache, listed by no search engine, told to no other site, and asks nothing of others [ORDER-37]', async () => {
+    const { headers, html } = await visitor().get((await place()).path)
+    expect(headers.get('content-security-policy')).to.match(/^default-src 'none'; script-src 'self'; style-src 'self';/)
+    expect(headers.get('content-security-policy')).not.to.include('unsafe')
+    expect(headers.get('cache-control')).to.equal('no-store')
+    expect(headers.get('referrer-policy')).to.equal('no-referrer')
+    expect(headers.get('x-robots-tag')).to.include('noindex')
+    expect(headers.getSetCookie()).to.deep.equal([])
+    expect(html).not.to.match(/(?:src|href|action)="https?:/)
+  })
+
+  it('is not there for a wrong token, another store’s or none, all alike [ORDER-32]', async () => {
+    const { path, id } = await place()
+    const token = path.split('/').at(-1) ?? ''
+    const wrong = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`
+    const paths = [
+      `${alias()}/${wrong}`,
+      `outra-loja/${token}`,
+      `Loja%20X/${token}`,
+      `${alias()}/${id}`,
+      `${alias()}/%00`,
+    ]
+    const replies = []
+    for (const one of paths)
+      for (const { status, html } of [
+        await visitor().get(`/pagar/${one}`),
+        await visitor().get(`/pagar/${one}/ao-vivo`),
+        await visitor().post(`/pagar/${one}/pix`, { codigo: await codeOf(path) }),
+      ])
+        replies.push([status, html.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/, '')].join(' '))
+    expect(new Set(replies).size).to.equal(1)
+    expect(replies[0]).to.match(/^404 .*Página não encontrada/)
+    expect(logged).to.deep.equal([])
+  })
+
+  it('makes one attempt of twelve equal forms at once, and shows its code as a picture and a text [PAY-40, ORDER-34]', async () => {
+    const { path, id } = await place()
+    withCode()
+    const codigo = await codeOf(path)
+    const replies: PanelReply[] = await Promise.all(
+      Array.from({ length: 12 }, () => visitor().post(`${path}/pix`, { codigo })),
+    )
+    expect(replies.map(({ status, to }) => [status, to])).to.deep.equal(Array(12).fill([303, path]))
+    expect(provider.payments).to.have.length(1)
+    const { payments } = await show(id)
+    expect(payments).to.have.length(1)
+    expect(Date.parse(payments[0].expires_at) - Date.parse(payments[0].started_at)).to.equal(1_800_000)
+    const { html } = await visitor().get(path)
+    expect(html).to.include((await QRCode.toString(CODE, { type: 'svg', errorCorrectionLevel: 'M' })).trim())
+    expect(html).to.match(new RegExp(`<textarea[^>]* readonly[^>]*>${CODE}</textarea>`, 'i'))
+    expect(textIn(html)).to.include('faltam 30 minutos')
+    // Late, as from another tab: it goes on with what waits.
+    expect((await visitor().post(`${path}/pix`, { codigo })).status).to.equal(303)
+    expect((await show(id)).payments).to.have.length(1)
+  })
+
+  it('makes one attempt in several processes too [PAY-40]', async () => {
+    const { id } = await place()
+    const order = await show(id)
+    const processes = [1, 2, 3].map(() => createPayByPix({ ...api.core, provider, publicUrl: PUBLIC_URL }))
+    const wanted = { companyId: company.id, order, email: null, requestId: 'r' }
+    expect(await Promise.all(processes.map((payByPix) => payByPix(wanted)))).to.deep.equal([null, null, null])
+    expect(provider.payments).to.have.length(1)
+    expect((await show(id)).payments).to.have.length(1)
+  })
+
+  it('begins nothing beside a boleto that waits, and shows its line [PAY-40, ORDER-34]', async () => {
+    const { path, id } = await place()
+    const codigo = await codeOf(path)
+    const boleto = { barcode: '2379', digitable_line: '23790.00000 1', ticket_url: 'https://provider.example/b' }
+    provider.twist((charge) => Object.assign(charge(), { details: { boleto } }))
+    const address = {
+      zip_code: '01310100',
+      street: 'Rua',
+      number: '1',
+      neighborhood: 'Centro',
+      city: 'São Paulo',
+      state: 'SP',
+    }
+    await pay(id, undefined, { method: 'boleto', payer: { address } })
+    expect((await visitor().post(`${path}/pix`, { codigo })).status).to.equal(303)
+    expect((await show(id)).payments).to.have.length(1)
+    const { html } = await visitor().get(path)
+    expect(textIn(html)).to.include('Linha digitável 23790.00000 1')
+    expect(html).to.include('https://provider.example/b').and.not.to.include('name="codigo"')
+  })
+
+  it('tries again under the same attempt what was never answered, and after a refusal a new one [PAY-40, PAY-44]', async () => {
+    const { path, id } = await place()
+    provider.twist(() => {
+      throw new ProviderUnavailable('late')
+    })
+    const unanswered = await press(path)
+    expect(unanswered.status).to.equal(503)
+    expect(textIn(unanswered.html)).to.include('Tente de novo em instantes Nada foi cobrado')
+    expect(unanswered.html).to.include(`<a href="${path}">`)
+    expect(textIn((await visitor().get(path)).html)).to.include('sendo gerado')
+    provider.twist(() => {
+      throw new ProviderRefused([{ code: '1', description: 'no' }])
+    })
+    const refused = await press(path)
+    expect([refused.status, textIn(refused.html)].join()).to.match(
+      /^422,.*não aceitou gerar o código. Nada foi cobrado/,
+    )
+    withCode()
+    expect((await press(path)).status).to.equal(303)
+    const attempts = provider.calls.map(({ attemptId }) => attemptId)
+    expect(attempts[1]).to.equal(attempts[0])
+    expect(attempts[2]).to.not.equal(attempts[0])
+    expect((await show(id)).payments.map(({ status }: Json) => status)).to.deep.equal(['failed', 'pending'])
+  })
+
+  it('has keys of its own, which no caller of the API can take before [PAY-61]', async () => {
+    const { path, id } = await place()
+    const { provider_reference } = await show(id)
+    const key = `pagar:${provider_reference}:0`
+    expect((await company.post('/customers', { name: 'Ana' }, { 'idempotency-key': key })).status).to.equal(201)
+    const other = await place()
+    await pay(other.id, `pagar:${provider_reference}:1`)
+    const own = Buffer.from(ownKey(`pagar:${provider_reference}:0`), 'latin1').toString('latin1')
+    expect((await company.post('/customers', { name: 'Bia' }, { 'idempotency-key': own })).status).to.equal(422)
+    withCode()
+    expect((await press(path)).status).to.equal(303)
+    expect((await show(id)).payments.map(({ status }: Json) => status)).to.deep.equal(['pending'])
+  })
+
+  it('shows that an order was paid meanwhile, instead of a refusal [PAY-62]', async () => {
+    const paid = await place()
+    const codigo = await codeOf(paid.path)
+    provider.status = 'approved'
+    await pay(paid.id)
+    const late = await visitor().post(`${paid.path}/pix`, { codigo })
+    expect([late.status, late.to]).to.deep.equal([303, paid.path])
+    expect(textIn((await visitor().get(paid.path)).html)).to.include('Pagamento recebido')
+  })
+
+  it('says that no code was made, whatever the reason [PAY-62]', async () => {
+    const { path, id } = await place()
+    await api.core.pool.query(
+      `insert into ops.idempotent_answers (company_id, key, request_hash, status, body, created_at)
+       values ($1, $2, 'x', 201, '{}', clock_timestamp())`,
+      [company.id, ownKey(`pagar:${(await show(id)).provider_reference}:0`)],
+    )
+    const { status, html } = await press(path)
+    expect(status).to.equal(409)
+    expect(textIn(html)).to.include('Não foi possível gerar o código Pix. Nada foi cobrado')
+  })
+
+  it('says that the shop takes no payments where its credentials are wrong, and no more than that [PAY-44]', async () => {
+    const { path } = await place()
+    provider.twist(() => {
+      throw new ProviderMisconfigured('the token TEST-access-token was not accepted')
+    })
+    const { status, html } = await press(path)
+    expect(status).to.equal(500)
+    expect(textIn(html)).to.include('A loja não pode receber pagamentos agora. Nada foi cobrado')
+    expect(html).not.to.include('TEST-access-token')
+    expect(logged).to.have.length(1)
+  })
+
+  it('refuses a form that another site sent, or nobody who has seen the page [PAY-41]', async () => {
+    const { path, id } = await place()
+    const codigo = await codeOf(path)
+    const post = async (fields: Record<string, string | string[]>, headers = {}) =>
+      (await visitor().post(`${path}/pix`, fields, headers)).status
+    for (const site of ['cross-site', 'same-site'])
+      expect(await post({ codigo }, { 'sec-fetch-site': site })).to.equal(403)
+    for (const wrong of ['', 'x', codigo.slice(1), 'é'.repeat(22)]) expect(await post({ codigo: wrong })).to.equal(403)
+    expect(await post({})).to.equal(403)
+    expect(await post({ codigo: [codigo, codigo] })).to.equal(403)
+    expect(await post({ codigo, email: 'x'.repeat(3_000) })).to.equal(413)
+    expect(await post({ codigo }, { 'content-type': 'text/plain' })).to.equal(415)
+    expect((await show(id)).payments).to.deep.equal([])
+    expect(logged).to.deep.equal([])
+  })
+
+  it('asks for an e-mail where the order has none, passes it on and keeps it nowhere [PAY-43]', async () => {
+    const { path } = await place(null)
+    expect((await press(path, { email: 'ana' })).status).to.equal(422)
+    withCode()
+    expect((await press(path, { email: 'bia@example.com' })).status).to.equal(303)
+    expect(provider.calls.map(({ payer }) => payer.email)).to.deep.equal(['bia@example.com'])
+    const { rows } = await api.core.pool.query(
+      `select from ledger.events where envelope::text like '%bia@example.com%'
+       union all select from orders where doc::text like '%bia@example.com%'`,
+    )
+    expect(rows).to.have.length(0)
+  })
+
+  it('offers no Pix where the store is closed, its account takes none, or twenty attempts have failed [PAY-42]', async () => {
+    const [{ path }, tried] = [await place(), await place()]
+    expect(await codeOf(path)).to.not.equal('')
+    provider.status = 'rejected'
+    for (let n = 0; n < 20; n++) await pay(tried.id)
+    expect(await codeOf(tried.path)).to.equal('')
+    await company.run(disableStore, { alias: alias() })
+    const { html } = await visitor().get(path)
+    expect(html).not.to.include('name="codigo"')
+    expect(textIn(html)).to.include('Combine o pagamento com a loja.')
+  })
+
+  it('is told within 2 s of a payment that was heard of, and then no link is shown [ORDER-31, ORDER-35]', async () => {
+    const { path, id } = await place()
+    withCode()
+    await press(path)
+    const { html } = await visitor().get(path)
+    const events = /data-events="([^"]+)"/.exec(html)?.[1] ?? ''
+    const leaving = new AbortController()
+    const stream = await fetch(api.url + events, { signal: leaving.signal })
+    expect(stream.headers.get('content-type')).to.include('text/event-stream')
+    const told = (async () => {
+      const texts = new TextDecoderStream()
+      let heard = ''
+      for await (const text of stream.body?.pipeThrough(texts) ?? []) {
+        heard += text
+        if (heard.includes('event: mudou')) return performance.now()
+      }
+      throw new Error(`the stream ended after ${heard}`)
+    })()
+    await tell(id, { ...(provider.payments[0] as ProviderPayment), status: 'approved' })
+    const applied = performance.now()
+    expect((await told) - applied).to.be.below(2_000)
+    leaving.abort()
+    const paid = await visitor().get(path)
+    expect(textIn(paid.html)).to.include('Pagamento recebido')
+    expect(paid.html).not.to.include('data-events').and.not.to.include(CODE)
+    expect((await show(id)).payment_url).to.equal(null)
+  })
+
+  it('is the same after the tables are made anew [ORDER-30]', async () => {
+    const { id, payment_url } = await place()
+    await api.core.rebuild()
+    await until(async () => (await show(id)).payment_url === payment_url)
+  })
+})

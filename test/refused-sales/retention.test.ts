@@ -1,0 +1,41 @@
+import { expect } from 'chai'
+import { purgeRefusedSales } from '#refused-sales/refused-sales.ts'
+import { useCompanyPerTest } from '../support/use-api.ts'
+
+describe('retention of refused sales', () => {
+  const { api, company } = useCompanyPerTest()
+
+  /** A sale that was last sent, and settled, so many days ago; null: it is open. */
+  const refused = (offlineId: string, sent: number, settled: number | null) =>
+    api.core.pool.query(
+      `insert into ops.refused_sales (company_id, user_id, digest, offline_id, first_refused_at, last_refused_at, times, code, message, errors, settled_at)
+       values ($1, 1, sha256($2::bytea), $2, now() - interval '400 days', now() - make_interval(days => $3), 1, 'x', 'x', '{}', now() - make_interval(days => $4))`,
+      [company.id, offlineId, sent, settled],
+    )
+  const left = async (): Promise<string[]> => {
+    const { rows } = await api.core.pool.query<{ offline_id: string }>(
+      'select offline_id from ops.refused_sales where company_id = $1 order by offline_id',
+      [company.id],
+    )
+    return rows.map(({ offline_id }) => offline_id)
+  }
+
+  it('deletes what was settled 90 days ago, of a company that uploads nothing any more [PRIV-61]', async () => {
+    await refused('old', 200, 91)
+    expect(await purgeRefusedSales(api.core.pool)).to.equal(1)
+    expect(await left()).to.deep.equal([])
+  })
+
+  it('keeps what was settled lately, or was sent again since [PRIV-61]', async () => {
+    await refused('sent again', 89, 91)
+    await refused('settled lately', 91, 89)
+    await purgeRefusedSales(api.core.pool)
+    expect(await left()).to.deep.equal(['sent again', 'settled lately'])
+  })
+
+  it('keeps open ones, however old they are [PRIV-61]', async () => {
+    await refused('open', 300, null)
+    await purgeRefusedSales(api.core.pool)
+    expect(await left()).to.deep.equal(['open'])
+  })
+})

@@ -1,0 +1,77 @@
+import { expect } from 'chai'
+import { refuse } from '#domain/refusal.ts'
+import type { Answer, CommandResult, Request } from '#ledger/write/unit-of-work.ts'
+import type { Writer } from '#ledger/write/writer.ts'
+import { Unavailable } from '#lib/errors.ts'
+import { countedWriter } from '#service/metrics/counted-writer.ts'
+
+const ANSWER: Answer = { status: 201, body: '{}', replayed: false, revision: 1 }
+const RESULT: CommandResult = { outcome: 'created', subject: 'sale/1', body: '{}' }
+
+const requestOf = (commands: number, compose?: Request['reply']['compose']): Request => ({
+  companyId: 1,
+  invocations: Array.from({ length: commands }, () => ({
+    command: { needs: () => [], decide: () => refuse('not_found') },
+    input: {},
+  })),
+  origin: 'api',
+  actor: null,
+  requestId: null,
+  reply: { status: () => 201, ...(compose && { compose }) },
+})
+
+/** What is counted while a writer that does `run` answers a request. */
+async function counted(request: Request, run: Writer['run']): Promise<object> {
+  const counts: Record<string, number> = {}
+  let unanswered = 0
+  const add = (name: string, count: number) => {
+    counts[name] = (counts[name] ?? 0) + count
+  }
+  const writer = countedWriter(
+    {
+      idle: async () => {},
+      run(all) {
+        expect(unanswered).to.equal(request.invocations.length)
+        return run(all)
+      },
+    },
+    {
+      onCommands: add,
+      onRefused: (code) => add(code, 1),
+      onUnanswered(change) {
+        unanswered += change
+      },
+    },
+  )
+  await writer.run(request).catch(() => null)
+  expect(unanswered).to.equal(0)
+  return counts
+}
+
+describe('a writer that is counted', () => {
+  it('counts a command by its answer [OPS-19]', async () => {
+    const one = requestOf(1)
+    expect(await counted(one, async () => ANSWER)).to.deep.equal({ accepted: 1 })
+    expect(await counted(one, async () => ({ ...ANSWER, replayed: true }))).to.deep.equal({ replayed: 1 })
+    expect(await counted(one, async () => refuse('insufficient_stock'))).to.deep.equal({
+      refused: 1,
+      insufficient_stock: 1,
+    })
+  })
+
+  it('counts those that nothing was promised of apart from those that failed [OPS-19]', async () => {
+    const fail = (error: Error) => () => Promise.reject(error)
+    expect(await counted(requestOf(3), fail(new Unavailable('down')))).to.deep.equal({ unavailable: 3 })
+    expect(await counted(requestOf(1), fail(new Error('a bug')))).to.deep.equal({ failed: 1 })
+  })
+
+  it('counts the commands of a batch one by one, once, however often they were tried', async () => {
+    const batch = requestOf(3, (results) => ({ status: 207, body: String(results.length) }))
+    const results = [RESULT, refuse('duplicate_resource'), RESULT]
+    const figures = await counted(batch, async ({ reply }) => {
+      reply.compose?.(results)
+      return { ...ANSWER, ...reply.compose?.(results) }
+    })
+    expect(figures).to.deep.equal({ accepted: 2, refused: 1, duplicate_resource: 1 })
+  })
+})

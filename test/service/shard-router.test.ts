@@ -1,0 +1,133 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import express, { type Router } from 'express'
+import { hashKey } from '#access/api-keys.ts'
+import { PANEL_TOKENS, TILL_TOKENS } from '#access/opaque-token.ts'
+import { Unavailable } from '#lib/errors.ts'
+import { WrongShardError } from '#lib/moved.ts'
+import { createApp } from '#service/app.ts'
+import { createShardRouter } from '#service/shard-router.ts'
+import { type EntryKey, entryKeyBytes } from '#sharding/directory-entries.ts'
+import { createShardsView } from '#sharding/shards.ts'
+import { send, testKey } from '../support/api.ts'
+
+const COMPANY = 7
+
+describe('front of several homes', () => {
+  const { key } = testKey()
+  const session = PANEL_TOKENS.make()
+  const till = TILL_TOKENS.make()
+  const known = new Map<string, string>()
+  const forgotten: number[] = []
+  const isLeft = { main: false, south: false }
+  let isDown = false
+  let url: string
+  let close: () => Promise<void>
+
+  const nameOf = (kind: string, entry: EntryKey) => `${kind} ${entryKeyBytes(entry).toString('hex')}`
+
+  /** Tells which home answers; `/api/v1/read` after its body was read. */
+  function homeOf(name: 'main' | 'south'): Router {
+    const router = express.Router()
+    router.use('/api/v1/read', express.json())
+    router.use((_request, response) => {
+      if (isLeft[name]) throw new WrongShardError(COMPANY)
+      response.json({ home: name })
+    })
+    return router
+  }
+
+  before(async () => {
+    const { server, open } = createApp({
+      trustProxy: false,
+      newId: () => 'id',
+      isStopping: () => false,
+      log: () => {},
+    })
+    const directory = {
+      async find(kind: string, entry: EntryKey) {
+        if (isDown) throw new Unavailable('the directory is down')
+        const home = known.get(nameOf(kind, entry))
+        return home ? [{ companyId: COMPANY, home }] : []
+      },
+      forget(companyId: number) {
+        forgotten.push(companyId)
+        known.set(nameOf('api_key', hashKey(key)), 'south')
+      },
+    }
+    const served = new Map<string, express.Router>((['main', 'south'] as const).map((name) => [name, homeOf(name)]))
+    const homes = createShardsView([...served.keys()], (name) => served.get(name))
+    open(async () => ({ parts: {} }), createShardRouter({ directory, homes }))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    close = async () => {
+      server.close()
+      await once(server, 'close')
+    }
+  })
+  after(() => close())
+  beforeEach(() => {
+    isLeft.main = false
+    isLeft.south = false
+    isDown = false
+    forgotten.length = 0
+    known.clear()
+    known.set(nameOf('api_key', hashKey(key)), 'south')
+    known.set(nameOf('session', PANEL_TOKENS.hashOf(session) as Buffer), 'south')
+    known.set(nameOf('sync_token', TILL_TOKENS.hashOf(till) as Buffer), 'south')
+    known.set(nameOf('store_alias', 'café'), 'south')
+  })
+
+  const withKey = { authorization: `Bearer ${key}` }
+  const post = (path: string) => send(`${url}${path}`, 'POST', { name: 'Ana' }, withKey)
+  const homeThat = async (path: string, headers: Record<string, string> = {}) =>
+    (await send(`${url}${path}`, 'GET', undefined, headers)).body.home
+
+  it('finds the home by key, token, session or alias [HOME-3]', async () => {
+    expect(await homeThat('/api/v1/me', withKey)).to.equal('south')
+    expect(await homeThat('/api/sync/status', { authorization: `Bearer ${till}` })).to.equal('south')
+    expect(await homeThat('/painel/vendas', { cookie: `a=b; tillbook=${session}` })).to.equal('south')
+    expect(await homeThat('/pagar/caf%C3%A9/1/x')).to.equal('south')
+    expect(await homeThat('/webhook/paymentprovider/caf%C3%A9')).to.equal('south')
+  })
+
+  it('leaves to main what is of no company [HOME-4]', async () => {
+    for (const path of ['/api/v1/me', '/painel/entrar', '/pagar/outra/1/x', '/pagar/%E0%A4%A', '/docs', '/'])
+      expect(await homeThat(path, { authorization: `Bearer ${testKey().key}` }), path).to.equal('main')
+    // A session counts on the panel's pages alone, a key elsewhere.
+    expect(await homeThat('/api/v1/me', { cookie: `tillbook=${session}` })).to.equal('main')
+    expect(await homeThat('/painel', withKey)).to.equal('main')
+  })
+
+  it('says 503, in the shape of the interface, where the home or the directory is away [HOME-5]', async () => {
+    known.set(nameOf('api_key', hashKey(key)), 'north')
+    const away = await send(`${url}/api/v1/me`, 'GET', undefined, withKey)
+    expect([away.status, away.headers.get('retry-after'), away.body.error.code]).to.deep.equal([
+      503,
+      '1',
+      'unavailable',
+    ])
+    expect(away.text).not.to.include('north')
+    isDown = true
+    const atTill = await send(`${url}/api/sync/status`, 'GET', undefined, { authorization: `Bearer ${till}` })
+    expect([atTill.status, atTill.body.success]).to.deep.equal([503, false])
+    // Whoever shows nothing that is looked up needs no directory.
+    expect(await homeThat('/painel/entrar')).to.equal('main')
+  })
+
+  it('follows a company that has moved, as long as nothing was read of the call [HOME-7]', async () => {
+    known.set(nameOf('api_key', hashKey(key)), 'main')
+    isLeft.main = true
+    const reply = await post('/api/v1/customers')
+    expect([reply.status, reply.body?.home, ...forgotten]).to.deep.equal([200, 'south', COMPANY])
+    known.set(nameOf('api_key', hashKey(key)), 'main')
+    const read = await post('/api/v1/read')
+    expect([read.status, read.headers.get('retry-after')]).to.deep.equal([503, '1'])
+    // The next call knows.
+    expect((await post('/api/v1/read')).body.home).to.equal('south')
+    isLeft.south = true
+    expect((await post('/api/v1/customers')).status).to.equal(503)
+  })
+})

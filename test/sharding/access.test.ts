@@ -1,0 +1,339 @@
+import { expect } from 'chai'
+import { changeOwnPassword } from '#access/login.ts'
+import type { IssuedSession, PanelSession } from '#access/sessions.ts'
+import { inviteUser } from '#commands/invitations.ts'
+import { forgetPerson } from '#commands/people/forget-person.ts'
+import { changePassword } from '#commands/users.ts'
+import { isRefusal } from '#ledger/command.ts'
+import { runAsSystem } from '#ledger/write/run.ts'
+import { Unavailable } from '#lib/errors.ts'
+import { WrongShardError } from '#lib/moved.ts'
+import { accessOnShard } from '#sharding/cross-shard-access.ts'
+import { comparePersons } from '#sharding/person-sweep.ts'
+import { useDatabase } from '../support/database.ts'
+import { cheapHash } from '../support/passwords.ts'
+import { until } from '../support/wait.ts'
+import { openTwoHomes, PASSWORD, type TwoHomes } from './two-shards.ts'
+
+const FROM = { address: '192.0.2.1', requestId: '019990c5-0000-7000-8000-000000000001' }
+const IN_PANEL = { address: FROM.address, keeps: 'cookie', kept: null } as const
+const NEXT = 'uma senha nova'
+
+describe('people with companies in two homes', () => {
+  const [mainDatabase, southDatabase] = [useDatabase(), useDatabase()]
+  let all: TwoHomes
+  let email: string
+  let inMain: { id: number; userId: number }
+  let inSouth: { id: number; userId: number }
+  let people = 0
+
+  before(async () => {
+    all = await openTwoHomes(mainDatabase.url, southDatabase.url)
+  })
+  beforeEach(async () => {
+    email = `pessoa${++people}@loja.example`
+    inMain = await all.company('main', email)
+    inSouth = await all.company('south', email)
+  })
+  afterEach(() => all.away('south', false))
+  after(() => all.close())
+
+  async function memberships(password = PASSWORD) {
+    const outcome = await all.access.login.logIn({ email, password }, IN_PANEL)
+    if (outcome.kind !== 'loggedIn') throw new Error(outcome.kind)
+    return outcome.memberships
+  }
+  async function enter(companyId: number, password = PASSWORD): Promise<PanelSession & IssuedSession> {
+    const chosen = (await memberships(password)).find(({ holder }) => holder.companyId === companyId)
+    if (!chosen) throw new Error(`company ${companyId} is not to be chosen`)
+    const issued = await all.access.sessions.issue(chosen.holder)
+    const found = await all.access.sessions.find(issued.token)
+    if (!found) throw new Error('there is no session')
+    return { ...found, ...issued }
+  }
+  const till = async (companyId: number) => {
+    const chosen = (await memberships()).find(({ holder }) => holder.companyId === companyId)
+    return (await all.access.tokens.issue(chosen!.holder)).token
+  }
+  const change = (session: PanelSession, home: 'main' | 'south', current = PASSWORD, next = NEXT) =>
+    changeOwnPassword({ login: all.access.login, writer: all[home].writer }, session, { current, next }, FROM)
+  const rowsOf = async (table: string) =>
+    (
+      await all.main.pool.query(`select from ops.${table} where ${table === 'persons' ? 'email' : 'key'} = $1`, [
+        table === 'persons' ? email : Buffer.from(email),
+      ])
+    ).rowCount
+
+  it('log in once and choose either company, at the counter too [HOME-25]', async () => {
+    expect((await memberships()).map(({ holder }) => holder.companyId)).to.deep.equal([inMain.id, inSouth.id])
+    for (const { id } of [inMain, inSouth]) {
+      const session = await enter(id)
+      expect(session).to.include({ companyId: id, email })
+      const token = await till(id)
+      const found = await all.access.tokens.find(token)
+      expect(found).to.include({ companyId: id, email })
+      const renewed = await all.access.tokens.renew(found!)
+      expect(await all.access.tokens.find(token)).to.equal(null)
+      expect(await all.access.tokens.find(renewed!.token)).to.include({ companyId: id })
+      await all.access.sessions.revoke(session)
+      expect(await all.access.sessions.isLive(session.token)).to.equal(false)
+    }
+  })
+
+  it('are not shown in the home that their company is not in [HOME-29]', async () => {
+    const { token } = await enter(inSouth.id)
+    for (const [home, outcome] of [
+      ['south', 'PanelSession'],
+      ['main', 'Moved'],
+    ] as const) {
+      const { sessions } = accessOnShard(home, all.access, all.directory)
+      const found = await sessions.find(token).catch((error: unknown) => error)
+      expect(found instanceof WrongShardError ? 'Moved' : 'PanelSession').to.equal(outcome)
+      const admitted = await sessions.admit(token).catch((error: unknown) => error)
+      expect(admitted instanceof WrongShardError ? 'Moved' : 'PanelSession').to.equal(outcome)
+      const isLive = await sessions.isLive(token).catch((error: unknown) => error)
+      expect(isLive instanceof WrongShardError ? 'Moved' : isLive === true && 'PanelSession').to.equal(outcome)
+      expect(await sessions.find(`${token.slice(0, -2)}xx`)).to.equal(null)
+    }
+  })
+
+  it('log in to what can be reached; sessions of the other home are away, not over [HOME-25]', async () => {
+    const { token } = await enter(inSouth.id)
+    all.away('south', true)
+    expect((await memberships()).map(({ holder }) => holder.companyId)).to.deep.equal([inMain.id])
+    expect(all.told).to.include('a login goes without the companies of south')
+    expect(await all.access.sessions.find(token).catch((error: unknown) => error)).to.be.instanceOf(Unavailable)
+    all.away('south', false)
+    expect(await all.access.sessions.find(token)).to.include({ companyId: inSouth.id })
+  })
+
+  it('change the password in one, and all that was open in both has ended by the answer [HOME-26]', async () => {
+    for (const home of ['main', 'south'] as const) {
+      const before = home === 'main' ? PASSWORD : NEXT
+      const after = home === 'main' ? NEXT : PASSWORD
+      const chosen = await memberships(before)
+      const open = await Promise.all(chosen.map(({ holder }) => all.access.sessions.issue(holder)))
+      const tills = await Promise.all(chosen.map(({ holder }) => all.access.tokens.issue(holder)))
+      const session = await enter(home === 'main' ? inMain.id : inSouth.id, before)
+      expect(await change(session, home, before, after)).to.deep.equal({ kind: 'changed' })
+      // Whoever was let in by the old one, and gets a session only now, gets one that has ended.
+      for (const { holder } of chosen) open.push(await all.access.sessions.issue(holder))
+      for (const { token } of [session, ...open]) expect(await all.access.sessions.find(token)).to.equal(null)
+      for (const { token } of tills) expect(await all.access.tokens.find(token)).to.equal(null)
+      expect(await all.access.login.logIn({ email, password: before }, IN_PANEL)).to.deep.equal({ kind: 'wrong' })
+      await enter(inMain.id, after)
+      await enter(inSouth.id, after)
+    }
+  })
+
+  it('change it while the other home is away: nobody gets in there by the old one when it is back [HOME-26]', async () => {
+    const other = all.another()
+    const { token } = await enter(inSouth.id)
+    expect(await other.access.sessions.find(token)).to.include({ companyId: inSouth.id })
+    const session = await enter(inMain.id)
+    all.away('south', true)
+    expect(await change(session, 'main')).to.deep.equal({ kind: 'changed' })
+    expect(all.told).to.include('a new password is not known in south yet')
+    all.away('south', false)
+    expect(await all.access.sessions.find(token)).to.equal(null)
+    await until(async () => (await other.access.sessions.find(token)) === null)
+    // The old copy is no hindrance, and goes by itself.
+    const generations = async () =>
+      (await all.south.pool.query('select generation from ops.persons where email = $1', [email])).rows
+    expect(await generations()).to.deep.equal([{ generation: 0 }])
+    for await (const _page of comparePersons(all.persons, 'south'));
+    expect(await generations()).to.deep.equal([{ generation: 1 }])
+    expect(await enter(inSouth.id, NEXT)).to.include({ companyId: inSouth.id, personGeneration: 1 })
+  })
+
+  it('change it once where both homes are asked at the same time [HOME-26]', async () => {
+    const sessions = [await enter(inMain.id), await enter(inSouth.id)] as const
+    const outcomes = await Promise.all([
+      change(sessions[0], 'main', PASSWORD, 'senha primeira'),
+      change(sessions[1], 'south', PASSWORD, 'senha segunda'),
+    ])
+    const changed = outcomes.findIndex((outcome) => !isRefusal(outcome) && outcome.kind === 'changed')
+    const other = outcomes[1 - changed] as object
+    expect('refused' in other || ('kind' in other && other.kind === 'wrong'), JSON.stringify(outcomes)).to.equal(true)
+    await enter(inSouth.id, ['senha primeira', 'senha segunda'][changed])
+  })
+
+  it('keep the newest password where an owner sets one in a home whose copy is old [HOME-26]', async () => {
+    const set = async (home: 'main' | 'south', company: typeof inMain, password: string) =>
+      runAsSystem(all[home].writer, company.id, changePassword, {
+        id: company.userId,
+        password_hash: await cheapHash(password),
+      })
+    all.away('south', true)
+    await set('main', inMain, 'primeira senha')
+    all.away('south', false)
+    await set('south', inSouth, 'segunda senha')
+    await enter(inMain.id, 'segunda senha')
+    const { rows } = await all.main.pool.query('select generation from ops.persons where email = $1', [email])
+    expect(rows).to.deep.equal([{ generation: 2 }])
+  })
+
+  it('join a company of another home by the password that they have, or choose one, once [HOME-25] [PANEL-52]', async () => {
+    const host = await all.company('south')
+    for (const [invited, password] of [
+      [(await all.company('main')).email, PASSWORD],
+      ['nova@loja.example', 'a primeira senha'],
+    ] as const) {
+      const invitation = all.access.invitations.create()
+      const fields = { name: 'Convidada', email: invited, role: 'clerk' as const, token_hash: invitation.tokenHash }
+      await runAsSystem(all.south.writer, host.id, inviteUser, fields)
+      expect(await all.access.invitations.send(invitation, { email: invited, companyId: host.id })).to.equal(true)
+      const code = new URL(invitation.link).searchParams.get('codigo') as string
+      expect(await all.another().access.invitations.find(code)).to.include({ companyId: host.id, email: invited })
+      if (password === PASSWORD)
+        expect(await all.access.invitations.accept(code, 'outra senha', FROM)).to.deep.equal({ kind: 'wrong' })
+      expect(await all.access.invitations.accept(code, password, FROM)).to.deep.equal({ kind: 'joined' })
+      expect(await all.access.invitations.accept(code, password, FROM)).to.deep.equal({ kind: 'over' })
+      email = invited
+      expect(await enter(host.id, password)).to.include({ companyId: host.id })
+    }
+  })
+
+  describe('exchange their session for one of the other company', () => {
+    const holderOf = async (companyId: number) =>
+      (await memberships()).find(({ holder }) => holder.companyId === companyId)!.holder
+    const ways = () => [
+      { from: inMain.id, to: inSouth.id, home: 'main' as const },
+      { from: inSouth.id, to: inMain.id, home: 'south' as const },
+    ]
+    const isLive = async (issued: IssuedSession | null) =>
+      (await all.access.sessions.find(issued?.token ?? '')) !== null
+
+    it('which lives no longer, and ends with it [PANEL-341] [PANEL-343]', async () => {
+      for (const { from, to } of ways()) {
+        const session = await enter(from)
+        const issued = await all.access.sessions.exchange(session, await holderOf(to))
+        expect(issued?.expiresAt).to.equal(session.expiresAt)
+        expect(await all.access.sessions.find(issued?.token ?? '')).to.include({ companyId: to, personGeneration: 0 })
+        expect(await all.another().access.sessions.find(session.token)).to.equal(null)
+        expect(await all.access.sessions.exchange(session, await holderOf(to))).to.equal(null)
+      }
+    })
+
+    it('for one of the same home too [PANEL-341]', async () => {
+      const second = await all.company('south', email)
+      const session = await enter(inSouth.id)
+      const issued = await all.access.sessions.exchange(session, await holderOf(second.id))
+      expect(await all.access.sessions.find(issued?.token ?? '')).to.include({ companyId: second.id })
+      expect(await isLive(session)).to.equal(false)
+    })
+
+    it('whose password changed before, in vain, and after, in vain [PANEL-341]', async () => {
+      let [current, next] = [PASSWORD, NEXT]
+      for (const { from, to, home } of ways()) {
+        const [early, late] = [await enter(from, current), await enter(from, current)]
+        const holder = (await memberships(current)).find((one) => one.holder.companyId === to)!.holder
+        const before = await all.access.sessions.exchange(early, holder)
+        expect(await isLive(before)).to.equal(true)
+        expect(await change(late, home, current, next)).to.deep.equal({ kind: 'changed' })
+        const after = await all.access.sessions.exchange(late, holder)
+        for (const one of [before, after, early, late]) expect(await isLive(one)).to.equal(false)
+        ;[current, next] = [next, current]
+      }
+    })
+
+    it('twenty at once beside another password, and none of them lives [PANEL-341]', async () => {
+      const other = all.another()
+      for (const [home, away] of [
+        ['main', 'south'],
+        ['south', 'main'],
+      ] as const) {
+        email = `pessoa${++people}@loja.example`
+        const [here, there] = [await all.company(home, email), await all.company(away, email)]
+        const asking: (PanelSession & IssuedSession)[] = []
+        for (let n = 0; n < 20; n++) asking.push(await enter(here.id))
+        const holder = await holderOf(there.id)
+        const exchanges = asking.map((one, n) => (n % 2 ? all : other).access.sessions.exchange(one, holder))
+        const [issued, changed] = await Promise.all([
+          Promise.all(exchanges),
+          change(asking[0] as PanelSession, home, PASSWORD, NEXT),
+        ])
+        expect(changed).to.deep.equal({ kind: 'changed' })
+        for (const one of [...issued, ...asking]) expect(await isLive(one)).to.equal(false)
+      }
+    })
+
+    it('once, of twenty times at once [PANEL-341]', async () => {
+      for (const { from, to } of ways()) {
+        const session = await enter(from)
+        const holder = await holderOf(to)
+        const exchanges = Array.from({ length: 20 }, () => all.access.sessions.exchange(session, holder))
+        expect((await Promise.all(exchanges)).filter((one) => one !== null)).to.have.length(1)
+      }
+    })
+
+    it('not while the other home is away: the one that they have goes on [PANEL-341]', async () => {
+      const session = await enter(inMain.id)
+      const holder = await holderOf(inSouth.id)
+      all.away('south', true)
+      const exchanged = await all.access.sessions.exchange(session, holder).catch((error: unknown) => error)
+      expect(exchanged).to.be.instanceOf(Unavailable)
+      expect(await isLive(session)).to.equal(true)
+    })
+  })
+
+  it('get a link to a new password that is over with another password, in whichever home [PANEL-342]', async () => {
+    all.access.passwordLinks.ask(email)
+    await until(() => all.mailed.some(({ to }) => to[0] === email))
+    const code = /codigo=([\w-]+)/.exec(all.mailed.find(({ to }) => to[0] === email)?.text ?? '')?.[1] as string
+    expect(await change(await enter(inSouth.id), 'south')).to.deep.equal({ kind: 'changed' })
+    expect(await all.access.passwordLinks.use(code, 'senha de quem tem o link', FROM.requestId)).to.equal(false)
+    await enter(inMain.id, NEXT)
+  })
+
+  it('get a link to a new password from any home [HOME-25]', async () => {
+    const lonely = await all.company('south')
+    all.access.passwordLinks.ask(lonely.email)
+    await until(() => all.mailed.some(({ to }) => to[0] === lonely.email))
+    const { text } = all.mailed.find(({ to }) => to[0] === lonely.email)!
+    const code = /codigo=([\w-]+)/.exec(text)?.[1] as string
+    expect(await all.access.passwordLinks.use(code, NEXT, FROM.requestId)).to.equal(true)
+    expect(await all.access.passwordLinks.use(code, 'mais uma vez', FROM.requestId)).to.equal(false)
+    email = lonely.email
+    await enter(lonely.id, NEXT)
+  })
+
+  it('are forgotten in one and stay in the other; the last one takes login and address along [HOME-27] [PRIV-36]', async () => {
+    const second = await all.company('south', email)
+    const { token } = await enter(inSouth.id)
+    const forget = (home: 'main' | 'south', { id, userId }: typeof inMain) =>
+      runAsSystem(all[home].writer, id, forgetPerson, {
+        kind: 'user',
+        id: userId,
+        ground: 'request',
+        queue: false,
+        retention_years: 5,
+      } as never)
+    const forgotten = async (home: 'main' | 'south', company: typeof inMain) => {
+      await all[home].pool.query(`update companies set active_owners = '[0, 1, 99]' where company_id = $1`, [
+        company.id,
+      ])
+      const answer = await forget(home, company)
+      expect(isRefusal(answer), JSON.stringify(answer)).to.equal(false)
+      await all.settled()
+    }
+    await forgotten('main', inMain)
+    expect((await memberships()).map(({ holder }) => holder.companyId)).to.deep.equal([inSouth.id, second.id])
+    expect(await all.access.sessions.find(token)).to.include({ companyId: inSouth.id })
+    await forgotten('south', inSouth)
+    expect(await all.access.sessions.find(token)).to.equal(null)
+    expect(await rowsOf('persons')).to.equal(1)
+    await forgotten('south', second)
+    expect([await rowsOf('persons'), await rowsOf('directory_entries')]).to.deep.equal([0, 0])
+    expect(await all.access.login.logIn({ email, password: PASSWORD }, IN_PANEL)).to.deep.equal({ kind: 'wrong' })
+  })
+
+  it('are known at the limits of logins by a till’s token of the other home [HOME-25] [TOKEN-10]', async () => {
+    const kept = await till(inSouth.id)
+    const guess = (token: string | null, address: string) =>
+      all.access.login.logIn({ email, password: 'errada demais' }, { address, keeps: 'token', kept: token })
+    for (let n = 0; n < 10; n++) await guess(null, `2001:db8:${n}::`)
+    expect(await guess(null, '2001:db8:99::')).to.have.property('kind', 'limited')
+    expect(await guess(kept, '2001:db8:98::')).to.have.property('kind', 'wrong')
+  })
+})

@@ -1,0 +1,62 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { verbs as copying } from '#cli/ledger-copy.ts'
+import type { Context } from '#cli/verb.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
+import { companyIdOfStream, streamOf } from '#ledger/envelope.ts'
+import { createEventStoreDb } from '#ledger/stores/eventstoredb.ts'
+import { collect } from '../ledger/event-store-contract.ts'
+import { useDatabase } from '../support/database.ts'
+import { type FakeEventStoreDb, startFakeEventStoreDb } from '../support/fake-eventstoredb/server.ts'
+import { SOUTH, type TwoHomes } from '../support/shards.ts'
+import { EVENTS, openHomes, settleIn } from './shards-on-a-store.ts'
+
+describe('ledgers of two homes', () => {
+  const database = useDatabase()
+  let eventStore: FakeEventStoreDb
+  let dataDir: string
+  let homes: TwoHomes
+  let ids: { readonly main: number[]; readonly south: number[] }
+
+  before(async () => {
+    eventStore = await startFakeEventStoreDb()
+    dataDir = await mkdtemp(join(tmpdir(), 'tillbook-copy-'))
+    homes = await openHomes({ DATABASE_URL: database.url, DATA_DIR: dataDir })
+    ids = await settleIn(homes, 2)
+  })
+  after(async () => {
+    await homes.close()
+    await eventStore.close()
+    await rm(dataDir, { recursive: true })
+  })
+
+  const context = (): Context =>
+    ({
+      config: { HOMES: [{ name: SOUTH, url: '' }] },
+      core: async () => homes.cores.main,
+      homes: async () => [DEFAULT_SHARD, SOUTH].map((name) => ({ name, core: homes.cores.at(name) })),
+    }) as unknown as Context
+
+  it('are copied to one event store, each from the home that its company lives in [HOME-93]', async () => {
+    const [moved] = ids.south as [number]
+    const { main } = homes.cores
+    // What is left in main of a company that went south, and has gone on there.
+    await main.pool.query(`insert into ops.ledgers (company_id, revision, hash, move) values ($1, 0, '', 'left')`, [
+      moved,
+    ])
+    const [first] = await collect(homes.cores.at(SOUTH).store.pick(streamOf(moved), [0]))
+    await main.pool.query(
+      `insert into ledger.events (stream, revision, id, type, subject, recorded_at, envelope) values ($1, 0, $2, $3, $4, $5, $6)`,
+      [first?.stream, first?.id, first?.type, first?.subject, first?.recorded_at, JSON.stringify(first)],
+    )
+    const report = await copying['ledger copy'].run(context(), { to: eventStore.url })
+    expect(report).to.deep.equal({ streams: 2, events: 2 * EVENTS, known: 0 })
+    const target = createEventStoreDb(eventStore.url)
+    const copied = await collect(target.streams())
+    expect(copied.map(companyIdOfStream).sort()).to.deep.equal([...ids.main, ...ids.south].sort())
+    await target.close()
+    expect(await copying['ledger copy'].run(context(), { to: eventStore.url })).to.include({ known: 2 * EVENTS })
+  })
+})

@@ -1,0 +1,157 @@
+import { expect } from 'chai'
+import { Unavailable } from '#lib/errors.ts'
+import { createDirectoryCache, type LookUpResult } from '#sharding/directory-cache.ts'
+
+const HOUR_MS = 3_600_000
+
+/** A directory that is asked by statements; `answers` says what it knows. */
+function directory(kept = 10) {
+  let time = 0
+  const asked: (readonly string[])[] = []
+  const answers = new Map<string, LookUpResult>()
+  const state = { isCut: false, held: Promise.resolve() }
+  const lookUps = createDirectoryCache({
+    kept,
+    now: () => time,
+    async ask(keys) {
+      asked.push(keys)
+      const known = keys.map((key) => answers.get(key))
+      await state.held
+      if (state.isCut) throw new Error('connection refused')
+      return known.map((found) => (found ? [found] : []))
+    },
+  })
+  const put = (key: string, companyId: number, home = 'main', account: string | null = null) =>
+    answers.set(key, { companyId, home, account })
+  return { lookUps, asked, answers, put, state, pass: (ms: number) => (time += ms) }
+}
+
+async function homeOf({ lookUps }: ReturnType<typeof directory>, key: string): Promise<string | undefined> {
+  return (await lookUps.find(key))[0]?.home
+}
+
+async function expectUnavailable(answer: Promise<unknown>): Promise<void> {
+  expect(await answer.catch((error: unknown) => error)).to.be.instanceOf(Unavailable)
+}
+
+describe('look-ups of the directory', () => {
+  it('asks once for all that wait, and keeps what it found for a minute [HOME-22]', async () => {
+    const there = directory()
+    there.put('a', 1)
+    there.put('b', 2, 'south')
+    const found = await Promise.all(['a', 'b', 'a', 'x'].map((key) => homeOf(there, key)))
+    expect(found).to.deep.equal(['main', 'south', 'main', undefined])
+    expect(there.asked).to.deep.equal([['a', 'b', 'x']])
+    there.pass(59_000)
+    expect(await homeOf(there, 'b')).to.equal('south')
+    expect(there.asked).to.have.length(1)
+    there.put('b', 2, 'north')
+    there.pass(2_000)
+    expect(await homeOf(there, 'b')).to.equal('north')
+  })
+
+  it('never keeps what is nobody’s: it may be somebody’s in the next moment, and takes no room [HOME-21]', async () => {
+    const there = directory(2)
+    there.put('a', 1)
+    await homeOf(there, 'a')
+    for (let n = 0; n < 100; n++) expect(await homeOf(there, `x${n}`)).to.equal(undefined)
+    there.put('x1', 7)
+    expect(await homeOf(there, 'x1')).to.equal('main')
+    expect(await homeOf(there, 'a')).to.equal('main')
+    expect(there.asked.flat().filter((key) => key === 'a')).to.have.length(1)
+    there.put('b', 2)
+    await homeOf(there, 'b')
+    await homeOf(there, 'a')
+    expect(there.asked.flat().filter((key) => key === 'a')).to.have.length(2)
+  })
+
+  it('goes on with what it knows for a day while it cannot ask, and tells nobody that a key is unknown [HOME-23]', async () => {
+    const there = directory()
+    there.put('a', 1)
+    await homeOf(there, 'a')
+    there.state.isCut = true
+    there.pass(23 * HOUR_MS)
+    expect(await homeOf(there, 'a')).to.equal('main')
+    expect(there.lookUps.isUp()).to.equal(false)
+    await expectUnavailable(homeOf(there, 'b'))
+    const asked = there.asked.length
+    await expectUnavailable(homeOf(there, 'c'))
+    expect(there.asked, 'it is not asked again in the same second').to.have.length(asked)
+    there.pass(2 * HOUR_MS)
+    await expectUnavailable(homeOf(there, 'a'))
+    there.state.isCut = false
+    there.pass(1_001)
+    expect(await homeOf(there, 'a')).to.equal('main')
+    expect(there.lookUps.isUp()).to.equal(true)
+  })
+
+  it('gives what it knows where a newer answer is long in coming', async () => {
+    const there = directory()
+    there.put('a', 1)
+    await homeOf(there, 'a')
+    there.pass(61_000)
+    let answer = () => {}
+    there.state.held = new Promise((resolve) => {
+      answer = resolve
+    })
+    expect(await homeOf(there, 'a')).to.equal('main')
+    answer()
+  })
+
+  it('asks anew for a company that has moved, and for an account whose logins have ended [HOME-22]', async () => {
+    const there = directory()
+    there.put('a', 1)
+    there.put('s', 2, 'main', 'eva')
+    await Promise.all([homeOf(there, 'a'), homeOf(there, 's')])
+    there.put('a', 1, 'south')
+    there.answers.delete('s')
+    there.lookUps.drop({ companyId: 1 })
+    expect([await homeOf(there, 'a'), await homeOf(there, 's')]).to.deep.equal(['south', 'main'])
+    there.lookUps.drop({ account: 'eva' })
+    expect(await homeOf(there, 's')).to.equal(undefined)
+  })
+
+  it('keeps no answer that was on its way when a company moved [HOME-22]', async () => {
+    const there = directory()
+    there.put('a', 1)
+    let answer = () => {}
+    there.state.held = new Promise((resolve) => {
+      answer = resolve
+    })
+    const before = homeOf(there, 'a')
+    while (there.asked.length === 0) await new Promise(setImmediate)
+    there.put('a', 1, 'south')
+    there.lookUps.drop({ companyId: 1 })
+    answer()
+    await before
+    expect(await homeOf(there, 'a')).to.equal('south')
+  })
+
+  it('asks anew for everything when changes may have been missed, and goes on where it cannot [HOME-22] [HOME-23]', async () => {
+    const there = directory()
+    there.put('a', 1)
+    await homeOf(there, 'a')
+    there.put('a', 1, 'south')
+    there.lookUps.doubt()
+    there.state.isCut = true
+    expect(await homeOf(there, 'a')).to.equal('main')
+    there.state.isCut = false
+    there.pass(1_001)
+    expect(await homeOf(there, 'a')).to.equal('south')
+  })
+
+  it('asks for five hundred keys at a time, one statement after the other, and lets ten thousand wait [HOME-21]', async () => {
+    const there = directory()
+    let answer = () => {}
+    there.state.held = new Promise((resolve) => {
+      answer = resolve
+    })
+    const all = Array.from({ length: 10_001 }, (_, n) => homeOf(there, `made-up-${n}`).catch((error: unknown) => error))
+    while (there.asked.length === 0) await new Promise(setImmediate)
+    expect(there.asked.map(({ length }) => length)).to.deep.equal([500])
+    answer()
+    const told = await Promise.all(all)
+    expect(told.filter((one) => one instanceof Unavailable)).to.have.length(1)
+    expect(Math.max(...there.asked.map(({ length }) => length))).to.equal(500)
+  })
+})

@@ -1,0 +1,196 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { expect } from 'chai'
+import { ensureLedger } from '#ledger/ledgers.ts'
+import { settleAbandoned } from '#sharding/migration/abandoned-migrations.ts'
+import { migrateCompany, undoMigration } from '#sharding/migration/migrate-company.ts'
+import type { MigratingShard } from '#sharding/migration/migrating-shard.ts'
+import { withMoveLock } from '#sharding/migration/migration-lock.ts'
+import { MigrationRefused } from '#sharding/migration/migration-refused.ts'
+import { MIGRATION_STEPS, type MigrationStep } from '#sharding/migration/migration-steps.ts'
+import { type CompanyResidence, readResidence, switchPlacement } from '#sharding/migration/placement-switch.ts'
+import { closeWrites } from '#sharding/write-fence.ts'
+import { send, type TestCompany } from '../support/api.ts'
+import { whileBroken } from '../support/broken-company.ts'
+import { rowsOf, tracesOf, useTwoHomes } from '../support/migrating.ts'
+
+const fail = (error: unknown) => expect.fail(String(error))
+
+describe('a company that moves', () => {
+  const homes = useTwoHomes()
+
+  const sale = (cash: number) => ({
+    items: [{ description: 'Café', quantity: '1', unit_price: '5.00' }],
+    payments: [{ payment_type_id: cash, amount: '5.00' }],
+  })
+
+  /** A company of main, which has sold something. */
+  async function shop(): Promise<{ readonly company: TestCompany; readonly cash: number }> {
+    const company = await homes.main.company()
+    await homes.register(company.id)
+    const cash = await company.paymentType('cash')
+    expect((await company.post('/sales', sale(cash))).status).to.equal(201)
+    return { company, cash }
+  }
+
+  const inSouth = ({ key }: TestCompany, method: string, path: string, body?: unknown, headers = {}) =>
+    send(`${homes.south.url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
+
+  it('is in the other home with all that it had, and its calls go on there [HOME-50, HOME-52, HOME-53, HOME-57, HOME-58]', async () => {
+    const { company, cash } = await shop()
+    const { from, to } = homes.moving(company.id)
+    const kept = ({ dataDir }: MigratingShard) => join(dataDir, 'seals', `company-${company.id}.checkpoints`)
+    await mkdir(dirname(kept(from)), { recursive: true })
+    await writeFile(kept(from), 'signed')
+    const before = await company.get('/sales')
+    const first = await company.post('/sales', sale(cash), { 'idempotency-key': 'a' })
+    const seen = await company.get(`/sales?updated_since=${before.body.meta.synced_at}`)
+    const events = await company.get('/events')
+    const report = await migrateCompany(homes.moving(company.id))
+    expect(report.refused_ms).to.be.lessThan(2_000)
+    expect((await inSouth(company, 'POST', '/sales', sale(cash), { 'idempotency-key': 'a' })).text).to.equal(first.text)
+    expect(
+      (await inSouth(company, 'GET', `/sales?updated_since=${before.body.meta.synced_at}`)).body.data,
+    ).to.deep.equal(seen.body.data)
+    expect((await inSouth(company, 'GET', '/events')).body.data).to.deep.equal(events.body.data)
+    const next = await inSouth(company, 'POST', '/sales', sale(cash))
+    expect(next.body.data.id).to.equal(first.body.data.id + 1)
+    expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal(['left'])
+    expect(await tracesOf(homes.south.databaseUrl, company.id)).to.deep.equal([])
+    expect(await rowsOf(homes.main.core.pool, company.id)).to.equal(0)
+    expect(await readFile(kept(to), 'utf8')).to.equal('signed')
+    expect(existsSync(kept(from))).to.equal(false)
+  })
+
+  const BEFORE_SWITCH = MIGRATION_STEPS.slice(0, MIGRATION_STEPS.indexOf('switched'))
+
+  /** Moves until a step is done, and fails there. */
+  const interrupted = (id: number, at: MigrationStep) =>
+    migrateCompany(
+      homes.moving(id, {
+        onStep: async (step) => {
+          if (step === at) throw new Error(`broken after ${at}`)
+        },
+      }),
+    )
+
+  it('is open again wherever a move fails before the switch, and undone without a trace [HOME-56]', async () => {
+    const { company, cash } = await shop()
+    for (const step of ['replicating', 'compared'] as const) {
+      await failing(interrupted(company.id, step), step)
+      expect((await company.post('/sales', sale(cash))).status, step).to.equal(201)
+      await undoMigration(homes.moving(company.id))
+      for (const { databaseUrl } of [homes.main, homes.south])
+        expect(await tracesOf(databaseUrl, company.id), step).to.deep.equal([])
+      expect(await rowsOf(homes.south.core.pool, company.id), step).to.equal(0)
+    }
+  })
+
+  it('is opened again by whoever watches, once its command has ended; a switch that comes too late does not happen [HOME-55, HOME-56]', async () => {
+    const { company } = await shop()
+    const { pool } = homes.main.core
+    const known = (await readResidence(pool, company.id)) as CompanyResidence
+    const main = { pool, name: 'main' }
+    await closeWrites(pool, company.id)
+    const moving = homes.moving(company.id)
+    await withMoveLock(moving, async () => expect(await settleAbandoned(main, pool, fail)).to.deep.equal([]))
+    expect(await settleAbandoned(main, pool, fail)).to.deep.equal([company.id])
+    expect(await switchPlacement(pool, company.id, known, 'south')).to.equal(false)
+    expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal([])
+  })
+
+  it('is opened again though another one cannot be [OPS-143]', async () => {
+    const [first, other] = [(await shop()).company, (await shop()).company]
+    const { pool } = homes.main.core
+    for (const { id } of [first, other]) await closeWrites(pool, id)
+    const errors: unknown[] = []
+    const opened = await whileBroken(homes.main.databaseUrl, { table: 'ops.ledgers', companyId: first.id }, () =>
+      settleAbandoned({ pool, name: 'main' }, pool, (error) => errors.push(error)),
+    )
+    expect([opened, errors.length]).to.deep.equal([[other.id], 1])
+    expect(await settleAbandoned({ pool, name: 'main' }, pool, fail)).to.deep.equal([first.id])
+  })
+
+  it('is opened where it lives now, if its command has ended right after the switch [HOME-56]', async () => {
+    const { company, cash } = await shop()
+    await failing(interrupted(company.id, 'switched'), 'switched')
+    const { pool } = homes.main.core
+    expect(await settleAbandoned({ pool: homes.south.core.pool, name: 'south' }, pool, fail)).to.deep.equal([
+      company.id,
+    ])
+    expect(await settleAbandoned({ pool, name: 'main' }, pool, fail)).to.deep.equal([])
+    expect((await inSouth(company, 'POST', '/sales', sale(cash))).status).to.equal(201)
+    await migrateCompany(homes.moving(company.id))
+    expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal(['left'])
+    expect(await tracesOf(homes.south.databaseUrl, company.id)).to.deep.equal([])
+  })
+
+  it('stays, open and without a trace, where a row came along that is another one [HOME-54]', async () => {
+    const { company, cash } = await shop()
+    await company.post('/sales', sale(cash), { 'idempotency-key': 'b' })
+    const spoil = async (step: MigrationStep) => {
+      if (step !== 'verified') return
+      const changed = `update ops.idempotent_answers set status = 200 where company_id = $1`
+      expect((await homes.south.core.pool.query(changed, [company.id])).rowCount).to.equal(1)
+    }
+    expect(await refusalOf(migrateCompany(homes.moving(company.id, { onStep: spoil })))).to.equal('differs')
+    expect((await company.post('/sales', sale(cash))).status).to.equal(201)
+    for (const { databaseUrl } of [homes.main, homes.south])
+      expect(await tracesOf(databaseUrl, company.id)).to.deep.equal([])
+    expect(await rowsOf(homes.south.core.pool, company.id)).to.equal(0)
+  })
+
+  it('is refused before anything is changed where it cannot be [HOME-59]', async () => {
+    const { company } = await shop()
+    const { id } = company
+    await withMoveLock(homes.moving(id), async () =>
+      expect(await refusalOf(migrateCompany(homes.moving(id)))).to.equal('busy'),
+    )
+    const south = homes.south.core.pool
+    await ensureLedger(south, id)
+    expect(await refusalOf(migrateCompany(homes.moving(id)))).to.equal('company')
+    await south.query('delete from ops.ledgers where company_id = $1', [id])
+    await south.query(`update ops.read_model set version = version || 'x'`)
+    expect(await refusalOf(migrateCompany(homes.moving(id)))).to.equal('versions')
+    await south.query(`update ops.read_model set version = left(version, -1)`)
+    const { from, to } = homes.moving(id)
+    expect(await refusalOf(migrateCompany(homes.moving(id, { from: { ...from, owner: from.pool } })))).to.equal(
+      'rights',
+    )
+    expect(await refusalOf(migrateCompany(homes.moving(id, { to: { ...to, owner: to.pool } })))).to.equal('rights')
+    expect(await refusalOf(migrateCompany(homes.moving(id + 1_000)))).to.equal('company')
+    for (const { databaseUrl } of [homes.main, homes.south]) expect(await tracesOf(databaseUrl, id)).to.deep.equal([])
+  })
+
+  it('is taken up wherever a move was interrupted, and then is whole [HOME-56]', async () => {
+    const { company, cash } = await shop()
+    for (const step of BEFORE_SWITCH) {
+      await failing(interrupted(company.id, step), step)
+      expect((await company.post('/sales', sale(cash))).status, step).to.equal(201)
+    }
+    const sales = (await company.get('/sales')).body.data
+    for (const step of MIGRATION_STEPS.slice(MIGRATION_STEPS.indexOf('switched')))
+      await failing(interrupted(company.id, step), step)
+    await migrateCompany(homes.moving(company.id))
+    expect((await inSouth(company, 'GET', '/sales')).body.data).to.deep.equal(sales)
+    expect((await inSouth(company, 'POST', '/sales', sale(cash))).status).to.equal(201)
+    expect(await homes.south.core.verifyTables(company.id)).to.deep.include({ differences: [] })
+    expect(await tracesOf(homes.south.databaseUrl, company.id)).to.deep.equal([])
+    expect(await rowsOf(homes.main.core.pool, company.id)).to.equal(0)
+  })
+})
+
+const refusalOf = (work: Promise<unknown>): Promise<string | null> =>
+  work.then(
+    () => null,
+    (error) => (error instanceof MigrationRefused ? error.obstacle : String(error)),
+  )
+
+async function failing(work: Promise<unknown>, step: MigrationStep): Promise<void> {
+  const error = await work.then(
+    () => null,
+    (thrown: Error) => thrown,
+  )
+  expect(error?.message).to.equal(`broken after ${step}`)
+}

@@ -1,0 +1,117 @@
+import { randomUUID } from 'node:crypto'
+import type { RequestHandler, Router } from 'express'
+import type { PanelLimits } from '#access/panel-quota.ts'
+import { DEFAULT_SHARD } from '#config/databases.ts'
+import type { Mailer } from '#notifications/mailer.ts'
+import { createPool } from '#postgres/pool.ts'
+import type { InterfaceAccess } from '#service/api.ts'
+import type { Core } from '#service/core.ts'
+import { createShardRouter } from '#service/shard-router.ts'
+import { createShardedAccess } from '#sharding/cross-shard-access.ts'
+import { type Directory, openDirectory } from '#sharding/directory.ts'
+import { createDirectoryHooks, type DirectoryHooks } from '#sharding/directory-hooks.ts'
+import { prepareShard } from '#sharding/prepare-shard.ts'
+import { createShardsView, type Shards } from '#sharding/shards.ts'
+import { cloneDatabase, hasDatabase, TEMPLATES } from './database.ts'
+import { masterKeys } from './master-key.ts'
+import { onDatabase } from './server.ts'
+
+/** The second home of tests. */
+export const SOUTH = 'south'
+
+/** How companies are spread by tests that do not say: `TEST_HOMES=2` has them alternate, `TEST_HOMES=south` leaves none in main. */
+export const SPREAD: '1' | '2' | 'south' = spreadOf(process.env.TEST_HOMES ?? '1')
+
+function spreadOf(text: string): typeof SPREAD {
+  if (text === '1' || text === '2' || text === 'south') return text
+  throw new Error('TEST_HOMES is 1, 2 or south')
+}
+
+/** Of the database of a home, that of the second one beside it; `useDatabase` drops both. */
+export const southOf = (databaseUrl: string): string =>
+  onDatabase(databaseUrl, `${new URL(databaseUrl).pathname.slice(1)}_south`)
+
+/** Settings of processes beside tests whose companies are spread. */
+export const homesEnv = async (databaseUrl: string): Promise<Record<string, string>> =>
+  SPREAD === '1' ? {} : { HOMES: `${SOUTH}=${await addSouth(databaseUrl)}` }
+
+const added = new Map<string, Promise<string>>()
+
+/** Makes the second home, unless another service of the test has it already. */
+export function addSouth(databaseUrl: string): Promise<string> {
+  const adding = added.get(databaseUrl) ?? makeSouth(databaseUrl)
+  added.set(databaseUrl, adding)
+  return adding
+}
+
+async function makeSouth(databaseUrl: string): Promise<string> {
+  const url = southOf(databaseUrl)
+  const name = new URL(url).pathname.slice(1)
+  const [giver, home] = [databaseUrl, url].map((each) => createPool(each, { max: 1 })) as [Pool, Pool]
+  const directory = openDirectory({ databaseUrl, log: () => {} })
+  try {
+    if (await hasDatabase(name)) return url
+    await cloneDatabase(name, TEMPLATES.withReadModel)
+    // A clone says that it is what it was cloned from.
+    await home.query('update ops.installation set id = $1', [randomUUID()])
+    await prepareShard({ name: SOUTH, giver, databaseUrl: url, ownerUrl: undefined, masterKeys })
+    await directory.addHome(DEFAULT_SHARD)
+    await directory.addHome(SOUTH)
+    return url
+  } finally {
+    await directory.close()
+    await Promise.all([giver.end(), home.end()])
+  }
+}
+
+type Pool = ReturnType<typeof createPool>
+
+type Log = (message: string, error: unknown) => void
+
+/** Both homes of a service in the tests' own process. */
+export interface TwoHomes {
+  readonly directory: Directory
+  readonly cores: Shards<Core>
+  access(options: {
+    readonly mailer: Mailer | null
+    readonly tokenDays: number | null
+    readonly publicUrl: string
+    readonly panelLimits: PanelLimits
+  }): InterfaceAccess
+  front(routers: Readonly<Record<string, Router>>): RequestHandler
+  close(): Promise<void>
+}
+
+export async function openTwoHomes(
+  databaseUrl: string,
+  log: Log,
+  open: (home: { readonly name: string; readonly url: string; readonly hooks: DirectoryHooks }) => Promise<Core>,
+): Promise<TwoHomes> {
+  const south = await addSouth(databaseUrl)
+  const directory = openDirectory({ databaseUrl, log })
+  const opened = new Map<string, Core>()
+  const cores = createShardsView([DEFAULT_SHARD, SOUTH], (name) => opened.get(name))
+  for (const [name, url] of [
+    [DEFAULT_SHARD, databaseUrl],
+    [SOUTH, south],
+  ] as const)
+    opened.set(
+      name,
+      await open({
+        name,
+        url,
+        hooks: createDirectoryHooks({ directory, homes: cores, log }, name, [{ name: SOUTH, url: south }]),
+      }),
+    )
+  return {
+    directory,
+    cores,
+    access: (options) => createShardedAccess({ directory, homes: cores, log, ...options }),
+    front: (routers) =>
+      createShardRouter({ directory, homes: createShardsView(Object.keys(routers), (name) => routers[name]) }),
+    async close() {
+      for (const core of opened.values()) await core.close()
+      await directory.close()
+    },
+  }
+}
