@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Vault } from '#crypto/vault.ts'
 import { Problem } from '#http/problems.ts'
 import { isRefusal } from '#ledger/command.ts'
+import { lookUpReplay, ownKey } from '#ledger/write/idempotency.ts'
 import type { Writer } from '#ledger/write/writer.ts'
 import { applyPayment, matchesOrder, type PaymentOutcome } from '#payments/apply-payment.ts'
 import { isSigned } from '#payments/notification-signature.ts'
@@ -15,6 +17,7 @@ import type { Payload } from './payload.ts'
 const MESSAGES = {
   applied: 'Notificação processada.',
   duplicate: 'Notificação repetida: o pagamento já estava registrado assim.',
+  repeated: 'Notificação repetida: ela já foi tratada.',
   stale: 'Notificação atrasada: o pagamento já passou deste estado.',
   ignored: 'Estado de pagamento desconhecido: nada foi alterado.',
   otherType: 'Só notificações do tipo "payment" são processadas.',
@@ -44,6 +47,8 @@ export interface NotificationSender {
   readonly store: StoreAccess | null
   /** Signed with the store's notification secret. */
   readonly isSigned: boolean
+  /** Key under which a signed notification is taken once (RCV-41); null of others. */
+  readonly key: string | null
 }
 
 /** Finds the store and verifies the signature, without reading orders (RCV-20). */
@@ -53,11 +58,16 @@ export async function findSender(
 ): Promise<NotificationSender> {
   const { storeAlias, payload, signature, providerRequestId: requestId } = sent
   const store = storeAlias === null ? null : await findStore(pool, vault, storeAlias)
-  if (!store?.enabled) return { store: null, isSigned: false }
+  if (!store?.enabled) return { store: null, isSigned: false, key: null }
   const { notificationSecret: secret } = store
-  if (secret === null || payload.told instanceof Problem) return { store, isSigned: false }
-  return { store, isSigned: isSigned({ dataId: payload.told.dataId, signature, requestId }, secret) }
+  if (secret === null || payload.told instanceof Problem) return { store, isSigned: false, key: null }
+  if (!isSigned({ dataId: payload.told.dataId, signature, requestId }, secret))
+    return { store, isSigned: false, key: null }
+  const key = ownKey(`notificacao:${storeAlias}:${digest(requestId ?? signature ?? '')}`)
+  return { store, isSigned: true, key }
 }
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 interface Received {
   readonly sender: NotificationSender
@@ -95,11 +105,18 @@ export async function processNotification(context: Processing, received: Receive
   if (!order) throw new Problem('not_found')
   if (told.type !== 'payment' || told.dataId === null) return ignored(order, MESSAGES.otherType)
   if (told.liveMode === order.store.sandbox) return ignored(order, MESSAGES.otherMode)
-  const payment = await fetchPayment(context, order, told.dataId)
   const { companyId } = order.store
+  const idempotency =
+    sender.key === null ? undefined : { key: sender.key, requestHash: digest(`${order.id}\n${told.dataId}`) }
+  const taken = await lookUpReplay(context.pool, companyId, idempotency)
+  if (taken) return isRefusal(taken) ? takenElsewhere() : repeated(order)
+  const payment = await fetchPayment(context, order, told.dataId)
   const at = { companyId, orderId: order.id, requestId: received.requestId }
-  const applied = await applyPayment(context.writer, at, payment)
-  if (isRefusal(applied)) throw new Problem(applied.refused)
+  const applied = await applyPayment(context.writer, at, payment, idempotency)
+  if (isRefusal(applied)) {
+    if (applied.refused === 'idempotency_key_reuse') takenElsewhere()
+    throw new Problem(applied.refused)
+  }
   const { outcome } = applied
   return {
     outcome,
@@ -122,6 +139,16 @@ async function fetchPayment(
     throw new Problem('invalid_notification')
   return payment
 }
+
+/** @throws Problem: its signature covers a payment and a request, which were another order's. */
+function takenElsewhere(): never {
+  throw new Problem('invalid_notification')
+}
+
+const repeated = ({ id, status }: NotifiedOrder): Processed => ({
+  outcome: 'duplicate',
+  body: { processed: true, order_id: id, status, message: MESSAGES.repeated },
+})
 
 const ignored = ({ id, status }: NotifiedOrder, message: string): Processed => ({
   outcome: 'ignored',

@@ -124,7 +124,7 @@ async function receive(options: NotificationOptions, request: Request, response:
   else sendJson(response, answer.httpStatus, answer.response)
 }
 
-const NOBODY: NotificationSender = { store: null, isSigned: false }
+const NOBODY: NotificationSender = { store: null, isSigned: false, key: null }
 
 type Answer = Omit<NotificationOutcomeRecord, 'durationMs'> & { readonly problem?: Problem }
 

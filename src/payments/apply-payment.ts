@@ -3,6 +3,7 @@ import { fromCents } from '#domain/money.ts'
 import { judge } from '#domain/orders.ts'
 import type { Refusal } from '#domain/refusal.ts'
 import { isRefusal } from '#ledger/command.ts'
+import type { Idempotency } from '#ledger/write/idempotency.ts'
 import { asSystem, runCommand } from '#ledger/write/run.ts'
 import type { Reply } from '#ledger/write/unit-of-work.ts'
 import type { Writer } from '#ledger/write/writer.ts'
@@ -51,11 +52,14 @@ export async function applyPayment(
   writer: Writer,
   { companyId, orderId, requestId }: { companyId: number; orderId: number; requestId: string | null },
   payment: ProviderPayment,
+  idempotency?: Idempotency,
 ): Promise<{ outcome: PaymentOutcome; order: OrderObject } | Refusal> {
   const record = paymentRecordOf(orderId, payment)
-  const answer = await runCommand(writer, asSystem(companyId, requestId), recordPayment, record, { reply: TELLING })
+  const answering = { reply: TELLING, idempotency }
+  const answer = await runCommand(writer, asSystem(companyId, requestId), recordPayment, record, answering)
   if (isRefusal(answer)) return answer
   const order = JSON.parse(answer.body) as OrderObject
+  if (answer.replayed) return { order, outcome: 'duplicate' }
   return { order, outcome: answer.status === CHANGED ? 'applied' : whyUnchanged(order, record) }
 }
 

@@ -1,5 +1,8 @@
 import { execFile } from 'node:child_process'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer, get } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -50,6 +53,7 @@ interface ComposeService {
   readonly secrets?: readonly string[]
   readonly volumes?: readonly string[]
   readonly ports?: readonly string[]
+  readonly networks?: readonly string[] | Readonly<Record<string, unknown>>
   readonly command?: readonly string[]
   readonly depends_on?: readonly string[] | Readonly<Record<string, unknown>>
 }
@@ -138,6 +142,7 @@ describe('deploy/compose [HOME-98]', () => {
     expect(hosts).to.deep.equal([...servicesOf('main-'), ...servicesOf('south-')].map(([name]) => `${name}:5432`))
     const patroni = parse(await textOf('compose', 'postgres', 'patroni.yml'))
     expect(patroni.postgresql.listen).to.equal('0.0.0.0:5432')
+    expect(patroni.etcd3.protocol).to.equal('https')
     expect(patroni.etcd3.hosts.split(',')).to.deep.equal(servicesOf('etcd-').map(([name]) => `${name}:2379`))
     expect(patroni.bootstrap.dcs).to.deep.include({ synchronous_mode: true })
     expect(patroni.bootstrap.dcs.postgresql.parameters).to.include({ wal_level: 'logical' })
@@ -154,6 +159,104 @@ describe('deploy/compose [HOME-98]', () => {
     const probed = [...proxy.matchAll(/uri (\S+)/g)].map(([, path]) => path as string)
     expect(probed).to.have.length(1)
     expect(await missingProbes(probed)).to.deep.equal([])
+  })
+})
+
+describe('deploy/compose: who decides on the primary [HOME-98]', () => {
+  let compose: {
+    readonly services: Readonly<Record<string, ComposeService>>
+    readonly networks: Readonly<Record<string, unknown>>
+  }
+  let folder: string
+  const secret = (name: string) => readFile(join(folder, 'secrets', name), 'utf8')
+  before(async () => {
+    compose = parse(await textOf('compose', 'compose.yml'), { merge: true })
+    folder = await mkdtemp(join(tmpdir(), 'tillbook-consensus-'))
+    await writeFile(join(folder, 'make-secrets.sh'), await textOf('compose', 'make-secrets.sh'))
+    await run('sh', [join(folder, 'make-secrets.sh')])
+  })
+  after(() => rm(folder, { recursive: true }))
+
+  const named = (pattern: RegExp) => Object.keys(compose.services).filter((name) => pattern.test(name))
+  const networksOf = (name: string): string[] => {
+    const { networks = [] } = compose.services[name] ?? {}
+    return Array.isArray(networks) ? networks : Object.keys(networks)
+  }
+  const members = () => named(/^(?:main|south)-/)
+
+  it('is on a network that nobody else is in, and that leads nowhere', async () => {
+    for (const name of Object.keys(compose.services)) expect(networksOf(name), name).not.to.deep.equal([])
+    const inConsensus = Object.keys(compose.services).filter((name) => networksOf(name).includes('consensus'))
+    expect(inConsensus.sort()).to.deep.equal([...named(/^etcd-/), ...members()].sort())
+    for (const name of named(/^etcd-/)) expect(networksOf(name)).to.deep.equal(['consensus'])
+    for (const name of ['consensus', 'homes', 'ledgers'])
+      expect(compose.networks[name]).to.deep.equal({ internal: true })
+    const published = Object.entries(compose.services).flatMap(([name, { ports }]) => (ports ? [name] : []))
+    expect(published).to.deep.equal(['proxy', 'mail'])
+    const start = await textOf('compose', 'postgres', 'start.sh')
+    expect(start).to.include('PATRONI_RESTAPI_LISTEN="$PATRONI_NAME.consensus:8008"')
+    for (const name of members())
+      expect(compose.services[name]?.networks, name).to.deep.equal({
+        homes: {},
+        consensus: { aliases: [`${name}.consensus`] },
+      })
+  })
+
+  it('takes no request without a certificate, which are there where they are read', async () => {
+    for (const name of named(/^etcd-/)) {
+      const { environment = {}, secrets = [] } = compose.services[name] as ComposeService
+      expect(environment).to.include({ ETCD_CLIENT_CERT_AUTH: 'true', ETCD_PEER_CLIENT_CERT_AUTH: 'true' })
+      expect(JSON.stringify(environment)).not.to.include('http://')
+      const read = Object.values(environment).filter((value) => value.startsWith('/run/secrets/'))
+      expect(new Set(read)).to.deep.equal(new Set(secrets.map((each) => `/run/secrets/${each}`)))
+    }
+    const patroni = parse(await textOf('compose', 'postgres', 'patroni.yml'))
+    expect(patroni.restapi).to.include({ verify_client: 'required' }).and.not.to.have.property('listen')
+    const files = JSON.stringify([patroni.restapi, patroni.ctl, patroni.etcd3]).match(/\/run\/secrets\/\w+/g) ?? []
+    expect(files).to.have.length(9)
+    for (const name of members())
+      for (const file of files) expect(compose.services[name]?.secrets).to.include(file.replace('/run/secrets/', ''))
+  })
+
+  it('has certificates for each name, of one authority, whose key is not kept', async () => {
+    const authority = new X509Certificate(await secret('consensus_ca'))
+    for (const [name, hosts] of [
+      ['etcd', named(/^etcd-/)],
+      ['patroni', members().map((member) => `${member}.consensus`)],
+    ] as const) {
+      const certificate = new X509Certificate(await secret(`${name}_certificate`))
+      expect(certificate.verify(authority.publicKey)).to.equal(true)
+      expect(certificate.checkPrivateKey(createPrivateKey(await secret(`${name}_key`)))).to.equal(true)
+      for (const host of hosts) expect(certificate.checkHost(host)).to.equal(host)
+      expect(certificate.checkHost('service-1')).to.equal(undefined)
+    }
+    for (const file of await readdir(join(folder, 'secrets')))
+      if (file.endsWith('_key') && file !== 'master_key')
+        expect(authority.checkPrivateKey(createPrivateKey(await secret(file))), file).to.equal(false)
+    const before = await secret('etcd_certificate')
+    await run('sh', [join(folder, 'make-secrets.sh')])
+    expect(await secret('etcd_certificate'), 'made once').to.equal(before)
+  })
+
+  it('answers a member by these, and nobody without', async () => {
+    const [ca, cert, key] = await Promise.all(['consensus_ca', 'etcd_certificate', 'etcd_key'].map(secret))
+    const etcd = createServer({ ca, cert, key, requestCert: true, rejectUnauthorized: true }, (_request, response) =>
+      response.end('{"health":"true"}'),
+    ).listen(0, '127.0.0.1')
+    try {
+      await once(etcd, 'listening')
+      const { port } = etcd.address() as { port: number }
+      const ask = (own: object) =>
+        new Promise<string>((resolve, reject) => {
+          const at = { host: '127.0.0.1', port, servername: 'etcd-2', ca, agent: false, ...own }
+          get(at, (response) => response.setEncoding('utf8').on('data', resolve)).on('error', reject)
+        })
+      const [own, ownKey] = await Promise.all(['patroni_certificate', 'patroni_key'].map(secret))
+      expect(await ask({ cert: own, key: ownKey })).to.equal('{"health":"true"}')
+      expect(await ask({}).catch(() => 'refused')).to.equal('refused')
+    } finally {
+      etcd.close()
+    }
   })
 })
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import type { ProviderPayment } from '#payments/provider-port.ts'
+import { type ProviderPayment, ProviderUnavailable } from '#payments/provider-port.ts'
 import type { OrderObject } from '#projections/orders.ts'
-import { send } from '../support/api.ts'
+import { send as post, startApi } from '../support/api.ts'
 import { useDatabase } from '../support/database.ts'
 import {
   addressOf,
@@ -23,7 +23,9 @@ describe('notification receiver', () => {
   let payment: ProviderPayment
 
   before(async () => {
-    shop = await openShop(database.url, { provider })
+    const log = (message: string, error: unknown) =>
+      error instanceof ProviderUnavailable ? undefined : console.error(message, error)
+    shop = await openShop(database.url, { provider, log })
   })
   beforeEach(async () => {
     order = await shop.order()
@@ -83,7 +85,7 @@ describe('notification receiver', () => {
 
     it('by the id in the body, not the one in the query [RCV-4]', async () => {
       const url = `${addressOf(shop.api.url, shop.alias, order.id)}?data.id=1&type=plan`
-      expect((await send(url, 'POST', told(payment.id))).body).to.include({ processed: true })
+      expect((await post(url, 'POST', told(payment.id))).body).to.include({ processed: true })
       expect(provider.asked).to.deep.equal([payment.id])
     })
   })
@@ -159,6 +161,73 @@ describe('notification receiver', () => {
       mine = await shop.order(signedShop.alias)
       id = paymentOf(mine).id
       provider.payments.set(id, paymentOf(mine))
+    })
+
+    describe('and an X-Request-Id that was dealt with', () => {
+      const send = (order: OrderObject | number = mine, requestId = 'req-1', by = signedShop) =>
+        notify(by, typeof order === 'number' ? order : order.id, told(id), signedHeaders(id, SECRET, requestId))
+
+      it('asks nothing of the provider again, however old it is [RCV-41]', async () => {
+        expect((await send()).body).to.include({ processed: true, status: 'paid' })
+        provider.payments.set(id, { ...paymentOf(mine), status: 'refunded', changedAt: '2026-11-22T10:00:00.000Z' })
+        for (let n = 0; n < 3; n++) {
+          const reply = await send()
+          expect(reply.status).to.equal(200)
+          expect(reply.body).to.include({ processed: true, status: 'paid' })
+          expect(await lastKept()).to.include({ outcome: 'duplicate' })
+        }
+        expect(provider.asked).to.deep.equal([id])
+        expect((await send(mine, 'req-2')).body).to.include({ status: 'refunded' })
+        expect(provider.asked).to.deep.equal([id, id])
+      })
+
+      it('is refused at another order of the store, which asks nothing either [RCV-41]', async () => {
+        const other = await shop.order(signedShop.alias)
+        expect((await send()).status).to.equal(200)
+        const reply = await send(other)
+        expect([reply.status, reply.body.error.code]).to.deep.equal([400, 'invalid_notification'])
+        expect(provider.asked).to.deep.equal([id])
+      })
+
+      it('is taken again where it failed or was refused before [RCV-41]', async () => {
+        const other = await shop.order(signedShop.alias)
+        expect((await send(other)).status).to.equal(400)
+        provider.before = () => {
+          throw new ProviderUnavailable('late')
+        }
+        expect((await send()).status).to.equal(503)
+        provider.before = () => {}
+        expect((await send()).body).to.include({ processed: true, status: 'paid' })
+        expect(provider.asked).to.deep.equal([id, id, id])
+      })
+
+      it('is applied once by two processes at once, and repeated by both afterwards [RCV-41]', async () => {
+        const another = await startApi(shop.api.databaseUrl, { provider })
+        try {
+          const elsewhere = { ...signedShop, api: another }
+          const replies = await Promise.all(
+            Array.from({ length: 20 }, (_, n) => send(mine, 'req-1', n % 2 === 0 ? signedShop : elsewhere)),
+          )
+          for (const { status, body } of replies) expect([status, body.processed]).to.deep.equal([200, true])
+          const { body } = await shop.company.get(`/events?subject=order/${mine.id}`)
+          expect(body.data.filter(({ type }: { type: string }) => type === 'OrderPaid')).to.have.length(1)
+          const asked = provider.asked.length
+          for (const by of [signedShop, elsewhere]) expect((await send(mine, 'req-1', by)).status).to.equal(200)
+          expect(provider.asked).to.have.length(asked)
+        } finally {
+          await another.close()
+        }
+      })
+
+      it('is nothing to another store with the same id [RCV-41]', async () => {
+        const next = { ...shop, alias: await shop.store({ secret: SECRET }) }
+        const its = await shop.order(next.alias)
+        const itsId = paymentOf(its).id
+        provider.payments.set(itsId, paymentOf(its))
+        expect((await send()).status).to.equal(200)
+        const reply = await notify(next, its.id, told(itsId), signedHeaders(itsId, SECRET))
+        expect(reply.body).to.include({ processed: true, status: 'paid' })
+      })
     })
 
     it('accepts signed notifications, repeated ones included [RCV-6]', async () => {

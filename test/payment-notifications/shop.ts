@@ -176,10 +176,10 @@ export const told = (id: unknown, changes: object = {}): Json => ({
 })
 
 /** Headers of a signed notification. */
-export function signedHeaders(id: string, secret: string): Record<string, string> {
-  const manifest = `id:${id};request-id:req-1;ts:1763733600;`
+export function signedHeaders(id: string, secret: string, requestId = 'req-1'): Record<string, string> {
+  const manifest = `id:${id};request-id:${requestId};ts:1763733600;`
   const hash = createHmac('sha256', secret).update(manifest).digest('hex')
-  return { 'x-request-id': 'req-1', 'x-signature': `ts=1763733600,v1=${hash}` }
+  return { 'x-request-id': requestId, 'x-signature': `ts=1763733600,v1=${hash}` }
 }
 
 export const addressOf = (url: string, alias: string, orderId: number | string): string =>
