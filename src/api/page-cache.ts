@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import type { Representation } from '#http/representation.ts'
 
 /** What a page follows from, beside the request: the same page of the same moment is the same bytes. */
@@ -42,43 +43,23 @@ const REMEMBERED = 10_000
  * asks says which moment it must be, from what the gate has read in Postgres after the request came (decision 28).
  */
 export function createPageCache(capacity_bytes: number): PageCache {
-  /** In the order of their last use. */
-  const pages = new Map<string, Kept>()
-  let held_bytes = 0
+  const room = { maxSize: Math.max(1, capacity_bytes) }
+  const pages = new LRUCache<string, Kept>({ ...room, sizeCalculation: ({ size_bytes }) => size_bytes })
   /** Sizes of pages that were read once, by digests of requests: addresses may be long. */
-  const seen = new Map<string, number>()
-  let seen_bytes = 0
-
-  function forget(digest: string): boolean {
-    seen_bytes -= seen.get(digest) ?? 0
-    return seen.delete(digest)
-  }
+  const seen = new LRUCache<string, number>({ ...room, max: REMEMBERED, sizeCalculation: (size_bytes) => size_bytes })
 
   /** Whether it was read before; that it is now, is remembered. */
   function isReadAgain(key: string, size_bytes: number): boolean {
     const digest = hash('sha256', key, 'base64')
-    if (forget(digest)) return true
+    if (seen.delete(digest)) return true
     seen.set(digest, size_bytes)
-    seen_bytes += size_bytes
-    for (const oldest of seen.keys()) {
-      if (seen.size <= REMEMBERED && seen_bytes <= capacity_bytes) break
-      forget(oldest)
-    }
     return false
-  }
-
-  function drop(key: string): void {
-    held_bytes -= pages.get(key)?.size_bytes ?? 0
-    pages.delete(key)
   }
 
   return {
     find(key, moment) {
-      const kept = pages.get(key)
-      if (!kept || !isSame(kept.moment, moment)) return null
-      pages.delete(key)
-      pages.set(key, kept)
-      return kept.page
+      const kept = pages.peek(key)
+      return kept && isSame(kept.moment, moment) ? (pages.get(key)?.page ?? null) : null
     },
     keep(key, moment, page) {
       const { etag, identity, br, gzip } = page
@@ -86,9 +67,8 @@ export function createPageCache(capacity_bytes: number): PageCache {
         (sum, bytes) => sum + (bytes?.length ?? 0),
         2 * key.length + OVERHEAD_BYTES,
       )
-      if (size_bytes > capacity_bytes * LARGEST_SHARE || isOlder(moment, pages.get(key)?.moment)) return
+      if (size_bytes > capacity_bytes * LARGEST_SHARE || isOlder(moment, pages.peek(key)?.moment)) return
       if (!pages.has(key) && !isReadAgain(key, size_bytes)) return
-      drop(key)
       const kept = {
         etag,
         identity: copied(identity),
@@ -96,11 +76,6 @@ export function createPageCache(capacity_bytes: number): PageCache {
         ...(gzip && { gzip: copied(gzip) }),
       }
       pages.set(key, { moment, page: kept, size_bytes })
-      held_bytes += size_bytes
-      for (const oldest of pages.keys()) {
-        if (held_bytes <= capacity_bytes) return
-        drop(oldest)
-      }
     },
   }
 }

@@ -1,3 +1,4 @@
+import { parseCookie } from 'cookie'
 import type { Request, Response } from 'express'
 import { type FlashCode, flashOf } from './words/flashes.ts'
 
@@ -13,9 +14,7 @@ export const attributesFor = (request: Request) =>
   ({ httpOnly: true, sameSite: 'lax', secure: request.secure, path: '/' }) as const
 
 export function cookieOf(request: Request, name: string): string | null {
-  const wanted = `${name}=`
-  const pair = request.headers.cookie?.split(/; */, 50).find((one) => one.startsWith(wanted))
-  return pair === undefined ? null : pair.slice(wanted.length)
+  return parseCookie(request.headers.cookie ?? '')[name] ?? null
 }
 
 /** Longest between what was done and the page that tells of it. */

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { coalesce } from '#background/repeat.ts'
 import { Unavailable } from '#lib/errors.ts'
 
@@ -88,7 +89,7 @@ async function withPatience(
  * but no connection (HOME-21). Only found keys are cached; the least recently used go first.
  */
 export function createDirectoryCache({ ask, kept: room, now }: DirectoryCacheOptions): DirectoryCache {
-  const kept = new Map<string, Kept>()
+  const kept = new LRUCache<string, Kept>({ max: room })
   let waiting = new Map<string, Asked>()
   let failedAt = Number.NEGATIVE_INFINITY
   let isUp = true
@@ -127,11 +128,8 @@ export function createDirectoryCache({ ask, kept: room, now }: DirectoryCacheOpt
   }
 
   function keep(key: string, found: readonly LookUpResult[]): void {
-    kept.delete(key)
-    if (found.length === 0) return
-    kept.set(key, { found, at: now(), isDoubted: false })
-    const [first] = kept.size > room ? kept.keys() : []
-    if (first !== undefined) kept.delete(first)
+    if (found.length === 0) kept.delete(key)
+    else kept.set(key, { found, at: now(), isDoubted: false })
   }
 
   async function lookUp(key: string, isKept: boolean): Promise<readonly LookUpResult[]> {
@@ -157,7 +155,7 @@ export function createDirectoryCache({ ask, kept: room, now }: DirectoryCacheOpt
     },
     drop({ companyId, account }) {
       drops += 1
-      for (const [key, { found }] of kept)
+      for (const [key, { found }] of [...kept.entries()])
         if (found.some((one) => one.companyId === companyId || (account && one.account === account))) kept.delete(key)
     },
     doubt() {

@@ -61,8 +61,14 @@ describe('look-ups of the directory', () => {
     expect(there.asked.flat().filter((key) => key === 'a')).to.have.length(1)
     there.put('b', 2)
     await homeOf(there, 'b')
-    await homeOf(there, 'a')
-    expect(there.asked.flat().filter((key) => key === 'a')).to.have.length(2)
+    expect(there.asked.flat().filter((key) => key === 'a')).to.have.length(1)
+  })
+
+  it('lets go of the key that was used longest ago when the room is full [HOME-21]', async () => {
+    const there = directory(2)
+    for (const [position, key] of ['a', 'b', 'c'].entries()) there.put(key, position + 1)
+    for (const key of ['a', 'b', 'a', 'c', 'a', 'b']) await homeOf(there, key)
+    expect(there.asked.flat()).to.deep.equal(['a', 'b', 'c', 'b'])
   })
 
   it('goes on with what it knows for a day while it cannot ask, and tells nobody that a key is unknown [HOME-23]', async () => {
