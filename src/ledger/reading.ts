@@ -132,7 +132,7 @@ async function scan(
     if (event.revision > lastRevision) break
     if (types && !types.includes(event.type)) continue
     if (subject !== null && event.subject !== subject) continue
-    // One event beyond the limit would tell that there is another page.
+    // A match beyond the limit shows that there is another page.
     if (events.length === limit) return { events, seenTo: events.at(-1)?.revision ?? fromRevision - 1 }
     events.push({ revision: event.revision, json: JSON.stringify(event) })
   }
