@@ -19,7 +19,7 @@ export const asUser = (
   requestId: string,
 ): Actor => ({ companyId, origin, actor: `user/${userId}`, requestId })
 
-/** The service itself. The request id, if any, is not of a request by a person of the company. */
+/** The service itself. The request id, if any, belongs to a request from outside the company. */
 export const asSystem = (companyId: number, requestId: string | null = null): Actor => ({
   companyId,
   origin: 'system',
