@@ -6,14 +6,14 @@ import { SEALED_COLUMNS } from './sealed-columns.ts'
 interface Options {
   readonly pool: Pool
   readonly keys: MasterKeys
-  /** Hears where a first key was made. */
+  /** Called when a first key was created. */
   readonly onMade: (source: string) => void
 }
 
 /**
- * Sees to it that all secrets of the database can be opened with these keys (OPS-71), and are sealed by the current one from now
- * on. A database that has none yet takes this one, made anew where there is none.
- * Of several processes that start together one does it, under a lock. @throws WrongMasterKey
+ * Ensures that these keys open all secrets of the database (OPS-71), and that the current one seals from now on. A
+ * database without keys registers the current one, which is created if there is none. Of several processes that start
+ * together one does it, under a lock. @throws WrongMasterKey
  */
 export async function claimDatabase({ pool, keys, onMade }: Options): Promise<void> {
   if (await isClaimed(pool, keys)) return
@@ -23,11 +23,11 @@ export async function claimDatabase({ pool, keys, onMade }: Options): Promise<vo
   })
 }
 
-/** Adds a key to those that the database's secrets may be sealed by. */
+/** Registers a key that may seal secrets of the database. */
 export const registerMasterKey = (client: Pick<PoolClient, 'query'>, id: string) =>
   client.query('insert into ops.master_keys (id) values ($1) on conflict do nothing', [Buffer.from(id, 'hex')])
 
-/** Ids of the keys that the database's secrets may be sealed by, oldest first. */
+/** Ids of the registered keys, oldest first. */
 export async function registeredMasterKeys(client: Pick<PoolClient, 'query'>): Promise<string[]> {
   const { rows } = await client.query<{ id: string }>(
     `select encode(id, 'hex') as id from ops.master_keys order by created_at, id`,
@@ -35,7 +35,7 @@ export async function registeredMasterKeys(client: Pick<PoolClient, 'query'>): P
   return rows.map(({ id }) => id)
 }
 
-/** As it is at almost every start. */
+/** True at almost every start. */
 async function isClaimed(pool: Pool, keys: MasterKeys): Promise<boolean> {
   const held = keys.all().map(({ id }) => id)
   const known = await registeredMasterKeys(pool)
@@ -56,7 +56,7 @@ async function claim(client: PoolClient, keys: MasterKeys, onMade: Options['onMa
   await registerMasterKey(client, keys.current().id)
 }
 
-/** Keys that were to become current, when a change was interrupted before that, have sealed nothing. */
+/** Keys of a rotation that was interrupted before they became current have sealed nothing. */
 async function sealsAnything(client: PoolClient, id: string): Promise<boolean> {
   const some = SEALED_COLUMNS.map(({ table }) => `exists (select from ops.${table} where master_key_id = $1)`)
   const { rows } = await client.query(`select ${some.join(' or ')} as found`, [Buffer.from(id, 'hex')])

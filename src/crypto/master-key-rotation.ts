@@ -7,13 +7,13 @@ import { registeredMasterKeys, registerMasterKey } from './master-key-registry.t
 import { type MasterKeys, WrongMasterKey } from './master-keys.ts'
 import { SEALED_COLUMNS } from './sealed-columns.ts'
 
-/** Two at once would each make a new key. */
+/** Prevents concurrent rotations, which would each create a key. */
 export const ROTATION_LOCK = 'tillbook master key rotation'
-/** A command that was just killed has it for another moment. */
+/** Wait for the lock, in ms: a command that was just killed still holds it briefly. */
 const LOCK_PATIENCE_MS = 2_000
-/** Rows that are locked and sealed anew at a time: some milliseconds. */
+/** Rows that are locked and resealed per transaction: a few milliseconds. */
 const BATCH_ROWS = 500
-/** For how long writes are waited for that may have sealed by the former key; whoever takes longer is refused instead. */
+/** Longest wait, in ms, for writes that may still use the former key; later ones are refused. */
 const PATIENCE_MS = 10_000
 const LOOK_AGAIN_MS = 20
 const FOREIGN_KEY_VIOLATION = '23503'
@@ -21,16 +21,17 @@ const FOREIGN_KEY_VIOLATION = '23503'
 export interface Rotation {
   /** Id of the key that seals from now on. */
   readonly master_key: string
-  /** Ids of those that open nothing any more. */
+  /** Ids of the keys that were retired. */
   readonly former: readonly string[]
-  /** Secrets that were sealed anew, by this call. */
+  /** Number of secrets that this call resealed. */
   readonly resealed: number
 }
 
 /**
- * Seals all secrets of the homes' databases by another master key, while services use them (OPS-73): by a new one in the file of keys, or
- * by MASTER_KEY where the present one is among MASTER_KEY_FORMER. Interrupted at any point and called again, it goes on where it was.
- * @throws WrongMasterKey where no other key is given
+ * Reseals all secrets of the shards' databases with another master key while services run (OPS-73): with a new one in
+ * the key file, or with MASTER_KEY if the present one is listed in MASTER_KEY_FORMER. If interrupted, another call
+ * continues.
+ * @throws WrongMasterKey if there is no other key
  */
 export async function rotateMasterKey(pools: readonly Pool[], keys: MasterKeys): Promise<Rotation> {
   const ifTaken = () => {
@@ -42,7 +43,7 @@ export async function rotateMasterKey(pools: readonly Pool[], keys: MasterKeys):
 
 async function rotateAlone(clients: readonly PoolClient[], keys: MasterKeys): Promise<Rotation> {
   for (const client of clients) await assertNoMoves(client)
-  // More than one is what an interrupted call has left.
+  // More than one key is left from an interrupted call.
   if (keys.all().length === 1) await introduce(clients, keys)
   const { id } = keys.current()
   const vault = createVault(keys)
@@ -61,7 +62,7 @@ async function rotateAlone(clients: readonly PoolClient[], keys: MasterKeys): Pr
   return { master_key: id, former: [...former], resealed }
 }
 
-/** Of a company that moves some secrets are here and some there (HOME-47). */
+/** During a migration a company's secrets are divided between shards (HOME-47). */
 const MOVES = `select exists (select from ops.ledgers where move in ('paused', 'leaving', 'arriving')) as moves`
 
 async function assertNoMoves(client: PoolClient): Promise<void> {
@@ -70,7 +71,7 @@ async function assertNoMoves(client: PoolClient): Promise<void> {
     throw new WrongMasterKey('A company is moving to another home: change the master key when it has arrived.')
 }
 
-/** A new key, known to each database before anybody can seal by it. */
+/** Adds a new key. Each database registers it before any process can seal with it. */
 async function introduce(clients: readonly PoolClient[], keys: MasterKeys): Promise<void> {
   if (!keys.file)
     throw new WrongMasterKey(
@@ -81,7 +82,7 @@ async function introduce(clients: readonly PoolClient[], keys: MasterKeys): Prom
   await keys.file.renew(secret)
 }
 
-/** Waits, within reason, until every transaction has ended that may have taken the former key before the file was changed. */
+/** Waits, up to a limit, for all transactions that may have read the former key before the file was changed. */
 async function othersEnded(client: PoolClient): Promise<void> {
   const { rows } = await client.query('select pg_snapshot_xmax(pg_current_snapshot())::text as next')
   const until_ms = performance.now() + PATIENCE_MS
@@ -94,7 +95,7 @@ async function othersEnded(client: PoolClient): Promise<void> {
   }
 }
 
-/** Seals anew whatever a key has sealed, until the database can do without it. Returns how much that was. */
+/** Reseals all secrets of a key until the database no longer needs it. Returns their number. */
 async function retire(client: PoolClient, vault: Vault, id: string): Promise<number> {
   let resealed = 0
   for (;;) {
@@ -109,7 +110,7 @@ async function retire(client: PoolClient, vault: Vault, id: string): Promise<num
   }
 }
 
-/** False where a process that does not know of the change yet has sealed by the key in the meantime. */
+/** False if a process that has not noticed the rotation has sealed with the key in the meantime. */
 async function isForgotten(client: PoolClient, id: string): Promise<boolean> {
   try {
     await client.query('delete from ops.master_keys where id = $1', [Buffer.from(id, 'hex')])
@@ -122,7 +123,7 @@ async function isForgotten(client: PoolClient, id: string): Promise<boolean> {
 
 type SealedColumn = (typeof SEALED_COLUMNS)[number]
 
-/** One transaction. Rows are locked in the order of their keys, as commands lock them. */
+/** One transaction. Rows are locked in key order, as commands lock them. */
 async function resealSome(
   client: PoolClient,
   vault: Vault,

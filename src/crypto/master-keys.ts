@@ -5,28 +5,28 @@ import { dirname, join } from 'node:path'
 import { MASTER_KEY_BYTES, type MasterKey, type MasterKeyRing, toMasterKey } from '#crypto/vault.ts'
 import { createFileAtomically, writeFileAtomically } from '#lib/files.ts'
 
-/** No master key, or another one than the database's; the message is for whoever runs the service. */
+/** The master key is missing, or is not the database's. The message is for operators. */
 export class WrongMasterKey extends Error {
   override readonly name = 'WrongMasterKey'
 }
 
-/** Where a process has its master keys from. */
+/** Source of a process's master keys. */
 export interface MasterKeys extends MasterKeyRing {
-  /** For operators. */
+  /** Description for operators. */
   readonly source: string
-  /** All of them, the current one first; none where none was made yet. */
+  /** All keys, the current one first; empty if none was created yet. */
   all(): readonly MasterKey[]
-  /** Null where keys are given by the settings. */
+  /** Null if the settings provide the keys. */
   readonly file: KeyFile | null
 }
 
-/** A file of keys, which is changed at once and completely: it may be read, and the process killed, at any moment. */
+/** A file of keys. Changes are atomic, so it can be read, and the process killed, at any time. */
 interface KeyFile {
-  /** Makes the first key, unless there is one: of two processes that do, the first wins. */
+  /** Creates the first key unless one exists: of two concurrent calls the first wins. */
   create(): Promise<void>
-  /** Puts a key before the present ones. */
+  /** Inserts a key as the current one. */
   renew(secret: Buffer): Promise<void>
-  /** Leaves only the current key. */
+  /** Removes all keys except the current one. */
   dropFormer(): Promise<void>
 }
 
@@ -36,13 +36,13 @@ interface Settings {
   readonly DATA_DIR: string
 }
 
-/** A key as operators write it: base64 (with either alphabet) or hexadecimal. Null for anything else. */
+/** Parses a key in base64 (either alphabet) or hexadecimal. Null for any other text. */
 export function masterKeySecretOf(text: string): Buffer | null {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
   return /^[\w+/-]{43}=?$/.test(text) ? Buffer.from(text, 'base64') : null
 }
 
-/** Keys as the environment gives them, the current one first. */
+/** Keys from the settings, the current one first. */
 export function configuredMasterKeys(secrets: readonly Buffer[], source: string): MasterKeys {
   const keys = secrets.map(toMasterKey)
   return {
@@ -54,11 +54,11 @@ export function configuredMasterKeys(secrets: readonly Buffer[], source: string)
   }
 }
 
-/** A key on each line of a file, the current one first. It may change while the process runs. */
+/** Keys of a file, one per line, the current one first. The file may change while the process runs. */
 export function masterKeysInFile(path: string): MasterKeys {
   let keys: readonly MasterKey[] = []
   let known = ''
-  /** Some microseconds, unless the file was changed. One that is gone takes no key from a running process. */
+  /** Takes microseconds unless the file has changed. If the file is missing, a running process keeps its keys. */
   const look = () => {
     const found = statSync(path, { throwIfNoEntry: false })
     const state = found ? `${found.ino} ${found.mtimeMs} ${found.size}` : known
@@ -85,7 +85,7 @@ const fileAt = (path: string): KeyFile => ({
   dropFormer: () => writeFileAtomically(path, textOf(secretsIn(path).slice(0, 1))),
 })
 
-/** The keys that the settings name, or those of a file that is made on the first start. */
+/** Keys of the settings, or of a file that is created at the first start. */
 export const loadMasterKeys = ({ MASTER_KEY, MASTER_KEY_FORMER = [], DATA_DIR }: Settings): MasterKeys =>
   MASTER_KEY
     ? configuredMasterKeys([MASTER_KEY, ...MASTER_KEY_FORMER], 'MASTER_KEY')

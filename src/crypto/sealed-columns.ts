@@ -1,10 +1,10 @@
 import { contextOf } from '#crypto/sealed-json.ts'
 
-/** A column of `ops` that is sealed. Beside it the table has `master_key_id`, found by an index, which tells by which key. */
+/** A sealed column of `ops`. The indexed column `master_key_id` beside it is the key that sealed it. */
 interface SealedColumn {
   readonly table: string
   readonly column: string
-  /** What tells its rows apart, and a row's seal from that of others. */
+  /** Primary key of the table; it is part of the seal's context. */
   readonly pk: readonly string[]
   readonly contextOf: (pk: readonly (string | number)[]) => string
 }
@@ -16,7 +16,7 @@ const sealed = (table: string, column: string, ...pk: string[]): SealedColumn =>
   contextOf: (values) => contextOf(table, values),
 })
 
-/** All that a master key seals: what a change of it has to seal anew. */
+/** All columns sealed by a master key. A rotation reseals them. */
 export const SEALED_COLUMNS: readonly SealedColumn[] = [
   sealed('webhook_secrets', 'secrets', 'company_id', 'webhook_id'),
   sealed('store_secrets', 'secrets', 'company_id', 'store_id'),

@@ -1,13 +1,13 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { randomBytesOf } from '#lib/random.ts'
 
-/** What is stored in place of a personal value. */
+/** Stored in place of a personal value. */
 export interface SealedValue {
   /** Base64url of version (1 byte), id of the key (16), nonce (12), ciphertext of the value's JSON, tag (16). */
   readonly sealed: string
 }
 
-/** A key as it is used, of 256 bits. */
+/** A 256-bit key in clear. */
 export interface PersonSecret {
   /** A uuid. */
   readonly id: string
@@ -29,7 +29,7 @@ export const isSealed = (value: unknown): value is SealedValue =>
   typeof (value as Partial<SealedValue>).sealed === 'string' &&
   Object.keys(value).length === 1
 
-/** Seals a JSON value; it opens only at the place that it was sealed for. */
+/** Seals a JSON value. It can be opened only at the same place. */
 export function sealValue(value: unknown, { id, secret }: PersonSecret, place: string): SealedValue {
   const nonce = randomBytesOf(NONCE_BYTES)
   const cipher = createCipheriv(ALGORITHM, secret, nonce)
@@ -42,10 +42,10 @@ export function sealValue(value: unknown, { id, secret }: PersonSecret, place: s
   return { sealed: Buffer.concat([head, nonce, ciphertext, cipher.getAuthTag()]).toString('base64url') }
 }
 
-/** A key's id as sealed values have it: hexadecimal digits only. */
+/** Key id as in sealed values: hexadecimal digits without hyphens. */
 export const plainId = (id: string): string => id.replaceAll('-', '')
 
-/** The id of the key that has sealed a value, without hyphens; null where this is nothing that was sealed. */
+/** Id of the key that sealed a value, without hyphens; null if the value is not sealed. */
 export function sealedKeyId({ sealed }: SealedValue): string | null {
   const head = Buffer.from(sealed.slice(0, HEAD_CHARACTERS), 'base64url')
   return head[0] === VERSION && head.length >= NONCE_AT ? head.toString('hex', KEY_ID_AT, NONCE_AT) : null
@@ -54,7 +54,7 @@ export function sealedKeyId({ sealed }: SealedValue): string | null {
 /** Four characters carry three bytes. */
 const HEAD_CHARACTERS = Math.ceil(NONCE_AT / 3) * 4
 
-/** @throws Error for what was changed, or sealed for another place or with another key. */
+/** @throws Error if the value was altered, or was sealed for another place or with another key */
 export function openValue({ sealed }: SealedValue, secret: Buffer, place: string): unknown {
   const bytes = Buffer.from(sealed, 'base64url')
   const nonce = bytes.subarray(NONCE_AT, CIPHERTEXT_AT)

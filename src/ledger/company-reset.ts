@@ -4,7 +4,7 @@ import type { ReadModel } from './projection.ts'
 import { rowPasts } from './row-history.ts'
 import type { WorkingSet } from './working-set.ts'
 
-/** Rows that one statement deletes: each is over long before any time-out, however many rows there are. */
+/** Rows that one statement deletes. Bounds its duration, so that a large company does not run into a time-out. */
 const SLICE_ROWS = 10_000
 
 interface Emptying {
@@ -14,8 +14,8 @@ interface Emptying {
 }
 
 /**
- * Before an event is applied that empties its company: takes all rows of the company out of the tables that it names, with
- * their pasts, whether they are written or only in memory. Any other event costs nothing.
+ * Runs before an event that empties the company is applied. Deletes the company's rows and their history from the
+ * tables that the event names, both stored and in memory. Returns at once for any other event.
  */
 export async function resetCompanyRows(
   { model, set, tx }: Emptying,

@@ -1,22 +1,25 @@
 import { hash } from 'node:crypto'
 import canonicalizeModule from 'canonicalize'
 
-// The package is CommonJS whose types speak of a default export.
+// A CommonJS package whose types declare a default export.
 const canonicalize = canonicalizeModule as unknown as (value: unknown) => string | undefined
 
-/** What may cause an event: the integration API, a till, the panel, or the service itself. Until 2026-11 the panel was `pdv` too. */
+/**
+ * Source of an event: the integration API, a till, the panel, or the service itself. Until 2026-11 the panel was
+ * recorded as `pdv`.
+ */
 export type Origin = 'api' | 'pdv' | 'panel' | 'system'
 
-/** The same as records and messages to webhooks name it: till and panel are one counter (PANEL-110). */
+/** Origin as records and webhook messages name it: till and panel share one channel (PANEL-110). */
 export type Channel = Exclude<Origin, 'panel'>
 
 export const channelOf = (origin: Origin): Channel => (origin === 'panel' ? 'pdv' : origin)
 
-/** What a command decides: a fact that the ledger does not hold yet. */
+/** An event before it is appended, as a command decides it. */
 export interface NewEvent {
   readonly type: string
   readonly version: number
-  /** The record that the event is about, as `sale/981`. */
+  /** Subject of the event, such as `sale/981`. */
   readonly subject: string
   readonly data: object
 }
@@ -28,7 +31,7 @@ export interface IdempotencyRecord {
   readonly status: number
 }
 
-/** An event as it is stored, hashed and shown: every member is present, null when empty (LEDGER-2). */
+/** An event as it is stored, hashed and shown: every member is present, null if empty (LEDGER-2). */
 export interface Envelope {
   readonly id: string
   readonly type: string
@@ -36,7 +39,7 @@ export interface Envelope {
   readonly stream: string
   /** 0, 1, 2 … without gaps. */
   readonly revision: number
-  /** UTC with milliseconds and `Z`; never less than the stream's previous one. */
+  /** UTC with milliseconds and `Z`; never earlier than in the stream's previous event. */
   readonly recorded_at: string
   readonly subject: string
   readonly origin: Origin
@@ -52,10 +55,10 @@ export interface Envelope {
 
 export const GENESIS_HASH = '0'.repeat(64)
 
-/** The one text of a value that everybody hashes and signs alike (RFC 8785). */
+/** Canonical JSON (RFC 8785), the form that is hashed and signed. */
 export function canonicalJson(value: unknown): string {
   try {
-    // In two thirds of the library's time, of which verification and sales spend much here.
+    // Takes two thirds of the library's time; verification and sales spend much of theirs here.
     return JSON.stringify(inOrder(value))
   } catch (error) {
     if (error !== NOT_PLAIN) throw error
@@ -67,7 +70,10 @@ export function canonicalJson(value: unknown): string {
 
 const NOT_PLAIN = new Error('not plain JSON')
 
-/** The same with all members in order of their names. @throws NOT_PLAIN where an object cannot hold them in that order, or is none of JSON. */
+/**
+ * Copy of a value with all members in order of their names. @throws NOT_PLAIN if an object cannot hold them in that
+ * order, or the value is not JSON.
+ */
 function inOrder(value: unknown): unknown {
   if (typeof value === 'number' && !Number.isFinite(value)) throw NOT_PLAIN
   if (typeof value !== 'object' || value === null) return value
@@ -75,14 +81,14 @@ function inOrder(value: unknown): unknown {
   if (Object.getPrototypeOf(value) !== Object.prototype) throw NOT_PLAIN
   const ordered: Record<string, unknown> = {}
   for (const name of Object.keys(value).sort()) {
-    // Numbers come first in any object; `__proto__` would be its prototype.
+    // Objects list numeric names first, and `__proto__` would set the prototype.
     if (!isName(name)) throw NOT_PLAIN
     ordered[name] = inOrder((value as Record<string, unknown>)[name])
   }
   return ordered
 }
 
-/** Begins with a letter, as all names that the service gives. */
+/** Begins with a letter, as all names of the service do. */
 function isName(name: string): boolean {
   const first = name.charCodeAt(0) | 0x20
   return first >= 0x61 && first <= 0x7a
@@ -91,12 +97,12 @@ function isName(name: string): boolean {
 /** Lowercase hex SHA-256 of the canonical JSON (RFC 8785) of the whole envelope without `hash`. */
 export const hashOf = (envelope: Omit<Envelope, 'hash'>): string => hash('sha256', canonicalJson(envelope), 'hex')
 
-/** Of the streams of companies (EventStoreDB category naming). */
+/** Prefix of company streams (EventStoreDB category naming). */
 export const STREAM_PREFIX = 'company-'
 
 export const streamOf = (companyId: number): string => `${STREAM_PREFIX}${companyId}`
 
-/** The company of a stream, or null for a stream that is not a company's. */
+/** The company of a stream; null for any other stream. */
 export function companyIdOfStream(stream: string): number | null {
   const match = /^company-([1-9]\d*)$/.exec(stream)
   return match ? Number(match[1]) : null

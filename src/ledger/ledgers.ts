@@ -6,10 +6,10 @@ import { type Envelope, GENESIS_HASH } from './envelope.ts'
 import { type MigrationState, writeRefusal } from './migration-state.ts'
 import { KeysMissing, type MissingKeys } from './missing-keys.ts'
 
-/** The highest id of each kind that a company has given out; a kind of which it has none is missing. */
+/** The highest assigned id of each kind in a company; a kind without ids is missing. */
 export type Ids = Readonly<Partial<Record<IdKind, number>>>
 
-/** A row of `ops.ledgers`: what is locked, and how far the read model has come. */
+/** A row of `ops.ledgers`: the lock of a company's ledger, and the revision of its read model. */
 interface LedgerRow {
   company_id: number
   revision: number
@@ -21,38 +21,41 @@ interface LedgerRow {
   missing_keys: MissingKeys | null
 }
 
-/** A company's ledger while a unit of work decides on it. */
+/** A company's locked ledger during a unit of work. */
 export interface OpenLedger {
   readonly companyId: number
-  /** What the store must hold when the unit of work appends. */
+  /** Revision that the stream must have when the unit of work appends. */
   readonly expectedRevision: number
   revision: number
   hash: string
   lastRecordedAt: string
   ids: Ids
-  /** Time of the last event where it lies ahead of the clock, which events would be stamped with for as long; else null. */
+  /**
+   * Time of the last event if that is ahead of the clock; new events get this time until the clock has passed it. Null
+   * otherwise.
+   */
   aheadUntil: string | null
-  /** Why nothing is recorded now, as while the company moves or keys of its persons are missing; else null. */
+  /** Reason why writes are refused, such as a migration or missing person keys; null if they are accepted. */
   readonly closed: Unavailable | null
   /** Postgres's clock when the ledger was locked. */
   readonly now: string
-  /** Reactors have seen everything up to it. */
+  /** Reactors have processed all events up to this revision. */
   readonly reactedRevision: number
-  /** Whether anything was made that others wait for. */
+  /** Whether reactors created work that other components wait for. */
   hasReacted: boolean
   readonly commands: Envelope[][]
-  /** What is done by statements once all rows are written, in this order and before COMMIT. */
+  /** Statements to run after all rows are written and before COMMIT, in this order. */
   readonly finishing: ((tx: Transaction) => Promise<unknown>)[]
 }
 
-/** The last event lies ahead of the clock: nothing is recorded before an operator has seen to it (LEDGER-20). */
+/** The last event is ahead of the clock: the ledger is read-only until an operator corrects it (LEDGER-20). */
 export class LedgerAhead extends Unavailable {
   constructor(companyId: number, until: string) {
     super(`the ledger of company ${companyId} is ahead of the clock, until ${until}`)
   }
 }
 
-/** So much a clock may be set back, as by synchronisation, before anybody has to know. */
+/** Tolerated setback of the clock, in ms, as clock synchronisation causes it. */
 const AHEAD_MS = 60_000
 
 const EPOCH = '1970-01-01T00:00:00.000Z'
@@ -78,11 +81,13 @@ const advanceLedgers = {
          where l.company_id = v.company_id`,
 }
 
-/** Locks the ledgers in order of company id, as a statement of its own, so that what is loaded afterwards is what the lock protects. */
+/**
+ * Locks the ledgers in order of company id. A statement of its own: rows loaded afterwards are protected by the lock.
+ */
 export const lockLedger = (tx: Transaction, companyIds: readonly number[]): Promise<Map<number, LedgerRow>> =>
   lockWith(lockLedgers, tx, companyIds)
 
-/** The same, without those that another transaction holds. */
+/** As lockLedger, but skips ledgers that another transaction has locked. */
 export const lockLedgerIfFree = (tx: Transaction, companyIds: readonly number[]): Promise<Map<number, LedgerRow>> =>
   lockWith(lockFreeLedgers, tx, companyIds)
 
@@ -91,7 +96,7 @@ async function lockWith(statement: Statement, tx: Transaction, companyIds: reado
   return new Map(rows.map((row) => [row.company_id, row]))
 }
 
-/** Postgres's clock, the same in every process, and the version of the read model that the tables have. */
+/** Postgres's clock, which all processes share, and the read model version of the tables. */
 export async function readLedgerClock(tx: Transaction): Promise<{ now: string; version: string | null }> {
   const { rows } = await tx.query<{ now: string; version: string | null }>(readClock)
   const [row] = rows
@@ -99,14 +104,14 @@ export async function readLedgerClock(tx: Transaction): Promise<{ now: string; v
   return row
 }
 
-/** A ledger's last time where it lies too far ahead of the clock; else null. */
+/** Time of the ledger's last event if it is too far ahead of the clock; null otherwise. */
 export const aheadUntil = (last: string, now: string): string | null =>
   Date.parse(last) - Date.parse(now) > AHEAD_MS ? last : null
 
 const closedFor = ({ company_id, move, missing_keys }: LedgerRow): Unavailable | null =>
   writeRefusal(company_id, move) ?? (missing_keys === null ? null : new KeysMissing(company_id))
 
-/** A locked ledger made ready for decisions; time never goes back within a stream, whatever the clock does. */
+/** Prepares a locked ledger for decisions. Time never goes back within a stream, even if the clock does. */
 export function openLedger(row: LedgerRow, now: string): OpenLedger {
   const last = row.last_recorded_at ?? EPOCH
   return {
@@ -128,10 +133,13 @@ export function openLedger(row: LedgerRow, now: string): OpenLedger {
 
 const SUBJECT = /^([a-z_]+)\/([1-9]\d*)$/
 
-/** With it ids go on from those that its data name: others may have been given out by events that a restore has lost (OPS-84). */
+/**
+ * After this event ids continue from those in its data: a restore may have lost events that assigned higher ones
+ * (OPS-84).
+ */
 const RESTORED = 'InstallationRestored'
 
-/** What a company has given out after an event: each id is that of the subject of the event that made its record. */
+/** Assigned ids after an event. The event that creates a record has its id in the subject. */
 export function idsAfter(ids: Ids, { type, subject, data }: Pick<Envelope, 'type' | 'subject' | 'data'>): Ids {
   if (type === RESTORED) return highestOf(ids, (data as { readonly ids: Ids }).ids)
   const [, kind, digits] = SUBJECT.exec(subject) ?? []
@@ -145,7 +153,7 @@ function highestOf(ids: Ids, others: Ids): Ids {
   return { ...ids, ...Object.fromEntries(raised) }
 }
 
-/** Says how far the read model has come with each of the companies. */
+/** Stores the read model's revision of each company. */
 export function advanceLedger(tx: Transaction, ledgers: readonly OpenLedger[]): Promise<unknown> {
   return tx.query(advanceLedgers, [
     ledgers.map((ledger) => ledger.companyId),
@@ -156,7 +164,7 @@ export function advanceLedger(tx: Transaction, ledgers: readonly OpenLedger[]): 
   ])
 }
 
-/** Makes sure that a company has a ledger to lock. Repeatable; an empty ledger is harmless. */
+/** Creates the company's ledger row if it is missing. Idempotent; an empty ledger is harmless. */
 export async function ensureLedger(pool: Pool, companyId: number): Promise<void> {
   await pool.query('insert into ledgers (company_id, hash) values ($1, $2) on conflict do nothing', [
     companyId,
@@ -164,7 +172,7 @@ export async function ensureLedger(pool: Pool, companyId: number): Promise<void>
   ])
 }
 
-/** Ledgers whose last event lies ahead of the clock; looks at every ledger, and so not more often than is worth it. */
+/** Counts ledgers whose last event is ahead of the clock. Scans all ledgers, so the result is cached. */
 export function createAheadCount(pool: Pool, now_ms: () => number): () => Promise<number> {
   let asked_ms = Number.NEGATIVE_INFINITY
   let found: Promise<number> = Promise.resolve(0)
@@ -172,7 +180,7 @@ export function createAheadCount(pool: Pool, now_ms: () => number): () => Promis
     if (now_ms() - asked_ms > AHEAD_FRESH_MS) {
       asked_ms = now_ms()
       found = countAhead(pool)
-      // Heard of by whoever asked; the next one asks again.
+      // The caller gets the error; the next call retries.
       found.catch(() => {
         asked_ms = Number.NEGATIVE_INFINITY
       })

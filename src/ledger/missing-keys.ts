@@ -4,12 +4,12 @@ import { companyIdOfStream } from './envelope.ts'
 import { CannotOpen } from './personal-fields.ts'
 
 /**
- * Why a company is read-only, as `ops.ledgers` has it: `pending`, events that cannot be opened are not applied; `blank`, tables were made anew
- * with such fields empty.
+ * Why a company is read-only, as stored in `ops.ledgers`. `pending`: events with unreadable fields are not applied;
+ * `blank`: the tables were rebuilt with these fields empty.
  */
 export type MissingKeys = 'pending' | 'blank'
 
-/** The company is read-only until the keys of its persons are restored, or declared lost (LEDGER-51). */
+/** The company is read-only until its person keys are restored or declared lost (LEDGER-51). */
 export class KeysMissing extends Unavailable {
   constructor(companyId: number) {
     super(`company ${companyId} is read-only: fields of its ledger cannot be opened with the keys in ops.person_keys`)
@@ -17,8 +17,8 @@ export class KeysMissing extends Unavailable {
 }
 
 /**
- * Makes the company read-only whose ledger could not be opened. True where it is so now for the first time, `known` where it was before;
- * false for any other error, and for a company that moves, whose keys may still be on their way.
+ * Makes the company of a CannotOpen error read-only. True if it was not before, `known` if it was. False for any other
+ * error, and for a migrating company, whose keys may not have arrived yet.
  */
 export async function blockFor(error: unknown, pool: Pool): Promise<boolean | 'known'> {
   if (!(error instanceof CannotOpen)) return false
@@ -31,7 +31,7 @@ const BLOCK = `
     update ops.ledgers set missing_keys = 'pending' where company_id = $1 and move is null and missing_keys is null returning company_id)
   select exists (select from blocked) as is_new from ops.ledgers where company_id = $1 and move is null`
 
-/** Companies that are read-only though all their tables lack is the last events. */
+/** Companies in state `pending`: their tables lack the last events only. */
 export async function companiesPending(pool: Pool): Promise<readonly number[]> {
   const { rows } = await pool.query<{ company_id: number }>(
     `select company_id from ops.ledgers where missing_keys = 'pending' and move is null order by company_id`,
@@ -39,7 +39,7 @@ export async function companiesPending(pool: Pool): Promise<readonly number[]> {
   return rows.map(({ company_id }) => company_id)
 }
 
-/** After all events of a company were applied. */
+/** Runs after all events of a company were applied. */
 export async function unblock(pool: Pool, companyId: number, from: MissingKeys): Promise<void> {
   await pool.query('update ops.ledgers set missing_keys = null where company_id = $1 and missing_keys = $2', [
     companyId,
@@ -55,7 +55,6 @@ export async function missingKeysOf(pool: Pool, companyId: number): Promise<Miss
   return rows[0]?.missing_keys ?? null
 }
 
-/** Companies that are read-only because keys are missing. */
 export async function companiesWithMissingKeys(pool: Pool): Promise<readonly number[]> {
   const { rows } = await pool.query<{ company_id: number }>({
     name: 'companies_with_missing_keys',

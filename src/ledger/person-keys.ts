@@ -6,10 +6,10 @@ import { randomBytesOf } from '#lib/random.ts'
 import { byPk, type Ref, table } from './table.ts'
 import type { Changes } from './working-set.ts'
 
-/** The key of one part of a person. Of a part that was forgotten the row stays: nobody makes another key for it. */
+/** The key of one part of a person. The row of an erased part stays, so that no new key is made for it. */
 export interface PersonKey {
   company_id: number
-  /** As `customer/9`. */
+  /** For example `customer/9`. */
   subject: string
   part: PersonPart
   key_id: string
@@ -19,7 +19,7 @@ export interface PersonKey {
   destroyed_at: string | null
 }
 
-/** Found under the lock of the company's ledger: nobody else makes or destroys a key of the company meanwhile. */
+/** Read under the lock of the company's ledger, which excludes concurrent creation and destruction of keys. */
 export const personKeys = table<PersonKey>('person_keys', {
   columns: {
     company_id: 'bigint',
@@ -33,19 +33,19 @@ export const personKeys = table<PersonKey>('person_keys', {
   keys: { pk: ['company_id', 'subject', 'part'] },
 })
 
-/** The keys of these parts of persons, to be loaded before they are used or destroyed. */
+/** Refs of the keys for these parts of persons. Load them before a key is used or destroyed. */
 export const keysOf = (subjects: readonly string[], parts: readonly PersonPart[]): Ref<PersonKey>[] =>
   subjects.flatMap((subject) => parts.map((part) => byPk(personKeys, subject, part)))
 
-/** What a key that is destroyed before it was ever made is called, and when that is (UTC). */
+/** Id for a key that is destroyed before it was created, and the time of destruction (UTC). */
 interface Destroying {
   readonly newId: () => string
   readonly now: string
 }
 
 /**
- * Ends the keys of these parts of persons (`keysOf` them are loaded): what they have sealed is null from now on, and nothing
- * is sealed for them again, also where there was no key yet. What is destroyed already stays so.
+ * Destroys the keys of these parts of persons (`keysOf` them are loaded). Fields sealed by them read as null, and
+ * nothing is sealed for these parts again, even if there was no key yet. Idempotent.
  */
 export function destroyKeys(
   rows: Changes,
@@ -70,11 +70,14 @@ const contextOf = (keyId: string): string => `person_key/${keyId}`
 
 const unwrap = (vault: Vault, keyId: string, wrapped: Buffer): Buffer => vault.open(wrapped, contextOf(keyId))
 
-/** The keys that one unit of work seals with. Nobody keeps them for longer, so that a forgotten one is forgotten everywhere at once. */
+/** Person keys of one unit of work. Never cached for longer, so that a destroyed key disappears everywhere at once. */
 export interface Keychain {
-  /** The key of a part of a person, made where there is none; null where it was destroyed. `keysOf` it is loaded. */
+  /**
+   * The key of a part of a person; creates it if there is none, and returns null if it was destroyed. `keysOf` it is
+   * loaded.
+   */
   keyOf(rows: Changes, person: Pick<PersonKey, 'company_id' | 'subject' | 'part'>, now: string): PersonSecret | null
-  /** Those that it has made. */
+  /** Keys that this unit of work created. */
   readonly made: readonly PersonKey[]
 }
 
@@ -105,10 +108,10 @@ export function createKeychain(vault: Vault, newId: () => string): Keychain {
   }
 }
 
-/** Keys of persons in Postgres, outside of any unit of work. */
+/** Person keys in Postgres, outside a unit of work. */
 export interface PersonKeys {
   readonly vault: Vault
-  /** Secrets of keys by their ids without hyphens, null of those that were destroyed; without those that are not there. */
+  /** Secrets by key id without hyphens; null for destroyed keys. Unknown ids are missing. */
   find(ids: readonly string[]): Promise<ReadonlyMap<string, Buffer | null>>
   /** Commits new keys at once. */
   save(keys: readonly PersonKey[]): Promise<void>

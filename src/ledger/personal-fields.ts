@@ -2,18 +2,18 @@ import { isSealed, openValue, type PersonSecret, sealedKeyId, sealValue } from '
 import type { PersonPart } from '#domain/personal-data.ts'
 import type { Envelope, NewEvent } from './envelope.ts'
 
-/** A field of an event's data that is stored sealed with the key of a person. */
+/** A field of an event's data that is sealed by a person's key. */
 export interface PersonalField {
-  /** Names of members, from the data down. */
+  /** Member names, starting at the data. */
   readonly path: readonly string[]
   readonly part: PersonPart
-  /** Whose it is: the event's subject, or the record of a kind whose id is in a member beside the field. */
+  /** Owner of the field: the event's subject, or a record of this kind with the id in a sibling member of the field. */
   readonly whose: 'subject' | { readonly kind: string; readonly id: string }
 }
 
 type Holder = Record<string, unknown>
 
-/** The object whose member is a personal field; null where the data have none, or nothing is in it. */
+/** The object that has the personal field as a member; null if there is none or the field is empty. */
 function holderOf(data: object, path: readonly string[]): Holder | null {
   let holder = data as Holder
   for (let depth = 0; depth < path.length - 1; depth++) {
@@ -25,7 +25,10 @@ function holderOf(data: object, path: readonly string[]): Holder | null {
   return value === null || value === undefined ? null : holder
 }
 
-/** The subject of whose key seals a field, as `customer/9`. @throws Error where the event does not say who that is. */
+/**
+ * Subject of the person whose key seals a field, such as `customer/9`. @throws Error if the event does not identify the
+ * person.
+ */
 function ownerOf({ type, subject }: Pick<NewEvent, 'type' | 'subject'>, field: PersonalField, holder: Holder): string {
   if (field.whose === 'subject') return subject
   const id = holder[field.whose.id]
@@ -36,7 +39,7 @@ function ownerOf({ type, subject }: Pick<NewEvent, 'type' | 'subject'>, field: P
 const kindOf = ({ subject }: Pick<NewEvent, 'subject'>, { whose }: PersonalField): string =>
   whose === 'subject' ? subject.slice(0, subject.indexOf('/')) : whose.kind
 
-/** Puts another value into the copy of some data; of what both still share it changes copies. */
+/** Sets a value at a path in the copy. Objects still shared with the original are copied first. */
 function replace(copy: Holder, original: object, path: readonly string[], value: unknown): void {
   let [to, from] = [copy, original as Holder]
   for (let depth = 0; depth < path.length - 1; depth++) {
@@ -48,7 +51,7 @@ function replace(copy: Holder, original: object, path: readonly string[], value:
   to[path.at(-1) as string] = value
 }
 
-/** The event's data with other values in personal fields that are not empty; themselves where all stay as they are. */
+/** The event's data with non-empty personal fields replaced. Returns the same object if nothing changes. */
 function withPersonal(
   event: Pick<NewEvent, 'type' | 'subject' | 'data'>,
   fields: readonly PersonalField[],
@@ -67,13 +70,13 @@ function withPersonal(
   return copy ?? event.data
 }
 
-/** Data with another text in the place of everything personal that they say, sealed or in clear. */
+/** The event's data with all personal fields, sealed or clear, replaced by a text. */
 export const maskedData = (event: Envelope, fields: readonly PersonalField[], instead: string): object =>
   withPersonal(event, fields, () => instead)
 
 const placeOf = (eventId: string, { path }: PersonalField): string => `${eventId}/${path.join('.')}`
 
-/** Whose keys seal an event, by subject and part, each once. */
+/** Subjects and parts of the persons with keys that seal an event, without duplicates. */
 export function ownersOf(
   event: NewEvent,
   fields: readonly PersonalField[],
@@ -88,7 +91,7 @@ export function ownersOf(
   return [...owners.values()]
 }
 
-/** Data as they are stored, and as they are read again: without what belongs to a part whose key was destroyed (LEDGER-41). */
+/** Data in sealed and in clear form, both without fields of parts with a destroyed key (LEDGER-41). */
 export function sealData(
   event: NewEvent,
   eventId: string,
@@ -104,7 +107,7 @@ export function sealData(
   return { stored, opened }
 }
 
-/** Ids of the keys that an event is sealed with. */
+/** Ids of the keys that seal an event. */
 export function sealedWith(event: Envelope, fields: readonly PersonalField[]): string[] {
   const ids: string[] = []
   for (const { path } of fields) {
@@ -115,16 +118,16 @@ export function sealedWith(event: Envelope, fields: readonly PersonalField[]): s
   return ids
 }
 
-/** A key by which fields are sealed, and whose it is. */
+/** A key that seals fields, and its owner. */
 export interface Sealer {
   /** Without hyphens. */
   readonly keyId: string
-  /** As `customer/9`. */
+  /** For example `customer/9`. */
   readonly subject: string
   readonly part: PersonPart
 }
 
-/** The same with whose they are. */
+/** Keys that seal an event, with their owners. */
 export function sealersOf(event: Envelope, fields: readonly PersonalField[]): Sealer[] {
   const sealers: Sealer[] = []
   for (const field of fields) {
@@ -136,7 +139,10 @@ export function sealersOf(event: Envelope, fields: readonly PersonalField[]): Se
   return sealers
 }
 
-/** A sealed field cannot be read: it or its key was changed, or the key is not there. Nobody takes that for something forgotten. */
+/**
+ * A sealed field cannot be read: it or its key was altered, or the key is missing. Not to be confused with an erased
+ * field.
+ */
 export class CannotOpen extends Error {
   override readonly name = 'CannotOpen'
   readonly stream: string
@@ -149,13 +155,16 @@ export class CannotOpen extends Error {
 const NOT_SEALED = 'it is nothing that was sealed'
 
 interface OpenOptions {
-  /** Whether fields of a kind of person may be read; absent: all of them. */
+  /** Whether fields of a kind of person may be read; absent: all kinds. */
   readonly mayRead?: ((kind: string) => boolean) | undefined
-  /** Hears of a field that cannot be opened, which is then read as null. Without it the failure is thrown. */
+  /** Called for a field that cannot be opened, which then reads as null. Without it the error is thrown. */
   readonly onCannotOpen?: ((error: CannotOpen) => void) | undefined
 }
 
-/** Data with personal fields in clear: null if their key was destroyed or `mayRead` refuses the owner's kind. @throws CannotOpen */
+/**
+ * Data with personal fields in clear: null if their key was destroyed or `mayRead` refuses the owner's kind. @throws
+ * CannotOpen
+ */
 export function openData(
   event: Envelope,
   fields: readonly PersonalField[],

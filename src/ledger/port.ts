@@ -4,15 +4,15 @@ import type { Envelope } from './envelope.ts'
 /** One company's share of a unit of work. */
 export interface Append {
   readonly stream: string
-  /** Revision of the last event that the stream must hold now; -1 for an empty stream. */
+  /** Revision of the stream's last event at the time of the append; -1 for an empty stream. */
   readonly expectedRevision: number
   /** Events in order, command by command: a store that must split a large append cuts between commands, never inside one. */
   readonly commands: readonly (readonly Envelope[])[]
 }
 
 /**
- * An append cut into parts that a store takes: at most `maxBytes` of JSON each, unless a single command has more. The events of
- * one command always stay together, so that whatever part of a large append lands, no command is half done.
+ * Splits an append into chunks of at most `maxBytes` of JSON, unless a single command exceeds that. The events of one
+ * command stay together: if only some chunks are stored, no command is half done.
  */
 export function chunksOf(commands: Append['commands'], maxBytes: number): Envelope[][] {
   const chunks: Envelope[][] = []
@@ -30,60 +30,63 @@ export function chunksOf(commands: Append['commands'], maxBytes: number): Envelo
 }
 
 /**
- * Where ledgers are kept. A store either takes part in the Postgres transaction of the unit of work, or lives outside it;
- * the writer handles both, so commands and projections never know which one is in use.
+ * Storage of ledgers. A store either takes part in the Postgres transaction of the unit of work or is external. The
+ * writer handles both, so commands and projections do not depend on the kind of store.
  */
 export interface EventStore {
-  /** True when `append` happens inside the transaction that it is given, and is undone with it. */
+  /** True if `append` runs inside the given transaction and is rolled back with it. */
   readonly transactional: boolean
   /**
    * Appends to several streams, each at its expected revision.
-   * @throws WrongExpectedRevision when a stream does not end at its expected revision.
-   * Any other error of a store outside the transaction means that the outcome is unknown.
+   * @throws WrongExpectedRevision if a stream does not end at its expected revision.
+   * Any other error of an external store means that the outcome is unknown.
    */
   append(appends: readonly Append[], tx: Transaction): Promise<void>
-  /** Events of one stream from a revision (inclusive) on, in order, as they were stored, of whatever version. */
+  /** Events of one stream from a revision (inclusive), in order, as stored: versions are not upcast. */
   read(stream: string, fromRevision: number): AsyncIterable<Envelope>
-  /** Single events of one stream, by their revisions (ascending, none twice), in order, as they were stored. */
+  /** Single events of one stream by revision (ascending, unique), in order, as stored. */
   pick(stream: string, revisions: readonly number[]): AsyncIterable<Envelope>
-  /** Names of all company streams, for a start on a read model that does not know them yet. */
+  /** Names of all company streams, to start with a read model that does not know them yet. */
   streams(): AsyncIterable<string>
-  /** Looks events up by their type or subject. A store that cannot is read through instead (src/ledger/reading.ts). */
+  /** Finds events by type or subject. Without it a bounded part of the stream is scanned (src/ledger/reading.ts). */
   search?(stream: string, search: Search): Promise<SearchPage>
   /**
-   * Hashes of the events of one stream from a revision (inclusive) on, in order, some at a time. A store from which an event
-   * comes as cheaply needs no such view.
+   * Hashes of the events of one stream from a revision (inclusive), in order, in batches. Absent if reading the events
+   * costs no more.
    */
   hashes?(stream: string, fromRevision: number): AsyncIterable<readonly Pick<Envelope, 'revision' | 'hash'>[]>
   /**
-   * A stream after a revision (from its beginning: null) as it is kept, in its order, also what does not belong where it
-   * is: for verification. A store that keeps nothing beside the envelopes needs no such view.
+   * Stored records of a stream after a revision (null: from its beginning), in storage order, including misplaced ones.
+   * For verification. Absent if the store keeps no data beside the envelopes.
    */
   stored?(stream: string, afterRevision: number | null): AsyncIterable<StoredEvent>
 }
 
 export interface Search {
-  /** First and last revision to look at, both inclusive. */
+  /** First and last revision of the search, both inclusive. */
   readonly fromRevision: number
   readonly toRevision: number
-  /** Null: of any type. */
+  /** Null: any type. */
   readonly types: readonly string[] | null
-  /** Null: about any record. */
+  /** Null: any record. */
   readonly subject: string | null
   readonly limit: number
 }
 
-/** Events that were found, in order, each with its JSON text. */
+/** Matching events in order, each with its JSON text. */
 export interface SearchPage {
   readonly events: readonly { readonly revision: number; readonly json: string }[]
-  /** How far the stream was looked through; the search goes on after it. A page may be short, or empty, before the end. */
+  /**
+   * Last revision that was searched; the next page starts after it. A page may be short or empty before the end of the
+   * stream.
+   */
   readonly seenTo: number
 }
 
 export interface StoredEvent {
   /** JSON text of the envelope. */
   readonly json: string
-  /** What the store keeps a second time, beside the envelope, by the envelope's names. */
+  /** Copies that the store keeps beside the envelope, under the envelope's names. */
   readonly beside: Readonly<Record<string, unknown>>
 }
 
@@ -91,8 +94,8 @@ export interface StoredEvent {
 export type RevisionRange = readonly [first: number, last: number]
 
 /**
- * Ascending revisions as ranges of at most `longest`; those that lie no more than `gap` apart are joined, because a store
- * outside Postgres takes as long for one event as for dozens in a row.
+ * Groups ascending revisions into ranges of at most `longest`. Revisions no more than `gap` apart share a range: an
+ * external store needs as long for one event as for dozens in a row.
  */
 export function rangesOf(revisions: readonly number[], gap: number, longest: number): RevisionRange[] {
   const ranges: [number, number][] = []
@@ -104,29 +107,29 @@ export function rangesOf(revisions: readonly number[], gap: number, longest: num
   return ranges
 }
 
-/** That an event was appended to a stream, as a store outside Postgres tells it. */
+/** Notification of an external store that an event was appended to a stream. */
 export interface Note {
   readonly stream: string
   readonly revision: number
-  /** Where it stands among all events of the store; a text that only the store understands. */
+  /** Position among all events of the store; opaque text. */
   readonly position: string
 }
 
-/** A store outside Postgres: what is appended there has to be noticed, by whomever it was appended. */
+/** An external store. Other processes append to it too, so the service subscribes to it. */
 export interface OutsideStore extends EventStore {
   readonly transactional: false
-  /** Notes of all that was appended after a position (exclusive; null = from the beginning), in order, up to the end as it is now. */
+  /** Notes of all appends after a position (exclusive; null: from the beginning), in order, up to the current end. */
   notes(after: string | null): AsyncIterable<Note>
-  /** The same without an end, as it happens, until the signal aborts. */
+  /** As `notes`, but continues with new appends until the signal aborts. */
   subscribe(after: string | null, signal: AbortSignal): AsyncIterable<Note>
-  /** @throws Unavailable when the store cannot be reached. */
+  /** @throws Unavailable if the store cannot be reached. */
   ping(): Promise<void>
   close(): Promise<void>
 }
 
 export const isOutside = (store: EventStore): store is OutsideStore => !store.transactional
 
-/** The stream moved on, or never was where the caller believed it to be. Nothing was appended to it. */
+/** The stream is not at the expected revision. Nothing was appended to it. */
 export class WrongExpectedRevision extends Error {
   override readonly name = 'WrongExpectedRevision'
   constructor(

@@ -6,28 +6,31 @@ import type { PersonalField } from './personal-fields.ts'
 import { type AnyRef, type AnyTable, ddlOf } from './table.ts'
 import type { Changes, Rows, WorkingSet } from './working-set.ts'
 
-/** How one type of event changes rows. Both members depend on nothing but their arguments: the same ledger always gives the same tables. */
+/** How one type of event changes rows. Both members are pure: the same ledger always produces the same tables. */
 export interface Handler {
-  /** The rows that `apply` reads or replaces, from the event alone: catch-up, rebuild and as-of have no command. */
+  /**
+   * The rows that `apply` reads or replaces, derived from the event alone: catch-up, rebuild and as-of reads have no
+   * command.
+   */
   refs(event: Envelope): readonly AnyRef[]
   apply(rows: Changes, event: Envelope): void
   /**
-   * Takes from rows that no key names what the event makes unreadable in earlier events; run when rows are written. A replay
-   * that reads those events afterwards makes just such rows, so that neither their revision nor their lineage changes.
+   * Erases from rows without a known key what the event makes unreadable in earlier events; runs when rows are written.
+   * A later replay of those events produces the same rows, so their revision and history do not change.
    */
   erase?(tx: Transaction, companyId: number, event: Envelope): Promise<void>
 }
 
-/** Tables that no event writes: they are made of other tables afterwards, and may lag behind. */
+/** Tables derived from other tables instead of events. They may lag behind. */
 export interface Rollup {
   /**
-   * SQL of rows that are not what the other tables of a schema say, as far as they have come: columns of a RowDifference. $1 is
-   * the company, $2 how many are told.
+   * SQL that returns rows deviating from the source tables of a schema, as far as the rollup was refreshed: columns of
+   * a RowDifference. $1 is the company, $2 the maximum number of rows.
    */
   differences(schema: string): string
 }
 
-/** One read model: its tables and what each event does to them. */
+/** One read model: its tables and the effect of each event on them. */
 export interface Projection {
   readonly name: string
   readonly tables: readonly AnyTable[]
@@ -35,41 +38,53 @@ export interface Projection {
   readonly grown?: Rollup
 }
 
-/** How a record is found and shown; `type` is the first half of a subject. The text is the API's object, ready to be sent. */
+/**
+ * How a record is found and rendered; `type` is the first half of a subject. The text is the JSON object that the API
+ * sends.
+ */
 export interface RecordView {
   refs(id: number): readonly AnyRef[]
-  /** Rows of other records that are shown with it and may change by themselves, as the category of an item. */
+  /** Rows of other records that are rendered with it and can change independently, such as the category of an item. */
   refsMore?(rows: Rows, id: number): readonly AnyRef[]
-  /** JSON text of the record at a moment (UTC), which only what the clock changes depends on; null when it is gone. */
+  /**
+   * JSON text of the record at an instant (UTC), which matters only for values that depend on the clock; null if the
+   * record was deleted.
+   */
   render(rows: Rows, id: number, now: string): string | null
 }
 
-/** All that the ledger has to know of the business: which events change which rows, and how a record is shown. */
+/** The business model as the ledger sees it: which events change which rows, and how a record is rendered. */
 export interface ReadModel {
-  /** Grows whenever tables or their meaning change: a program whose number is lower than that of the tables is older than they are. */
+  /**
+   * Incremented when tables or their meaning change. A program with a lower number than the tables is older than they
+   * are.
+   */
   readonly number: number
-  /** Of the number and the tables' declarations; a process with another version must not write. */
+  /** Derived from the number and the table declarations; a process with another version must not write. */
   readonly version: string
   readonly projections: readonly Projection[]
   readonly views: Readonly<Record<string, RecordView>>
   /**
-   * An event in the newest version of its type, which is all that projections, reactors and views know; itself where it is
-   * that. @throws Unavailable for what a newer program has written.
+   * The event in the newest version of its type, the only one that projections, reactors and views know. Returns the
+   * same object if it is current. @throws Unavailable for events of a newer program.
    */
   upcast(event: Envelope): Envelope
-  /** Which fields of an event, in the version that it is in, are personal. */
+  /** Personal fields of an event in its stored version. */
   personalFields(event: Pick<NewEvent, 'type' | 'version'>): readonly PersonalField[]
-  /** Tables whose rows are persons, each with the first half of their subjects. */
+  /** Tables with one row per person, each with the first half of the subjects. */
   readonly persons: ReadonlyMap<AnyTable, string>
-  /** Rows that every projection may read, as the company's own, which knows the time zone. */
+  /** Rows that every projection may read, such as the company row with the time zone. */
   readonly base: readonly AnyRef[]
-  /** What time it is for the company when it is `at` for everybody else (UTC), by its rows of `base`. */
+  /** The company's time at the instant `at` (UTC), derived from its rows of `base`. */
   timeOf(rows: Rows, at: string): string
-  /** Tables that lose all rows of the company before an event is applied: none but for an event that empties it. */
+  /**
+   * Tables that lose all rows of the company before the event is applied; empty except for an event that empties the
+   * company.
+   */
   emptiedBy(event: Envelope): readonly AnyTable[]
 }
 
-/** Schema of all tables that projections write; it can be dropped and rebuilt from the ledgers. */
+/** Schema of all tables that projections write. It can be dropped and rebuilt from the ledgers. */
 export const READ_SCHEMA = 'read'
 
 /** The version of a read model: its number and its tables' DDL. */
@@ -78,7 +93,7 @@ export function versionOf(projections: readonly Projection[], number: number): s
   return `${number}-${createHash('sha256').update(ddl.join('\n')).digest('hex').slice(0, 12)}`
 }
 
-/** Handlers by type of event: of fifteen projections one or two care for it. */
+/** Handlers by event type: only one or two of fifteen projections handle a type. */
 const handlers = new WeakMap<ReadModel['projections'], Map<string, readonly Handler[]>>()
 
 function handlersOf({ projections }: ReadModel, type: string): readonly Handler[] {
@@ -95,7 +110,6 @@ function handlersOf({ projections }: ReadModel, type: string): readonly Handler[
   return found
 }
 
-/** All rows that an event's projections work on. */
 export function refsOf(model: ReadModel, event: Envelope): AnyRef[] {
   const refs = [...model.base]
   for (const handler of handlersOf(model, event.type)) refs.push(...handler.refs(event))
@@ -106,7 +120,7 @@ export function project(model: ReadModel, rows: Changes, event: Envelope): void 
   for (const handler of handlersOf(model, event.type)) handler.apply(rows, event)
 }
 
-/** What is left to do of an event when the rows of its transaction are written. */
+/** Erasures that an event requires after the rows of its transaction are written. */
 export const erasuresOf = (model: ReadModel, companyId: number, event: Envelope) =>
   handlersOf(model, event.type).flatMap(({ erase }) => (erase ? (tx: Transaction) => erase(tx, companyId, event) : []))
 
@@ -122,11 +136,11 @@ export function viewOf(model: ReadModel, subject: string): { view: RecordView; i
   return { view, id }
 }
 
-/** Rows in memory, and how more of them are brought in. */
+/** Loaded rows, and a way to load more. */
 export interface Loading {
   readonly model: ReadModel
   readonly set: WorkingSet
-  /** Loads what is missing; a round trip, so it is called only when something is. */
+  /** Loads missing rows. It costs a round trip, so it is called only if a row is missing. */
   load(companyId: number, refs: readonly AnyRef[]): Promise<void>
 }
 
@@ -135,7 +149,7 @@ export async function ensure({ set, load }: Loading, companyId: number, refs: re
   if (missing.length > 0) await load(companyId, missing)
 }
 
-/** The record's JSON text as it stands in the working set, at a moment (UTC); '' when it is gone. */
+/** The record's JSON text in the current state of the working set, at an instant (UTC); '' if it was deleted. */
 export async function render(
   subject: string,
   { companyId, now }: { companyId: number; now: string },

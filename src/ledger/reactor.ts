@@ -6,28 +6,35 @@ import type { AnyRef } from './table.ts'
 import type { Changes, Rows } from './working-set.ts'
 
 /**
- * Makes what an event gives rise to beside the read model: rows of `ops`, as the deliveries of a webhook. They are made once, in
- * the transaction that applies the event, whoever applies it; a rebuild makes none (HOOK-11).
+ * Creates the consequences of an event outside the read model: rows of `ops` such as webhook deliveries. They are
+ * created once, in the transaction that applies the event, by a writer or by catch-up; a rebuild creates none
+ * (HOOK-11).
  */
 export interface Reactor {
   /**
-   * The rows that `react` reads, told from those that are always loaded; null when the event concerns nobody. `next` is the
-   * event that follows it in the ledger, at least where the same command has made both.
+   * The rows that `react` reads, derived from rows that are always loaded; null if the event has no consequences.
+   * `next` is the following event of the ledger, at least if the same command created both.
    */
   refs(rows: Rows, event: Envelope, next: Envelope | null): readonly AnyRef[] | null
-  /** `record` is the JSON text of the event's subject as it is after the event; '' when it is gone. `made` is of what follows. */
+  /**
+   * `record` is the JSON text of the event's subject after the event; '' if it was deleted. `made` collects the
+   * consequences.
+   */
   react(rows: Changes, event: Envelope, record: string, made: Reaction): void
-  /** Looks by statements, before any row is written, for what `finish` needs of rows that are about to change. */
+  /** Reads, before any row is written, what `finish` needs of rows that are about to change. */
   look?(tx: Transaction, companyId: number, event: Envelope): Promise<readonly string[]>
-  /** What it does by statements, where no key names the rows; run when all rows are written, and before COMMIT. `seen` is what `look` found. */
+  /**
+   * Changes rows without a known key by statements, after all rows are written and before COMMIT. `seen` is the result
+   * of `look`.
+   */
   finish?(tx: Transaction, companyId: number, event: Envelope, seen: readonly string[]): Promise<void>
 }
 
-/** What rows that follow from an event are made with. */
+/** Values for the rows that a reaction creates. */
 export interface Reaction {
   readonly companyId: number
   readonly newId: () => string
-  /** Postgres's clock: what is due, is due by it, whatever time the event was recorded at (LEDGER-22). */
+  /** Postgres's clock. Due times follow it, independent of the event's recorded time (LEDGER-22). */
   readonly now: string
 }
 
@@ -37,7 +44,7 @@ export interface ReactionContext extends Loading {
   readonly newId: () => string
 }
 
-/** Makes what follows from an event that was just projected, unless it was made before. */
+/** Runs the reactors for an event that was just projected, unless they have run before. */
 export async function reactTo(
   event: Envelope,
   next: Envelope | null,
@@ -51,7 +58,7 @@ export async function reactTo(
     const refs = reactor.refs(rows, event, next)
     if (!refs) continue
     await ensure(reacting, ledger.companyId, refs)
-    // As of the event: what the clock changes is told as it was then.
+    // As of the event: values that depend on the clock are those of its time.
     const at = { companyId: ledger.companyId, now: event.recorded_at }
     reactor.react(rows, event, await render(event.subject, at, reacting), made)
     ledger.hasReacted = true

@@ -5,46 +5,48 @@ import { type CannotOpen, openData, sealedWith } from './personal-fields.ts'
 import type { EventStore, Search, SearchPage } from './port.ts'
 import type { ReadModel } from './projection.ts'
 
-/** Ledgers, and what it takes to read them as they were written. */
+/** The event store with the model and keys to read its events. */
 export interface EventReader {
   readonly store: EventStore
   readonly model: ReadModel
   readonly keys: PersonKeys
-  /** Hears of fields that cannot be opened, which are then read as null, as by a rebuild of a company that is read-only for them. */
+  /**
+   * Called for fields that cannot be opened, which then read as null. Used to rebuild a company that is read-only
+   * because of missing keys.
+   */
   readonly onCannotOpen?: ((error: CannotOpen) => void) | undefined
 }
 
 /**
- * Events of a stream from a revision (inclusive) on, opened, in the newest version of their types. This is how whatever acts on
- * events reads them: catch-up, rebuild, the past. What vouches for a ledger, as its export, reads the store itself: only the
- * stored form has the event's hash. @throws CannotOpen
+ * Events of a stream from a revision (inclusive), opened and upcast. Catch-up, rebuild and as-of reads use it. Proofs
+ * and exports read the store itself: only the stored form matches the event's hash. @throws CannotOpen
  */
 export const readNewest = (reading: EventReader, stream: string, fromRevision: number): AsyncGenerator<Envelope> =>
   newest(reading, reading.store.read(stream, fromRevision))
 
-/** Single events of a stream, by their revisions (ascending), opened, in the newest version of their types. @throws CannotOpen */
+/** Single events of a stream by revision (ascending), opened and upcast. @throws CannotOpen */
 export const pickNewest = (
   reading: EventReader,
   stream: string,
   revisions: readonly number[],
 ): AsyncGenerator<Envelope> => newest(reading, reading.store.pick(stream, revisions))
 
-/** Events whose keys are looked up at once. */
+/** Events per lookup of keys. */
 const BATCH_EVENTS = 500
 
 async function* newest(reading: EventReader, stored: AsyncIterable<Envelope>): AsyncGenerator<Envelope> {
   const opener = createOpener(reading)
-  // The next events are on their way while keys are looked up, and opened.
+  // Fetches the next events while keys are looked up and fields are opened.
   for await (const events of prefetch(inBatches(stored, BATCH_EVENTS))) {
     const open = await opener(events)
     for (const event of events) yield reading.model.upcast(open(event))
   }
 }
 
-/** Whether whoever reads may know what is sealed for a kind of person; absent: of all kinds. */
+/** Whether the reader may see personal fields of a kind of person; absent: all kinds. */
 type MayRead = (kind: string) => boolean
 
-/** The same of events that are looked for; the text of those that are stored as they are read stays as it is. */
+/** Searches events, opened and upcast. The JSON text is kept if the event is unchanged. */
 export async function searchNewest(
   reading: EventReader,
   stream: string,
@@ -62,8 +64,8 @@ export async function searchNewest(
 }
 
 /**
- * Events that are looked for as they are stored, each with one more member: `opened`, its data with personal fields in clear, or
- * null where they were forgotten or are of a kind of person that `mayRead` refuses (LEDGER-43). @throws CannotOpen
+ * Searches events as stored and adds the member `opened`: the data with personal fields in clear, or null for fields
+ * that were erased or that `mayRead` refuses (LEDGER-43). @throws CannotOpen
  */
 export async function searchOpened(
   reading: EventReader,
@@ -92,7 +94,7 @@ async function withEvents(
   return { ...page, events }
 }
 
-/** Looks up the keys of some events, each key once; so it serves one read operation, and nobody keeps it. */
+/** Looks up each key of a batch once. It serves one read operation and must not be cached. */
 function createOpener({ keys, model, onCannotOpen }: Omit<EventReader, 'store'>, mayRead?: MayRead) {
   const secrets = new Map<string, Buffer | null>()
   const open = (event: Envelope): Envelope => {
@@ -111,10 +113,10 @@ function createOpener({ keys, model, onCannotOpen }: Omit<EventReader, 'store'>,
   }
 }
 
-/** Events that one search reads at most, in a store that cannot search by itself. */
+/** Events per search in a store without `search`. */
 export const EVENTS_OF_A_SCAN = 20_000
 
-/** Looks for events of a stream as they are stored; where the store cannot, a bounded part of the stream is read through. */
+/** Searches events of a stream as stored. Without support by the store, a bounded part of the stream is scanned. */
 export function search(store: EventStore, stream: string, wanted: Search): Promise<SearchPage> {
   return store.search?.(stream, wanted) ?? scan(store, stream, wanted)
 }
@@ -130,7 +132,7 @@ async function scan(
     if (event.revision > lastRevision) break
     if (types && !types.includes(event.type)) continue
     if (subject !== null && event.subject !== subject) continue
-    // Whether there is another one decides whether there is another page.
+    // A match beyond the limit shows that there is another page.
     if (events.length === limit) return { events, seenTo: events.at(-1)?.revision ?? fromRevision - 1 }
     events.push({ revision: event.revision, json: JSON.stringify(event) })
   }

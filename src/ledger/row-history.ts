@@ -1,15 +1,15 @@
 import { type AnyTable, type HistoryDeclaration, isRowHistory, type RowHistory, table } from './table.ts'
 
-/** Part of a row's past that its own list had no more room for. */
+/** Older part of a row's history, moved out of the row when its list was full. */
 export interface RowPast {
   company_id: number
   of_table: string
   row_id: number
   /** The last of `revisions`. */
   revision: number
-  /** Of events that changed the row, ascending. */
+  /** Events that changed the row, ascending. */
   revisions: readonly number[]
-  /** The row after the last of them; null where its table has no busy columns. */
+  /** The row after the last of them; null if the table has no hot columns. */
   state: object | null
 }
 
@@ -25,15 +25,19 @@ export const rowPasts = table<RowPast>('row_pasts', {
   keys: { pk: ['company_id', 'of_table', 'row_id', 'revision'] },
 })
 
-/** Revisions that a row lists itself. With more of them each write of the row costs more, with fewer there are more states. */
+/**
+ * Revisions stored in the row itself. A higher limit makes each write of the row more expensive, a lower one produces
+ * more states.
+ */
 const LISTED = 32
 
 type Row = Record<string, unknown>
 type Traced = Row & RowHistory & { company_id: number; revision: number }
 
 /**
- * Notes in a row that takes the place of another (null: is new) which events made it what it is. A change that leaves the
- * `revision` as it is belongs to columns that no past state has. Returns what the row has no more room for.
+ * Records in a new version of a row (`before` null: new row) the events that produced it. A change that keeps
+ * `revision` affects only columns outside the history. Returns the part of the history that no longer fits into the
+ * row.
  */
 export function recordRowVersion(table: AnyTable, row: Row, before: Row | null): RowPast | null {
   const { past } = table
@@ -50,7 +54,7 @@ export function recordRowVersion(table: AnyTable, row: Row, before: Row | null):
   after.first_revision = former.first_revision
   if (past.hot && !hasSameColumns(table, past.hot, row, before)) after.columns_revision = revision
   if (former.revision === revision) return null
-  // The list goes over to the new row: nobody looks at the former one's any more.
+  // The new version takes over the list; the former version's list is not read any more.
   const revisions = former.past_revisions ?? []
   revisions.push(former.revision)
   const isFull = revisions.length === LISTED
@@ -69,14 +73,13 @@ function pastOf(
   return { company_id, of_table: table.name, row_id: row[id] as number, revision, revisions, state }
 }
 
-/** The row without its lineage. */
+/** The row without its history columns. */
 function stateOf({ columns }: AnyTable, row: Row): Row {
   const state: Row = {}
   for (const name in columns) if (!isRowHistory(name)) state[name] = row[name]
   return state
 }
 
-/** Columns by which rows are found. */
 const comparable = new WeakMap<AnyTable, readonly string[]>()
 
 function comparableOf(table: AnyTable, busy: readonly string[]): readonly string[] {

@@ -3,10 +3,10 @@ import type { Vault } from '#crypto/vault.ts'
 import { binaryArray } from '#postgres/binary-array.ts'
 import { type AnyTable, type ColumnType, elementOf, type KeyValue } from './table.ts'
 
-/** A row by its columns, opened. */
+/** A row by column, with sealed columns opened. */
 export type ColumnValues = Record<string, unknown>
 
-/** Rows in key order, as one array a column; null when there are none. */
+/** Rows in key order, as one array per column; null if there are no rows. */
 export function valuesOf(table: AnyTable, unsorted: ColumnValues[], vault: Vault | null): Buffer[] | null {
   if (unsorted.length === 0) return null
   const rows = unsorted.sort((a, b) => compareRows(table, a, b))
@@ -27,7 +27,7 @@ export function valuesOf(table: AnyTable, unsorted: ColumnValues[], vault: Vault
 export const sealedColumns = (table: AnyTable): string[] =>
   Object.keys(table.columns).filter((column) => table.columns[column] === 'sealed')
 
-/** A row as it was loaded, with what is sealed in it opened. */
+/** Opens the sealed columns of a loaded row. */
 export function openColumns(
   table: AnyTable,
   sealed: readonly string[],

@@ -2,8 +2,8 @@ import type { ElementType } from '#postgres/binary-array.ts'
 import type { Statement } from '#postgres/transaction.ts'
 
 /**
- * Postgres types that a working set can load and flush. `json` keeps its text as written, so the same object is always the same
- * bytes. `sealed` is any JSON value, which the table has as bytes that only the vault opens: of tables of `ops` only.
+ * Postgres types that a working set can load and flush. `json` keeps its text as written, so the same object always has
+ * the same bytes. `sealed` is any JSON value, stored as bytes that only the vault opens; for tables of `ops` only.
  */
 export type ColumnType =
   | 'bigint'
@@ -18,53 +18,55 @@ export type ColumnType =
   | 'uuid'
   | 'sealed'
 
-/** Value of a key column; a key with a null in it is not indexed (a deleted row frees its name). */
+/** Value of a key column. A key that contains null is not indexed: a deleted row frees its name. */
 export type KeyValue = string | number | Buffer
 
 /**
- * A table of the read model (or of `ops`) that commands and projections see as rows found by key.
- * Every table of one company's rows has `company_id` as the first column of each key; a global table has not.
+ * A table of the read model (or of `ops`) that commands and projections access by key. A company table has `company_id`
+ * as the first column of each key; a global table does not.
  */
 export interface Table<R> {
   readonly name: string
-  /** Rows belong to no company, as users' e-mail addresses, which are unique in the whole service. */
+  /** Rows belong to no company, such as users' e-mail addresses, which are unique in the whole service. */
   readonly global: boolean
   readonly columns: { readonly [C in keyof R & string]: ColumnType }
-  /** `pk` and the unique keys, as column lists. */
+  /** Column lists of `pk` and of the unique keys. */
   readonly keys: { readonly pk: readonly (keyof R & string)[]; readonly [key: string]: readonly (keyof R & string)[] }
   /** Further indexes for queries: the text after `create index on <table>`. */
   readonly indexes: readonly string[]
   /**
-   * Per cent of a page that rows are added to; the rest is for new versions of rows that change all the time. A version beside the one
-   * before costs the log no more than what is different.
+   * Percentage of a page that inserts fill. The rest is for new versions of frequently changed rows: a version on the
+   * same page costs the log only the difference.
    */
   readonly fillfactor?: number
-  /** How rows are found as they were; without it nobody looks at their past. */
+  /** Declares the row history; without it the table has no past states. */
   readonly past?: HistoryDeclaration<keyof R & string>
 }
 
-/** How past states of a company's rows are found again (decision 37). Each row has the `revision` of its last change. */
+/**
+ * How past states of a company's rows are reconstructed (decision 37). Each row has the `revision` of its last change.
+ */
 export interface HistoryDeclaration<C extends string = string> {
-  /** An integer by which a company's rows are told apart. */
+  /** Integer column that identifies a row within the company. */
   readonly id: C
-  /** Columns that depend on other rows than their own: only commands look at them, and no past state has them. */
+  /** Columns that depend on other rows. Only commands read them, and past states omit them. */
   readonly without?: readonly C[]
   /** Rows are only added. */
   readonly isFixed?: true
   /**
-   * Columns that change so often, and mostly alone, that a state of each row is kept now and then, and that lists look at the past
-   * of what they show only. Not where rows say something about persons.
+   * Columns that change often and mostly alone. Row states are stored now and then, and lists read the history of the
+   * displayed rows only. Not for rows with data about persons.
    */
   readonly hot?: readonly C[]
 }
 
-/** What a working set keeps in each row that can be looked back at. The table's own columns come first. */
+/** History columns that a working set maintains in each row. They follow the table's own columns. */
 export interface RowHistory {
-  /** The event that made the row. */
+  /** The event that created the row. */
   first_revision: number
-  /** Those that changed it before `revision`, ascending, as far as they are not in `row_pasts`; null where there are none. */
+  /** Events that changed the row before `revision`, ascending, except those in `row_pasts`; null if there are none. */
   past_revisions: number[] | null
-  /** The last one that changed more of it than its busy columns; of tables that have some. */
+  /** The last event that changed more than hot columns; only in tables with hot columns. */
   columns_revision?: number
 }
 
@@ -74,7 +76,7 @@ const LINEAGE: { readonly [C in keyof Required<RowHistory>]: ColumnType } = {
   columns_revision: 'bigint',
 }
 
-/** Names of the columns that the working set keeps of itself. */
+/** Whether a column is maintained by the working set. */
 export const isRowHistory = (column: string): boolean => column in LINEAGE
 
 function lineageOf(past: HistoryDeclaration | undefined): Record<string, ColumnType> {
@@ -83,7 +85,7 @@ function lineageOf(past: HistoryDeclaration | undefined): Record<string, ColumnT
   return past.hot ? { ...all, columns_revision } : all
 }
 
-/** A row wanted by one of its keys, without the company, which the holder of the rows adds. */
+/** A row by one of its keys, without the company, which the holder of the rows adds. */
 export interface Ref<R> {
   readonly table: Table<R>
   readonly by: string
@@ -96,7 +98,7 @@ export type AnyTable = Table<any>
 // biome-ignore lint/suspicious/noExplicitAny: as above
 export type AnyRef = Ref<any>
 
-/** Declares a table; keys and columns are checked against the row's type by the compiler. */
+/** Declares a table. The compiler checks keys and columns against the row type. */
 export function table<R extends object>(
   name: string,
   declaration: Pick<Table<R>, 'columns' | 'keys' | 'past' | 'fillfactor'> & {
@@ -115,7 +117,9 @@ export const byKey = <R>(table: Table<R>, by: string, ...values: KeyValue[]): Re
 export const ddlOf = (table: AnyTable, schema: string): string =>
   [tableDdl(table, schema), ...indexDdl(table, schema)].join('\n')
 
-/** DDL of a table with its keys. Unique keys are deferrable, because two rows may swap their names within one statement. */
+/**
+ * DDL of a table with its keys. Unique keys are deferrable, because two rows may swap their names within one statement.
+ */
 export function tableDdl(table: AnyTable, schema: string): string {
   const columns = Object.entries<ColumnType>(table.columns).map(([name, type]) => `${name} ${type}`)
   const unique = Object.entries(table.keys)
@@ -129,24 +133,24 @@ export function tableDdl(table: AnyTable, schema: string): string {
   return `create table ${schema}.${table.name} (\n  ${parts.join(',\n  ')}\n)${fill};`
 }
 
-/** DDL of the further indexes of a table: a table is filled faster without them. */
+/** DDL of a table's further indexes, separate because a table without them is filled faster. */
 export const indexDdl = (table: AnyTable, schema: string): string[] =>
   table.indexes.map((index) => `create index on ${schema}.${table.name} ${index};`)
 
-/** What the values of a column are sent as: the statement casts texts. */
+/** Type in which a column's values are sent; the statement casts texts. */
 export function elementOf(type: ColumnType): ElementType {
   if (type === 'sealed') return 'bytea'
   return type === 'numeric' || type === 'timestamptz' || type === 'date' || type === 'uuid' ? 'text' : type
 }
 
-/** A parameter with values of a column. */
+/** Array parameter with the values of a column. */
 function arrayOf(type: ColumnType, position: number): string {
   const element = elementOf(type)
   const cast = element === 'text' && type !== 'text' ? `::${type}[]` : ''
   return `$${position}::${element}[]${cast}`
 }
 
-/** Loads the rows of a table that have one of the given keys: one array parameter per key column. */
+/** Loads the rows with the given keys: one array parameter per key column. */
 export function loadStatement(table: AnyTable, by: string): Statement {
   const key = table.keys[by] as readonly string[] | undefined
   if (!key) throw new Error(`table ${table.name} has no key ${by}`)
@@ -161,13 +165,16 @@ export function loadStatement(table: AnyTable, by: string): Statement {
   }
 }
 
-/** Ways to write rows of a table, in order: those that it has, of which one may give up its name; those of which nobody knows; new ones. */
+/**
+ * Ways to write rows, in execution order: replace existing rows, which may free a name; upsert rows of unknown
+ * existence; add new rows.
+ */
 export const WRITES = ['replace', 'upsert', 'add'] as const
 export type RowWrite = (typeof WRITES)[number]
 
 /**
- * Writes rows of a table in one statement: one array parameter per column. An upsert takes a record of the log more for each row, of
- * the lock on what it found or of what it was about to add.
+ * Writes rows of a table in one statement: one array parameter per column. An upsert writes one more log record per
+ * row, for the lock on the existing or new row.
  */
 export function writeStatement(table: AnyTable, write: RowWrite): Statement {
   const columns = Object.entries<ColumnType>(table.columns)
@@ -187,11 +194,11 @@ export function writeStatement(table: AnyTable, write: RowWrite): Statement {
   return { name: `${write}_${table.name}`, text: texts[write]() }
 }
 
-/** Adds rows to a table that has none of them. */
+/** COPY statement for new rows. */
 export const copyStatement = ({ name, columns }: AnyTable): string =>
   `copy ${name} (${Object.keys(columns).join(', ')}) from stdin`
 
-/** Rows of a table in Postgres' text format, a line each. */
+/** Rows in Postgres's text format, one line per row. */
 export function copyLines(table: AnyTable, rows: readonly Record<string, unknown>[]): string {
   const columns = Object.entries(table.columns) as [string, ColumnType][]
   let lines = ''
@@ -213,7 +220,7 @@ function fieldOf(value: unknown, type: ColumnType): string {
   return type === 'bytea' ? `\\\\x${(value as Buffer).toString('hex')}` : String(value)
 }
 
-/** Of the special characters JSON text has the backslash only, because it writes the others with one. */
+/** The only special character in JSON text is the backslash: JSON escapes the others with one. */
 const escapedJson = (text: string): string => (text.includes('\\') ? text.replaceAll('\\', '\\\\') : text)
 
 const escaped = (text: string): string =>

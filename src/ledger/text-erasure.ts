@@ -1,32 +1,36 @@
 import type { Statement, Transaction } from '#postgres/transaction.ts'
 
-/** What a JSON text says of forgotten persons. */
+/** Result of the erasure of persons from one JSON text. */
 export interface ErasedText {
-  /** Whether it has a record of theirs, or names them, even if nothing of it is left to take. */
+  /** Whether the text has a record of these persons or names them, even if there is nothing left to erase. */
   readonly isAbout: boolean
-  /** The text without their fields; null where it needs no change. */
+  /** The text without their fields; null if it needs no change. */
   readonly text: string | null
 }
 
-/** Takes forgotten persons out of JSON texts. */
+/** Erasure of persons from JSON texts. */
 export interface TextErasure {
-  /** Every text about them has one of these, so that Postgres sends few others. */
+  /** Every text about the persons contains one of these, so Postgres returns few other texts. */
   readonly needles: readonly string[]
   redact(text: string): ErasedText
 }
 
 interface Texts {
-  /** Parameters: company, `needles`, key after which to go on, number of rows. Columns: `key`, in whose order they come, and `text`. */
+  /**
+   * Parameters: company, `needles`, key to continue after, number of rows. Columns: `key`, in ascending order, and
+   * `text`.
+   */
   readonly find: Statement
-  /** Parameters: company, keys, their new texts. */
+  /** Parameters: company, keys, new texts. */
   readonly write: Statement
-  /** Before all keys. */
+  /** A value before all keys. */
   readonly first: string
 }
 
 /**
- * A condition of `find`: whether a text column has one of the needles, which are no special characters of expressions. Looking
- * for a few takes half as long as an expression, whose time does not grow with their number: 1 to 3 s for 100,000 texts of 2 kB.
+ * Condition of `find`: whether a text column contains one of the needles, which have no special characters of LIKE or
+ * regular expressions. For a few needles this takes half the time of a regular expression, which does not grow with
+ * their number: 1 to 3 s for 100,000 texts of 2 kB.
  */
 export const containsNeedle = (column: string): string =>
   `case when cardinality($2::text[]) <= 8
@@ -36,7 +40,7 @@ export const containsNeedle = (column: string): string =>
 /** Rows in memory at a time. */
 const PAGE = 200
 
-/** Takes forgotten persons out of JSON texts of a company. Returns the keys of all that are about them. */
+/** Erases persons from JSON texts of a company. Returns the keys of all texts about them. */
 export async function eraseTexts(
   tx: Transaction,
   companyId: number,

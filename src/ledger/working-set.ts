@@ -19,58 +19,67 @@ import {
   writeStatement,
 } from './table.ts'
 
-/** Rows of one company, as a command sees them. Asking for a row that was not loaded is a bug and throws. */
+/** Rows of one company as a command reads them. Reading a row that was not loaded is a bug and throws. */
 export interface Rows {
   get<R>(ref: Ref<R>): Readonly<R> | null
 }
 
-/** Rows of one company, as a projection changes them. */
+/** Rows of one company as a projection changes them. */
 export interface Changes extends Rows {
-  /** A row whose primary key is new to its table. */
+  /** Adds a row with a new primary key. */
   add<R>(table: Table<R>, row: R): void
-  /** A row that takes the place of the one with its primary key. */
+  /** Replaces the row with the same primary key. */
   put<R>(table: Table<R>, row: R): void
-  /** Whether a row is asked for. Where a past state of one row is made, an event that changed several changes just that one. */
+  /** Whether a row is requested. Reconstruction of one row's past state skips the other rows of an event. */
   wants<R>(ref: Ref<R>): boolean
 }
 
 /**
- * An in-memory view of some rows of the read model, shared by the commands of a group. It remembers
- * what was absent and what was changed; a row put by one command is seen by the next, also through its other keys.
+ * In-memory view of some rows of the read model, shared by the commands of a group. It records absent and changed rows:
+ * a row put by one command is visible to the next, also by its other keys.
  */
 export interface WorkingSet {
-  /** The rows of one company; rows of global tables are shared by all companies. */
+  /** The rows of one company. All companies share the rows of global tables. */
   of(companyId: number): Changes
-  /** Those of the references that are neither loaded nor put yet. */
+  /** References that are neither loaded nor put yet. */
   missing(companyId: number, refs: readonly AnyRef[]): AnyRef[]
-  /** Notes references for the next `load`; known ones cost nothing. */
+  /** Queues references for the next `load`; known ones cost nothing. */
   want(companyId: number, refs: readonly AnyRef[]): void
-  /** Whether anything is wanted. */
+  /** Whether references are queued. */
   isWanting(): boolean
-  /** Notes that rows are not there, of records that are only being made: nobody has to look for them. */
+  /** Marks rows as absent without a query, for records that are just being created. */
   absent(companyId: number, refs: readonly AnyRef[]): void
-  /** Sends one statement per table and key for all that is wanted; the rows are there when the promises have settled. */
+  /**
+   * Sends one statement per table and key for all queued references. The rows are available when the promises have
+   * settled.
+   */
   load(tx: Transaction): Promise<void>[]
-  /** Forgets all rows of a company in these tables, changed ones too, with their pasts: they are asked for anew. */
+  /**
+   * Drops all rows of a company in these tables, including changed ones and their history. They are loaded again on the
+   * next request.
+   */
   forget(companyId: number, tables: readonly AnyTable[]): void
-  /** Another transaction has written the rows that were added to a table. */
+  /** Marks the rows added to a table as written by another transaction. */
   wereAdded(table: AnyTable): void
-  /** Rows of a table that were put or added, and whether they are known to be new to it. */
+  /** Rows of a table that were put or added, and whether they are known to be new. */
   changedOf<R>(table: Table<R>): readonly { readonly row: Readonly<R>; readonly isNew: boolean }[]
-  /** Sends a statement per changed table and way to write, rows in key order: what a table has gives up its names to what is new. */
+  /**
+   * Sends one statement per changed table and way to write, rows in key order: existing rows give up names before new
+   * rows take them.
+   */
   flush(tx: Transaction): Promise<unknown>[]
-  /** As `flush`, but copies rows that are new to their table, where there are many: far cheaper for hundreds, dearer for a few. */
+  /** As `flush`, but uses COPY for large numbers of new rows: far cheaper for hundreds, more expensive for a few. */
   flushInBulk(tx: BulkTransaction): Promise<unknown>[]
 }
 
-/** Fewer new rows of a table go with its upsert. */
+/** Minimum number of new rows of a table for COPY; fewer are written with the upsert. */
 const COPIED_ROWS = 50
 
 const SEPARATOR = '\u0001'
 
 interface TableState {
   readonly table: AnyTable
-  /** key name → key → the row, or null where it is known to be absent */
+  /** key name → key → the row, or null if it is known to be absent */
   readonly index: Map<string, Map<string, ColumnValues | null>>
   /** way to write → primary key → changed row */
   readonly changed: Readonly<Record<RowWrite, Map<string, ColumnValues>>>
@@ -78,7 +87,7 @@ interface TableState {
   readonly wanted: Map<string, Map<string, readonly KeyValue[]>>
 }
 
-/** Statements are derived from declarations once per table. */
+/** Statements, derived once per table from its declaration. */
 const statements = new Map<string, Statement>()
 
 function statement(name: string, build: () => Statement): Statement {
@@ -91,7 +100,7 @@ function statement(name: string, build: () => Statement): Statement {
 }
 
 /**
- * An empty working set. Without a `load` it serves tests and replays that start from nothing. Only tables with sealed columns
+ * An empty working set. Tests and replays that start with empty tables need no `load`. Only tables with sealed columns
  * need the vault.
  */
 export function createWorkingSet(vault: Vault | null = null): WorkingSet {
@@ -174,7 +183,10 @@ export function createWorkingSet(vault: Vault | null = null): WorkingSet {
   }
 }
 
-/** What is written of a table, made before the first statement is sent: an error in between would leave a transaction half written. */
+/**
+ * Statements for one table, built before the first one is sent: an error in between would leave a transaction half
+ * written.
+ */
 interface Part {
   readonly table: AnyTable
   readonly write: RowWrite
@@ -227,7 +239,7 @@ function changesOf(companyId: number, stateOf: (table: AnyTable) => TableState):
   }
 }
 
-/** A row that was put before is written the way that it would have been then. */
+/** A row that was put before keeps its way to write. */
 function wayTo({ changed }: TableState, pk: string, isNew: boolean, before: ColumnValues | null | undefined): RowWrite {
   if (isNew || before === null) return 'add'
   return before === undefined ? 'upsert' : (WRITES.find((write) => changed[write].has(pk)) ?? 'replace')
@@ -264,7 +276,7 @@ function loadTable(tx: Transaction, state: TableState, vault: Vault | null): Pro
   return loads
 }
 
-/** A loaded row never replaces one that is known already: that one may have been changed since. */
+/** A loaded row never replaces a known one, which may have changed since. */
 function remember(state: TableState, row: ColumnValues): void {
   const pk = rowKey(state.table, 'pk', row)
   if (pk === null) throw new Error(`a row of ${state.table.name} lacks its primary key`)
@@ -272,8 +284,8 @@ function remember(state: TableState, row: ColumnValues): void {
 }
 
 /**
- * Makes a row found by its keys. The row that it replaces leaves those that it alone had: whoever looks there next must know
- * that nobody has them, unless another row took them since.
+ * Indexes a row by its keys. Keys that only the replaced row had are marked as absent, unless another row took them
+ * since.
  */
 function index({ table, index }: TableState, pk: string, row: ColumnValues, replaced?: ColumnValues | null): void {
   for (const [by, keys] of index) {
@@ -290,17 +302,17 @@ function indexOf(state: TableState, by: string): Map<string, ColumnValues | null
   return found
 }
 
-/** Keys are made several times an event, so without arrays in between. */
+/** Called several times per event, so it avoids intermediate arrays. */
 function keyOf(companyId: number, { table, values }: AnyRef): string {
   let key = table.global ? '' : `${companyId}${SEPARATOR}`
   for (const value of values) key += `${textOfKey(value)}${SEPARATOR}`
   return key
 }
 
-/** Different bytes may be the same text. */
+/** Buffers with invalid UTF-8 can have equal texts, so hexadecimal is used. */
 const textOfKey = (value: unknown): unknown => (Buffer.isBuffer(value) ? value.toString('hex') : value)
 
-/** The same of a row; null when part of it is. */
+/** Key of a row; null if a part of it is null. */
 function rowKey(table: AnyTable, by: string, row: ColumnValues): string | null {
   let key = ''
   for (const column of table.keys[by] as readonly string[]) {

@@ -1,14 +1,14 @@
 /** Bounds of a JSON text. */
 export interface JsonLimits {
-  /** Lists and objects within each other. */
+  /** Nesting depth of lists and objects. */
   readonly levels: number
   /** Members of one object. */
   readonly members: number
   /** Elements of one list. */
   readonly elements: number
-  /** Values in all. */
+  /** Total number of values. */
   readonly values: number
-  /** Bytes of one text between its quotes, as it is written. */
+  /** Bytes of one string between its quotes, as written. */
   readonly textBytes: number
 }
 
@@ -20,7 +20,7 @@ export class JsonLimitExceeded extends Error {
   }
 }
 
-/** Bytes that are scanned, and bytes that are parsed, without a pause: at most some 3 ms each. */
+/** Bytes that are scanned or parsed without a pause: at most about 3 ms each. */
 const STRETCH_BYTES = 16_384
 
 /**
@@ -47,7 +47,7 @@ const withoutByteOrderMark = (bytes: Buffer): Buffer =>
 const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c]
 const [LIST_BEGIN, LIST_END, OBJECT_BEGIN, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-/** A list or object that is open. */
+/** An open list or object. */
 interface Level {
   isList: boolean
   /** Offset of its bracket. */
@@ -157,7 +157,7 @@ class Reader {
     level.member = at + 1
   }
 
-  /** Only blanks may stand between a member that was parsed in pieces and its comma. */
+  /** Only white space may stand between a member that was parsed in pieces and its comma. */
   #endPart(level: Level, at: number): void {
     this.#assertBlank(level.from, at)
     level.from = at + 1

@@ -1,4 +1,4 @@
-/** Items in groups by a key, in their order. */
+/** Groups items by a key and keeps their order. */
 export function groupBy<K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>()
   for (const item of items) {

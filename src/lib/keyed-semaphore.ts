@@ -20,7 +20,7 @@ export interface KeyedSemaphore extends LimiterFigures {
    * aborts, or the wait exceeds its limit.
    */
   acquire(key: ShareKey, signal?: AbortSignal): Promise<(() => void) | null>
-  /** Runs `work` in a slot. @throws TenantLimitExceeded where `enter` returns null */
+  /** Runs `work` in a slot. @throws TenantLimitExceeded if `acquire` returns null */
   run<T>(key: ShareKey, work: () => Promise<T>, signal?: AbortSignal): Promise<T>
 }
 

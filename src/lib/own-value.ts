@@ -1,3 +1,3 @@
-/** What a table of names has under a name that comes from outside; nothing of what every object inherits, as `constructor`. */
+/** Looks up a name from outside in a table. Ignores inherited members such as `constructor`. */
 export const ownValue = <T>(table: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined

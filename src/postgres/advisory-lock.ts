@@ -4,15 +4,15 @@ import { inTransactionOn } from './transaction.ts'
 const LOCK_NOT_AVAILABLE = '55P03'
 
 interface AdvisoryLock<T> {
-  /** Names what no two sessions of the database do at a time. */
+  /** Name of the lock; one session of the database holds it at a time. */
   readonly key: string
-  /** How long a session that has the lock is waited for; not at all unless said otherwise. */
+  /** Longest wait for another session that holds the lock; by default none. */
   readonly wait_ms?: number
-  /** Where another session keeps the lock. */
+  /** Called if another session keeps the lock. */
   readonly ifTaken?: () => T
 }
 
-/** Runs `work` while its connection has the lock. The lock ends with the connection, however that ends. */
+/** Runs `work` while its connection holds the lock. The lock ends with the connection, in whatever way that ends. */
 export async function withAdvisoryLock<T>(
   pool: Pool,
   { key, wait_ms = 0, ifTaken }: AdvisoryLock<T>,
@@ -23,7 +23,7 @@ export async function withAdvisoryLock<T>(
     const has = wait_ms === 0 ? await tryAdvisoryLock(client, key) : await acquire(client, key, wait_ms)
     if (has) return await work(client)
   } finally {
-    // At once: a connection that is closed lets go of the lock a moment later.
+    // Explicitly: a closed connection releases the lock only a moment later.
     await client.query('rollback; select pg_advisory_unlock_all()').catch(() => {})
     client.release(true)
   }
@@ -31,7 +31,7 @@ export async function withAdvisoryLock<T>(
   return ifTaken()
 }
 
-/** The same in several databases, one after the other. */
+/** Takes the lock in several databases, one after the other. */
 export function withAdvisoryLocks<T>(
   [pool, ...others]: readonly Pool[],
   lock: AdvisoryLock<T>,
@@ -43,7 +43,7 @@ export function withAdvisoryLocks<T>(
   )
 }
 
-/** Takes the lock for the rest of the session; false where another session has it. */
+/** Takes the lock for the rest of the session; false if another session holds it. */
 export async function tryAdvisoryLock(
   client: ClientBase,
   key: string,
@@ -54,7 +54,7 @@ export async function tryAdvisoryLock(
   return rows[0]?.has === true
 }
 
-/** The time-outs are those of the transaction; the lock is the session's. */
+/** The time-outs belong to the transaction, the lock to the session. */
 async function acquire(client: ClientBase, key: string, wait_ms: number): Promise<boolean> {
   const timeout_ms = Number.isFinite(wait_ms) ? wait_ms : 0
   try {

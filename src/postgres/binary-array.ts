@@ -1,4 +1,4 @@
-/** Types of elements that are sent in binary; others go as texts, and the statement casts the array. */
+/** Element types that are sent in binary. Other types are sent as text, and the statement casts the array. */
 export type ElementType = 'bigint' | 'integer' | 'boolean' | 'bytea' | 'json' | 'text'
 
 const OIDS: { readonly [T in ElementType]: number } = {
@@ -16,8 +16,8 @@ const NULL_LENGTH = -1
 const TWO_TO_32 = 0x1_0000_0000
 
 /**
- * A parameter `$n::type[]` as Postgres takes it in binary. As a literal every quote in it would be escaped here and found again
- * there, which for arrays of JSON is most of what sending them costs. Numbers are safe integers, json is text.
+ * An array parameter `$n::type[]` in binary format. A text literal would need escaping here and parsing there, most of
+ * the cost of sending arrays of JSON. Numbers must be safe integers; json is text.
  */
 export function binaryArray(type: ElementType, items: readonly unknown[]): Buffer {
   let bytes = HEAD_BYTES + items.length * LENGTH_BYTES
@@ -51,7 +51,7 @@ function lengthOf(type: ElementType, item: unknown): number {
   return type === 'bytea' ? (item as Buffer).length : Buffer.byteLength(item as string)
 }
 
-/** Returns where the item ends. */
+/** Returns the end of the item. */
 function write(type: ElementType, item: unknown, array: Buffer, at: number): number {
   if (type === 'bigint') {
     const high = Math.floor((item as number) / TWO_TO_32)

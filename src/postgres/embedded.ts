@@ -8,15 +8,15 @@ import { findPostmaster, startPostmaster, stopPostmaster } from './postmaster.ts
 import { ensureServiceRole, SERVICE_ROLE, servicePasswordOf } from './service-role.ts'
 
 const DATABASE = 'tillbook'
-/** Advisory lock of the process that owns the server; it ends with that process, however it ends. */
+/** Advisory lock of the process that owns the server; it ends with that process. */
 const OWNER_LOCK = 8_314_159_265
-/** How long another owner is waited for: a service may be just ending, a command will end. */
+/** Wait for another owner: a service may be shutting down, and a command ends soon. */
 const OWNER_TIMEOUT_MS = { service: 3_000, command: 30_000 }
 const POLL_MS = 100
 const CONNECT_TIMEOUT_MS = 10_000
-/** Some eight seconds and, as pauses grow to 15 seconds, ten minutes. */
+/** Start: about eight seconds. Restart: pauses grow to 15 seconds, ten minutes in all. */
 const ATTEMPTS = { start: 6, restart: 40 }
-/** A server that is lost sooner after its start has used up one of the restarts, which a longer run gives back. */
+/** Minimum uptime that resets the number of restarts. */
 const STEADY_MS = 5_000
 /** SQLSTATE of a server that starts, recovers or stops. */
 const CANNOT_CONNECT_NOW = '57P03'
@@ -30,12 +30,12 @@ interface EmbeddedOptions {
   readonly kind?: 'service' | 'command'
   readonly settings?: Record<string, string>
   readonly onTrouble?: (message: string, error: unknown) => void
-  /** The server was lost and does not come back. */
+  /** Called if the server was lost and could not be restarted. */
   readonly onGivenUp?: () => void
   readonly restarts?: number
 }
 
-/** A connection to the server; while its owner has one, no other process owns the server. */
+/** Connection of the owner. While it is open, no other process can own the server. */
 interface Session {
   readonly client: pg.Client
   readonly port: number
@@ -45,8 +45,8 @@ interface Session {
 }
 
 /**
- * Starts the Postgres of `dataDir`, or takes over the one that a killed process left running, and starts it again should it
- * die. Creates cluster and database the first time. @throws DataDirInUse
+ * Starts the Postgres of `dataDir`, or takes over one that a killed process left running, and restarts it if it dies.
+ * Creates cluster and database the first time. @throws DataDirInUse
  */
 export async function startEmbedded(options: EmbeddedOptions) {
   const { dataDir, kind = 'service', settings = {} } = options
@@ -76,9 +76,9 @@ export async function startEmbedded(options: EmbeddedOptions) {
   const last = isOwner ? supervise(first, () => open(port), signal, options) : Promise.resolve(first)
   const closed = last.then(close)
   return {
-    /** For the service's role. It stays the same when the server is started again. */
+    /** URL of the service's role. It stays the same after a restart of the server. */
     url: urlOf(SERVICE_ROLE, servicePassword, port, DATABASE),
-    /** For the superuser, who owns what the service may only add to. */
+    /** URL of the superuser, the owner of tables that the service may only append to. */
     ownerUrl: urlOf(SUPERUSER, cluster.password, port, DATABASE),
     /** Stops the server, if this process owns it. */
     stop() {
@@ -88,7 +88,7 @@ export async function startEmbedded(options: EmbeddedOptions) {
   }
 }
 
-/** Restarts the server whenever it is lost, until `signal` aborts. Resolves with the session of a server that runs then. */
+/** Restarts the server when it is lost, until `signal` aborts. Resolves with the session of the running server. */
 async function supervise(
   first: Session,
   open: () => Promise<Session>,
@@ -117,7 +117,7 @@ async function supervise(
   }
 }
 
-/** Repeats what another start, a server that is just stopping, or a full disk prevents. Null where `signal` aborts. */
+/** Retries while another start, a stopping server or a full disk prevents the work. Null if `signal` aborts. */
 async function persist(
   open: () => Promise<Session>,
   attempts: number,
@@ -147,7 +147,7 @@ async function connect(cluster: Cluster, port: number, kind: 'service' | 'comman
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
   })
-  // A query that is under way fails by itself, and `lost` tells the rest.
+  // A running query fails by itself, and `lost` reports the end of the connection.
   client.on('error', () => {})
   const lost = new Promise<void>((resolve) => client.once('end', resolve))
   try {
@@ -184,7 +184,7 @@ async function createDatabase(client: pg.Client): Promise<void> {
   const { rowCount } = await client.query('select from pg_database where datname = $1', [DATABASE])
   if (rowCount !== 0) return
   await client.query(`create database ${DATABASE}`).catch((error) => {
-    // A service and a command may have looked at the same time.
+    // A service and a command may try to create it at the same time.
     if (error.code !== '42P04' && error.code !== '23505') throw error
   })
 }

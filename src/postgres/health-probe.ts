@@ -1,29 +1,29 @@
 import pg from 'pg'
 import type { ServerStatus } from './primary-election.ts'
 
-/** Asks one server what it is, on a connection that is kept. */
+/** Queries the status of one server on a persistent connection. */
 export interface HealthProbe {
-  /** @throws what the driver throws; the next call connects anew */
+  /** @throws the driver's error; the next call reconnects */
   ask(): Promise<ServerStatus>
   close(): void
 }
 
-/** Longest that a server may take to be connected to, and to answer. */
+/** Time limit for the connection and for the answer. */
 const ANSWER_MS = 2_000
-/** A server that does not take leave is left all the same. */
+/** Time limit for a clean disconnect. */
 const LEAVE_MS = 1_000
 
 const ASK = `
   select pg_is_in_recovery() as is_standby, current_setting('transaction_read_only') = 'on' as is_read_only,
     (select system_identifier::text from pg_control_system()) as system,
     case when not pg_is_in_recovery() then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int end as timeline`
-/** A provider may not let everybody ask, or have no files of a write-ahead log. */
+/** Fallback for providers that restrict the control functions or have no write-ahead log files. */
 const ASK_LESS = `
   select pg_is_in_recovery() as is_standby, current_setting('transaction_read_only') = 'on' as is_read_only,
     null as system, null as timeline`
 const NOT_TOLD = ['42501', '42883', '0A000']
 
-/** `onLost` hears at once that the connection has ended by itself. */
+/** `onLost` is called as soon as the connection ends by itself. */
 export function createHealthProbe(url: string, onLost: () => void): HealthProbe {
   let client: pg.Client | null = null
   let statement = ASK

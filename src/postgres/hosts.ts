@@ -1,38 +1,38 @@
 import { isIPv6 } from 'node:net'
 
-/** One server that a URL names. */
+/** One server of a URL. */
 export interface Host {
   /** Without the brackets of an IPv6 address. */
   readonly host: string
   readonly port: number
 }
 
-/** Which of its hosts a URL wants, as libpq means it (`target_session_attrs`). */
+/** Kind of server that a URL requires, as in libpq (`target_session_attrs`). */
 const WANTED = ['read-write', 'primary', 'standby', 'prefer-standby', 'any'] as const
 export type TargetSession = (typeof WANTED)[number]
 
-/** Whether it is the server that takes writes. */
+/** Whether the required server accepts writes. */
 export const isWritable = (wanted: TargetSession): boolean => wanted === 'read-write' || wanted === 'primary'
 
 export interface Hosts {
-  /** At least one, each once. */
+  /** At least one, without duplicates. */
   readonly all: readonly Host[]
   readonly wanted: TargetSession
-  /** The same URL for one of them alone, as the driver understands it. */
+  /** The URL for a single host, in the driver's syntax. */
   readonly urlOf: (host: Host) => string
 }
 
 const DEFAULT_PORT = 5432
 const MAX_HOSTS = 16
 
-/** Scheme, user and password, hosts, the rest. */
+/** Scheme with user and password, hosts, the rest, the query. */
 const URL_PARTS = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*)([^?#]*)(?:\?([^#]*))?$/s
 const HOST = /^(?:\[([^\]]+)\]|((?:[\w.-]|%[0-9a-f]{2})+))(?::(\d{1,5}))?$/i
 const ATTRIBUTE = 'target_session_attrs'
 
 /**
- * Reads a URL of Postgres with several hosts, or with one that says which server it is to be (OPS-112). Null for every other
- * URL: the driver reads it. @throws Error saying what is wrong, without the URL.
+ * Parses a Postgres URL with several hosts or a required kind of server (OPS-112). Null for any other URL, which the
+ * driver parses. @throws Error with the reason, without the URL.
  */
 export function parseHosts(url: string): Hosts | null {
   const [, before = '', authority = '', path = '', query = ''] = URL_PARTS.exec(url) ?? []
@@ -51,7 +51,9 @@ export function parseHosts(url: string): Hosts | null {
   return { all, wanted, urlOf }
 }
 
-/** Whether a URL leads to the server that takes writes, or leaves open which of its servers it leads to. @throws as `parseHosts` */
+/**
+ * Whether a URL leads to the server that accepts writes, or does not require a kind of server. @throws as `parseHosts`
+ */
 export function leadsToPrimary(url: string): boolean {
   const hosts = parseHosts(url)
   return hosts === null || isWritable(hosts.wanted)

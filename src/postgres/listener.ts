@@ -1,10 +1,10 @@
 import pgListen, { type Subscriber } from 'pg-listen'
 import { openServerSet } from './servers.ts'
 
-// CommonJS that was compiled from a module: its default export is a member here.
+// A CommonJS module compiled from ESM: its default export is a member here.
 const createSubscriber = pgListen.default
 
-/** Hears notifications until it is closed. */
+/** Receives notifications until it is closed. */
 interface Listener {
   close(): Promise<void>
 }
@@ -12,24 +12,26 @@ interface Listener {
 interface ListenerOptions {
   readonly databaseUrl: string
   readonly channel: string
-  /** As Postgres shows the connection. */
+  /** Name of the connection in Postgres. */
   readonly application_name: string
-  /** A notification came, with what it says; null when some may have been missed, which is so after every connection. */
+  /**
+   * Called with the payload of a notification; null if notifications may have been missed, as after every connection.
+   */
   readonly onNotification: (payload: string | null) => void
   readonly onError: (error: unknown) => void
 }
 
 const RETRY_MS = 1_000
-/** Of several servers another one may be the right one by then. */
+/** Short, because by then another of several servers may be the suitable one. */
 const MENDED_WITHIN_MS = 1
 const CONNECT_TIMEOUT_MS = 10_000
-/** A connection that died without a word is noticed after so long. */
+/** Time after which a dead connection is detected. */
 const CHECK_MS = 30_000
 
 /**
- * Listens on a connection of its own, and connects again whenever it is lost, or its server is not the right one any more
- * (OPS-113). pg-listen mends a lost connection to one server for a few seconds; after that, and when the first attempt fails, a
- * new subscriber takes over.
+ * Listens on a separate connection, and reconnects when it is lost or its server is no longer suitable (OPS-113).
+ * pg-listen reconnects to one server for a few seconds; after that, and if the first attempt fails, a new subscriber
+ * replaces it.
  */
 export function listenToChannel({
   databaseUrl,
@@ -65,7 +67,7 @@ export function listenToChannel({
     subscriber = own
     own.notifications.on(channel, (payload: string) => onNotification(payload))
     own.events.on('connected', () => {
-      // It may have been given up while it was connecting.
+      // The subscriber may have been replaced while it was connecting.
       if (closed || subscriber !== own) void own.close().catch(() => {})
       else onNotification(null)
     })

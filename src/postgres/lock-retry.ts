@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
 
 /**
- * Longest that one attempt waits for a lock. Whoever comes after it waits for as long, whatever they want of the table: a
- * reader that is asked to wait behind a change of it would otherwise wait for as long as the slowest reader before it (OPS-36).
+ * Longest wait of one attempt for a lock. Later sessions queue behind the attempt, even readers: without this limit
+ * they would wait as long as the slowest earlier reader (OPS-36).
  */
 export const LOCK_TIMEOUT_MS = 50
 
@@ -13,12 +13,12 @@ const PAUSE_MAX_MS = 15_000
 /** lock_not_available, deadlock_detected, query_canceled (time-out) */
 const IN_THE_WAY = ['55P03', '40P01', '57014']
 
-/** Whether a statement was given up because others held what it needs. */
+/** Whether a statement failed because other sessions hold a lock that it needs. */
 export const isLockConflict = (error: unknown): boolean =>
   IN_THE_WAY.includes(String((error as { code?: unknown } | null)?.code ?? ''))
 
 interface Patient {
-  /** Finds out who is in the way. */
+  /** Connection to find the blocking sessions. */
   readonly client: ClientBase
   /** What is waited for, for the operator. */
   readonly what: string
@@ -26,8 +26,8 @@ interface Patient {
 }
 
 /**
- * Has `attempt` made until nothing is in its way any more, however long that takes: attempts are short, pauses grow to 15
- * seconds, and after each failure it is told which sessions are waited for. `attempt` leaves no transaction open.
+ * Retries `attempt` until no lock conflict prevents it, without a time limit. Attempts are short, and pauses grow to 15
+ * seconds; after each failure the blocking sessions are reported. `attempt` must leave no transaction open.
  */
 export async function retryOnLockTimeout<T>({ client, what, tell }: Patient, attempt: () => Promise<T>): Promise<T> {
   for (let pause_ms = PAUSE_MIN_MS; ; pause_ms = Math.min(pause_ms * 2, PAUSE_MAX_MS)) {
@@ -41,7 +41,7 @@ export async function retryOnLockTimeout<T>({ client, what, tell }: Patient, att
   }
 }
 
-/** Sessions that have held something of the service's tables for a while, the oldest first. */
+/** Sessions with older locks on the service's tables, the oldest first. */
 async function sessionsInTheWay(client: ClientBase): Promise<string> {
   const { rows } = await client.query<{ pid: number; name: string; what: string }>(
     `select a.pid, coalesce(nullif(a.application_name, ''), 'without a name') as name,

@@ -11,38 +11,38 @@ import { assignPrivileges, isDenied, roleOf, statementsFor } from './privileges.
 
 const SCHEMA = 'ops'
 const TABLE = 'migrations'
-/** Advisory lock: of two processes that start at once, the second waits and then finds nothing left to do. */
+/** Advisory lock: of two processes that start together, the second one waits and then has nothing to do. */
 const MIGRATION_LOCK = 8_314_159_266
 
 interface Options {
   /** Numbered .sql files; the service's own by default. */
   readonly folder?: string
-  /** False: only a database that has nothing yet is set up. */
+  /** False: only an empty database is set up. */
   readonly upgrades?: boolean
-  /** The role that the service works as, where that is not the one that migrates: it gets what it needs (OPS-101). */
+  /** The service's role if it differs from the migrating role; it is granted the required privileges (OPS-101). */
   readonly service?: string | null
   readonly log?: (line: string) => void
 }
 
-/** What to do where a database is behind and was not to be brought up to date. */
+/** Hint for a database that is outdated and was not to be migrated. */
 export const MIGRATE_HINT =
   'The database is of an older version of this program: start the service of this version, or run "tillbook projections rebuild", and repeat.'
 
 /**
- * Brings the operational schema to the newest numbered .sql file, all files in one transaction. It looks first: where there is
- * nothing to do, nothing is locked. @throws IncompatibleVersion for a database that has seen a migration which is unknown here, since
- * an older program could not keep what the newer one relies on; and where there is something to do that was not asked for.
- * @throws UnsupportedPostgres where the role of `url` may not.
+ * Applies all new numbered .sql files to the operational schema in one transaction. It checks first: if nothing is to
+ * do, nothing is locked. @throws IncompatibleVersion if the database has a migration that is unknown here, because an
+ * older program cannot keep the invariants of a newer one; and if migrations are pending but were not requested.
+ * @throws UnsupportedPostgres if the role of `url` lacks privileges.
  */
 export async function migrate(url: string, options: Options = {}): Promise<void> {
   const folder = options.folder ?? join(projectRoot(), 'src', 'postgres', 'migrations')
   const log = options.log ?? ((line: string) => process.stderr.write(`${line}\n`))
   const client = createClient(url, { application_name: 'tillbook migrations' })
-  // What is lost between statements shows with the next one.
+  // A connection lost between statements fails the next statement.
   client.on('error', () => {})
   await client.connect()
   try {
-    // Whoever may make schemas could put names of their own before those that are meant.
+    // Roles that may create schemas could shadow the intended names.
     await client.query('set search_path = pg_catalog, pg_temp')
     await bringUp(client, { ...options, folder, log })
   } catch (error) {
@@ -53,14 +53,14 @@ export async function migrate(url: string, options: Options = {}): Promise<void>
 }
 
 interface Roles {
-  /** Of the service's role. */
+  /** Pool of the service's role. */
   readonly pool: Pool
   readonly databaseUrl: string
-  /** The owner's; where there is none the service's role has to be the owner. */
+  /** URL of the owner; without it the service's role must be the owner. */
   readonly ownerUrl: string | undefined
 }
 
-/** Migrates, and gives the service's role what it needs where that is not the owner. @throws as `migrate` */
+/** Migrates, and grants the service's role its privileges if it is not the owner. @throws as `migrate` */
 export async function migrateAsOwner({ pool, databaseUrl, ownerUrl }: Roles, options: Options = {}): Promise<void> {
   if (ownerUrl === undefined) return migrate(databaseUrl, options)
   await migrate(ownerUrl, { ...options, service: await roleOf(pool) })
@@ -86,7 +86,10 @@ async function bringUp(
   if (service !== null) await retryOnLockTimeout(patience, () => assignPrivileges(client, service))
 }
 
-/** Names of the files that were applied, all or none. What was only in the way is not complained about: it is tried again. */
+/**
+ * Returns the names of the applied files, all or none. Lock conflicts are not reported as errors, because the caller
+ * retries.
+ */
 async function apply(client: Client, folder: string, log: (line: string) => void): Promise<string[]> {
   const complaints: string[] = []
   try {
@@ -109,7 +112,7 @@ async function apply(client: Client, folder: string, log: (line: string) => void
 }
 
 interface Look {
-  /** Nothing was ever applied. */
+  /** No migration was ever applied. */
   readonly isNew: boolean
   readonly isCurrent: boolean
 }

@@ -1,6 +1,6 @@
 /**
- * Whether an error means that Postgres could not be reached, is starting or stopping, takes no writes any more since another
- * server does, or ran into a lock or statement time-out: nothing is wrong with the request, and a retry may succeed.
+ * Whether an error means that Postgres is unreachable, starting, stopping or no longer the primary, or that a lock or
+ * statement time-out expired. The request itself is valid, and a retry may succeed.
  */
 export function isOutage(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: string }
@@ -12,7 +12,7 @@ export function isOutage(error: unknown): boolean {
   return OUTAGES.test(code)
 }
 
-/** read_only_sql_transaction: the server was the primary when the connection was made, and is not any more. */
+/** read_only_sql_transaction: the server was the primary when the connection was made, and no longer is. */
 export const READ_ONLY = '25006'
 
 const OUTAGES = new RegExp(

@@ -1,42 +1,43 @@
 import pg from 'pg'
 import { connectingTo, distrustUnreplicated } from './client.ts'
 
-/** All times are in milliseconds; 0 switches a timeout off. */
+/** All times are in milliseconds; 0 disables a time-out. */
 export interface PoolOptions {
   readonly max: number
-  /** Statements of one connection are sent without waiting for the answers of the ones before. */
+  /** Sends statements of a connection without waiting for earlier answers. */
   readonly pipeline?: boolean
-  /** Every statement finds its rows by key: rules out the plans that stale statistics of a young table could lead to. */
+  /** All statements look up rows by key: disables plans that stale statistics of a new table could suggest. */
   readonly keyLookupsOnly?: boolean
-  /** Schemas in which tables of the read model are looked for, before those of what cannot be derived. */
+  /** Schemas of the read model's tables; they precede the operational schemas in the search path. */
   readonly read_schemas?: readonly string[]
-  /** What is made belongs to this role, as whom the one of the URL may act. */
+  /** Role that owns created objects; the role of the URL must be a member of it. */
   readonly role?: string | null
   readonly application_name?: string
   readonly connect_timeout_ms?: number
   readonly statement_timeout_ms?: number
   readonly lock_timeout_ms?: number
   readonly idle_in_transaction_timeout_ms?: number
-  /** Hears of connections that were lost while no statement was running on them. */
+  /** Called for connections that were lost while idle. */
   readonly on_error?: (error: Error) => void
 }
 
 /**
- * Postgres ends statements that take too long and says so; a server that says nothing for this many times as long is gone,
- * as a machine that lost its power: then the connection is given up. More than one, because statements wait in the pipeline.
+ * Postgres ends slow statements and reports it. A server without any answer for this many times the statement time-out
+ * is considered dead, for example after a power failure, and the connection is closed. More than 1, because statements
+ * wait in the pipeline.
  */
 const SILENCE_FACTOR = 2
 
 const STATEMENT_TIMEOUT_MS = 30_000
 
 /**
- * What a session is told as soon as it is open, rather than in its startup packet, of which poolers take a few names only.
- * Without bitmaps, an index that has the order of a list always beats another one and a sort. Of a table that has just grown
- * the planner believes that there is little to sort, and would sort a company's whole history for each page. Warnings are
- * heard, whatever the database has set: one says that a COMMIT was not waited for.
+ * Session settings, sent after connecting instead of in the startup packet, because poolers accept only a few names
+ * there. Without bitmap scans, an index in the order of a list always beats another index plus a sort: for a recently
+ * grown table the planner underestimates the sort, and would sort a company's whole history for each page. Warnings
+ * must arrive, whatever the database's setting: one of them reports that a COMMIT did not wait for replicas.
  */
 const SESSION = { TimeZone: 'UTC', DateStyle: 'ISO', enable_bitmapscan: 'off', client_min_messages: 'warning' }
-/** A plan that cannot do without what is switched off counts as so expensive that older servers would compile it each time. */
+/** A plan that needs a disabled feature gets such a high cost that older servers would JIT-compile it each time. */
 const KEY_LOOKUPS_ONLY = {
   jit: 'off',
   enable_seqscan: 'off',
@@ -46,13 +47,14 @@ const KEY_LOOKUPS_ONLY = {
 }
 
 /**
- * What is acknowledged is on disk, whatever the database has set (OPS-33); where more is asked for, as remote_apply, it stays.
- * It is set also where it is that already: what the server is told later then changes nothing for this session.
+ * Acknowledged writes are on disk, whatever the database's setting (OPS-33); a stricter setting such as remote_apply is
+ * kept. The value is set even if it is unchanged, so that a later change of the server's configuration does not affect
+ * this session.
  */
 const DURABLE = `select set_config('synchronous_commit', setting, false) from (
   select case current_setting('synchronous_commit') when 'remote_apply' then 'remote_apply' else 'on' end as setting) as kept`
 
-/** Statements that bring a session into the state that everything relies on. */
+/** Statements that set up a session. */
 function sessionOf(options: PoolOptions): string {
   const schemas = [...(options.read_schemas ?? ['read']), 'ops', 'ledger']
   const settings = {
@@ -70,7 +72,7 @@ function sessionOf(options: PoolOptions): string {
 type Parse = (text: string) => unknown
 
 const { builtins } = pg.types
-// The driver's types list no arrays, though it parses them.
+// The driver parses arrays, but its types do not list them.
 const TEXT_ARRAY = 1009 as (typeof builtins)['TEXT']
 const INT8_ARRAY = 1016
 const DATE_ARRAY = 1182
@@ -82,7 +84,7 @@ const PARSERS: ReadonlyMap<number, Parse> = new Map<number, Parse>([
   [INT8_ARRAY, arrayOf(parseInt8)],
   [builtins.TIMESTAMPTZ, parseInstant],
   [TIMESTAMPTZ_ARRAY, arrayOf(parseInstant)],
-  // The driver would make these a moment in the time zone of the machine.
+  // The driver would convert these to an instant in the machine's time zone.
   [builtins.DATE, (text) => text],
   [DATE_ARRAY, arrayOf((text) => text)],
   [builtins.TIMESTAMP, (text) => text],
@@ -90,8 +92,8 @@ const PARSERS: ReadonlyMap<number, Parse> = new Map<number, Parse>([
 ])
 
 /**
- * A pool whose values mean the same everywhere: int8 is a safe number, timestamptz an ISO string in UTC, date and numeric
- * stay text, json is parsed. No wait is without end, and a lost connection never ends the process.
+ * A pool with uniform types: int8 is a safe number, timestamptz an ISO string in UTC, date and numeric stay text, json
+ * is parsed. Every wait has a limit, and a lost connection never ends the process.
  */
 export function createPool(url: string, options: PoolOptions): pg.Pool {
   const session = sessionOf(options)
@@ -103,19 +105,20 @@ export function createPool(url: string, options: PoolOptions): pg.Pool {
     keepAlive: true,
     connectionTimeoutMillis: options.connect_timeout_ms ?? 10_000,
     query_timeout: (options.statement_timeout_ms ?? STATEMENT_TIMEOUT_MS) * SILENCE_FACTOR,
-    // Nobody gets the connection before this is done.
+    // Completes before the connection is handed out.
     onConnect: (client) => client.query(session),
     types: { getTypeParser: parserOf },
   })
   const report = options.on_error ?? (() => {})
-  // The pool listens to idle connections only; one that is lost while checked out would be an uncaught exception.
+  // The pool handles errors of idle connections only; the loss of a checked-out connection would be an uncaught
+  // exception.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('connect', distrustUnreplicated)
   pool.on('error', report)
   return pool
 }
 
-/** Does something on connections of its own, which end with it. */
+/** Runs `work` on a temporary pool. */
 export async function withPool<T>(url: string, options: PoolOptions, work: (pool: pg.Pool) => Promise<T>): Promise<T> {
   const pool = createPool(url, options)
   try {
@@ -144,7 +147,7 @@ function parseInstant(text: string): string {
   return `${date}T${time}.${fraction.padEnd(3, '0').slice(0, 3)}Z`
 }
 
-/** Of one dimension. */
+/** One-dimensional arrays only. */
 function arrayOf(parse: Parse): Parse {
   const elements: (text: string) => (string | null)[] = pg.types.getTypeParser(TEXT_ARRAY)
   return (text) => elements(text).map((element) => (element === null ? null : parse(element)))

@@ -7,38 +7,39 @@ import { text } from 'node:stream/consumers'
 import { freePort } from '#lib/free-port.ts'
 import type { Cluster } from './cluster.ts'
 
-/** A server that was killed replays its log before it answers; after a busy day on a slow disk that takes minutes. */
+/** A killed server replays its log before it accepts connections: minutes, after a busy day on a slow disk. */
 const RECOVERY_TIMEOUT_SECONDS = 600
 const SHUTDOWN_TIMEOUT_SECONDS = 60
-/** Bytes of the server's log that an error quotes. */
+/** Bytes of the server's log in an error message. */
 const EXCERPT_BYTES = 4_000
 
-/** A small machine's share: loopback only, no socket files, durable. Tests may override. */
+/** Settings for a small machine: loopback only, no socket files, durable. Tests may override them. */
 const SETTINGS: Record<string, string> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   max_connections: '100',
   shared_buffers: '128MB',
   jit: 'off',
-  // A page's first change after a checkpoint is logged as the whole page: a third more log for a sale than while there is none. What
-  // is to be replayed after a crash stays bounded by max_wal_size.
+  // The first change of a page after a checkpoint logs the whole page, which adds a third to the log of a sale. The
+  // replay after a crash is still bounded by max_wal_size.
   checkpoint_timeout: '15min',
   timezone: 'UTC',
   log_timezone: 'UTC',
   log_checkpoints: 'off',
-  // The errors of statements reach the service with the values of rows in them; the server's log must not keep those.
+  // Statement errors contain values of rows. The service receives them; the server's log must not keep them.
   log_min_messages: 'log',
 }
 
-/** What a server says of itself in its lock file. */
+/** Content of the server's lock file. */
 interface Lock {
   readonly pid: number
   readonly port: number
 }
 
 /**
- * Starts the server, waits until it accepts connections, and returns its port: `port` or, if that is null, the one of the last
- * start or any that is free. pg_ctl detaches it from the terminal, so that Ctrl-C reaches only the service.
+ * Starts the server, waits until it accepts connections, and returns its port: `port` or, if that is null, the port of
+ * the last start or any free one. pg_ctl detaches the server from the terminal, so that Ctrl-C reaches only the
+ * service.
  */
 export async function startPostmaster(
   { dataDir, directory, binaries, options }: Cluster,
@@ -66,9 +67,9 @@ export async function startPostmaster(
   }
 }
 
-/** Rolls open transactions back; everything committed is on disk when this returns. */
+/** Rolls back open transactions; all commits are on disk when this returns. */
 export async function stopPostmaster({ directory, binaries, options }: Cluster): Promise<void> {
-  // The last resort is as safe for what is committed, but the next start has to recover.
+  // `immediate` keeps all commits, too, but the next start has to recover.
   for (const mode of ['fast', 'immediate']) {
     if (!(await findPostmaster(directory))) return
     const args = ['stop', '-s', '-w', '-t', String(SHUTDOWN_TIMEOUT_SECONDS), '-D', directory, '-m', mode]
@@ -77,15 +78,15 @@ export async function stopPostmaster({ directory, binaries, options }: Cluster):
   throw new Error(`the embedded Postgres in ${directory} does not stop`)
 }
 
-/** The server that runs on `directory`, also while it still starts or is stopping; null if none does. */
+/** The server of `directory`, including one that is starting or stopping; null if there is none. */
 export async function findPostmaster(directory: string): Promise<Lock | null> {
   const lock = await readLock(directory)
   return lock && isPostmaster(lock.pid, directory) ? lock : null
 }
 
 /**
- * Removes the lock file that a killed server left, if its process id now belongs to another program (as after the restart of
- * a container): Postgres would take that one for its server. It removes one whose process is gone by itself.
+ * Removes the lock file of a killed server if its process id now belongs to another program, as after a restart of a
+ * container: Postgres would take that program for its server. Postgres itself removes the file if the process is gone.
  */
 async function removeStaleLock(directory: string): Promise<void> {
   const lock = await readLock(directory)
@@ -102,7 +103,9 @@ async function readLock(directory: string): Promise<Lock | null> {
   return pid && port ? { pid, port } : null
 }
 
-/** Whether `pid` is a server on `directory`, which is then its working directory, and not a program that got its number. */
+/**
+ * Whether `pid` is a server with `directory` as its working directory, and not a program that reuses the process id.
+ */
 function isPostmaster(pid: number, directory: string): boolean {
   if (programOf(pid) !== 'postgres') return false
   if (process.platform !== 'linux') return true
@@ -110,7 +113,7 @@ function isPostmaster(pid: number, directory: string): boolean {
     const [theirs, ours] = [statSync(`/proc/${pid}/cwd`), statSync(directory)]
     return theirs.dev === ours.dev && theirs.ino === ours.ino
   } catch (error) {
-    // In a container, root may not look into processes of others: their name then has to do.
+    // In a container, root may not inspect processes of other users; then the process name decides.
     return (error as NodeJS.ErrnoException).code === 'EACCES'
   }
 }

@@ -1,20 +1,20 @@
 import { isWritable, type TargetSession } from './hosts.ts'
 
-/** What a server says of itself. */
+/** Status that a server reports. */
 export interface ServerStatus {
   readonly is_standby: boolean
-  /** Its sessions take no writes, whether it is a standby or not. */
+  /** Its sessions are read-only, on a replica or not. */
   readonly is_read_only: boolean
-  /** Postgres's own name of the cluster, which standbys share with their primary; null where it does not tell. */
+  /** Postgres's system identifier, which replicas share with their primary; null if unavailable. */
   readonly system: string | null
-  /** Of the history that a primary writes: each promotion begins the next one. Null for a standby, and where it does not tell. */
+  /** Timeline of a primary: each promotion begins a new one. Null for a replica, or if unavailable. */
   readonly timeline: number | null
 }
 
-/** The newest history that was seen: whoever has an older one was the primary once, and must not be written to any more. */
+/** The newest timeline seen. A server with an older one is a former primary and must not be written to. */
 export type PrimaryHistory = Pick<ServerStatus, 'system' | 'timeline'>
 
-/** Why a server is not what is wanted, in words; null where it is (OPS-112, OPS-114). */
+/** Reason why a server is not suitable; null if it is (OPS-112, OPS-114). */
 export function rejectionReason(sight: ServerStatus, wanted: TargetSession, newest: PrimaryHistory): string | null {
   if (newest.system !== null && sight.system !== null && sight.system !== newest.system) return 'of another cluster'
   if (wanted === 'standby') return sight.is_standby ? null : 'a primary'
@@ -26,8 +26,8 @@ export function rejectionReason(sight: ServerStatus, wanted: TargetSession, newe
 }
 
 /**
- * Which server is taken; null while none is fit. Of several that take writes it is the one that was promoted last; else the
- * one that was right last, and the first one of the URL. `sights` are null where nothing is known.
+ * Elects a server; null if none is suitable. Among writable servers the most recently promoted one wins; otherwise the
+ * previously elected one, then the first one of the URL. `sights` are null for servers of unknown status.
  */
 export function electServer(
   sights: readonly (ServerStatus | null)[],

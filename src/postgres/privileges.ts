@@ -3,12 +3,12 @@ import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
 import { LOCK_TIMEOUT_MS } from './lock-retry.ts'
 import { inTransactionOn } from './transaction.ts'
 
-/** Tables of `ops` that only migrations write: what they say is the owner's word. */
+/** Tables of `ops` that only migrations may write. */
 const OWNERS_WORD = ['migrations']
 
 /**
- * What the service's role ($1) has and should have, by the grants to itself: INSERT and SELECT in `ledger`, and in `ops` where a
- * table is only added to; whatever changes rows in the rest of `ops`; schemas of its own for the read model.
+ * Actual and required privileges of the service's role ($1), by direct grants: INSERT and SELECT in `ledger` and in
+ * append-only tables of `ops`; all changes of rows in the other tables of `ops`; ownership of the read model's schemas.
  */
 const GRANTS = `
   with service as (select oid, quote_ident(rolname) as name from pg_roles where rolname = $1),
@@ -48,7 +48,7 @@ const GRANTS = `
     select from pg_default_acl a, aclexplode(a.defaclacl) e
     where a.defaclrole = current_user::regrole and a.defaclnamespace = n.oid and a.defaclobjtype::text = d.type and e.grantee = service.oid)`
 
-/** Tables that refuse no changes any more, and have to. */
+/** Append-only tables without the protection against changes. */
 const UNPROTECTED = `
   select format('%I.%I', n.nspname, c.relname) as name
   from pg_class c join pg_namespace n on n.oid = c.relnamespace left join pg_trigger t on t.tgrelid = c.oid and t.tgname = 'append_only'
@@ -56,7 +56,7 @@ const UNPROTECTED = `
     and (t.tgenabled <> 'A' or t.tgenabled is null and n.nspname = 'ledger' and c.relname = 'events')
   order by 1`
 
-/** What of others should be the service's own: the read model. */
+/** Objects of the read model that another role owns. */
 const FOREIGN = `
   select n.nspname as schema, c.relname as "table" from pg_namespace n
   left join pg_class c on c.relnamespace = n.oid and c.relkind = 'r' and c.relowner <> $1::regrole
@@ -69,8 +69,8 @@ interface Foreign {
 }
 
 /**
- * Statements by which the owner gives the service's role what it needs and takes back what is more (OPS-101); none where all is as it
- * should be, as at almost every start.
+ * Statements with which the owner grants the service's role missing privileges and revokes excessive ones (OPS-101);
+ * empty if nothing differs, as at almost every start.
  */
 export async function statementsFor(client: ClientBase, service: string): Promise<string[]> {
   const quoted = client.escapeIdentifier(service)
@@ -84,13 +84,14 @@ export async function statementsFor(client: ClientBase, service: string): Promis
   ]
 }
 
-/** A table is given only to whom may make tables where it is. */
+/** The new owner of a table needs CREATE on its schema. */
 function handOver(foreign: readonly Foreign[], service: string): string[] {
   const tables = foreign.filter(({ table }) => table !== null).map(({ schema, table }) => `${schema}.${table}`)
   if (foreign.length === 0) return []
   const schemas = [...new Set(foreign.map(({ schema }) => schema))]
   return [
-    // Each one would be waited for by itself, while others wait for those before it (OPS-36).
+    // One statement for all: with one per table, each would wait for its lock while others wait for the locks taken
+    // before (OPS-36).
     ...(tables.length > 0
       ? [
           `set local statement_timeout = ${LOCK_TIMEOUT_MS}`,
@@ -103,7 +104,7 @@ function handOver(foreign: readonly Foreign[], service: string): string[] {
   ]
 }
 
-/** Gives and takes in one transaction. @throws UnsupportedPostgres where the owner may not. */
+/** Grants and revokes in one transaction. @throws UnsupportedPostgres if the owner lacks the right. */
 export async function assignPrivileges(client: ClientBase, service: string): Promise<void> {
   const assign = async () => {
     for (const statement of await statementsFor(client, service)) await client.query(statement)
@@ -118,13 +119,13 @@ const SEE = 'see docs/operations.md, "Two roles of Postgres"'
 const mayNot = ({ message }: Error, service: string): string =>
   `the owner of the database could not give ${service} what it needs (${message}): ${SEE}`
 
-/** Whether a statement was refused for want of privileges. */
+/** Whether a statement failed because of insufficient privileges. */
 export const isDenied = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === '42501'
 
-/** Roles that may write whatever, or what lies beside the database. */
+/** Roles that may write any table, or access files and programs of the server. */
 const MIGHTY = ['pg_write_all_data', 'pg_execute_server_program', 'pg_write_server_files', 'pg_read_server_files']
 
-/** What the role of a session may do beyond what the service needs, by which the past could be changed. */
+/** Excessive privileges of a session's role that would allow changes of recorded history. */
 const EXCESS = `
   with mine as (
     select c.oid, format('%I.%I', n.nspname, c.relname) as name,
@@ -164,7 +165,7 @@ const EXCESS = `
   )
   select what from excess where what is not null order by place, what`
 
-/** Powers that the service should not have, in words (OPS-102); of a superuser, who has them all, only that. */
+/** Descriptions of excessive privileges (OPS-102); for a superuser, who has all of them, just that. */
 async function excessOf(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ what: string }>(EXCESS, [MIGHTY, OWNERS_WORD])
   const { rows: unprotected } = await pool.query<{ name: string }>(UNPROTECTED)
@@ -175,7 +176,7 @@ async function excessOf(pool: Pool): Promise<string[]> {
   ]
 }
 
-/** What the service cannot do without. */
+/** Privileges that the service needs and lacks. */
 const LACKING = `
   select what from (values
     ('CREATE on the database', has_database_privilege(current_database(), 'CREATE')),
@@ -187,11 +188,11 @@ const LACKING = `
   where not is_given`
 
 interface Judging {
-  /** Hears what the role may do too much; null: then nothing starts. */
+  /** Called with excessive privileges; null: the start fails instead. */
   readonly onExcess: ((privileges: readonly string[]) => void) | null
 }
 
-/** Judges the role that the service works as, at its start (OPS-102). @throws UnsupportedPostgres naming each privilege that is wrong. */
+/** Checks the service's role at the start (OPS-102). @throws UnsupportedPostgres with each wrong privilege. */
 export async function assertLeast(pool: Pool, { onExcess }: Judging): Promise<void> {
   const { rows } = await pool.query<{ what: string }>(LACKING)
   if (rows.length > 0) {
@@ -204,7 +205,7 @@ export async function assertLeast(pool: Pool, { onExcess }: Judging): Promise<vo
   onExcess(excess)
 }
 
-/** Whose the read model is, where that is not the role of the pool; null also where there is none. */
+/** Owner of the read model if it is not the pool's role; null also if there is no read model. */
 export async function ownerOfReadModel(pool: Pool): Promise<string | null> {
   const { rows } = await pool.query<{ role: string }>(
     `select r.rolname as role from pg_namespace n join pg_roles r on r.oid = n.nspowner
@@ -213,7 +214,6 @@ export async function ownerOfReadModel(pool: Pool): Promise<string | null> {
   return rows[0]?.role ?? null
 }
 
-/** Of a pool's connections. */
 export async function roleOf(pool: Pool): Promise<string> {
   const { rows } = await pool.query<{ role: string }>('select current_user as role')
   return rows[0]?.role ?? ''

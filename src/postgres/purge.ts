@@ -1,12 +1,12 @@
 import type { Pool } from 'pg'
 
 const EVERY_MS = 10 * 60_000
-/** Rows of one statement, so that a purge never holds locks or the disk for long. */
+/** Rows per statement. Bounds locks and disk load of a purge. */
 const BATCH = 5_000
 
 /**
- * Deletes by a statement whose last parameter limits its rows, until nothing is left to delete. Returns how many rows went.
- * The statement compares with `now()`: for `clock_timestamp()` no index can be searched, and all that is kept would be read.
+ * Deletes with a statement whose last parameter limits its rows, until nothing is left. Returns the number of deleted
+ * rows. The statement must compare with `now()`: `clock_timestamp()` cannot use an index, so all rows would be read.
  */
 export async function deleteInBatches(pool: Pool, text: string, values: readonly unknown[]): Promise<number> {
   let deleted = 0
@@ -17,7 +17,7 @@ export async function deleteInBatches(pool: Pool, text: string, values: readonly
   }
 }
 
-/** Purges now and then, for as long as the process lives. What fails does not keep the others from their turn. */
+/** Purges periodically until stopped. A failed purge does not stop the others. */
 export function schedulePurge(
   purges: readonly (() => Promise<unknown>)[],
   onError: (error: unknown) => void,

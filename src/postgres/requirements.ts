@@ -4,15 +4,15 @@ import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
 import { createClient } from './client.ts'
 
 interface Conditions {
-  /** The server may lose what it has committed, should its machine crash. */
+  /** The server may lose commits if its machine crashes. */
   readonly undurable: boolean
-  /** Tells this start from all others. */
+  /** Identifies this start. */
   readonly newId: () => string
 }
 
 /**
- * Tries all that the service needs of Postgres, or of a pooler before it, on two connections that take turns (OPS-34, OPS-35).
- * Nothing is left behind. @throws UnsupportedPostgres saying in one sentence what is missing.
+ * Tests all features that the service needs of Postgres, or of a pooler before it, on two alternating connections
+ * (OPS-34, OPS-35). Leaves nothing behind. @throws UnsupportedPostgres with the missing features in one sentence.
  */
 export async function assertSupported(url: string, { undurable, newId }: Conditions): Promise<void> {
   await onClient(url, async (client) => {
@@ -26,7 +26,7 @@ export async function assertSupported(url: string, { undurable, newId }: Conditi
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
-/** A statement that a pooler never passes on is given up. */
+/** Time limit for a statement that a pooler never forwards. */
 const QUERY_TIMEOUT_MS = 10_000
 
 async function onClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
@@ -35,7 +35,7 @@ async function onClient<T>(url: string, work: (client: Client) => Promise<T>): P
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
   })
-  // What is lost between statements shows with the next one.
+  // A connection lost between statements fails the next statement.
   client.on('error', () => {})
   await client.connect()
   try {
@@ -56,14 +56,14 @@ async function assertDurable(client: Client): Promise<void> {
 }
 
 const CHANNEL = 'tillbook_start'
-/** Advisory lock, taken together with whoever else starts. */
+/** Advisory lock in shared mode: concurrent starts do not exclude each other. */
 const LOCK = 8_314_159_267
 const PREPARED = { name: 'tillbook_start', text: 'select 1' }
 const NOTIFIED_WITHIN_MS = 3_000
 const NOTIFICATIONS = 'notifications (LISTEN)'
 const TRANSACTIONS = 'transactions'
 
-/** Something that a session keeps: how it is given, and whether it is still there. */
+/** A piece of session state: how to set it, and how to check it. */
 interface Trait {
   readonly name: string
   give(client: Client, id: string): Promise<unknown>
@@ -99,7 +99,10 @@ async function isTrue(client: Client, condition: string, values: readonly unknow
   return rows[0]?.value === true
 }
 
-/** Names of what `client` does not keep while `other` is in a transaction, which takes its place where transactions are pooled. */
+/**
+ * Session state that `client` loses while `other` is in a transaction and takes its server connection, as with
+ * transaction pooling.
+ */
 async function missingOf(client: Client, other: Client, id: string): Promise<string[]> {
   const notified = new Promise<boolean>((resolve) => client.once('notification', () => resolve(true)))
   const missing = new Set<string>()

@@ -3,13 +3,13 @@ import { join, resolve } from 'node:path'
 import { startEmbedded } from './embedded.ts'
 import { findPostmaster } from './postmaster.ts'
 
-/** `npm run reset`: back to an empty data directory, after stopping a server that a killed service left there. */
+/** `npm run reset`: empties the data directory, after stopping a server that a killed service left there. */
 async function reset(dataDir: string): Promise<string> {
   const entries = await readdir(dataDir).catch((): string[] => [])
   if (entries.length === 0) return `${dataDir} is empty already`
-  // DATA_DIR could be anything; only what this service has made is removed.
+  // DATA_DIR could be any folder; only files of this service are removed.
   if (!entries.includes('postgres-password')) throw new Error(`${dataDir} is not a data directory of this service`)
-  // Takes over a server that a killed process has left, to stop it; refused while its owner lives.
+  // Takes over the server of a killed process to stop it; refused while its owner is alive.
   if (await findPostmaster(join(dataDir, 'postgres'))) await (await startEmbedded({ dataDir })).stop()
   await rm(dataDir, { recursive: true })
   return `${dataDir} is removed`

@@ -4,7 +4,7 @@ import { Parser } from 'pg-protocol/dist/parser.js'
 import { bufferPool } from '#lib/buffer-pool.ts'
 import type { ByteRange } from '#lib/bytes.ts'
 
-/** What the driver's own types leave out. */
+/** Members that the driver's types omit. */
 interface Message {
   readonly name: string
   readonly length: number
@@ -19,7 +19,7 @@ interface Connection {
 type MessageParser = new () => { handlePacket(offset: number, code: number, length: number, bytes: Buffer): Message }
 
 const CODE_BYTES = 1
-/** Code and length; the length counts itself and what follows. */
+/** Code and length. The length counts itself and the payload. */
 const HEAD_BYTES = 5
 const DATA_ROW = 'D'.charCodeAt(0)
 const LENGTH_BYTES = 4
@@ -27,28 +27,29 @@ const COUNT_BYTES = 2
 const NULL_LENGTH = -1
 const NOTHING = Buffer.alloc(0)
 
-/** A row as Postgres sends it, columns in binary: a part of a block that is its answer's alone. */
+/** A row in Postgres's wire format with binary columns: a range of a block that belongs to one answer. */
 export type RowBytes = ByteRange<Buffer<ArrayBuffer>>
 
-/** The first rows of an answer, and the others: most answers have few. */
+/** Block sizes for the first rows of an answer and for the others: most answers have few rows. */
 const FIRST_BLOCK_BYTES = 8_192
 const BLOCK_BYTES = 65_536
 
-/** Blocks with rows, until these are released. */
+/** Blocks in use, until their rows are released. */
 const lent = new WeakSet<Buffer>()
 
 /**
- * The driver's parser decodes all values as UTF-8, and tells of each row. Here the rows of a statement that asks for binary ones stay
- * as they are, copied into blocks of their answer, and are told of together: what is read from the socket is written over by what is
- * read next. So is a message's beginning, which the driver's parser would leave there until the rest comes.
+ * The driver's parser decodes all values as UTF-8 and reports each row. For statements that request binary rows, this
+ * reader copies the rows undecoded into blocks of their answer, because the next read overwrites the socket's buffer,
+ * and reports them together. It also copies the beginning of an incomplete message, which the driver's parser would
+ * leave in that buffer.
  */
 class MessageReader extends (Parser as unknown as MessageParser) {
   #isBinary = false
-  /** Of the answer, as far as they were not told of. */
+  /** Rows of the answer that are not reported yet. */
   #rows: RowBytes[] = []
   #block = NOTHING
   #used = 0
-  /** A message that began in one piece of what was read and goes on in the next: its head, and then room for all of it. */
+  /** A message that is split between reads: first its head, then room for all of it. */
   #begun = NOTHING
   #filled = 0
 
@@ -71,7 +72,7 @@ class MessageReader extends (Parser as unknown as MessageParser) {
     }
   }
 
-  /** Messages are read where they are, without copying them. @returns where one begins whose end is not there yet */
+  /** Parses complete messages without copying them. @returns the offset of the first incomplete message */
   #readWhole(bytes: Buffer, from: number, onMessage: (message: Message) => void): number {
     let at = from
     for (let end = endOf(bytes, at); end <= bytes.length; end = endOf(bytes, at)) {
@@ -95,7 +96,7 @@ class MessageReader extends (Parser as unknown as MessageParser) {
       this.#isBinary = fields[0]?.format === 'binary'
       this.#block = NOTHING
       this.#used = 0
-      // Else the driver would copy what it is given.
+      // Otherwise the driver would copy the rows.
       for (const field of fields) field.format = 'text'
     }
     return message
@@ -117,7 +118,7 @@ class MessageReader extends (Parser as unknown as MessageParser) {
     }
   }
 
-  /** As one row for the driver, whose only column are they all. */
+  /** Reports all rows as a single row with one column. */
   #tellRows(onMessage: (message: Message) => void): void {
     if (this.#rows.length === 0) return
     onMessage({ name: 'dataRow', length: 0, fields: [this.#rows] } as Message)
@@ -125,21 +126,21 @@ class MessageReader extends (Parser as unknown as MessageParser) {
   }
 }
 
-/** Of the message that begins there; nobody knows it without the head. */
+/** End of the message at this offset; infinite if its head is incomplete. */
 const endOf = (bytes: Buffer, at: number): number =>
   bytes.length < at + HEAD_BYTES ? Number.POSITIVE_INFINITY : at + CODE_BYTES + bytes.readUInt32BE(at + CODE_BYTES)
 
-/** Of all whole rows from one on. */
+/** End of the last complete row from this offset on. */
 function endOfRows(bytes: Buffer, start: number): number {
   let at = start
   for (let end = endOf(bytes, at); end <= bytes.length && bytes[at] === DATA_ROW; end = endOf(bytes, at)) at = end
   return at
 }
 
-/** Of what is read from a socket at a time. */
+/** Bytes per read of the socket. */
 const READ_BYTES = 65_536
 
-/** A connection that can hand over rows as bytes, and reads into the same memory again and again. */
+/** A connection that can return rows as bytes, and reads into the same memory each time. */
 export class ByteClient extends pg.Client {
   constructor(config?: pg.ClientConfig) {
     const reader = new MessageReader()
@@ -147,7 +148,7 @@ export class ByteClient extends pg.Client {
       reader.read(bytes, (message) =>
         connection.emit(message.name === 'error' ? 'errorMessage' : message.name, message),
       )
-    // The driver wraps a socket that is to be encrypted in another one, which reads it in its own way.
+    // For TLS the driver wraps the socket in another one, which reads in its own way.
     super({
       ...config,
       stream: (({ ssl }: pg.ClientConfig) => (ssl ? new Socket() : readingSocket(read))) as () => Socket,
@@ -157,7 +158,7 @@ export class ByteClient extends pg.Client {
   }
 }
 
-/** A socket that calls `read` instead of telling of its data. */
+/** A socket that calls `read` instead of emitting `data`. */
 function readingSocket(read: (bytes: Buffer) => void): Socket {
   const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
   const onread = {
@@ -170,18 +171,18 @@ function readingSocket(read: (bytes: Buffer) => void): Socket {
   return new Socket({ onread } as SocketConstructorOpts)
 }
 
-/** Rows of an answer that came together. */
+/** Rows of an answer that were reported together. */
 export type RowsTogether = readonly [rows: RowBytes[]]
 
 const AS_THEY_ARE: CustomTypesConfig = { getTypeParser: () => (rows: RowBytes[]) => rows }
 
 /**
- * The statement, whose answer has RowBytes (`rowsIn`): of what is only passed on, as the records of a page, nothing is decoded and
- * encoded again, and of hundreds of rows only the columns that somebody asks for are looked at.
+ * Requests RowBytes for a statement (`rowsIn`). Records that are only passed on, such as those of a page, are not
+ * decoded and encoded again, and of hundreds of rows only the columns in use are read.
  */
 export const asRowBytes = <S extends { readonly text: string }>(statement: S) => ({
   ...statement,
-  // Otherwise what has neither name nor values would be answered as text.
+  // Otherwise a statement without name and values would be answered in text format.
   queryMode: 'extended' as const,
   binary: true,
   rowMode: 'array' as const,
@@ -192,12 +193,12 @@ export const asRowBytes = <S extends { readonly text: string }>(statement: S) =>
 export const rowsIn = ({ rows }: { readonly rows: readonly RowsTogether[] }): RowBytes[] =>
   rows.length === 1 && rows[0] ? rows[0][0] : rows.flatMap(([together]) => together)
 
-/** Gives the memory of an answer back, once what is wanted of its rows has been copied; there are none any more afterwards. */
+/** Returns the memory of an answer to the pool and empties `rows`. Copy all needed values first. */
 export function release(rows: RowBytes[]): void {
   for (const { bytes } of rows.splice(0)) if (lent.delete(bytes)) bufferPool.giveBack(bytes)
 }
 
-/** A column by its position; null where there is no value. */
+/** A column by position; null for SQL NULL. */
 export function columnAt({ bytes, start: row }: RowBytes, position: number): ByteRange | null {
   let at = row + COUNT_BYTES
   for (let column = 0; column < position; column++) at += LENGTH_BYTES + Math.max(0, bytes.readInt32BE(at))
@@ -210,7 +211,7 @@ const EPOCH_MS = Date.UTC(2000, 0, 1)
 const DAY_MS = 86_400_000
 const MICROSECONDS = 1_000n
 
-/** Readers of columns by type, which give what a pool gives of the same column as text. */
+/** Readers of columns by type. They return the same values as a pool does for text columns. */
 export const columnOf = {
   bigint({ bytes, start }: ByteRange): number {
     const value = Number(bytes.readBigInt64BE(start))
@@ -220,7 +221,7 @@ export const columnOf = {
   oid: ({ bytes, start }: ByteRange): number => bytes.readUInt32BE(start),
   boolean: ({ bytes, start }: ByteRange): boolean => bytes[start] === 1,
   text: ({ bytes, start, end }: ByteRange): string => bytes.toString('utf8', start, end),
-  /** UTC, cut off to milliseconds. */
+  /** UTC, truncated to milliseconds. */
   timestamptz({ bytes, start }: ByteRange): string {
     const time = bytes.readBigInt64BE(start)
     const [rest, milliseconds] = [time % MICROSECONDS, time / MICROSECONDS]

@@ -5,46 +5,46 @@ import { createHealthProbe, type HealthProbe } from './health-probe.ts'
 import { type Host, type Hosts, isWritable, nameOfHost, parseHosts } from './hosts.ts'
 import { electServer, type PrimaryHistory, rejectionReason, type ServerStatus } from './primary-election.ts'
 
-/** The servers of one URL, which are asked again and again for as long as somebody uses one of them (OPS-113). */
+/** The servers of one URL. They are probed periodically while connections use one of them (OPS-113). */
 export interface ServerSet {
-  /** Whether its URL wants the one that takes writes. */
+  /** Whether the URL requires the server that accepts writes. */
   readonly takesWrites: boolean
-  /** The URL of one of them alone. */
+  /** The URL for a single server. */
   urlOf(host: Host): string
-  /** Begins a connection. `onEnd` hears that its server is not to be used any more. */
+  /** Registers a connection. `onEnd` is called when its server must not be used any more. */
   use(onEnd: (why: Error) => void): ServerUse
 }
 
-/** One connection's interest in a server. */
+/** A connection's use of a server. */
 export interface ServerUse {
   /** The server to connect to, known or found now. @throws NoSuitableServer */
   find(): Promise<Host>
-  /** The server has refused, is lost, or takes no writes any more: it is asked at once. */
+  /** Reports that the server refused, was lost or became read-only: it is probed at once. */
   doubt(): void
   leave(): void
 }
 
-/** No server of a URL is what is wanted; the message says what each is instead. */
+/** No server of a URL is suitable; the message lists the state of each. */
 export class NoSuitableServer extends Unavailable {}
 
-/** The times between questions, while a server is known and while none is. */
+/** Probe intervals, with and without a known server. */
 const EVERY_MS = 1_000
 const IMPATIENTLY_MS = 200
 /**
- * At the first time others may still answer for so long when one is fit, since one of them may have been promoted after it.
- * Later on a former primary is known by its timeline.
+ * Extra wait in the first round for other answers after a suitable one, because another server may have been promoted
+ * later. Afterwards a former primary is recognized by its timeline.
  */
 const GRACE_MS = 200
 
-/** Errors of a server that is there and may yet answer: silence, and no room for one more connection. */
+/** Errors of a server that is up and may answer later: a time-out, or too many connections. */
 const MAY_ANSWER = /^(timeout expired|Query read timeout)$|too many clients|remaining connection slots/
 
 interface Server {
   readonly host: Host
   readonly sentinel: HealthProbe
-  /** Null while nothing is known of it. */
+  /** Null while unknown. */
   sight: ServerStatus | null
-  /** Why it could not be asked last; null when it could. */
+  /** Error of the last probe; null if it succeeded. */
   failure: string | null
   looking: Promise<void> | null
 }
@@ -54,20 +54,20 @@ interface State extends Hosts {
   readonly history: { newest: PrimaryHistory }
   readonly uses: Set<{ server: Server | null; readonly onEnd: (why: Error) => void }>
   repetitions: readonly Repetition[]
-  /** The one that was right last. */
+  /** The previously elected server. */
   last: Server | null
   rounding: Promise<void> | null
 }
 
 /**
- * What is known is shared by all connections of the process: pools, listeners and command line open theirs by URL, in many
- * places, and must not disagree about who takes writes.
+ * Server sets of the process by URL. Pools, listeners and commands open their connections independently, and must agree
+ * on the primary.
  */
 const known = new Map<string, ServerSet>()
-/** By hosts: owner and service, who have URLs of their own, keep to the same history. */
+/** By hosts, so that owner and service share the same history although their URLs differ. */
 const histories = new Map<string, { newest: PrimaryHistory }>()
 
-/** Null for a URL of one host, which the driver connects to by itself. @throws Error for one that cannot be read */
+/** Null for a URL of one host, to which the driver connects directly. @throws Error for an invalid URL */
 export function openServerSet(url: string): ServerSet | null {
   const hosts = parseHosts(url)
   if (!hosts) return null
@@ -149,7 +149,7 @@ async function find(state: State): Promise<Server> {
   throw new NoSuitableServer(`no server of the URL is ${wanted}: ${all.join(', ')}`)
 }
 
-/** Asks all; ends when all have answered, or a moment after one that is fit. */
+/** Probes all servers; ends when all have answered, or shortly after a suitable one did. */
 function round(state: State): Promise<void> {
   state.rounding ??= askAll(state).finally(() => {
     state.rounding = null
@@ -185,7 +185,7 @@ async function lookAt(state: State, server: Server): Promise<void> {
   judge(state)
 }
 
-/** Has connections end whose server is not what they were made for, or does not answer while another one does. */
+/** Closes connections whose server is no longer suitable, or does not answer while another one does. */
 function judge(state: State): void {
   const picked = pick(state)
   if (picked?.sight) {
@@ -200,7 +200,7 @@ function judge(state: State): void {
     return server && why ? [{ use, why: `${nameOfHost(server.host)} is ${why}` }] : []
   })
   for (const { use, why } of endings) {
-    // It is not doubted because its connections end now.
+    // Otherwise the end of its connections would trigger another probe.
     use.server = null
     use.onEnd(new Error(`Connection terminated: ${why}`))
   }

@@ -2,17 +2,17 @@ import { createHmac } from 'node:crypto'
 import type { ClientBase } from 'pg'
 import { inTransactionOn } from './transaction.ts'
 
-/** The role that the service works as on the embedded server. */
+/** The service's role on the embedded server. */
 export const SERVICE_ROLE = 'tillbook_service'
 
-/** Advisory lock: of two processes that start at once, one makes the role. */
+/** Advisory lock: of two processes that start together, one creates the role. */
 const ROLE_LOCK = 8_314_159_268
 
-/** Follows from the superuser's, which does not follow from it: a copy of the data directory has it too. */
+/** Derived one-way from the superuser's password, so that a copy of the data directory has it too. */
 export const servicePasswordOf = (superusersPassword: string): string =>
   createHmac('sha256', superusersPassword).update(SERVICE_ROLE).digest('base64url')
 
-/** Makes the role, or makes it again what it was: one that may log in, and nothing else in the cluster. */
+/** Creates the role or resets its attributes: LOGIN, and no other privilege in the cluster. */
 export async function ensureServiceRole(client: ClientBase, role: string, password: string): Promise<void> {
   const [name, secret] = [client.escapeIdentifier(role), client.escapeLiteral(password)]
   await inTransactionOn(client, async () => {

@@ -2,12 +2,12 @@ import type { Pool, PoolClient } from 'pg'
 import { TenantLimitExceeded } from '#lib/errors.ts'
 import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
 
-/** The pool as one company may use it. */
+/** The pool, limited to one company's share. */
 export type PoolOf = (companyId: number) => Pool
 
 /**
- * Lends a pool's connections in turns: a company that wants more of them than it may have waits for its own.
- * What is lent has `query` and `connect` only. @throws TenantLimitExceeded where `turns` gives none.
+ * Shares a pool's connections between companies: beyond its share, a company waits for its own connections. The
+ * returned pool has `query` and `connect` only. @throws TenantLimitExceeded if `turns` grants no slot.
  */
 export function sharePool(pool: Pool, turns: KeyedSemaphore): PoolOf {
   async function connect(companyId: number): Promise<PoolClient> {
@@ -15,7 +15,7 @@ export function sharePool(pool: Pool, turns: KeyedSemaphore): PoolOf {
     if (!leave) throw new TenantLimitExceeded('too many wait for a connection')
     try {
       const client = await pool.connect()
-      // The driver makes it anew for each who has the connection.
+      // The driver creates a new function for each checkout.
       const { release } = client
       client.release = (broken) => {
         leave()

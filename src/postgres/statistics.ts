@@ -3,25 +3,25 @@ import { type Repetition, repeat } from '#background/repeat.ts'
 
 const EVERY_MS = 5_000
 
-/** A table is looked at again when it holds this many rows, and twice as many as when Postgres looked at it last. */
+/** A table is analyzed when it has this many rows, and twice as many as at its last analysis. */
 const FEW_ROWS = 200
 
-/** The service's own schemas; what a rebuild is making, or about to drop, is nobody's to look at. */
+/** The service's own schemas. Tables that a rebuild creates or is about to drop are not analyzed. */
 const SCHEMAS = ['read', 'ops', 'ledger']
 
 /**
- * Postgres looks at tables that have changed once a minute. A shop that imports its past has a hundred thousand rows by then,
- * and until then each sale's keys are looked up by plans made for an empty table, where any index of the company seems as good
- * as the one of the key. New statistics also replace the plans that connections keep.
+ * Autovacuum analyzes changed tables once a minute. During an import a table can reach a hundred thousand rows by then,
+ * and key lookups use plans for an empty table, for which any index of the company looks as good as the key's own. New
+ * statistics also invalidate the plans that connections cache.
  */
 export function keepStatistics(pool: Pool, onError: (error: unknown) => void): Repetition {
   return repeat(() => analyzeGrown(pool), EVERY_MS, onError)
 }
 
-/** Has Postgres look at tables that have grown a lot. Returns their names. Any number of processes may do so at once. */
+/** Analyzes tables that have grown a lot, and returns their names. Safe for concurrent processes. */
 export async function analyzeGrown(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ name: string; is_own: boolean }>({ ...GROWN, values: [SCHEMAS, FEW_ROWS] })
-  // One by one, so that none keeps others from their locks; a table that somebody looks at already is left to them.
+  // One at a time, to keep locks short; tables that another session is analyzing are skipped.
   for (const { name, is_own } of rows)
     await (is_own ? pool.query(`analyze (skip_locked) ${name}`) : pool.query('select ops.analyze_table($1)', [name]))
   return rows.map(({ name }) => name)

@@ -1,6 +1,6 @@
 import pg, { type ClientBase, type Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg'
 
-/** A statement with a stable text: prepared once per connection under its name. */
+/** A statement with a constant text, prepared once per connection under its name. */
 export interface Statement {
   readonly name: string
   readonly text: string
@@ -11,9 +11,9 @@ export interface Transaction {
   query<R extends QueryResultRow>(statement: Statement, values?: readonly unknown[]): Promise<QueryResult<R>>
 }
 
-/** A transaction that also takes rows by the thousand. */
+/** A transaction that also inserts rows in bulk. */
 export interface BulkTransaction extends Transaction {
-  /** Sends a COPY … FROM STDIN with all its lines. */
+  /** Runs a COPY … FROM STDIN with all its lines. */
   copy(statement: string, lines: string): Promise<void>
 }
 
@@ -22,8 +22,8 @@ interface Corkable {
 }
 
 /**
- * Sends every statement that `send` issues synchronously in one write to the socket: one round trip, one system call.
- * The promise settles when all of them have; a failure is thrown only after all are settled, so none is left unhandled.
+ * Sends all statements that `send` issues synchronously in one write to the socket: one round trip, one system call.
+ * The promise settles when all of them have; a failure is thrown only afterwards, so that no rejection stays unhandled.
  */
 export async function pipelined<const T extends readonly Promise<unknown>[]>(
   client: PoolClient,
@@ -43,7 +43,7 @@ export async function pipelined<const T extends readonly Promise<unknown>[]>(
   return Promise.all(sent) as Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }>
 }
 
-/** A transaction on a pooled client: named statements are prepared, so a group of commands costs no planning. */
+/** A transaction on a pooled client. Named statements are prepared, so a group of commands costs no planning. */
 export function transactionOn(client: PoolClient): BulkTransaction {
   return {
     query: (statement, values = []) => client.query({ ...statement, values: values as unknown[] }),
@@ -51,14 +51,17 @@ export function transactionOn(client: PoolClient): BulkTransaction {
   }
 }
 
-/** COMMIT of a failed transaction resolves, tagged ROLLBACK, when statements are pipelined: only the tag tells. */
+/**
+ * With pipelined statements, COMMIT of a failed transaction resolves with the tag ROLLBACK; only the tag shows the
+ * failure.
+ */
 export function assertCommitted(result: QueryResult): void {
   if (result.command !== 'COMMIT') throw new Error(`the transaction was not committed: ${result.command}`)
 }
 
 /**
- * Runs `work` in a transaction of its own, which `begin` opens; on any failure the connection is destroyed, because its state
- * is unknown.
+ * Runs `work` in a new transaction, opened by `begin`. On any failure the connection is closed, because its state is
+ * unknown.
  */
 export const inTransaction = <T>(
   pool: Pool,
@@ -70,7 +73,7 @@ export const inTransaction = <T>(
     return work(transactionOn(client), client)
   })
 
-/** The same on a connection that is used before and afterwards: a failure is rolled back. */
+/** As inTransaction, on an existing connection: a failure is rolled back, and the connection stays usable. */
 export async function inTransactionOn<T>(client: ClientBase, work: () => Promise<T>, begin = 'begin'): Promise<T> {
   await client.query(begin)
   try {
@@ -83,7 +86,10 @@ export async function inTransactionOn<T>(client: ClientBase, work: () => Promise
   }
 }
 
-/** The same for reading, where `begin` says what kind of transaction it is: what `read` asks for at once goes with the beginning. */
+/**
+ * As inTransaction, for reading; `begin` sets the kind of transaction. Statements that `read` sends immediately share a
+ * round trip with BEGIN.
+ */
 export const inReading = <T>(pool: Pool, begin: string, read: (tx: Transaction) => Promise<T>): Promise<T> =>
   committed(pool, async (client) => {
     const [, value] = await pipelined(client, () => [client.query(begin), read(transactionOn(client))])
@@ -103,7 +109,7 @@ async function committed<T>(pool: Pool, work: (client: PoolClient) => Promise<T>
   }
 }
 
-/** What the driver's own types leave out. */
+/** Members that the driver's types omit. */
 interface CopyConnection {
   query(text: string): void
   sendCopyFromChunk(chunk: Buffer): void
@@ -111,8 +117,8 @@ interface CopyConnection {
 }
 
 /**
- * COPY … FROM STDIN of what is in memory. Statement and data are sent in one go, without waiting to be asked for them: a
- * server that has refused the statement drops the data, so it can be pipelined with other statements as any of them.
+ * COPY … FROM STDIN with data in memory. Statement and data are sent together, without waiting for the server's
+ * request. If the server rejects the statement it discards the data, so COPY can be pipelined with other statements.
  */
 class CopyIn extends pg.Query {
   readonly #statement: string
@@ -131,11 +137,11 @@ class CopyIn extends pg.Query {
     to.endCopyFrom()
   }
 
-  /** The server asks for the data, which is on its way. */
+  /** The server requests the data, which is already sent. */
   handleCopyInResponse(): void {}
 }
 
-/** Runs a COPY … FROM STDIN whose data are lines of Postgres' text format. */
+/** Runs a COPY … FROM STDIN with lines in Postgres's text format. */
 function copyIn(client: PoolClient, statement: string, lines: string): Promise<void> {
   return new Promise((resolve, reject) => {
     client.query(new CopyIn(statement, Buffer.from(lines), (error) => (error ? reject(error) : resolve())))

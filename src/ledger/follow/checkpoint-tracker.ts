@@ -1,35 +1,38 @@
 import type { Pool } from 'pg'
 import type { Note } from '../port.ts'
 
-/** Where the store stood when something was noted; positions themselves cannot be compared. */
+/** Position of the store when a note arrived. Positions cannot be compared, so `order` counts the notes. */
 interface Mark {
   readonly order: number
   readonly position: string | null
 }
 
-/** A company of whose events some may not be applied yet. */
+/** A company with events that may not be applied yet. */
 interface Behind {
-  /** The last revision that was noted. */
+  /** Revision of the last note. */
   revision: number
-  /** Since when, in milliseconds of a monotonic clock; and where the store stood then: everything before is applied. */
+  /** Start of the lag (ms of a monotonic clock), and the store's position then: everything before it is applied. */
   since_ms: number
   since: Mark
-  /** As they were when somebody last looked: whoever has come that far since is behind only since then. */
+  /** State at the last check. Once the company has applied this revision, its lag counts from that check. */
   seen: { readonly revision: number; readonly at_ms: number; readonly mark: Mark }
 }
 
-/** What a subscription has told so far; memory is bounded by the number of companies. Times are those of a monotonic clock. */
+/** Progress of a subscription. Memory is bounded by the number of companies. Times are those of a monotonic clock. */
 export interface CheckpointTracker {
   add(companyId: number, note: Note, now_ms: number): void
-  /** Companies with notes that nobody has seen applied, with the last revision noted; only those behind since before a moment. */
+  /**
+   * Companies with notes that are not known to be applied, with the last noted revision; only those behind since
+   * `before_ms` or earlier.
+   */
   behind(before_ms?: number): Map<number, number>
-  /** The read model of a company has come to a revision. */
+  /** Records that a company's read model has reached a revision. */
   applied(companyId: number, revision: number, now_ms: number): void
-  /** The position up to which every event is applied; null when that is the beginning. */
+  /** The position up to which all events are applied; null for the beginning. */
   checkpoint(): string | null
 }
 
-/** Tracks what follows a position. */
+/** Tracks the events after a position. */
 export function trackCheckpoint(after: string | null): CheckpointTracker {
   const companies = new Map<number, Behind>()
   let last: Mark = { order: 0, position: after }
@@ -69,7 +72,7 @@ export function trackCheckpoint(after: string | null): CheckpointTracker {
 
 const NAME = 'follower'
 
-/** The position up to which every event of the store is applied; null before the first. */
+/** The position up to which all events of the store are applied; null before the first. */
 export async function readSubscriptionCheckpoint(pool: Pool): Promise<string | null> {
   const { rows } = await pool.query<{ position: string }>('select position from ops.checkpoints where name = $1', [
     NAME,

@@ -14,28 +14,31 @@ import {
 } from './checkpoint-tracker.ts'
 import { type ResolvePlacement, resolvePlacements } from './placement.ts'
 
-/** A writer applies its own events within this; who stays behind for longer has crashed, or lives elsewhere. */
+/**
+ * A writer applies its own events within this time. If a company lags longer, its writer has crashed or is on another
+ * shard.
+ */
 const BEHIND_MS = 1000
 const TICK_MS = 250
 
 export interface CatchUpSubscriptionOptions extends CatchUpOptions {
   readonly store: OutsideStore
-  /** Where there are several homes (HOME-90). */
+  /** Present if there are several shards (HOME-90). */
   readonly whereLives?: ResolvePlacement | undefined
   readonly log: (message: string, error: unknown) => void
 }
 
-/** Sees to it that whatever is appended to a store outside Postgres is applied, also where nobody writes any more. */
+/** Applies all events appended to an external store, even if no process writes any more. */
 export interface CatchUpSubscription {
-  /** Companies that stay behind, as far as is known. */
+  /** Known number of companies that lag. */
   lag(): number
   stop(): Promise<void>
 }
 
 /**
- * Applies everything that the store holds after the checkpoint of companies that live here, before this process writes: the
- * read model may come from an older copy than the store, and ids that the store has seen must not be given out again.
- * Returns the highest id of a company that it has come across, wherever that lives; 0 where nothing was new.
+ * Applies all events after the checkpoint for the companies on this shard, before this process writes: the read model
+ * may be restored from an older copy than the store, and ids in the store must not be assigned again. Returns the
+ * highest company id found, on any shard; 0 if nothing was new.
  */
 export async function catchUpAll(options: CatchUpSubscriptionOptions): Promise<number> {
   const after = await readSubscriptionCheckpoint(options.pool)
@@ -54,7 +57,7 @@ export async function catchUpAll(options: CatchUpSubscriptionOptions): Promise<n
   if (checkpoint !== null) await writeSubscriptionCheckpoint(options.pool, checkpoint)
   return highest
 
-  /** What fails for one company does not keep the events of the others from being applied. */
+  /** A failure of one company does not stop the others. */
   async function apply(companyId: number): Promise<boolean> {
     try {
       return await applyOrBlock(options, companyId, { waits: true })
@@ -66,8 +69,9 @@ export async function catchUpAll(options: CatchUpSubscriptionOptions): Promise<n
 }
 
 /**
- * Applies what the store holds of a company. Where that cannot be opened the company is made read-only, and what comes is not waited for any
- * longer: it is tried again from time to time, and applied as soon as it can be opened. False while another process has the ledger.
+ * Applies a company's events. If they cannot be opened, the company becomes read-only and its new events are not
+ * tracked: they are retried periodically and applied once they can be opened. False while another process has locked
+ * the ledger.
  */
 async function applyOrBlock(
   options: CatchUpSubscriptionOptions,
@@ -86,16 +90,16 @@ async function applyOrBlock(
   }
 }
 
-/** Between two tries to apply the events of companies that are read-only. */
+/** Pause between retries for companies that are read-only. */
 const BLOCKED_RETRY_MS = 10_000
 
-/** Follows the store for as long as the process lives; the subscription only notes, and begins anew when it breaks. */
+/** Subscribes to the store until stopped. The subscription only tracks notes, and restarts if it breaks. */
 export function startCatchUpSubscription(options: CatchUpSubscriptionOptions): CatchUpSubscription {
   const stopping = new AbortController()
   const { signal } = stopping
   let tracker: CheckpointTracker = trackCheckpoint(null)
   let moving: ReadonlySet<number> = new Set()
-  // Neither ever comes to an end: a subscription that does is begun anew.
+  // Both loops run until the abort; a subscription that ends is restarted.
   const keepUp = (work: (onProgress: () => void) => Promise<void>) =>
     retry(
       signal,
@@ -141,7 +145,7 @@ function take(tracker: CheckpointTracker, note: Note): void {
   if (companyId !== null) tracker.add(companyId, note, performance.now())
 }
 
-/** Whoever has been behind for too long is caught up, unless somebody else is at it. Returns who is in a move. */
+/** Catches up companies that lag too long, unless another process does. Returns the migrating companies. */
 async function applyLate(
   options: CatchUpSubscriptionOptions,
   tracker: CheckpointTracker,
@@ -156,7 +160,7 @@ async function applyLate(
   return moving
 }
 
-/** What fails for one company does not keep the events of the others from being applied. */
+/** A failure of one company does not stop the others. */
 function applyInTurn(
   options: CatchUpSubscriptionOptions,
   companyIds: readonly number[],
@@ -171,14 +175,14 @@ function applyInTurn(
 }
 
 interface Look {
-  /** Companies of which not everything noted is applied, with the last revision noted. */
+  /** Companies with unapplied notes, with the last noted revision. */
   readonly behind: ReadonlyMap<number, number>
   readonly moving: ReadonlySet<number>
 }
 
 /**
- * Forgets those of whom everything noted is applied, and those of other homes. A company that lives here though this Postgres has
- * never heard of it gets its ledger. Who is in a move, or of whom nobody can tell, is asked about again, and nothing is applied.
+ * Drops companies without unapplied notes, and those on other shards. A company on this shard without a ledger gets
+ * one. Companies that migrate or have an unknown placement are checked again later; nothing is applied for them.
  */
 async function look({ pool, whereLives }: CatchUpSubscriptionOptions, tracker: CheckpointTracker): Promise<Look> {
   const noted = tracker.behind()

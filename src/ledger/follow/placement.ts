@@ -5,21 +5,21 @@ import { companyIdOfStream } from '../envelope.ts'
 import type { MigrationState } from '../migration-state.ts'
 import type { EventStore } from '../port.ts'
 
-/** Where a company lives whose ledger is in a store that several homes share; `unknown`: nobody can tell now. */
+/** Shard of a company with a ledger in a store that several shards share; `unknown`: cannot be determined now. */
 export type Placement = 'here' | 'elsewhere' | 'unknown'
 
-/** Asked about companies of which this Postgres knows nothing; whoever is not in the answer lives here. */
+/** Called for companies that this Postgres does not know. Companies missing from the answer are on this shard. */
 export type ResolvePlacement = (companyIds: readonly number[]) => Promise<ReadonlyMap<number, Placement>>
 
-/** A company of the store as this home sees it. */
+/** A company of the store as this shard sees it. */
 export interface PlacedCompany {
-  /** `leaving` and `arriving`: between two homes, and nobody but the move touches it. */
+  /** `leaving` and `arriving`: between two shards; only the migration may touch it. */
   readonly lives: Placement | 'leaving' | 'arriving'
-  /** How far the read model has come; null where the company has no ledger here. */
+  /** Revision of the read model; null if the company has no ledger here. */
   readonly revision: number | null
 }
 
-/** What its own row says of a company comes before what others say. Without `whereLives` there is one home, and everybody lives here. */
+/** The company's own row takes precedence over the directory. Without `whereLives` there is a single shard. */
 export async function resolvePlacements(
   pool: Pool,
   companyIds: readonly number[],
@@ -43,10 +43,13 @@ function livesBy(move: MigrationState | null): PlacedCompany['lives'] {
   return move === 'left' ? 'elsewhere' : move
 }
 
-/** Streams that are looked up at once. */
+/** Streams per lookup. */
 const BATCH_STREAMS = 1_000
 
-/** A store with the streams of this home's companies only: others use it too, or some have left (HOME-90). */
+/**
+ * Restricts a store to the streams of this shard's companies: other shards use it too, or companies have left
+ * (HOME-90).
+ */
 export function ownStreams<S extends EventStore>(store: S, pool: Pool, whereLives?: ResolvePlacement): S {
   async function* own(streams: readonly string[]): AsyncGenerator<string> {
     const ids = streams.map(companyIdOfStream).filter((companyId) => companyId !== null)

@@ -4,21 +4,21 @@ import { retry } from '#lib/retry.ts'
 import type { Writer } from '../write/writer.ts'
 import { type CatchUpSubscriptionOptions, catchUpAll } from './follower.ts'
 
-/** What has to be done before a process may write to a store outside Postgres. */
+/** Work that must be done before a process may write to an external store. */
 export interface Preparation {
   isDone(): boolean
-  /** Settles when it was tried once, whatever came of it. */
+  /** Resolves after the first attempt, successful or not. */
   readonly tried: Promise<void>
   stop(): Promise<void>
 }
 
 /**
- * Applies what the store holds beyond the read model, and raises the sequence of companies' ids above all that it has seen; tried until
- * the store can be reached. Reads are served meanwhile.
+ * Applies the store's events beyond the read model, and raises the sequence of company ids above all ids in the store.
+ * Retries until the store can be reached; reads are served meanwhile.
  */
 export function prepare(
   options: CatchUpSubscriptionOptions,
-  /** Refuses a store that holds other ledgers. */
+  /** Rejects a store with other ledgers. */
   assertOwn: () => Promise<void>,
 ): Preparation {
   const stopping = new AbortController()
@@ -51,7 +51,7 @@ export function prepare(
   }
 }
 
-/** A writer that promises nothing before everything is prepared. */
+/** A writer that refuses requests until the preparation is complete. */
 export function guarded(writer: Writer, preparation: Preparation): Writer {
   return {
     idle: writer.idle,
@@ -63,8 +63,8 @@ export function guarded(writer: Writer, preparation: Preparation): Writer {
 }
 
 /**
- * A Postgres that is older than its event store, or new, would otherwise give out ids of companies that have a ledger already, here
- * or in another home.
+ * A Postgres that is new, or older than its event store, would otherwise assign company ids that have a ledger already,
+ * here or on another shard.
  */
 const raiseCompanyIds = (pool: Pool, seen: number) =>
   pool.query(

@@ -8,34 +8,34 @@ import { NEXT_SCHEMA, type TableParity } from './switch-schemas.ts'
 export interface RebuildOptions extends EventReader {
   /** Connections that see the live tables. */
   readonly pool: Pool
-  /** Connections that see the tables being made in their place (search_path), without a statement time-out. */
+  /** Connections that see the new tables (search_path), without a statement time-out. */
   readonly buildPool: Pool
-  /** Companies replayed side by side; a connection of `buildPool` each, beside two others. 2 by default. */
+  /** Companies replayed in parallel, with one connection of `buildPool` each, plus two others. 2 by default. */
   readonly parallel?: number | undefined
   /**
-   * What becomes of a company whose ledger has fields that cannot be opened: by default the rebuild fails; `block` makes its tables with
-   * these fields empty, and the company read-only. One that is read-only for it already is never in the way.
+   * Handling of companies with fields that cannot be opened. By default the rebuild fails; `block` leaves these fields
+   * empty and makes the company read-only. A company that is read-only for this reason already never fails the rebuild.
    */
   readonly missingKeys?: 'fail' | 'block' | undefined
-  /** Not kept while writers wait. */
+  /** Ignored while writers wait. */
   readonly pace?: ReplayPace | undefined
-  /** Told now and then how many events have been applied so far. */
+  /** Called periodically with the number of events applied so far. */
   readonly onProgress?: (events: number) => void
-  /** Told what it waits for, in words for the operator; on standard error by default. */
+  /** Called with the reason for a wait, for the operator; on standard error by default. */
   readonly tell?: (line: string) => void
 }
 
 export interface RebuildReport {
   readonly events: number
   readonly companies: number
-  /** Live tables against rebuilt ones at the moment of the switch; null where there were none of this version to compare. */
+  /** Comparison of live and rebuilt tables at the switch; null if there were no tables of this version. */
   readonly parity: readonly TableParity[] | null
 }
 
-/** Companies replayed side by side where nobody says how many. */
+/** Companies replayed in parallel by default. */
 export const PARALLEL = 2
 
-/** Does something with each item, some at a time. @throws the first failure, once all that was begun has ended */
+/** Processes items with limited concurrency. @throws the first failure, after all started work has ended */
 export async function sideBySide<T>(
   items: Iterable<T>,
   doOne: (item: T) => Promise<unknown>,
@@ -47,15 +47,15 @@ export async function sideBySide<T>(
     for (let next = waiting.next(); !next.done && failures.length === 0; next = waiting.next())
       await doOne(next.value).catch((error: unknown) => failures.push(error))
   }
-  // Also after a failure: whatever went on would write into the tables of the next rebuild.
+  // Also after a failure: work that went on would write into the tables of the next rebuild.
   await Promise.all(Array.from({ length: parallel }, doNext))
   if (failures.length > 0) throw failures[0]
 }
 
-/** Events between two reports of progress. */
+/** Events between two progress reports. */
 const PROGRESS_EVENTS = 10_000
 
-/** Adds up what is applied of one company and not yet counted, and reports each round number that is reached. */
+/** Adds one company's applied events to the total, and reports each multiple of PROGRESS_EVENTS. */
 export function progressOf(
   work: { readonly events: number },
   onProgress: ((events: number) => void) | undefined,
@@ -69,16 +69,17 @@ export function progressOf(
   }
 }
 
-/** In one text, and so in one transaction: a hundred commits take as long as thousands of events. `also` goes with them. */
+/** One text and so one transaction: a hundred commits take as long as thousands of events. `also` is part of it. */
 export async function createTables(client: PoolClient, model: ReadModel, also: readonly string[] = []): Promise<void> {
   const tables = tablesOf(model).map((table) => tableDdl(table, NEXT_SCHEMA))
   await client.query([`create schema ${NEXT_SCHEMA};`, ...tables, ...also].join('\n'))
 }
 
 /**
- * Indexes and statistics: only queries need them. To build an index from a full table costs less than to keep it while that is
- * filled, and without statistics the first queries would be planned as for an empty table. Indexes of one table one after the
- * other, because Postgres makes up their names, and would give the same one to two at once.
+ * Creates indexes and statistics, which only queries need. An index of a full table costs less than one maintained
+ * while the table is filled; without statistics the first queries would be planned as for an empty table. Indexes of
+ * one table are created one after the other: Postgres generates their names and would give two concurrent ones the same
+ * name.
  */
 export function prepareForQueries({
   buildPool,

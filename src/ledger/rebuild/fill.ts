@@ -17,15 +17,16 @@ import {
 import { replay } from './replay.ts'
 import { dropLeftovers, NEXT_SCHEMA, switchSchemas } from './switch-schemas.ts'
 
-/** Companies that are in the new tables to the end of their ledgers; it goes when the tables are switched to. */
+/** Companies that are completely in the new tables; dropped at the switch. */
 const FILLED = `${NEXT_SCHEMA}.filled_companies`
 
 type FillOptions = RebuildOptions & Required<Pick<RebuildOptions, 'tell'>>
 
 /**
- * Makes the tables of a Postgres that has never had any, and its rows of `ops.ledgers`, from all that the store holds: what was
- * long ago is not told again. Each company is one transaction, and a run that was killed goes on with the companies that it
- * lacks (HOME-94). Nobody writes meanwhile, because there are no tables to decide by. `holder` has the rebuild's lock.
+ * Creates the tables of a Postgres that never had any, and its rows of `ops.ledgers`, from the store. No webhooks are
+ * sent for past events. Each company is one transaction; after a crash the next run continues with the missing
+ * companies (HOME-94). There are no concurrent writers, because without tables no command can be decided. `holder` has
+ * the rebuild's lock.
  */
 export async function fill(options: FillOptions, holder: PoolClient): Promise<RebuildReport> {
   const { buildPool, model, store, tell, parallel = PARALLEL } = options
@@ -50,7 +51,7 @@ export async function fill(options: FillOptions, holder: PoolClient): Promise<Re
   return { events: work.events, companies: filled.size + companies.length, parity: null }
 }
 
-/** Returns who was filled by a run before this one. */
+/** Returns the companies that an earlier run filled. */
 async function begin({ model, tell }: FillOptions, holder: PoolClient): Promise<ReadonlySet<number>> {
   const { rows } = await holder.query<{ version: string | null }>(
     `select obj_description(oid, 'pg_namespace') as version from pg_namespace where nspname = $1`,
@@ -69,7 +70,7 @@ async function begin({ model, tell }: FillOptions, holder: PoolClient): Promise<
   return new Set(filled.rows.map(({ company_id }) => company_id))
 }
 
-/** Those that a killed run had begun to make: they have no names by which the next one would know them. */
+/** Drops indexes that a killed run has created. Their names are generated, so the next run could not recognize them. */
 async function dropIndexes(holder: PoolClient): Promise<void> {
   const { rows } = await holder.query<{ name: string }>(
     `select i.indexrelid::regclass::text as name from pg_index i join pg_class c on c.oid = i.indexrelid
@@ -79,11 +80,11 @@ async function dropIndexes(holder: PoolClient): Promise<void> {
   if (rows.length > 0) await holder.query(`drop index ${rows.map(({ name }) => name).join(', ')}`)
 }
 
-/** Where a ledger ends, and what it has given out by then. */
+/** State at the end of a ledger: its last event and assigned ids. */
 interface End {
   last: Pick<Envelope, 'revision' | 'hash' | 'recorded_at'> | null
   ids: Ids
-  /** The first failure to open a field; null: there was none. */
+  /** The first failure to open a field; null if there was none. */
   cannotOpen: CannotOpen | null
 }
 
@@ -103,7 +104,7 @@ async function fillCompany(options: FillOptions, work: { events: number }, compa
     return replayed
   })
   if (end.cannotOpen) tell(`company ${companyId} is read-only, with empty fields: ${end.cannotOpen.message}`)
-  // Others are filled meanwhile.
+  // Added after the wait: other companies are filled concurrently.
   work.events += applied
 }
 
@@ -115,7 +116,7 @@ async function* watched(events: AsyncIterable<Envelope>, end: End): AsyncGenerat
   }
 }
 
-/** The ledger begins here where its stream ends. */
+/** Creates the ledger row at the end of its stream. */
 async function adopt(tx: BulkTransaction, companyId: number, { last, ids, cannotOpen }: End): Promise<void> {
   const missingKeys: MissingKeys | null = cannotOpen ? 'blank' : null
   if (last)

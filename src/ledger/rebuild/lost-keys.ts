@@ -5,14 +5,14 @@ import { type Sealer, sealersOf } from '../personal-fields.ts'
 import type { EventReader } from '../reading.ts'
 
 /**
- * When a key was destroyed that was lost: before the list of the forgotten begins (src/privacy/erasure-list.ts), so that nobody
- * takes its person for one who was forgotten, should a backup with the key be found.
+ * Destruction time of lost keys. It precedes the erasure list (src/privacy/erasure-list.ts), so that the person does
+ * not count as erased if a backup with the key is found.
  */
 const LOST_AT = '1900-01-01T00:00:00.000Z'
 
 const BATCH_EVENTS = 500
 
-/** Keys that fields of a ledger are sealed with and that are not in `ops.person_keys`, a batch of events at a time. */
+/** Keys that seal fields of a ledger and are missing from `ops.person_keys`, one batch of events at a time. */
 async function* missingIn(reading: EventReader, companyId: number): AsyncGenerator<readonly Sealer[]> {
   for await (const events of inBatches(reading.store.read(streamOf(companyId), 0), BATCH_EVENTS)) {
     const sealers = new Map<string, Sealer>()
@@ -24,7 +24,7 @@ async function* missingIn(reading: EventReader, companyId: number): AsyncGenerat
   }
 }
 
-/** How many keys of a company are missing, and of how many persons. */
+/** Number of missing keys of a company, and of the persons concerned. */
 export async function countMissingKeys(
   reading: EventReader,
   companyId: number,
@@ -39,8 +39,8 @@ export async function countMissingKeys(
 }
 
 /**
- * Has what a ledger holds sealed with missing keys be null from now on, as if the keys had been destroyed (LEDGER-53). Repeatable. Returns how
- * many keys there were.
+ * Makes fields sealed by missing keys read as null from now on, as if the keys had been destroyed (LEDGER-53).
+ * Idempotent. Returns the number of keys.
  */
 export async function declareKeysLost(
   { pool, ...reading }: EventReader & { readonly pool: Pool },
@@ -51,7 +51,7 @@ export async function declareKeysLost(
   return lost
 }
 
-/** The same of all ledgers of the store (HOME-97). */
+/** Declares the missing keys of all ledgers in the store lost (HOME-97). */
 export async function declareAllKeysLost(reading: EventReader & { readonly pool: Pool }): Promise<number> {
   let lost = 0
   for await (const stream of reading.store.streams()) {
@@ -62,8 +62,8 @@ export async function declareAllKeysLost(reading: EventReader & { readonly pool:
 }
 
 /**
- * A part has one row. Where a key was made for it since, or two of its keys are lost, the row of a lost key has a subject of its own: only its
- * id is looked for.
+ * A part has one row. If a new key was created for it since, or two of its keys are lost, the row of a lost key gets a
+ * subject of its own: only its id is looked up.
  */
 async function noteLost(pool: Pool, companyId: number, missing: readonly Sealer[]): Promise<number> {
   const column = (of: (sealer: Sealer) => string): string[] => missing.map(of)

@@ -22,15 +22,15 @@ import { isCompatible, versionOfTables } from './version.ts'
 
 /** One rebuilder at a time; others wait. */
 export const REBUILD_LOCK = 'tillbook rebuild'
-/** Passes beside the writers before each attempt to make them wait: each pass is shorter than the one before. */
+/** Passes beside the writers before each attempt to make them wait. Each pass is shorter than the one before. */
 const PASSES = 5
-/** So few events are caught up while the writers wait. */
+/** Maximum number of events to catch up while the writers wait. */
 const NEARLY_DONE = 500
 
 /**
- * Makes all tables anew from the ledgers, beside the live ones: reads and writes go on, but for a short wait at the switch.
- * It makes no answers and no deliveries. `isDone` is asked once it is this process's turn; then null is returned.
- * @throws IncompatibleVersion when the tables are a newer version's (OPS-37).
+ * Rebuilds all tables from the ledgers, beside the live ones: reads and writes go on, except for a short wait at the
+ * switch. It creates no stored answers and no deliveries. `isDone` is checked once this process has the lock; if it is
+ * true, null is returned. @throws IncompatibleVersion if the tables belong to a newer version (OPS-37).
  */
 export function rebuild(options: RebuildOptions): Promise<RebuildReport>
 export function rebuild(options: RebuildOptions, isDone: () => Promise<boolean>): Promise<RebuildReport | null>
@@ -49,8 +49,8 @@ export async function rebuild(
 }
 
 /**
- * Makes the tables fit the projections before anything is served: creates them in an empty database, and replays all
- * ledgers when they belong to another version. Of processes that start together, one does it. Null when nothing was to do.
+ * Makes the tables match the projections before the service starts: creates them in an empty database, and replays all
+ * ledgers if they belong to another version. Of processes that start together, one does it. Null if nothing was to do.
  */
 export async function ensureReadModel(options: RebuildOptions): Promise<RebuildReport | null> {
   if (await isCompatible(options.pool, options.model)) return null
@@ -61,7 +61,7 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
   const { pool, store, model } = options
   const tell = options.tell ?? ((line: string) => process.stderr.write(`${line}\n`))
   const before = await versionOfTables(pool)
-  // What the store holds is all there is to know then, to its end.
+  // Without tables the store is the only source.
   if (before === null) return fill({ ...options, tell }, holder)
   await dropLeftovers(holder, { tell })
   await createTables(holder, model)
@@ -81,7 +81,7 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
     async keepUp() {
       for (let pass = 0; pass < PASSES; pass++) if ((await replayAll(work, work.pace)) <= NEARLY_DONE) break
     },
-    // What came since the last pass, while the writers wait.
+    // Events since the last pass, while the writers wait.
     async finish() {
       await replayAll(work, undefined)
       await noteMissingKeys(holder, work)
@@ -90,9 +90,9 @@ async function rebuildAlone(options: RebuildOptions, holder: PoolClient): Promis
   return { events: work.events, companies: work.built.size, parity }
 }
 
-/** A rebuild under way. */
+/** State of a running rebuild. */
 interface Work extends RebuildOptions {
-  /** Revision up to which a company's events have been applied. */
+  /** Applied revision by company. */
   readonly built: Map<number, number>
   /** Companies with fields that could not be opened. */
   readonly blank: Set<number>
@@ -100,7 +100,7 @@ interface Work extends RebuildOptions {
   events: number
 }
 
-/** Together with the switch to the new tables. Events that came meanwhile to a store outside Postgres are applied before a company writes again. */
+/** In the transaction of the switch. Later events of an external store are applied before a company writes again. */
 async function noteMissingKeys(holder: PoolClient, { store, built, blank }: Work): Promise<void> {
   const whole = [...built.keys()].filter((companyId) => !blank.has(companyId))
   await holder.query(`update ops.ledgers set missing_keys = 'blank' where company_id = any($1::bigint[])`, [[...blank]])
@@ -110,9 +110,9 @@ async function noteMissingKeys(holder: PoolClient, { store, built, blank }: Work
   )
 }
 
-/** Applies what each ledger holds beyond what was applied, some companies side by side. Returns the number of events. */
+/** Applies each ledger's new events, several companies in parallel. Returns the number of events. */
 async function replayAll(work: Work, pace: ReplayPace | undefined): Promise<number> {
-  // The longest ones first, so that none of them is left alone at the end.
+  // The longest ledgers first, so that none of them runs alone at the end.
   const { rows } = await work.pool.query<Ledger>(
     `select company_id, revision, missing_keys = 'blank' as is_blank from ops.ledgers order by revision desc, company_id`,
   )
@@ -124,11 +124,14 @@ async function replayAll(work: Work, pace: ReplayPace | undefined): Promise<numb
 interface Ledger {
   readonly company_id: number
   readonly revision: number
-  /** Whether its live tables lack the same already. */
+  /** Whether the live tables lack the same fields already. */
   readonly is_blank: boolean | null
 }
 
-/** Up to where the live tables have come: what lies beyond has not been reacted to, and is its writer's or catch-up's to apply. */
+/**
+ * Replays up to the revision of the live tables: later events have had no reactions yet, and are left to their writer
+ * or to catch-up.
+ */
 async function replayCompany(
   work: Work,
   { company_id: companyId, revision: upTo, is_blank }: Ledger,

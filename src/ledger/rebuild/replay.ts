@@ -5,10 +5,13 @@ import type { Envelope } from '../envelope.ts'
 import { erasuresOf, project, type ReadModel, refsOf } from '../projection.ts'
 import { createWorkingSet, type WorkingSet } from '../working-set.ts'
 
-/** Called between portions of work with the milliseconds that the last one took; makes it wait, or rejects to end it. */
+/**
+ * Called between portions of work with the duration of the last one in ms. Delays the next one, or rejects to end the
+ * work.
+ */
 export type ReplayPace = (spent_ms: number) => Promise<void>
 
-/** Does a portion of work at a pace. */
+/** Runs a portion of work, then waits for the pace. */
 export async function paced(pace: ReplayPace | undefined, portion: () => Promise<unknown>): Promise<void> {
   const startedAt = performance.now()
   await portion()
@@ -17,25 +20,25 @@ export async function paced(pace: ReplayPace | undefined, portion: () => Promise
 
 interface ReplayOptions {
   readonly onApplied?: (events: number) => void
-  /** Portions end where rows are written. */
+  /** A portion ends when rows are written. */
   readonly pace?: ReplayPace | undefined
-  /** By default nothing is read before it became unreadable. */
+  /** By default no event was read before its fields became unreadable. */
   readonly erasesAfter?: number
 }
 
-/** Events read ahead, and applied with one load of the rows that they need. */
+/** Events that are read ahead and share one load of rows. */
 const BATCH_EVENTS = 500
 /**
- * Rows are kept, and written once, until so much was applied: what changes again mostly does so soon. Memory is bounded by it.
- * An event counts for itself and for each member of its lists, because the rows of long sales are large.
+ * Weight of events between two writes of rows: most rows that change again do so soon, and are written once. Bounds
+ * memory. An event counts for itself and for each member of its lists, because the rows of long sales are large.
  */
 const KEPT_WEIGHT = 4_000
 
 /**
- * Applies one company's events up to a revision (inclusive) to tables that hold nothing of that company yet, or the state
- * just before the first of the events. Makes no answers and no deliveries. `onApplied` hears of events a few hundred at a
- * time. What events after `erasesAfter` made unreadable may have been read before: it is erased from the tables. Returns how
- * many were applied.
+ * Applies one company's events up to a revision (inclusive) to tables without rows of that company, or in the state
+ * just before the first event. It creates no stored answers and no deliveries. `onApplied` is called every few hundred
+ * events. Fields that became unreadable by events after `erasesAfter` may have been read earlier, so they are erased
+ * from the tables. Returns the number of applied events.
  */
 export async function replay(
   tx: BulkTransaction,
@@ -59,19 +62,19 @@ export async function replay(
   const write = async () => {
     await writing
     writing = Promise.all(kept.flushInBulk(tx))
-    // Heard of where it is awaited, though the next batch may fail first.
+    // The failure is handled where `writing` is awaited, even if the next batch fails first.
     writing.catch(() => {})
     kept = createWorkingSet()
     weight = 0
     if (erasing.length === 0) return
-    // Before rows are loaded again.
+    // Rows must be written before they are loaded again.
     await writing
     for (const erase of erasing) await erase(tx)
     erasing = []
   }
   for await (const batch of prefetch(inBatches(upTo(upToRevision, events), BATCH_EVENTS))) {
     for (const part of partsOf(model, batch)) {
-      // What was written must be there to be deleted.
+      // Rows must be written before they can be deleted.
       if (empties(model, part[0])) await writing
       await applyBatch(tx, model, companyId, kept, part)
     }
@@ -91,7 +94,10 @@ export async function replay(
 const empties = (model: ReadModel, event: Envelope | undefined): boolean =>
   event !== undefined && model.emptiedBy(event).length > 0
 
-/** A batch in parts of which only the first event may empty the company: rows loaded before are not those of afterwards. */
+/**
+ * Splits a batch so that only the first event of a part may empty the company: rows loaded before it are invalid
+ * afterwards.
+ */
 function partsOf(model: ReadModel, batch: readonly Envelope[]): readonly (readonly Envelope[])[] {
   const cuts = batch.flatMap((event, place) => (empties(model, event) ? [place] : []))
   return [0, ...cuts].map((from, n) => batch.slice(from, cuts[n] ?? batch.length)).filter((part) => part.length > 0)

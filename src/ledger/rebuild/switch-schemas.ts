@@ -5,10 +5,10 @@ import { READ_SCHEMA, type ReadModel } from '../projection.ts'
 import type { AnyTable, ColumnType } from '../table.ts'
 import { schemaOfFormer, type TablesVersion } from './version.ts'
 
-/** Where a rebuild makes the tables that will take the place of the live ones. */
+/** Schema in which a rebuild creates the new tables. */
 export const NEXT_SCHEMA = 'read_next'
 
-/** Where those before are kept until they were compared. */
+/** Schema of the replaced tables until they were compared. */
 const FORMER_SCHEMA = 'read_former'
 
 interface Switch {
@@ -16,19 +16,19 @@ interface Switch {
   readonly holder: PoolClient
   readonly buildPool: Pool
   readonly model: ReadModel
-  /** What the live tables were of, if there were any. */
+  /** Version of the live tables; null if there are none. */
   readonly before: TablesVersion | null
-  /** Brings the new tables close to where the live ones are, beside the writers. */
+  /** Brings the new tables close to the live ones, beside the writers. */
   keepUp(): Promise<void>
-  /** Brings them to the same place; nobody reads or writes meanwhile. */
+  /** Brings the new tables to the live revision while readers and writers wait. */
   finish(): Promise<void>
   readonly tell: (line: string) => void
 }
 
 /**
- * Puts the new tables in the place of the live ones, in one short transaction, and compares them afterwards where they should
- * hold the same. What is read or written meanwhile waits; a long transaction in the way, as a dump's, is waited for without
- * holding anybody up (OPS-36).
+ * Replaces the live tables by the new ones in one short transaction, and compares them afterwards if they should be
+ * equal. Reads and writes wait meanwhile. For a long transaction that holds locks, such as a dump, the switch waits
+ * without blocking others (OPS-36).
  */
 export async function switchSchemas(options: Switch): Promise<TableParity[] | null> {
   const { holder, buildPool, model, before, tell } = options
@@ -40,7 +40,7 @@ export async function switchSchemas(options: Switch): Promise<TableParity[] | nu
       const isComparable = before?.version === model.version && replaced > 0
       return isComparable ? await compareSchemas(snapshot, model, { live: FORMER_SCHEMA, rebuilt: READ_SCHEMA }) : null
     } finally {
-      // Its transaction goes with it.
+      // Ends its transaction.
       snapshot.release(true)
     }
   })
@@ -48,18 +48,18 @@ export async function switchSchemas(options: Switch): Promise<TableParity[] | nu
   return parity
 }
 
-/** In a transaction of the holder. Returns how many tables were there before. */
+/** Runs in a transaction of the holder. Returns the number of replaced tables. */
 async function switchOnce({ holder, finish, model, before }: Switch, snapshot: PoolClient): Promise<number> {
   const live = await tablesIn(holder, READ_SCHEMA)
   await holder.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
-  // Before the tables: a unit of work that holds a ledger still reads and writes them until it commits. The whole table,
-  // because a ledger that another process adds meanwhile would be written by its older projections.
+  // Locked before the tables: a unit of work with a locked ledger still uses them until it commits. The whole table is
+  // locked, because a ledger added meanwhile by another process would be written by older projections.
   await holder.query('lock table ops.ledgers in exclusive mode')
-  // Before anything is done that an attempt in vain would have others wait for.
+  // Locked before the catch-up, so that a failed attempt blocks other sessions only briefly.
   await lockAll(holder, live)
   await finish()
   await snapshot.query('begin isolation level repeatable read read only')
-  // The first statement takes the snapshot: from here on both are seen as they are now.
+  // The first statement takes the snapshot, which fixes the state of both schemas.
   await snapshot.query('select')
   await moveTables(holder, READ_SCHEMA, placeOfFormer(before, model))
   await moveTables(holder, NEXT_SCHEMA, READ_SCHEMA)
@@ -73,11 +73,11 @@ async function switchOnce({ holder, finish, model, before }: Switch, snapshot: P
   return live.length
 }
 
-/** Of one version, processes go over to the new tables; those of an older one go on reading what they know. */
+/** Processes of the same version switch to the new tables; those of an older version go on reading the former ones. */
 const placeOfFormer = (before: TablesVersion | null, { number }: ReadModel): string =>
   before !== null && before.number < number ? schemaOfFormer(before.number) : FORMER_SCHEMA
 
-/** Waits for all of them no longer than for one. */
+/** Waits no longer for all tables than for one. */
 async function lockAll(client: PoolClient, tables: readonly string[]): Promise<void> {
   if (tables.length === 0) return
   await client.query(`set local statement_timeout = ${LOCK_TIMEOUT_MS}`)
@@ -94,8 +94,8 @@ async function tablesIn(client: PoolClient, schema: string): Promise<string[]> {
 }
 
 /**
- * Table by table rather than by renaming the schema: a change of the table itself makes every connection forget its prepared
- * plans, which would otherwise go on with the old tables under their new name.
+ * Moves each table instead of renaming the schema: a change of the table invalidates the prepared plans of all
+ * connections, which would otherwise go on using the old tables under their new name.
  */
 async function moveTables(client: PoolClient, from: string, to: string): Promise<void> {
   await client.query(`create schema if not exists ${to}`)
@@ -103,18 +103,18 @@ async function moveTables(client: PoolClient, from: string, to: string): Promise
 }
 
 interface Leftovers {
-  /** By default also what was kept for processes of older versions. */
+  /** By default also the tables kept for processes of older versions. */
   readonly schemas?: readonly string[]
-  /** False: what somebody still reads is left to the next rebuild. */
+  /** False: leaves tables that are still being read to the next rebuild. */
   readonly isUrgent?: boolean
   readonly tell: (line: string) => void
 }
 
-/** Removes what a rebuild leaves behind, or one that was killed has left. */
+/** Drops the leftovers of a completed or killed rebuild. */
 export async function dropLeftovers(client: PoolClient, { schemas, isUrgent = true, tell }: Leftovers): Promise<void> {
   const names = schemas ?? (await schemasOfRebuilds(client))
   if (names.length === 0) return
-  // In one text, and so in one transaction.
+  // One text and so one transaction.
   const drop = () =>
     client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}; drop schema if exists ${names.join(', ')} cascade`)
   if (isUrgent) await retryOnLockTimeout({ client, what: 'the removal of earlier tables', tell }, drop)
@@ -132,13 +132,13 @@ async function schemasOfRebuilds(client: PoolClient): Promise<string[]> {
   return rows.map(({ name }) => name)
 }
 
-/** What a table holds: the number of its rows, and a digest of all their values, whatever their order. */
+/** Content of a table: number of rows, and a digest of all values that ignores the order of rows. */
 interface TableContent {
   readonly rows: number
   readonly digest: string
 }
 
-/** One table, as it was served and as it was rebuilt. */
+/** One table, as served and as rebuilt. */
 export interface TableParity {
   readonly table: string
   readonly live: TableContent
@@ -146,14 +146,14 @@ export interface TableParity {
   readonly equal: boolean
 }
 
-/** Compares all tables of a read model in two schemas, as one snapshot sees them. Memory does not grow with the tables. */
+/** Compares all tables of a read model in two schemas, within one snapshot. Memory does not grow with the tables. */
 async function compareSchemas(
   snapshot: PoolClient,
   { projections }: ReadModel,
   { live, rebuilt }: { readonly live: string; readonly rebuilt: string },
 ): Promise<TableParity[]> {
   const parity: TableParity[] = []
-  // What is grown behind the others lags, and is grown anew.
+  // Rollups lag behind other tables and are refreshed later.
   for (const table of projections.flatMap(({ tables, grown }) => (grown ? [] : tables))) {
     const [a, b] = [await contentOf(snapshot, live, table), await contentOf(snapshot, rebuilt, table)]
     parity.push({ table: table.name, live: a, rebuilt: b, equal: a.rows === b.rows && a.digest === b.digest })
@@ -168,7 +168,10 @@ async function contentOf(snapshot: PoolClient, schema: string, table: AnyTable):
   return rows[0] as TableContent
 }
 
-/** Digest of one row; that of a row's text would cost more than twice as much. JSON has no digest of its own, so its text has. */
+/**
+ * Digest of one row; the digest of the row's text would cost more than twice as much. JSON has no hash function in
+ * Postgres, so its text is hashed.
+ */
 function digestOf({ columns }: AnyTable): string {
   const all = Object.entries(columns) as [string, ColumnType][]
   const plain = all.filter(([, type]) => type !== 'json').map(([name]) => name)

@@ -9,48 +9,50 @@ import { REBUILD_LOCK } from './rebuild.ts'
 import { paced, type ReplayPace, replay } from './replay.ts'
 
 export interface VerifyTablesOptions extends EventReader {
-  /** Lends one connection, without a statement time-out, which is not used again. */
+  /** Provides one connection without a statement time-out, which is closed afterwards. */
   readonly pool: Pool
   readonly pace?: ReplayPace
-  /** Whether it leaves it to another process that verifies tables already. */
+  /** Whether to skip the verification if another process runs one. */
   readonly yields?: boolean
 }
 
-/** A row that is not what the ledger says, without its values: they may be about people. */
+/** A row that deviates from the ledger, without its values: they may be personal. */
 export interface RowDifference {
   readonly table: string
-  /** The primary key, the company aside. */
+  /** The primary key without the company. */
   readonly key: Readonly<Record<string, string | number>>
-  /** `missing`: the ledger makes a row that is not there. `unknown`: a row that no event has made. */
+  /** `missing`: the ledger produces a row that is absent. `unknown`: no event produces the row. */
   readonly found: 'missing' | 'unknown' | 'changed'
-  /** Columns that differ, of documents their members (`doc.price`); empty unless `changed`. */
+  /** Columns that differ; for documents the members (`doc.price`). Empty unless `changed`. */
   readonly fields: readonly string[]
 }
 
-/** `busy`: another process verifies or rebuilds. `other_version`: the tables are not this program's. */
+/**
+ * `busy`: another process verifies or rebuilds. `other_version`: the tables belong to another version of the program.
+ */
 export type TablesVerification =
   | {
       readonly kind: 'verified'
-      /** Of the ledger, -1 where it is empty: tables and replay were compared as of it. */
+      /** Ledger revision of the comparison; -1 for an empty ledger. */
       readonly revision: number
       /** The first ROWS_TOLD of each table. */
       readonly differences: readonly RowDifference[]
     }
   | { readonly kind: 'busy' | 'other_version' }
 
-/** One verification that yields at a time, over all processes. */
+/** Lock for verifications that yield: one at a time across all processes. */
 const VERIFICATION_LOCK = 'tillbook verification of tables'
-/** Events that are applied at a stretch: memory is bounded by it, and so is what waits for a pause. */
+/** Events per portion. Bounds memory and the wait for a pause. */
 const PORTION_EVENTS = 5_000
-/** So few events are applied while a snapshot is held, which keeps Postgres from clearing up. */
+/** Maximum number of events applied while a snapshot is held, because a snapshot blocks vacuum. */
 const NEARLY_DONE = 500
-/** Rows that differ and are told of, of each table: the first tell what happened. */
+/** Reported differences per table: the first ones show what happened. */
 const ROWS_TOLD = 20
 
 /**
- * Compares all rows that a company has in the tables with those that its ledger makes, as of one revision. The ledger is replayed
- * into temporary tables while nothing is held; the last events are applied, and the rows compared, in one snapshot. Postgres
- * walks both tables side by side, so that memory does not grow with the company.
+ * Compares all rows of a company with those that its ledger produces, as of one revision. The ledger is replayed into
+ * temporary tables without locks. The last events are applied and the rows compared in one snapshot. Postgres merges
+ * both tables, so memory does not grow with the company.
  */
 export async function verifyTables(options: VerifyTablesOptions, companyId: number): Promise<TablesVerification> {
   const client = await options.pool.connect()
@@ -58,13 +60,13 @@ export async function verifyTables(options: VerifyTablesOptions, companyId: numb
     if (options.yields && !(await tryAdvisoryLock(client, VERIFICATION_LOCK))) return { kind: 'busy' }
     return await verifyOn(client, options, companyId)
   } finally {
-    // At once: a connection that has many temporary rows to drop takes its time to end.
+    // Explicitly, because a connection with many temporary rows takes time to close.
     await client.query('rollback; select pg_catalog.pg_advisory_unlock_all()').catch(() => {})
     client.release(true)
   }
 }
 
-/** Every name means a temporary table, unless it says its schema. */
+/** Unqualified names refer to temporary tables. */
 const SETTINGS = `set temp_buffers = '32MB'; set search_path = pg_temp; set jit = off;`
 
 async function verifyOn(
@@ -81,11 +83,11 @@ async function verifyOn(
     work.began ??= head.revision
     if (head.version !== model.version) return { kind: 'other_version' }
     if (passes > 0 && head.revision - work.done <= NEARLY_DONE) break
-    // What came meanwhile is applied without pauses: a company that never rests would not be caught up with.
+    // Later passes run without pauses: otherwise they might never catch up with a company that writes all the time.
     await replayTo(work, head.revision, passes === 0 ? pace : undefined)
   }
   await client.query(`analyze ${tables.map(({ name }) => `pg_temp.${name}`).join(', ')}`)
-  // Nobody may put other tables in the place of those that are read.
+  // Keeps a rebuild from replacing the tables during the comparison.
   if (!(await tryAdvisoryLock(client, REBUILD_LOCK, 'shared'))) return { kind: 'busy' }
   return compareNow(work)
 }
@@ -94,13 +96,13 @@ interface Work {
   readonly client: PoolClient
   readonly options: VerifyTablesOptions
   readonly companyId: number
-  /** Revision up to which events have been applied. */
+  /** Applied revision. */
   done: number
-  /** Of the ledger when the first events were read; null before. */
+  /** Ledger revision when the first events were read; null before. */
   began: number | null
 }
 
-/** How far the tables have come, and the version that they are of. */
+/** Revision and version of the tables. */
 async function headOf(client: PoolClient, companyId: number): Promise<{ revision: number; version: string | null }> {
   const { rows } = await client.query<{ revision: number; version: string | null }>(
     `select l.revision, m.version from ops.read_model m left join ops.ledgers l on l.company_id = $1`,
@@ -112,7 +114,7 @@ async function headOf(client: PoolClient, companyId: number): Promise<{ revision
 const BEGIN = `begin; set local enable_seqscan = off; set local enable_hashjoin = off;
   set local enable_mergejoin = off; set local plan_cache_mode = force_generic_plan`
 
-/** Each portion is a transaction: a long one would keep Postgres from clearing up. Young tables are looked up by key. */
+/** One transaction per portion: a long one would block vacuum. Tables without statistics are read by key lookups. */
 async function replayTo(work: Work, head: number, pace: ReplayPace | undefined): Promise<void> {
   while (work.done < head)
     await paced(pace, () =>
@@ -134,7 +136,7 @@ async function apply(work: Work, upTo: number): Promise<void> {
 async function compareNow(work: Work): Promise<TablesVerification> {
   const { client, companyId, options } = work
   await client.query('begin isolation level repeatable read')
-  // The first statement takes the snapshot: position, version and rows are of one moment.
+  // The first statement takes the snapshot: revision, version and rows are consistent.
   const { revision, version } = await headOf(client, companyId)
   if (version !== options.model.version) return { kind: 'other_version' }
   if (work.done < revision) await apply(work, revision)
@@ -163,13 +165,13 @@ async function differencesOf(client: PoolClient, table: AnyTable, companyId: num
   })
 }
 
-/** What was grown is compared with the tables that it was made of, which are compared with the ledger themselves. */
+/** Compares a rollup with its source tables, which are compared with the ledger themselves. */
 async function differencesGrown(client: PoolClient, grown: Rollup, companyId: number): Promise<RowDifference[]> {
   const { rows } = await client.query<RowDifference>(grown.differences(READ_SCHEMA), [companyId, ROWS_TOLD])
   return rows
 }
 
-/** Rows that are on one side only, or not the same on both; both sides come in the order of the primary key. */
+/** Rows that are on one side only, or differ; both sides are ordered by the primary key. */
 function comparisonOf({ name, columns, keys }: AnyTable): string {
   const pk = keys.pk as readonly string[]
   const others = (Object.entries(columns) as [string, ColumnType][]).filter(([column]) => !pk.includes(column))
@@ -199,7 +201,10 @@ function comparisonOf({ name, columns, keys }: AnyTable): string {
     limit $2`
 }
 
-/** Which members of a document differ; the whole one where that is not told by its members, as in their order. */
+/**
+ * Members of a document that differ; the whole document if no single member does, for example if only their order
+ * differs.
+ */
 function membersThatDiffer(column: string, live: string | null, replayed: string | null): string[] {
   const [a, b] = [membersOf(live), membersOf(replayed)]
   if (!a || !b) return [column]

@@ -4,23 +4,24 @@ import { IncompatibleVersion } from '#lib/other-version.ts'
 import { MIGRATE_HINT } from '#postgres/migrate.ts'
 import { READ_SCHEMA, type ReadModel } from '../projection.ts'
 
-/** Where the tables of an older version are kept for the processes that still read them. */
+/** Schema of an older version's tables, kept for processes that still read them. */
 export const schemaOfFormer = (number: number): string => `${READ_SCHEMA}_${number}`
 
 /**
- * Where a process looks for its tables. The live ones are in the second schema; when a newer version replaces them, it puts
- * them into the first, in the same transaction, so that an older process goes on reading what it understands (OPS-37).
+ * Schemas in which a process looks up its tables. The live ones are in the second schema. A newer version that replaces
+ * them moves them into the first one in the same transaction, so that older processes go on reading tables that they
+ * understand (OPS-37).
  */
 export const readSchemasOf = ({ number }: Pick<ReadModel, 'number'>): readonly string[] => [
   schemaOfFormer(number),
   READ_SCHEMA,
 ]
 
-/** What the live tables are of. */
+/** Version of the live tables. */
 export interface TablesVersion {
   readonly version: string
   readonly number: number
-  /** Whether a process of that version serves them. */
+  /** Whether a process of that version serves requests. */
   readonly isServed: boolean
 }
 
@@ -29,13 +30,15 @@ const READ_VERSION = {
   text: 'select version, number, served_at is not null as "isServed" from ops.read_model',
 }
 
-/** Null where there never were tables. */
+/** Null if there never were tables. */
 export async function versionOfTables(pool: Pool): Promise<TablesVersion | null> {
   const { rows } = await pool.query<TablesVersion>(READ_VERSION)
   return rows[0] ?? null
 }
 
-/** Whether the tables are there and belong to the read model. @throws IncompatibleVersion when a newer version has made them. */
+/**
+ * Whether the tables exist and belong to the read model. @throws IncompatibleVersion if they belong to a newer version.
+ */
 export async function isCompatible(pool: Pool, model: ReadModel): Promise<boolean> {
   const found = await versionOfTables(pool)
   assertNotNewer(found, model)
@@ -51,31 +54,36 @@ function assertNotNewer(found: Pick<TablesVersion, 'number'> | null, { number }:
   )
 }
 
-/** Before anything is done to a database, whatever migrations it has. @throws IncompatibleVersion when a newer version has made its tables. */
+/**
+ * Runs before any change of a database, whatever its migrations. @throws IncompatibleVersion if its tables belong to a
+ * newer version.
+ */
 export async function assertNotOlder(pool: Pool, model: ReadModel): Promise<void> {
   const { rowCount } = await pool.query(`select where to_regclass('ops.read_model') is not null`)
   if (rowCount === 1) assertNotNewer(await versionOfTables(pool), model)
 }
 
-/** @throws IncompatibleVersion where there are tables, but of another version: they are replaced when somebody asks for it. */
+/** @throws IncompatibleVersion if the tables belong to another version: they are replaced only on request. */
 export async function assertCompatible(pool: Pool, model: ReadModel): Promise<void> {
   if (!(await isCompatible(pool, model))) throw new IncompatibleVersion(MIGRATE_HINT)
 }
 
-/** How often a process looks whether it is older than the tables by now. */
+/** Interval between checks whether the tables belong to a newer version. */
 const LOOK_MS = 200
-/** Writes of a newer version wait for so long after it began to serve: by then all older ones have stopped reading. */
+/**
+ * Delay before the writes of a newer version after it began to serve: by then all older processes have stopped reading.
+ */
 const NOTICED_MS = 500
 
 interface Watching {
-  /** The tables are another version's. */
+  /** Called when the tables belong to another version. */
   readonly onReplaced: () => void
-  /** A process of that version serves. */
+  /** Called when a process of that version serves. */
   readonly onServed: () => void
   readonly onError: (error: unknown) => void
 }
 
-/** Looks for as long as the process lives whether its tables were replaced, and whether their successors are served. */
+/** Checks until stopped whether the tables were replaced, and whether a process serves the new ones. */
 export function watchVersion(pool: Pool, model: ReadModel, { onReplaced, onServed, onError }: Watching): Repetition {
   return repeat(
     async () => {
@@ -89,7 +97,7 @@ export function watchVersion(pool: Pool, model: ReadModel, { onReplaced, onServe
   )
 }
 
-/** Says that this version is served from now on. Returns for how long its writes have to wait, in milliseconds. */
+/** Records that this version is served from now on. Returns the delay before its first write, in ms. */
 export async function announceVersion(pool: Pool, { version }: ReadModel): Promise<number> {
   const { rows } = await pool.query<{ served_ms: number }>(
     `update ops.read_model set served_at = coalesce(served_at, clock_timestamp()) where version = $1
@@ -99,12 +107,12 @@ export async function announceVersion(pool: Pool, { version }: ReadModel): Promi
   return Math.max(0, NOTICED_MS - (rows[0]?.served_ms ?? 0))
 }
 
-/** Processes of the version before have ended by then, or hang. */
+/** By then processes of the former version have ended, or hang. */
 const FORMER_KEPT_MINUTES = 10
 
 /**
- * Empties what was kept for processes of older versions. Tables without columns stay, so that one that hung all the while
- * fails rather than finds the tables of now. Returns how many tables were emptied.
+ * Empties the tables kept for processes of older versions. Tables without columns stay, so that a process that hung
+ * fails instead of reading the current tables. Returns the number of emptied tables.
  */
 export async function purgeFormer(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ schema: string; tables: string[] }>(
@@ -117,7 +125,7 @@ export async function purgeFormer(pool: Pool): Promise<number> {
   )
   for (const { schema, tables } of rows) {
     const empty = tables.map((table) => `create table ${schema}.${table} ()`)
-    // In one text, and so in one transaction.
+    // One text and so one transaction.
     await pool.query([`drop schema ${schema} cascade`, `create schema ${schema}`, ...empty].join(';\n'))
   }
   return rows.reduce((sum, { tables }) => sum + tables.length, 0)

@@ -1,19 +1,19 @@
-/** How far a primary had written its log (bytes since its beginning) at a time of this process's clock. */
+/** Length of a primary's write-ahead log (bytes since its beginning) at a time of this process's clock. */
 export interface PrimaryProgress {
   readonly at_ms: number
   readonly bytes: number
 }
 
-/** What a standby has replayed of it: so far, and up to which commit. */
+/** Progress of a replica: replayed bytes, and the last replayed commit. */
 export interface ReplicaProgress {
   readonly bytes: number
-  /** How long ago, by the primary's clock, its last replayed commit was made; null where there was none. */
+  /** Age of the last replayed commit by the primary's clock; null if there is none. */
   readonly commit_age_ms: number | null
 }
 
 /**
- * For how long at most there has been something that a standby does not show, in milliseconds. A primary that writes nothing
- * is not waited for: whoever has all of its log is level, however old its last commit is. `written` is in order of time.
+ * Upper bound of a replica's lag in ms. An idle primary causes no lag: a replica with the complete log is up to date,
+ * however old its last commit is. `written` is ordered by time.
  */
 export function replicaLag(
   written: readonly PrimaryProgress[],

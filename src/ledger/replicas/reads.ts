@@ -5,42 +5,42 @@ import { type EventStore, isOutside } from '../port.ts'
 import { createPostgresStore } from '../stores/postgres.ts'
 import type { Replica, ReplicaPosition } from './replica.ts'
 
-/** How new an answer must be. */
+/** Required freshness of an answer. */
 export interface ReadRequirement {
-  /** It shows the company's ledger up to this revision at least; `now`: up to what is committed when it is first read. */
+  /** Minimum revision of the company's ledger; `now`: the revision that is committed at the first read. */
   readonly revision: number | 'now'
-  /** It comes from these tables, which a rebuild has put in the place of others at the same revision; absent: from any. */
+  /** Required generation of the tables, because a rebuild replaces tables at the same revision; absent: any. */
   readonly tables?: number
-  /** For how long a standby is given the time to get there. */
+  /** Wait budget for a replica to reach the revision, in ms. */
   readonly patience_ms: number
 }
 
-/** How long a standby is waited for, in milliseconds, by whoever would rather be answered at once by the primary. */
+/** Wait budget in ms if a prompt answer of the primary is preferred. */
 export const SHORT_WAIT_BUDGET_MS = 50
 
-/** As new as the primary's own answer. */
+/** As fresh as the primary's answer. */
 export const LATEST: ReadRequirement = { revision: 'now', patience_ms: SHORT_WAIT_BUDGET_MS }
 
-/** What one answer is read with: all its statements on one server, or some on a standby and those that follow on the primary. */
+/** Reads for one answer: all statements on one server, or the first ones on a replica and the rest on the primary. */
 export interface ReadSession {
-  /** It has `query` only. */
+  /** Supports `query` only. */
   readonly pool: Pool
   /** The ledgers, as far as `pool` shows them. */
   readonly store: EventStore
 }
 
-/** Where a company is read for one answer. What it reads is never older than what it read before. */
+/** Opens the reads of one company for one answer. Later reads are never older than earlier ones. */
 export type OpenReadSession = (companyId: number, demand: ReadRequirement) => ReadSession
 
-/** Where an answer was read: `again` is on the primary, because the standby that was asked first did not answer. */
+/** Server of an answer. `again`: the primary, because the chosen replica did not answer. */
 export type ReadFrom = 'standby' | 'primary' | 'again'
 
 interface ReadsOptions {
   readonly standbys: readonly Replica[]
-  /** The primary. */
+  /** Pool of the primary by company. */
   readonly poolOf: PoolOf
   readonly store: EventStore
-  /** Hears of each answer where it is read. */
+  /** Called for each answer with its server. */
   readonly onRead: (from: ReadFrom) => void
 }
 
@@ -50,7 +50,10 @@ const NOW = {
 }
 
 const CANCELLED = '57014'
-/** It took too long, or its company has its share: the primary would say the same, after as long. */
+/**
+ * The statement timed out, or the company has used up its share: the primary would fail the same way, after the same
+ * time.
+ */
 const isFinal = (error: unknown): boolean =>
   error instanceof TenantLimitExceeded || (error as { code?: unknown } | null)?.code === CANCELLED
 
@@ -58,7 +61,7 @@ export const readFromPrimary =
   (poolOf: PoolOf, store: EventStore): OpenReadSession =>
   (companyId) => ({ pool: poolOf(companyId), store })
 
-/** Reads from standbys by turns, and from the primary where none of them shows what is asked for. */
+/** Reads from replicas round-robin, and from the primary if no replica meets the requirement. */
 export function createReadRouter({ standbys, poolOf, store, onRead }: ReadsOptions): OpenReadSession {
   let turn = 0
 
@@ -95,7 +98,7 @@ export function createReadRouter({ standbys, poolOf, store, onRead }: ReadsOptio
         return await standby.query(companyId, statement)
       } catch (error) {
         if (isFinal(error)) throw error
-        // From here on all that is read for this answer comes from the primary.
+        // All further reads of this answer go to the primary.
         if (chosen === from) {
           chosen = Promise.resolve(null)
           onRead('again')

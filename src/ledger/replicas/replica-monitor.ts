@@ -4,11 +4,11 @@ import type { ReadModel } from '../projection.ts'
 import { type PrimaryProgress, replicaLag } from './lag.ts'
 import type { Replica, ReplicaProbe, ReplicaState } from './replica.ts'
 
-/** How often standbys are looked at. */
+/** Interval between probes of the replicas. */
 const LOOK_MS = 1_000
 
 interface Watching {
-  /** The primary. */
+  /** Pool of the primary. */
   readonly pool: Pool
   readonly standbys: readonly Replica[]
   readonly model: Pick<ReadModel, 'version' | 'number'>
@@ -30,10 +30,10 @@ const LOOK_AT_PRIMARY = {
          where d.datname = current_database()`,
 }
 
-/** Looks at the primary and its standbys for as long as the process lives, and says which of them are read from (HOME-104). */
+/** Probes the primary and its replicas until stopped, and decides which replicas serve reads (HOME-104). */
 export function monitorReplicas({ pool, standbys, model, maxLagMs, log }: Watching): { stop(): Promise<void> } {
   const written: PrimaryProgress[] = []
-  /** How far each had come when it was looked at last. */
+  /** Replayed bytes of each replica at its last probe. */
   const came = new Map<Replica, number>()
 
   async function look(): Promise<void> {
@@ -53,7 +53,7 @@ export function monitorReplicas({ pool, standbys, model, maxLagMs, log }: Watchi
     const age_ms =
       found.committed_at === null ? null : Date.parse(primary.now) - Date.parse(found.committed_at) + now_ms - at_ms
     const lag_ms = replicaLag(written, { bytes: found.bytes, commit_age_ms: age_ms }, now_ms)
-    // Nothing that a standby has replayed can be missing in its primary a look later.
+    // A replica's log from an earlier probe must be contained in its primary's log.
     const isAhead = (came.get(standby) ?? 0) > primary.bytes
     came.set(standby, found.bytes)
     const state = isAhead ? 'other_database' : stateOf(found, primary)
@@ -68,7 +68,8 @@ export function monitorReplicas({ pool, standbys, model, maxLagMs, log }: Watchi
   function stateOf(found: ReplicaProbe, primary: Primary): ReplicaState {
     if (found.identity !== primary.identity) return 'other_database'
     if (!found.isStandby) return 'no_standby'
-    // Tables of this version lie beside those of a newer one, for as long as this process may read them (OPS-37).
+    // During an upgrade the tables of this version stay beside those of a newer one, as long as this process may read
+    // them (OPS-37).
     const isOfMine = found.version === model.version || found.number > model.number
     return isOfMine ? 'up' : 'other_version'
   }

@@ -7,49 +7,52 @@ import { sharePool } from '#postgres/shared-pool.ts'
 import type { TablesVersion } from '../rebuild/version.ts'
 
 /**
- * `up`: it is read from. Else why not: not looked at yet, not to be reached, too far behind, a server that is no standby (any
- * more), one of another database, or tables of another version than this process reads.
+ * `up`: serves reads. Otherwise the reason why not: not probed yet, unreachable, too far behind, not a replica (any
+ * more), another database, or tables of another version.
  */
 export type ReplicaState = 'up' | 'starting' | 'down' | 'lagging' | 'no_standby' | 'other_database' | 'other_version'
 
-/** What a server says of itself when it is looked at. */
+/** Status of a server at a probe. */
 export interface ReplicaProbe extends Pick<TablesVersion, 'version' | 'number'> {
   readonly isStandby: boolean
-  /** Which database of which cluster it is: the same on a primary and its standbys. */
+  /** Identity of cluster and database: the same on a primary and its replicas. */
   readonly identity: string
-  /** How much of the log it has replayed, in bytes; of a primary, how much it has written. */
+  /** Bytes of the log that a replica has replayed or a primary has written. */
   readonly bytes: number
-  /** Time of the last commit that it has replayed (UTC); null where there was none. */
+  /** Time of the last replayed commit (UTC); null if there is none. */
   readonly committed_at: string | null
 }
 
 type Statement = readonly unknown[]
 
-/** A ledger's revision, and the tables that show it; undefined where any do. */
+/** Revision of a ledger and generation of the tables; undefined: any tables. */
 export interface ReplicaPosition {
   readonly revision: number
   readonly tables?: number | undefined
 }
 
-/** One server that follows the primary. */
+/** A server that replicates the primary. */
 export interface Replica {
   readonly name: string
   readonly state: ReplicaState
-  /** How far it is behind; null while it cannot be told. */
+  /** Lag behind the primary; null if unknown. */
   readonly lag_ms: number | null
   readonly shared: LimiterFigures
-  /** Of its connections for queries. */
+  /** Figures of the connections for queries. */
   readonly figures: Pick<Pool, 'totalCount' | 'idleCount' | 'waitingCount'>
-  /** @throws whatever keeps it from answering */
+  /** @throws the error that prevents an answer */
   look(): Promise<ReplicaProbe>
-  /** From now on it is read from, or is not. */
+  /** Starts or stops serving reads. */
   become(state: ReplicaState, lag_ms: number | null): void
   /**
-   * Whether it shows a company's ledger as far as is wanted; it is asked again for as long as `patience_ms`, unless it is further
-   * behind than that. What it shows once, all of its connections show from then on.
+   * Whether the replica has reached a position of a company's ledger. Polls for up to `patience_ms`, unless the lag
+   * exceeds that. Once true for one connection, it is true for all.
    */
   shows(companyId: number, wanted: ReplicaPosition, patience_ms: number): Promise<boolean>
-  /** Sends a statement on the company's share of its connections. Rejects at once where it is found to be away. */
+  /**
+   * Runs a statement on the company's share of the connections. Rejects at once when the replica turns out to be
+   * unreachable.
+   */
   query(companyId: number, statement: Statement): Promise<unknown>
   close(): Promise<void>
 }
@@ -58,9 +61,9 @@ interface StandbyOptions {
   readonly name: string
   /** Connections for queries. */
   readonly openPool: () => Pool
-  /** One more, on which it is asked how it is: its statements are short, and answered soon or not at all. */
+  /** Separate connection for probes: its statements are short, and answered soon or not at all. */
   readonly watch: Pool
-  /** How companies share the connections. */
+  /** Shares the connections between companies. */
   readonly turns: KeyedSemaphore
 }
 
@@ -78,9 +81,9 @@ const SHOWN = {
          from ops.ledgers where company_id = any($1::bigint[])`,
 }
 
-/** Pause between two looks at the ledgers that somebody waits for. */
+/** Pause between two polls of the ledgers that requests wait for. */
 const AGAIN_MS = 5
-/** A standby that does not even say how far it is is given up after so long. */
+/** Time without an answer to a poll after which a replica counts as down. */
 const SILENCE_MS = 500
 
 interface Waiting {
@@ -98,7 +101,7 @@ export function createReplica({ name, openPool, watch, turns }: StandbyOptions):
   const reading = new Set<(error: Error) => void>()
   const { shows, stop } = watchLedgers(watch)
 
-  /** A machine that is gone without a word would be waited for: its connections are let go with whoever reads on them. */
+  /** A machine that vanished leaves connections that never answer, so they are closed together with their reads. */
   function letGo(): void {
     const former = pool
     pool = openPool()
@@ -154,7 +157,7 @@ export function createReplica({ name, openPool, watch, turns }: StandbyOptions):
   }
 }
 
-/** Asks a standby for all who wait at once, one statement at a time. */
+/** Polls a replica for all waiting requests together, one statement at a time. */
 function watchLedgers(watch: Pool) {
   let waiting: Waiting[] = []
   let timer: NodeJS.Timeout | undefined
@@ -193,7 +196,7 @@ function watchLedgers(watch: Pool) {
 const isEnough = (shown: ReplicaPosition | undefined, { revision, tables }: ReplicaPosition): boolean =>
   shown !== undefined && shown.revision >= revision && (tables === undefined || shown.tables === tables)
 
-/** By company; null where it does not answer. */
+/** Positions by company; null if the replica does not answer. */
 async function shownBy(watch: Pool, companyIds: readonly number[]): Promise<Map<number, ReplicaPosition> | null> {
   type Row = ReplicaPosition & { company_id: number }
   const found = await watch.query<Row>({ ...SHOWN, values: [[...new Set(companyIds)]] }).catch(() => null)

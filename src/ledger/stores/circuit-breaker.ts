@@ -1,17 +1,17 @@
 import { DeadlineExceededError } from '@eventstore/db-client'
 import { Unavailable } from '#lib/errors.ts'
 
-/** Stands between callers and a server that may have stopped answering. */
+/** Circuit breaker: fails fast while the server does not respond. */
 export interface CircuitBreaker {
-  /** What `work` gives. @throws Unavailable, without asking the server, while the circuit is open. */
+  /** Returns the result of `work`. @throws Unavailable, without calling the server, while the circuit is open. */
   call<T>(work: () => Promise<T>): Promise<T>
-  /** The server answers: nobody is refused any more. */
+  /** Closes the circuit: the server responds. */
   close(): void
 }
 
 /**
- * A call that ran into its time limit opens the circuit, and the following ones are refused for `open_ms`: what queues behind it for the
- * same lock, and for the same two lanes, would otherwise wait for a time-out each, one after the other.
+ * A call that times out opens the circuit, and later calls are refused for `open_ms`. Without it, requests that wait
+ * for the same lock and lanes would run into a time-out one after the other.
  */
 export function createCircuitBreaker(open_ms: number): CircuitBreaker {
   let openUntil_ms = 0
@@ -32,7 +32,7 @@ export function createCircuitBreaker(open_ms: number): CircuitBreaker {
   }
 }
 
-/** @throws Unavailable when the promise does not settle in time. */
+/** @throws Unavailable if the promise does not settle in time. */
 export async function withTimeout<T>(promise: Promise<T>, timeout_ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const expired = new Promise<never>((_, reject) => {

@@ -3,17 +3,17 @@ import type { Transaction } from '#postgres/transaction.ts'
 import type { Envelope } from '../envelope.ts'
 import type { EventStore } from '../port.ts'
 
-/** Events of one append; the adapter splits what is too large for its store. */
+/** Events per append; the adapter splits appends that are too large for its store. */
 const BATCH = 500
 
 export interface CopyReport {
   readonly streams: number
   readonly events: number
-  /** How many of the events were there already. */
+  /** Number of events that the target had already. */
   readonly known: number
 }
 
-/** The target holds something else at a revision, or lost what was appended to it: nothing more is copied. */
+/** The target has a different event at a revision, or lost an appended one. The copy stops. */
 export class CopyDiffers extends Error {
   override readonly name = 'CopyDiffers'
   constructor(
@@ -29,9 +29,9 @@ interface CopyOptions {
 }
 
 /**
- * Copies all ledgers, unchanged, to a store that takes no part in transactions. What is there already is compared
- * and left, so that a copy that was interrupted, or has fallen behind, is finished by another run. Each stream is read back
- * in the end: what the report counts is there. @throws CopyDiffers
+ * Copies all ledgers unchanged to an external store. Existing events are compared and kept, so another run completes a
+ * copy that was interrupted or has fallen behind. Each stream is read back at the end: all reported events are stored.
+ * @throws CopyDiffers
  */
 export async function copyLedgers(
   from: Pick<EventStore, 'streams' | 'read'>,
@@ -47,7 +47,7 @@ export async function copyLedgers(
     const compared = () => compare(stream, from.read(stream, 0), to.read(stream, 0))
     const known = await compared()
     await append(stream, from.read(stream, known), to, known)
-    // To the end of the target: what the source has got meanwhile is the next run's.
+    // Reads to the end of the target; newer events of the source are left to the next run.
     const events = await compared()
     report.streams += 1
     report.events += events
@@ -57,7 +57,7 @@ export async function copyLedgers(
   return report
 }
 
-/** How much the target holds, all of which the source must hold too. */
+/** Number of events in the target; the source must have all of them. */
 async function compare(
   stream: string,
   source: AsyncIterable<Envelope>,
@@ -87,7 +87,7 @@ async function append(stream: string, events: AsyncIterable<Envelope>, to: Event
   }
 }
 
-/** The next events, fewer at the end. */
+/** The next events; fewer at the end. */
 async function take(events: AsyncIterator<Envelope>, count: number): Promise<Envelope[]> {
   const taken: Envelope[] = []
   while (taken.length < count) {
@@ -98,7 +98,7 @@ async function take(events: AsyncIterator<Envelope>, count: number): Promise<Env
   return taken
 }
 
-/** A store outside Postgres takes part in none. */
+/** An external store ignores the transaction. */
 const NO_TRANSACTION: Transaction = {
   query: () => Promise.reject(new Error('ledgers can be copied only to a store outside Postgres')),
 }

@@ -2,75 +2,77 @@ import type { Readable } from 'node:stream'
 import { EventStoreDBClient } from '@eventstore/db-client'
 import { Unavailable } from '#lib/errors.ts'
 
-/** What the client does not let its users say, though its own methods go through it. */
+/** Members that the client's types do not declare, though its own methods use them. */
 interface Inside {
-  /** Whether the server has a method; asked for one only: whether appends can share a call. */
+  /** Whether the server supports a feature; used only to decide whether appends share a call. */
   supports(): Promise<boolean>
-  /** Leaves the connection that failed for a new one; the client calls it without looking at what comes of it. */
+  /** Replaces a failed connection by a new one. The client ignores the returned promise. */
   handleError(client: unknown, error: Error): Promise<void>
 }
 
 /**
- * A client of version 6 with which an outage cannot end the process, or outlast itself (docs/decisions/0021). Each append is
- * a call of its own: appends that share one leave rejections to nobody when the connection breaks, are all failed by the
- * failure of any, and ask the server first for what it can do, without a time limit and keeping a failure for ever.
+ * A client of version 6, patched so that an outage cannot end the process or outlast itself (docs/decisions/0021). Each
+ * append is a separate call. Appends that share a call would cause unhandled rejections when the connection breaks,
+ * would all fail with any one of them, and would first query the server's features, without a time limit and with
+ * failures cached forever.
  */
 export function createEventStoreClient(url: string): EventStoreDBClient {
   const client = connect(url)
   const inside = client as unknown as Inside
   const { handleError } = inside
   inside.supports = async () => false
-  // In a cluster without a leader it rejects, where nobody would hear of it. The next call finds a connection, or fails.
+  // Without a leader in the cluster it rejects, and the rejection would be unhandled. The next call reconnects or
+  // fails.
   inside.handleError = (failed, error) => handleError(failed, error).catch(() => {})
   return client
 }
 
-/** KurrentDB is EventStoreDB's newer name; this client knows only the older scheme. */
+/** KurrentDB is the newer name of EventStoreDB; this client knows only the older scheme. */
 function connect(url: string): EventStoreDBClient {
   try {
     return EventStoreDBClient.connectionString(url.replace(/^kurrent(db)?(?=[+:])/, 'esdb'))
   } catch (error) {
-    // The error quotes the text, and carries all of it, with its password.
+    // The error quotes the connection string, including its password.
     const reason = (error as Error).message.replace(/^Unexpected ".*"(?= at position)/s, 'something unexpected')
     throw new Error(`the address of the event store cannot be understood: ${reason}`)
   }
 }
 
-/** What the client answers a read or a subscription with. */
+/** Result of a read or subscription of the client. */
 export interface StreamRead<T> extends Readable {
   [Symbol.asyncIterator](): NodeJS.AsyncIterator<T>
   cancel?(): Promise<void>
   unsubscribe?(): Promise<void>
 }
 
-/** Everything that is read from one server and not yet at its end. */
+/** All reads and subscriptions of one server that have not ended. */
 export interface OpenStreams {
-  /** All of a read, at once. @throws Unavailable when nothing comes for `silence_ms`. */
+  /** Collects all events of a read. @throws Unavailable if none arrives for `silence_ms`. */
   toEnd<T>(reading: StreamRead<T>, silence_ms: number): Promise<T[]>
-  /** A subscription, until the signal aborts. */
+  /** Yields the events of a subscription until the signal aborts. */
   follow<T>(subscription: StreamRead<T>, signal: AbortSignal): AsyncIterable<T>
-  /** Fails all that is open. */
+  /** Fails all open reads and subscriptions. */
   close(): void
 }
 
 /**
- * Reads with an end. The client's own have no time limit, stay open when they are left in the middle, and end as if they
- * were complete when they are cancelled: so each is either read to its end, or ended here with an error.
+ * Reads that always end. The client's own have no time limit, stay open if they are abandoned midway, and end as if
+ * complete if they are cancelled. So each one is read to its end, or ended here with an error.
  */
 export function createOpenStreams(): OpenStreams {
   const open = new Set<StreamRead<unknown>>()
 
   function track<T>(reading: StreamRead<T>): void {
     open.add(reading)
-    // An error may come when nobody reads any more, and one that nobody listens to would end the process.
+    // An error may arrive after the reader has left; without a listener it would end the process.
     reading.on('error', () => {})
   }
-  /** The error first: whoever reads must not take the end of what was cancelled for the end of what there is. */
+  /** The error comes first: a reader must not mistake the end of a cancelled read for the end of the stream. */
   function end(reading: StreamRead<unknown>, error?: Error): void {
     open.delete(reading)
     reading.destroy(error)
     const cancelled = reading.cancel?.() ?? reading.unsubscribe?.()
-    // There may have been no connection to begin with.
+    // The connection may never have been established.
     cancelled?.catch(() => {})
   }
 
@@ -98,7 +100,7 @@ export function createOpenStreams(): OpenStreams {
       const stop = () => end(subscription)
       signal.addEventListener('abort', stop, { once: true })
       try {
-        // Iterated, never listened to: an asynchronous listener would let events overlap.
+        // Iterated instead of using listeners: an asynchronous listener would let events overlap.
         if (!signal.aborted) yield* subscription
       } catch (error) {
         if (!signal.aborted) throw error

@@ -26,30 +26,36 @@ import {
 import { type CircuitBreaker, createCircuitBreaker, withTimeout } from './circuit-breaker.ts'
 import { createEventStoreClient, createOpenStreams, type OpenStreams } from './eventstoredb-client.ts'
 
-/** Below the server's default of 1 MiB an append, with room for what it adds to each event. */
+/** Below the server's default of 1 MiB per append, with room for its overhead per event. */
 const MAX_APPEND_BYTES = 900_000
-/** Events fetched at a time while reading; memory does not grow with the length of a stream. */
+/** Events per page of a read; memory does not grow with the length of a stream. */
 const PAGE = 500
-/** Events between two that are wanted which are rather read with them than left out by another call. */
+/** Largest gap between two requested events that is read along instead of skipped by another call. */
 const PICK_GAP = 32
 const PICKS_AT_ONCE = 8
-/** The call ends first; whatever is not settled a second later (a cluster is being searched for) is unknown. */
+/**
+ * Deadline of the call; an append without a result one second later (for example during discovery of a cluster) has an
+ * unknown outcome.
+ */
 const APPEND_DEADLINE_MS = 4000
 const APPEND_TIMEOUT_MS = 5000
 /** Longest wait for the next event of a read. */
 const READ_SILENCE_MS = 5000
 const PING_SILENCE_MS = 2000
-/** For so long after a time-out nothing else is tried. */
+/** How long the circuit stays open after a time-out. */
 const OPEN_MS = 2000
 
-/** One server or cluster, and what is open there. */
+/** Connection to one server or cluster, with its open reads. */
 interface Connection {
   readonly client: EventStoreDBClient
   readonly open: OpenStreams
   readonly breaker: CircuitBreaker
 }
 
-/** Ledgers in EventStoreDB (or KurrentDB): one stream per company, the envelope's data as data and all the rest as metadata. */
+/**
+ * Ledgers in EventStoreDB (or KurrentDB): one stream per company, the envelope's data as data and all other members as
+ * metadata.
+ */
 export function createEventStoreDb(url: string): OutsideStore {
   const client = createEventStoreClient(url)
   const open = createOpenStreams()
@@ -81,7 +87,10 @@ export function createEventStoreDb(url: string): OutsideStore {
   }
 }
 
-/** All streams side by side. A failure says nothing of the others, so each is waited for. */
+/**
+ * Appends to all streams concurrently. Each append is awaited, because the failure of one does not imply that of
+ * others.
+ */
 async function appendAll(connection: Connection, appends: readonly Append[]): Promise<void> {
   const outcomes = await Promise.allSettled(appends.map((append) => appendOne(connection, append)))
   const failed = outcomes.find((outcome) => outcome.status === 'rejected')
@@ -98,7 +107,7 @@ async function appendOne({ client, breaker }: Connection, append: Append): Promi
       requiresLeader: true,
     } as const
     try {
-      // A connection string may have switched the error off; then only the result tells.
+      // A connection string may disable the error; then only the result shows the failure.
       const { success } = await breaker.call(() =>
         withTimeout(client.appendToStream(stream, chunk.map(toEvent), options), APPEND_TIMEOUT_MS),
       )
@@ -141,7 +150,7 @@ async function* readStream(
   }
 }
 
-/** A read for each range, some at a time. */
+/** One read per range, with limited concurrency. */
 async function* pickEvents(
   connection: Connection,
   stream: string,
@@ -168,7 +177,7 @@ async function readRange({ client, open, breaker }: Connection, stream: string, 
   return resolved.flatMap(({ event }) => (event ? [toEnvelope(event)] : []))
 }
 
-/** Reading from a position includes it, and readAll knows no filter. */
+/** Reading from a position includes that position, and readAll has no filter. */
 async function* notes({ client, open }: Connection, after: string | null): AsyncIterable<Note> {
   let last = after
   for (;;) {
@@ -187,7 +196,7 @@ async function* notes({ client, open }: Connection, after: string | null): Async
   }
 }
 
-/** Subscribing after a position excludes it. */
+/** Subscribing after a position excludes that position. */
 async function* subscribe(
   { client, open }: Connection,
   after: string | null,
@@ -212,7 +221,7 @@ function positionOf(text: string): { commit: bigint; prepare: bigint } {
   return { commit: BigInt(commit), prepare: BigInt(prepare) }
 }
 
-/** The client has errors of many kinds for a server that cannot be reached; of a read, none of them means anything else. */
+/** The client has many kinds of errors for an unreachable server; any error of a read means just that. */
 async function* reachable<T>(events: AsyncIterable<T>): AsyncIterable<T> {
   try {
     yield* events

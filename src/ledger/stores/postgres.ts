@@ -13,7 +13,7 @@ import {
   WrongExpectedRevision,
 } from '../port.ts'
 
-/** Events fetched at a time while reading a stream; memory does not grow with its length. */
+/** Events per page of a read; memory does not grow with the length of a stream. */
 const READ_BATCH = 500
 
 const appendEvents: Statement = {
@@ -29,13 +29,13 @@ const bigints = (items: readonly number[]) => binaryArray('bigint', items)
 const WRONG_EXPECTED_REVISION = 'TB001'
 
 interface PostgresStoreOptions {
-  /** Lends a company its share of the connections. */
+  /** Limits a company to its share of the connections. */
   readonly poolOf?: PoolOf
 }
 
 /**
- * Ledgers in the same Postgres as the read model: an append takes part in the transaction. `pool` serves reads only; those of
- * a company's ledger are made on what `poolOf` lends to it.
+ * Ledgers in the same Postgres as the read model: an append takes part in the transaction. `pool` serves reads only; a
+ * company's ledger is read on its share of connections (`poolOf`).
  */
 export function createPostgresStore(pool: Pool, { poolOf = () => pool }: PostgresStoreOptions = {}): EventStore {
   const readersOf = (stream: string): Pool => {
@@ -113,7 +113,9 @@ export function createPostgresStore(pool: Pool, { poolOf = () => pool }: Postgre
   }
 }
 
-/** Streams are refused by the function or, when another transaction was first to commit the same revision, by the primary key. */
+/**
+ * The function refuses the stream or, if another transaction committed the same revision first, the primary key does.
+ */
 function wrongRevision(error: unknown, appends: readonly Append[]): Error | null {
   const { code, message, constraint, detail } = error as { [member: string]: string | undefined }
   const append = appends.find(({ stream }) =>
@@ -124,14 +126,14 @@ function wrongRevision(error: unknown, appends: readonly Append[]): Error | null
   return append ? new WrongExpectedRevision(append.stream, append.expectedRevision) : null
 }
 
-/** Revisions that one search by type looks at: no index leads to the events of a type, and a rare one must not hold up Postgres. */
+/** Revisions that one search by type scans. There is no index by type, and a rare type must not occupy Postgres. */
 const REVISIONS_OF_A_SEARCH = 50_000
-/** Hashes fetched at a time: what is made of them takes the processor for a few milliseconds. */
+/** Hashes per batch; processing a batch takes a few milliseconds of processor time. */
 const HASH_BATCH = 1_024
-/** Rows fetched at a time for verification, which takes the processor for each batch. */
+/** Rows per batch of a verification, which blocks the event loop for each batch. */
 const STORED_BATCH = 200
 
-/** Events of a subject are found by their index, those of a type by looking through a bounded part of the stream. */
+/** Finds events of a subject by index, and events of a type by a scan of a bounded part of the stream. */
 async function searchEvents(
   pool: Pool,
   stream: string,
@@ -161,7 +163,9 @@ interface StoredRow {
   recorded_at: string
 }
 
-/** Nothing is taken for granted: revisions may have gaps or be absurd, and times may be finer than those of the envelope. */
+/**
+ * Makes no assumptions: revisions may have gaps or be absurd, and times may be more precise than those of envelopes.
+ */
 async function* storedEvents(pool: Pool, stream: string, afterRevision: number | null): AsyncGenerator<StoredEvent> {
   for await (const rows of prefetch(storedRows(pool, stream, afterRevision))) {
     for (const { envelope, revision, recorded_at, ...same } of rows) {

@@ -31,29 +31,31 @@ export interface AttemptOptions {
   readonly model: ReadModel
   readonly reactors: readonly Reactor[]
   readonly keys: PersonKeys
-  /** What is asked before anything is appended; absent where no name is unique beyond this database. */
+  /** Reserves names before the append; absent if no name must be unique across databases. */
   readonly reserve?: NameReserver | undefined
-  /** A uuid of version 7, for events and what follows from them. */
+  /** A UUID version 7, for events and rows derived from them. */
   readonly newId: () => string
-  /** Called after each commit that has moved ledgers: whoever waits for that can be told. */
+  /** Called after each commit that advanced ledgers, to notify components that wait for it. */
   readonly onCommitted: (moved: readonly Committed[]) => void
-  /** Called when the tables belong to another version of the projections: this process must not write and should leave. */
+  /** Called if the tables belong to another version of the projections: this process must not write and should exit. */
   readonly onOutdated: () => void
 }
 
 export interface Committed {
   readonly companyId: number
   readonly revision: number
-  /** Whether anything was made that others wait for, as deliveries. */
+  /** Whether reactors created work that other components wait for, such as deliveries. */
   readonly hasReacted: boolean
 }
 
-/** The outcome of an append or COMMIT is unknown: nothing may be decided again before the streams were read. */
+/** The outcome of an append or COMMIT is unknown: the streams must be read before anything is decided again. */
 export class InDoubt extends Error {
   override readonly name = 'InDoubt'
 }
 
-/** One attempt: lock, load, decide, flush, append, COMMIT. `onDecided` hands out the decisions before anything is sent. */
+/**
+ * One attempt: lock, load, decide, flush, append, COMMIT. `onDecided` receives the decisions before anything is sent.
+ */
 export async function attempt(
   options: AttemptOptions,
   client: PoolClient,
@@ -90,13 +92,13 @@ export async function attempt(
   return decided
 }
 
-/** After the commit, and never in its way. */
+/** Runs after COMMIT; a failure does not affect the answers. */
 export function reportCommit({ onCommitted }: AttemptOptions, ledgers: Iterable<OpenLedger>): void {
   const moved = [...ledgers].filter(({ revision, expectedRevision }) => revision > expectedRevision)
   if (moved.length > 0) onCommitted(moved)
 }
 
-/** First round trip: BEGIN, lock, clock, and all rows that are known to be needed. */
+/** First round trip: BEGIN, lock, clock, and all rows that the requests are known to need. */
 export async function beginAttempt(
   { model, onOutdated }: AttemptOptions,
   client: PoolClient,
@@ -125,22 +127,25 @@ export async function beginAttempt(
   )
 }
 
-/** Does what is left to do by statements when the rows are written. */
+/** Runs the remaining statements after the rows are written. */
 export async function finishAttempt(tx: Transaction, ledgers: readonly OpenLedger[]): Promise<void> {
   for (const { finishing } of ledgers) for (const step of finishing) await step(tx)
 }
 
-/** From so many commands on, as of a batch or an upload, most rows are new to their tables, and many. */
+/**
+ * Minimum number of commands for a bulk flush: in batches and uploads this large, most rows are new, and there are
+ * many.
+ */
 const LARGE_COMMANDS = 100
 
-/** What a group has decided. */
+/** Result of deciding a group. */
 interface Outcome {
   readonly set: WorkingSet
   readonly keychain: Keychain
   readonly isLarge: boolean
 }
 
-/** Last round trip. Nothing that can refuse comes after the append. */
+/** Last round trip. Nothing after the append can refuse the commit. */
 async function commit(
   { store, keys }: AttemptOptions,
   client: PoolClient,
@@ -155,7 +160,7 @@ async function commit(
     commands: ledger.commands,
   }))
   const together = store.transactional || appends.length === 0
-  // Events may land though this transaction dies: what has sealed them must be there by then.
+  // Events may be stored even if this transaction fails, so the keys that seal them must be committed first.
   if (!together && keychain.made.length > 0) {
     await keys.save(keychain.made)
     set.wereAdded(personKeys)
@@ -180,7 +185,7 @@ async function commit(
   }
 }
 
-/** Sends the last statements and COMMIT in one go. Only COMMIT's own answer tells whether the outcome is known. */
+/** Sends the last statements and COMMIT in one write. Only the answer to COMMIT tells whether the outcome is known. */
 async function commitTogether(client: PoolClient, send: () => Promise<unknown>[]): Promise<void> {
   let committing: Promise<{ command: string }> | undefined
   try {

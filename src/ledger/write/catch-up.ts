@@ -28,9 +28,9 @@ export interface CatchUp extends EventReader {
 }
 
 /**
- * Applies what the store holds beyond the revision of a locked ledger, as the writer that crashed would have done: rows,
- * what reactors make, and the stored answers of requests with an Idempotency-Key. After `maxEvents` it stops before the next request.
- * Returns the ids of the events that it applied.
+ * Applies the store's events beyond the revision of a locked ledger, as the writer that crashed would have done: rows,
+ * reactions, and stored answers of requests with an Idempotency-Key. After `maxEvents` it stops before the next
+ * request. Returns the ids of the applied events.
  */
 export async function catchUp(
   ledger: OpenLedger,
@@ -71,7 +71,7 @@ export async function catchUp(
   return applied
 }
 
-/** Each event with the one that follows it; null after the last. */
+/** Each event with its successor; null after the last. */
 async function* withNext(events: AsyncIterable<Envelope>): AsyncGenerator<[event: Envelope, next: Envelope | null]> {
   let held: Envelope | null = null
   for await (const event of events) {
@@ -84,7 +84,7 @@ async function* withNext(events: AsyncIterable<Envelope>): AsyncGenerator<[event
 async function answer(event: Envelope, ledger: OpenLedger, reacting: ReactionContext): Promise<null> {
   if (!event.idempotency) return null
   const { key, request_hash: requestHash, status } = event.idempotency
-  // As of the event: what the clock changes must be as the request itself would have answered it.
+  // As of the event: values that depend on the clock are those of the original answer.
   const at = { companyId: ledger.companyId, now: event.recorded_at }
   const body = status === 204 ? '' : await render(event.subject, at, reacting)
   const { companyId } = ledger
@@ -97,15 +97,16 @@ async function answer(event: Envelope, ledger: OpenLedger, reacting: ReactionCon
   return null
 }
 
-/** Events of one transaction, so that neither memory nor the time for which a ledger is locked grows with what is behind. */
+/** Events per transaction. Bounds memory and the time that a ledger stays locked. */
 const EVENTS_PER_TRANSACTION = 500
 
 export type CatchUpOptions = AttemptOptions & { readonly pool: Pool }
 
 /**
- * Applies all that the store holds of a company beyond its ledger's revision, as the writer that crashed would have done.
- * Unless it waits, a ledger that is locked is left to its holder, who will see what is there. Of a company that arrives only its rows are
- * made: what follows from its events comes with it; one that has left is left alone. Returns whether the end was reached.
+ * Applies all events of a company beyond its ledger's revision, as the writer that crashed would have done. Unless it
+ * waits, it skips a locked ledger: the holder will apply the events. For a company that arrives it writes rows only,
+ * because the reactions migrate with the company; a company that has left is skipped. Returns whether the end was
+ * reached.
  */
 export async function catchUpCompany(
   options: CatchUpOptions,
@@ -119,7 +120,7 @@ export async function catchUpCompany(
   }
 }
 
-/** Null when the ledger is somebody else's, for the moment or for good. */
+/** Null if another transaction has the ledger, or the company has left. */
 async function catchUpSome(options: CatchUpOptions, companyId: number, waits: boolean): Promise<number | null> {
   const done = await inTransaction(options.pool, async (tx, client) => {
     const row = (await (waits ? lockLedger : lockLedgerIfFree)(tx, [companyId])).get(companyId)

@@ -9,17 +9,17 @@ import { byPk, table } from '../table.ts'
 import { containsNeedle, eraseTexts, type TextErasure } from '../text-erasure.ts'
 import type { Changes, Rows } from '../working-set.ts'
 
-/** What a caller sends so that a request which is sent again is done once. */
+/** Idempotency-Key of a request and the hash that identifies its content. */
 export interface Idempotency {
   readonly key: string
-  /** Tells another request under the same key from the same one. */
+  /** Distinguishes a different request with the same key from a retry. */
   readonly requestHash: string
 }
 
-/** A key that the service makes up itself: no caller can write its first character, so that none can take it before (IDEM-1). */
+/** A key that the service generates. Callers cannot send its first character, so they cannot take the key (IDEM-1). */
 export const ownKey = (name: string): string => `§${name}`
 
-/** A stored answer of a request that carried an Idempotency-Key (IDEM-2). */
+/** Stored answer of a request with an Idempotency-Key (IDEM-2). */
 interface StoredAnswer {
   company_id: number
   key: string
@@ -29,7 +29,7 @@ interface StoredAnswer {
   created_at: string
 }
 
-/** Stored answers are rows like any other, so that 20 equal keys within one group are one sale. */
+/** Stored answers are rows of the working set, so that 20 requests with one key in one group record a single sale. */
 export const idempotentAnswers = table<StoredAnswer>('idempotent_answers', {
   columns: {
     company_id: 'bigint',
@@ -42,7 +42,7 @@ export const idempotentAnswers = table<StoredAnswer>('idempotent_answers', {
   keys: { pk: ['company_id', 'key'] },
 })
 
-/** An answer as it was given before; `revision` is that of the ledger now. */
+/** A stored answer; `revision` is the ledger's current one. */
 interface Replay {
   readonly status: number
   readonly body: string
@@ -54,7 +54,7 @@ interface Replay {
 export const answerRefs = (idempotency: Idempotency | undefined) =>
   idempotency ? [byPk(idempotentAnswers, idempotency.key)] : []
 
-/** What a locked ledger holds under a request's key: its answer, or the refusal of the key; null when there is something to do. */
+/** The stored answer or the refusal for a request's key in a locked ledger; null if the request must be executed. */
 export function findReplay(
   rows: Rows,
   idempotency: Idempotency | undefined,
@@ -66,9 +66,9 @@ export function findReplay(
 }
 
 /**
- * The same, before anything is locked. For requests of more than one unit of work: the last of them stores the answer, and
- * decides between equal ones. What is found is locked for the moment, so that the statement is a write: it waits for the standby
- * as the COMMIT did that stored the answer, and may have been cut short at it (OPS-110).
+ * As findReplay, without the ledger lock, for requests of several units of work. The last unit stores the answer and
+ * decides between concurrent equal requests. The row is locked briefly, which makes the statement a write: it waits for
+ * the replica as the COMMIT of the answer did, because that COMMIT may not have been replicated (OPS-110).
  */
 export async function lookUpReplay(
   pool: Pool,
@@ -92,7 +92,7 @@ interface Found extends Omit<StoredAnswer, 'company_id' | 'key'> {
   readonly now: string
 }
 
-/** An answer past its retention is as good as absent, even before the purge removes it. */
+/** An answer past its retention counts as absent, even before the purge deletes it. */
 function replayOf(found: Found, { requestHash }: Idempotency): Replay | Refusal | null {
   const { status, body, revision } = found
   if (Date.parse(found.now) - Date.parse(found.created_at) >= ANSWER_RETENTION_MS) return null
@@ -117,7 +117,7 @@ export function storeAnswer(
   })
 }
 
-/** Deletes stored answers past their retention. Returns how many. */
+/** Deletes stored answers past their retention. Returns their number. */
 export function purgeAnswers(pool: Pool): Promise<number> {
   return deleteInBatches(
     pool,
@@ -129,8 +129,8 @@ export function purgeAnswers(pool: Pool): Promise<number> {
 }
 
 /**
- * Takes forgotten persons out of a company's stored answers: a repetition is answered with the same status, and with their
- * fields null (PRIV-32). Looks at all that the company has stored in 24 hours.
+ * Erases persons from a company's stored answers: a retry gets the same status, with their fields null (PRIV-32). Scans
+ * all answers that the company has stored in 24 hours.
  */
 export async function eraseAnswers(tx: Transaction, companyId: number, redaction: TextErasure): Promise<void> {
   await eraseTexts(tx, companyId, { find: FIND_ANSWERS, write: WRITE_ANSWERS, first: '' }, redaction)

@@ -3,22 +3,25 @@ import { Unavailable } from '#lib/errors.ts'
 import type { AnyTable } from '../table.ts'
 import type { WorkingSet } from '../working-set.ts'
 
-/** Makes names known, which are unique beyond this database, before anything is appended (HOME-24). */
+/** Reserves names that are unique across databases, before anything is appended (HOME-24). */
 export interface NameReserver {
-  /** Whose changed rows have such names. */
+  /** Tables with rows that have globally unique names. */
   readonly tables: readonly AnyTable[]
-  /** Rows that a group is about to write. @throws NameTaken, Outdated, or whatever keeps it from being known */
+  /**
+   * Reserves the names of rows that a group is about to write. @throws NameTaken, StaleDecision, or the error that
+   * prevented the reservation
+   */
   reserve(rows: readonly ReservedRow[]): Promise<void>
 }
 
 export interface ReservedRow {
   readonly table: AnyTable
   readonly row: object
-  /** Whether it is known to be new to its table. */
+  /** Whether the row is known to be new to its table. */
   readonly isNew: boolean
 }
 
-/** A row has a name that is somebody else's: whose row it is gets this answer. */
+/** Another row has the name already. The request that writes this row gets this answer. */
 export class NameTaken extends Error {
   override readonly name = 'NameTaken'
   constructor(
@@ -29,15 +32,15 @@ export class NameTaken extends Error {
   }
 }
 
-/** What was decided on has changed, and is there now: whoever decides again sees it. */
+/** The data behind the decision has changed and is visible now: a retry of the decision uses it. */
 export class StaleDecision extends Unavailable {}
 
-/** Names of a group could not be reserved, which is nothing to those of the group that have none. */
+/** The names of a group could not be reserved. Requests without such names are not affected. */
 export class ReservationFailed extends Error {
   override readonly name = 'NotReserved'
 }
 
-/** @throws NameTaken, Outdated, ReservationFailed */
+/** @throws NameTaken, StaleDecision, ReservationFailed */
 export async function reserveNames({ tables, reserve }: NameReserver, set: WorkingSet): Promise<void> {
   const rows = tables.flatMap((table) => set.changedOf<object>(table).map((changed) => ({ table, ...changed })))
   if (rows.length === 0) return

@@ -6,17 +6,17 @@ import { createWorkingSet } from '../working-set.ts'
 import { answerRefs, findReplay, storeAnswer } from './idempotency.ts'
 import type { Answer, Request } from './unit-of-work.ts'
 
-/** What an operation works with: statements under the lock of the company's ledger, at a moment (UTC). */
+/** Context of an operation: statements under the lock of the company's ledger, at an instant (UTC). */
 export interface OperationContext {
   readonly tx: Transaction
   readonly companyId: number
   readonly now: string
 }
 
-/** JSON text of the answer, or why nothing was done; a refusal must come before the first change. */
+/** JSON text of the answer, or a refusal. A refusal must come before the first change. */
 export type Operation = (operating: OperationContext) => Promise<string | Refusal>
 
-/** Thrown to undo the transaction; nothing was changed. */
+/** Thrown to roll back the transaction; nothing was changed. */
 class Refused extends Error {
   constructor(readonly refusal: Refusal) {
     super(refusal.refused)
@@ -24,8 +24,9 @@ class Refused extends Error {
 }
 
 /**
- * Changes rows of `ops` that no event tells of, as the deliveries of an address. It takes its turn with the company's
- * commands, and follows the same rule for an Idempotency-Key: same key and request, same answer, done once.
+ * Changes rows of `ops` without an event, such as the deliveries of an endpoint. It is serialized with the company's
+ * commands and follows the same rule for an Idempotency-Key: a retry of the same request gets the same answer, and the
+ * operation runs once.
  */
 export async function operate(
   pool: Pool,
@@ -37,7 +38,7 @@ export async function operate(
       const row = (await lockLedger(tx, [companyId])).get(companyId)
       if (!row) throw new Error(`company ${companyId} has no ledger`)
       const { now } = await readLedgerClock(tx)
-      // No event is recorded: what is done is done by the clock, whatever time the ledger has come to.
+      // No event is recorded, so the operation uses the clock even if the ledger is ahead of it.
       const ledger = { ...openLedger(row, now), lastRecordedAt: now }
       if (ledger.closed) throw ledger.closed
       const set = createWorkingSet()

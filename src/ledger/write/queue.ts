@@ -7,38 +7,38 @@ export interface Queued {
   readonly invocations: readonly unknown[]
   /** Equivalent number of usual commands, if the request is more work than its commands suggest. */
   readonly weight?: number | undefined
-  /** As a larger request: nobody else's write waits for it. */
+  /** Runs in a bulk lane, so that writes of other companies do not wait for it. */
   readonly takesLong?: boolean
 }
 
 export interface QueueLimits {
-  /** Commands of one group; a request that is larger or takes long is a group by itself. */
+  /** Commands of one group. A request that is larger or long-running is a group by itself. */
   readonly groupCommands: number
-  /** Groups under way at once, over disjoint companies. */
+  /** Concurrent groups, over disjoint companies. */
   readonly lanes: number
-  /** Such requests that are under way at once, beside those groups: nobody else's write waits for them. */
+  /** Concurrent large or long-running requests, beside those groups. */
   readonly largeLanes: number
-  /** Commands waiting, of all companies; one company's share is refused beyond (createFairShareLimiter). */
+  /** Waiting commands of all companies. One company is limited to its fair share (createFairShareLimiter). */
   readonly waitingCommands: number
 }
 
 export interface Queue<T extends Queued> extends LimiterFigures {
-  /** @throws TenantLimitExceeded when too many commands of the company wait already. */
+  /** @throws TenantLimitExceeded if too many commands of the company wait already. */
   push(item: T): void
-  /** Resolves when nothing waits and nothing is under way. */
+  /** Resolves when the queue is empty and no group runs. */
   idle(): Promise<void>
 }
 
 /**
- * A request without commands counts as one, so that the number of waiting requests is bounded. `weight` keeps a group of 32 sales
- * with 500 lines each from blocking the event loop.
+ * A request without commands counts as one, so that the number of waiting requests is bounded. `weight` keeps a group
+ * of 32 sales with 500 lines each from blocking the event loop.
  */
 const weightOf = ({ invocations, weight = 1 }: Queued): number => Math.max(1, weight, invocations.length)
 
 /**
- * Groups requests for one commit: of each company that waits one, in turns, until the group is full, and each company's in
- * order of arrival. Up to `lanes` groups run at once over disjoint companies. There is no timer: whatever arrived while the
- * lanes were busy is the next group.
+ * Groups requests for one commit: one request per waiting company, round-robin, until the group is full; each company's
+ * requests in order of arrival. Up to `lanes` groups run at once over disjoint companies. There is no timer: requests
+ * that arrive while the lanes are busy form the next group.
  */
 export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (group: T[]) => Promise<void>): Queue<T> {
   const room = createFairShareLimiter(limits.waitingCommands)
@@ -48,7 +48,7 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
   let scheduled = false
   let idleCallbacks: (() => void)[] = []
 
-  /** One that is beyond all bounds may wait alone. */
+  /** A request that exceeds the bound is accepted if nothing else waits. */
   const sizeOf = (item: Queued): number => Math.min(limits.waitingCommands, weightOf(item))
 
   const isLarge = (item: Queued): boolean => item.takesLong === true || sizeOf(item) > limits.groupCommands
@@ -58,7 +58,7 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
     room.release(item.companyId, sizeOf(item))
   }
 
-  /** What comes first in a line may be too much for the group: then all behind it waits too. */
+  /** A head that does not fit into the group blocks its company's queue, which keeps the order of arrival. */
   function takeGroup(): T[] {
     const group: T[] = []
     let commands = 0
@@ -93,7 +93,7 @@ export function createQueue<T extends Queued>(limits: QueueLimits, runGroup: (gr
       for (const callback of idleCallbacks) callback()
       idleCallbacks = []
     }
-    // Whoever runs groups answers for their failures; the queue only goes on.
+    // `runGroup` handles its own failures; the queue goes on.
     void Promise.resolve(group).then(runGroup).then(leave, leave)
   }
 

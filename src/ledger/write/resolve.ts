@@ -10,15 +10,16 @@ import { catchUp } from './catch-up.ts'
 import { storeAnswer } from './idempotency.ts'
 import { type Decided, needing, type Request } from './unit-of-work.ts'
 
-/** A request with its attempts whose outcome was unknown. */
+/** A request with its attempts of unknown outcome. */
 export interface Doubtful extends Request {
   readonly inDoubt: Decided[]
 }
 
 /**
- * Reads each company's stream under its lock, applies what is there, and tells which requests' events it holds. What belongs
- * to them beside the events (answers, secrets' hashes) is written with the same commit. Of a company that moves nothing is applied
- * here, which might not go along with it, and nothing of one whose keys are missing: what became of their requests stays unknown (HOME-43).
+ * Reads each company's stream under its lock, applies its events, and returns the requests with stored events. Their
+ * other rows (answers, hashes of secrets) are written in the same commit. For a migrating company nothing is applied,
+ * because it might not migrate with it, and neither for one with missing keys: the outcome of their requests stays
+ * unknown (HOME-43).
  */
 export async function findStored<R extends Doubtful>(
   options: AttemptOptions,
@@ -50,7 +51,7 @@ export async function findStored<R extends Doubtful>(
   return found
 }
 
-/** Neither done nor refused, as far as can be told here: nobody may decide it again but the caller. */
+/** Neither done nor refused as far as this process can tell. Only the caller may repeat the request. */
 const UNKNOWN: Decided = {
   answer: new Unavailable('the outcome is unknown, and the company takes no writes'),
   eventIds: [],
@@ -58,7 +59,9 @@ const UNKNOWN: Decided = {
   privateRows: [],
 }
 
-/** The ids of a request's attempts that the streams hold. Each attempt began at most a few events before the end. */
+/**
+ * Event ids of a request's attempts that the streams contain. Each attempt began at most a few events before the end.
+ */
 async function storedIds(store: EventStore, group: readonly Doubtful[]): Promise<Set<string>> {
   const stored = new Set<string>()
   for (const companyId of new Set(group.map((request) => request.companyId))) {

@@ -3,7 +3,7 @@ import { type Command, type Invocation, invoke, isRefusal } from '../command.ts'
 import type { Answer, Request } from './unit-of-work.ts'
 import type { Writer } from './writer.ts'
 
-/** For whom and through which channel something is done; all of it is told in the events. */
+/** Company, channel, actor and request id of an action; all of them are recorded in the events. */
 export type Actor = Pick<Request, 'companyId' | 'origin' | 'actor' | 'requestId' | 'guard'>
 
 /** A program, through the integration API. */
@@ -19,7 +19,7 @@ export const asUser = (
   requestId: string,
 ): Actor => ({ companyId, origin, actor: `user/${userId}`, requestId })
 
-/** The service itself; the request, if any, is one that nobody of the company has sent. */
+/** The service itself. The request id, if any, belongs to a request from outside the company. */
 export const asSystem = (companyId: number, requestId: string | null = null): Actor => ({
   companyId,
   origin: 'system',
@@ -27,10 +27,10 @@ export const asSystem = (companyId: number, requestId: string | null = null): Ac
   requestId,
 })
 
-/** How a request is answered, and under which key again; and what it weighs. */
+/** The reply, the Idempotency-Key and the weight of a request. */
 type Answering = Pick<Request, 'reply' | 'idempotency' | 'weight'>
 
-/** Runs commands as one request. @throws Unavailable when nothing can be promised. */
+/** Runs commands as one request. @throws Unavailable if the outcome cannot be guaranteed. */
 export const runCommands = (
   writer: Writer,
   acting: Actor,
@@ -38,7 +38,7 @@ export const runCommands = (
   answering: Answering,
 ): Promise<Answer | Refusal> => writer.run({ ...acting, invocations, ...answering })
 
-/** Runs one command. @throws Unavailable when nothing can be promised. */
+/** Runs one command. @throws Unavailable if the outcome cannot be guaranteed. */
 export const runCommand = <I>(
   writer: Writer,
   acting: Actor,
@@ -47,12 +47,12 @@ export const runCommand = <I>(
   answering: Answering,
 ): Promise<Answer | Refusal> => runCommands(writer, acting, [invoke(command, input)], answering)
 
-/** Nobody sees the status. */
+/** The status is not used. */
 const UNSEEN = { reply: { status: () => 200 } }
 
 /**
- * Runs one command where no protocol has a status to give. `R` is the record as it then is, or null for a command that
- * leaves none to show, as a deletion. @throws Unavailable when nothing can be promised.
+ * Runs one command without a protocol that needs a status. `R` is the resulting record, or null for a command without
+ * one, such as a deletion. @throws Unavailable if the outcome cannot be guaranteed.
  */
 export async function runAs<R extends object | null, I = unknown>(
   writer: Writer,
@@ -65,7 +65,7 @@ export async function runAs<R extends object | null, I = unknown>(
   return (answer.body === '' ? null : JSON.parse(answer.body)) as R
 }
 
-/** The same as the service itself, outside of any request. */
+/** As runAs, by the service itself, outside any request. */
 export const runAsSystem = <R extends object | null, I = unknown>(
   writer: Writer,
   companyId: number,

@@ -23,14 +23,17 @@ import type { AnyRef } from '../table.ts'
 import type { Changes, Rows } from '../working-set.ts'
 import { answerRefs, findReplay, type Idempotency, storeAnswer } from './idempotency.ts'
 
-/** What has still to hold when a request is decided, as that the key it came with was not revoked while it waited. */
+/**
+ * A condition that must still hold when a request is decided, for example that its API key was not revoked in the
+ * meantime.
+ */
 export interface Guard {
   readonly needs: readonly AnyRef[]
-  /** `now` is the clock of Postgres, whatever a ledger is ahead of it: UTC. */
+  /** `now` is the clock of Postgres (UTC), even if the ledger is ahead of it. */
   holds(rows: Rows, now: string): boolean
 }
 
-/** A request as the writer takes it: one command, or the many of a batch or upload, of one company. */
+/** Input of the writer: one command, or the commands of a batch or upload, of one company. */
 export interface Request {
   readonly companyId: number
   readonly invocations: readonly Invocation[]
@@ -44,12 +47,15 @@ export interface Request {
   readonly reply: Reply
 }
 
-/** How results become an answer; the edge's matter, called in the transaction because the answer may be stored there. */
+/**
+ * Turns results into an answer. The edge provides it; it is called in the transaction, because the answer may be stored
+ * there.
+ */
 export interface Reply {
   status(outcome: OutcomeKind): number
-  /** Answer of a request of many commands. Without it the request has just one. */
+  /** Answer of a request of many commands. Without it the request has exactly one. */
   compose?(results: readonly CommandResult[]): { status: number; body: string }
-  /** Where `compose` does not look at the records, their JSON text is not made. */
+  /** True if `compose` does not use the records; their JSON text is then not rendered. */
   readonly withoutBodies?: boolean
 }
 
@@ -57,33 +63,36 @@ export type CommandResult = (Pick<Accepted, 'outcome' | 'subject' | 'remarks'> &
 
 export interface Answer {
   readonly status: number
-  /** JSON text of the record, or what `compose` made; '' when there is nothing to show. */
+  /** JSON text of the record, or the result of `compose`; '' if there is nothing to show. */
   readonly body: string
-  /** True when it was stored by an earlier request with the same Idempotency-Key. */
+  /** True if an earlier request with the same Idempotency-Key stored the answer. */
   readonly replayed: boolean
   /** Revision of the company's ledger when the answer was decided. */
   readonly revision: number
 }
 
 export interface Deciding extends ReactionContext {
-  /** Rows of the company that a statement finds in the tables. */
+  /** Runs a command's lookup on the company's rows in the tables. */
   find(companyId: number, lookup: Lookup): Promise<readonly unknown[]>
   readonly keychain: Keychain
-  /** False where keys of persons are committed before the events: an attempt that came to nothing has left some. */
+  /**
+   * False if person keys are committed before the events (EventStoreDB). A failed append then leaves unused keys
+   * behind.
+   */
   readonly keysCommitTogether: boolean
 }
 
-/** The result of one request and the ids of its events, by which it is found again after an unknown outcome. */
+/** The result of one request, and the ids of its events, which identify it after an unknown outcome. */
 export interface Decided {
   readonly answer: Answer | Refusal | Unavailable
   readonly eventIds: readonly string[]
   /** Revision of the first of them, if there are any. */
   readonly fromRevision: number
-  /** Rows that no event carries, to be written again when an unknown outcome is resolved. */
+  /** Rows that no event contains; they are written again when an unknown outcome is resolved. */
   readonly privateRows: readonly PrivateRow[]
 }
 
-/** A request with the rows that its commands name. They are asked once: of hundreds of commands that is work. */
+/** A request with the rows that its commands need. Computed once: for hundreds of commands this is expensive. */
 export interface Needing {
   readonly request: Request
   readonly needs: readonly AnyRef[]
@@ -94,7 +103,7 @@ export const needing = (request: Request): Needing => ({
   needs: request.invocations.flatMap(({ command, input }) => command.needs(input)),
 })
 
-/** Rows to load before `decideRequest`, as far as they are known from the input. */
+/** Rows to load before `decideRequest`, as far as the input determines them. */
 export function needsOf(model: ReadModel, { request, needs }: Needing): AnyRef[] {
   return [
     ...model.base,
@@ -105,7 +114,7 @@ export function needsOf(model: ReadModel, { request, needs }: Needing): AnyRef[]
   ]
 }
 
-/** The keys of persons that are asked for by id: what is decided about them may have to be sealed. */
+/** Keys of persons requested by id: decisions about them may have to seal fields. */
 function keyRefsOf({ persons }: ReadModel, needs: readonly AnyRef[]): AnyRef[] {
   const subjects: string[] = []
   for (const { table, by, values } of needs) {
@@ -115,7 +124,7 @@ function keyRefsOf({ persons }: ReadModel, needs: readonly AnyRef[]): AnyRef[] {
   return keysOf(subjects, PERSON_PARTS)
 }
 
-/** The keys of those who were asked for by another name and are there. */
+/** Keys of persons that were requested by another key and exist. */
 export function keyRefsOfFound({ persons }: ReadModel, rows: Rows, { needs }: Needing): AnyRef[] {
   const subjects: string[] = []
   for (const ref of needs) {
@@ -126,7 +135,9 @@ export function keyRefsOfFound({ persons }: ReadModel, rows: Rows, { needs }: Ne
   return keysOf(subjects, PERSON_PARTS)
 }
 
-/** Decides and projects the commands of a request in order, on the working set only. A refused command changes nothing. */
+/**
+ * Decides and projects the commands of a request in order, on the working set only. A refused command changes nothing.
+ */
 export async function decideRequest(request: Request, ledger: OpenLedger, deciding: Deciding): Promise<Decided> {
   const rows = deciding.set.of(request.companyId)
   const fromRevision = ledger.revision + 1
@@ -199,7 +210,7 @@ async function runCommand(
   if (isRefusal(decision)) return { result: decision, events: [], privateRows: [] }
   ledger.ids = decision.events.reduce<Ids>(idsAfter, ids)
   if (ledger.aheadUntil !== null) {
-    // What was accepted is the correction: the one event that may be earlier than the one before it.
+    // The accepted command is the clock correction: the only event that may be earlier than its predecessor.
     ledger.lastRecordedAt = ledger.now
     ledger.aheadUntil = null
   }
@@ -222,7 +233,7 @@ async function runCommand(
   return { result: { outcome, subject, remarks, body }, events, privateRows }
 }
 
-/** The keys of all persons that events tell about. */
+/** Creates or loads the keys of all persons in the events. */
 async function ensureKeys(
   deciding: Deciding,
   companyId: number,
@@ -241,7 +252,7 @@ async function ensureKeys(
   await ensure(deciding, companyId, refs)
 }
 
-/** An event as it is stored, and as everybody else sees it. */
+/** An event in stored form and in clear. */
 interface SealedEvent {
   readonly stored: Envelope
   readonly opened: Envelope

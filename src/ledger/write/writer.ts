@@ -11,24 +11,24 @@ import { type Doubtful, findStored } from './resolve.ts'
 import type { Answer, Decided, Request } from './unit-of-work.ts'
 
 export interface WriterOptions extends AttemptOptions {
-  /** Connections with `pipeline: true`; as many as there are lanes of either kind, and one to resolve unknown outcomes. */
+  /** Connections with `pipeline: true`: one per lane of either kind, and one to resolve unknown outcomes. */
   readonly pool: Pool
   readonly limits: QueueLimits
-  /** Hears of each group when all its requests are answered. */
+  /** Called for each group after all its requests are answered. */
   readonly onGroup?: ((group: GroupFigures) => void) | undefined
   readonly log: (message: string, error: unknown) => void
 }
 
-/** What one commit cost, and how many shared it. */
+/** Cost of one commit, and the number of requests that shared it. */
 export interface GroupFigures {
   readonly commands: number
   readonly duration_ms: number
 }
 
 export interface Writer {
-  /** Runs a request in a group with others. @throws Unavailable when nothing can be promised. */
+  /** Runs a request in a group with others. @throws Unavailable if the outcome cannot be guaranteed. */
   run(request: Request): Promise<Answer | Refusal>
-  /** Resolves when all that was accepted is answered. */
+  /** Resolves when all accepted requests are answered. */
   idle(): Promise<void>
 }
 
@@ -38,7 +38,7 @@ interface Pending extends Doubtful {
   readonly reject: (error: unknown) => void
 }
 
-/** A late append can only win once per attempt, so a few rounds resolve everything that can be resolved. */
+/** A late append can win only once per attempt, so a few rounds resolve all outcomes that can be resolved. */
 const RESOLVE_ATTEMPTS = 5
 
 /** The unit of work: many commands, one commit (LEDGER-6). */
@@ -74,7 +74,7 @@ async function runGroup(options: WriterOptions, group: readonly Pending[], attem
   for (const [position, request] of group.entries()) settle(request, decided[position] as Decided)
 }
 
-/** Nothing was appended. Whoever wanted the name is told so; the others are decided again. */
+/** Nothing was appended. The request that wanted the name is refused; the others are decided again. */
 async function refuseTaken(
   options: WriterOptions,
   group: readonly Pending[],
@@ -89,7 +89,7 @@ async function refuseTaken(
   if (others.length > 0) await runGroup(options, others, attemptsLeft)
 }
 
-/** Nothing was appended. One request's bug, or its lock, must not fail its neighbours: they run apart from each other. */
+/** Nothing was appended. The bug or lock of one request must not fail the others, so they run in separate groups. */
 async function failed(
   options: WriterOptions,
   group: readonly Pending[],
@@ -105,8 +105,8 @@ async function failed(
 }
 
 /**
- * After an unknown outcome: reads each company's stream, applies what is there, answers the requests whose events are
- * found, and only then runs the others again, with new event ids.
+ * After an unknown outcome: reads each company's stream, applies its events, answers the requests with stored events,
+ * and only then runs the others again, with new event ids.
  */
 async function resolveOutcomes(
   options: WriterOptions,
@@ -129,7 +129,7 @@ async function resolveOutcomes(
   if (open.length > 0) await runGroup(options, open, attemptsLeft - 1)
 }
 
-/** A company whose events cannot be opened is made read-only, and the requests of the others are looked for again. */
+/** A company with unreadable events becomes read-only; then the requests of the other companies are searched again. */
 async function findOutcomes(options: WriterOptions, group: readonly Pending[]): Promise<ReadonlyMap<Pending, Decided>> {
   for (;;) {
     try {
@@ -158,22 +158,22 @@ async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T
     client.release()
     return value
   } catch (error) {
-    // Whatever state the connection is in, its transaction ends with it.
+    // Ends the transaction, whatever state the connection is in.
     client.release(true)
     throw error
   }
 }
 
-/** lock_not_available, query_canceled (statement time-out): another attempt at the same rows would only wait again. */
+/** lock_not_available, query_canceled (statement time-out): another attempt at the same rows would wait again. */
 const WAITED_TOO_LONG = ['55P03', '57014']
-/** unique_violation: somebody has just committed a name that is unique in the whole service; the next decision sees it. */
+/** unique_violation: a concurrent transaction committed a globally unique name; the next decision sees it. */
 const NAME_TAKEN = '23505'
 /** Class 53: out of disk, memory or connections. */
 const EXHAUSTED = /^53/
 
 /**
- * The groups in which requests are to be decided again after a unit of work that failed before anything was appended,
- * so that none fails for a fault of its neighbours; none at all when that would not help.
+ * Groups in which requests are decided again after a unit of work that failed before the append, so that no request
+ * fails because of another. Empty if a retry would not help.
  */
 export function retriesOf<T extends { readonly companyId: number }>(
   group: readonly T[],
@@ -183,9 +183,9 @@ export function retriesOf<T extends { readonly companyId: number }>(
   const code = String((error as { code?: unknown } | null)?.code ?? '')
   if (error instanceof StaleDecision) return mayRepeat ? [group] : []
   if (error instanceof Unavailable || EXHAUSTED.test(code)) return []
-  // It was one company's lock: the requests of that company wait together or fail together.
+  // One company's lock was the cause: the requests of a company wait together or fail together.
   if (WAITED_TOO_LONG.includes(code)) return several(companiesOf(group))
-  // A lost connection or a deadlock is nobody's fault.
+  // No request caused a lost connection or a deadlock.
   if (isOutage(error)) return mayRepeat ? [group] : []
   if (group.length > 1) return group.map((request) => [request])
   return code === NAME_TAKEN && mayRepeat ? [group] : []
