@@ -20,8 +20,8 @@ interface Forgetting {
 }
 
 /**
- * Repeats erasures that a restored backup has undone (PRIV-41): for persons on the list whose key is the destroyed one,
- * or who existed before its destruction. Retries while writes are blocked; resolves when none is left.
+ * Repeats erasures that a restored backup has undone (PRIV-41): for persons on the list if their key is the destroyed one,
+ * or if they existed before its destruction. Retries while writes are blocked; resolves when none is left.
  */
 export const eraseRestoredPersons = (forgetting: Forgetting, signal: AbortSignal): Promise<void> =>
   retry(signal, () => forgetOnce(forgetting), forgetting.onError)
@@ -83,7 +83,7 @@ async function findRestored(pool: Pool, listed: readonly ForgottenKey[]): Promis
 }
 
 /**
- * Since the restore an id may have been assigned to another person, whose record is then younger than the list's entry.
+ * Since the restore an id may have been assigned to another person. That record is younger than the list's entry.
  */
 const FIND_RESTORED = {
   name: 'find_restored_persons',

@@ -147,7 +147,7 @@ async function infoOf({ digestAlgorithms, encapContentInfo, signerInfos }: Signe
 }
 
 /**
- * Finds the certificate whose hash is in the signed attributes. Without that check another certificate of the same key
+ * Finds the certificate by its hash in the signed attributes. Without that check another certificate of the same key
  * could replace it.
  */
 function signerOf({ certificates = [], signerInfos }: SignedData): Certificate {

@@ -116,7 +116,7 @@ export interface CheckpointFigures {
   readonly roundAge: number | null
   /** Of the newest checkpoint of the installation log. */
   readonly sealAge: number | null
-  /** Number of logs (companies and the installation) whose last checkpoint failed. */
+  /** Number of logs (companies and the installation) with a failed last checkpoint. */
   readonly faults: number
 }
 
