@@ -4,35 +4,35 @@ import { Unavailable } from '#lib/errors.ts'
 import { WrongShardError } from '#lib/moved.ts'
 import { type AuthenticatedKey, CHARGE_BYTES, COUNT_CALLS, type CountedCompany } from './quota-statements.ts'
 
-/** Calls a company may make, all its keys summed (RATE-1), and bytes that it may send (RATE-6). */
+/** Limits of a company over all its keys: requests (RATE-1) and bytes (RATE-6). */
 export interface QuotaLimits {
-  /** Calls from the first one on, for 60 seconds. */
+  /** Requests in the 60 seconds from the first one. */
   readonly perMinute: number
-  /** Calls on the company's own calendar day. */
+  /** Requests in the company's calendar day. */
   readonly perDay: number
-  /** Bytes of bodies on that day, those of tills too. */
+  /** Body bytes in that day, including those of tills. */
   readonly bytesPerDay: number
 }
 
-/** What X-RateLimit-* and Retry-After say, of the window that is nearer to exhaustion. */
+/** Values of X-RateLimit-* and Retry-After, for the window closer to exhaustion. */
 export interface Rate {
   readonly limit: number
   readonly remaining: number
-  /** Unix seconds at which the window is over. */
+  /** End of the window in Unix seconds. */
   readonly reset: number
-  /** Seconds until then, at least 1. */
+  /** Seconds until the reset, at least 1. */
   readonly retryAfter: number
 }
 
-/** What X-RateLimit-Bytes-* say. */
+/** Values of X-RateLimit-Bytes-*. */
 export interface BytesLeft {
   readonly limit: number
   readonly remaining: number
-  /** Seconds until the company's day is over, at least 1. */
+  /** Seconds until the end of the company's day, at least 1. */
   readonly retryAfter: number
 }
 
-/** A call with a live key, let through, one too many, or one whose body is too much. */
+/** A request with a valid key: admitted, over the request limit, or over the byte limit. */
 export interface AuthenticatedCall {
   readonly kind: 'admitted' | 'limited' | 'too_many_bytes'
   readonly companyId: number
@@ -40,32 +40,31 @@ export interface AuthenticatedCall {
   readonly scopes: readonly string[]
   readonly plan: string
   readonly timezone: string
-  /** How far the company's ledger was read. */
+  /** Revision of the company's ledger at the lookup. */
   readonly revision: number
-  /** Identifies the read model's tables at that time; a rebuild puts others in their place. */
+  /** Identifies the read model's tables at that time; a rebuild replaces them. */
   readonly tables: number
-  /** The company's time when the call was counted, by Postgres's clock: UTC, milliseconds, `Z`. */
+  /** The company's time when the request was counted, from Postgres's clock: UTC, milliseconds, `Z`. */
   readonly now: string
   readonly rate: Rate
   readonly bytes: BytesLeft
 }
 
-/** `invalid`: no such key, revoked or expired. */
+/** `invalid`: unknown, revoked or expired key. */
 export type Admission = { readonly kind: 'invalid' } | AuthenticatedCall
 
 export interface ApiAuthenticator {
   /**
-   * Looks a key up by its hash and counts the call and the bytes of its body, exactly, whatever other processes do.
-   * @throws Unavailable when Postgres cannot be asked, or too many calls wait; Moved where the company lives elsewhere (HOME-42).
+   * Looks up a key by its hash and counts the request and its body bytes exactly, over all processes. @throws
+   * Unavailable if Postgres does not answer or the queue is full; WrongShardError if the company is on another shard
+   * (HOME-42).
    */
   admit(keyHash: Buffer, bytes?: number): Promise<Admission>
-  /**
-   * Counts the bytes of a body that came without a key, or whose size nobody knew before it was read. @throws Unavailable
-   */
+  /** Counts the bytes of a body without a key, or of unknown size until it was read. @throws Unavailable */
   charge(companyId: number, bytes: number): Promise<Charge>
 }
 
-/** A body that was counted, or was not because it is too much. */
+/** A counted body, or one refused because it exceeds the limit. */
 export interface Charge {
   readonly isCounted: boolean
   readonly bytes: BytesLeft
@@ -73,21 +72,21 @@ export interface Charge {
 
 interface Waiting {
   readonly hash: Buffer
-  /** The same as a text, to find equal ones by. */
+  /** The hash as text, for use as a map key. */
   readonly id: string
   readonly bytes: number
   readonly resolve: (admission: Admission) => void
   readonly reject: (error: unknown) => void
 }
 
-/** Calls waiting for their turn; far more than a tick takes, so that only a Postgres in trouble lets them pile up. */
+/** Upper bound of the queue. Normal load empties it every tick; only a slow Postgres fills it. */
 const WAITING_CALLS = 10_000
 
 const INVALID: Admission = { kind: 'invalid' }
 
 /**
- * Admits calls in ticks: whatever arrived while the previous statement was under way is counted by the next one. There
- * is one statement at a time, so `pool` lends one connection at most; with `keyLookupsOnly` no statistics can mislead it.
+ * Admits requests in ticks: requests that arrive during a statement are counted by the next one. Only one statement
+ * runs at a time, so `pool` needs one connection; with `keyLookupsOnly` its plan does not depend on statistics.
  */
 export function createApiAuthenticator(
   pool: Pool,
@@ -112,7 +111,7 @@ export function createApiAuthenticator(
   }
 }
 
-/** Runs one statement for all calls and answers each; never rejects. */
+/** Runs one statement for all requests and resolves each; never rejects. */
 async function admitAll(pool: Pool, limits: QuotaLimits, calls: readonly Waiting[]): Promise<void> {
   try {
     const { keys, companies } = await count(pool, limits, calls)
@@ -128,7 +127,7 @@ async function admitAll(pool: Pool, limits: QuotaLimits, calls: readonly Waiting
   }
 }
 
-/** The windows of a company, and how many of its calls within the tick were answered and let through so far. */
+/** Windows of a company, and how many of its requests in the tick were resolved and admitted so far. */
 interface Serving {
   readonly windows: CountedCompany
   readonly letThrough: number
@@ -139,7 +138,7 @@ interface Serving {
 }
 
 interface Counted {
-  /** The live ones, by the text of their hash. */
+  /** Valid keys by the text of their hash. */
   readonly keys: Map<string, AuthenticatedKey>
   readonly companies: Map<number, Serving>
 }
@@ -174,7 +173,7 @@ function serving(windows: CountedCompany): Serving {
   return { windows, letThrough: passed.length, bytes, answered: 0, served: 0, servedBytes: 0 }
 }
 
-/** The answer to the next call of a company within a tick, in order of arrival. */
+/** Result of a company's next request within a tick, in order of arrival. */
 function admission(found: AuthenticatedKey, company: Serving, limits: QuotaLimits): AuthenticatedCall {
   const { company_id: companyId, api_key_id: keyId, scopes, plan, timezone, clock_ahead_ms, revision, tables } = found
   const { windows } = company
@@ -188,7 +187,7 @@ function admission(found: AuthenticatedKey, company: Serving, limits: QuotaLimit
   const day = rateOf(limits.perDay, windows.day_count - later, windows.day_ends, windows.now)
   const hasCalls = windows.minute_count < limits.perMinute && windows.day_count < limits.perDay
   return {
-    // Where calls are left it was the body.
+    // If requests are left, the body exceeded the byte limit.
     kind: passed !== null ? 'admitted' : hasCalls ? 'too_many_bytes' : 'limited',
     companyId,
     keyId,
@@ -227,7 +226,7 @@ function rateOf(limit: number, used: number, ends: number, now: number): Rate {
   return { limit, remaining: Math.max(0, limit - used), reset: Math.ceil(ends), retryAfter }
 }
 
-/** The window with the smaller share left; of two exhausted ones that which ends later, because the other's end would not help. */
+/** The window with the smaller share left. If both are exhausted, the one that ends later. */
 function nearer(minute: Rate, day: Rate): Rate {
   if (minute.remaining === 0 && day.remaining === 0) return minute.reset > day.reset ? minute : day
   return minute.remaining * day.limit <= day.remaining * minute.limit ? minute : day

@@ -4,10 +4,10 @@ import type { MigrationState } from '#ledger/migration-state.ts'
 import { companysTimeSql } from '#projections/companies.ts'
 import { liveSession } from './open-sessions.ts'
 
-/** A session ends when it was not used for so long. */
+/** A session ends after this many hours without use. */
 export const IDLE_HOURS = 12
 
-/** A live session as it is found, with its user and its company. */
+/** A live session with its user and company. */
 export interface FoundSession extends Omit<Calendar, 'today'> {
   readonly userId: number
   readonly userName: string
@@ -28,7 +28,7 @@ export interface FoundSession extends Omit<Calendar, 'today'> {
   readonly move: MigrationState | null
 }
 
-/** Selects the live session of a hash; `clock` is that of CLOCK, both parameters are SQL. */
+/** SQL that selects the live session of a hash. Both parameters are SQL; `clock` comes from CLOCK. */
 export const findSession = (hash: string, idleHours: string): string => `
   select s.user_id as "userId", u.doc->>'name' as "userName", u.doc->>'email' as email, u.doc->>'role' as role, u.doc as terms, u.generation, p.generation as "personGeneration",
          s.company_id as "companyId", s.expires_at as "expiresAt", s.user_agent as "userAgent", c.doc->>'name' as "companyName", c.plan, c.timezone, c.is_test as "isTest", clock.now, ${companysTimeSql('clock.now')} as "companysTime",

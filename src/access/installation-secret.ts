@@ -5,7 +5,7 @@ import type { Vault } from '#crypto/vault.ts'
 
 const BYTES = 32
 
-/** A secret of 32 random bytes that all processes of the database share, made by the first that asks for it. */
+/** A secret of 32 random bytes shared by all processes of the database; the first caller creates it. */
 export async function installationSecret(
   pool: Pool,
   vault: Vault,

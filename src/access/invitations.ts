@@ -20,7 +20,7 @@ export interface OpenInvitation {
   readonly email: string
 }
 
-/** What an invitation is sent with; only its hash is kept. */
+/** Content of a new invitation's e-mail; only the hash of the token is stored. */
 export interface NewInvitation {
   readonly tokenHash: Buffer
   readonly link: string
@@ -28,13 +28,13 @@ export interface NewInvitation {
 
 export interface Invitations {
   create(): NewInvitation
-  /** Sends the link to whoever is invited; tells whether it was sent, or has to be handed over by whoever invites. */
+  /** Sends the link by e-mail; false if it was not sent and the inviting user must pass it on. */
   send(invitation: NewInvitation, to: { readonly email: string; readonly companyId: number }): Promise<boolean>
-  /** @throws Moved */
+  /** @throws WrongShardError */
   find(token: string): Promise<OpenInvitation | null>
   /**
-   * Lets whoever has the link join, by the password that they have, in whichever company, or choose now where no company knows
-   * them. `over`: the link was used, replaced, taken back, or is too old.
+   * Adds the holder of the link to the company, with their password from any company, or with a new one if they have
+   * none. `over`: the link was used, replaced, withdrawn, or has expired.
    */
   accept(
     token: string,
@@ -47,9 +47,9 @@ interface InvitationOptions {
   readonly pool: Pool
   readonly writer: Writer
   readonly login: Login
-  /** Those of `pool` by default. */
+  /** By default those of `pool`. */
   readonly people?: People
-  /** Null: links are shown to whoever invites. */
+  /** Null without e-mail: the panel then shows links to the inviting user. */
   readonly mailer: Mailer | null
   readonly publicUrl: string
 }

@@ -4,54 +4,60 @@ import { deleteInBatches } from '#postgres/purge.ts'
 import { networkOf, widerNetworkOf } from './minute-limit.ts'
 import { DATABASE_CLOCK } from './opaque-token.ts'
 
-/** Failures that are looked at; windows begin with the first of them. */
+/** Maximum number of failures. A window begins with its first failure. */
 interface Limit {
   readonly perMinute: number
   readonly perHour: number
 }
 
-/** Of one device at one account, and of somebody inside who is asked again: a stolen cookie or session is no free pass. */
+/**
+ * Per device and account, and for password prompts of logged-in users, so that a stolen cookie or session does not
+ * bypass the limits.
+ */
 const OF_DEVICE: Limit = { perMinute: 5, perHour: 30 }
-/** Of one account: from each network that it has logged in from, and from all others together. */
+/** Per account: for each network that it has logged in from, and for all others together. */
 const OF_ACCOUNT: Limit = { perMinute: 10, perHour: 60 }
-/** Of strangers from one address (of IPv6 its /64), whomever they guess at. */
+/** Unauthenticated attempts per address (IPv6: its /64), over all accounts. */
 const OF_ADDRESS: Limit = { perMinute: 50, perHour: 500 }
-/** The same from its network: whoever has one address or one /64 may have its neighbours too. */
+/** Unauthenticated attempts per wider network, because the owner of one address or /64 may own its neighbours. */
 const OF_NETWORK: Limit = { perMinute: 200, perHour: 2_000 }
-/** Of all strangers: verifying so many takes two fifths of a core, and bounds what is kept of those whom nobody knows. */
+/**
+ * All unauthenticated attempts. Verifying this many takes 40 % of a core. Also bounds the stored counters of unknown
+ * addresses.
+ */
 const OF_STRANGERS: Limit = { perMinute: 1_200, perHour: 20_000 }
 
-/** What an account's logins are known by, at most: the longest unseen are forgotten first. */
+/** Stored origins per account; the longest unused are deleted first. */
 const ORIGINS_OF_ACCOUNT = 50
 const ORIGINS_KEPT_DAYS = 400
 
-/** What says that a device has logged in before: the hash of a browser's cookie or of a till's earlier token. */
+/** Proof that a device has logged in before: the hash of a browser's cookie or of a till's earlier token. */
 export interface LoginProof {
   readonly device: Buffer | null
   readonly token: Buffer | null
-  /** Where the token is in another database, whether it was found there. */
+  /** For a token in another database: whether it was found there. */
   readonly isKnown?: boolean
 }
 
-/** Somebody who is about to have a password looked at. */
+/** A login attempt before its password is verified. */
 export interface LoginAttempt {
-  /** As `Email` gives it; whether anybody has it makes no difference. */
+  /** In the format of `Email`; the account need not exist. */
   readonly email: string
   readonly address: string
-  /** `inside`: somebody who is logged in is asked again. */
+  /** `inside`: password prompt of a logged-in user. */
   readonly proof: LoginProof | 'inside'
 }
 
-/** From most to least known: a device or a network that the account has logged in with, or neither. */
+/** From most to least trusted: the account has logged in with this device, from this network, or neither. */
 export type LoginStanding = 'device' | 'network' | 'stranger'
 
-/** A counter of the failures of whoever has a standing; of several the first that is exhausted refuses. */
+/** Failure counter for attempts of one standing. The first exhausted counter refuses the attempt. */
 interface Counter extends Limit {
   readonly standing: LoginStanding
   readonly key: Buffer
 }
 
-/** The counters of an attempt, by each standing that it may turn out to have. */
+/** Counters of an attempt for each possible standing. */
 export function countersOf({ email, address, proof }: LoginAttempt): Counter[] {
   const network = widerNetworkOf(address)
   const known = proof === 'inside' ? 'inside' : (proof.device ?? proof.token)?.toString('hex')
@@ -69,21 +75,21 @@ export function countersOf({ email, address, proof }: LoginAttempt): Counter[] {
 
 const digest = (...parts: readonly string[]): Buffer => createHash('sha256').update(parts.join('\n')).digest()
 
-/** What an account is known by where its networks are kept, and failures of strangers at it are counted. */
+/** Key of an account for its known networks and its counter of unauthenticated failures. */
 export const loginAccountOf = (email: string): Buffer => digest('account', email)
 const networkOrigin = (address: string): Buffer => digest('network', widerNetworkOf(address))
 
-/** An attempt that may be looked at, to be taken back when its password was right. */
+/** An attempt that may be verified; refund it if the password is correct. */
 export interface AdmittedAttempt {
   readonly kind: 'admitted'
   readonly standing: LoginStanding
-  /** Whether anybody has logged in with the device that was shown. */
+  /** Whether any account has logged in with the presented device. */
   readonly isDeviceKnown: boolean
-  /** What it was counted against. */
+  /** Counters that were incremented. */
   readonly keys: readonly Buffer[]
 }
 
-/** One that must not be looked at, for so many seconds. */
+/** An attempt refused for `retryAfter` seconds. */
 export interface LimitedAttempt {
   readonly kind: 'limited'
   readonly retryAfter: number
@@ -93,21 +99,21 @@ interface CountedRow {
   standing: LoginStanding
   is_device_known: boolean
   counted: number
-  /** Seconds; null where every counter has room. */
+  /** Seconds; null if no counter is exhausted. */
   retry_after: number | null
 }
 
-/** When a counter was exhausted between being read and being counted: its minute may just have begun. */
+/** For a counter that was exhausted between reading and counting: its minute may just have begun. */
 const RETRY_AFTER_SECONDS = 60
 
 /**
- * Counts an attempt as a failure, before anybody knows whether it is one: or a thousand at once would all be the first. One
- * that is refused counts for nothing. Exact over all processes, for known and unknown accounts alike.
+ * Counts an attempt as a failure before verification; otherwise concurrent attempts could all pass as the first. A
+ * refused attempt is not counted. Exact over all processes, for existing and unknown accounts alike.
  */
 export const countAttempt = (pool: Pool, attempt: LoginAttempt): Promise<AdmittedAttempt | LimitedAttempt> =>
   judge(pool, attempt, true)
 
-/** What `countAttempt` would say, without counting. */
+/** Result of `countAttempt` without counting. */
 export const checkAttempt = (pool: Pool, attempt: LoginAttempt): Promise<AdmittedAttempt | LimitedAttempt> =>
   judge(pool, attempt, false)
 
@@ -145,12 +151,12 @@ async function judge(
   return { kind: 'admitted', standing, isDeviceKnown, keys }
 }
 
-/** Takes an attempt back that was no failure. */
+/** Reverses the count of an attempt with the correct password. */
 export async function refundAttempt(pool: Pool, keys: readonly Buffer[]): Promise<void> {
   await pool.query({ ...TAKE_BACK, values: [keys] })
 }
 
-/** Remembers where an account has logged in from; null for a caller that keeps no cookie. */
+/** Stores the origins of a successful login; `device` is null for a client without cookies. */
 export async function rememberOrigin(
   pool: Pool,
   { email, address }: Pick<LoginAttempt, 'email' | 'address'>,
@@ -160,10 +166,12 @@ export async function rememberOrigin(
   await pool.query({ ...REMEMBER, values: [loginAccountOf(email), origins, ORIGINS_OF_ACCOUNT - origins.length] })
 }
 
-/** Strangers have the most counters. */
+/** The standing `stranger` has the most counters. */
 const MOST_COUNTERS = 4
 
-/** Counts against the n-th counter if all before it had room, on its newest row: whoever else counts waits for that. */
+/**
+ * Increments the n-th counter if all before it had room. The upsert locks the newest row, so concurrent attempts wait.
+ */
 const step = (place: number): string => `step_${place} as (
   insert into ops.login_failures as f (key, minute_ends_at, minute_count, hour_ends_at, hour_count)
   select key, now + interval '1 minute', 1, now + interval '1 hour', 1
@@ -182,9 +190,10 @@ const step = (place: number): string => `step_${place} as (
 const STEPS = Array.from({ length: MOST_COUNTERS }, (_, position) => position + 1)
 
 /**
- * $1 account, $2 origin of the network, $3 device and $4 token (hashes, or null), $5 e-mail, $6 whether it is known already that somebody inside is asked, or a device;
- * $7 whether to count; $8 to $11 the counters: standing, key, limits. Finds the standing and counts against its counters, against none where one of
- * them is exhausted. All attempts lock counters in the same order. Counting need not survive a crash of Postgres.
+ * $1 account, $2 network origin, $3 device and $4 token (hashes, or null), $5 e-mail, $6 whether the standing is
+ * already known to be `device`; $7 whether to count; $8 to $11 the counters: standing, key, limits. Determines the
+ * standing and increments its counters, or none if one is exhausted. All attempts lock counters in the same order.
+ * Counts need not survive a crash of Postgres.
  */
 const COUNT = {
   name: 'count_login_attempt',
@@ -222,7 +231,7 @@ select known.standing,
 from known`,
 }
 
-/** In the order of the counters, as they were locked. What has begun anew since has nothing to give back. */
+/** Locks in the order of the counters. A count that has restarted since does not fall below 0. */
 const TAKE_BACK = {
   name: 'take_login_attempt_back',
   text: `
@@ -235,7 +244,7 @@ set minute_count = greatest(0, f.minute_count - 1), hour_count = greatest(0, f.h
 from held where f.key = held.key`,
 }
 
-/** $1 account, $2 origins, $3 how many others may stay. */
+/** $1 account, $2 origins, $3 number of other origins to keep. */
 const REMEMBER = {
   name: 'remember_login_origin',
   text: `
@@ -249,7 +258,7 @@ delete from ops.login_origins where account = $1 and origin in (
   select origin from ops.login_origins where account = $1 and origin <> all($2::bytea[]) order by seen_at desc offset $3)`,
 }
 
-/** Deletes counts that are over, and origins that nobody has come from for long. Returns how many. */
+/** Deletes expired counts, and origins unused for ORIGINS_KEPT_DAYS. Returns the number of rows. */
 export async function purgeLoginLimits(pool: Pool): Promise<number> {
   const failures = `delete from ops.login_failures where key in (
     select key from ops.login_failures where hour_ends_at < now() limit $1 for update skip locked)`

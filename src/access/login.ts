@@ -20,68 +20,70 @@ import { DEVICE_TOKENS, TILL_TOKENS } from './opaque-token.ts'
 import { hashPassword, verifyPassword } from './passwords.ts'
 import { type FoundPerson, type Membership, type People, peopleOf, type SessionHolder } from './people.ts'
 
-/** Tokens and sessions that a user gets in a minute, by logging in or renewing: all tills of a shop in the morning. */
+/**
+ * Tokens and sessions issued to a user per minute, by login or renewal. Enough for all tills of a shop in the morning.
+ */
 const GRANTS_PER_MINUTE = 60
 
-/** Statements that look at limits at a time, so that a flood of guesses leaves connections to everybody else. */
+/** Concurrent statements on limits, so that a flood of guesses leaves connections for other work. */
 const LOOKS = { running: 2, waiting: 1_000 }
 
 /**
- * A verification takes a core for about 20 ms, and one of the four threads that files and names are also looked up on.
- * Whoever was here before does not queue behind strangers.
+ * A verification takes a core for about 20 ms, and one of the four libuv threads, which also serve file and DNS access.
+ * Known devices and networks have their own queue.
  */
 const VERIFICATIONS = { running: 2, waiting: 1_000 }
 const VERIFICATIONS_OF_STRANGERS = { running: 1, waiting: 1_000 }
 
 interface Credentials {
-  /** As `Email` gives it. */
+  /** In the format of `Email`. */
   readonly email: string
   readonly password: string
 }
 
-/** Where a login comes from, and what it shows of an earlier one: a browser its device's cookie, a till its token. */
+/** Origin of a login, and its proof of an earlier one: a browser's device cookie or a till's token. */
 export interface LoginFrom {
   readonly address: string
   readonly keeps: 'cookie' | 'token'
-  /** Null when it has none; one that is none of ours is as good. */
+  /** Null if there is none; an unknown value counts as none. */
   readonly kept: string | null
 }
 
 type LoginOutcome =
   | {
       readonly kind: 'loggedIn'
-      /** One at least, in the order of the companies' names. */
+      /** At least one, ordered by company name. */
       readonly memberships: readonly Membership[]
-      /** For the cookie of a browser's device; null for a till. */
+      /** Value of the browser's device cookie; null for a till. */
       readonly device: string | null
     }
   | LoginFailure
 
-/** Why a login fails: the password does not fit, or there were too many guesses, which is over after so many seconds. */
+/** Wrong credentials, or too many failures. */
 export type LoginFailure = { readonly kind: 'wrong' } | LimitedAttempt
 
-/** The one login of tills and panel: whoever guesses at one is counted at both. */
+/** Shared login of tills and panel: failures count for both. */
 export interface Login {
-  /** Checks a password; for the right one the caller issues a token or a session to one of the memberships (`admit`). */
+  /** Verifies a password. On success the caller issues a token or session for one of the memberships (`admit`). */
   logIn(credentials: Credentials, from: LoginFrom): Promise<LoginOutcome>
-  /** Checks a password that lets nobody in by itself, of somebody who is in already or not; tells the hash that it fits. */
+  /** Verifies a password without a login, for a logged-in user or not; returns the matching hash. */
   confirm(
     credentials: Credentials,
     from: { readonly address: string; readonly isInside: boolean },
   ): Promise<
     { readonly kind: 'right'; readonly person: Pick<FoundPerson, 'generation' | 'password_hash'> } | LoginFailure
   >
-  /** Counts a token or session that a user is to get; refuses when it is one too many. */
+  /** Counts a token or session to be issued to a user; refuses it above the limit. */
   admit(membership: Membership): Promise<LimitedAttempt | null>
-  /** The companies of whoever has an address, for one that has logged in already. */
+  /** Companies of an address that has already logged in. */
   membershipsOf(email: string): Promise<readonly Membership[]>
-  /** Tokens and sessions of a user, by its id: a new token's calls are counted anew. */
+  /** Tokens and sessions issued per user id. It limits renewals because each new token starts a new request count. */
   readonly grants: MinuteLimit
 }
 
 type Checked = { readonly kind: 'right'; readonly person: FoundPerson; readonly isDeviceKnown: boolean } | LoginFailure
 
-/** Addresses take turns. @throws Unavailable when too many of one wait already */
+/** Fair queue by network. @throws Unavailable if a network's queue is full */
 async function inTurn<T>(turns: KeyedSemaphore, { address }: LoginAttempt, work: () => Promise<T>): Promise<T> {
   const leave = await turns.acquire(networkOf(address))
   if (!leave) throw new Unavailable('too many logins wait')
@@ -94,7 +96,7 @@ async function inTurn<T>(turns: KeyedSemaphore, { address }: LoginAttempt, work:
 
 const NO_PROOF: LoginProof = { device: null, token: null, isKnown: false }
 
-/** Who guesses is refused before a password is looked at (login-limits.ts), which `pool` keeps. */
+/** Checks the limits in `pool` (login-limits.ts) before it verifies a password. */
 export function createLogin(pool: Pool, people: People = peopleOf(pool)): Login {
   const grants = createMinuteLimit({ perMinute: GRANTS_PER_MINUTE })
   const looks = createKeyedSemaphore(LOOKS)
@@ -118,7 +120,8 @@ export function createLogin(pool: Pool, people: People = peopleOf(pool)): Login 
   async function check(attempt: LoginAttempt, password: string): Promise<Checked> {
     const seen = await inTurn(looks, attempt, () => checkAttempt(pool, attempt))
     if (seen.kind === 'limited') return seen
-    // Counted when it is its turn: of twenty tills at once that are right, no more than two are taken for failures.
+    // Counts only at the head of the queue: of twenty tills with correct passwords at most two count as failures at a
+    // time.
     return inTurn(seen.standing === 'stranger' ? strangers : known, attempt, () => verify(attempt, password))
   }
 
@@ -134,9 +137,9 @@ export function createLogin(pool: Pool, people: People = peopleOf(pool)): Login 
       const checked = await check({ email, address, proof }, password)
       if (checked.kind !== 'right') return checked
       const memberships = await checked.person.memberships()
-      // Whoever belongs to no company is told what a stranger is told.
+      // A person without a company gets the same response as an unknown address.
       if (memberships.length === 0) return { kind: 'wrong' }
-      // One that somebody has planted would be known to who planted it.
+      // Never adopts an unknown cookie: an attacker who planted it would know it.
       const device = keeps === 'token' ? null : checked.isDeviceKnown ? kept : DEVICE_TOKENS.make()
       await rememberOrigin(pool, { email, address }, device === null ? null : DEVICE_TOKENS.hashOf(device))
       return { kind: 'loggedIn', memberships, device }
@@ -152,13 +155,13 @@ export function createLogin(pool: Pool, people: People = peopleOf(pool)): Login 
 }
 
 interface OwnPassword {
-  /** Any text; only the right one fits. */
+  /** Any text; verified against the hash. */
   readonly current: string
-  /** As `Password` gives it. */
+  /** In the format of `Password`. */
   readonly next: string
 }
 
-/** Where the request came from, as the events and the limits of failures know it. */
+/** Origin of the request, for events and failure limits. */
 export interface LoginSource {
   readonly address: string
   readonly requestId: string
@@ -167,8 +170,8 @@ export interface LoginSource {
 type PasswordOutcome = { readonly kind: 'changed' } | LoginFailure | Refusal
 
 /**
- * Changes the password of whoever is logged in. It closes all tokens and sessions of the person, in all companies, this one too.
- * `wrong` is the current password; guesses at it count as those of a login.
+ * Changes the password of the logged-in user. It revokes all tokens and sessions of the person in all companies,
+ * including the present one. `wrong` refers to the current password; failures count as those of a login.
  */
 export async function changeOwnPassword(
   { login, writer }: { readonly login: Login; readonly writer: Writer },

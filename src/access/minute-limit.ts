@@ -4,31 +4,34 @@ import type { Rate } from './api-authenticator.ts'
 
 const WINDOW_SECONDS = 60
 
-/** Keys remembered at a time: beyond them the longest known is forgotten, so that nobody can fill the memory. */
+/** Maximum number of keys. Above it the oldest key is dropped, which bounds the memory. */
 const KNOWN_KEYS = 20_000
 
 interface MinuteLimitOptions {
   readonly perMinute: number
-  /** 20,000 unless told otherwise. */
+  /** Default 20,000. */
   readonly known?: number
 }
 
-/** Where a key stands in its minute; `limited` when the call is one too many. */
+/** State of a key in its minute; `limited` if the request exceeds the limit. */
 export interface MinuteCount extends Rate {
   readonly limited: boolean
-  /** Calls of this minute, those that were refused too. */
+  /** Requests of this minute, including refused ones. */
   readonly used: number
 }
 
-/** Counts per key, in minutes that begin with a key's first call. Per process: it protects the service, it is no contract. */
+/**
+ * Counts per key, in minutes that begin with the key's first request. Per process: it protects the service and is not a
+ * contract.
+ */
 export interface MinuteLimit {
-  /** Counts a call. */
+  /** Counts a request. */
   consume(key: string): Promise<MinuteCount>
 }
 
 export function createMinuteLimit({ perMinute, known = KNOWN_KEYS }: MinuteLimitOptions): MinuteLimit {
   const limiter = new RateLimiterMemory({ points: perMinute, duration: WINDOW_SECONDS })
-  /** In the order in which their minutes began. */
+  /** Ordered by the start of their minute. */
   const keys = new Set<string>()
 
   async function remember(key: string): Promise<void> {
@@ -65,7 +68,7 @@ function refusal(refused: unknown): RateLimiterRes {
   throw refused
 }
 
-/** Counts anonymous callers by their address, or by their network. */
+/** Counts unauthenticated clients by address or network. */
 export type AddressLimit = MinuteLimit
 
 export function createAddressLimit(options: MinuteLimitOptions): AddressLimit {
@@ -73,18 +76,18 @@ export function createAddressLimit(options: MinuteLimitOptions): AddressLimit {
   return { consume: (address) => limit.consume(networkOf(address)) }
 }
 
-/** Some proxies tell the port as well, as `192.0.2.1:4711` or `[2001:db8::1]:4711`: another one for every connection. */
+/** Some proxies append the port, as `192.0.2.1:4711` or `[2001:db8::1]:4711`; it differs for every connection. */
 const WITH_PORT = /^(?:([\d.]+)|\[(.+)\])(?::\d+)?$/
-/** An address of IPv4 as a socket of IPv6 sees it. */
+/** IPv4 address in IPv6 notation. */
 const MAPPED = /^::ffff:(?=[\d.]+$)/i
 
-/** An address of IPv4, or the first half of one of IPv6: whoever has one of 2^64 neighbours has them all. */
+/** The IPv4 address, or the /64 of an IPv6 address: the owner of one of its 2^64 addresses owns all. */
 export const networkOf = (told: string): string => beginningOf(told, { v4: 4, v6: 4 })
 
-/** What whoever has an address may have at the price of one: 256 addresses of IPv4, a /48 of IPv6. */
+/** The network that an address owner can cheaply obtain: 256 IPv4 addresses, or an IPv6 /48. */
 export const widerNetworkOf = (told: string): string => beginningOf(told, { v4: 3, v6: 3 })
 
-/** The first bytes of an address of IPv4, or groups of one of IPv6; what is neither stays. */
+/** First bytes of an IPv4 address, or first groups of an IPv6 one; other texts are returned unchanged. */
 function beginningOf(told: string, { v4, v6 }: { readonly v4: number; readonly v6: number }): string {
   const [, plain, bracketed] = WITH_PORT.exec(told) ?? []
   const address = (plain ?? bracketed ?? told).replace(MAPPED, '')

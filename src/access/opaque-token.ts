@@ -1,17 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto'
 
-/** Random bytes of a token: 256 bits, so that its hash needs no salt and nobody can try tokens out. */
+/** 256 bits: the hash needs no salt, and tokens cannot be guessed. */
 const TOKEN_BYTES = 32
 
-/** One kind of token. It says nothing to whoever has it; what it stands for is kept in Postgres under its hash. */
+/** One kind of opaque token. Its meaning is stored in Postgres under its hash. */
 interface OpaqueTokens {
-  /** A new one, to be handed out once and kept nowhere. */
+  /** Creates a token, which is returned once and not stored. */
   make(): string
-  /** What a token is kept under; null for a text that can be none of this kind, which needs no look-up to be refused. */
+  /** Hash under which a token is stored; null if the format is wrong, which needs no lookup. */
   hashOf(token: string): Buffer | null
 }
 
-/** Tokens that begin with `prefix`, by which people and scanners recognise one that has leaked. */
+/** Tokens with a `prefix`, by which people and secret scanners recognize leaked ones. */
 export function opaqueTokens(prefix: string): OpaqueTokens {
   const format = new RegExp(`^${prefix}[A-Za-z0-9_-]{43}$`)
   return {
@@ -20,20 +20,22 @@ export function opaqueTokens(prefix: string): OpaqueTokens {
   }
 }
 
-/** What a browser keeps of an earlier login, and what a till does: it is no credential, but says that its owner is no stranger. */
+/**
+ * Tokens that a browser or a till keeps from an earlier login. They also mark the client as known to the login limits.
+ */
 export const DEVICE_TOKENS = opaqueTokens('tb_device_')
 export const TILL_TOKENS = opaqueTokens('tb_sync_')
 
-/** What the cookie of a session in the panel is, and the code in the link of an invitation. */
+/** Session cookies of the panel, and codes in invitation links. */
 export const PANEL_TOKENS = opaqueTokens('tb_panel_')
 export const INVITATION_TOKENS = opaqueTokens('tb_invite_')
 
-/** The moment of a statement, to the millisecond: `clock`, a common table expression. */
+/** Time of the statement in milliseconds: `clock`, a common table expression. */
 export const DATABASE_CLOCK = `clock as materialized (select date_trunc('milliseconds', clock_timestamp()) as now)`
 
 /**
- * Revokes what a user has too much of: `surplus`, a common table expression that follows `clock`. Of the live tokens of user
- * `$2` of company `$3` the `$5` last used ones are left alone. Where the relation `from` is empty nothing is revoked.
+ * Revokes tokens above a user's limit: `surplus`, a common table expression that follows `clock`. Of the live tokens of
+ * user `$2` of company `$3` it keeps the `$5` most recently used. If the relation `from` is empty it revokes nothing.
  */
 export const revokedSurplus = (table: 'ops.sessions' | 'ops.sync_tokens', lastUsed: string, from = 'clock'): string =>
   `surplus as (

@@ -1,14 +1,14 @@
 import type { Pool } from 'pg'
 import { DATABASE_CLOCK } from './opaque-token.ts'
 
-/** A session by which somebody may come in now. */
+/** A live session. */
 export interface OpenSession {
-  /** Names it among those of its user, and lets nobody in. */
+  /** Identifies the session among those of its user; it is no credential. */
   readonly id: string
   readonly created_at: string
-  /** To within a minute. */
+  /** Accurate to a minute. */
   readonly last_seen_at: string
-  /** As the browser named itself at the login; null where it did not. */
+  /** User agent at the login; null if the browser sent none. */
   readonly user_agent: string | null
 }
 
@@ -18,7 +18,7 @@ export interface SessionsOf {
   readonly userId: number
 }
 
-/** What follows `clock` in a FROM clause: sessions `s` that have not ended, with their user `u` and person `p`. */
+/** SQL that follows `clock` in a FROM clause: live sessions `s` with their user `u` and person `p`. */
 export const liveSession = (which: string, idleHours: string): string =>
   `join ops.sessions s on ${which} and s.revoked_at is null and s.expires_at > clock.now
            and s.last_seen_at > clock.now - make_interval(hours => ${idleHours})
@@ -38,16 +38,16 @@ const END = `update ops.sessions set revoked_at = clock_timestamp(), user_agent 
 const END_ONE = { name: 'end_open_session', text: `${END} and hash = $3 returning hash` }
 const END_OTHERS = { name: 'end_open_sessions', text: `${END} and hash <> $3 returning hash` }
 
-/** The last used first. */
+/** Most recently used first. */
 export async function listOpenSessions(pool: Pool, of: SessionsOf, idleHours: number): Promise<OpenSession[]> {
   const { rows } = await pool.query<OpenSession>({ ...LIST, values: [of.companyId, of.userId, idleHours] })
   return rows
 }
 
-/** Which of a user's sessions end: one by its id, or all but one. */
+/** Sessions to end: one by its id, or all but one. */
 export type Ending = { readonly id: string } | { readonly allBut: Buffer | null }
 
-/** Hashes of those that have ended; none of another user, whatever the id. */
+/** Ends sessions of this user only, whatever the id. Returns their hashes. */
 export async function endOpenSessions(pool: Pool, of: SessionsOf, ending: Ending): Promise<Buffer[]> {
   const [statement, hash] =
     'id' in ending ? [END_ONE, Buffer.from(ending.id, 'hex')] : [END_OTHERS, ending.allBut ?? Buffer.alloc(0)]

@@ -6,7 +6,7 @@ import { deleteInBatches } from '#postgres/purge.ts'
 import { type FoundSession, findSession, IDLE_HOURS } from './find-session.ts'
 import { DATABASE_CLOCK } from './opaque-token.ts'
 
-/** Calls of the panel a minute: of a session, of all sessions of a user, of all users of a company (PANEL-302). */
+/** Panel requests per minute: of a session, of all sessions of a user, of all users of a company (PANEL-302). */
 export interface PanelLimits {
   readonly ofSession: number
   readonly ofUser: number
@@ -15,16 +15,16 @@ export interface PanelLimits {
 
 export const PANEL_LIMITS: PanelLimits = { ofSession: 300, ofUser: 600, ofCompany: 1_200 }
 
-/** A live session that makes a call. */
+/** A request with a live session. */
 export interface PanelCall {
   readonly found: FoundSession
-  /** Seconds until another call can be let through; null for one that is. */
+  /** Seconds until the next request can be admitted; null if this one is admitted. */
   readonly retryAfter: number | null
 }
 
-/** Finds sessions and counts their calls, exactly, whatever other processes do. */
+/** Looks up sessions and counts their requests exactly, over all processes. */
 export interface PanelGate {
-  /** Null for a hash of no live session. @throws Unavailable */
+  /** Null if the hash has no live session. @throws Unavailable */
   admit(sessionHash: Buffer): Promise<PanelCall | null>
 }
 
@@ -38,7 +38,7 @@ interface WaitingCall {
 /** Upper bound of the queue. Normal load empties it every tick; only a slow Postgres fills it. */
 const WAITING_CALLS = 10_000
 
-/** A session of the tick; `granted` is null where its company lives elsewhere, so that nothing was counted. */
+/** A session of the tick. `granted` is null if its company is on another shard; then nothing was counted. */
 interface CountedSession extends FoundSession {
   readonly position: number
   readonly hash: Buffer
@@ -47,7 +47,7 @@ interface CountedSession extends FoundSession {
   readonly retry_after: number | null
 }
 
-/** Looks up and counts in ticks, as the gate of the API does (quota.ts): one statement at a time for all calls that wait. */
+/** Looks up and counts in ticks, like api-authenticator.ts: one statement at a time for all queued requests. */
 export function createPanelGate(pool: Pool, limits: PanelLimits, waitingCalls = WAITING_CALLS): PanelGate {
   let waiting: WaitingCall[] = []
   const ticks = coalesce(() => {
@@ -65,7 +65,7 @@ export function createPanelGate(pool: Pool, limits: PanelLimits, waitingCalls = 
   }
 }
 
-/** Runs one statement for all calls and answers each in order of arrival; never rejects. */
+/** Runs one statement for all requests and resolves each in order of arrival; never rejects. */
 async function admitAll(pool: Pool, limits: PanelLimits, calls: readonly WaitingCall[]): Promise<void> {
   try {
     const bySession = new Map<string, WaitingCall[]>()
@@ -104,7 +104,10 @@ function answer(calls: readonly WaitingCall[], session: CountedSession | undefin
     call.resolve({ found, retryAfter: place < letThrough ? null : retry_after })
 }
 
-/** $1 hashes, $2 calls of each, $3 idle hours, $4 to $6 calls a minute of a session, a user, a company. A look-up of its own for each hash: no statistics of young tables can mislead it. */
+/**
+ * $1 hashes, $2 requests of each, $3 idle hours, $4 to $6 requests per minute of a session, a user, a company. A
+ * separate lookup per hash keeps the plan independent of the statistics of new tables.
+ */
 const ADMIT = {
   name: 'admit_to_panel',
   text: `with ${DATABASE_CLOCK}, found as materialized (
@@ -121,7 +124,7 @@ const ADMIT = {
          select f.*, c.granted, c.retry_after from found f left join counted c on c.of_session = f.hash`,
 }
 
-/** Deletes what was counted in minutes that are long over. Returns how many rows. */
+/** Deletes expired counts. Returns the number of rows. */
 export const purgePanelCalls = (pool: Pool): Promise<number> =>
   deleteInBatches(
     pool,

@@ -11,20 +11,25 @@ import { type AddressLimit, createAddressLimit } from './minute-limit.ts'
 import { opaqueTokens } from './opaque-token.ts'
 import { hashPassword } from './passwords.ts'
 
-/** How long a link lives, and how soon another one is sent to the same address: whoever asks cannot flood somebody's mail. */
+/**
+ * Lifetime of a link, and the minimum pause before another one to the same address, which prevents floods of e-mail.
+ */
 const LIVES_MINUTES = 60
 const PAUSE_MINUTES = 10
-/** Links that a network asks for. */
+/** Links that a network may request. */
 const ASKED_PER_MINUTE = 10
 
-/** How a password that was forgotten is replaced: by whoever reads the mail of its address, and by nobody else. */
+/** Reset of forgotten passwords by a link sent to the person's address. */
 export interface PasswordLinks {
-  /** Whether there is mail at all. */
+  /** Whether e-mail is configured. */
   readonly isAvailable: boolean
   readonly asked: AddressLimit
-  /** Sends a link if somebody has the address and is in a company. Nobody waits for it: the time would tell. */
+  /**
+   * Sends a link if the address belongs to a user of a company. Runs in the background, because the response time would
+   * tell whether it does.
+   */
   ask(email: string): void
-  /** Sets the password by a link, once. False when it is over, as after another password (PANEL-342). */
+  /** Sets the password by a link, once. False if the link has expired or the password has changed since (PANEL-342). */
   use(token: string, password: string, requestId: string): Promise<boolean>
 }
 
@@ -41,7 +46,7 @@ const TOKENS = opaqueTokens('tb_password_')
 
 interface TakenLink {
   readonly email: string
-  /** Of the person when it was sent; null in links of before that was kept. */
+  /** The person's generation when the link was sent; null for older links without it. */
   readonly generation: number | null
 }
 
@@ -84,7 +89,7 @@ export function createPasswordLinks(options: PasswordLinkOptions): PasswordLinks
 
 const KEEP = {
   name: 'keep_password_link',
-  // Of an address that is forgotten at this moment nothing is kept.
+  // Stores nothing for an address that is being erased.
   text: `insert into ops.password_links as l (email, token_hash, sent_at, generation)
          select email, $2, clock_timestamp(), generation from ops.persons where email = $1 for key share
          on conflict (email) do update set token_hash = excluded.token_hash, sent_at = excluded.sent_at, generation = excluded.generation

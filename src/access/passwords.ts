@@ -4,21 +4,21 @@ import { expects } from '#domain/portuguese.ts'
 
 const EXPECTED = 'deve ter de 8 a 200 caracteres'
 
-/** A password that a user may choose. The upper bound keeps hashing cheap; nothing else is demanded. */
+/** A password chosen by a user. The upper bound limits the cost of hashing; there are no other rules. */
 export const Password = z.string(expects('deve ser um texto')).min(8, EXPECTED).max(200, EXPECTED)
 
-/** Argon2id (the package's default algorithm), as OWASP recommends it for a server that has other work to do: about 20 ms. */
+/** Argon2id (the package's default) with the parameters that OWASP recommends for servers: about 20 ms. */
 const COST: Options = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-/** What is verified when nobody has the e-mail address, so that the time taken does not tell; no password fits it. */
+/** Verified for unknown e-mail addresses, so that the response takes the same time; no password matches it. */
 let nobody: Promise<string> | undefined
 
-/** The hash to keep of a password. */
+/** Hash of a password for storage. */
 export function hashPassword(password: string): Promise<string> {
   return hash(composed(password), COST)
 }
 
-/** Whether a password fits a hash; pass null when there is no such user, which takes as long and is never true. */
+/** Verifies a password against a hash. Null for an unknown user takes the same time and returns false. */
 export async function verifyPassword(passwordHash: string | null, password: string): Promise<boolean> {
   if (passwordHash !== null) return verify(passwordHash, composed(password))
   nobody ??= hashPassword('')
@@ -26,5 +26,5 @@ export async function verifyPassword(passwordHash: string | null, password: stri
   return false
 }
 
-/** Keyboards differ in how they write an accented letter: as one character or as two. */
+/** Keyboards write an accented letter as one character or as two. */
 const composed = (password: string): string => password.normalize('NFC')

@@ -12,22 +12,25 @@ export interface CompanyUser {
   readonly company_id: number
 }
 
-/** Whom a token or a session is issued to. */
+/** Holder of a token or session. */
 export interface SessionHolder {
   readonly userId: number
   readonly companyId: number
-  /** Of user and person when the password was looked at: a token that is issued after a change has ended before it begins. */
+  /**
+   * Generations of user and person when the password was verified. A token issued after a change is invalid from the
+   * start.
+   */
   readonly generation: number
   readonly personGeneration: number
 }
 
-/** Makes a session or token known beside its own table, before it is handed out. */
+/** Registers a session or token in the directory before it is returned. */
 export type RegisterLogin = (
   hash: Buffer,
   holder: Pick<SessionHolder, 'userId' | 'companyId' | 'personGeneration'>,
 ) => Promise<void>
 
-/** A company that a person logs in to, and as which of its users. */
+/** A company of a person, and the person's user there. */
 export interface Membership {
   readonly companyName: string
   readonly user: CompanyUser
@@ -38,21 +41,27 @@ export interface Membership {
 export interface FoundPerson {
   readonly password_hash: string
   readonly generation: number
-  /** In the order of the companies' names. */
+  /** Ordered by company name. */
   memberships(): Promise<readonly Membership[]>
 }
 
-/** Persons who log in, and the companies that they are users of. */
+/** Persons with a login, and their companies. */
 export interface People {
-  /** By an address as `Email` gives it. */
+  /** `email` in the format of `Email`. */
   find(email: string): Promise<FoundPerson | null>
-  /** Whether a till's token, by its hash, was given to a user of the address, as far as the limits of logins cannot tell themselves. */
+  /**
+   * Whether a till's token (by its hash) belongs to a user of the address, if the login limits cannot look it up in
+   * their own database.
+   */
   knowsToken(email: string, hash: Buffer): Promise<boolean>
-  /** Gives whoever is invited a first password. False where there is a person, or must have been one: then it is the old one that counts. */
+  /**
+   * Sets the first password of an invited person. False if the person exists or must have existed; then the existing
+   * password applies.
+   */
   begin(invited: { readonly email: string; readonly companyId: number }, password: string): Promise<boolean>
 }
 
-/** Of one database. */
+/** People in one database. */
 export function peopleOf(pool: Pool): People {
   return {
     async find(email) {
@@ -75,7 +84,7 @@ export function peopleOf(pool: Pool): People {
   }
 }
 
-/** The memberships of an address in one database, of a person whose password is looked at elsewhere. */
+/** Memberships of an address in one database, for a person with the password in another. */
 export async function membershipsIn(
   pool: Pool,
   email: string,
@@ -85,7 +94,7 @@ export async function membershipsIn(
   return rows.flatMap((found) => membershipsOf(found, email, personGeneration))
 }
 
-/** A user of a company as the statements find it. */
+/** A user of a company as selected from the database. */
 interface FoundUser extends Omit<CompanyUser, 'email'>, AccessTerms {
   readonly generation: number
   readonly company_name: string
@@ -98,7 +107,7 @@ interface FoundUsers {
 }
 
 function membershipsOf({ users, now }: FoundUsers, email: string, personGeneration: number): readonly Membership[] {
-  // Whoever was let in until a day that has passed belongs to the company no more, as far as a login tells.
+  // A login ignores companies in which the user's access has expired.
   const letIn = users.filter((user) => isLetIn(user, dateInZone(now, user.timezone)))
   return letIn.map(({ id, name, company_id, company_name, generation, role }) => ({
     companyName: company_name,
@@ -126,8 +135,9 @@ const FIND_USERS = { name: 'find_users_of_person', text: `select ${USERS}` }
 export const PERSON_EXISTS = { name: 'knows_person', text: 'select from ops.persons where email = $1' }
 
 /**
- * Where an address has been somebody's already, but its password was lost with the Postgres that it was in, an invitation gives
- * no other one: with it whoever invites could enter the companies of before. Nobody gets one who is forgotten at this moment.
+ * If an address has belonged to a user but its password was lost with its Postgres, an invitation does not set a new
+ * one: the inviting user could then enter the person's former companies. The share lock excludes a person who is being
+ * erased.
  */
 const BEGIN_PERSON = {
   name: 'begin_person',

@@ -1,25 +1,25 @@
-/** A live key that was found. */
+/** A valid key. */
 export interface AuthenticatedKey {
-  /** Of the key's hash in the statement's array, from 1. */
+  /** Index of the key's hash in the statement's array, from 1. */
   position: number
   company_id: number
   timezone: string
-  /** Of a test company: so much later it is for it than for everybody else. */
+  /** Offset of a test company's clock. */
   clock_ahead_ms: number
   revision: number
   tables: number
   plan: string
   api_key_id: number
   scopes: string[]
-  /** Lives in another home: it was neither counted nor is it answered. */
+  /** The company is on another shard: the request is neither counted nor answered. */
   is_elsewhere: boolean
 }
 
-/** The windows of a company after all its calls of the tick; times are in seconds since 1970. */
+/** Windows of a company after all its requests of the tick; times in Unix seconds. */
 export interface CountedCompany {
   position: null
   company_id: number
-  /** The bytes of each of its calls that was let through, in order of arrival; null for one that was not. */
+  /** Bytes of each admitted request, in order of arrival; null for a refused one. */
   passed: (number | null)[]
   minute_count: number
   minute_ends: number
@@ -29,29 +29,30 @@ export interface CountedCompany {
   now: number
 }
 
-/** A day after another has 20 hours at least: a company that changes its time zone begins no day more by that (RATE-4). */
+/** The next day ends at least 20 hours after the last one, so that a change of time zone adds no extra day (RATE-4). */
 const nextDay = (timezone: string) =>
   `ops.end_of_day(greatest(clock.now, known.day_ends_at + interval '20 hours'), ${timezone})`
 
-/** What some calls take of a day: bytes of those that were let through. */
+/** Sum of the bytes of admitted requests. */
 const SUM = '(select coalesce(sum(one), 0) from unnest(passed) as one)'
 
-/** The same of calls of which nearly always all are let through: then nobody has to go through them one by one. */
+/** Fast path if all requests fit, which is the usual case: no loop over the requests. */
 const FITS = 'asked <= calls_left and asked_bytes <= bytes_left'
 const PASSED = `case when ${FITS} then bytes else ops.let_through(bytes, calls_left, bytes_left) end`
 const CALLS = `case when ${FITS} then asked else cardinality(array_remove(passed, null)) end`
 const BYTES = `case when ${FITS} then asked_bytes else ${SUM} end`
 
 /**
- * One tick: looks the keys up, counts the calls of their companies with the bytes of their bodies, notes the use of the keys.
- * $1 hashes, $2 of each call the position of its hash, $3 its bytes, $4 calls a minute, $5 calls a day, $6 bytes a day.
+ * One tick: looks up the keys, counts their companies' requests and body bytes, and records the use of the keys.
+ * $1 hashes, $2 of each request the position of its hash, $3 its bytes, $4 requests per minute, $5 requests per day, $6
+ * bytes per day.
  *
- * - Keys are read as of the statement, so that a revocation counts at once in every process.
- * - `on conflict do update` decides on the newest row under its lock, so that the counts are exact whoever else counts.
- * - Rows are locked in order: quotas by company, then uses by key. `used` sorts what `counted` returns, so it cannot begin
- *   before that is done, and two processes can never wait for each other.
- * - An exhausted day leaves the minute alone: what is granted is the lesser of what both windows leave, as far as bodies fit.
- * - Counting need not survive a crash of Postgres, so the commit does not wait for the disk.
+ * - Keys are read as of the statement, so that a revocation takes effect at once in every process.
+ * - `on conflict do update` decides on the newest row under its lock, so that concurrent counts are exact.
+ * - Rows are locked in order: quotas by company, then uses by key. `used` sorts the output of `counted`, so it starts
+ *   after `counted` has ended, and two processes cannot deadlock.
+ * - An exhausted day does not consume the minute: the grant is the minimum of both windows, as far as bodies fit.
+ * - Counts need not survive a crash of Postgres, so the commit does not wait for the disk.
  */
 export const COUNT_CALLS = {
   name: 'count_calls',
@@ -134,7 +135,7 @@ select null, company_id, null, null, null, null, null, null, null, null,
 from counted cross join clock`,
 }
 
-/** $1 company, $2 bytes of one body, $3 bytes a day. All of it is counted or nothing; a minute does not begin with it. */
+/** $1 company, $2 bytes of one body, $3 bytes per day. Counts the whole body or nothing, and starts no minute. */
 export const CHARGE_BYTES = {
   name: 'charge_bytes',
   text: `

@@ -22,113 +22,113 @@ import { createPanelGate, PANEL_LIMITS, type PanelLimits } from './panel-quota.t
 import type { PasswordLinks } from './password-links.ts'
 import type { RegisterLogin, SessionHolder } from './people.ts'
 
-/** A session ends after so many days at the latest. */
+/** Maximum lifetime of a session. */
 const LONGEST_DAYS = 7
 
-/** A user's sessions beyond these: the longest unused ones are revoked. */
+/** Maximum number of a user's live sessions; above it the longest unused are revoked. */
 export const LIVE_SESSIONS_OF_USER = 20
-/** Ended sessions are kept for a while, to be looked into when somebody asks. */
+/** Ended sessions are kept for investigations. */
 const ENDED_RETENTION_DAYS = 7
 
-/** Characters that are kept of how a browser names itself. */
+/** Stored length of a user agent. */
 const LONGEST_USER_AGENT = 200
 
 const CSRF_LABEL = 'tillbook panel csrf'
 
-/** Whoever is logged in to the panel, as of the call, and the day of the company. */
+/** A logged-in user of the panel at the time of the request, and the company's day. */
 export interface PanelSession extends Calendar {
   readonly sessionHash: Buffer
-  /** What each form of this session carries; no other session's fits. */
+  /** Token in each form of this session; the token of another session is refused. */
   readonly csrfToken: string
   readonly userId: number
   readonly userName: string
   readonly email: string
   readonly role: Role
-  /** Names, documents and contacts of persons are shown (PANEL-83). */
+  /** Whether names, documents and contacts of persons are visible (PANEL-83). */
   readonly isToldPersons: boolean
-  /** Of the user when the session began. */
+  /** The user's generation when the session began. */
   readonly generation: number
-  /** Of the person. */
+  /** The person's generation. */
   readonly personGeneration: number
   readonly companyId: number
   readonly companyName: string
-  /** UTC; the session ends then, however much it is used. */
+  /** UTC; the session ends then even if it is in use. */
   readonly expiresAt: string
-  /** As the browser named itself at the login; null where it did not. */
+  /** User agent at the login; null if the browser sent none. */
   readonly userAgent: string | null
-  /** `api` is the add-on: without it the company's keys get 402. */
+  /** `api` is the add-on: without it, requests with the company's keys get 402. */
   readonly plan: 'basic' | 'api'
-  /** Whether the company is a test company, which every page says. */
+  /** Whether this is a test company; every page shows it. */
   readonly isTest: boolean
   /** Postgres's clock: UTC, milliseconds, `Z`. */
   readonly now: string
-  /** The company's own time, by which its day is told and what happens is dated; whoever has access has it by everybody's. */
+  /** The company's time, for its day and the dates of its records. Access limits use the real time. */
   readonly companysTime: string
 }
 
-/** What the cookie gets, once. */
+/** Value of the cookie, returned once. */
 export interface IssuedSession {
   readonly token: string
-  /** UTC; the session ends then, however much it is used. */
+  /** UTC; the session ends then even if it is in use. */
   readonly expiresAt: string
 }
 
-/** A call of the panel by a live session; `retryAfter` in seconds where it is one too many, else null (PANEL-302). */
+/** A panel request with a live session. `retryAfter` in seconds if it exceeds the limit, else null (PANEL-302). */
 export interface AdmittedSession {
   readonly session: PanelSession
   readonly retryAfter: number | null
 }
 
-/** Sessions of the panel. They are kept in Postgres as hashes, so that an end counts at once in every process. */
+/** Sessions of the panel. Postgres stores their hashes, so that an end takes effect at once in every process. */
 export interface Sessions {
-  /** It ends after 7 days, or at `until` if that is sooner. @throws Unavailable while the company moves (HOME-46) */
+  /** The session ends after 7 days, or earlier at `until`. @throws Unavailable while the company migrates (HOME-46) */
   issue(holder: SessionHolder, userAgent?: string | null, until?: string | null): Promise<IssuedSession>
   /**
-   * A session for another company of the same person, in place of one that is found alive in the same moment: of the person's generation
-   * that the old one has, and no longer than it (PANEL-341). Null when the old one has ended. @throws Unavailable likewise
+   * Atomically replaces a live session by one for another company of the same person. It has the person's generation
+   * and the expiry of the old session (PANEL-341). Null if the old one has ended. @throws Unavailable as `issue`
    */
   exchange(session: PanelSession, next: NextHolder): Promise<IssuedSession | null>
-  /** Whose session this is, and notes that it is used; null when there is none, or it has ended. @throws Moved */
+  /** Finds a live session and records its use; null if there is none. @throws WrongShardError */
   find(token: string): Promise<PanelSession | null>
-  /** As `find`, and counts a call of the panel in the same statement. @throws Moved, Unavailable */
+  /** As `find`, and counts a panel request in the same statement. @throws WrongShardError, Unavailable */
   admit(token: string): Promise<AdmittedSession | null>
-  /** Whether there is a session still. Asking is no use: a page that nobody looks at keeps none alive. */
+  /** Whether the session is live. Does not count as use, so that an idle page keeps no session alive. */
   isLive(token: string): Promise<boolean>
-  /** Whether it was alive until now. */
+  /** @returns whether it was live. */
   revoke(session: Pick<PanelSession, 'sessionHash'>): Promise<boolean>
-  /** Of a user, the last used first (PANEL-203). */
+  /** Sessions of a user, most recently used first (PANEL-203). */
   list(of: SessionsOf): Promise<OpenSession[]>
-  /** Ends sessions of a user, at once in every process; the hashes of those that were open. */
+  /** Ends sessions of a user, at once in every process. Returns the hashes of those that were open. */
   end(of: SessionsOf, ending: Ending): Promise<Buffer[]>
 }
 
-/** Whom a session is exchanged for; the generation of the person is that of the session. */
+/** Holder of the session after an exchange; the person's generation comes from the old session. */
 export type NextHolder = Omit<SessionHolder, 'personGeneration'>
 
-/** What the panel lets people in by. */
+/** Authentication services of the panel. */
 export interface PanelAccess {
   readonly login: Login
   readonly invitations: Invitations
   readonly passwordLinks: PasswordLinks
   readonly sessions: Sessions
-  /** A key that nobody has seen yet, for an owner to give to an integration. */
+  /** Creates a key, which an owner passes on to an integration. */
   newKey(isTest: boolean): NewKey
 }
 
 interface SessionOptions {
-  /** Makes a session known by its hash before it is handed out. */
+  /** Registers a session by its hash before it is returned. */
   readonly register?: RegisterLogin
   readonly limits?: PanelLimits
 }
 
-/** `onError` hears when the last use of a session could not be noted; nobody waits for that. */
+/** `onError` receives failures to record the last use, which happens in the background. */
 export function createSessions(
   pool: Pool,
   onError: (error: unknown) => void,
   { register, limits = PANEL_LIMITS }: SessionOptions = {},
 ): Sessions {
   const gate = createPanelGate(pool, limits)
-  /** Those whose use is being noted, by hash: requests of one page come together. */
+  /** Hashes with a write of the last use in progress: requests of one page arrive together. */
   const noting = new Set<string>()
 
   async function note(hash: Buffer): Promise<void> {
@@ -149,14 +149,14 @@ export function createSessions(
     return rows[0] ? liveOf(rows[0]) : null
   }
 
-  /** The session of a token as it was found; notes its use. */
+  /** Converts the row of a token and records the use. */
   function used(token: string, sessionHash: Buffer, live: LiveSession): PanelSession {
     const { isSeenLate, terms, move: _, ...found } = live
     if (isSeenLate) void note(sessionHash)
     return { sessionHash, csrfToken: csrfTokenOf(token), ...found, isToldPersons: seesPersons(terms) }
   }
 
-  /** Null where nothing was stored, though the company takes writes. */
+  /** Null if no row was stored although the company accepts writes. */
   async function store(
     holder: SessionHolder,
     statement: { name: string; text: string },
@@ -207,17 +207,17 @@ export function createSessions(
 
 type LiveSession = FoundSession & Calendar
 
-/** Null from the day on after the last one that the user is let in, which comes to pages that are open as well. @throws Moved */
+/** Null after the last day of the user's access, which also ends open pages. @throws WrongShardError */
 function liveOf(found: FoundSession): LiveSession | null {
   assertOnThisShard(found.companyId, found.move)
   if (!isLetIn(found.terms, dateInZone(found.now, found.timezone))) return null
   return { ...found, today: dateInZone(found.companysTime, found.timezone) }
 }
 
-/** Made from the session's token, which nobody else has: a page of another site cannot know it. */
+/** Derived from the session's secret token: a page of another site cannot know it. */
 export const csrfTokenOf = (token: string): string => createHmac('sha256', token).update(CSRF_LABEL).digest('base64url')
 
-/** Whether what a form sent is the session's own token; the time taken does not tell how much of it fits. */
+/** Compares a form's token with the session's in constant time. */
 export function csrfMatches({ csrfToken }: Pick<PanelSession, 'csrfToken'>, given: unknown): boolean {
   if (typeof given !== 'string') return false
   const [expected, sent] = [Buffer.from(csrfToken), Buffer.from(given)]
@@ -233,7 +233,7 @@ const ISSUE = {
          where ${acceptsWrites('$3')} returning expires_at`,
 }
 
-/** Of two at the same time, and of one beside a revocation, the second waits for the row and then finds it revoked. */
+/** A concurrent exchange or revocation waits for the row lock and then finds the session revoked. */
 const EXCHANGE = {
   name: 'exchange_session',
   text: `with ${DATABASE_CLOCK}, asking as materialized (
@@ -248,7 +248,7 @@ const EXCHANGE = {
 
 const FIND = { name: 'find_session', text: `with ${DATABASE_CLOCK} ${findSession('$1', '$2')}` }
 
-/** At most once a minute, whoever else notes it. */
+/** At most once a minute, over all processes. */
 const NOTE = {
   name: 'note_session',
   text: `update ops.sessions set last_seen_at = clock_timestamp()
@@ -263,7 +263,7 @@ const REVOKE = {
          select exists (select from clock ${liveSession('s.hash = $1', '$2')}) as was_live from ended`,
 }
 
-/** Deletes sessions that ended long ago. Returns how many. */
+/** Deletes sessions that ended before the retention period. Returns the number of rows. */
 export function purgeSessions(pool: Pool): Promise<number> {
   return deleteInBatches(
     pool,

@@ -9,20 +9,23 @@ import type { MinuteLimit } from './minute-limit.ts'
 import { DATABASE_CLOCK, revokedSurplus, TILL_TOKENS as TOKENS } from './opaque-token.ts'
 import type { RegisterLogin, SessionHolder } from './people.ts'
 
-/** Who may use the sync interface, and how often. */
+/** Authentication and rate limit of the till sync interface. */
 export interface SyncAccess {
   readonly login: Login
   readonly tokens: Tokens
-  /** Calls of a token. */
+  /** Requests per token. */
   readonly calls: MinuteLimit
 }
 
-/** A user's tokens beyond these: the longest unused ones are revoked, so that a till that logs in for every call leaves no heap. */
+/**
+ * Maximum number of a user's live tokens; above it the longest unused are revoked. Bounds the tokens of a till that
+ * logs in for every request.
+ */
 export const LIVE_TOKENS_OF_USER = 200
-/** Ended tokens are kept for a while, to be looked into when somebody asks. */
+/** Ended tokens are kept for investigations. */
 const ENDED_RETENTION_DAYS = 7
 
-/** Whoever logged in, as of the call. */
+/** The logged-in user at the time of the request. */
 export interface SyncSession {
   readonly tokenHash: Buffer
   readonly companyId: number
@@ -30,30 +33,33 @@ export interface SyncSession {
   readonly userName: string
   readonly email: string
   readonly role: string
-  /** Of the user when the token was given out. */
+  /** The user's generation when the token was issued. */
   readonly generation: number
-  /** Of the person. */
+  /** The person's generation. */
   readonly personGeneration: number
-  /** The company's. */
+  /** The company's time zone. */
   readonly timezone: string
-  /** The company's time, by Postgres's clock: UTC, milliseconds, `Z`. */
+  /** The company's time, from Postgres's clock: UTC, milliseconds, `Z`. */
   readonly now: string
 }
 
-/** A token as it is handed out, once. */
+/** A new token, returned once. */
 export interface IssuedToken {
   readonly token: string
-  /** UTC; null when it lives until it is revoked. */
+  /** UTC; null if it is valid until it is revoked. */
   readonly expiresAt: string | null
 }
 
-/** Login tokens. They are kept in Postgres as hashes, so that a revocation counts at once in every process. */
+/** Login tokens. Postgres stores their hashes, so that a revocation takes effect at once in every process. */
 export interface Tokens {
-  /** @throws Unavailable while the company moves (HOME-46) */
+  /** @throws Unavailable while the company migrates (HOME-46) */
   issue(holder: SessionHolder): Promise<IssuedToken>
-  /** Who has this token; null when it is none, has expired or was revoked. What the till says of its version is noted. @throws Moved */
+  /**
+   * Finds the session of a token and records the till's version; null if the token is unknown, expired or revoked.
+   * @throws WrongShardError
+   */
   find(token: string, tillVersion?: string | null): Promise<SyncSession | null>
-  /** A new token for one that is found alive, and revoked, in the same moment. Null when that one has ended. @throws Unavailable likewise */
+  /** Atomically replaces a live token by a new one. Null if it has ended. @throws Unavailable as `issue` */
   renew(session: SyncSession): Promise<IssuedToken | null>
   revoke(session: SyncSession): Promise<void>
 }
@@ -62,7 +68,7 @@ interface Found extends Omit<SyncSession, 'tokenHash'> {
   readonly move: MigrationState | null
 }
 
-/** Tokens that expire after `days`; never, when null. `register` makes one known by its hash before it is handed out. */
+/** Tokens expire after `days`; null means never. `register` registers a token by its hash before it is returned. */
 export function createTokens(pool: Pool, days: number | null, register?: RegisterLogin): Tokens {
   const issued = async (
     holder: Parameters<RegisterLogin>[1],
@@ -114,7 +120,7 @@ export function createTokens(pool: Pool, days: number | null, register?: Registe
 const INSERT = `insert into ops.sync_tokens (hash, user_id, company_id, generation, person_generation, created_at, last_used_at, expires_at)`
 const LIVE = `t.revoked_at is null and (t.expires_at is null or t.expires_at > clock.now)`
 
-/** User and person of a token, whose generations have not passed. */
+/** User and person of a token, if their generations are still the token's. */
 const OF_PERSON = `u.company_id = t.company_id and u.id = t.user_id and u.generation = t.generation
              and p.email = u.doc->>'email' and p.generation = t.person_generation`
 
@@ -125,7 +131,9 @@ const ISSUE = {
          where ${acceptsWrites('$3')} returning expires_at`,
 }
 
-/** The last use is noted by the first call of five minutes, and another version at once; that is near enough to tell which till still lives. */
+/**
+ * Records the last use once in five minutes, and a new version at once; accurate enough to tell which tills are in use.
+ */
 const FIND = {
   name: 'find_sync_session',
   text: `with ${DATABASE_CLOCK}, used as (
@@ -144,7 +152,10 @@ const FIND = {
          join ops.ledgers l on l.company_id = t.company_id`,
 }
 
-/** Of two at the same time the second waits for the row and then finds it revoked. The new token has the generations of the old one (TOKEN-6). */
+/**
+ * Of two concurrent renewals the second waits for the row lock and then finds the token revoked. The new token keeps
+ * the generations of the old one (TOKEN-6).
+ */
 const RENEW = {
   name: 'renew_sync_token',
   text: `with ${DATABASE_CLOCK}, old as (
@@ -161,14 +172,14 @@ const REVOKE = {
   text: `update ops.sync_tokens set revoked_at = clock_timestamp() where hash = $1 and revoked_at is null`,
 }
 
-/** What is known of the tills that somebody has logged in. */
+/** Tills of a logged-in user. */
 export interface TillContact {
   readonly user_id: number
-  /** Logins that still live. */
+  /** Live logins. */
   readonly logins: number
-  /** UTC, to within five minutes. */
+  /** UTC, accurate to five minutes. */
   readonly last_used_at: string
-  /** Of the till that called last; null where it tells none. */
+  /** Version of the till with the last request; null if it sends none. */
   readonly version: string | null
 }
 
@@ -181,13 +192,13 @@ const CONTACTS = {
          group by t.user_id order by max(t.last_used_at) desc limit $2`,
 }
 
-/** Who is logged in at tills of a company, the last seen first. `pool` is the primary's. */
+/** Users logged in at tills of a company, most recent first. `pool` is the primary's. */
 export async function listTillContacts(pool: Pool, companyId: number, limit: number): Promise<TillContact[]> {
   const { rows } = await pool.query<TillContact>({ ...CONTACTS, values: [companyId, limit] })
   return rows
 }
 
-/** Deletes tokens that ended long ago. Returns how many. */
+/** Deletes tokens that ended before the retention period. Returns the number of rows. */
 export function purgeTokens(pool: Pool): Promise<number> {
   return deleteInBatches(
     pool,

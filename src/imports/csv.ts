@@ -1,17 +1,17 @@
-/** Where the reading of a table ends although more of it is there. Lengths are in UTF-16 units, as they stand in the text. */
+/** Limits at which reading a table stops. Lengths are in UTF-16 units of the raw text. */
 export interface CsvLimits {
   readonly columns: number
   readonly cellLength: number
   readonly rowLength: number
 }
 
-/** The limit that a row exceeds; `quotes` are not closed within it. */
+/** The limit that a row exceeds; `quotes`: a quote is not closed within it. */
 export type CsvFault = 'columns' | 'cell' | 'row' | 'quotes'
 
 export interface CsvReader {
-  /** How much of the text was read, in UTF-16 units. */
+  /** Position in the text, in UTF-16 units. */
   readonly position: number
-  /** The cells of the next row, a fault, or null at the end. One call reads no further than the limits of a row. */
+  /** Cells of the next row, a fault, or null at the end. Each call reads at most one row's limits. */
   next(): string[] | CsvFault | null
 }
 
@@ -22,8 +22,8 @@ const SPACE = 0x20
 const TAB = 0x09
 
 /**
- * Reads CSV as spreadsheets and cash registers write it (RFC 4180 and what differs from it): rows end with LF, CRLF or CR, cells are
- * trimmed, and a quote that does not enclose its whole cell is text.
+ * Reads CSV as spreadsheets and cash registers write it (RFC 4180 and its variants): rows end with LF, CRLF or CR,
+ * cells are trimmed, and a quote that does not enclose its whole cell is text.
  */
 export function createCsvReader(text: string, delimiter: string, limits: CsvLimits): CsvReader {
   const separator = delimiter.charCodeAt(0)
@@ -41,7 +41,7 @@ export function createCsvReader(text: string, delimiter: string, limits: CsvLimi
     return at
   }
 
-  /** The text between quotes and the position behind them; null where they are not closed before `end`. */
+  /** Text between quotes and the position after them; null if they are not closed before `end`. */
   function quoted(at: number, end: number): { readonly content: string; readonly after: number } | null {
     let content = ''
     for (let from = at + 1; ; ) {
@@ -54,7 +54,7 @@ export function createCsvReader(text: string, delimiter: string, limits: CsvLimi
     }
   }
 
-  /** The content of the cell that begins here; the position is then at what ends it. */
+  /** Reads the cell at the present position and stops at its delimiter. */
   function cell(): { readonly content: string } | CsvFault {
     const begin = position
     const end = Math.min(text.length, begin + limits.cellLength + 1)

@@ -3,33 +3,33 @@ import { invalid, type Refusal } from '#domain/refusal.ts'
 import { restoreFormulas } from '#lib/spreadsheet-text.ts'
 import { type CsvFault, type CsvLimits, createCsvReader } from './csv.ts'
 
-/** Of a file; some 400 bytes a line. */
+/** Maximum file size; a line has about 400 bytes. */
 export const MAX_FILE_BYTES = 2_000_000
 export const MAX_LINES = 5_000
 /** No field of a record is longer than 2,000 characters. */
 const LIMITS: CsvLimits = { columns: 60, cellLength: 5_000, rowLength: 65_536 }
-/** A head that is longer is cut. */
+/** Longer column titles are truncated. */
 const MAX_HEAD_LENGTH = 200
 
-/** A table that was saved as CSV; its first line has the heads. */
+/** A table saved as CSV, with column titles in its first line. */
 export interface Sheet {
   readonly heads: readonly string[]
   readonly lines: readonly SheetLine[]
 }
 
 export interface SheetLine {
-  /** As a spreadsheet counts it: the heads are line 1. */
+  /** Line number in a spreadsheet: the titles are line 1. */
   readonly number: number
   readonly cells: readonly string[]
 }
 
-/** Lets others be served; awaited after each small part of long work (src/lib/time-slicing.ts). */
+/** Yields to other requests; awaited after each slice of long work (src/lib/time-slicing.ts). */
 export type Pause = () => Promise<void>
 
-/** Decoded, or read, before the next pause; in bytes or UTF-16 units. */
+/** Amount decoded or read between two pauses, in bytes or UTF-16 units. */
 const PART = 16_384
 
-/** The text of a file that a spreadsheet has saved: UTF-8, or what Windows calls ANSI here. */
+/** Decodes a file saved by a spreadsheet: UTF-8, or the Windows ANSI code page. */
 async function decoded(bytes: Buffer, pause: Pause): Promise<string> {
   const decoder = new TextDecoder(isUtf8(bytes) ? 'utf-8' : 'windows-1252')
   let text = ''
@@ -42,7 +42,7 @@ async function decoded(bytes: Buffer, pause: Pause): Promise<string> {
 
 const DELIMITERS = [';', ',', '\t']
 
-/** The delimiter that the heads have most of. */
+/** The most frequent delimiter in the first line. */
 function delimiterOf(text: string): string {
   const begin = text.slice(0, LIMITS.rowLength)
   const heads = begin.slice(0, begin.search(/[\r\n]|$/))
@@ -60,8 +60,8 @@ const FAULTS: Readonly<Record<CsvFault, string>> = {
 }
 
 /**
- * Reads the table that a file holds, in parts, up to its limits and no further; lines without any content are passed over. A file that
- * is none, or exceeds a limit, is refused (PANEL-321).
+ * Reads a table in slices, up to its limits; empty lines are skipped. Refuses a file that is no table or exceeds a
+ * limit (PANEL-321).
  */
 export async function readSheet(bytes: Buffer, pause: Pause): Promise<Sheet | Refusal> {
   if (bytes.includes(0)) return invalid('file', 'não é um arquivo CSV: salve a planilha como CSV')

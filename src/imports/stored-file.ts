@@ -11,30 +11,30 @@ import type { Pause, Sheet, SheetLine } from './sheet.ts'
 
 export type ImportedKind = 'items' | 'customers' | 'suppliers'
 
-/** Whose file it is. */
+/** Owner of the file. */
 interface Owner {
   readonly companyId: number
   readonly userId: number
 }
 
-/** A file as it was read when it was uploaded. */
+/** A parsed upload. */
 export interface ReadFile {
   /** SHA-256 of the file, in hex. */
   readonly digest: string
   readonly sheet: Sheet
 }
 
-/** The same out of the database, where a later upload takes its place. */
+/** A stored upload; a later upload replaces it. */
 export interface KeptFile extends ReadFile {
   readonly uploadedAt: string
 }
 
 const sealOf = ({ companyId, userId }: Owner): string => contextOf('imports', [companyId, userId])
 
-/** Of JSON lines that are compressed at a time, in UTF-16 units. */
+/** JSON text compressed at once, in UTF-16 units. */
 const PART = 16_384
 
-/** JSON lines, compressed: the digest and the heads, then the number and the cells of each line. */
+/** Compressed JSON lines: digest and column titles, then number and cells of each line. */
 function packed({ digest, sheet: { heads, lines } }: ReadFile, pause: Pause): Promise<Buffer> {
   async function* parts() {
     let part = JSON.stringify([digest, ...heads])
@@ -77,7 +77,10 @@ function unpacked(bytes: Buffer, pause: Pause): Promise<ReadFile> {
   })
 }
 
-/** Keeps what was read of a file until it is imported, or for an hour; another one of the same person takes its place (PANEL-183). */
+/**
+ * Stores a parsed file until its import, at most for an hour; another upload of the same person replaces it
+ * (PANEL-183).
+ */
 export async function storeFile(
   { pool, vault, pause }: Keeping,
   owner: Owner,
@@ -97,7 +100,7 @@ interface Keeping {
   readonly pause: Pause
 }
 
-/** Null where there is none of this kind, or no longer. */
+/** Null if there is no file of this kind, or it has expired. */
 export async function loadStoredFile(
   { pool, vault, pause }: Keeping,
   owner: Owner,
@@ -113,7 +116,7 @@ export async function loadStoredFile(
   return { ...(await unpacked(vault.open(row.file, sealOf(owner)), pause)), uploadedAt: row.uploaded_at }
 }
 
-/** Drops a file that was imported, unless another one has taken its place. */
+/** Deletes an imported file, unless another upload has replaced it. */
 export async function deleteStoredFile(
   pool: Pool,
   { companyId, userId }: Owner,
@@ -134,6 +137,6 @@ export const purgeImports = (pool: Pool): Promise<number> =>
     [],
   )
 
-/** Of everybody in a company: whoever was about to import a file uploads it again. */
+/** Deletes the files of all users of a company; they must repeat pending uploads. */
 export const eraseImports = (tx: Transaction, companyId: number): Promise<unknown> =>
   tx.query({ name: 'wipe_imports', text: 'delete from imports where company_id = $1' }, [companyId])

@@ -8,13 +8,13 @@ import { type EventReader, pickNewest } from '#ledger/reading.ts'
 import { MASKED_NAME } from '#projections/companies.ts'
 import { listActors } from '#queries/events.ts'
 
-/** Whose data are asked for. An order stands for its buyer. */
+/** Subject of the export. An order stands for its buyer. */
 export interface ExportedPerson {
   readonly kind: PersonKind
   readonly id: number
 }
 
-/** An event that touched a person: when, what, by whom, and through which channel. */
+/** An event that concerns the person. */
 export interface TouchingEvent {
   readonly revision: number
   /** UTC. */
@@ -24,19 +24,19 @@ export interface TouchingEvent {
   readonly origin: Origin
   /** As `user/3`; null for the service itself. */
   readonly actor: string | null
-  /** What the actor is called. */
+  /** Name of the actor. */
   readonly actor_name: string | null
-  /** In clear, in the newest version; null where it was forgotten. */
+  /** In clear text, in the newest version; null for erased data. */
   readonly data: object
 }
 
-/** A record as it is kept, and every event that made it so. */
+/** Stored records, each with all events that changed it. */
 export interface ExportedList {
   readonly record: object
   readonly events: readonly TouchingEvent[]
 }
 
-/** Records that are about a person. */
+/** Kinds of records about a person. */
 export type ListName = 'sales' | 'receivables' | 'payables' | 'orders'
 
 export interface ExportHead {
@@ -48,9 +48,9 @@ export interface ExportHead {
 }
 
 export interface ExportTail {
-  /** Webhook messages of these events, kept 30 days, and how often they were to be delivered to how many addresses. */
+  /** Webhook messages of these events (kept 30 days), their deliveries, and the number of addresses. */
   readonly webhooks: { readonly messages: number; readonly deliveries: number; readonly addresses: number }
-  /** Of a user: what is open, and from how many places this person was seen to log in; null of all others. */
+  /** For a user: open sessions and tokens, and the number of known login origins. Null for others. */
   readonly access: Access | null
 }
 
@@ -60,7 +60,7 @@ interface Access {
   readonly logins_seen_at: readonly string[]
 }
 
-/** All that is held of a person, one piece after the other: head, the record itself, entries list by list, tail. */
+/** The export in parts: head, the record itself, entries list by list, tail. */
 export type ExportPart =
   | { readonly piece: 'head'; readonly head: ExportHead }
   | { readonly piece: 'person'; readonly held: ExportedList }
@@ -70,13 +70,13 @@ export type ExportPart =
 
 interface Source extends EventReader {
   readonly pool: Pool
-  /** Of the database that knows from where people log in. */
+  /** Database with the login origins. */
   readonly logins: () => Pool
 }
 
 const TABLES = { customer: 'customers', supplier: 'suppliers', user: 'users', order: 'orders' } as const
 
-/** Where records of a person are found, each by an index. */
+/** Tables with records of a person; each column has an index. */
 const LISTS: Readonly<Record<ExportedPerson['kind'], readonly { readonly list: ListName; readonly column: string }[]>> =
   {
     customer: [
@@ -89,13 +89,13 @@ const LISTS: Readonly<Record<ExportedPerson['kind'], readonly { readonly list: L
     order: [],
   }
 
-/** Records, with their events, that are in memory at a time. */
+/** Records held in memory at once, with their events. */
 const PAGE = 200
 
 /**
- * All that is held of a person of a company, also of a deleted one; null where the company never had it (PRIV-50). Memory
- * grows with the ids of the person's records only; every statement goes by an index, and events are picked by the revisions
- * that rows list as their past.
+ * Exports all data about a person of a company, also a deleted one; null if the company never had the person (PRIV-50).
+ * Memory grows only with the ids of the person's records. Every statement uses an index, and events are read by the
+ * revisions in the rows' history.
  */
 export async function exportPersonData(
   source: Source,
@@ -126,7 +126,7 @@ export async function exportPersonData(
 
 interface Collecting extends Source {
   readonly companyId: number
-  /** Names that were looked up. */
+  /** Cache of actor names. */
   readonly actors: Map<string, string>
   readonly webhooks: ReturnType<typeof createCounts>
 }
@@ -168,7 +168,7 @@ async function heldIn(collecting: Collecting, table: string, ids: readonly numbe
   }))
 }
 
-/** Each with the revisions of the events that changed it, of which a row lists the latest itself. */
+/** Rows with the revisions of the events that changed them; the row itself lists the latest ones. */
 async function rowsIn({ pool, companyId }: Collecting, table: string, ids: readonly number[]): Promise<Row[]> {
   interface Found {
     id: number

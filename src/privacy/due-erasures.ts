@@ -18,18 +18,18 @@ interface Due {
 export interface DueErasures {
   readonly pool: Pool
   readonly writer: Writer
-  /** Years after its authorization for which a fiscal document needs a person. */
+  /** Years after its authorization for which a fiscal document must keep personal data. */
   readonly retentionYears: number
   readonly onError: (error: unknown) => void
 }
 
-/** Persons of a company who are read at a time, and of these forgotten before other companies have their turn. */
+/** Persons of a company read at once, and erased before the next company's turn. */
 const [PAGE, SLICE] = [500, 25]
 
-/** The company's own day, and one more: the command decides. Test companies have a clock that may be ahead. */
+/** The company's day plus one; the command decides exactly. The clock of a test company may be ahead. */
 const DAY = `case when c.clock_ahead_ms > 0 then (${companysTimeSql('now()')})::date else current_date end + 1`
 
-/** Companies with persons whose day may have come. */
+/** Companies with erasures that may be due. */
 const COMPANIES_DUE = {
   name: 'companies_with_forgettings_due',
   text: `select distinct f.company_id from forgettings f join companies c on c.company_id = f.company_id
@@ -54,8 +54,8 @@ async function* dueOf(pool: Pool, companyId: number): AsyncGenerator<Due, undefi
 }
 
 /**
- * Forgets whoever is due, some of each company in turn, the earliest first. What fails for one is tried again next time; some wait longer,
- * for accounts without a date. Any number of processes may do it at once.
+ * Erases due persons, a slice per company in turn, earliest first. Failures are retried in the next run; some persons
+ * are postponed because of receivables or payables without a date. Any number of processes may run it at once.
  */
 export async function eraseDuePersons(
   { pool, writer, retentionYears, onError }: DueErasures,
@@ -86,6 +86,6 @@ const isPersonKind = (kind: string): kind is PersonKind => (PERSON_KINDS as read
 
 const HOUR_MS = 3_600_000
 
-/** Does it now, and every hour: days begin at other times in other zones. */
+/** Runs at once and then hourly, because the day begins at different times in different time zones. */
 export const scheduleDueErasures = (due: DueErasures): Repetition =>
   repeat((stopping) => eraseDuePersons(due, stopping), HOUR_MS, due.onError)

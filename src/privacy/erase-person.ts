@@ -9,23 +9,25 @@ import { eraseRefusedSales } from '#privacy/refused-sale-erasure.ts'
 import { type ErasedPerson, textErasureOf } from './record-erasure.ts'
 
 /**
- * Takes forgotten persons out of a company's rows of `ops`, in the transaction that applies the event, after its own rows were
- * written (PRIV-30). `emails` are those that forgotten users had; without them no login is looked for. Doing it again changes nothing.
+ * Erases persons from a company's rows of `ops`, in the transaction that applies the event and after its own writes
+ * (PRIV-30). `emails` are the addresses of erased users; without them no login is searched. Repeatable.
  *
- * | Table | What is kept of persons | What is done |
+ * | Table | Personal data | Erasure |
  * |---|---|---|
- * | idempotent_answers | records | fields null; looks at the company's answers of 24 hours |
- * | webhook_messages, webhook_deliveries | records; what endpoints answered | fields null; answers null; looks at the company's messages of 30 days |
- * | payment_notifications | what the provider sent | but for the payment's id and a few words, deleted; by order |
- * | refused_sales | what a till sent, a note | what the service reads is left; looks at the company's sales of 90 days |
- * | imports | files that are about to be imported | deleted, all of the company; they live an hour |
- * | sessions, sync_tokens, invitations | whom a login is for | ended; by user |
- * | persons, password_links, login_origins, login_failures | e-mail address, or its hash | deleted with the last user of the address; by address |
- * | directory_entries | e-mail address, or its hash | deleted after the commit, where there are several homes (HOME-27) |
+ * | idempotent_answers | records | fields null; scans the company's responses of 24 hours |
+ * | webhook_messages, webhook_deliveries | records; responses | fields null; responses null; scans the messages of 30 days |
+ * | payment_notifications | the provider's payload | deleted except the payment's id and a few fields; by order |
+ * | refused_sales | payload, note | reduced to the fields that the service reads; scans the sales of 90 days |
+ * | imports | uploaded files before their import | deleted for the whole company; kept one hour |
+ * | sessions, sync_tokens, invitations | user of the login | ended; by user |
+ * | persons, password_links, login_origins, login_failures | e-mail address, or its hash | deleted with its last user |
+ * | directory_entries | e-mail address, or its hash | deleted after the commit, if there are several shards (HOME-27) |
  *
- * No other table says anything of a person: ledgers, read_model, checkpoints, table_checks and quotas hold positions and
- * numbers; calls what is no person's (src/http/request-log/masking.ts), webhook_hours and call_counts numbers; api_key_secrets, webhook_secrets, store_secrets and installation_secrets what is secret; notices and webhook_* else
- * addresses of endpoints; stranger_notifications what strangers sent about nobody's order, for 30 days.
+ * The other tables have no personal data: ledgers, read_model, checkpoints, table_checks and quotas hold positions and
+ * numbers; calls is masked (src/http/request-log/masking.ts); webhook_hours and call_counts hold numbers;
+ * api_key_secrets, webhook_secrets, store_secrets and installation_secrets hold secrets; notices and the other
+ * webhook_* tables hold endpoint addresses. stranger_notifications holds unauthenticated payloads that match no order,
+ * for 30 days.
  */
 export async function erasePerson(
   tx: Transaction,

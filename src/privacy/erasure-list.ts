@@ -7,7 +7,7 @@ import { coalesce } from '#background/repeat.ts'
 import { PERSON_PARTS } from '#domain/personal-data.ts'
 import { fsyncFolder } from '#lib/files.ts'
 
-/** A key that was destroyed, as a line of the file says it. */
+/** A destroyed key, as a line of the file. */
 const ErasedKey = z.strictObject({
   company_id: z.int().positive(),
   /** As `customer/9`. */
@@ -15,26 +15,29 @@ const ErasedKey = z.strictObject({
   part: z.enum(PERSON_PARTS),
   /** SHA-256, in hex, of the key's id. */
   key: z.string(),
-  /** When it was destroyed: UTC. */
+  /** Time of destruction, UTC. */
   at: z.iso.datetime({ precision: 3 }),
 })
 export type ForgottenKey = z.infer<typeof ErasedKey>
 
 /**
- * Who was forgotten, outside of Postgres: `forgotten.jsonl` beside the seals, a line for each key that was destroyed, on disk soon
- * after the commit that did it. It holds no personal data, and must not be restored with a backup (PRIV-40).
+ * List of erased persons outside Postgres: `forgotten.jsonl` beside the checkpoints, one line per destroyed key,
+ * written soon after the commit. It contains no personal data and must not be restored from a backup (PRIV-40).
  */
 export interface ErasureList {
   read(): Promise<readonly ForgottenKey[]>
-  /** Adds what `ops.person_keys` has and the file has not. Several processes may do so at once: what is there twice does no harm. */
+  /**
+   * Appends keys that are in `ops.person_keys` but not in the file. Concurrent processes may write duplicates, which
+   * are harmless.
+   */
   sync(): Promise<void>
-  /** Does so soon. */
+  /** Schedules a sync. */
   note(): void
-  /** Resolves when what was noted is on disk, or could not be put there: the next `sync` will. */
+  /** Resolves when scheduled syncs have ended. After a failed one the next `sync` writes the missing lines. */
   idle(): Promise<void>
 }
 
-/** Transactions that are committed later than others which began after them. */
+/** Covers transactions that commit after later ones. */
 const OVERLAP_MINUTES = 60
 
 const EPOCH = '1970-01-01T00:00:00.000Z'
@@ -59,7 +62,7 @@ export function createErasureList({ pool, dataDir, onError }: ListOptions): Eras
     for (const { key } of missing) known.add(key)
     since = rows.at(-1)?.destroyed_at ?? since
   }
-  /** One after the other: what the one before has added is not missing any more. */
+  /** Runs syncs one after the other, so that none appends the lines of another again. */
   let last: Promise<void> = Promise.resolve()
   function sync(): Promise<void> {
     last = last.catch(() => {}).then(syncOnce)
@@ -91,7 +94,7 @@ const lineOf = ({ company_id, subject, part, key_id, destroyed_at }: Destroyed):
 
 export const hashOfKey = (keyId: string): string => createHash('sha256').update(keyId).digest('hex')
 
-/** A line that a crash has cut is left out: it is added again, whole. */
+/** Skips a line truncated by a crash; it is appended again. */
 async function readLines(path: string): Promise<ForgottenKey[]> {
   return (await textOf(path)).split('\n').flatMap((line) => ErasedKey.safeParse(parsed(line)).data ?? [])
 }
@@ -113,7 +116,10 @@ async function textOf(path: string): Promise<string> {
   }
 }
 
-/** One write, so that processes do not mix their lines; it begins a line, whatever a crash has left before. */
+/**
+ * Appends in one write, so that processes do not mix their lines. A leading line feed closes a line truncated by a
+ * crash.
+ */
 async function append(path: string, keys: readonly ForgottenKey[]): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
   const file = await open(path, 'a+', 0o600)

@@ -6,13 +6,13 @@ import { erasePerson, idsOf } from './erase-person.ts'
 
 const forgottenBy = ({ data }: Envelope) => data as DataOf<'PersonForgotten'>
 
-/** Addresses that users of a company had who may have been forgotten: their commit may have failed. */
+/** E-mail addresses of users who may have been erased; the commit may have failed. */
 export interface FormerEmails {
   readonly companyId: number
   readonly emails: readonly string[]
 }
 
-/** Who is forgotten leaves what `ops` holds of them, with the event (PRIV-30). `onForgotten` hears of it after the commit. */
+/** Erases a person from `ops` in the transaction of the event (PRIV-30). `onForgotten` runs after the commit. */
 export function createErasureReactor(onForgotten: (former: readonly FormerEmails[]) => void = () => {}) {
   let wiped: FormerEmails[] = []
   const reactor: Reactor = {
@@ -26,7 +26,7 @@ export function createErasureReactor(onForgotten: (former: readonly FormerEmails
   }
   return {
     reactor,
-    /** To be called after each commit. */
+    /** Must be called after each commit. */
     onCommitted() {
       const former = wiped
       wiped = []

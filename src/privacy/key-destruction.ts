@@ -4,7 +4,7 @@ import type { Reactor } from '#ledger/reactor.ts'
 
 const dataOf = ({ data }: { readonly data: object }) => data as DataOf<'PersonForgotten'>
 
-/** Ends the keys of who is forgotten, in the transaction that applies the event, whoever applies it (PRIV-2). */
+/** Destroys the keys of erased persons in every transaction that applies the event (PRIV-2). */
 export const keyDestruction: Reactor = {
   refs(_rows, event) {
     if (event.type !== 'PersonForgotten') return null

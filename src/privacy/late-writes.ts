@@ -6,16 +6,19 @@ import { isNotMigrating } from '#postgres/migration-condition.ts'
 import { inTransaction } from '#postgres/transaction.ts'
 import { erasePerson } from './erase-person.ts'
 
-/** For so long whatever was under way when a person was forgotten may still write what it knew: an upload, a delivery, an answer whose commit was in doubt. */
+/**
+ * Longest time after an erasure in which work in progress may still write the person's data: an upload, a delivery, a
+ * commit in doubt.
+ */
 const UNDER_WAY_MINUTES = 25
 
-/** How often it is looked for, so that each person is looked for twice at least. */
+/** Interval of the search, so that each person is covered at least twice. */
 export const LATE_WRITES_EVERY_MS = 600_000
 
-/** Persons of one transaction, which looks at everything that the company keeps for a while. */
+/** Persons per transaction. Each one scans all short-lived data of the company. */
 const SLICE = 500
 
-/** Wipes once more who was forgotten lately, for what others have written meanwhile from what they had in memory (PRIV-37). */
+/** Repeats recent erasures, for data that concurrent work wrote from memory meanwhile (PRIV-37). */
 export async function eraseLateWrites(pool: Pool, options: InTurnOptions): Promise<void> {
   const { rows } = await pool.query<Lately>({ ...FIND_LATELY, values: [UNDER_WAY_MINUTES] })
   const waiting = new Map<number, Lately[]>()
@@ -45,7 +48,7 @@ interface Lately {
   readonly subjects: readonly string[]
 }
 
-/** Subjects of a company of which the same was forgotten, together. */
+/** Groups the subjects of a company by erased parts. */
 const FIND_LATELY = {
   name: 'find_lately_forgotten',
   text: `select company_id, parts, array_agg(subject) as subjects

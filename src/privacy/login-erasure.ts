@@ -1,7 +1,7 @@
 import { loginAccountOf } from '#access/login-limits.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 
-/** E-mail addresses of users of a company, as the tables have them. */
+/** Stored e-mail addresses of users of a company. */
 export async function emailsOf(tx: Transaction, companyId: number, userIds: readonly number[]): Promise<string[]> {
   if (userIds.length === 0) return []
   const { rows } = await tx.query<{ email: string }>(FIND_EMAILS, [companyId, userIds])
@@ -9,8 +9,8 @@ export async function emailsOf(tx: Transaction, companyId: number, userIds: read
 }
 
 /**
- * Ends all that users of a company can come in by. Login, links and known networks of an address go with the last user who has
- * it in any company (PRIV-36). All rows are found by key; links and origins of an address that a user has elsewhere stay.
+ * Ends all access of users of a company. Login, links and known networks of an address are deleted with the last user
+ * who has it in any company (PRIV-36); until then links and origins stay. All rows are found by key.
  */
 export async function eraseLogins(
   tx: Transaction,
@@ -22,9 +22,9 @@ export async function eraseLogins(
   await eraseUnusedLogins(tx, emails)
 }
 
-/** Takes out the logins of addresses that no user has, with all that is known of them. */
+/** Deletes the logins of addresses without a user, with all related rows. */
 export async function eraseUnusedLogins(tx: Transaction, emails: readonly string[]): Promise<void> {
-  // Whoever is about to add a row about one of them holds on to the login or the user, and is waited for.
+  // A concurrent insert of related rows locks the login or the user, so this statement waits for it.
   const { rows } = await tx.query<{ email: string }>(DELETE_LOGINS, [emails])
   const gone = rows.map(({ email }) => email)
   if (gone.length === 0) return
@@ -58,8 +58,8 @@ const END_ACCESS = [
 ]
 
 /**
- * Answers addresses that nobody has any more, whether there was a login or not. Users in other homes are those of whom the directory
- * knows, which is empty where there are none.
+ * Returns addresses without a user, with or without a login. Users on other shards are in the directory, which is empty
+ * if there is only one shard.
  */
 const DELETE_LOGINS = {
   name: 'delete_logins',

@@ -2,9 +2,9 @@ import type { PersonPart } from '#domain/personal-data.ts'
 import { parseSubject } from '#ledger/projection.ts'
 import type { TextErasure } from '#ledger/text-erasure.ts'
 
-/** Whose personal data are forgotten, and which of them. */
+/** Subjects and parts of an erasure. */
 export interface ErasedPerson {
-  /** As `PersonForgotten` lists them: `customer/9`, and the orders of that customer, `order/5`. */
+  /** As in `PersonForgotten`: `customer/9`, and that customer's orders, `order/5`. */
   readonly subjects: readonly string[]
   readonly parts: readonly PersonPart[]
 }
@@ -19,8 +19,8 @@ const CARD: Fields = { identity: ['last_four'], contact: [] }
 const SLIP: Fields = { identity: [], contact: ['ticket_url'] }
 
 /**
- * Records are told by their members, as the views of projections make them, and persons by id: `{id: 9, person_type, document,
- * …}` is a customer, with `trade_name` a supplier. Values are never compared (PRIV-31).
+ * Recognizes records by their members, as projections write them, and persons by id: `{id: 9, person_type, document,
+ * …}` is a customer, with `trade_name` a supplier. It never compares values (PRIV-31).
  */
 export function textErasureOf({ subjects, parts }: ErasedPerson): TextErasure {
   const wanted = new Set(subjects)
@@ -57,7 +57,7 @@ interface Finding {
   isChanged: boolean
 }
 
-/** Objects that hold fields of the persons, as far as this one tells: itself and what is directly in it. */
+/** Objects with personal fields of the persons: the object itself and its direct members. */
 function* placesIn(object: Json, is: (kind: string, id: unknown) => boolean): Iterable<[object: Json, fields: Fields]> {
   const { id } = object
   if ('person_type' in object && is('trade_name' in object ? 'supplier' : 'customer', id)) yield [object, PERSON]
@@ -80,7 +80,7 @@ function* placesOfOrder({ customer, payments, payment }: Json): Iterable<[object
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Null where it is no JSON: an answer may be empty. */
+/** Null if the text is not JSON: a response may be empty. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

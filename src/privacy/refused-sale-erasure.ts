@@ -1,6 +1,6 @@
 import type { Transaction } from '#postgres/transaction.ts'
 
-/** What is read of a sale (OfflineSaleInput); tills may send more. */
+/** Fields that the service reads (OfflineSaleInput); tills may send more. */
 const SALE = ['offline_id', 'total', 'amount_received', 'change', 'status', 'created_at']
 const ITEM = ['product_id', 'quantity', 'price', 'total']
 const PAYMENT = ['payment_type_id', 'amount', 'status']
@@ -8,8 +8,8 @@ const PAYMENT = ['payment_type_id', 'amount', 'status']
 type Json = Record<string, unknown>
 
 /**
- * Takes customers out of refused sales: of a sale that names one of them, what the service reads is left, and no note. Looks
- * at what a company has open, and has resolved in 90 days (PRIV-35).
+ * Erases customers from refused sales: a sale that names one keeps only the fields that the service reads, and loses
+ * its note. Covers open sales and those resolved within 90 days (PRIV-35).
  */
 export async function eraseRefusedSales(
   tx: Transaction,
@@ -31,7 +31,7 @@ function withoutCustomers(payload: string, customerIds: readonly number[], id: n
   return kept === null ? [] : { id, payload: kept }
 }
 
-/** What is left of a sale as it was sent when it names a customer who is forgotten; null where it names none. */
+/** The rest of a sale that names an erased customer; null if it names none. */
 export function erasedSale(payload: string, isForgotten: (customerId: number) => boolean): string | null {
   const sale = JSON.parse(payload) as Json
   const customerId = customerIn(sale)
@@ -40,7 +40,7 @@ export function erasedSale(payload: string, isForgotten: (customerId: number) =>
   return JSON.stringify({ ...only(sale, SALE), customer_id: customerId, ...lists })
 }
 
-/** The customer whom a sale of a till names by id, in whichever way; null where it names none. */
+/** Id of the customer in a till's sale, in any of its forms; null if there is none. */
 export function customerIn(sale: unknown): number | null {
   if (!isObject(sale)) return null
   const { customer_id, customer } = sale

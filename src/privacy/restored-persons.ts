@@ -14,19 +14,19 @@ interface Forgetting {
   readonly writer: Writer
   readonly list: ErasureList
   readonly retentionYears: number
-  /** Hears of each person who had come back. */
+  /** Called for each person who is erased again. */
   readonly onForgotten: (companyId: number, subject: string) => void
   readonly onError: (error: unknown) => void
 }
 
 /**
- * Forgets again whom a restored backup has brought back (PRIV-41): whoever is on the list, and has a key that was destroyed or
- * was there before it was. Resolves when nobody is left, which takes as long as nothing can be written.
+ * Repeats erasures that a restored backup has undone (PRIV-41): for persons on the list if their key is the destroyed one,
+ * or if they existed before its destruction. Retries while writes are blocked; resolves when none is left.
  */
 export const eraseRestoredPersons = (forgetting: Forgetting, signal: AbortSignal): Promise<void> =>
   retry(signal, () => forgetOnce(forgetting), forgetting.onError)
 
-/** What fails for one person does not keep the others, of whichever company, from being forgotten. */
+/** A failure for one person does not stop the erasure of others. */
 async function forgetOnce(forgetting: Forgetting): Promise<'done'> {
   const { pool, list, onForgotten } = forgetting
   const failures: unknown[] = []
@@ -52,7 +52,7 @@ async function forgetAgain(
     kind: type as 'customer',
     id,
     ground: 'restored_backup',
-    // Of whom only a part was forgotten, the law needs the rest.
+    // If only a part was erased, the law requires the rest to be kept.
     queue: !parts.includes('identity'),
     retention_years: retentionYears,
   })
@@ -65,7 +65,7 @@ interface Restored {
   readonly parts: readonly PersonPart[]
 }
 
-/** Customers first, who take their orders with them. */
+/** Customers first; their erasure includes their orders. */
 async function findRestored(pool: Pool, listed: readonly ForgottenKey[]): Promise<readonly Restored[]> {
   if (listed.length === 0) return []
   const { rows } = await pool.query<Restored>({
@@ -82,7 +82,9 @@ async function findRestored(pool: Pool, listed: readonly ForgottenKey[]): Promis
   return rows
 }
 
-/** An id may have been given to somebody else since the restore, who then is younger than what is on the list. */
+/**
+ * Since the restore an id may have been assigned to another person. That record is younger than the list's entry.
+ */
 const FIND_RESTORED = {
   name: 'find_restored_persons',
   text: `

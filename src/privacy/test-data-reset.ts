@@ -3,17 +3,20 @@ import type { Envelope } from '#ledger/envelope.ts'
 import type { Reactor } from '#ledger/reactor.ts'
 import type { Transaction } from '#postgres/transaction.ts'
 
-/** What waits to be sent again is due by the company's own day: sooner by as much as its clock was moved (KIT-35). */
+/** Pending deliveries follow the company's clock: they become due earlier by the amount it was moved (KIT-35). */
 const BRING_FORWARD = {
   name: 'bring_deliveries_forward',
   text: `update webhook_deliveries set next_attempt_at = greatest(clock_timestamp(), next_attempt_at - $2 * interval '1 millisecond')
          where company_id = $1 and status = 'pending' and next_attempt_at > clock_timestamp()`,
 }
 
-/** Rows that one statement changes or deletes. */
+/** Rows per statement. */
 const SLICE_ROWS = 10_000
 
-/** Rows of `ops` of before the event ($2 its time, $3 its revision). What is there that names no person stays, as how endpoints do. */
+/**
+ * Rows of `ops` from before the event ($2 its time, $3 its revision). Rows without personal data stay, for example
+ * endpoint health.
+ */
 const FORMER: readonly (readonly [table: string, condition: string])[] = [
   ['idempotent_answers', 'created_at < $2 and $3::bigint >= 0'],
   ['webhook_replays', 'requested_at < $2 and $3::bigint >= 0'],
@@ -30,7 +33,7 @@ const DELETIONS = FORMER.map(([table, condition]) => ({
            select ctid from ops.${table} where company_id = $1 and ${condition} limit ${SLICE_ROWS}))`,
 }))
 
-/** Nobody can be forgotten any more who has no record: what the ledger says of them ends with their keys. */
+/** Persons without a record can no longer be erased one by one, so their keys are destroyed here. */
 const END_KEYS = {
   name: 'end_keys_of_test_data',
   text: `update ops.person_keys set wrapped = null, destroyed_at = $2 where ctid = any(array(
@@ -38,7 +41,7 @@ const END_KEYS = {
              and (subject like 'customer/%' or subject like 'supplier/%' or subject like 'order/%') limit ${SLICE_ROWS}))`,
 }
 
-/** What moving the clock of a test company, and emptying it, does beside the tables that its events make (KIT-35, KIT-36). */
+/** Side effects of moving a test company's clock, and of emptying the company (KIT-35, KIT-36). */
 export const testDataReset: Reactor = {
   refs: (_rows, { type }) => (type === 'TestClockMoved' || type === 'TestDataErased' ? [] : null),
   react() {},

@@ -9,19 +9,19 @@ import { isNotMigrating } from '#postgres/migration-condition.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 import { customerIn, erasedSale } from '#privacy/refused-sale-erasure.ts'
 
-/** What became of one sale of an upload (UP-3). */
+/** Result of one uploaded sale (UP-3). */
 export type SaleResult = RecordedSale | ResolvedSale | RefusedUpload
 
 export interface RecordedSale {
-  /** As sent; null where it was no text. */
+  /** As sent; null if it was not text. */
   readonly offline_id: string | null
   readonly status: 'created' | 'duplicate'
   readonly sale_id: number
-  /** Absent where there is nothing to say. */
+  /** Absent if empty. */
   readonly warnings?: readonly object[]
 }
 
-/** Refused before, and resolved by a person without being recorded: there is nothing more to send. */
+/** Refused earlier and resolved by a person without recording it; the till has nothing more to send. */
 export interface ResolvedSale {
   readonly offline_id: string | null
   readonly status: 'resolved'
@@ -38,14 +38,19 @@ export interface RefusedUpload {
   readonly errors: Readonly<Record<string, readonly string[]>>
 }
 
-/** Refused sales that a company can have open at once; a till gone mad must not fill the disk, nor displace what is kept. */
+/**
+ * Maximum number of a company's open refused sales. A defective till must neither fill the disk nor displace stored
+ * sales.
+ */
 export const MAX_OPEN = 1_000
-/** A larger sale is kept without its payload. */
+/** Larger sales are stored without their payload. */
 const MAX_PAYLOAD_BYTES = 65_536
-/** For so long it is remembered that a sale was resolved, so that a till which keeps sending it does not open it again. */
+/** Retention of resolved sales, so that a till that keeps sending one does not reopen it. */
 const RESOLVED_DAYS = 90
 
-/** Deletes resolved sales past their retention, of companies that upload nothing any more too. Returns how many. */
+/**
+ * Deletes resolved sales past their retention, also of companies without further uploads. Returns the number of rows.
+ */
 export const purgeRefusedSales = (pool: Pool): Promise<number> =>
   deleteInBatches(
     pool,
@@ -70,8 +75,9 @@ const KEEP = `
   returning encode(digest, 'hex') as digest, settled_by is not null as is_resolved, sale_id, settled_note as note`
 
 /**
- * One under whose identifier another sale stands is a matter for people, not for the till that sent the other one. Locked in
- * the order in which KEEP locks: a till may send a sale again, and corrected, before the first upload is answered.
+ * A refused sale with the identifier of another sale needs a person's decision; a recording of the other sale does not
+ * resolve it. Locks in the same order as KEEP: a till may send a corrected sale again before the first upload is
+ * answered.
  */
 const RESOLVE_RECORDED = `
   update refused_sales set settled_at = now()
@@ -86,9 +92,9 @@ interface Kept {
 }
 
 /**
- * Keeps what was refused, resolves what is recorded by now, and answers with what a person has done about a sale instead of
- * refusing it again (UP-17). It is done before the upload is answered: a till that hears of an error may rely on somebody
- * being shown it; one that hears nothing sends everything again. @throws Unavailable while the company moves
+ * Stores refused sales, resolves those recorded since, and returns a person's resolution instead of a repeated refusal
+ * (UP-17). Must end before the response: a till that receives an error relies on the sale being visible to people;
+ * without a response it sends everything again. @throws Unavailable while the company migrates
  */
 export async function noteRefusals(
   pool: Pool,
@@ -113,7 +119,7 @@ export async function noteRefusals(
   })
 }
 
-/** Bytes of payloads and errors in one statement: some 10 ms to serialize. */
+/** Bytes of payloads and errors per statement: about 10 ms to serialize. */
 const PORTION_BYTES = 1_048_576
 
 function* portionsOf(refused: readonly Refusal[]): Iterable<Refusal[]> {
@@ -154,7 +160,7 @@ async function keep(
   return rows
 }
 
-/** Of the customers whom these sales name, those who were forgotten: tills may have them for a long time yet. */
+/** Erased customers named by these sales; tills may keep them for a long time. */
 async function findForgotten(pool: Pool, companyId: number, refused: readonly Refusal[]): Promise<ReadonlySet<number>> {
   const named = new Set(refused.map(({ customerId }) => customerId).filter((id) => id !== null))
   if (named.size === 0) return new Set()
@@ -169,7 +175,7 @@ async function findForgotten(pool: Pool, companyId: number, refused: readonly Re
 
 interface KeptRow {
   readonly digest: string
-  /** By a person. */
+  /** Resolved by a person. */
   readonly is_resolved: boolean
   readonly sale_id: number | null
   readonly note: string | null
@@ -213,7 +219,7 @@ async function digestsOf(
   return digests
 }
 
-/** Equal sales once, in the order of their digests: two uploads at once must not wait for each other. */
+/** Removes duplicates and sorts by digest, so that two concurrent uploads cannot deadlock. */
 function distinct(entries: readonly Kept[], digests: readonly (Digest | undefined)[]): Refusal[] {
   const refused = new Map<string, Refusal>()
   for (const [position, { sale, result }] of entries.entries()) {
@@ -228,21 +234,24 @@ function distinct(entries: readonly Kept[], digests: readonly (Digest | undefine
 interface Refusal extends Digest {
   readonly result: RefusedUpload
   readonly times: number
-  /** Whom it names by id. */
+  /** Customer id in the sale. */
   readonly customerId: number | null
 }
 
-/** What was done about a refused sale, for whoever asks later. */
+/** Note on the resolution of a refused sale. */
 export const ResolutionNote = z.strictObject({ note: optionalText(2_000) })
 
 interface Resolution {
   readonly userId: number
   readonly note: string | null
-  /** What it was recorded as; null where it was not. */
+  /** Id of the recorded sale; absent if it was not recorded. */
   readonly saleId?: number
 }
 
-/** Somebody has looked at a refused sale and done what was to do. False when it is not there, or not open any more. @throws Unavailable while the company moves */
+/**
+ * Marks a refused sale as resolved by a user. False if it does not exist or is not open. @throws Unavailable while the
+ * company migrates
+ */
 export async function resolveRefusedSale(
   pool: Pool,
   companyId: number,

@@ -11,29 +11,30 @@ import { keepToken } from './tokens.ts'
 interface AskingOptions {
   readonly onToken: (outsider: Attestor, checkpoint: SignedCheckpoint) => void
   readonly onError: (outsider: Attestor, error: unknown) => void
-  /** How often it is looked whether there is something to ask for. */
+  /** Interval between polls for missing tokens, in ms. */
   readonly every_ms?: number
 }
 
-/** Who asks outsiders for what is missing. */
+/** Requests missing time stamps and cosignatures from the configured attestors. */
 export interface AttestationRequests {
-  /** There may be something new. */
+  /** Polls at once, for example after a new checkpoint. */
   now(): void
-  /** Ends calls that are under way. */
+  /** Aborts requests in progress. */
   stop(): Promise<void>
 }
 
 const EVERY_MS = 30_000
-/** Longer than an outsider may take: after a crash somebody else asks. */
+/** Longer than the timeout of an attestor. After a crash another process takes over when the lease ends. */
 const LEASE_SECONDS = 120
-/** After the first failure, doubled with each. */
+/** Pause after the first failure; doubles with each further one. */
 const AGAIN_SECONDS = 60
 const AGAIN_AT_MOST_SECONDS = 3_600
 const DETAIL_CHARS = 500
 
 /**
- * Asks each outsider, apart from all others, for tokens of checkpoints that have none: of the newest one, or of each in turn. One
- * process at a time asks one of them, and after failures with growing patience (PROOF-67). No sale and no sealing waits for it.
+ * Requests missing tokens from each attestor independently: for the newest checkpoint, or for each in turn. A lease
+ * allows one process per attestor, and failures back off exponentially (PROOF-67). Sales and checkpoints never wait for
+ * it.
  */
 export function requestAttestations(
   sealing: Sealing,
@@ -63,7 +64,7 @@ interface OnceOptions extends Pick<AskingOptions, 'onToken' | 'onError'> {
   readonly signal: AbortSignal
 }
 
-/** Asks for one token. @returns whether there may be another one to be asked for at once. */
+/** Requests one token. @returns whether another one may be missing. */
 async function askOnce(sealing: Sealing, outsider: Attestor, options: OnceOptions): Promise<boolean> {
   const { pool } = sealing
   const { signal, onToken, onError } = options
@@ -71,7 +72,7 @@ async function askOnce(sealing: Sealing, outsider: Attestor, options: OnceOption
   await sealing.assertMaySeal()
   if (!(await claim(sealing, outsider))) return false
   try {
-    // Somebody else may have asked in between.
+    // Another process may have stored the token before the lease.
     const missing = await nextMissing(sealing, outsider)
     if (!missing) {
       await release(sealing, outsider)
@@ -102,7 +103,7 @@ interface Missing {
   readonly line: Line
 }
 
-/** Where each needs one, they are asked for in their order: what has none is what is beyond the last one. */
+/** Finds the checkpoint after the last one with a token: the next in order if each needs a token, else the newest. */
 async function nextMissing({ pool }: Sealing, { source, takesEach }: Attestor): Promise<Missing | null> {
   const { rows } = await pool.query<Line & { last: number }>(
     `select c.note, c.made_at, t.last
@@ -115,7 +116,7 @@ async function nextMissing({ pool }: Sealing, { source, takesEach }: Attestor): 
   return row ? { last: row.last, line: { note: row.note, made_at: row.made_at } } : null
 }
 
-/** Nobody else asks, and it is time to. */
+/** Takes the lease of an attestor; false if another process holds it or a backoff is running. */
 async function claim({ pool }: Sealing, { source }: Attestor): Promise<boolean> {
   const { rowCount } = await pool.query(
     `insert into ops.outsiders as o (source, tried_at, due_at)
@@ -141,7 +142,7 @@ async function noteFailure({ pool }: Sealing, { source }: Attestor, error: unkno
   )
 }
 
-/** What an outsider vouches for is what we have signed, whatever somebody has put into the table. @throws CheckpointAltered */
+/** Verifies our own signature before a request, so that a forged row is never attested. @throws CheckpointAltered */
 async function genuine(sealing: Sealing, line: Line): Promise<SignedCheckpoint> {
   const ring = await knownRing(sealing)
   const checkpoint = parseStoredCheckpoint(line)

@@ -1,24 +1,24 @@
 import type { Pool } from 'pg'
 import type { AttestationProblem, Attestor } from './attestor.ts'
 
-/** How it goes with an outsider, for people and figures. Times are UTC. */
+/** Status of an attestor for the panel and metrics. Times are UTC. */
 export interface AttestationStatus extends Pick<Attestor, 'source' | 'kind'> {
-  /** Of the newest checkpoint that it gave a token for, and when; null before the first. */
+  /** Size and time of the newest checkpoint with a token; null before the first. */
   readonly size: number | null
   readonly obtained_at: string | null
-  /** Seconds since then. */
+  /** Seconds since that token. */
   readonly age: number | null
-  /** Checkpoints since then, and for how many seconds the oldest of them has been waiting: 0 when none does. */
+  /** Checkpoints since that token, and the age of the oldest of them in seconds; 0 if there is none. */
   readonly waiting: number
   readonly waiting_seconds: number
-  /** When it was last asked, how often in a row in vain, and what went wrong last; null when nothing did. */
+  /** Last attempt, consecutive failures, and the last problem; null if the last attempt succeeded. */
   readonly tried_at: string | null
   readonly failures: number
   readonly problem: AttestationProblem | 'failed' | null
   readonly detail: string | null
 }
 
-/** The states of outsiders, in their order (PROOF-68). */
+/** Status of the attestors, in configured order (PROOF-68). */
 export async function attestationStatuses(
   pool: Pick<Pool, 'query'>,
   outsiders: readonly Pick<Attestor, 'source' | 'kind'>[],

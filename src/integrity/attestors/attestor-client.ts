@@ -1,11 +1,11 @@
 import { request } from 'undici'
 import { AttestorFailed } from './attestor.ts'
 
-/** From the call to the last byte of the answer. */
+/** Limit from the request to the last byte of the response. */
 const TIMEOUT_MS = 15_000
-/** Of an answer: time stamps with a long chain of certificates have some 10 KB. */
+/** Limit of the response body. Time stamps with a long certificate chain have about 10 KB. */
 const MAX_BYTES = 65_536
-/** Of an answer that refuses: enough for the operator to understand it. */
+/** Length of an error body quoted to the operator. */
 const QUOTED_CHARS = 200
 
 interface Call {
@@ -13,7 +13,7 @@ interface Call {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body: string | Buffer
-  /** Ends the call. */
+  /** Aborts the request. */
   readonly signal: AbortSignal
   readonly timeout_ms?: number | undefined
 }
@@ -23,7 +23,10 @@ export interface AttestorAnswer {
   readonly body: Buffer
 }
 
-/** Calls an outsider, whose address the operator has set: no redirects, no cookies, an end to time and bytes. @throws AttestorFailed */
+/**
+ * Sends a request to an attestor at the configured address: no redirects, no cookies, bounded time and size. @throws
+ * AttestorFailed
+ */
 export async function callAttestor({
   url,
   signal,
@@ -51,7 +54,7 @@ async function bounded(body: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** What an answer that gives no token means: who is busy or broken is asked again like one who is away. */
+/** Classifies a response without a token: rate limits and server errors count as unreachable and are retried. */
 export function failureOf({ status, body }: AttestorAnswer): AttestorFailed {
   const quoted = body
     .toString()

@@ -1,39 +1,43 @@
 import type { SignedCheckpoint } from '../proofs/checkpoint-log.ts'
 
-/** `cosignature`: a line of a signed note; `time_stamp`: a TimeStampResp as DER; `copy`: the name that the checkpoint was put under. */
+/**
+ * `cosignature`: a line of a signed note; `time_stamp`: a TimeStampResp as DER; `copy`: the name under which the
+ * checkpoint was stored.
+ */
 export type TokenKind = 'cosignature' | 'time_stamp' | 'copy'
 
 /** A checkpoint of the installation log, with the log's own signatures only. */
 export type AttestationRequest = Omit<SignedCheckpoint, 'made_at'>
 
 export interface AskOptions {
-  /** Size of the newest checkpoint that this outsider gave a token for; 0 before the first. */
+  /** Size of the newest checkpoint with a token from this attestor; 0 before the first. */
   readonly last: number
-  /** Ends the call. */
+  /** Aborts the request. */
   readonly signal: AbortSignal
 }
 
-/** Somebody who vouches for checkpoints, and whom who has the database does not have. */
+/** Independent party that vouches for checkpoints. An attacker with access to the database does not control it. */
 export interface Attestor {
-  /** Who it is, in tokens, figures and for people: without secrets. */
+  /** Name in tokens, metrics and the panel; contains no secrets. */
   readonly source: string
   readonly kind: TokenKind
   /**
-   * Whether each checkpoint needs a token of its own. A cosignature or a time stamp says something of all checkpoints before,
-   * with which its own is consistent: those that were missed meanwhile are not made up for.
+   * Whether each checkpoint needs its own token. A cosignature or time stamp also covers all earlier checkpoints, with
+   * which its own is consistent, so missed ones are not requested later.
    */
   readonly takesEach: boolean
-  /** @returns a token that was verified. @throws AttestorFailed */
+  /** @returns a verified token. @throws AttestorFailed */
   ask(checkpoint: AttestationRequest, options: AskOptions): Promise<Buffer>
 }
 
 /**
- * `unreachable`: no answer, or one that says to come again; `refused`: it does not want it, as a witness that does not know the
- * log; `inconsistent`: it has seen another log under this name, or a longer one; `wrong_answer`: what it gave is no token.
+ * `unreachable`: no response, or one that asks for a retry; `refused`: for example a witness that does not know the
+ * log; `inconsistent`: the attestor has seen a different or longer log under this name; `wrong_answer`: the response
+ * contains no valid token.
  */
 export type AttestationProblem = 'unreachable' | 'refused' | 'inconsistent' | 'wrong_answer'
 
-/** There is no token, for now. The message is for the operator. */
+/** No token was issued. The message is for the operator. */
 export class AttestorFailed extends Error {
   override readonly name = 'OutsiderFailed'
   constructor(

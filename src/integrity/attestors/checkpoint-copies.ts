@@ -10,8 +10,8 @@ const SIZE_DIGITS = 16
 const HASH_DIGITS = 16
 
 /**
- * Under which a checkpoint is put: its log, its size, so that names are in their order, and the beginning of the SHA-256 of its
- * text. Two checkpoints of one size have two names: neither can hide the other (PROOF-65).
+ * Name of a checkpoint's copy: its log, its size (sortable) and the beginning of the SHA-256 of its text. Two different
+ * checkpoints of one size get two names, so neither hides the other (PROOF-65).
  */
 export function nameOfCopy(checkpoint: Checkpoint): string {
   const { origin, size } = checkpoint
@@ -20,7 +20,7 @@ export function nameOfCopy(checkpoint: Checkpoint): string {
 }
 
 interface PlaceOptions {
-  /** Of a folder, without a slash at its end. */
+  /** Folder URL without a trailing slash. */
   readonly url: string
   /** Sent as a bearer token. */
   readonly token: string | undefined
@@ -30,7 +30,7 @@ interface PlaceOptions {
 const CREATED = [200, 201, 202, 204]
 const IS_THERE = 412
 
-/** A place on the network to which each checkpoint is put once: `If-None-Match: *` asks it to overwrite nothing. */
+/** HTTP target that stores each checkpoint once; `If-None-Match: *` prevents overwriting. */
 export function createCopyTarget({ url, token, timeout_ms }: PlaceOptions): Attestor {
   const authorization: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
   return {
@@ -48,17 +48,17 @@ export function createCopyTarget({ url, token, timeout_ms }: PlaceOptions): Atte
         signal,
         timeout_ms,
       })
-      // It was put before, by a process that ended before it could note that: its name says of which text it is.
+      // A process that ended before it recorded the token has already stored it. The name identifies the text.
       if (answer.status !== IS_THERE && !CREATED.includes(answer.status)) throw failureOf(answer)
       return Buffer.from(name)
     },
   }
 }
 
-/** Names that are tried where a crash has left a part of a file, which nobody may overwrite. */
+/** Names to try: a crash may leave a partial file, which must not be overwritten. */
 const NAMES = 3
 
-/** A folder in which each checkpoint is a file of its own, made once: on a disk or share that keeps what was written. */
+/** Folder that stores each checkpoint in its own write-once file, on a disk or share that protects written files. */
 export function createFolderTarget(path: string): Attestor {
   return {
     source: path,
@@ -80,7 +80,7 @@ export function createFolderTarget(path: string): Attestor {
   }
 }
 
-/** Whether a file holds a text, made with it unless it was there. */
+/** Creates the file unless it exists; returns whether it holds the text. */
 async function isPut(folder: string, name: string, text: string): Promise<boolean> {
   const path = join(folder, name)
   try {

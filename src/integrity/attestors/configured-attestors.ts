@@ -16,11 +16,11 @@ export type AttestorSettings = Pick<
 
 interface OutsiderOptions {
   readonly pool: Pool
-  /** Unforeseeable bytes. */
+  /** Random bytes. */
   readonly newNonce: () => Buffer
 }
 
-/** Everybody whom the settings name, in their order. @throws WrongSetting */
+/** Creates all configured attestors, in configured order. @throws WrongSetting */
 export function createAttestors(config: AttestorSettings, { pool, newNonce }: OutsiderOptions): Attestor[] {
   const { SEAL_TSA_URL, SEAL_PUSH_URL, SEAL_PUSH_TOKEN, SEAL_PUSH_FOLDER } = config
   const witnesses = parseWitnesses(config.WITNESS_URLS ?? [])
@@ -38,7 +38,7 @@ export function createAttestors(config: AttestorSettings, { pool, newNonce }: Ou
   ]
 }
 
-/** Who they are, for whoever only looks at what they gave. */
+/** Names of the configured attestors, without their connections. */
 export function attestorNames(config: AttestorSettings): Pick<Attestor, 'source' | 'kind'>[] {
   const { SEAL_TSA_URL, SEAL_PUSH_URL, SEAL_PUSH_FOLDER } = config
   const copies = [SEAL_PUSH_URL, SEAL_PUSH_FOLDER]
@@ -61,7 +61,7 @@ function trustedOf({ SEAL_TSA_CA_FILE: path }: AttestorSettings): string | null 
   }
 }
 
-/** What is kept of the tree is a cache: where it does not prove it, it is made anew of the entries. */
+/** Stored tiles are a cache: if they cannot prove consistency, the tree is rebuilt from the entries. */
 async function consistencyOf(pool: Pool, from: number, to: number): Promise<readonly Buffer[]> {
   const log = installationLog(pool)
   await growTree(pool, log)

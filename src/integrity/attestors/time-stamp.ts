@@ -6,9 +6,9 @@ import { callAttestor, failureOf } from './attestor-client.ts'
 
 interface AuthorityOptions {
   readonly url: string
-  /** Certificates in PEM that its own must come from; null takes the signature of whichever certificate it sends. */
+  /** Trusted certificates in PEM; null accepts any certificate that the authority sends. */
   readonly trusted: string | null
-  /** Unforeseeable bytes that the answer has to repeat. */
+  /** Random bytes that the response must repeat. */
   readonly newNonce: () => Buffer
   readonly timeout_ms?: number
 }
@@ -31,8 +31,8 @@ const TIME_STAMPING = '1.3.6.1.5.5.7.3.8'
 const GRANTED = [0, 1]
 
 /**
- * A time-stamp authority (RFC 3161): it says that a checkpoint, and so all that it covers, was there at a time. The stamp is of
- * the checkpoint's text; its DER is what `openssl ts -verify` reads (PROOF-63).
+ * Time-stamp authority (RFC 3161). It states that a checkpoint, and therefore everything it covers, existed at a time.
+ * The stamp is of the checkpoint's text; `openssl ts -verify` reads its DER (PROOF-63).
  */
 export function createTimeStampAuthority({ url, trusted, newNonce, timeout_ms }: AuthorityOptions): Attestor {
   return {
@@ -52,7 +52,7 @@ export function createTimeStampAuthority({ url, trusted, newNonce, timeout_ms }:
   }
 }
 
-/** A TimeStampReq as DER, which asks for the certificate too. */
+/** A TimeStampReq as DER that also requests the certificate. */
 async function requestOf(text: string, nonce: Buffer): Promise<Buffer> {
   const { asn1js, pkijs } = await library()
   const request = new pkijs.TimeStampReq({
@@ -73,24 +73,25 @@ export interface TimeStamp {
 }
 
 interface Expected {
-  /** What was stamped. */
+  /** The stamped text. */
   readonly text: string
-  /** Null where it is not known any more. */
+  /** Null if unknown, as for a stored stamp. */
   readonly nonce: Buffer | null
-  /** As of `AuthorityOptions`. */
+  /** As in `AuthorityOptions`. */
   readonly trusted: string | null
 }
 
 /**
- * Whether a TimeStampResp grants a stamp of a text: imprint, nonce, the signature, that its certificate is the one that was
- * signed with and is for time stamps, and where certificates are trusted, that it comes from them. @throws AttestorFailed
+ * Verifies a TimeStampResp for a text: imprint, nonce, signature, that the signing certificate is the one named in the
+ * signed attributes and is for time stamps, and that it chains to a trusted certificate if any are configured. @throws
+ * AttestorFailed
  */
 export async function verifyStamp(der: Buffer, expected: Expected): Promise<TimeStamp> {
   try {
     return await verified(der, expected)
   } catch (error) {
     if (error instanceof AttestorFailed) throw error
-    // The libraries have many errors for bytes that are none of theirs.
+    // The libraries throw many kinds of errors for invalid bytes.
     throw new AttestorFailed('wrong_answer', `the stamp is wrong: ${(error as Error).message}`, { cause: error })
   }
 }
@@ -119,7 +120,7 @@ async function verified(der: Buffer, { text, nonce, trusted }: Expected): Promis
   return { at: info.genTime.toISOString() }
 }
 
-/** The signed part of a TimeStampResp that grants one. */
+/** SignedData of a TimeStampResp with a granted status. */
 async function signedDataOf(der: Buffer): Promise<SignedData> {
   const { pkijs } = await library()
   if (!isDer(der)) throw wrong('the answer cannot be read')
@@ -145,7 +146,10 @@ async function infoOf({ digestAlgorithms, encapContentInfo, signerInfos }: Signe
   return pkijs.TSTInfo.fromBER(content.getValue())
 }
 
-/** The certificate whose hash is among what was signed: without that another one of the same key could take its place. */
+/**
+ * Finds the certificate by its hash in the signed attributes. Without that check another certificate of the same key
+ * could replace it.
+ */
 function signerOf({ certificates = [], signerInfos }: SignedData): Certificate {
   const hashes = (signerInfos[0]?.signedAttrs?.attributes ?? []).flatMap(({ type, values }) => {
     const byDefault = CERTIFICATE_HASHES[type]
@@ -154,7 +158,7 @@ function signerOf({ certificates = [], signerInfos }: SignedData): Certificate {
   if (hashes.length === 0) throw wrong('it does not say which certificate signed it')
   const all = certificates.filter((each): each is Certificate => 'subjectPublicKeyInfo' in each)
   const isSigner = (each: Certificate) => {
-    // OpenSSL's reading, which is the stricter one.
+    // OpenSSL parses more strictly.
     const der = new X509Certificate(Buffer.from(each.toSchema(true).toBER())).raw
     return hashes.every(({ algorithm, hash }) => isSame(createHash(algorithm).update(der).digest(), hash))
   }
@@ -198,7 +202,7 @@ async function certificatesOf(pem: string): Promise<Certificate[]> {
   )
 }
 
-/** Large, and only for whoever has an authority. */
+/** Loaded on demand: the library is large, and few installations configure an authority. */
 async function library() {
   const [asn1js, pkijs] = await Promise.all([import('asn1js'), import('pkijs')])
   return { asn1js, pkijs }
@@ -208,13 +212,15 @@ const CONSTRUCTED = 0x20
 const LONG_TAG = 0x1f
 const LENGTH_BYTES = 3
 
-/** Whether bytes are one value of DER, each part as long as what is in it: the library reads on where OpenSSL does not. */
+/**
+ * Whether the bytes are exactly one DER value with correct nested lengths. The library accepts more than OpenSSL does.
+ */
 function isDer(bytes: Buffer): boolean {
   const end = endOf(bytes, 0)
   return end !== null && end === bytes.length
 }
 
-/** Where the value that begins at a place ends; null where it is none. */
+/** End of the value that starts at an offset; null if it is invalid. */
 function endOf(bytes: Buffer, start: number): number | null {
   const [tag = LONG_TAG, length] = bytes.subarray(start, start + 2)
   if ((tag & LONG_TAG) === LONG_TAG || length === undefined) return null
@@ -242,12 +248,12 @@ const viewOf = ({ valueBlock }: { readonly valueBlock: { readonly valueHexView: 
 
 const isSame = (one: Buffer, other: Buffer): boolean => one.length === other.length && timingSafeEqual(one, other)
 
-/** As an INTEGER of DER has it: no needless zeros in front, one where it would be negative. */
+/** Encodes a positive DER INTEGER: no redundant leading zeros, one if the first bit is set. */
 function positive(bytes: Buffer): Buffer {
   const start = bytes.findIndex((byte) => byte !== 0)
   const digits = start < 0 ? Buffer.of(0) : bytes.subarray(start)
   return (digits[0] ?? 0) < 0x80 ? digits : Buffer.concat([Buffer.of(0), digits])
 }
 
-/** Without what else lies in the memory that a Buffer is a part of. */
+/** Copies only the buffer's own bytes, not the shared memory around them. */
 const exactly = (bytes: Buffer): ArrayBuffer => new Uint8Array(bytes).buffer

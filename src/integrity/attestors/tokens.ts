@@ -6,9 +6,9 @@ import { formatCheckpoint } from '../proofs/checkpoint.ts'
 import { parseSignatureLine } from '../proofs/note.ts'
 import type { AttestationRequest, Attestor, TokenKind } from './attestor.ts'
 
-/** What an outsider gave for a checkpoint of the installation log. */
+/** Token of an attestor for a checkpoint of the installation log. */
 export interface AttestationToken {
-  /** Of the checkpoint. */
+  /** Size of the checkpoint. */
   readonly size: number
   readonly source: string
   readonly kind: TokenKind
@@ -17,15 +17,16 @@ export interface AttestationToken {
   readonly obtained_at: string
 }
 
-/** Where files of tokens lie, beside the seals. */
+/** Directory of token files, beside the checkpoints. */
 export const tokenDirectoryOf = (directory: string): string => join(directory, 'tokens')
 
 const SIZE_DIGITS = 16
 const NAME_CHARS = 80
 
 /**
- * Keeps a token: as files for auditors' tools first, then in the database. A cosignature's file is the whole note with both
- * signatures; a time stamp's is its DER, and beside it the text that it is of, for `openssl ts -verify -data` (PROOF-66).
+ * Stores a token: first as files for auditors' tools, then in the database. A cosignature's file is the whole note with
+ * both signatures; a time stamp's is its DER, with the stamped text in a second file for `openssl ts -verify -data`
+ * (PROOF-66).
  */
 export async function keepToken(
   { pool, directory }: { readonly pool: Pool; readonly directory: string },
@@ -58,8 +59,8 @@ export async function tokensOf(pool: Pick<Pool, 'query'>, size: number): Promise
 }
 
 /**
- * A checkpoint's note with the cosignatures that there are so far, behind the log's own signatures. Whoever opens it verifies them:
- * what is in the table is not relied upon.
+ * A checkpoint's note with all available cosignatures after the log's own signatures. They are not verified here;
+ * clients verify the note.
  */
 export async function cosigned(
   pool: Pick<Pool, 'query'>,

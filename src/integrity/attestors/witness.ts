@@ -11,24 +11,24 @@ import { type AskOptions, type AttestationRequest, type Attestor, AttestorFailed
 import { type AttestorAnswer, callAttestor, failureOf } from './attestor-client.ts'
 
 interface WitnessOptions {
-  /** The submission prefix, without a slash at its end. */
+  /** Submission prefix without a trailing slash. */
   readonly url: string
-  /** What its cosignatures are verified with. */
+  /** Key that verifies its cosignatures. */
   readonly key: VerifierKey
-  /** That the log of one size begins with all of another; hashes of 32 bytes. */
+  /** Proof that the log of size `to` begins with the log of size `from`; hashes of 32 bytes. */
   readonly consistencyProof: (from: number, to: number) => Promise<readonly Buffer[]>
   readonly timeout_ms?: number
 }
 
-/** A witness as the settings name it. */
+/** A configured witness. */
 export interface NamedWitness {
   readonly url: string
   readonly vkey: string
 }
 
 /**
- * Keys of witnesses. Many are published as keys of plain signatures: the same key cosigns under another id. Null where one is
- * no Ed25519 key, its id is not its own, or two are the same.
+ * Parses the keys of witnesses. A key published for plain signatures is converted: it has another id for cosignatures.
+ * Null if one is not Ed25519, has a wrong id, or occurs twice.
  */
 export function parseWitnesses(named: readonly NamedWitness[]): { url: string; key: VerifierKey }[] | null {
   const witnesses: { url: string; key: VerifierKey }[] = []
@@ -42,14 +42,14 @@ export function parseWitnesses(named: readonly NamedWitness[]): { url: string; k
   return witnesses
 }
 
-/** After the size that it names once, whoever names another has been asked by somebody else meanwhile. */
+/** A witness may report its size once. A second different size means that another process has submitted meanwhile. */
 const ATTEMPTS = 2
 const SIZE = /^(?:0|[1-9]\d{0,15})\n$/
 const MAX_PROOF = 63
 
 /**
- * A witness of C2SP (tlog-witness.md): it cosigns a checkpoint only when that goes on from the last one it has seen of this
- * log. What it has seen it tells (409), so that nothing is lost when it, or we, forgot (PROOF-60).
+ * C2SP witness (tlog-witness.md): it cosigns a checkpoint only if that extends the last one it has seen of this log. It
+ * reports the size that it has seen (409), so either side can recover from lost state (PROOF-60).
  */
 export function createWitness({ url, key, consistencyProof, timeout_ms }: WitnessOptions): Attestor {
   async function submit(
@@ -93,7 +93,7 @@ function sizeIn({ body }: AttestorAnswer): number {
   return Number(text)
 }
 
-/** The line of a known key; lines of others say nothing. */
+/** Finds the line of the known key; other lines are ignored. */
 function cosignatureIn(body: Buffer, text: string, key: VerifierKey): Buffer {
   for (const line of body.toString().split('\n')) {
     const signature = parseSignatureLine(line)

@@ -13,40 +13,43 @@ import { correctionsOf } from './clock-corrections.ts'
 import { openPast } from './past-tables.ts'
 import { headOf, type LedgerStores } from './verify.ts'
 
-/** A moment of a ledger, inclusive: a revision, or a time (UTC). */
+/** Past state of a ledger, inclusive: a revision, or a time (UTC). */
 export type AsOfMoment = { readonly revision: number } | { readonly time: string }
 
-/** A company as it was then. */
+/** The company's state at that revision or time. */
 export interface CompanyAsOf {
   readonly companyId: number
-  /** Sees the company's rows as of then, and nothing else: a query that needs more fails, it never shows what is now. */
+  /** Reads only the company's past rows. A query that needs other tables fails instead of showing present data. */
   readonly pool: Pool
   readonly store: EventStore
   readonly keys: PersonKeys
-  /** The last event of then. */
+  /** Revision of the last event included. */
   readonly revision: number
-  /** The zone and the day of then. */
+  /** Time zone and day at that time. */
   readonly calendar: Calendar
-  /** Those of now: an order that could be paid then is shown with the link that it had. */
+  /** Present payment links: an order that could be paid at that time is shown with its link. */
   readonly paymentLinks: PaymentLinks
 }
 
-/** What it takes; each holds a connection, and reads the ledger through another one. */
+/** Dependencies. Each query holds one connection and reads the ledger through another. */
 export interface AsOfCore extends LedgerStores, EventReader {
-  /** The ledger is read where a standby has it; rows are on the primary, because a standby has no temporary tables. */
+  /**
+   * The ledger is read from a replica if possible. Rows are read from the primary, because a replica has no temporary
+   * tables.
+   */
   readonly readsOf: OpenReadSession
   readonly asOf: AsOfBounds
   readonly paymentLinks: PaymentLinks
 }
 
 export interface AsOfBounds {
-  /** One of a company at a time. */
+  /** One query per company at a time. */
   readonly turns: KeyedSemaphore
-  /** Longest wait for its turn, and longest time for what is done then. */
+  /** Longest wait in the queue, and longest run time after it. */
   readonly timeoutMs: number
 }
 
-/** Too many look back for the same company (`as_of_busy`), or it took too long (`as_of_timeout`). */
+/** Too many as-of queries for the company (`as_of_busy`), or a timeout (`as_of_timeout`). */
 export class PastUnavailable extends Unavailable {
   constructor(readonly reason: 'as_of_busy' | 'as_of_timeout') {
     super(reason === 'as_of_busy' ? 'too many look back at this company' : 'looking back took too long')
@@ -56,9 +59,9 @@ export class PastUnavailable extends Unavailable {
 const NEVER = new AbortController().signal
 
 /**
- * Does something with a company as it was at a moment (decision 37): rows that are still what they were are read where they
- * are, the others made again from the events that have changed them. Refuses a moment that the ledger does not have. Ends
- * when `gone` says that nobody waits for it any more. @throws PastUnavailable
+ * Runs work on a company's past state (decision 37). Unchanged rows are read from their tables; changed ones are
+ * reconstructed from the events that changed them. Refuses a revision or time that the ledger does not have. Stops when
+ * `gone` reports that the client has disconnected. @throws PastUnavailable
  */
 export async function withCompanyAsOf<T>(
   core: AsOfCore,
@@ -82,7 +85,7 @@ export async function withCompanyAsOf<T>(
   }
 }
 
-/** The last revision before an instant (UTC), -1 where there is none. */
+/** Last revision before an instant (UTC); -1 if there is none. */
 export async function revisionBefore(
   { pool, readsOf }: Pick<AsOfCore, 'pool' | 'readsOf'>,
   companyId: number,
@@ -128,7 +131,9 @@ async function lookBack<T>(
   })
 }
 
-/** A connection whose statement is cancelled with the signal. Its tables, settings and plans end with it. */
+/**
+ * Runs work on a new connection; the signal cancels its statement. Temporary tables, settings and plans end with it.
+ */
 async function onConnection<T>(
   { pool, asOf }: AsOfCore,
   signal: AbortSignal,
@@ -142,7 +147,7 @@ async function onConnection<T>(
   }
   signal.addEventListener('abort', cancel, { once: true })
   try {
-    // For a statement that begins as it is cancelled.
+    // Covers a statement that starts during the cancellation.
     await client.query(`set statement_timeout = ${asOf.timeoutMs}`)
     return await work(client)
   } finally {
@@ -151,7 +156,7 @@ async function onConnection<T>(
   }
 }
 
-/** Where a test company was last emptied (KIT-37). */
+/** Revision at which a test company was last emptied (KIT-37). */
 async function erasedRevisionOf(pool: Pool, companyId: number): Promise<number | null> {
   const { rows } = await pool.query<{ erased_revision: number | null }>({
     name: 'erased_revision',
@@ -167,8 +172,8 @@ async function eventAt(store: EventStore, companyId: number, revision: number): 
 }
 
 /**
- * The last event up to a time, inclusive; null when there is none. Times never go back but where the clock was corrected: what
- * was recorded before the last correction by then was before it, and what comes after the next one was after it.
+ * Revision of the last event up to a time, inclusive; null if there is none. Times decrease only at clock corrections.
+ * Events before the last correction up to that time count as earlier; events after the next correction count as later.
  */
 async function lastBefore(
   store: EventStore,

@@ -2,19 +2,19 @@ import type { EventName } from '#events/catalogue.ts'
 import { type Envelope, GENESIS_HASH, hashOf } from '#ledger/envelope.ts'
 import type { StoredEvent } from '#ledger/port.ts'
 
-/** What a verification found. */
+/** Result of a verification. */
 export interface Verification {
   readonly valid: boolean
-  /** Events that are all right, from where it began. */
+  /** Number of valid events from the start of the walk. */
   readonly checked: number
-  /** The last of them; what was begun after, if there are none. */
+  /** Revision of the last valid event; the start of the walk if there is none. */
   readonly revision: number
   readonly hash: string
-  /** Where the ledger stops being what was written, and how that shows. */
+  /** First invalid revision and its fault. */
   readonly first_error: { readonly revision: number; readonly reason: ChainFault } | null
 }
 
-/** A revision and the hash that it is known to have. */
+/** A revision and its known hash. */
 export interface Anchor {
   readonly revision: number
   readonly hash: string
@@ -22,29 +22,29 @@ export interface Anchor {
 
 export interface ChainWalk {
   readonly stream: string
-  /** Where the walk begins: after this revision; its hash is null where nobody knows it. By default at the first event. */
+  /** Starts after this revision; the hash is null if unknown. Starts at the first event by default. */
   readonly after?: { readonly revision: number; readonly hash: string | null }
-  /** What the ledger must go through. Those before the beginning say nothing. */
+  /** Hashes that the ledger must have. Those before the start are ignored. */
   readonly anchors?: readonly Anchor[]
-  /** Whether to leave it at this revision, though there may be more. */
+  /** Stops the walk at this revision even if more events follow. */
   readonly isEnough?: (revision: number) => boolean
   readonly watch?: ChainObserver
 }
 
-/** Looks on, for what a single event cannot show. */
+/** Checks properties that span several events. */
 export interface ChainObserver {
-  /** Where the ledger must go as far as. */
+  /** Revision that the ledger must reach. */
   readonly revision: number
-  /** Each event that is all right, in order; what is wrong with the ledger up to it. */
+  /** Receives each valid event in order and returns a fault of the ledger up to it. */
   see(event: Envelope): ChainFault | null
 }
 
-/** The place before the first event of a stream. */
+/** Position before the first event. */
 const BEGINNING = { revision: -1, hash: GENESIS_HASH }
 
 /**
- * Walks a stream as it is stored: recomputes every hash and follows the chain. Memory does not grow with its length, and
- * it ends at the first fault, because after it nothing can be trusted.
+ * Walks a stored stream: recomputes every hash and follows the chain. Uses constant memory and ends at the first fault,
+ * because no later event can be trusted.
  */
 export async function walkChain(
   events: AsyncIterable<StoredEvent>,
@@ -82,7 +82,7 @@ export async function walkChain(
 function hashesOf(anchors: readonly Anchor[]): ReadonlyMap<number, string> {
   const hashes = new Map<number, string>()
   for (const { revision, hash } of anchors) {
-    // Two that contradict each other cannot both be met.
+    // Contradicting anchors cannot be met.
     hashes.set(revision, (hashes.get(revision) ?? hash) === hash ? hash : '')
   }
   return hashes
@@ -91,7 +91,7 @@ function hashesOf(anchors: readonly Anchor[]): ReadonlyMap<number, string> {
 const isOther = (hashes: ReadonlyMap<number, string>, revision: number, hash: string): boolean =>
   (hashes.get(revision) ?? hash) !== hash
 
-/** All is well up to a place. */
+/** Result for a ledger without faults up to a position. */
 const standing = ({ revision, hash }: Place, begunAfter: number): Verification => ({
   valid: true,
   checked: revision - begunAfter,
@@ -100,7 +100,7 @@ const standing = ({ revision, hash }: Place, begunAfter: number): Verification =
   first_error: null,
 })
 
-/** What can be wrong with a ledger (docs/auditors.md explains each). */
+/** Faults of a ledger (explained in docs/auditors.md). */
 export type ChainFault =
   | 'malformed'
   | 'wrong_stream'
@@ -115,16 +115,16 @@ export type ChainFault =
   | 'beyond_head'
   | 'seal_altered'
 
-/** The last event that was found to be all right. */
+/** The last valid event. */
 interface Place {
   readonly stream: string
   readonly revision: number
-  /** Null where it is not known. */
+  /** Null if unknown. */
   readonly hash: string | null
   readonly recordedAt: string
 }
 
-/** Every member is present in every envelope (LEDGER-2), and there is no other. */
+/** Every envelope has exactly these members (LEDGER-2). */
 const MEMBERS = [
   'actor',
   'data',
@@ -144,7 +144,7 @@ const MEMBERS = [
 
 const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-/** The envelope, or null where there is none, or more than one way to read it. */
+/** Parses a stored event; null if it is no envelope or its JSON is ambiguous. */
 export function parseStored({ json }: StoredEvent): Envelope | null {
   const event = parse(json)
   if (typeof event !== 'object' || event === null) return null
@@ -157,29 +157,30 @@ export function parseStored({ json }: StoredEvent): Envelope | null {
 function parse(json: string): unknown {
   try {
     const value: unknown = JSON.parse(json)
-    // A member twice, a number or half a pair of surrogates that not every reader understands: they would disagree about what was hashed.
+    // Refuses duplicate members, and numbers or lone surrogates that parsers read differently: readers would disagree
+    // about the hashed content.
     return JSON.stringify(value) === json && !hasLoneSurrogate(json) ? value : null
   } catch {
     return null
   }
 }
 
-/** JSON as it is written here escapes a surrogate only where it has no other half; `\\ud…` is a backslash and letters. */
+/** JSON.stringify escapes only lone surrogates; `\\ud…` is a backslash and letters. */
 const hasLoneSurrogate = (json: string): boolean => json.includes('\\ud') && /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(json)
 
 function isHashOf(hash: string, hashed: Omit<Envelope, 'hash'>): boolean {
   try {
     return hashOf(hashed) === hash
   } catch {
-    // Nested deeper than anything that was ever written.
+    // Nested deeper than any stored event.
     return false
   }
 }
 
-/** The one event that says of itself that time goes back with it (LEDGER-20). */
+/** The only event at which time may go back (LEDGER-20). */
 const CLOCK_CORRECTED: EventName = 'CompanyClockCorrected'
 
-/** What is wrong with an event that should come next after a place. */
+/** Checks the event that follows a position. */
 function faultOf(event: Envelope, beside: StoredEvent['beside'], after: Place): ChainFault | null {
   const { hash, ...hashed } = event
   if (event.stream !== after.stream) return 'wrong_stream'

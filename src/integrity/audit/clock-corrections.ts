@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { ClockCorrection } from '#projections/companies.ts'
 
-/** Where times of a ledger went back (LEDGER-20), oldest first. */
+/** Events at which a ledger's time went back (LEDGER-20), oldest first. */
 export async function correctionsOf(pool: Pool, companyId: number): Promise<readonly ClockCorrection[]> {
   const { rows } = await pool.query<{ clock_corrections: ClockCorrection[] }>({
     name: 'clock_corrections',
@@ -12,8 +12,8 @@ export async function correctionsOf(pool: Pool, companyId: number): Promise<read
 }
 
 /**
- * The revision from which on a ledger's times tell whether an event was before `time` or after it: that of the last correction
- * of the clock by then. What was recorded before it was before `time`, whatever it says of itself.
+ * Revision of the last clock correction recorded up to `time`. From it on, recorded times decide whether an event was
+ * before `time`; every earlier event counts as before, whatever its recorded time.
  */
 export const tellingFrom = (corrections: readonly ClockCorrection[], time: string): number =>
   corrections.findLast(({ recorded_at }) => recorded_at <= time)?.revision ?? 0

@@ -2,24 +2,24 @@ import type { Pool } from 'pg'
 import { isNotMigrating } from '#postgres/migration-condition.ts'
 import { deleteInBatches } from '#postgres/purge.ts'
 
-/** Owners can look into it for as long as claims of most kinds can be made. */
+/** Owners can list downloads for as long as most claims can be made. */
 const RETENTION_DAYS = 5 * 366
 const NOTED_EVERY_MS = 1_000
-/** So long after it was last seen a download counts as broken off: its process has ended. */
+/** Seconds without progress after which a download counts as broken: its process has ended. */
 const SILENT_SECONDS = 30
 
 export type DownloadKind = 'audit_pack' | 'opened_audit_pack' | 'person_file'
 
-/** A file that somebody has taken out of the panel, or takes. */
+/** A file downloaded from the panel, finished or in progress. */
 export interface Download {
   readonly id: number
   readonly user_id: number
   readonly what: DownloadKind
-  /** Of a person's file, as `customer/9`. */
+  /** Set for a data export of a person, as `customer/9`. */
   readonly subject: string | null
   /** UTC. */
   readonly begun_at: string
-  /** Events of an audit pack that are written, and all that will be. */
+  /** Events written to an audit pack, and their total. */
   readonly done: number
   readonly total: number
   readonly state: 'running' | 'whole' | 'broken'
@@ -28,8 +28,8 @@ export interface Download {
 type Asked = Pick<Download, 'user_id' | 'what' | 'subject'> & { readonly companyId: number }
 
 /**
- * Notes that somebody takes a file, does it, and notes how it ended: before the first byte leaves, so that none is taken
- * unseen (AUDIT-26). `work` tells how far it has come, which is noted once a second, and whether the file was taken whole.
+ * Records a download before its first byte is sent, so that none goes unrecorded, and records the outcome (AUDIT-26).
+ * `work` reports progress, which is stored once a second, and returns whether the download was complete.
  */
 export async function recordDownload(
   pool: Pool,
@@ -47,7 +47,7 @@ export async function recordDownload(
       'update ops.downloads set done = $2, total = $3, seen_at = clock_timestamp() where company_id = $4 and id = $1',
       [id, ...came, companyId],
     )
-  // What is not noted is noted a second later, or at the end.
+  // A failed write is repeated a second later, or at the end.
   const timer = setInterval(() => void note().catch(() => {}), NOTED_EVERY_MS)
   let isWhole = false
   try {
@@ -63,7 +63,7 @@ export async function recordDownload(
   }
 }
 
-/** The newest first: `limit` of them before the one with an id. */
+/** Newest first: up to `limit` downloads before an id. */
 export async function listDownloads(
   pool: Pool,
   companyId: number,

@@ -5,23 +5,26 @@ import type { EventStore, StoredEvent } from '#ledger/port.ts'
 import { type ChainWalk, parseStored, type Verification, walkChain } from './chain-walk.ts'
 import { storedEvents } from './verify.ts'
 
-/** No event comes near; a file without line ends must not fill the memory. */
+/** Well above the longest event. Bounds the memory for a file without line ends. */
 const LONGEST_LINE = 64 * 1_048_576
 
-/** A company's events from a revision on, as they are kept, one a line. */
+/** A company's stored events from a revision, one per line. */
 export async function* exportLines(store: EventStore, companyId: number, fromRevision: number): AsyncGenerator<string> {
   const after = fromRevision === 0 ? null : fromRevision - 1
   for await (const { json } of storedEvents(store, streamOf(companyId), after)) yield `${json}\n`
 }
 
 export interface ExportVerification extends Verification {
-  /** As its first line says; null for an empty file. */
+  /** Stream named in the first line; null for an empty file. */
   readonly stream: string | null
-  /** Revision of the first line: what comes before it is taken on trust, unless it is 0. */
+  /** Revision of the first line. Unless it is 0, the events before it are not verified. */
   readonly from: number
 }
 
-/** Verifies an export by itself. `heldOf` gives what its stream (null: of an empty file) has to go through, from its first revision on. */
+/**
+ * Verifies an export without the service. `heldOf` returns the anchors for its stream (null: empty file) from its first
+ * revision.
+ */
 export async function verifyExport(
   path: string,
   heldOf: (stream: string | null, from: number) => Pick<ChainWalk, 'anchors' | 'watch'>,
@@ -42,10 +45,10 @@ async function firstEvent(path: string) {
   return null
 }
 
-/** Lines end with a line feed and nothing else: text may hold other characters that count as line ends elsewhere. */
+/** Only a line feed ends a line: text may contain other characters that some readers treat as line ends. */
 async function* linesOf(path: string): AsyncGenerator<StoredEvent> {
   let rest = ''
-  // A character a byte, so that a line that is no UTF-8 is told from its neighbours.
+  // Latin-1 keeps one character per byte, so that invalid UTF-8 affects its own line only.
   for await (const chunk of createReadStream(path, 'latin1')) {
     const lines = `${rest}${chunk}`.split('\n')
     rest = lines.pop() ?? ''
@@ -55,7 +58,7 @@ async function* linesOf(path: string): AsyncGenerator<StoredEvent> {
   if (rest !== '') yield storedOf(rest)
 }
 
-/** Bytes that are no UTF-8 are no text of any event: programs would read them differently. */
+/** Invalid UTF-8 cannot belong to an event: programs would decode it differently. */
 function storedOf(line: string): StoredEvent {
   const bytes = Buffer.from(line, 'latin1')
   return { json: isUtf8(bytes) ? bytes.toString() : '', beside: {} }

@@ -1,30 +1,30 @@
 import type { Envelope } from '#ledger/envelope.ts'
 
-/** A file of an audit pack beside the ledger, by its path in the pack: short, or read line by line. */
+/** A file of an audit pack beside the ledger. `name` is its path in the pack; long ones are read line by line. */
 export type Evidence = { readonly name: string } & ({ readonly bytes: Buffer } | { lines(): AsyncIterable<string> })
 
-/** What events are called, for people. */
+/** Names of events for people. */
 export interface PackWords {
   eventName(type: string): string
   subjectName(subject: string): string
   originName(origin: Envelope['origin']): string
-  /** On the company's clock. */
+  /** In the company's time zone. */
   timeOf(recorded_at: string): string
 }
 
-/** What an audit pack is made of. */
+/** Content of an audit pack. */
 export interface PackWanted {
   readonly companyId: number
   readonly companyName: string
-  /** The last event that goes into it, and its hash. */
+  /** The last event included. */
   readonly head: { readonly revision: number; readonly hash: string }
-  /** Events that the newest checkpoint covers, from revision 0 on; null where there is none. */
+  /** Events that the newest checkpoint covers, from revision 0; null if there is none. */
   readonly covered: number | null
-  /** Whether it has a file with the personal data in clear. */
+  /** Whether the pack includes a file with personal data in clear text. */
   readonly isOpened: boolean
   readonly evidence: readonly Evidence[]
   readonly words: PackWords
-  /** When it is made. UTC. */
+  /** Creation time, UTC. */
   readonly now: string
 }
 
@@ -46,7 +46,7 @@ const FILES: readonly (readonly [name: string, what: string])[] = [
   ['proof.md', 'a especificação de todos os formatos, para quem quiser escrever o seu próprio verificador'],
 ]
 
-/** The newest checkpoint, and what it does not vouch for yet. */
+/** Describes the newest checkpoint and the events that it does not cover yet. */
 function coverage({ covered, head }: PackWanted): string {
   const events = head.revision + 1
   if (covered === null)
@@ -55,7 +55,7 @@ function coverage({ covered, head }: PackWanted): string {
   return `O checkpoint mais novo cobre os primeiros ${covered} eventos. Os das revisões ${covered} a ${head.revision} ainda não são cobertos: peça outro pacote depois da próxima hora cheia.`
 }
 
-/** The pack's own explanation: what is in it, and how it is checked (AUDIT-21). */
+/** README of the pack: its content and how to verify it (AUDIT-21). */
 export function guideOf(wanted: PackWanted): string {
   const { companyName, companyId, head, isOpened, evidence, now } = wanted
   const has = new Set([

@@ -7,12 +7,12 @@ import { createTimeSlicer } from '#lib/time-slicing.ts'
 import { exportLines } from './export.ts'
 import { guideOf, type PackWanted } from './pack-guide.ts'
 
-/** Characters that are handed to the compression at once. */
+/** Characters passed to the compression at once. */
 const CHUNK = 65_536
-/** Events that are opened at once. */
+/** Events decrypted at once. */
 const OPENED_AT_ONCE = 500
 
-/** Joins lines to chunks, and gives the event loop back in between. */
+/** Joins lines to chunks and yields to the event loop between them. */
 async function* chunked(lines: AsyncIterable<string>, companyId: number, signal: AbortSignal): AsyncGenerator<Buffer> {
   const pause = createTimeSlicer(companyId)
   let chunk = ''
@@ -27,7 +27,7 @@ async function* chunked(lines: AsyncIterable<string>, companyId: number, signal:
   if (chunk !== '') yield Buffer.from(chunk)
 }
 
-/** The export's lines up to the pack's head: what comes meanwhile is in no file of it. */
+/** Export lines up to the pack's head; later events are excluded from all files. */
 async function* linesUpTo(reading: EventReader, { companyId, head }: PackWanted): AsyncGenerator<string> {
   let left = head.revision + 1
   if (left === 0) return
@@ -38,7 +38,10 @@ async function* linesUpTo(reading: EventReader, { companyId, head }: PackWanted)
   }
 }
 
-/** What happened, a line each, as spreadsheets read it here. Who did it is told by number: names are personal. */
+/**
+ * Index of events, one per line, in the CSV dialect of Brazilian spreadsheets. Actors appear by id, because names are
+ * personal data.
+ */
 async function* indexLines(reading: EventReader, wanted: PackWanted): AsyncGenerator<string> {
   const { eventName, subjectName, originName, timeOf } = wanted.words
   yield csvHeads(['Revisão', 'Quando', 'O quê', 'Registro', 'Por onde', 'Quem', 'Hash'])
@@ -58,7 +61,7 @@ async function* indexLines(reading: EventReader, wanted: PackWanted): AsyncGener
   }
 }
 
-/** What each event says in clear, null where it was forgotten. */
+/** Events in clear text; null for erased fields. */
 async function* openedLines(reading: EventReader, { companyId, head }: PackWanted): AsyncGenerator<string> {
   for (let from = 0; from <= head.revision; ) {
     const page = await searchOpened(reading, streamOf(companyId), {
@@ -75,9 +78,9 @@ async function* openedLines(reading: EventReader, { companyId, head }: PackWante
 }
 
 /**
- * One ZIP with all that an auditor needs to check a ledger without this service: the export, what proves it, the verifier, and an
- * index for people (AUDIT-20). Made while it is taken, in memory that does not grow with the ledger; `signal` ends it. `tell` hears
- * how many lines of how many are written.
+ * Streams a ZIP with everything an auditor needs to verify a ledger without this service: the export, its proofs, the
+ * verifier, and an index for people (AUDIT-20). Memory does not grow with the ledger; `signal` aborts the stream.
+ * `tell` receives the number of lines written and their total.
  */
 export function auditPack(
   reading: EventReader,
@@ -116,7 +119,7 @@ export function auditPack(
     else add(file.name, file.lines)
   }
   zip.end()
-  // Nobody reads on from whoever has hung up: what feeds the file has to be told.
+  // After a disconnect nothing reads from the sources, so they must be destroyed.
   const end = () => {
     for (const source of sources) source.destroy()
   }

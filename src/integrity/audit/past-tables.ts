@@ -23,43 +23,48 @@ import {
   versionChainsOf,
 } from './row-versions.ts'
 
-/** Rows that are made again at a time, and so held in memory. */
+/** Rows reconstructed, and held in memory, at once. */
 const BATCH_ROWS = 500
 
-/** The tables of a company as they were: each only when a statement names it, and as much of it as the statement looks at. */
+/**
+ * A company's past tables. A table is prepared when a statement first names it, limited to the statement's read set.
+ */
 export interface PastTables {
-  /** Sees these tables, and nothing else. */
+  /** Reads these tables only. */
   readonly pool: Pool
-  /** The company's row of then. */
+  /** The company's past row. */
   readonly company: PastRow
 }
 
-/** A table that can be looked back at. */
+/** A table with history. */
 interface PastTable {
   readonly table: AnyTable
   readonly idColumn: string
-  /** Its columns, but for those that no past state has. */
+  /** Columns without those that past states lack. */
   readonly columns: readonly string[]
-  /** Where rows are kept that are not now what they were then. */
+  /** Temporary table of the reconstructed rows. */
   readonly remade: AnyTable
   readonly mentioned: RegExp
-  /** Whether there are any of these. */
+  /** Whether this temporary table exists. */
   isRemade: boolean
-  /** All that have changed since are there, or those of which more than the busy columns has; else those that were asked for. */
+  /**
+   * Scope of the reconstructed rows: all that have changed since; those with changes outside the hot columns; or the
+   * requested ids.
+   */
   has: 'asked' | 'columns' | 'all'
-  /** Ids that were asked for. */
+  /** Ids already requested. */
   readonly asked: Set<number>
-  /** What its view shows. */
+  /** Definition of the present view. */
   shows: string
 }
 
 /**
- * Opens the past on a connection of its own, in a transaction whose snapshot everything is read in. Temporary names go before
- * all others and are the only ones: they end with the connection, and a statement that needs a table of now fails.
+ * Opens the past on its own connection, in one repeatable-read transaction. The search path has temporary tables only:
+ * they end with the connection, and a statement that needs a present table fails.
  */
 export async function openPast(client: PoolClient, ledger: Ledger, last: Envelope): Promise<PastTables> {
   const [{ table }] = ledger.model.base as [AnyRef]
-  // No rebuild puts other tables in the place of these until it is over.
+  // Keeps a rebuild from replacing the tables during the transaction.
   await client.query(`begin isolation level repeatable read; set local search_path = pg_temp; set local jit = off;
     lock table ${READ_SCHEMA}.${table.name} in access share mode`)
   const { rows } = await client.query<{ version: string }>('select version from ops.read_model')
@@ -69,7 +74,7 @@ export async function openPast(client: PoolClient, ledger: Ledger, last: Envelop
   const past = tables.filter((table) => table !== base.ref.table).map(pastTableOf)
   const looker = { client, ledger, base, tables: past }
   let turn: Promise<unknown> = Promise.resolve()
-  /** One after the other: each may have to make what it looks at first. */
+  /** Runs statements one after the other, because each may first have to reconstruct its rows. */
   const query = (text: string | QueryConfig, values?: unknown[]): Promise<QueryResult> => {
     const asked = typeof text === 'string' ? { text, ...(values && { values }) } : text
     const answer = turn.then(() => ask(looker, asked))
@@ -79,7 +84,7 @@ export async function openPast(client: PoolClient, ledger: Ledger, last: Envelop
   return { pool: { query } as unknown as Pool, company: base.at(ledger.revision) as PastRow }
 }
 
-/** The ledger's position and the company's row, which every statement and every projection may look at. */
+/** Creates the ledger's position and the company's row, which every statement and every projection may read. */
 async function openBase(client: PoolClient, ledger: Ledger, last: Envelope): Promise<BaseRow> {
   const { companyId, revision, model } = ledger
   const [ref] = model.base
@@ -138,7 +143,7 @@ function pastTableOf(table: AnyTable): PastTable {
 const keep = (client: PoolClient, table: AnyTable, rows: readonly PastRow[]): Promise<void> =>
   transactionOn(client).copy(copyStatement(table), copyLines(table, rows))
 
-/** What it takes to look back. */
+/** Context of the reconstruction. */
 interface Looker {
   readonly client: PoolClient
   readonly ledger: Ledger
@@ -146,7 +151,7 @@ interface Looker {
   readonly tables: readonly PastTable[]
 }
 
-/** Answers a statement as of then, once what it looks at is there. */
+/** Answers a statement from the past state after preparing its read set. */
 async function ask(
   looker: Looker,
   { readSet: looks = {}, ...query }: Partial<ReadSetQuery> & QueryConfig,
@@ -170,7 +175,7 @@ async function ask(
   return isOther ? client.query(query) : answer
 }
 
-/** Ids of what a statement has answered: of rows, or of the bytes of rows. */
+/** Ids in a result, from rows or from raw bytes of rows. */
 function idsIn({ fields, rows }: QueryResult): number[] {
   const position = fields.findIndex(({ name }) => name === 'key_id')
   if (position < 0) return []
@@ -183,11 +188,11 @@ function idsIn({ fields, rows }: QueryResult): number[] {
   })
 }
 
-/** Whether a statement may look at rows whose busy columns have changed since. */
+/** Whether the statement accepts rows with changes in hot columns only. */
 const isByColumns = ({ table, has }: PastTable, look: ReadScope | undefined): boolean =>
   table.past?.hot !== undefined && has !== 'all' && (look === 'columns' || look === 'answered')
 
-/** Makes what a statement looks at of a table, before it is asked. */
+/** Reconstructs the statement's read set of a table before the statement runs. */
 async function prepare(looker: Looker, one: PastTable, look: ReadScope | undefined): Promise<void> {
   if (one.table.past?.isFixed || one.has === 'all') return
   if (isByColumns(one, look)) {
@@ -208,8 +213,8 @@ async function prepare(looker: Looker, one: PastTable, look: ReadScope | undefin
 }
 
 /**
- * Makes the rows that are not now what they were: those with these ids, those of which columns have changed, or all. Returns
- * whether there were any that had not been made before.
+ * Reconstructs changed rows: those with these ids, those with changes outside the hot columns, or all. Returns whether
+ * it added any.
  */
 async function remakeRows(
   { client, ledger, base }: Looker,
@@ -240,7 +245,7 @@ async function remakeRows(
   return made > 0
 }
 
-/** SQL of the rows that were there then and have changed since, without those that were made again already. */
+/** SQL of the rows that existed at the time and have changed since, without those already reconstructed. */
 function changedSince(
   { table, idColumn, remade, isRemade }: PastTable,
   { companyId, revision }: Ledger,
@@ -258,9 +263,9 @@ function changedSince(
 }
 
 /**
- * Gives a table its name: the rows that are now what they were then, and those that were made again. Both without conditions
- * of their own, so that Postgres takes them for parts of one table and walks the indexes of both in the order of a list. By
- * columns a row is also what it was where no more than its busy columns have changed since.
+ * Creates the table's view: unchanged rows and reconstructed ones. Neither part has conditions of its own, so that
+ * Postgres flattens the union and walks both indexes in list order. `byColumns` also accepts rows with later changes in
+ * hot columns only.
  */
 async function show({ client, ledger }: Looker, one: PastTable, byColumns: boolean): Promise<void> {
   const { table, columns, idColumn, remade, asked, isRemade } = one
@@ -268,7 +273,7 @@ async function show({ client, ledger }: Looker, one: PastTable, byColumns: boole
   const names = columns.join(', ')
   const all = table.past?.hot ? `${names}, columns_revision` : names
   const live = `select ${all} from ${READ_SCHEMA}.${table.name}`
-  // The time says nothing new, but lists go by an index of it that may leave out most of what came afterwards.
+  // Redundant, but lists use an index on the time that can skip most later rows.
   const inTime =
     until === null || table.past?.isFixed ? '' : ` and u.changed_at <= ${pg.escapeLiteral(until)}::timestamptz`
   const asThen = `u.revision <= ${revision}${inTime}`

@@ -9,31 +9,31 @@ import { groupBy } from '#lib/group-by.ts'
 
 export type PastRow = Record<string, unknown>
 
-/** A row as it is now, as far as its past is concerned. */
+/** History columns of a present row. */
 export interface RowChange {
   readonly id: number
   readonly revision: number
   readonly past_revisions: readonly number[] | null
 }
 
-/** How a row came to what it was: by these events (ascending), from a state of it that was kept, or from nothing. */
+/** Version chain of a row: the events (ascending) that produce its past state from a stored state, or from nothing. */
 interface Course {
   readonly id: number
   readonly state: PastRow | null
   readonly revisions: readonly number[]
 }
 
-/** A company up to a revision. */
+/** A company's ledger up to a revision. */
 export interface Ledger extends EventReader {
   readonly companyId: number
   readonly revision: number
-  /** The time by which all of it had happened; null where the clock was corrected, and times say little. */
+  /** Upper bound of the times of its events; null if a clock correction makes times unreliable. */
   readonly until: string | null
-  /** Ends whatever is under way. */
+  /** Aborts the work in progress. */
   readonly signal: AbortSignal
 }
 
-/** What rows list of their past, and what was kept of it beside them. */
+/** Builds version chains from the rows' history columns and their stored history. */
 export async function versionChainsOf(
   client: PoolClient,
   { companyId, revision }: Ledger,
@@ -60,8 +60,8 @@ export async function versionChainsOf(
 }
 
 /**
- * From the last state before the moment to the part that the moment lies in. The offset keeps Postgres from reading all of the
- * past first and looking for its bounds afterwards.
+ * Selects from the last stored state before the revision to the section with the revision. `offset 0` makes Postgres
+ * find these bounds first instead of reading the whole history.
  */
 const ROW_PASTS = `select p.row_id, p.revision, p.revisions, case when p.revision <= $4 then p.state end as state
   from unnest($3::bigint[]) as wanted(id)
@@ -80,7 +80,7 @@ const ROW_PASTS = `select p.row_id, p.revision, p.revisions, case when p.revisio
     offset 0) p
   order by p.row_id, p.revision`
 
-/** The row that every projection may read (its `base`), at any revision. */
+/** The row that every projection may read (`base`), at any revision. */
 export interface BaseRow {
   readonly ref: AnyRef
   at(revision: number): PastRow | null
@@ -88,11 +88,11 @@ export interface BaseRow {
 
 interface Remade extends Course {
   row: PastRow | null
-  /** Place in `revisions` of the next event. */
+  /** Index in `revisions` of the next event. */
   next: number
 }
 
-/** Rows of one table as they were. @throws when the ledger does not hold what the rows say has made them. */
+/** Reconstructs past rows of one table. @throws if the ledger's events do not match the rows' history. */
 export async function reconstruct(
   ledger: Ledger,
   table: AnyTable,
@@ -118,7 +118,7 @@ export async function reconstruct(
   })
 }
 
-/** The rows of which an event is to change those alone that name it; what else it changed stays out of sight. */
+/** Changes restricted to the rows with the current event in their version chain; other changes are ignored. */
 function createChanges(table: AnyTable, remade: ReadonlyMap<number, Remade>, companyId: number, base: BaseRow) {
   const idColumn = table.past?.id ?? ''
   const touched = new Set<Remade>()
@@ -136,7 +136,7 @@ function createChanges(table: AnyTable, remade: ReadonlyMap<number, Remade>, com
   }
   const changes: Changes = {
     get<R>(ref: AnyRef): Readonly<R> | null {
-      // Who else has a name decides nothing that a past state has.
+      // Unique keys have no effect on past states.
       if (ref.by !== 'pk') return null
       if (ref.table !== table) return base.at(revision) as R | null
       return (wanted(idOf(ref))?.row ?? null) as R | null

@@ -8,16 +8,17 @@ import { withReadSet } from '#queries/read-set.ts'
 import { type AsOfCore, withCompanyAsOf } from './as-of.ts'
 import type { PastRow } from './row-versions.ts'
 
-/** Answers rows of a company by their primary keys, and those that it answered before. */
+/** Loads rows of a company by primary key, and returns them with the rows loaded before. */
 export type Load = (refs: readonly AnyRef[]) => Promise<Rows>
 
-/** A row is not any more what it was. */
+/** The row has changed since the revision. */
 class HasChanged extends Error {}
 
 /**
- * Does something with rows as they were right after an event that the tables show; of the company's own, what tells the time. Those that nothing has changed since are read
- * where they are, which is nearly all there is to whoever keeps up; where there is another one, the company is looked back at.
- * Null where nobody can look back: a test company was emptied since. @throws PastUnavailable
+ * Runs work on rows as they were right after an applied event; of the company's row only the time settings count.
+ * Unchanged rows, the usual case for up-to-date consumers, are read from their tables; if one has changed, the work
+ * runs again on the company's past state. Null if there is none because a test company was emptied since. @throws
+ * PastUnavailable
  */
 export async function withRowsAfter<T>(
   core: AsOfCore & { readonly poolOf: PoolOf },
@@ -64,7 +65,7 @@ function loaderOf(pool: Pool, companyId: number, check: (row: PastRow | null, re
 
 const keyOf = ({ table, by, values }: AnyRef): string => `${table.name} ${by} ${values.join(' ')}`
 
-/** A past state has no lineage, nor what depends on other rows. */
+/** Past states have no history columns and no columns that depend on other rows. */
 const columnsOf = ({ columns, past }: AnyTable): string[] =>
   Object.keys(columns).filter((column) => !isRowHistory(column) && !past?.without?.includes(column))
 

@@ -3,7 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { createFileAtomically } from '#lib/files.ts'
 
-/** An Ed25519 key that the service signs with. */
+/** Ed25519 signing key of the service. */
 export interface SigningKey {
   /** First 16 hex digits of the SHA-256 of the public key. */
   readonly keyId: string
@@ -12,7 +12,7 @@ export interface SigningKey {
   readonly privateKey: KeyObject
 }
 
-/** The key in a PEM file, or null where there is no such file. @throws when it is no Ed25519 key. */
+/** Reads the key in a PEM file; null if the file does not exist. @throws if it is not Ed25519. */
 export async function readSigningKey(path: string): Promise<SigningKey | null> {
   const pem = await readIfThere(path)
   if (pem === null) return null
@@ -21,7 +21,7 @@ export async function readSigningKey(path: string): Promise<SigningKey | null> {
   return { keyId: keyIdOf(publicKey), publicKey, privateKey }
 }
 
-/** The key in a PEM file; where there is none, one is made for its owner's eyes only. Of two that make one, both use the first. */
+/** Reads the key in a PEM file, or creates it with mode 0600. Concurrent processes all use the first one created. */
 export async function makeSigningKey(path: string): Promise<SigningKey> {
   const { privateKey } = generateKeyPairSync('ed25519')
   await mkdir(dirname(path), { recursive: true })
@@ -31,20 +31,20 @@ export async function makeSigningKey(path: string): Promise<SigningKey> {
 
 const PEM = /-----BEGIN [A-Z ]+-----[^-]+-----END [A-Z ]+-----/g
 
-/** The public keys in a PEM file, one or more; that of a private key serves as well. @throws when one is no Ed25519 key. */
+/** Public keys in a PEM file, one or more; accepts private keys too. @throws if one is not Ed25519. */
 export async function readPublicKeys(path: string): Promise<string[]> {
   const text = await readFile(path, 'utf8')
   return (text.match(PEM) ?? [text]).map((pem) => textOf(createPublicKey(pem), path))
 }
 
-/** As PEM, for other tools. */
+/** PEM for other tools. */
 export const pemOf = (publicKey: string): string =>
   `-----BEGIN PUBLIC KEY-----\n${publicKey}\n-----END PUBLIC KEY-----\n`
 
 export const keyIdOf = (publicKey: string): string =>
   createHash('sha256').update(Buffer.from(publicKey, 'base64')).digest('hex').slice(0, 16)
 
-/** The key of its text, or null where that is no Ed25519 key. */
+/** Parses a public key; null if it is not Ed25519. */
 export function publicKeyOf(publicKey: string): KeyObject | null {
   try {
     const key = createPublicKey(pemOf(publicKey))

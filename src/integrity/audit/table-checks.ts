@@ -4,7 +4,7 @@ import { type Repetition, repeat } from '#background/repeat.ts'
 import type { RowDifference, TablesVerification, VerifyTablesOptions } from '#ledger/rebuild/verify-tables.ts'
 import { isNotMigrating, recordsEvents } from '#postgres/migration-condition.ts'
 
-/** What compares a company's tables with its ledger (src/service/core.ts). */
+/** Dependencies for comparing a company's tables with its ledger (src/service/core.ts). */
 export interface TablesCore {
   readonly pool: Pool
   verifyTables(companyId: number, options?: Pick<VerifyTablesOptions, 'pace' | 'yields'>): Promise<TablesVerification>
@@ -17,12 +17,12 @@ export interface TableCheck {
   readonly differences: readonly RowDifference[]
 }
 
-/** Hours from one comparison of a company to the next, so that each has one within a day. */
+/** Hours between comparisons of a company, so that each has one within a day. */
 const EVERY_HOURS = 20
-/** Sooner where rows differ: the operator has rebuilt the tables, or should be told again. */
+/** Shorter if rows differ: the operator may have rebuilt the tables, or needs a reminder. */
 const AGAIN_HOURS = 1
 
-/** Compares a company's tables with its ledger, and notes what was found for metrics and panel. */
+/** Compares a company's tables with its ledger and records the result for metrics and panel. */
 export async function checkTables(
   core: TablesCore,
   companyId: number,
@@ -47,7 +47,7 @@ const NOTE = {
            is_equal = excluded.is_equal, checked_at = excluded.checked_at, due_at = excluded.due_at`,
 }
 
-/** The last comparison of a company; null before the first one. */
+/** The last comparison of a company; null before the first. */
 export async function findTableCheck(pool: Pool, companyId: number): Promise<TableCheck | null> {
   const { rows } = await pool.query<TableCheck>({
     name: 'find_table_check',
@@ -57,11 +57,11 @@ export async function findTableCheck(pool: Pool, companyId: number): Promise<Tab
   return rows[0] ?? null
 }
 
-/** How the comparisons of all companies stand. */
+/** Metrics of the comparisons of all companies. */
 export interface TableCheckFigures {
-  /** Companies whose last comparison found rows that differ. */
+  /** Companies with differing rows in their last comparison. */
   readonly unequal: number
-  /** How long the longest wait for a comparison has been due; 0 when none is. */
+  /** Age of the most overdue comparison; 0 if none is due. */
   readonly overdue_seconds: number
 }
 
@@ -76,24 +76,24 @@ export async function tableCheckFigures(pool: Pool): Promise<TableCheckFigures> 
 }
 
 interface ScheduleOptions {
-  /** Whether the read model lags behind its ledgers: then nothing is compared. */
+  /** Whether the read model lags behind its ledgers; comparisons wait meanwhile. */
   readonly isBehind: () => boolean
   readonly onDifferent: (companyId: number, revision: number, differences: readonly RowDifference[]) => void
   readonly onError: (error: unknown) => void
-  /** How long to rest after a portion that took so many milliseconds. */
+  /** Pause after a slice that took `spent_ms`. */
   readonly rest_ms?: (spent_ms: number) => number
 }
 
-/** How often companies that are due are looked for. */
+/** Interval between searches for due companies. */
 const ROUND_MS = 60_000
-/** Of its time it works a fifth: whatever else Postgres and the processor do comes first. */
+/** Pause in multiples of the work time: comparisons use a fifth of the time, so that other work comes first. */
 const RESTS = 4
-/** While the read model is behind, it is asked again after this. */
+/** Poll interval while the read model is behind. */
 const BEHIND_MS = 1_000
 
 /**
- * Compares the tables of each company with its ledger within a day, one company at a time over all processes, and slowly. What
- * is wrong with one does not keep the others from their turn.
+ * Compares the tables of each company with its ledger within a day, one company at a time over all processes, at low
+ * load. A failure for one company does not stop the others.
  */
 export function checkTablesOnSchedule(core: TablesCore, options: ScheduleOptions): Repetition {
   const { isBehind, onDifferent, onError, rest_ms = (spent) => spent * RESTS } = options
@@ -109,7 +109,7 @@ export function checkTablesOnSchedule(core: TablesCore, options: ScheduleOptions
       if (companyId === null) return
       try {
         const found = await checkTables(core, companyId, { pace, yields: true })
-        // Somebody else is at it, or the tables are about to change.
+        // Another process compares the company, or its tables are about to change.
         if (found.kind !== 'verified') return
         if (found.differences.length > 0) onDifferent(companyId, found.revision, found.differences)
       } catch (error) {

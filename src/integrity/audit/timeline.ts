@@ -4,32 +4,32 @@ import { type EventReader, search, searchOpened } from '#ledger/reading.ts'
 import type { ClockCorrection } from '#projections/companies.ts'
 import { tellingFrom } from './clock-corrections.ts'
 
-/** Which events of a ledger are wanted; what is null may be anything. */
+/** Filters of a ledger's events; null matches all. */
 export interface TimelineFilters {
   readonly types: readonly string[] | null
   readonly subject: string | null
   readonly origin: string | null
-  /** As `user/3`; `system` is the service itself. */
+  /** As `user/3`; `system` is the service. */
   readonly actor: string | null
-  /** UTC instants: the first inclusive, the last exclusive. */
+  /** UTC: the first inclusive, the last exclusive. */
   readonly since: string | null
   readonly until: string | null
 }
 
 interface Timeline {
-  /** The newest first. */
+  /** Newest first. */
   readonly events: readonly Envelope[]
-  /** The next page is of what came before this revision; null when there is nothing more. */
+  /** Cursor: the next page has the events before this revision; null on the last page. */
   readonly before: number | null
 }
 
-/** Revisions looked through at a time, and at most for one page: a rare event must not hold everything up. */
+/** Revisions scanned at a time, and at most for one page, so that rare matches do not cause long scans. */
 const WINDOW = 2_000
 const LOOKED_THROUGH = 40_000
 
 /**
- * A page of a ledger as people look at it: from a revision (exclusive) backwards. Where a filter makes it look far, a page may
- * be short though there are more.
+ * A page of a ledger for people, backwards from a revision (exclusive). With filters a page may be short although more
+ * events follow.
  */
 export async function timeline(
   store: EventStore,
@@ -45,7 +45,7 @@ export async function timeline(
   const lowest = Math.max(first, end - LOOKED_THROUGH)
   const found: Envelope[] = []
   while (end > lowest && found.length <= limit) {
-    // A page without filters needs no more than itself.
+    // Without filters it reads only the page itself.
     const begin = Math.max(lowest, end - (isOpen(filters) ? limit + 1 : WINDOW))
     found.push(...(await eventsIn(store, stream, begin, end, filters)).reverse())
     end = begin
@@ -82,8 +82,8 @@ async function eventsIn(
 }
 
 /**
- * The first revision below `end` that was recorded at a time or later, or `end`. Between corrections of the clock times never go
- * back, so it is found by halves.
+ * First revision below `end` recorded at a time or later, or `end`. Uses binary search, because times are ascending
+ * between clock corrections.
  */
 async function revisionAt(
   store: EventStore,
@@ -111,13 +111,13 @@ const only = (revision: number): Search => ({
   limit: 1,
 })
 
-/** One event of a stream; null where there is none. */
+/** An event of a stream; null if there is none. */
 async function eventAt(store: EventStore, stream: string, revision: number): Promise<Envelope | null> {
   const { events } = await search(store, stream, only(revision))
   return events[0] ? (JSON.parse(events[0].json) as Envelope) : null
 }
 
-/** The same as it is stored, and its data with personal fields in clear. */
+/** The stored event, and its data with personal fields in clear text. */
 export async function openedEventAt(
   reading: EventReader,
   companyId: number,

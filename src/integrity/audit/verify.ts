@@ -6,7 +6,7 @@ import type { LimiterFigures } from '#lib/fair-share-limiter.ts'
 import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import { type Anchor, type ChainObserver, type ChainWalk, type Verification, walkChain } from './chain-walk.ts'
 
-/** Where ledgers and what is known of them are found. */
+/** Stores of ledgers and of their read model. */
 export interface LedgerStores {
   readonly pool: Pool
   readonly store: EventStore
@@ -16,7 +16,7 @@ export interface VerifyOptions extends Pick<ChainWalk, 'after' | 'isEnough' | 'w
   readonly anchors?: readonly Anchor[]
 }
 
-/** A ledger that is not what it was is not sealed: a signature would make the forgery the truth. */
+/** The ledger was altered. It gets no checkpoint: a signature would confirm the forgery. */
 export class LedgerNotIntact extends Error {
   override readonly name = 'NotWhole'
   constructor(
@@ -29,8 +29,8 @@ export class LedgerNotIntact extends Error {
 }
 
 /**
- * Verifies a company's ledger as it is stored, and holds it against the position that the service has noted for it:
- * a tail that was cut off, replaced or put on by hand is found as long as that note was left alone (seals find it anyway).
+ * Verifies a company's stored ledger and compares it with the recorded position. This detects a truncated, replaced or
+ * appended tail unless the record was altered too; checkpoints detect it in any case.
  */
 export async function verifyLedger(
   { pool, store }: LedgerStores,
@@ -46,20 +46,23 @@ export async function verifyLedger(
     ...(isEnough && { isEnough }),
     ...(watch && { watch }),
   })
-  // A store outside of Postgres may hold what was not applied yet.
+  // A store outside Postgres may have events that were not applied yet.
   if (!found.valid || !store.transactional) return found
   const { revision } = await headOf(pool, companyId)
   if (found.revision <= revision) return found
   return { ...found, valid: false, first_error: { revision: revision + 1, reason: 'beyond_head' } }
 }
 
-/** How far the read model has come with a ledger, and the hash there; as of an empty one where nothing is noted. */
+/**
+ * Revision and hash up to which the read model has applied a ledger; the position of an empty ledger if nothing is
+ * recorded.
+ */
 export async function headOf(pool: Pool, companyId: number): Promise<Anchor> {
   const { rows } = await pool.query<Anchor>('select revision, hash from ledgers where company_id = $1', [companyId])
   return rows[0] ?? { revision: -1, hash: GENESIS_HASH }
 }
 
-/** A stream after a revision as it is kept (null: from its beginning). */
+/** Stored events of a stream after a revision; null for all. */
 export function storedEvents(
   store: EventStore,
   stream: string,
@@ -72,16 +75,16 @@ async function* asRead(store: EventStore, stream: string, fromRevision: number):
   for await (const event of store.read(stream, fromRevision)) yield { json: JSON.stringify(event), beside: {} }
 }
 
-/** Longest time that one call spends; it then answers how far it came. */
+/** Time limit of one request, which then returns its progress. */
 const LONGEST_MS = 10_000
-/** It takes the processor: a few companies at a time, so that sales go on. */
+/** Verification uses CPU time: limits the companies that run at the same time, so that sales continue. */
 const LIMITS = { running: 2, waiting: 64 }
 
-/** Verifies ledgers for callers of the service. */
+/** Verifies ledgers on request. */
 export interface Verifier {
   /**
-   * Verifies what follows an event that was verified before, or all; `head` is the read model's revision at the beginning.
-   * @throws Unavailable while another verification of the company is under way, unless it is the same one, which is shared.
+   * Verifies the events after a verified one, or all; `head` is the read model's revision at the start. Identical
+   * concurrent requests share one run. @throws Unavailable while a different verification of the company is running.
    */
   verify(companyId: number, after: Anchor | null): Promise<Verified>
 }
@@ -89,16 +92,16 @@ export interface Verifier {
 export interface Verified {
   readonly verification: Verification
   readonly head: number
-  /** Of the ledger's tree up to the verified revision (base64); null where not all of it was looked at, or it is not whole. */
+  /** Root of the tree up to the verified revision (base64); null if the verification was partial or found a fault. */
   readonly root: string | null
 }
 
-/** Looks on, and tells the root of the tree of what it has seen (base64). */
+/** Observer that also computes the root of the tree of the observed events (base64). */
 export interface SealedWatch extends ChainObserver {
   root(): string
 }
 
-/** What was sealed of a ledger, which it has to go through. */
+/** Checkpoints that a ledger must match. */
 export interface SealedHeads {
   readonly anchors: readonly Anchor[]
   readonly watch: SealedWatch
@@ -107,7 +110,7 @@ export interface SealedHeads {
 export interface VerifierOptions {
   /** In milliseconds. */
   readonly clock: () => number
-  /** For a verification that begins at the first event. */
+  /** For verifications from the first event. */
   readonly sealedOf: (companyId: number) => Promise<SealedHeads>
 }
 

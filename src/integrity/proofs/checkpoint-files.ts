@@ -5,7 +5,7 @@ import type { Config } from '#config/config.ts'
 import { Unavailable } from '#lib/errors.ts'
 import { isOutage } from '#postgres/outage.ts'
 
-/** Where a process keeps what it has signed. */
+/** Directory of checkpoints, keys and their entries. */
 export const sealDirectoryOf = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string => join(DATA_DIR, 'seals')
 
 const CHECKPOINT_FILE = /^company-([1-9]\d*)\.checkpoints$/
@@ -13,34 +13,37 @@ const CHECKPOINT_FILE = /^company-([1-9]\d*)\.checkpoints$/
 export const checkpointFileOf = (directory: string, companyId: number | null): string =>
   join(directory, `${companyId === null ? 'installation' : `company-${companyId}`}.checkpoints`)
 
-/** What was sealed last is not what a known key has signed, or is not there: nothing is built upon it (PROOF-24). */
+/** The last checkpoint is missing, or no known key has signed it. Nothing is built upon it (PROOF-24). */
 export class CheckpointAltered extends Error {
   override readonly name = 'SealAltered'
 }
 
-/** A checkpoint cannot be kept in its folder, which is full, read-only or gone: none is signed until it can (PROOF-91). */
+/**
+ * A checkpoint cannot be stored because its folder is full, read-only or missing. Signing stops until it can
+ * (PROOF-91).
+ */
 export class SealsUnwritable extends Unavailable {}
 
-/** Errors of files become SealsUnwritable, others stay what they are; those of connections have an errno as well. */
+/** Converts file errors to SealsUnwritable and returns all others unchanged. Connection errors have an errno too. */
 export function sealingError(directory: string, error: unknown): unknown {
   const { errno, message } = error as NodeJS.ErrnoException
   if (typeof errno !== 'number' || isOutage(error)) return error
   return new SealsUnwritable(`seals cannot be written to ${directory}: ${message}`, { cause: error })
 }
 
-/** A line that is no JSON was altered too. */
+/** Invalid JSON counts as an altered line. */
 export function orNothing(error: unknown): object {
   if (error instanceof SyntaxError) return {}
   throw error
 }
 
-/** Companies of which the folder has checkpoints. */
+/** Companies with checkpoints in the folder. */
 export async function companiesOfFiles(directory: string): Promise<number[]> {
   const found = (await namesIn(directory)).map((name) => CHECKPOINT_FILE.exec(name)?.[1])
   return found.flatMap((id) => (id === undefined ? [] : Number(id)))
 }
 
-/** Whether a key has signed anything here. */
+/** Whether the folder or the database has a checkpoint. */
 export async function hasCheckpoints(directory: string, client: Pick<PoolClient, 'query'>): Promise<boolean> {
   if ((await namesIn(directory)).some((name) => name.endsWith('.checkpoints'))) return true
   const { rows } = await client.query<{ found: boolean }>(

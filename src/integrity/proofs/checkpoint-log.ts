@@ -9,22 +9,22 @@ import { openNote, parseNote, signNote } from './note.ts'
 
 type Client = Pick<PoolClient, 'query'>
 
-/** A checkpoint as it is kept. */
+/** A stored checkpoint. */
 export interface SignedCheckpoint extends Checkpoint {
-  /** Its signed note. */
+  /** Signed note. */
   readonly note: string
   /** UTC. */
   readonly made_at: string
 }
 
-/** A line of a file of checkpoints, and what is read of a row: what a row says beside them is not relied upon. */
+/** A line of a checkpoint file, and the trusted columns of a row; other columns are ignored. */
 const CheckpointLine = z.strictObject({ note: z.string(), made_at: z.iso.datetime({ precision: 3 }) })
 export type Line = z.infer<typeof CheckpointLine>
 
-/** Where the checkpoints of a log are kept: in a file to which lines are only ever added, and in a table. */
+/** Storage of a log's checkpoints: an append-only file and a table. */
 export interface CheckpointLog {
   readonly origin: string
-  /** Origins of the same ledger before restores that lost events of it; the file may end with one. */
+  /** Origins of the same ledger before restores that lost events. The file may end with one of them. */
   readonly formerOrigins: readonly string[]
   readonly file: string
   newest(client: Client): Promise<Line | null>
@@ -79,14 +79,14 @@ export function installationCheckpoints(ring: KnownRing, directory: string): Che
   }
 }
 
-/** @throws CheckpointAltered when it is no checkpoint. */
+/** @throws CheckpointAltered if the line is not a checkpoint. */
 export function parseStoredCheckpoint({ note, made_at }: Line): SignedCheckpoint {
   const checkpoint = parseCheckpoint(parseNote(note)?.text ?? '')
   if (!checkpoint) throw new CheckpointAltered('a checkpoint that is kept is none')
   return { ...checkpoint, note, made_at }
 }
 
-/** The last checkpoint of a log, and which of file and table do not have it yet. */
+/** The last checkpoint of a log, and where it is missing: in the file, the table, or neither. */
 export interface StoredCheckpoint {
   readonly last: SignedCheckpoint | null
   readonly isInFile: boolean
@@ -94,8 +94,8 @@ export interface StoredCheckpoint {
 }
 
 /**
- * The last checkpoint, which a key of the ring has signed. A crash, or another machine, may have left it in one place only.
- * @throws CheckpointAltered when one that is there was not signed, or when there are two of one size.
+ * The last checkpoint, signed by a key of the ring. After a crash or a change of machine it may exist in one place
+ * only. @throws CheckpointAltered if a stored checkpoint has no valid signature, or if two differ at the same size.
  */
 export async function lastStoredCheckpoint(
   client: Client,
@@ -119,7 +119,7 @@ async function lineOf({ file }: CheckpointLog): Promise<Line | null> {
   return parsed.data
 }
 
-/** Null for one of a log before. */
+/** Null for a checkpoint of a former log. */
 function genuine(log: CheckpointLog, ring: KnownRing, line: Line, where: string): SignedCheckpoint | null {
   const checkpoint = parseStoredCheckpoint(line)
   const isFormer = log.formerOrigins.includes(checkpoint.origin)
@@ -131,7 +131,7 @@ function genuine(log: CheckpointLog, ring: KnownRing, line: Line, where: string)
   return isFormer ? null : checkpoint
 }
 
-/** Signs a tree's head. The caller has made sure that it goes on from the last one, and that nobody else signs. */
+/** Signs a tree head. The caller must have verified that it extends the last one, and must hold the log's lock. */
 export function signHead(
   ring: SealKeyRing,
   { origin }: CheckpointLog,
@@ -143,7 +143,7 @@ export function signHead(
   return { ...checkpoint, note, made_at }
 }
 
-/** Puts a checkpoint where it is missing: in the file first, so that what the database tells of is on the disk. */
+/** Stores a checkpoint where it is missing: first in the file, so that every checkpoint in the database is on disk. */
 export async function storeCheckpoint(
   client: Client,
   log: CheckpointLog,

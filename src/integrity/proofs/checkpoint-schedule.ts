@@ -16,14 +16,15 @@ export interface CheckpointRoundOptions {
   readonly stopping?: AbortSignal
 }
 
-/** One at a time, in whatever process. */
+/** Serializes rounds over all processes. */
 const ROUND_LOCK = 'tillbook checkpoints'
 const INSTALLATION = 0
 
 /**
- * Makes a checkpoint of every ledger that has moved, and one of the installation log, which they become entries of (PROOF-29). What
- * is wrong with one does not keep the others from theirs: it is noted until it is sealed again. Interrupted anywhere, the next
- * round goes on. Null while another process makes one, else the installation's checkpoint.
+ * Makes a checkpoint of every ledger that has grown, adds these to the installation log, and makes a checkpoint of that
+ * log (PROOF-29). A fault in one ledger does not stop the others; it stays recorded until that ledger has a new
+ * checkpoint. An interrupted round is completed by the next one. Returns the installation's checkpoint; null while
+ * another process runs a round.
  */
 export async function runCheckpointRound(
   sealing: Sealing,
@@ -66,7 +67,7 @@ async function sealAll(sealing: Sealing, { onSealed, onError, stopping }: Checkp
   return checkpoint
 }
 
-/** Does it, and notes whether it could be done. */
+/** Runs `work` and records its success or failure. */
 async function noted<T>({ pool, now }: Sealing, companyId: number, work: () => Promise<T>): Promise<T> {
   try {
     const done = await work()
@@ -90,7 +91,10 @@ function reasonOf(error: unknown): string {
 
 const HOUR_MS = 3_600_000
 
-/** Makes rounds every so many hours, beginning now unless another process has just made one; without a number, never. */
+/**
+ * Runs a round at once, unless another process has just done so, and then at the interval in hours. Without an interval
+ * it never runs.
+ */
 export function scheduleCheckpoints(
   sealing: Sealing,
   everyHours: number | undefined,
@@ -106,13 +110,13 @@ export function scheduleCheckpoints(
   return repeat(work, every_ms, options.onError)
 }
 
-/** How sealing goes, for metrics. Ages in seconds, null where there was none yet. */
+/** Metrics of checkpoints. Ages in seconds; null before the first. */
 export interface CheckpointFigures {
-  /** Of the last round. */
+  /** Since the last round. */
   readonly roundAge: number | null
   /** Of the newest checkpoint of the installation log. */
   readonly sealAge: number | null
-  /** Companies, and the installation, that could not be sealed. */
+  /** Number of logs (companies and the installation) with a failed last checkpoint. */
   readonly faults: number
 }
 

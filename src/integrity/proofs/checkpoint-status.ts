@@ -1,13 +1,16 @@
 import type { PoolClient } from 'pg'
 import { newestCheckpoint } from './checkpoints.ts'
 
-/** How it stands with the seals of a company, for its owner. Times are UTC. */
+/** Checkpoint status of a company, for its owner. Times are UTC. */
 export interface SealState {
   /** The newest checkpoint of the ledger. */
   readonly checkpoint: { readonly size: number; readonly made_at: string } | null
-  /** The newest checkpoint of the installation log that has one of the company's in it. */
+  /**
+   * The newest checkpoint of the installation log that includes a checkpoint of the company; `covers` is the size of
+   * that one.
+   */
   readonly installation: { readonly size: number; readonly made_at: string; readonly covers: number } | null
-  /** Why the ledger, or the whole installation, could not be sealed when that was last tried. */
+  /** Why the last checkpoint of the ledger, or of the installation, failed. */
   readonly fault: { readonly since: string; readonly reason: string } | null
 }
 

@@ -2,26 +2,29 @@ import { DEFAULT_SHARD } from '#config/databases.ts'
 import type { TreeHead } from './merkle.ts'
 import { decodeBase64 } from './note.ts'
 
-/** The head of a tree as it is signed: the text of a C2SP checkpoint (tlog-checkpoint.md) without extension lines. */
+/** A tree head in the form that is signed: a C2SP checkpoint (tlog-checkpoint.md) without extension lines. */
 export interface Checkpoint extends TreeHead {
-  /** Which log this is of, everywhere and for ever; also the name of the key that signs it. */
+  /** Permanent, globally unique name of the log; also the name of the key that signs it. */
   readonly origin: string
 }
 
 const HASH_BYTES = 32
 const DECIMAL = /^(?:0|[1-9]\d{0,15})$/
 
-/** The origin of a company's ledger, wherever it lives. After a restore that lost sealed events it is another log: `generation` counts from 1. */
+/**
+ * Origin of a company's ledger, the same on every shard. A restore that lost sealed events starts another log:
+ * `generation` counts from 1.
+ */
 export function originOf(installationId: string, companyId: number, generation = 1): string {
   return `tillbook/${installationId}/company-${companyId}${generation === 1 ? '' : `/${generation}`}`
 }
 
-/** The origin of the installation log that a home keeps (HOME-8). */
+/** Origin of a shard's installation log (HOME-8). */
 export function installationOriginOf({ installationId, home }: { installationId: string; home: string }): string {
   return `tillbook/${installationId}${home === DEFAULT_SHARD ? '' : `/home-${home}`}`
 }
 
-/** The company of a log's origin (null: an installation log); null when it is no origin of Tillbook's. */
+/** The company of an origin (null for an installation log); null if the text is not an origin of Tillbook. */
 export function parseOrigin(origin: string): { companyId: number | null } | null {
   const found = /^tillbook\/[^/]+(?:\/home-[a-z][a-z0-9-]{0,30}|\/company-([1-9]\d{0,14})(?:\/[1-9]\d{0,3})?)?$/.exec(
     origin,
@@ -29,11 +32,11 @@ export function parseOrigin(origin: string): { companyId: number | null } | null
   return found && { companyId: found[1] === undefined ? null : Number(found[1]) }
 }
 
-/** Three lines, each with its line feed: origin, size, root in base64. */
+/** Three lines, each with a line feed: origin, size, root in base64. */
 export const formatCheckpoint = ({ origin, size, root }: Checkpoint): string =>
   `${origin}\n${size}\n${root.toString('base64')}\n`
 
-/** The checkpoint of a note's text; null where that is anything else than the three lines. */
+/** Parses a note's text; null unless it has exactly these three lines. */
 export function parseCheckpoint(text: string): Checkpoint | null {
   const [origin = '', size = '', root = '', ...rest] = text.split('\n')
   const hash = hashOf(root)
@@ -41,14 +44,14 @@ export function parseCheckpoint(text: string): Checkpoint | null {
   return hash && isDecimal(size) ? { origin, size: Number(size), root: hash } : null
 }
 
-/** That an entry is in the log whose checkpoint it carries: the text of tlog-proof.md. */
+/** Proof that an entry is in the log with this checkpoint: the content of tlog-proof.md. */
 export interface LogProof {
   readonly index: number
-  /** For whoever has to know what the entry is; nothing vouches for it but that it is the entry. */
+  /** Describes the entry to readers. The proof does not cover it: compare its hash with the leaf. */
   readonly extra?: Buffer
   /** From the leaf's sibling up to the root's child. */
   readonly hashes: readonly Buffer[]
-  /** The signed note. */
+  /** Signed note. */
   readonly checkpoint: string
 }
 
@@ -60,7 +63,10 @@ export function proofText({ index, extra, hashes, checkpoint }: LogProof): strin
   return `${lines.join('\n')}\n\n${checkpoint}`
 }
 
-/** The parts of a proof, nothing of it verified; null when it is none. Extra data are passed over: nothing vouches for them. */
+/**
+ * Parses a proof without verifying it; null if the format is wrong. Extra data are skipped because the proof does not
+ * cover them.
+ */
 export function parseProof(text: string): LogProof | null {
   const end = text.indexOf('\n\n')
   const [header, ...lines] = text.slice(0, Math.max(end, 0)).split('\n')

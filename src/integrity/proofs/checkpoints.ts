@@ -24,14 +24,14 @@ import { generationOf } from './log-generation.ts'
 import { appenderFrom, type Hashes, leafHash, rootOf, type TreeHead } from './merkle.ts'
 import { emptyTree, growTree, hashesOf, ledgerLog, TreeDiffers, type TreeLog } from './trees.ts'
 
-/** What checkpoints are made with, and where they are kept. */
+/** Dependencies and storage of checkpoints. */
 export interface Sealing extends RingPlace {
   readonly store: EventStore
-  /** @throws where nothing may be signed now, as in a restored database. */
+  /** @throws if signing is blocked, for example in a restored database. */
   readonly assertMaySeal: () => Promise<void>
 }
 
-/** The newest checkpoint of a ledger as it is written now, as the database has it; null where there is none. */
+/** The newest checkpoint of the ledger's present log, from the database; null if there is none. */
 export async function newestCheckpoint(
   client: Pick<PoolClient, 'query'>,
   companyId: number,
@@ -44,12 +44,12 @@ export async function newestCheckpoint(
   return rows[0] ? parseStoredCheckpoint(rows[0]) : null
 }
 
-/** Between two checkpoints of a ledger that callers ask for. */
+/** Minimum interval between two requested checkpoints of a ledger. */
 const LEAST_MS_BETWEEN = 1_000
-/** It takes the processor, and connections: a few companies at a time. */
+/** Checkpoints need CPU time and connections: limits the companies that run at the same time. */
 const LIMITS = { running: 2, waiting: 64 }
 
-/** Makes checkpoints for callers (PROOF-27). */
+/** Makes checkpoints on request (PROOF-27). */
 export function createCheckpoints(sealing: Sealing) {
   const turns = createKeyedSemaphore(LIMITS)
   const running = new Map<number, Promise<SignedCheckpoint | null>>()
@@ -66,8 +66,9 @@ export function createCheckpoints(sealing: Sealing) {
   }
 
   /**
-   * A checkpoint that covers at least so many events: the newest one if it does, else a new one of all there are, at most one a
-   * second. Null for an empty ledger. @throws LedgerNotIntact, CheckpointAltered, WrongSealKey; SealsUnwritable; Unavailable when too many ask
+   * A checkpoint that covers at least `atLeastSize` events: the newest one, or a new one of all events, at most one a
+   * second. Null for an empty ledger. @throws LedgerNotIntact, CheckpointAltered, WrongSealKey; SealsUnwritable;
+   * Unavailable if the queue is full
    */
   return async (companyId: number, atLeastSize: number): Promise<SignedCheckpoint | null> => {
     for (;;) {
@@ -83,8 +84,9 @@ export function createCheckpoints(sealing: Sealing) {
 }
 
 /**
- * Verifies what a ledger has had added since its last checkpoint, and signs its head. The last one has to be signed by a key of
- * the ring, and the ledger to go through it. Without anything new it is the last one. Null for an empty ledger, or when it is stopped. @throws LedgerNotIntact, CheckpointAltered, WrongSealKey
+ * Verifies the events since the last checkpoint and signs the ledger's head. A key of the ring must have signed the
+ * last checkpoint, and the ledger must extend it. Without new events it returns the last checkpoint. Null for an empty
+ * ledger, or if it is stopped. @throws LedgerNotIntact, CheckpointAltered, WrongSealKey
  */
 export async function makeCheckpoint(
   sealing: Sealing,
@@ -108,17 +110,17 @@ export async function makeCheckpoint(
 }
 
 interface Signing {
-  /** The company, or 0 for the installation log. */
+  /** The company's id; 0 for the installation log. */
   readonly lock: number
   readonly log: CheckpointLog
-  /** What the head was verified from. */
+  /** The checkpoint from which the head was verified. */
   readonly kept: StoredCheckpoint
   readonly head: TreeHead
 }
 
 /**
- * Signs a head under the lock of its log, and keeps it: null when somebody else has signed since it was verified, so that no two
- * are signed of one size. A head that was signed already is only kept where it is missing.
+ * Signs and stores a head under the lock of its log. Null if another process has signed since the verification, so that
+ * no size is signed twice. A head with a signature is only stored where it is missing.
  */
 export async function signOnce(sealing: Sealing, { lock, log, kept, head }: Signing): Promise<SignedCheckpoint | null> {
   return inTransaction(sealing.pool, async (_, client) => {
@@ -137,12 +139,12 @@ export async function signOnce(sealing: Sealing, { lock, log, kept, head }: Sign
 
 interface Since {
   readonly last: SignedCheckpoint | null
-  /** What a ledger without checkpoints has to go through. */
+  /** Anchors of a ledger without checkpoints. */
   readonly first: readonly Anchor[]
   readonly isStopped: () => boolean
 }
 
-/** The tree's head, from the peaks of the last checkpoint and events that were verified. @throws LedgerNotIntact */
+/** The tree head, from the peaks of the last checkpoint and the verified new events. @throws LedgerNotIntact */
 async function verifiedHead(sealing: Sealing, companyId: number, { last, first, isStopped }: Since): Promise<TreeHead> {
   const hashes = last && (await hashesAt(sealing, companyId, last))
   const size = last?.size ?? 0
@@ -151,7 +153,7 @@ async function verifiedHead(sealing: Sealing, companyId: number, { last, first, 
   const found = await verifyLedger(sealing, companyId, {
     anchors: first,
     isEnough: isStopped,
-    // The last event that was sealed is verified again: what follows is chained to it.
+    // Verifies the last sealed event again, because the next event is chained to it.
     ...(size > 0 && { after: { revision: size - 2, hash: null } }),
     watch: {
       revision: size - 1,
@@ -167,7 +169,7 @@ async function verifiedHead(sealing: Sealing, companyId: number, { last, first, 
   return { size: appender.size, root: appender.root() }
 }
 
-/** The tree that was signed. @throws LedgerNotIntact when the events do not make it any more. */
+/** Hashes of the signed tree. @throws LedgerNotIntact if the events no longer produce its root. */
 async function hashesAt({ pool, store }: Sealing, companyId: number, last: TreeHead): Promise<Hashes> {
   const { hashes, size } = await treeWith(pool, ledgerLog(store, companyId), last)
   if (hashes) return hashes
@@ -176,7 +178,10 @@ async function hashesAt({ pool, store }: Sealing, companyId: number, last: TreeH
   throw new LedgerNotIntact(companyId, { valid: false, checked: 0, revision: -1, hash: GENESIS_HASH, first_error })
 }
 
-/** What is kept of a tree is a cache: where it has not the root that was signed, it is made anew; null where that has not either. */
+/**
+ * Stored tiles are a cache. If they do not have the signed root, the tree is rebuilt; null if the rebuilt tree does not
+ * have it either.
+ */
 export async function treeWith(
   pool: Pool,
   log: TreeLog,
@@ -200,7 +205,7 @@ function hasRoot(hashes: Hashes, { size, root }: TreeHead): boolean {
   }
 }
 
-/** The installation log knows checkpoints that are gone from everywhere else. @throws CheckpointAltered */
+/** The installation log detects checkpoints that are missing everywhere else. @throws CheckpointAltered */
 async function assertEntryCovered(
   client: Pick<PoolClient, 'query'>,
   companyId: number,

@@ -1,28 +1,28 @@
-/** The highest id of each kind that a company has given out. */
+/** Highest assigned id of a company by kind. */
 export type Counters = Readonly<Record<string, number>>
 
 interface Lost {
-  /** Events that are there, and when the first of them was recorded: UTC. */
+  /** Number of remaining events, and the time of the first one (UTC). */
   readonly events: number
   readonly first_at: string
   /** UTC. */
   readonly lost_after: string
   readonly restored_at: string
-  /** Events that were sealed and are gone. */
+  /** Number of lost events that a checkpoint covered. */
   readonly sealed: number
 }
 
-/** Even of the smallest shop, and where nothing is known of its pace. */
+/** Minimum gap, also if the pace of the ledger is unknown. */
 const LEAST = 10_000
-/** How much faster than on average events may have come in the time that was lost. */
+/** Upper bound of the ratio between the event rate in the lost period and the average. */
 const RUSH = 20
 const DAY_MS = 86_400_000
-/** Far from where numbers end. */
+/** Keeps ids well below the largest safe integer. */
 const MOST = 1_000_000_000_000
 
 /**
- * From where ids go on: no id up to it may be given out. Each id that was given out has its event, so there are no more of them
- * than events that were lost; these are estimated by the ledger's pace, generously (OPS-84).
+ * Ids up to this floor must not be assigned again. Each assigned id has an event, so at most as many ids were lost as
+ * events. Their number is estimated from the ledger's pace with a large margin (OPS-84).
  */
 export function idFloor(kinds: readonly string[], ids: Counters, lost: Lost): Counters {
   const margin = marginOf(lost)

@@ -1,41 +1,43 @@
-/** An event that a database had: where it is gone, or is another one, the database is not what it was. */
+/** An event that the database had. If it is missing or different, the database was restored or altered. */
 export interface LedgerMark {
   readonly company_id: number
   readonly revision: number
-  /** Null where only its place is known, as that of the last event that a checkpoint covers. */
+  /** Null if only the position is known, as for the last event that a checkpoint covers. */
   readonly hash: string | null
 }
 
-/** What there is to be seen at a start, and from time to time. */
+/** Input of the check, read at the start and periodically. */
 export interface InstallationView {
   readonly database: {
     readonly id: string
-    /** Where it was noted to keep its ledgers; null: in itself, or never noted. */
+    /** Recorded location of the ledgers; null if they are in this database or none was recorded. */
     readonly event_store: string | null
-    /** Server and database as Postgres told them apart when it was noted; null: never, or it cannot be told. */
+    /**
+     * Recorded identity of the Postgres server and database; null if none was recorded or Postgres did not report it.
+     */
     readonly home: string | null
     readonly isRestoring: boolean
-    /** Whether it knows of any event. */
+    /** Whether the database has any event. */
     readonly hasLedgers: boolean
   }
-  /** What Postgres says now; null where it does not tell. */
+  /** Present identity as reported by Postgres; null if not reported. */
   readonly home: string | null
-  /** Id in DATA_DIR; null: there is none yet. */
+  /** Installation id in DATA_DIR; null if there is none. */
   readonly directory: string | null
-  /** Marks of DATA_DIR that the ledgers do not have. */
+  /** Marks of DATA_DIR that the ledgers lack. */
   readonly missing: readonly LedgerMark[]
-  /** Null: the ledgers are in Postgres. */
+  /** Null if the ledgers are in Postgres. */
   readonly store: {
     readonly address: string
-    /** Id in its stream; null: none yet. */
+    /** Installation id in the store's stream; null if there is none. */
     readonly id: string | null
     readonly isEmpty: boolean
-    /** Heads that the database has noted and the store does not have. */
+    /** Heads recorded in the database that the store lacks. */
     readonly missing: readonly LedgerMark[]
   } | null
 }
 
-/** Why nothing is written, delivered, asked for or sealed (OPS-80). */
+/** Reason for the write block; it also stops deliveries, provider polling and checkpoints (OPS-80). */
 export type Inconsistency =
   | 'event_store_forgotten'
   | 'event_store_empty'
@@ -46,7 +48,7 @@ export type Inconsistency =
   | 'behind'
   | 'restoring'
 
-/** With the first of these, nothing may even be read from the store: its events are not those of the tables. */
+/** These also block reads from the store: its events do not match the tables. */
 const OF_STORE: readonly Inconsistency[] = [
   'event_store_forgotten',
   'event_store_empty',
@@ -57,8 +59,8 @@ const OF_STORE: readonly Inconsistency[] = [
 export const isOfStore = (trouble: Inconsistency | null): boolean => trouble !== null && OF_STORE.includes(trouble)
 
 /**
- * Whether database, DATA_DIR and event store are of one installation and none of them behind; null where all is well. A DATA_DIR
- * that is new belongs to another machine as long as the database is where it was, and to a copy where it is not.
+ * Checks that database, DATA_DIR and event store belong to one installation and that none is behind; null if
+ * consistent. A new DATA_DIR means another machine if the database has not moved, and a copy if it has.
  */
 export function inconsistencyOf({ database, home, directory, missing, store }: InstallationView): Inconsistency | null {
   const ofStore = storeTrouble(database, store)
@@ -70,7 +72,9 @@ export function inconsistencyOf({ database, home, directory, missing, store }: I
   return directory === null && hasMoved ? 'copied' : null
 }
 
-/** Whether DATA_DIR is of another installation; a database that knows of nothing yet takes it over, as a new one (OPS-81). */
+/**
+ * Whether DATA_DIR belongs to another installation. A database without events starts a new installation in it (OPS-81).
+ */
 export const isOfAnother = ({
   database,
   directory,
@@ -78,7 +82,7 @@ export const isOfAnother = ({
 }: Pick<InstallationView, 'database' | 'directory' | 'store'>): boolean =>
   directory !== null && directory !== inconsistencyId(database, store)
 
-/** The installation that this is: a database that knows of nothing yet takes over the ledgers that it finds. */
+/** Id of the installation. A database without events adopts the id of the ledgers that it finds. */
 export function inconsistencyId(
   database: InstallationView['database'],
   store: Pick<NonNullable<InstallationView['store']>, 'id'> | null,
@@ -113,5 +117,5 @@ const MESSAGES: Readonly<Record<Inconsistency, string>> = {
   restoring: 'A restore is being recorded: run "tillbook restored" again, which goes on where it was.',
 }
 
-/** What an operator is told. */
+/** Message for the operator. */
 export const inconsistencyMessage = (trouble: Inconsistency): string => MESSAGES[trouble]

@@ -12,41 +12,41 @@ import { type InstallationView, inconsistencyId, isOfAnother, type LedgerMark } 
 import { claimStore, lastClaim } from './store-claim.ts'
 import { readStoredMarks } from './stored-marks.ts'
 
-/** `DATA_DIR/installation.json`: to whom a DATA_DIR belongs, and what the ledgers held when it was written. */
+/** `DATA_DIR/installation.json`: the installation that owns DATA_DIR, and the ledger heads when it was written. */
 const Noted = z.strictObject({
   installation: z.uuid(),
-  /** Ends of the ledgers that had moved last. */
+  /** Heads of the ledgers with the latest events. */
   marks: z.array(z.strictObject({ company_id: z.int().positive(), revision: z.int().nonnegative(), hash: z.string() })),
 })
 type Noted = z.infer<typeof Noted>
 
-/** What one process looks at. */
+/** Resources that a process checks. */
 export interface InstallationFile {
   readonly pool: Pool
   readonly store: EventStore
-  /** EVENTSTORE_URL; null where the ledgers are in Postgres. */
+  /** EVENTSTORE_URL; null if the ledgers are in Postgres. */
   readonly eventStoreUrl: string | null
   readonly dataDir: string
-  /** A uuid of version 7. */
+  /** UUID version 7. */
   readonly newId: () => string
   /** UTC. */
   readonly now: () => string
-  /** Hears that what DATA_DIR held of another installation was put aside, and where. */
+  /** Called with the folder to which files of another installation were moved. */
   readonly onPutAside: (folder: string) => void
 }
 
 const noteFileOf = (dataDir: string): string => join(dataDir, 'installation.json')
 
-/** Where an EventStoreDB is, without user and password. */
+/** Hosts of an EventStoreDB, without user and password. */
 export const hostsOf = (eventStoreUrl: string): string =>
   /^[a-z+]+:\/\/(?:[^@/]*@)?([^/?]+)/i.exec(eventStoreUrl)?.[1] ?? ''
 
-/** Ledgers that moved last: whatever is restored to an earlier moment lacks the end of one of them. */
+/** Number of recorded heads. A restore to an earlier time lacks at least one of the latest. */
 const MARKS = 8
 
 /**
- * Compares database, DATA_DIR and event store. `isWhole`: also with all seals and checkpoints of DATA_DIR, as at a start. What a
- * store that cannot be reached would tell is left out.
+ * Compares database, DATA_DIR and event store. `isWhole` includes all checkpoints of DATA_DIR, as at a start. An
+ * unreachable store is skipped.
  */
 export async function readInstallation(
   place: InstallationFile,
@@ -61,7 +61,7 @@ export async function readInstallation(
   ])
   const outside = isOutside(store) ? await storeOf(place, store, heads).catch(unreachable) : null
   const directory = noted?.installation ?? null
-  // Those of another installation tell nothing of this one.
+  // Marks of another installation do not apply.
   const isOurs = directory === null || directory === row.id
   const marks = isOurs ? [...(noted?.marks ?? []), ...(isWhole ? await readStoredMarks(dataDir) : [])] : []
   const missing = outside === undefined ? [] : await missingOf(place, marks)
@@ -75,7 +75,7 @@ export async function readInstallation(
   }
 }
 
-/** @returns undefined where it cannot be reached */
+/** @returns undefined if the store is unreachable */
 function unreachable(error: unknown): undefined {
   if (!(error instanceof Unavailable)) throw error
 }
@@ -96,10 +96,10 @@ async function storeOf(
   return { address: hostsOf(place.eventStoreUrl ?? ''), id: claim?.installation ?? null, isEmpty, missing }
 }
 
-/** Marks that the ledgers do not have. */
+/** Marks that the ledgers lack. */
 async function missingOf({ pool, store }: InstallationFile, marks: readonly LedgerMark[]): Promise<LedgerMark[]> {
   const missing: LedgerMark[] = []
-  // Of whom nothing is missing here (HOME-58).
+  // Their ledgers are on another shard, so nothing is missing here (HOME-58).
   const elsewhere = await companiesOnOtherShards(pool)
   for (const mark of marks) {
     if (elsewhere.has(mark.company_id)) continue
@@ -111,7 +111,9 @@ async function missingOf({ pool, store }: InstallationFile, marks: readonly Ledg
   return missing
 }
 
-/** Postgres's own name for what it serves here: server, timeline (which every restore and every promotion begins anew) and database. */
+/**
+ * Identity of this database in Postgres: server, timeline (every restore and promotion starts a new one) and database.
+ */
 export async function shardOf(pool: Pool): Promise<string | null> {
   try {
     const { rows } = await pool.query<{ home: string }>(
@@ -120,7 +122,7 @@ export async function shardOf(pool: Pool): Promise<string | null> {
     )
     return rows[0]?.home ?? null
   } catch (error) {
-    // A provider may not let everybody ask.
+    // Some providers do not grant this function.
     if ((error as { code?: string }).code === '42501') return null
     throw error
   }
@@ -144,7 +146,7 @@ export async function readInstallationNote(dataDir: string): Promise<Noted | nul
   return text === null ? null : Noted.parse(JSON.parse(text))
 }
 
-/** Notes in DATA_DIR whose it is and where the ledgers end, unless that is what it says. */
+/** Writes installation and ledger heads to DATA_DIR, unless the file is up to date. */
 export async function writeInstallationNote(
   { pool, dataDir }: Pick<InstallationFile, 'pool' | 'dataDir'>,
   installation: string,
@@ -156,8 +158,8 @@ export async function writeInstallationNote(
 }
 
 /**
- * Has database, event store and DATA_DIR know each other, once nothing is wrong with them. Repeatable: what is there already
- * stays.
+ * Records the installation id in database, event store and DATA_DIR once the check has passed. Repeatable: existing
+ * records stay.
  */
 export async function settleInstallation(place: InstallationFile, sight: InstallationView): Promise<void> {
   const { database, home, store } = sight
@@ -173,7 +175,7 @@ export async function settleInstallation(place: InstallationFile, sight: Install
   await writeInstallationNote(place, id)
 }
 
-/** Seals of an installation that is another's say nothing of this one, and are kept. */
+/** Keeps the checkpoints of another installation, but moves them away. */
 async function putAside({ dataDir, onPutAside }: InstallationFile, installation: string): Promise<void> {
   const folder = `${join(dataDir, 'seals')}-${installation}`
   await rename(join(dataDir, 'seals'), folder).catch((error: NodeJS.ErrnoException) => {

@@ -25,22 +25,22 @@ type Client = Pick<PoolClient, 'query'>
 
 /** A line of `DATA_DIR/seals/installation.entries`, and a row. */
 const Entry = z.strictObject({
-  /** Its leaf in the installation log. */
+  /** Leaf index in the installation log. */
   index: z.int().nonnegative(),
   company_id: z.int().positive(),
   size: z.int().positive(),
-  /** Of the company's checkpoint, without signatures: what the leaf is the hash of. */
+  /** Text of the company's checkpoint, without signatures. The leaf is its hash. */
   text: z.string(),
 })
 type Entry = z.infer<typeof Entry>
 
-/** Of companies 0 is none. */
+/** No company has id 0. */
 const INSTALLATION = 0
 const BATCH = 1_000
 
 const entryFileOf = (directory: string): string => join(directory, 'installation.entries')
 
-/** The installation log: its leaves are the texts of checkpoints, in the order in which rounds have added them (PROOF-28). */
+/** Installation log: its leaves are the texts of checkpoints, in the order in which rounds added them (PROOF-28). */
 export const installationLog = (pool: Client): TreeLog => ({
   id: INSTALLATION,
   async *leaves(from) {
@@ -48,7 +48,7 @@ export const installationLog = (pool: Client): TreeLog => ({
   },
 })
 
-/** It ends before an entry that is missing. */
+/** Ends before a missing entry. */
 async function* entriesFrom(client: Client, from: number): AsyncGenerator<Entry[]> {
   for (let next = from; ; ) {
     const { rows } = await client.query<Entry>(
@@ -63,7 +63,7 @@ async function* entriesFrom(client: Client, from: number): AsyncGenerator<Entry[
   }
 }
 
-/** Adds checkpoints of companies that it does not end with yet. @throws CheckpointAltered */
+/** Adds each checkpoint that is not its company's last entry yet. @throws CheckpointAltered */
 export async function addEntries(sealing: Sealing, made: ReadonlyMap<number, SignedCheckpoint>): Promise<void> {
   await inTransaction(sealing.pool, async (_, client) => {
     await client.query(`select pg_advisory_xact_lock(hashtextextended('tillbook installation entries', 0))`)
@@ -81,7 +81,9 @@ export async function addEntries(sealing: Sealing, made: ReadonlyMap<number, Sig
   })
 }
 
-/** Gives file and table what only the other one has, and tells the next index. @throws CheckpointAltered when they differ. */
+/**
+ * Copies missing entries between file and table and returns the next index. @throws CheckpointAltered if they differ.
+ */
 async function evenEntries(client: Client, file: string): Promise<number> {
   const inFile = entryOf(await lastLine(file).catch(orNothing), file)
   const { rows } = await client.query<Entry>(
@@ -127,7 +129,7 @@ const insertEntries = (client: Client, entries: readonly Entry[]) =>
     ],
   )
 
-/** Of each company's last entry. */
+/** Text of each company's last entry. */
 async function lastTexts(client: Client, companyIds: readonly number[]): Promise<Map<number, string>> {
   const { rows } = await client.query<Pick<Entry, 'company_id' | 'text'>>(
     `select c.company_id, e.text from unnest($1::bigint[]) as c(company_id) cross join lateral
@@ -138,8 +140,9 @@ async function lastTexts(client: Client, companyIds: readonly number[]): Promise
 }
 
 /**
- * Signs the installation log as far as it goes; without new entries it is the last checkpoint. Entries that were signed have to be
- * there, and each new one has to be a company's signed checkpoint. Null without any. @throws CheckpointAltered, WrongSealKey
+ * Signs the head of the installation log; without new entries it returns the last checkpoint. All signed entries must
+ * exist, and each new one must be a signed checkpoint of a company. Null for an empty log. @throws CheckpointAltered,
+ * WrongSealKey
  */
 export async function makeInstallationCheckpoint(sealing: Sealing): Promise<SignedCheckpoint | null> {
   for (;;) {
@@ -184,7 +187,7 @@ function textIfSigned(ring: SealKeyRing, note: string): string | null {
   return openNote(note, verifierKeysOf(ring, origin))?.text ?? null
 }
 
-/** The newest checkpoint of the installation log, as the database has it. */
+/** The newest checkpoint of the installation log, from the database. */
 export async function newestInstallationCheckpoint(client: Client): Promise<SignedCheckpoint | null> {
   const { rows } = await client.query<Line>(
     'select note, made_at from ops.installation_checkpoints order by size desc limit 1',
@@ -192,19 +195,22 @@ export async function newestInstallationCheckpoint(client: Client): Promise<Sign
   return rows[0] ? parseStoredCheckpoint(rows[0]) : null
 }
 
-/** Where a company's checkpoint is in the installation log. */
+/** Inclusion of a company's checkpoint in the installation log. */
 export interface LogInclusion {
-  /** Of the company's checkpoint, without signatures. */
+  /** Text of the company's checkpoint, without signatures. */
   readonly entry: string
   readonly size: number
   readonly index: number
-  /** Of the installation log. */
+  /** Checkpoint of the installation log. */
   readonly checkpoint: SignedCheckpoint
-  /** tlog-proof, with the entry as its extra data, and with the cosignatures that there are. */
+  /** tlog-proof with the entry as extra data, and with all cosignatures available. */
   readonly proof: string
 }
 
-/** The last entry of a company that a signed checkpoint of the installation log covers; null without any. @throws TreeDiffers */
+/**
+ * The last entry of a company that a signed checkpoint of the installation log covers; null if there is none. @throws
+ * TreeDiffers
+ */
 export async function logInclusionOf(pool: Pool, companyId: number): Promise<LogInclusion | null> {
   const checkpoint = await newestInstallationCheckpoint(pool)
   const { rows } = await pool.query<Entry>(

@@ -4,19 +4,19 @@ import { installationOf } from './installation.ts'
 import { type Inconsistency, inconsistencyMessage, inconsistencyOf, isOfAnother } from './installation-check.ts'
 import { type InstallationFile, readInstallation, settleInstallation } from './installation-file.ts'
 
-/** How the database of a process stands to its DATA_DIR and its event store (OPS-80). */
+/** Consistency of the process's database, DATA_DIR and event store (OPS-80). */
 export interface InstallationCheck {
-  /** What was wrong when it was last looked at; null: nothing. */
+  /** Result of the last check; null if consistent. */
   trouble(): Inconsistency | null
-  /** Whether it is a copy made on purpose, of which nothing may go out. */
+  /** Whether this is a deliberate copy, which sends nothing to the outside. */
   isCopy(): boolean
-  /** Looks anew. */
+  /** Runs the check again. */
   look(): Promise<Inconsistency | null>
-  /** Has all three know each other, and notes in DATA_DIR where the ledgers end. Only while nothing is wrong. */
+  /** Records the installation in all three, and the ledger heads in DATA_DIR. Only while they are consistent. */
   note(): Promise<void>
 }
 
-/** Without a place, as in tests of something else, nothing is ever wrong. */
+/** Without files to check, as in unrelated tests, it always reports consistency. */
 export function createInstallationCheck(place: InstallationFile | null): InstallationCheck {
   let trouble: Inconsistency | null = null
   let isCopy = false
@@ -27,7 +27,7 @@ export function createInstallationCheck(place: InstallationFile | null): Install
     isCopy = (await installationOf(place.pool)).is_copy
     trouble = inconsistencyOf(sight)
     isFirst = false
-    // Before it knows of anything, which would be held against DATA_DIR.
+    // Must run before the database has events; after that the check would report another installation's DATA_DIR.
     if (trouble === null && isOfAnother(sight)) await settleInstallation(place, sight)
     return trouble
   }
@@ -43,20 +43,20 @@ export function createInstallationCheck(place: InstallationFile | null): Install
   }
 }
 
-/** Nothing is recorded, because database, DATA_DIR and event store do not belong together, or one of them is behind (OPS-80). */
+/** Writes are blocked because database, DATA_DIR and event store do not match, or one of them is behind (OPS-80). */
 export class WritesBlocked extends Unavailable {
   constructor(readonly trouble: Inconsistency) {
     super(inconsistencyMessage(trouble))
   }
 }
 
-/** @throws Held */
+/** @throws WritesBlocked */
 export function assertConsistent({ trouble }: Pick<InstallationCheck, 'trouble'>): void {
   const found = trouble()
   if (found) throw new WritesBlocked(found)
 }
 
-/** A writer that records nothing while something is wrong. */
+/** A writer that refuses writes during an inconsistency. */
 export function blockableWriter(writer: Writer, standing: Pick<InstallationCheck, 'trouble'>): Writer {
   return {
     idle: writer.idle,

@@ -2,24 +2,26 @@ import type { Pool } from 'pg'
 
 type Client = Pick<Pool, 'query'>
 
-/** The id of the installation whose database this is: a uuid, made with the database. It is part of the origin of every checkpoint. */
+/**
+ * Installation id of this database: a uuid, created with the database. It is part of the origin of every checkpoint.
+ */
 export async function installationIdOf(client: Client): Promise<string> {
   return (await installationOf(client)).id
 }
 
-/** The row of `ops.installation`. */
+/** Row of `ops.installation`. */
 export interface Installation {
   readonly id: string
-  /** Which of its homes this database is. */
+  /** Name of this database's shard. */
   readonly name: string
-  /** Hosts of the EventStoreDB with the ledgers; null: they are in this Postgres, or it is not noted yet. */
+  /** Hosts of the EventStoreDB with the ledgers; null if they are in this Postgres or none was recorded. */
   readonly event_store: string | null
   readonly home: string | null
-  /** A copy made on purpose, of which nothing goes out. */
+  /** A deliberate copy, which sends nothing to the outside. */
   readonly is_copy: boolean
-  /** A restore that is being recorded (src/integrity/proofs/restore.ts). */
+  /** State of an unfinished restore (src/integrity/proofs/restore.ts). */
   readonly restoring: unknown
-  /** Whether it knows of any event. */
+  /** Whether the database has any event. */
   readonly has_ledgers: boolean
 }
 

@@ -11,26 +11,26 @@ import { installationOf } from './installation.ts'
 import { entryOf, isEntry, RingEntry } from './key-statement.ts'
 import { type VerifierKey, verifierKey } from './note.ts'
 
-/** A key that has signed, or signs. */
+/** A present or former signing key. */
 export interface KnownKey {
   readonly keyId: string
   /** SPKI, DER, base64. */
   readonly publicKey: string
 }
 
-/** The key that signs, and all that ever did; former ones still verify what they have signed. */
+/** The signing key and all former ones, which still verify their own signatures. */
 export interface SealKeyRing {
   readonly installationId: string
-  /** Which home this is. */
+  /** Name of this shard. */
   readonly home: string
   readonly current: SigningKey
   readonly known: readonly KnownKey[]
 }
 
-/** What verifies. */
+/** The part of the ring that verification needs. */
 export type KnownRing = Pick<SealKeyRing, 'installationId' | 'home' | 'known'>
 
-/** Whose seals are kept where. */
+/** Locations of the ring. */
 export interface RingPlace {
   readonly pool: Pool
   /** `DATA_DIR/seals` */
@@ -41,27 +41,28 @@ export interface RingPlace {
   readonly now: () => string
 }
 
-/** There is no key to sign with that verifiers could know: nothing is signed until an operator has seen to it (PROOF-22). */
+/** No usable signing key that verifiers could know. Signing stops until an operator repairs the ring (PROOF-22). */
 export class WrongSealKey extends Error {
   override readonly name = 'WrongSealKey'
 }
 
-/** Exclusive while the ring changes, shared while something is signed. */
+/** Advisory lock: exclusive to change the ring, shared to sign. */
 export const RING_LOCK = 7_106_803
 
 const ADOPT =
   'Put the right key back from your copy; if it is lost, run "tillbook seal-key adopt --lost-old --reason …", which every verifier will see.'
 
 export const ringFileOf = (directory: string): string => join(directory, 'keys.jsonl')
-/** Where the key waits that becomes the next one. */
+/** File of the next key during a rotation. */
 export const nextKeyFileOf = (keyFile: string): string => `${keyFile}.next`
 
-/** What verifies notes that any key of the ring has signed under a name. */
+/** Keys that verify notes signed under a name by any key of the ring. */
 export const verifierKeysOf = ({ known }: Pick<SealKeyRing, 'known'>, name: string): VerifierKey[] =>
   known.map(({ publicKey }) => verifierKey(name, publicKey))
 
 /**
- * The ring, with what a crash left undone made up for. The first key is the one in the file, or one that is made. @throws WrongSealKey
+ * Opens the ring and completes changes that a crash interrupted. The first key is the one in the file, or a new one.
+ * @throws WrongSealKey
  */
 export async function openKeyRing(place: RingPlace): Promise<SealKeyRing> {
   const seen = await readKeyRing(place, place.pool)
@@ -69,7 +70,10 @@ export async function openKeyRing(place: RingPlace): Promise<SealKeyRing> {
   return ring ?? withRingLocked(place, (client) => settle(place, client))
 }
 
-/** The ring on a connection that holds its lock, shared or not. @throws WrongSealKey where `openKeyRing` has not settled it. */
+/**
+ * Reads the ring on a connection that holds its lock, shared or exclusive. @throws WrongSealKey unless `openKeyRing`
+ * has completed it.
+ */
 export async function lockedKeyRing(place: RingPlace, client: PoolClient): Promise<SealKeyRing> {
   await client.query('select pg_advisory_xact_lock_shared($1)', [RING_LOCK])
   const seen = await readKeyRing(place, client)
@@ -78,7 +82,7 @@ export async function lockedKeyRing(place: RingPlace, client: PoolClient): Promi
   return ring
 }
 
-/** All entries, the oldest first, for verifiers. */
+/** All entries for verifiers, oldest first. */
 export async function ringEntries(pool: Pick<Pool, 'query'>): Promise<RingEntry[]> {
   const { rows } = await pool.query<RingEntry>(
     `select vkey, public_key, since, signed_by, note from ops.seal_keys order by index`,
@@ -93,7 +97,7 @@ export function withRingLocked<T>({ pool }: RingPlace, work: (client: PoolClient
   })
 }
 
-/** What is there: the entries of file and database together, and the key in the file. */
+/** Stored state: the merged entries of file and database, and the key in the file. */
 export interface ObservedRing {
   readonly installationId: string
   readonly home: string
@@ -105,7 +109,7 @@ export interface ObservedRing {
   readonly key: SigningKey | null
 }
 
-/** @throws WrongSealKey when what is there is no ring, or two. */
+/** @throws WrongSealKey if the entries form no ring, or two. */
 export async function readKeyRing(
   { directory, keyFile }: RingPlace,
   client: Pick<PoolClient, 'query'>,
@@ -125,7 +129,7 @@ export async function readKeyRing(
   return { installationId, home, entries, isSettled, inFile: file.length, inDatabase: known.length, key }
 }
 
-/** @throws WrongSealKey where it is none */
+/** @throws WrongSealKey if the file is no ring */
 async function ringIn(path: string): Promise<RingEntry[]> {
   const lines = await readLines(path).catch(orNothing)
   const entries = z.array(RingEntry).safeParse(lines)
@@ -133,20 +137,20 @@ async function ringIn(path: string): Promise<RingEntry[]> {
   return entries.data
 }
 
-/** Every key that is known, whatever key is in the file. @throws WrongSealKey */
+/** All known keys, independent of the key in the file. @throws WrongSealKey */
 export async function knownRing(place: RingPlace): Promise<KnownRing> {
   const { installationId, home, entries } = await readKeyRing(place, place.pool)
   return { installationId, home, known: knownKeys(entries) }
 }
 
-/** Null when the key in the file is not the ring's last one. */
+/** Null if the key in the file is not the last one of the ring. */
 function ringOf({ installationId, home, entries, key }: ObservedRing): SealKeyRing | null {
   const last = entries.at(-1)
   if (!key || last?.public_key !== key.publicKey) return null
   return { installationId, home, current: key, known: knownKeys(entries) }
 }
 
-/** Of entries, the oldest first. */
+/** Keys of the entries, oldest first. */
 const knownKeys = (entries: readonly RingEntry[]): KnownKey[] =>
   entries.map(({ public_key: publicKey }) => ({ keyId: keyIdOf(publicKey), publicKey }))
 
@@ -156,7 +160,7 @@ async function settle(place: RingPlace, client: PoolClient): Promise<SealKeyRing
   if (seen.entries.length === 0) return begin(place, client, seen)
   const ring = ringOf(seen)
   if (ring) return ring
-  // A rotation that was interrupted between the ring and the key file.
+  // A rotation was interrupted between the ring and the key file.
   const next = await readSigningKey(nextKeyFileOf(place.keyFile))
   const isNext = next !== null && next.publicKey === seen.entries.at(-1)?.public_key
   const turned = isNext ? ringOf({ ...seen, key: next }) : null
@@ -165,20 +169,20 @@ async function settle(place: RingPlace, client: PoolClient): Promise<SealKeyRing
   return turned
 }
 
-/** Gives file and database what only the other one has. */
+/** Copies missing entries between file and database. */
 export async function evenRing(place: RingPlace, client: PoolClient, seen: ObservedRing): Promise<void> {
   const { entries, inFile, inDatabase } = seen
   if (inFile < entries.length) await appendLines(ringFileOf(place.directory), entries.slice(inFile))
   for (const [at, entry] of entries.entries()) if (at >= inDatabase) await insertEntry(client, at, entry)
 }
 
-/** The next key takes the place of the current one. */
+/** Replaces the current key by the next one. */
 export async function installKey({ keyFile }: RingPlace): Promise<void> {
   await rename(nextKeyFileOf(keyFile), keyFile)
   await fsyncFolder(dirname(keyFile))
 }
 
-/** The first entry. @throws WrongSealKey where something was signed by a key that is not known any more. */
+/** Creates the first entry. @throws WrongSealKey if a key that is now unknown has signed something. */
 async function begin(place: RingPlace, client: PoolClient, seen: ObservedRing): Promise<SealKeyRing> {
   if (await isKeyLost(place, client, seen)) throw notOurs(place, seen)
   const key = seen.key ?? (await makeSigningKey(place.keyFile))
@@ -188,14 +192,14 @@ async function begin(place: RingPlace, client: PoolClient, seen: ObservedRing): 
   return ringOf({ ...seen, key, entries: [entry] }) as SealKeyRing
 }
 
-/** Whether something was signed by a key that is not there, though there is no ring that would tell which. */
+/** Whether checkpoints exist, but neither their key nor a ring. */
 export const isKeyLost = async (
   { directory }: RingPlace,
   client: PoolClient,
   { entries }: ObservedRing,
 ): Promise<boolean> => entries.length === 0 && hasCheckpoints(directory, client)
 
-/** To the file first: what the database knows is on the disk. */
+/** Writes to the file first, so that every entry in the database is on disk. */
 export async function addRingEntry(
   place: RingPlace,
   client: PoolClient,

@@ -15,8 +15,8 @@ import {
 import { entryOf, type RingEntry } from './key-statement.ts'
 
 /**
- * Makes a new key, which the current one signs, and puts it in its place (PROOF-21). Killed at any moment, it leaves the ring as it
- * was or as it is to be; run again, it goes on with the key that it made. @throws WrongSealKey
+ * Creates a new key, signs it with the current one, and makes it current (PROOF-21). A crash leaves the ring either
+ * unchanged or complete; another run continues with the key that was created. @throws WrongSealKey
  */
 export async function rotateKey(place: RingPlace): Promise<RingEntry> {
   await openKeyRing(place)
@@ -38,14 +38,14 @@ export async function rotateKey(place: RingPlace): Promise<RingEntry> {
     await addRingEntry(place, client, statement.index, made)
     return made
   })
-  // Only now: until the ring is on the disk, the key before is needed to sign it.
+  // Not earlier: the former key must sign the ring until the ring is on disk.
   await installKey(place)
   return entry
 }
 
 /**
- * Takes the key in the file, or a new one where there is none, for the current one though the key before cannot sign it: verifiers
- * are told so, with the reason (PROOF-23). @throws WrongSealKey when there is nothing to adopt.
+ * Makes the key in the file, or a new one if there is none, the current key without the former key's signature. The
+ * entry tells verifiers so, with the reason (PROOF-23). @throws WrongSealKey if there is nothing to adopt.
  */
 export async function adoptKey(place: RingPlace, reason: string): Promise<RingEntry> {
   return withRingLocked(place, async (client) => {
@@ -65,7 +65,7 @@ export async function adoptKey(place: RingPlace, reason: string): Promise<RingEn
   })
 }
 
-/** @throws WrongSealKey where the ring has the key already. */
+/** @throws WrongSealKey if the ring has the key already. */
 async function assertNew(place: RingPlace, { entries }: ObservedRing, key: SigningKey): Promise<void> {
   const last = entries.at(-1)
   if (last?.public_key === key.publicKey) throw new WrongSealKey(`${place.keyFile} holds the key of the ring`)

@@ -2,48 +2,48 @@ import { z } from 'zod'
 import { keyIdOf, type SigningKey } from '#integrity/audit/signing-key.ts'
 import { openNote, parseNote, signNote, verifierKey, vkeyOf } from './note.ts'
 
-/** An entry of the ring, as it is in `DATA_DIR/seals/keys.jsonl`, in `ops.seal_keys` and at `GET /proof/keys` (PROOF-20). */
+/** Entry of the ring in `DATA_DIR/seals/keys.jsonl`, `ops.seal_keys` and `GET /proof/keys` (PROOF-20). */
 export const RingEntry = z.strictObject({
-  /** Of the name `tillbook/{installation id}/keys`. */
+  /** Its name is `tillbook/{installation id}/keys`. */
   vkey: z.string(),
   /** SPKI, DER, base64. */
   public_key: z.base64(),
-  /** UTC, from when on it signs. */
+  /** UTC; start of use. */
   since: z.iso.datetime({ precision: 3 }),
-  /** Id of the key before, which has signed this one; null for the first, and where the one before was lost. */
+  /** Id of the former key, which has signed this one; null for the first key, and if the former key was lost. */
   signed_by: z.string().nullable(),
-  /** Signed note that says all this. */
+  /** Signed note with the same content. */
   note: z.string(),
 })
 export type RingEntry = z.infer<typeof RingEntry>
 
 /**
- * How a key became the current one. `first`: nothing was sealed before; `signed`: the key before has signed it;
- * `unsigned`: the key before was lost, and nothing but the operator's word says that this one is theirs.
+ * How a key became current. `first`: nothing was signed before; `signed`: the former key has signed it; `unsigned`: the
+ * former key was lost, and only the operator vouches for this one.
  */
 export type Succession = 'first' | 'signed' | 'unsigned'
 
-/** What an entry's note says. */
+/** Content of an entry's note. */
 export interface KeyStatement {
-  /** Place in the ring, from 0 on. */
+  /** Position in the ring, from 0. */
   readonly index: number
   readonly vkey: string
   /** UTC. */
   readonly since: string
   readonly succession: Succession
-  /** Why the key before is not there any more; empty but for `unsigned`. One line. */
+  /** One line: why the former key is lost. Empty unless `unsigned`. */
   readonly reason: string
-  /** Vkey of the key before; empty at the beginning of the ring. */
+  /** Vkey of the former key; empty for the first entry. */
   readonly before: readonly string[]
 }
 
-/** Under which a ring's notes are signed. */
+/** Name under which a ring's notes are signed. */
 export const ringNameOf = (installationId: string): string => `tillbook/${installationId}/keys`
 
 export const ringVkeyOf = (installationId: string, publicKey: string): string =>
   vkeyOf(verifierKey(ringNameOf(installationId), publicKey))
 
-/** The entry of a key that becomes the current one; `former` signs it where it is `signed`. */
+/** Creates the entry of the next current key; `former` signs it if the succession is `signed`. */
 export function entryOf(
   installationId: string,
   key: SigningKey,
@@ -64,7 +64,7 @@ export function entryOf(
 
 const HOW = /^(?:(first|signed)|(unsigned) (.+))$/
 
-/** What an entry's note says, nothing of it verified; null when it is something else. */
+/** Parses an entry's note without verifying it; null if the format is wrong. */
 export function parseStatement(note: string): KeyStatement | null {
   const [name, index = '', vkey = '', since = '', how = '', ...before] =
     parseNote(note)?.text.slice(0, -1).split('\n') ?? []
@@ -74,7 +74,10 @@ export function parseStatement(note: string): KeyStatement | null {
   return { index: Number(index), vkey, since, succession, reason: found[3] ?? '', before }
 }
 
-/** Whether the entry at a place follows those before it: signed by itself and, unless it says otherwise, by the key before. */
+/**
+ * Whether the entry at an index follows the ones before it: signed by itself and, unless declared `unsigned`, by the
+ * former key.
+ */
 export function isEntry(installationId: string, entries: readonly RingEntry[], at: number): boolean {
   const [entry, former] = [entries[at], entries[at - 1]]
   const said = entry && parseStatement(entry.note)

@@ -3,7 +3,7 @@ import { companyIdOfStream } from '#ledger/envelope.ts'
 import { companiesOnOtherShards } from '#ledger/migration-state.ts'
 import { companiesOfFiles } from './checkpoint-files.ts'
 
-/** Of a table that has many rows for each company: one look at the index for each. */
+/** For a table with many rows per company: one index lookup for each company. */
 const companiesOf = (table: string): string => `
   with recursive each as (
     select min(company_id) as company_id from ops.${table}
@@ -14,8 +14,8 @@ const companiesOf = (table: string): string => `
   select company_id from each where company_id is not null`
 
 /**
- * Ids of companies that the read model, the store, seals in the folder or the installation log know: one whose ledger is gone from
- * some of them is not forgotten (PROOF-25). One that lives in another home is that one's to look after.
+ * Companies known to the read model, the store, the checkpoint folder or the installation log. A ledger missing from
+ * some of them is still found (PROOF-25). Companies on another shard are excluded.
  */
 export async function knownCompanies({ pool, store }: LedgerStores, directory: string | null): Promise<number[]> {
   const { rows } = await pool.query<{ company_id: number }>(

@@ -8,20 +8,20 @@ type Client = Pick<PoolClient, 'query'>
 
 /** A company's present log. */
 export interface Generation {
-  /** Counts from 1: a ledger of which a restore has lost sealed events is another log. */
+  /** Counts from 1. A restore that lost sealed events starts another log. */
   readonly number: number
-  /** What its first checkpoint has to go through. @throws CheckpointAltered when what vouches for it is not genuine. */
+  /** Anchors of its first checkpoint. @throws CheckpointAltered if the restore statement is not genuine. */
   anchors(ring: KnownRing): readonly Anchor[]
 }
 
-/** A ledger begins another generation whenever a restore has lost what was sealed of it. */
+/** Each restore that lost sealed events adds a generation. */
 export async function generationOf(client: Client, directory: string, companyId: number): Promise<Generation> {
   const losses = (await statementsOf(client, directory, companyId)).filter(({ note }) => isLoss(note))
   const last = losses.at(-1)
   return { number: 1 + losses.length, anchors: (ring) => (last ? [throughStatement(last, ring)] : []) }
 }
 
-/** Whether what was sealed last was not there any more after the restore, though something of the ledger was. */
+/** Whether the restore lost the last sealed event, but not the whole ledger. */
 function isLoss(note: string): boolean {
   const said = parseRestored(note)
   return said?.since != null && said.since.origin !== said.before.origin

@@ -19,17 +19,17 @@ interface Making {
 
 export interface MadeReceipt {
   readonly receipt: Receipt
-  /** How far the read model has come that found the sale. */
+  /** Revision of the read model that found the sale. */
   readonly revision: number
 }
 
-/** Longest that a caller waits for a checkpoint: beyond, it comes again while the checkpoint is being made. */
+/** Longest wait for a checkpoint. After that the client must retry; the checkpoint is still being made. */
 const LONGEST_WAIT_MS = 5_000
 
 /**
- * The receipt of a sale, proved before it leaves, by the newest checkpoint that covers it, else by a new one (PROOF-40, PROOF-41).
- * Null when the company has no such sale. @throws Unavailable when a checkpoint takes too long, or too many wait; LedgerNotIntact,
- * CheckpointAltered, WrongSealKey, TreeDiffers when nothing may be proved
+ * Receipt of a sale, verified before it is returned. It uses the newest checkpoint that covers the sale, or a new one
+ * (PROOF-40, PROOF-41). Null if the company has no such sale. @throws Unavailable if a checkpoint takes too long or the
+ * queue is full; LedgerNotIntact, CheckpointAltered, WrongSealKey, TreeDiffers if there is nothing to prove
  */
 export async function receiptOf(making: Making, companyId: number, saleId: number): Promise<MadeReceipt | null> {
   const found = await findSaleEvents(making.pool, companyId, saleId)
@@ -54,10 +54,10 @@ async function pick({ store }: Making, companyId: number, revisions: readonly nu
   return events
 }
 
-/** Events that are looked at together. */
+/** Events read at once. */
 const AT_ONCE = 32
 
-/** Among the events that changed a sale, from the last one on: little happens to a sale after its cancellation. */
+/** Searches the events that changed the sale backwards, because few follow a cancellation. */
 async function cancellationOf(making: Making, companyId: number, later: readonly number[]): Promise<Envelope> {
   for (let end = later.length; end > 0; end -= AT_ONCE) {
     const events = await pick(making, companyId, later.slice(Math.max(0, end - AT_ONCE), end))
@@ -67,7 +67,7 @@ async function cancellationOf(making: Making, companyId: number, later: readonly
   throw broken(companyId, later.at(-1) ?? 0)
 }
 
-/** What is being made meanwhile is there for whoever comes again. @throws Unavailable when it takes too long */
+/** A retry finds the checkpoint that was still being made. @throws Unavailable on timeout */
 export async function covering(
   proof: Making['proof'],
   companyId: number,
@@ -89,7 +89,7 @@ export async function covering(
   }
 }
 
-/** @throws LedgerNotIntact for an event that is not the one that was hashed and signed */
+/** @throws LedgerNotIntact if the event is not the one that was hashed and signed */
 async function proveEvent(
   { prover }: Making,
   companyId: number,
@@ -108,7 +108,7 @@ const withoutHash = ({ hash: _, ...rest }: Envelope): Omit<Envelope, 'hash'> => 
 
 type Reason = NonNullable<ConstructorParameters<typeof LedgerNotIntact>[1]['first_error']>['reason']
 
-/** The ledger is not what was signed, or what the tables were made of. */
+/** The ledger does not match its checkpoints or the tables. */
 const broken = (companyId: number, revision: number, reason: Reason = 'truncated'): LedgerNotIntact =>
   new LedgerNotIntact(companyId, {
     valid: false,

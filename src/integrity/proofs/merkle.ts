@@ -1,19 +1,21 @@
 import { hash } from 'node:crypto'
 
 /**
- * Merkle trees as in RFC 6962, section 2.1. `size` is a number of leaves, `index` the place of a leaf from 0 on. The subtree
- * (level, index) is the complete one over the 2^level leaves from index × 2^level on; level 0 are the hashes of leaves.
- * Hashes are SHA-256, 32 bytes.
+ * Merkle trees as in RFC 6962, section 2.1. `size` is a number of leaves, `index` the position of a leaf from 0. The
+ * subtree (level, index) is the complete one over the 2^level leaves from index × 2^level; level 0 holds the hashes of
+ * leaves. Hashes are SHA-256, 32 bytes.
  */
 export interface Hashes {
-  /** The root of a complete subtree that lies within the tree. */
+  /** Root of a complete subtree within the tree. */
   hash(level: number, index: number): Buffer
 }
 
-/** By way of a text: a buffer that the hash makes lies outside of V8's heap by itself, which costs more than the hash. */
+/**
+ * Goes through a string: a buffer returned by the hash is allocated outside V8's heap, which costs more than the hash.
+ */
 const sha256 = (data: Uint8Array): Buffer => Buffer.from(hash('sha256', data, 'binary'), 'binary')
 
-/** The root of a tree without leaves. */
+/** Root of an empty tree. */
 export const EMPTY_ROOT: Buffer = sha256(Buffer.alloc(0))
 
 const LEAF = Buffer.of(0)
@@ -23,20 +25,25 @@ export const leafHash = (data: Uint8Array): Buffer => sha256(Buffer.concat([LEAF
 
 export const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer => sha256(Buffer.concat([NODE, left, right]))
 
-/** The root of the first `size` leaves. */
+/** Root of the first `size` leaves. */
 export const rootOf = (hashes: Hashes, size: number): Buffer => (size === 0 ? EMPTY_ROOT : rootBetween(hashes, 0, size))
 
-/** That a leaf is in the tree of a size (PATH of RFC 6962): siblings from the leaf's up to the root's child. `index` < `size`. */
+/**
+ * Proof that a leaf is in a tree (PATH of RFC 6962): siblings from the leaf's up to the root's child. `index` < `size`.
+ */
 export function inclusionProof(hashes: Hashes, index: number, size: number): Buffer[] {
   return pathTo(hashes, index, 0, size)
 }
 
-/** That the tree of size `to` begins with all leaves of that of size `from` (PROOF of RFC 6962). 0 ≤ `from` ≤ `to`. */
+/**
+ * Proof that the tree of size `to` begins with all leaves of the tree of size `from` (PROOF of RFC 6962). 0 ≤ `from` ≤
+ * `to`.
+ */
 export function consistencyProof(hashes: Hashes, from: number, to: number): Buffer[] {
   return from === 0 ? [] : subproof(hashes, from, 0, to, true)
 }
 
-/** The root that an inclusion proof leads to; null when it has too few hashes, or too many. */
+/** Root that follows from an inclusion proof; null if the number of hashes is wrong. */
 export function rootOfInclusion(leaf: Buffer, index: number, size: number, proof: readonly Buffer[]): Buffer | null {
   if (!(index >= 0 && index < size)) return null
   if (size === 1) return proof.length === 0 ? leaf : null
@@ -48,7 +55,7 @@ export function rootOfInclusion(leaf: Buffer, index: number, size: number, proof
   return child && (isLeft ? nodeHash(child, sibling) : nodeHash(sibling, child))
 }
 
-/** Whether the proof shows that a leaf (`leafHash` of its data) is in the tree that has a root. */
+/** Whether the proof shows that a leaf (`leafHash` of its data) is in the tree with this root. */
 export function isIncluded(
   leaf: Buffer,
   { index, size, root }: { readonly index: number; readonly size: number; readonly root: Buffer },
@@ -57,7 +64,7 @@ export function isIncluded(
   return rootOfInclusion(leaf, index, size, proof)?.equals(root) ?? false
 }
 
-/** What is known of a tree: how many leaves, and their root. */
+/** Size and root of a tree. */
 export interface TreeHead {
   readonly size: number
   readonly root: Buffer
@@ -78,15 +85,17 @@ export interface TreeNode {
   readonly hash: Buffer
 }
 
-/** A tree that only grows: of its nodes it keeps those at the right edge, one a level at most. */
+/** Append-only tree that keeps only the nodes of its right edge, at most one per level. */
 export interface Appender {
   readonly size: number
-  /** @returns the subtrees that became complete with this leaf, the leaf itself first. */
+  /** @returns the subtrees that this leaf completed, the leaf itself first. */
   append(leaf: Buffer): TreeNode[]
   root(): Buffer
 }
 
-/** Goes on from the tree of a size, of which `hashes` knows the complete subtrees that it falls into; by default an empty one. */
+/**
+ * Continues a tree of size `startSize`; `hashes` must have its complete subtrees. By default it starts an empty tree.
+ */
 export function appenderFrom(hashes: Hashes | null = null, startSize = 0): Appender {
   const peaks: TreeNode[] = hashes
     ? peaksOf(startSize).map((peak) => ({ ...peak, hash: hashes.hash(peak.level, peak.index) }))
@@ -113,7 +122,7 @@ export function appenderFrom(hashes: Hashes | null = null, startSize = 0): Appen
   }
 }
 
-/** The complete subtrees that a tree falls into, from left to right: one for each bit of its size. */
+/** The complete subtrees of a tree, from left to right: one for each bit of its size. */
 function peaksOf(size: number): { level: number; index: number }[] {
   const peaks: { level: number; index: number }[] = []
   for (let level = 0, rest = size; rest > 0; level += 1, rest = Math.floor(rest / 2)) {
@@ -122,14 +131,17 @@ function peaksOf(size: number): { level: number; index: number }[] {
   return peaks
 }
 
-/** The largest power of two that is less than a size of at least 2: so many leaves are left of the root. */
+/** Number of leaves left of the root: the largest power of two below a size of at least 2. */
 function leftOf(size: number): number {
   let left = 1
   while (left * 2 < size) left *= 2
   return left
 }
 
-/** Of leaves from `start` on, which is a multiple of the power of two that takes `end - start` in. */
+/**
+ * Root of the leaves from `start` to `end`. `start` must be a multiple of the smallest power of two that is at least
+ * `end - start`.
+ */
 function rootBetween(hashes: Hashes, start: number, end: number): Buffer {
   const size = end - start
   const level = Math.log2(size)
@@ -146,7 +158,10 @@ function pathTo(hashes: Hashes, index: number, start: number, end: number): Buff
     : [...pathTo(hashes, index, middle, end), rootBetween(hashes, start, middle)]
 }
 
-/** SUBPROOF of RFC 6962: `from` is counted from the beginning of the tree; `isKnown`: the verifier has the root of this part. */
+/**
+ * SUBPROOF of RFC 6962. `from` counts from the beginning of the tree; `isKnown`: the verifier has the root of this
+ * part.
+ */
 function subproof(hashes: Hashes, from: number, start: number, end: number, isKnown: boolean): Buffer[] {
   if (from === end) return isKnown ? [] : [rootBetween(hashes, start, end)]
   const middle = start + leftOf(end - start)

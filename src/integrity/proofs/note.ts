@@ -1,11 +1,11 @@
 import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 
 /**
- * Signed notes of C2SP (signed-note.md): a text that ends in a line feed, an empty line, and one line for each signature.
- * Texts are strings, hashes and signatures bytes, public keys SPKI as DER in base64.
+ * Signed notes of C2SP (signed-note.md): a text that ends in a line feed, an empty line, and one line per signature.
+ * Texts are strings; hashes and signatures are bytes; public keys are SPKI as DER in base64.
  */
 export interface SignedNote {
-  /** What is signed, with its final line feed. */
+  /** The signed text with its final line feed. */
   readonly text: string
   readonly signatures: readonly NoteSignature[]
 }
@@ -19,11 +19,11 @@ export interface NoteSignature {
 }
 
 export const NOTE_SIGNATURE = 0x01
-/** Of a witness, with the time at which it saw the checkpoint (tlog-cosignature.md). */
+/** Signature type of a witness, with the time at which it saw the checkpoint (tlog-cosignature.md). */
 export const COSIGNATURE = 0x04
 export type SignatureType = typeof NOTE_SIGNATURE | typeof COSIGNATURE
 
-/** What a signature of its name and id is verified with. */
+/** Key that verifies signatures with its name and id. */
 export interface VerifierKey {
   readonly name: string
   readonly type: SignatureType
@@ -36,9 +36,9 @@ export interface NoteSigner {
   readonly privateKey: KeyObject
 }
 
-/** Far beyond what honest notes have. */
+/** Well above the number in genuine notes. */
 const MAX_SIGNATURES = 100
-/** Before the 32 bytes of an Ed25519 key in its SPKI. */
+/** Prefix of the 32 bytes of an Ed25519 key in SPKI. */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
 const ED25519_KEY_BYTES = 32
 const ED25519_SIGNATURE_BYTES = 64
@@ -50,7 +50,7 @@ const CONTROL = /[\u0000-\u0009\u000b-\u001f]/
 const NAME = /^[^\s+]+$/u
 const SIGNATURE_LINE = /^— ([^\s+]+) ([A-Za-z0-9+/]+={0,2})$/u
 
-/** A text (ending in a line feed) with one signature of each signer. */
+/** Signs a text, which must end in a line feed, once per signer. */
 export function signNote(text: string, signers: readonly NoteSigner[]): string {
   const lines = signers.map(({ name, privateKey }) => {
     const keyId = noteKeyId(name, NOTE_SIGNATURE, publicKeyOf(privateKey))
@@ -59,7 +59,9 @@ export function signNote(text: string, signers: readonly NoteSigner[]): string {
   return `${text}\n${lines.join('')}`
 }
 
-/** The line of a witness that saw a checkpoint at a time (Unix seconds); it is put after the note's other signatures. */
+/**
+ * Signature line of a witness that saw a checkpoint at a time (Unix seconds); it follows the note's other signatures.
+ */
 export function cosignatureLine(text: string, { name, privateKey }: NoteSigner, seconds: number): string {
   const time = Buffer.alloc(TIME_BYTES)
   time.writeBigUInt64BE(BigInt(seconds))
@@ -71,7 +73,7 @@ export function cosignatureLine(text: string, { name, privateKey }: NoteSigner, 
 const signatureLine = ({ name, keyId, signature }: NoteSignature): string =>
   `— ${name} ${Buffer.concat([Buffer.from(keyId, 'hex'), signature]).toString('base64')}\n`
 
-/** The parts of a note, nothing of it verified; null when it is none. */
+/** Parses a note without verifying it; null if the format is wrong. */
 export function parseNote(note: string): SignedNote | null {
   if (CONTROL.test(note) || Buffer.from(note).toString() !== note) return null
   const end = note.lastIndexOf('\n\n')
@@ -82,7 +84,7 @@ export function parseNote(note: string): SignedNote | null {
   return signatures.every((signature) => signature !== null) ? { text: note.slice(0, end + 1), signatures } : null
 }
 
-/** One line of a note (without its line feed), or null when it is something else. */
+/** Parses one signature line, without its line feed; null if the format is wrong. */
 export function parseSignatureLine(line: string): NoteSignature | null {
   const [, name, base64] = SIGNATURE_LINE.exec(line) ?? []
   const bytes = decodeBase64(base64 ?? '')
@@ -90,14 +92,14 @@ export function parseSignatureLine(line: string): NoteSignature | null {
   return { name, keyId: bytes.toString('hex', 0, ID_BYTES), signature: bytes.subarray(ID_BYTES) }
 }
 
-/** A note of which at least one known key's signature is right, and none is wrong. */
+/** A note with at least one valid signature of a known key, and no invalid one. */
 export interface OpenedNote {
   readonly text: string
-  /** Who signed, of the known keys; of a cosignature also when, in Unix seconds. */
+  /** Known keys that signed; for a cosignature with the time in Unix seconds. */
   readonly signedBy: readonly { readonly key: VerifierKey; readonly seconds: number | null }[]
 }
 
-/** Signatures of keys that are not known say nothing. @returns null for what no known key signed, or what one has not signed. */
+/** Ignores signatures of unknown keys. @returns null without a signature of a known key, or if one is invalid. */
 export function openNote(note: string, keys: readonly VerifierKey[]): OpenedNote | null {
   const parsed = parseNote(note)
   if (!parsed) return null
@@ -112,7 +114,7 @@ export function openNote(note: string, keys: readonly VerifierKey[]): OpenedNote
   return signedBy.length > 0 ? { text: parsed.text, signedBy } : null
 }
 
-/** Whether a key made a signature (without the four bytes of its id) of a text. */
+/** Verifies a signature (without the four bytes of its id) of a text. */
 export function isSignatureOf(key: VerifierKey, text: string, signature: Buffer): boolean {
   const time = signature.subarray(0, key.type === COSIGNATURE ? TIME_BYTES : 0)
   const ed25519 = signature.subarray(time.length)
@@ -132,7 +134,7 @@ const secondsOf = (signature: Buffer): number =>
 const cosigned = (text: string, time: Buffer): Buffer =>
   Buffer.from(`cosignature/v1\ntime ${time.readBigUInt64BE(0)}\n${text}`)
 
-/** Eight hex digits: who of several keys of one name signed, and how. */
+/** Eight hex digits that distinguish keys and signature types under one name. */
 export function noteKeyId(name: string, type: SignatureType, publicKey: string): string {
   const hash = createHash('sha256').update(`${name}\n`).update(Buffer.of(type)).update(rawOf(publicKey))
   return hash.digest('hex').slice(0, 2 * ID_BYTES)
@@ -145,11 +147,11 @@ export const verifierKey = (name: string, publicKey: string, type: SignatureType
   publicKey,
 })
 
-/** `name+id+base64`, in which verifiers are told keys. */
+/** `name+id+base64`, the format of verifier keys. */
 export const vkeyOf = ({ name, type, keyId, publicKey }: VerifierKey): string =>
   `${name}+${keyId}+${Buffer.concat([Buffer.of(type), rawOf(publicKey)]).toString('base64')}`
 
-/** The key of its text; null when it is none, not Ed25519, or its id is not the one that its name and key have. */
+/** Parses a vkey; null if the format is wrong, the key is not Ed25519, or the id does not match name and key. */
 export function parseVkey(vkey: string): VerifierKey | null {
   const [name = '', keyId, ...base64] = vkey.split('+')
   const bytes = decodeBase64(base64.join('+'))
@@ -160,13 +162,13 @@ export function parseVkey(vkey: string): VerifierKey | null {
   return key.keyId === keyId ? key : null
 }
 
-/** The bytes of base64, or null where that is not their one text. */
+/** Decodes base64; null unless it is the canonical encoding. */
 export function decodeBase64(base64: string): Buffer | null {
   const bytes = Buffer.from(base64, 'base64')
   return bytes.toString('base64') === base64 ? bytes : null
 }
 
-/** The 32 bytes of an Ed25519 key, of its SPKI. */
+/** The 32 bytes of an Ed25519 key from its SPKI. */
 export function rawOf(publicKey: string): Buffer {
   const spki = Buffer.from(publicKey, 'base64')
   if (

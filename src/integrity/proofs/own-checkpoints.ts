@@ -8,13 +8,16 @@ import { generationOf } from './log-generation.ts'
 import type { TreeHead } from './merkle.ts'
 import { checkRoots } from './root-check.ts'
 
-/** What a ledger has to go through. */
+/** Anchors and tree heads that a ledger must match. */
 export interface OwnCheckpoints {
   readonly anchors: readonly Anchor[]
   readonly heads: readonly TreeHead[]
 }
 
-/** What the service itself has signed of a ledger: its last checkpoint, else the statement of the restore that began its log. @throws CheckpointAltered */
+/**
+ * The service's own signatures for a ledger: its last checkpoint, or the statement of the restore that started its log.
+ * @throws CheckpointAltered
+ */
 export async function readOwnCheckpoints(
   { pool, directory }: Pick<Sealing, 'pool' | 'directory'>,
   ring: KnownRing,
@@ -29,7 +32,9 @@ export async function readOwnCheckpoints(
   return last ? { anchors: [], heads: [last] } : { anchors: generation.anchors(ring), heads: [] }
 }
 
-/** The same for verifications that callers ask for; what was altered of it shows as a fault, since nothing says any more what was sealed. */
+/**
+ * For verifications on request. An altered checkpoint is reported as a fault, because the sealed state is then unknown.
+ */
 export async function ownCheckpointsOf(sealing: Sealing | null, companyId: number): Promise<SealedHeads> {
   if (!sealing) return { anchors: [], watch: checkRoots([]) }
   try {

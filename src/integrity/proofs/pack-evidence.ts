@@ -8,10 +8,10 @@ import { newestCheckpoint } from './checkpoints.ts'
 import { logInclusionOf } from './installation-log.ts'
 import { ringEntries } from './key-ring.ts'
 
-/** The verifier and the formats, which come with the program. */
+/** Verifier and format description, shipped with the program. */
 const TOOLS = ['verifier/tillbook-verify.mjs', 'docs/proof.md']
 
-/** Checkpoints that are read at once. */
+/** Checkpoints read at once. */
 const PAGE = 1_000
 
 const nameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
@@ -19,7 +19,7 @@ const nameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
 const fileAs = (name: string, path: string): Evidence[] =>
   existsSync(path) ? [{ name, lines: () => createReadStream(path, 'utf8') }] : []
 
-/** A ledger's checkpoints as their file has them, none of more events than the export that they are put beside. */
+/** A ledger's checkpoints in the format of their file, up to the number of exported events. */
 async function* checkpointLines(pool: Pool, companyId: number, events: number): AsyncGenerator<string> {
   for (let [generation, size] = [0, 0]; ; ) {
     const { rows } = await pool.query<{ generation: number; size: number; note: string; made_at: string }>(
@@ -35,15 +35,15 @@ async function* checkpointLines(pool: Pool, companyId: number, events: number): 
 }
 
 interface Vouched {
-  /** Events that the newest checkpoint covers; null where there is none. */
+  /** Events that the newest checkpoint covers; null if there is none. */
   readonly covered: number | null
-  /** All that vouches for the first `events` of the ledger, of which there are at least as many as `covered`. */
+  /** Evidence for the first `events` events of the ledger; at least `covered`. */
   evidenceOf(events: number): Evidence[]
 }
 
 /**
- * What vouches for a company's ledger by now: to be asked for before the ledger's head, so that nothing is said of events that an
- * export does not have yet.
+ * Collects the evidence for a company's ledger. Call it before reading the ledger's head, so that the evidence covers
+ * no event beyond the export.
  */
 export async function packEvidence(pool: Pool, companyId: number): Promise<Vouched> {
   const newest = await newestCheckpoint(pool, companyId)

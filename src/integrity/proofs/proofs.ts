@@ -8,25 +8,28 @@ import { type LogInclusion, logInclusionOf } from './installation-log.ts'
 import { ringEntries } from './key-ring.ts'
 import type { RingEntry } from './key-statement.ts'
 
-/** What callers of the service get of checkpoints and keys. */
+/** Checkpoints and keys for clients of the service. */
 export interface ProofServices {
   /**
-   * A checkpoint that covers at least so many events: the newest one if it does, else a new one of all there are, at most one a
+   * A checkpoint that covers at least `atLeastSize` events: the newest one, or a new one of all events, at most one a
    * second and company. Null for an empty ledger. @throws LedgerNotIntact, CheckpointAltered, WrongSealKey, Unavailable
    */
   checkpointOf(companyId: number, atLeastSize: number): Promise<SignedCheckpoint | null>
-  /** The newest checkpoint of a ledger; null where there is none. */
+  /** The newest checkpoint of a ledger; null if there is none. */
   newest(companyId: number): Promise<SignedCheckpoint | null>
-  /** Where a company's last checkpoint is in the installation log; null where no round has covered one yet. @throws TreeDiffers */
+  /**
+   * Inclusion of a company's last checkpoint in the installation log; null before the first round that covers one.
+   * @throws TreeDiffers
+   */
   placeOf(companyId: number): Promise<LogInclusion | null>
-  /** The key ring, the oldest entry first. */
+  /** The key ring, oldest entry first. */
   keys(): Promise<RingEntry[]>
-  /** How it goes with those who vouch for checkpoints of the installation log. */
+  /** Status of the attestors of the installation log. */
   outsiders(): Promise<AttestationStatus[]>
 }
 
 interface ProofOptions {
-  /** Null where there is no place for seals: then no checkpoint is made. */
+  /** Null without a directory for checkpoints: none are made. */
   readonly sealing: Sealing | null
   readonly outsiders: readonly Pick<Attestor, 'source' | 'kind'>[]
 }

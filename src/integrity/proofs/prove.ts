@@ -10,15 +10,15 @@ import {
 } from './merkle.ts'
 import { hashesOf, headOfTree, TreeDiffers } from './trees.ts'
 
-/** Something proved of a tree as it is kept, and what follows from it. Roots are those of the sizes asked for. */
+/** A verified proof from the stored tree, with the roots at the requested sizes. */
 interface Proved {
   readonly hashes: Buffer[]
   readonly root: Buffer
 }
 
 /**
- * That a leaf (the hash of its data) is in the tree that a log had at a size. What is given out was verified, up to the root
- * that was noted with the tree's whole size. `index` < `size`, and `size` not beyond the tree. @throws TreeDiffers
+ * Proves that a leaf (hash of its data) is in a log's tree of a given size. The proof is verified up to the recorded
+ * root of the whole tree before it is returned. `index` < `size`; `size` must not exceed the tree. @throws TreeDiffers
  */
 export async function proveInclusion(
   pool: Pool,
@@ -34,7 +34,10 @@ export async function proveInclusion(
   return { hashes, root }
 }
 
-/** That the tree of size `to` begins with that of size `from`, likewise. @throws TreeDiffers */
+/**
+ * Proves that the tree of size `to` begins with the tree of size `from`, with the same verification. @throws
+ * TreeDiffers
+ */
 export async function proveConsistency(
   pool: Pool,
   log: number,
@@ -55,7 +58,7 @@ export async function proveConsistency(
   return { hashes, root, fromRoot }
 }
 
-/** The root at a size; null where the tree that was noted does not begin with it. */
+/** Root at a size; null if the recorded tree does not begin with it. */
 function rootWithin(tiles: Hashes, size: number, head: TreeHead): Buffer | null {
   if (size > head.size) return null
   const root = rootOf(tiles, size)

@@ -8,19 +8,19 @@ import { leafHash, type TreeHead } from './merkle.ts'
 import { proveConsistency, proveInclusion } from './prove.ts'
 import { emptyTree, growTree, headOfTree, ledgerLog, TreeDiffers } from './trees.ts'
 
-/** That an event is in its ledger's tree of a size. */
+/** Proof that an event is in its ledger's tree of a given size. */
 export interface EventProof {
   readonly revision: number
-  /** Of the event, hex. */
+  /** Hash of the event, hex. */
   readonly hash: string
   readonly size: number
   readonly root: Buffer
   readonly hashes: readonly Buffer[]
-  /** The signed note of that size, where there is one. */
+  /** Signed note of that size; null if there is none. */
   readonly checkpoint: string | null
 }
 
-/** That a ledger's tree of one size begins with that of another. */
+/** Proof that a ledger's tree of one size begins with its tree of another. */
 export interface GrowthProof {
   readonly from: number
   readonly to: number
@@ -29,24 +29,25 @@ export interface GrowthProof {
   readonly hashes: readonly Buffer[]
 }
 
-/** A size that the ledger's tree does not have, or that does not cover what is to be proved. */
+/** The requested size is beyond the ledger's tree or does not cover the event. */
 export interface NoSuchSize {
-  /** How many events there are. */
+  /** Number of events. */
   readonly available: number
 }
 
-/** Proves for callers; whatever is given out was verified. */
+/** Creates proofs on request and verifies each before it is returned. */
 export interface Prover {
   /**
-   * By default in the tree that was signed last if it covers the event, else in the tree as it is. Null where the ledger has no
-   * such revision. @throws Unavailable while the tree is being made; TreeDiffers where the ledger is not what was signed
+   * Uses the last signed tree by default if it covers the event, else the present tree. Null if the ledger has no such
+   * revision. @throws Unavailable while the tree is being built; TreeDiffers if the ledger does not match its
+   * checkpoint
    */
   inclusion(companyId: number, revision: number, size: number | null): Promise<EventProof | NoSuchSize | null>
-  /** By default up to the tree as it is. @throws as `inclusion` */
+  /** Up to the present tree by default. @throws as `inclusion` */
   consistency(companyId: number, from: number, to: number | null): Promise<GrowthProof | NoSuchSize>
 }
 
-/** A checkpoint as it is kept: whoever is given the note verifies who has signed it. */
+/** A stored checkpoint. Its signature is not verified here; clients verify the note. */
 export interface SignedHead extends TreeHead {
   readonly note: string
 }
@@ -60,18 +61,20 @@ export interface ProverOptions {
   readonly clock: () => number
 }
 
-/** One of a company: what grows its tree for the first takes the processor, and the next finds it grown. */
+/** One request per company: the first one grows the tree, which needs CPU time, and the next one finds it grown. */
 const LIMITS = { running: 4, runningOfKey: 1, waiting: 256, waitingOfKey: 32 }
-/** A minute's events take far less; a tree that has to be made anew goes on with the next call, and in the background. */
+/** Growth by a minute's events takes far less. A full rebuild continues with the next request and in the background. */
 const LONGEST_GROWTH_MS = 5_000
-/** A ledger that is not what was signed stays that: its tree is not made anew for each who asks. */
+/**
+ * Minimum interval between rebuilds of a tree: a ledger that does not match its checkpoint still fails after a rebuild.
+ */
 const ANEW_EVERY_MS = 600_000
 
 export function createProver(options: ProverOptions): Prover & { readonly waiting: LimiterFigures } {
   const turns = createKeyedSemaphore(LIMITS)
   const anew = new Map<number, number>()
 
-  /** The second time with a tree made anew, which what was kept may not have been. */
+  /** Retries once with a rebuilt tree, in case only the stored tree is wrong. */
   async function verified<T>(companyId: number, prove: () => Promise<T>): Promise<T> {
     try {
       return await prove()
@@ -132,7 +135,7 @@ async function proveGrowth(
   return { from, to, ...(await proveConsistency(options.pool, companyId, from, to)) }
 }
 
-/** How many events the tree has, grown if it has fewer than wanted. */
+/** Size of the tree; grows it first if it has fewer than the required events. */
 async function grownTo({ pool, store, clock }: ProverOptions, companyId: number, wanted: number): Promise<number> {
   const kept = await headOfTree(pool, companyId)
   if (kept.size >= wanted) return kept.size

@@ -1,21 +1,21 @@
 import { deflateRawSync } from 'node:zlib'
 import type { Envelope } from '#ledger/envelope.ts'
 
-/** Below the service's address: the page that verifies receipts. */
+/** Path of the page that verifies receipts. */
 export const RECEIPT_PAGE = '/conferir'
 
-/** An event with the proof that it is in a ledger whose head was signed. */
+/** An event with a proof of its inclusion in a ledger with a signed head. */
 export interface ProvedEvent {
-  /** As it is stored, personal fields sealed. */
+  /** As stored, with personal fields sealed. */
   readonly event: Envelope
-  /** Text of C2SP tlog-proof; its checkpoint is the ledger's. */
+  /** C2SP tlog-proof with the ledger's checkpoint. */
   readonly proof: string
 }
 
-/** What whoever bought something holds against the shop, and against us (PROOF-40). */
+/** Receipt: proof of a sale that the buyer can verify offline (PROOF-40). */
 export interface Receipt extends ProvedEvent {
   readonly version: 1
-  /** That the sale was cancelled before the receipt was made. */
+  /** Proof of a cancellation before the receipt was made. */
   readonly cancellation?: ProvedEvent
 }
 
@@ -23,13 +23,16 @@ export interface Receipt extends ProvedEvent {
 const MOST_DEFLATED_BYTES = 3_000
 
 /**
- * A receipt in decimal digits, of which a QR code takes three in ten bits, and an address any number: its JSON, deflated, behind
- * a first hex digit that keeps zeros (PROOF-46). Null where no code has room for it.
+ * Encodes a receipt in decimal digits: deflated JSON behind a first hex digit that preserves zeros (PROOF-46). A QR
+ * code stores three digits in ten bits, and URLs accept digits. Null if it does not fit in a QR code.
  */
 export function digitsOf(receipt: Receipt): string | null {
   const deflated = deflateRawSync(JSON.stringify(receipt), { level: 9 })
   return deflated.length > MOST_DEFLATED_BYTES ? null : BigInt(`0x1${deflated.toString('hex')}`).toString()
 }
 
-/** Behind the `#` of the page's address, which browsers send to nobody: the receipt, or the hash of its event where it is too long. */
+/**
+ * Fragment of the page's URL, which browsers do not send: the receipt, or the hash of its event if the receipt is too
+ * long.
+ */
 export const HASH_FRAGMENT = 'hash='

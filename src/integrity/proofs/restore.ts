@@ -28,33 +28,33 @@ import { claimStore } from './store-claim.ts'
 import { readStoredMarks } from './stored-marks.ts'
 import { emptyTree } from './trees.ts'
 
-/** What an operator says. */
+/** The operator's declaration. */
 export interface RestoreDeclaration {
   /** UTC. */
   readonly lost_after: string
   readonly reason: string
-  /** A copy beside an installation that goes on. */
+  /** A copy beside an installation that stays in use. */
   readonly copy: boolean
 }
 
-/** A restore while it is recorded, in `ops.installation`. */
+/** State of an unfinished restore in `ops.installation`. */
 const Restoring = z.object({
   restored_at: z.string(),
   lost_after: z.string(),
   reason: z.string(),
-  /** The id that a copy gets; null: no copy. */
+  /** New installation id of a copy; null for a restore. */
   copy_id: z.uuid().nullable(),
-  /** Where the ledgers ended when it began. */
+  /** Ledger heads when the restore began. */
   heads: z.array(z.tuple([z.number(), z.number()])),
 })
 type Restoring = z.infer<typeof Restoring>
 
 export interface Restore extends Omit<InstallationFile, 'onPutAside'>, RestoreStatementOptions {
-  /** It writes though the installation is held. */
+  /** Exempt from the write block. */
   readonly writer: Writer
-  /** A random uuid, for a copy. */
+  /** Random uuid for a copy. */
   readonly newInstallationId: () => string
-  /** Works on connections of the owner of what is only added to. */
+  /** Runs work on connections of the tables' owner; append-only tables need it. */
   readonly asOwner: <T>(work: (pool: Pool) => Promise<T>) => Promise<T>
 }
 
@@ -63,22 +63,22 @@ export interface RestoreReport {
   readonly copy: boolean
   readonly restored_at: string
   readonly lost_after: string
-  /** Ledgers that hold `InstallationRestored`. */
+  /** Number of ledgers with `InstallationRestored`. */
   readonly ledgers: number
-  /** Those of which what was sealed last is gone, and which go on as another log. */
+  /** Number of ledgers that lost sealed events and continue as another log. */
   readonly other_logs: number
 }
 
-/** Nothing was recorded. */
+/** The restore was refused; nothing was recorded. */
 export class CannotRestore extends Unavailable {}
 
-/** One at a time. */
+/** Serializes restores. */
 const RESTORE_LOCK = 'tillbook restore'
 
 /**
- * Records in each ledger that it comes from a backup, has ids go on beyond those that may have been given out, has sealing go on
- * from signed statements, and ends what the installation was held for (OPS-84). Interrupted anywhere, the next run goes on with
- * what the first one was told. @throws CannotRestore, Refused by the first command
+ * Records the restore in each ledger, raises the id floor above ids that may have been assigned, continues sealing from
+ * signed statements, and lifts the write block (OPS-84). An interrupted run is continued by the next one with the
+ * declaration of the first. @throws CannotRestore, Refused by the first command
  */
 export async function restore(given: Restore, said: RestoreDeclaration): Promise<RestoreReport | Refusal> {
   const ifTaken = () => {
@@ -106,7 +106,7 @@ async function restoreAlone(given: Restore, said: RestoreDeclaration): Promise<R
   return { installation, copy: copy_id !== null, restored_at, lost_after, ledgers: heads.length, other_logs }
 }
 
-/** What an interrupted run was told, or what this one is. @throws CannotRestore */
+/** Returns the state of an interrupted run, or starts this one. @throws CannotRestore */
 async function begin(given: Restore, { lost_after, reason, copy }: RestoreDeclaration): Promise<Restoring> {
   const { pool, dataDir, now, newInstallationId } = given
   const row = await installationOf(pool)
@@ -127,8 +127,8 @@ async function begin(given: Restore, { lost_after, reason, copy }: RestoreDeclar
 }
 
 /**
- * A copy must share neither DATA_DIR nor event store with what it was copied from. Seals of another installation that had this
- * DATA_DIR before are put aside: they are not the copy's. @throws CannotRestore
+ * A copy must not share DATA_DIR or event store with its source. Checkpoints of another installation in this DATA_DIR
+ * are moved away. @throws CannotRestore
  */
 async function makeRoom(
   { store, eventStoreUrl, dataDir }: Restore,
@@ -147,7 +147,7 @@ async function makeRoom(
   })
 }
 
-/** Companies that may have been made since: of some, seals are still here. */
+/** Margin for ids of companies created after the backup; the folder may have checkpoints of some. */
 const COMPANIES_BEYOND = 1_000
 
 async function raiseCompanyIds({ pool, dataDir }: Restore): Promise<void> {
@@ -160,7 +160,7 @@ async function raiseCompanyIds({ pool, dataDir }: Restore): Promise<void> {
   )
 }
 
-/** The ledger's `InstallationRestored` of this restore. */
+/** Returns the ledger's `InstallationRestored` of this restore. */
 async function record(
   given: Restore,
   restoring: Restoring,
@@ -212,7 +212,7 @@ async function idsFor(
   })
 }
 
-/** Companies of which the folder has seals, and nothing else is left. */
+/** Signs statements for companies that have checkpoints in the folder but no ledger. */
 async function stateGone(given: Restore, { restored_at, lost_after, reason, heads }: Restoring): Promise<void> {
   const there = new Set(heads.map(([companyId]) => companyId))
   for (const companyId of await companiesOfFiles(given.directory))
@@ -220,7 +220,7 @@ async function stateGone(given: Restore, { restored_at, lost_after, reason, head
       await recordRestoredLedger(given, { companyId, restored_at, lost_after, reason, event: null })
 }
 
-/** What is about seals of the installation that this was copied from. */
+/** Tables about checkpoints of the source installation. */
 const OF_SEALS = [
   'seal_keys',
   'ledger_checkpoints',
@@ -230,7 +230,7 @@ const OF_SEALS = [
   'restored_ledgers',
 ]
 
-/** The owner's to do: these tables are only added to. */
+/** Needs the tables' owner, because these tables are append-only. */
 const emptySeals = (pool: Pool): Promise<void> =>
   inTransaction(pool, async (_, client) => {
     for (const table of OF_SEALS.map((name) => `ops.${name}`))
@@ -239,7 +239,7 @@ const emptySeals = (pool: Pool): Promise<void> =>
       )
   })
 
-/** DATA_DIR and event store first: until the database says that it is over, the next run does it again. */
+/** Updates DATA_DIR and event store first: until the database records the end, the next run repeats this. */
 async function end(given: Restore, { copy_id }: Restoring): Promise<void> {
   const { pool, store, eventStoreUrl } = given
   const id = copy_id ?? (await installationOf(pool)).id

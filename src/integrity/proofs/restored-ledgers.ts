@@ -21,13 +21,13 @@ export interface RestoreStatementOptions extends Pick<InstallationFile, 'store'>
 
 interface Restored extends Pick<RestoredStatement, 'restored_at' | 'lost_after' | 'reason'> {
   readonly companyId: number
-  /** The ledger's `InstallationRestored`; null: nothing of it is left. */
+  /** The ledger's `InstallationRestored`; null if nothing of the ledger is left. */
   readonly event: Envelope | null
 }
 
 /**
- * Signs what a restore has done to a ledger that had been sealed, from where sealing goes on (OPS-85). Returns whether it goes on as
- * another log, because what was sealed last is gone. Repeatable. @throws CheckpointAltered, WrongSealKey
+ * Signs a statement of what a restore did to a sealed ledger and where sealing continues (OPS-85). Returns whether the
+ * ledger continues as another log because it lost sealed events. Repeatable. @throws CheckpointAltered, WrongSealKey
  */
 export async function recordRestoredLedger(
   stating: RestoreStatementOptions,

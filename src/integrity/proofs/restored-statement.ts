@@ -15,7 +15,7 @@ export const KeptStatement = z.strictObject({
 })
 export type KeptStatement = z.infer<typeof KeptStatement>
 
-/** A head of a log; its last event is that of revision `size - 1`. */
+/** Head of a log; its last event has revision `size - 1`. */
 export interface StatedHead {
   readonly origin: string
   readonly size: number
@@ -23,35 +23,35 @@ export interface StatedHead {
   readonly root: string
 }
 
-/** What an operator says, by the key of the seals, of a ledger that was restored from a backup (PROOF). */
+/** The operator's statement about a ledger restored from a backup, signed with the sealing key (PROOF). */
 export interface RestoredStatement {
   readonly company_id: number
   /** UTC. */
   readonly restored_at: string
-  /** UTC: events that were recorded after it may be lost. */
+  /** UTC: events recorded after it may be lost. */
   readonly lost_after: string
-  /** The last checkpoint before. */
+  /** The last checkpoint before the restore. */
   readonly before: StatedHead
   /**
-   * The ledger with its `InstallationRestored`. Of the same origin where all that was sealed is still there; else of the next one.
-   * Null: nothing of the ledger is left.
+   * The ledger including `InstallationRestored`. Same origin if no sealed event was lost, else the next one. Null if
+   * nothing of the ledger is left.
    */
   readonly since: StatedHead | null
-  /** Hash of `InstallationRestored`, the last event of `since`: hex. Null without one. */
+  /** Hash of `InstallationRestored`, the last event of `since`, in hex; null without one. */
   readonly hash: string | null
   readonly reason: string
 }
 
 export const restoredFileOf = (directory: string): string => join(directory, 'restored.jsonl')
 
-/** Under which they are signed; also the first line. */
+/** Name under which statements are signed; also their first line. */
 export const restoredNameOf = (installationId: string): string => `tillbook/${installationId}/restored`
 
 const NONE = '-'
 
 const textOf = (head: StatedHead | null) => (head ? `${head.origin} ${head.size} ${head.root}` : NONE)
 
-/** A signed note of eight lines: name, `company-{id}`, when, lost after, head before, head since, hash, reason. */
+/** Signed note of eight lines: name, `company-{id}`, restored at, lost after, head before, head since, hash, reason. */
 export function signStatement(
   installationId: string,
   key: Pick<SigningKey, 'privateKey'>,
@@ -78,7 +78,7 @@ const COMPANY = /^company-([1-9]\d{0,15})$/
 const HASH = /^[0-9a-f]{64}$/
 const Instant = z.iso.datetime({ precision: 3 })
 
-/** What a note says, nothing of it verified; null when it is something else. */
+/** Parses a note without verifying it; null if the format is wrong. */
 export function parseRestored(note: string): RestoredStatement | null {
   const lines = parseNote(note)?.text.slice(0, -1).split('\n') ?? []
   if (lines.length !== 8) return null
@@ -99,7 +99,7 @@ function headOf(text: string): StatedHead | null {
   return origin && size && root ? { origin, size: Number(size), root } : null
 }
 
-/** The same, where a known key has signed it for this installation; else null. */
+/** Parses and verifies a note; null unless a known key has signed it for this installation. */
 export function openRestored(note: string, keys: readonly VerifierKey[]): RestoredStatement | null {
   const said = parseRestored(note)
   return said && openNote(note, keys) !== null ? said : null
@@ -111,7 +111,10 @@ export async function lastStatements(directory: string): Promise<Map<number, Kep
   return new Map(kept.map((line) => [line.company_id, line]))
 }
 
-/** A company's statements, the oldest first, from wherever there are more of them: a database may be older than the folder. */
+/**
+ * A company's statements, oldest first, from folder or database, whichever has more: a database may be older than the
+ * folder.
+ */
 export async function statementsOf(
   client: Pick<PoolClient, 'query'>,
   directory: string,

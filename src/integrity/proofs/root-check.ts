@@ -2,7 +2,7 @@ import type { SealedWatch } from '#integrity/audit/verify.ts'
 import { groupBy } from '#lib/group-by.ts'
 import { appenderFrom, leafHash, type TreeHead } from './merkle.ts'
 
-/** Has a ledger, walked from its first event, go through trees of some sizes and roots, and be as long (PROOF-6). */
+/** Checks a ledger, walked from its first event, against tree heads: same roots, and at least as long (PROOF-6). */
 export function checkRoots(heads: readonly TreeHead[]): SealedWatch {
   const appender = appenderFrom()
   const bySize = groupBy(heads, ({ size }) => size)

@@ -3,13 +3,13 @@ import { type Envelope, GENESIS_HASH, hashOf } from '#ledger/envelope.ts'
 import { type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
 
 interface Claiming {
-  /** A uuid of version 7. */
+  /** UUID version 7. */
   readonly newId: () => string
   /** UTC. */
   readonly now: () => string
 }
 
-/** A stream of its own beside those of companies: its last event says whose the store is. */
+/** Stream beside those of companies; its last event names the installation that owns the store. */
 const STREAM = 'tillbook-installation'
 
 const Claim = z.object({ installation: z.uuid() })
@@ -20,7 +20,7 @@ export async function lastClaim(store: OutsideStore): Promise<{ installation: st
   return last && { installation: Claim.parse(last.data).installation, event: last }
 }
 
-/** Says whose a store is. Of two processes that do so at once, the first one is heard. */
+/** Records the installation that owns a store. Of two concurrent claims the first wins. */
 export async function claimStore({ newId, now }: Claiming, store: OutsideStore, installation: string): Promise<void> {
   const last = await lastClaim(store)
   if (last?.installation === installation) return

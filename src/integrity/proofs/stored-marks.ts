@@ -6,8 +6,8 @@ import type { LedgerMark } from './installation-check.ts'
 import { lastStatements } from './restored-statement.ts'
 
 /**
- * What ledgers held at their last checkpoints in DATA_DIR: a database that lacks it is behind. A ledger that was restored since
- * has its statement instead. What is there and is none of it is the business of sealing.
+ * Ledger marks from the last checkpoints in DATA_DIR: a database without them is behind. For a restored ledger the
+ * statement replaces the checkpoint. Lines that are not valid are ignored here; checkpoints report them.
  */
 export async function readStoredMarks(dataDir: string): Promise<LedgerMark[]> {
   const directory = join(dataDir, 'seals')

@@ -5,10 +5,10 @@ import type { EventStore } from '#ledger/port.ts'
 import { growTree, ledgerLog } from './trees.ts'
 
 const EVERY_MS = 60_000
-/** Batches of events that a tree takes up before the trees of other companies have their turn. */
+/** Batches of events added to a tree before the next company's turn. */
 const SLICE_BATCHES = 16
 
-/** What trees are grown with. */
+/** Dependencies of the growth of trees. */
 export interface TreeGrowthOptions {
   readonly pool: Pool
   readonly store: EventStore
@@ -16,11 +16,11 @@ export interface TreeGrowthOptions {
 
 interface Behind {
   readonly company_id: number
-  /** Events of the ledger. */
+  /** Number of events in the ledger. */
   readonly events: number
 }
 
-/** Grows the trees of ledgers that have moved, so that nobody who asks for a proof waits for more than a minute's events. */
+/** Grows the trees of ledgers with new events, so that a proof waits for at most a minute's events. */
 export async function growTrees({ pool, store }: TreeGrowthOptions, options: InTurnOptions): Promise<void> {
   const { rows } = await pool.query<Behind>(
     `select company_id, revision + 1 as events from ops.ledgers left join ops.trees on log = company_id
@@ -32,7 +32,7 @@ export async function growTrees({ pool, store }: TreeGrowthOptions, options: InT
     let batches = 0
     const isEnough = () => options.stopping?.aborted || ++batches >= SLICE_BATCHES
     const { size } = await growTree(pool, ledgerLog(store, companyId), isEnough)
-    // A tree that does not grow ends before a revision that is missing.
+    // A tree that does not grow has reached a missing revision.
     const hasGrown = size > (sizeOf.get(companyId) ?? -1)
     sizeOf.set(companyId, size)
     return hasGrown && size < (eventsOf.get(companyId) as number) ? 'more' : 'done'
@@ -40,6 +40,6 @@ export async function growTrees({ pool, store }: TreeGrowthOptions, options: InT
   await workInTurn(eventsOf.keys(), slice, options)
 }
 
-/** Every minute, beginning now. */
+/** Runs at once and then every minute. */
 export const growTreesOnSchedule = (growing: TreeGrowthOptions, onError: (error: unknown) => void): Repetition =>
   repeat((stopping) => growTrees(growing, { stopping, onError }), EVERY_MS, onError)

@@ -13,11 +13,11 @@ import {
   type TreeNode,
 } from './merkle.ts'
 
-/** What a tree is over. */
+/** The log under a tree. */
 export interface TreeLog {
-  /** The company, or 0 for the installation log. */
+  /** The company's id; 0 for the installation log. */
   readonly id: number
-  /** Data of its leaves from an index (inclusive) on, in order, some at a time. */
+  /** Streams leaf data in batches, in order, from an index (inclusive). */
   leaves(from: number): AsyncIterable<readonly Buffer[]>
 }
 
@@ -41,12 +41,12 @@ export function ledgerLog(store: EventStore, companyId: number): TreeLog {
   }
 }
 
-/** As many as take the processor for a few milliseconds. */
+/** About a few milliseconds of CPU time. */
 const BATCH = 1_024
 
 const hashesAsRead = (store: EventStore, stream: string, from: number) => inBatches(store.read(stream, from), BATCH)
 
-/** What is kept of a tree is not what belongs to its log, its root or a signed checkpoint: it has to be made anew. */
+/** The stored tree does not match its log, its root or a signed checkpoint, and must be rebuilt. */
 export class TreeDiffers extends Error {
   override readonly name = 'TreeDiffers'
   constructor(log: number) {
@@ -54,7 +54,7 @@ export class TreeDiffers extends Error {
   }
 }
 
-/** As far as a tree has grown; one that was never begun is empty. */
+/** The stored head; an empty one if the tree was never started. */
 export async function headOfTree(pool: Pool, log: number): Promise<TreeHead> {
   const { rows } = await pool.query<TreeHead>({
     name: 'head_of_tree',
@@ -65,9 +65,9 @@ export async function headOfTree(pool: Pool, log: number): Promise<TreeHead> {
 }
 
 /**
- * Brings a tree to the end of its log, or until `isEnough`, and tells how far it is. Whoever else grows it meanwhile is no
- * harm: a statement adds leaves only to the tree that they follow. Memory does not grow with the log. A tree whose end is
- * not what its log or its root says is made anew (PROOF-5). No transaction of the caller's may hold its row.
+ * Grows a tree to the end of its log, or until `isEnough`, and returns its head. Concurrent growth is safe: a statement
+ * appends leaves only to the tree that they follow. Memory is constant. A tree that does not match its log or root is
+ * rebuilt (PROOF-5). The caller must not hold the tree's row in a transaction.
  */
 export async function growTree(pool: Pool, log: TreeLog, isEnough: () => boolean = () => false): Promise<TreeHead> {
   for (;;) {
@@ -78,14 +78,14 @@ export async function growTree(pool: Pool, log: TreeLog, isEnough: () => boolean
   }
 }
 
-/** Has the next growth make a tree anew from its log. What is beyond its size then is never looked at. */
+/** Marks the tree for a rebuild from its log at the next append. Tiles beyond the new size are ignored. */
 export async function emptyTree(pool: Pool, log: number): Promise<void> {
   await pool.query('update ops.trees set size = 0, root = $2 where log = $1', [log, EMPTY_ROOT])
 }
 
 /**
- * The complete subtrees that roots and proofs of a size need, for leaves at some places of it; with none, those of its root.
- * Nothing of it is verified. @throws TreeDiffers on reading what is not there.
+ * Reads the complete subtrees that proofs for `leaves` at a size need; without leaves, those of the root. They are not
+ * verified. @throws TreeDiffers when a missing hash is read.
  */
 export async function hashesOf(pool: Pool, log: number, size: number, leaves: readonly number[] = []): Promise<Hashes> {
   return hashesIn(await readTiles(pool, log, size, leaves), log)
@@ -95,17 +95,17 @@ const TILE = 256
 const TILE_LEVELS = 8
 const HASH_BYTES = 32
 
-/** Hashes of tiles by their places. */
+/** Hashes of tiles by position. */
 type Tiles = Map<string, Buffer>
 
 const placeOf = (level: number, index: number): string => `${level}/${index}`
 
-/** Where the hash of a complete subtree of a level divisible by eight is. */
+/** Position of a complete subtree's hash; its level must be divisible by eight. */
 function tileOf({ level, index }: Pick<TreeNode, 'level' | 'index'>) {
   return { level: level / TILE_LEVELS, index: Math.floor(index / TILE), offset: (index % TILE) * HASH_BYTES }
 }
 
-/** Tiles on the ways from some leaves, and from the last one, up: all that a proof needs lies in them, beside those ways. */
+/** Tiles on the paths from the given leaves, and from the last one, to the root. They contain all hashes of a proof. */
 async function readTiles(pool: Pool, log: number, size: number, leaves: readonly number[]): Promise<Tiles> {
   const places = new Map<string, readonly [level: number, index: number]>()
   for (let level = 0, width = 1; width <= size; level += 1, width *= TILE) {
@@ -135,7 +135,7 @@ function hashesIn(tiles: Tiles, log: number): Hashes {
   return { hash }
 }
 
-/** The right edge of a tree, where it grows. */
+/** The right edge of a tree, where leaves are appended. */
 interface Edge {
   readonly head: TreeHead
   readonly tiles: Tiles
@@ -143,7 +143,7 @@ interface Edge {
   readonly appender: Appender
 }
 
-/** Null where the tiles do not have the root that was noted. */
+/** Null if the tiles do not have the recorded root. */
 async function edgeOf(pool: Pool, log: number): Promise<Edge | null> {
   const head = await headOfTree(pool, log)
   const tiles = await readTiles(pool, log, head.size, [])
@@ -158,7 +158,7 @@ async function edgeOf(pool: Pool, log: number): Promise<Edge | null> {
   }
 }
 
-/** The leaf at the end is looked at again: a log that was written anew, or cut, has another there. */
+/** Checks the last leaf again: it differs if the log was rewritten or truncated. */
 async function growFrom(
   pool: Pool,
   log: TreeLog,
@@ -183,7 +183,7 @@ async function growFrom(
   return known ? 'differs' : at
 }
 
-/** Appends leaves, and gives the tiles that have become others, as they are now. Of `tiles`, those stay that are not full. */
+/** Appends leaves and returns the changed tiles. Only incomplete tiles stay in `tiles`. */
 function addTo(tiles: Tiles, appender: Appender, leaves: readonly Buffer[]): TileRow[] {
   const changed = new Map<string, { level: number; index: number; hashes: Buffer; bytes: number }>()
   for (const node of leaves.flatMap((leaf) => appender.append(leaf))) {
@@ -219,7 +219,7 @@ interface Growth {
   readonly tiles: readonly TileRow[]
 }
 
-/** False, and nothing written, where the tree is not any more what it was. */
+/** False, with nothing written, if the tree has changed in the meantime. */
 async function writeTiles(pool: Pool, log: number, { from, to, tiles }: Growth): Promise<boolean> {
   const { rows } = await pool.query<{ is_grown: boolean }>({
     name: 'grow_tree',
