@@ -357,8 +357,8 @@ async function paymentLinksOf(pool: Pool, vault: Vault, { publicUrl }: CoreOptio
 }
 
 /**
- * Applies migrations and builds tables of this version, if upgrades are allowed or the database is empty; otherwise
- * closes what was opened. @throws IncompatibleVersion
+ * Applies migrations and builds tables of this version, if upgrades are allowed or the database is empty. Closes what
+ * was opened if it fails. @throws IncompatibleVersion
  */
 async function bringUp(
   { standing, ...rebuilding }: Rebuilding & Pick<Core, 'standing'>,
