@@ -52,13 +52,16 @@ export const V1_ROUTES: readonly Route[] = [
 export interface ApiOptions extends RouteContext {
   readonly gate: ApiAuthenticator
   readonly addresses: AddressLimit
-  /** Room for the bodies of calls. */
+  /** Memory for request bodies. */
   readonly bodies: MemoryBudget
-  /** Of calls with large bodies. */
+  /** Limits requests with large bodies. */
   readonly largeCalls: KeyedSemaphore
 }
 
-/** Answers are about people and money (HTTP-18): no cache between keeps them, and whoever has one asks with its ETag. */
+/**
+ * Answers contain personal and financial data (HTTP-18): shared caches must not store them; clients revalidate with the
+ * ETag.
+ */
 const keptByNobody: RequestHandler = (_request, response, next) => {
   response.setHeader('Cache-Control', 'no-store')
   response.setHeader('Vary', 'Accept-Encoding')
@@ -67,7 +70,7 @@ const keptByNobody: RequestHandler = (_request, response, next) => {
 
 const EXACT = { caseSensitive: true, strict: true }
 
-/** API v1: every call is secured, admitted and counted before its path is even looked at. */
+/** API v1. Transport check, authentication and quota come before routing. */
 export function apiV1(options: ApiOptions): Router {
   const router = express.Router(EXACT)
   const limitAnonymous = limitUnauthenticatedBy(options.addresses)
@@ -102,10 +105,16 @@ export function apiV1(options: ApiOptions): Router {
   return router
 }
 
-/** A path's first part. A call tries the patterns of that only: the one of a sale would be the 59th of all. */
+/**
+ * First segment of a path. A request is matched only against the patterns of its segment; sales would be the 59th of
+ * all patterns.
+ */
 const areaOf = (path: string): string => path.split('/', 2)[1] ?? ''
 
-/** Fixed paths before those with an id in the same place: `/customers/batch` is never the customer with the id `batch`. */
+/**
+ * Fixed paths precede those with an id in the same position: `/customers/batch` is not the customer with the id
+ * `batch`.
+ */
 function routesByPath(): [path: string, routes: Route[]][] {
   const routes = groupBy(V1_ROUTES, ({ path }) => path)
   return [...routes].sort(([a], [b]) => (routeSpecificity(a) < routeSpecificity(b) ? -1 : 1))

@@ -9,31 +9,31 @@ import { Problem, problemOfReason } from '#http/problems.ts'
 import { type Actor, asApiKey } from '#ledger/write/run.ts'
 import { liveKey } from '#projections/api-keys.ts'
 
-/** The company and key that a request was admitted for, and the company's day when it was. */
+/** Company and key of an authenticated request, with the company's day at that moment. */
 export interface Caller extends Calendar {
   readonly companyId: number
   readonly keyId: number
   readonly scopes: readonly string[]
 }
 
-/** Set by `authenticate`; a handler never runs without them. */
+/** Set by `authenticate`, which runs before every handler. */
 export const callerOf = (response: Response): Caller => response.locals.caller as Caller
 export const admissionOf = (response: Response): AuthenticatedCall => response.locals.admission as AuthenticatedCall
 
-/** As whom the request's commands are run, as long as its key is not revoked. */
+/** Actor of the request's commands, valid as long as its key is not revoked. */
 export function actingOf(response: Response): Actor {
   const caller = callerOf(response)
   return { ...asApiKey(caller, response.locals.requestId as string), guard: liveKey(caller.keyId) }
 }
 
-/** Where people put keys by mistake: a query string ends up in logs and histories (KEY-6). */
+/** Query parameters that are mistaken for a place of the key. Query strings end up in logs and histories (KEY-6). */
 const KEY_PARAMETERS = ['api_key', 'access_token', 'token', 'key']
 
 export const CHALLENGE = { 'WWW-Authenticate': 'Bearer' }
 
 /**
- * Admits a call: key, quota of calls and bytes, and add-on, in one statement; a body beyond `maxBodyBytes` will not be read. Whoever has no valid key is limited by address instead, so that
- * every answer can show a limit.
+ * Checks key, quota of requests and bytes, and add-on in one statement. A body beyond `maxBodyBytes` will not be read.
+ * A request without a valid key is limited by address, so that every answer can show a limit.
  */
 export function authenticate(
   gate: ApiAuthenticator,
@@ -45,7 +45,7 @@ export function authenticate(
       await limitAnonymous(request, response)
       throw problem
     }
-    // Express parses it again whenever it is asked for.
+    // Express parses the query string at each access.
     const { query } = request
     if (KEY_PARAMETERS.some((name) => name in query)) return refuse(problemOfReason('key_in_query', CHALLENGE))
     const key = bearer(request)
@@ -61,14 +61,14 @@ export function authenticate(
     if (admission.kind === 'too_many_bytes') throw tooManyBytes(admission.bytes)
     if (admission.plan !== 'api') throw new Problem('plan_required')
     const { companyId, keyId, scopes, timezone } = admission
-    // By Postgres's clock, as commands decide: processes whose clocks differ agree on when a day begins.
+    // By Postgres's clock, as for commands: processes with different clocks agree on the start of a day.
     const today = dateInZone(admission.now, timezone)
     response.locals.caller = { companyId, keyId, scopes, timezone, today } satisfies Caller
     next()
   }
 }
 
-/** Null is any key. */
+/** Null accepts any key. */
 export function requireScope(scope: Scope | null): RequestHandler {
   return (_request, response, next) => {
     if (scope === null || admissionOf(response).scopes.includes(scope)) next()

@@ -6,18 +6,18 @@ import { isRefusal } from '#ledger/command.ts'
 import type { Reply } from '#ledger/write/unit-of-work.ts'
 import { createTimeSlicer } from '#lib/time-slicing.ts'
 
-/** Items of a batch at most (BATCH-1). */
+/** Maximum of items per batch (BATCH-1). */
 export const MAX_BATCH_ITEMS = 500
 
-/** The body of a batch. */
+/** Schema of a batch body. */
 export const batchOf = <T extends z.ZodType>(item: T) =>
   z.strictObject({ items: z.array(item).max(MAX_BATCH_ITEMS, `no máximo ${MAX_BATCH_ITEMS} itens por lote`) })
 
-/** The items of a batch, sorted into those that can be tried and those that are wrong already. */
+/** The items of a batch: commands, and errors of invalid items. */
 export interface BatchInput {
   readonly items: readonly unknown[]
   readonly valid: readonly unknown[]
-  /** Position in the submitted list → what is wrong with it. */
+  /** Position in the submitted list → error. */
   readonly invalid: ReadonlyMap<number, BatchError>
 }
 
@@ -29,7 +29,7 @@ interface BatchError {
   readonly details?: Readonly<Record<string, unknown>>
 }
 
-/** Validates each item by itself: an unknown field in one is that item's error and nobody else's. */
+/** Validates each item on its own: an unknown field fails only its item. */
 export async function readBatch(companyId: number, items: readonly unknown[], schema: z.ZodType): Promise<BatchInput> {
   const slices = createTimeSlicer(companyId)
   const valid: unknown[] = []
@@ -44,8 +44,8 @@ export async function readBatch(companyId: number, items: readonly unknown[], sc
 }
 
 /**
- * Answers 200 when all items succeeded, else 207 with an entry per failure, in the order of the list (BATCH-3). Warnings of
- * items that succeeded have entries of their own.
+ * Answers 200 if all items succeeded, else 207 with an entry per failure, in the order of the list (BATCH-3). Warnings
+ * of successful items have entries of their own.
  */
 export function batchReply(
   { items, valid, invalid }: BatchInput,

@@ -12,37 +12,37 @@ import { withPaymentLinks } from '#projections/payment-links.ts'
 import { type OutboundMessage, renderMessages } from '#webhooks/messages.ts'
 import { mayBeOutbound } from '#webhooks/outbound.ts'
 
-/** Streams of this process, and of a company (FEED-11). */
+/** Maximum of streams per process and per company (FEED-11). */
 const STREAMS = 2_000
 const STREAMS_OF_COMPANY = 50
 
-/** Events that are read at a time: what waits to be sent to a slow reader is no more than these. */
+/** Events per read; bounds the memory for a slow reader. */
 const EVENTS_OF_A_READ = 100
-/** The same with messages, each of which may have to be looked back for. */
+/** Events per read with messages. Each may need rows reconstructed at its revision. */
 const TOLD_OF_A_READ = 20
 
-/** Somebody who reads a company's events as they are recorded. Neither may throw. */
+/** Follows a company's events. The methods must not throw. */
 interface Reader {
-  /** The ledger has come to this revision; many may be told as one. */
+  /** The ledger has reached this revision; calls may be merged. */
   moved(revision: number): void
-  /** Nothing more will be told. */
+  /** No further calls follow. */
   ended(): void
 }
 
-/** What one read gives a stream: as the ledger has it, or with personal fields opened as far as the key may read them. */
+/** Parameters of a read: events as stored, or with personal fields opened as far as the key's scopes allow. */
 interface Wanted {
   readonly companyId: number
-  /** Events behind this revision, and up to `head`. */
+  /** Exclusive; the read ends at `head`. */
   readonly after: number
   readonly head: number
   readonly opened: { readonly by: string; readonly mayRead: (kind: string) => boolean } | null
-  /** With the messages that it may be told; events without any are left out. */
+  /** Adds the messages allowed by the scopes; events without a message are left out. */
   readonly messages: { readonly by: string; readonly mayBeTold: (event: WebhookEvent) => boolean } | null
 }
 
-/** An event, and what a stream selects it by. */
+/** An event with the fields that streams filter by. */
 interface FeedEvent extends Pick<Envelope, 'revision' | 'subject' | 'type'> {
-  /** As it is sent to each of its readers; null where it is to be left out, because no message is made of it. */
+  /** The frame for all readers; null if the event is left out because it has no message. */
   readonly frame: Buffer | null
 }
 
@@ -50,13 +50,16 @@ interface FeedPage extends Pick<SearchPage, 'seenTo'> {
   readonly events: readonly FeedEvent[]
 }
 
-/** What the streams of all companies share. */
+/** Shared by the streams of all companies. */
 export interface EventFeed extends LimiterFigures {
-  /** Returns what ends it. @throws TenantLimitExceeded when the company has its share of streams, Unavailable when there are too many. */
+  /**
+   * Returns a function that ends the stream. @throws TenantLimitExceeded if the company has its maximum of streams,
+   * Unavailable if the process has.
+   */
   follow(companyId: number, reader: Reader): () => void
-  /** Streams of a company that are equally far share one read. */
+  /** Streams of a company at the same position share one read. */
   read(wanted: Wanted): Promise<FeedPage>
-  /** The last revision before an instant (UTC), -1 where there is none. */
+  /** Last revision before an instant (UTC); -1 if there is none. */
   revisionBefore(companyId: number, time: string): Promise<number>
 }
 
@@ -70,7 +73,9 @@ interface Group {
   leave(): void
 }
 
-/** However many streams a company has open, it is followed once, and what it records is read once for all that keep up. */
+/**
+ * Subscribes once per company, whatever its number of streams, and reads new events once for all streams that keep up.
+ */
 export function createEventFeed({ live, ...core }: FeedCore & { readonly live: LiveUpdates }): EventFeed {
   const places = createFairShareLimiter(STREAMS, STREAMS_OF_COMPANY)
   const groups = new Map<number, Group>()
@@ -156,7 +161,7 @@ async function find(core: FeedCore, { companyId, after, head, opened, messages }
 
 const frame = (revision: number, json: string): Buffer => Buffer.from(`id: ${revision}\ndata: ${json}\n\n`)
 
-/** What each of some events is told as, by its revision. */
+/** Messages of the events, by revision. */
 async function messagesAmong(
   core: FeedCore,
   companyId: number,
@@ -164,7 +169,7 @@ async function messagesAmong(
   head: number,
 ): Promise<ReadonlyMap<number, readonly OutboundMessage[]>> {
   const outbound = events.filter(({ type }) => mayBeOutbound(type)).map(({ revision }) => revision)
-  // An event may be told by the one that follows it.
+  // The next event may affect the message of an event.
   const revisions = [...new Set(outbound.flatMap((revision) => [revision, Math.min(revision + 1, head)]))]
   const newest = new Map<number, Envelope>()
   for await (const event of pickNewest(core, streamOf(companyId), revisions)) newest.set(event.revision, event)

@@ -46,12 +46,12 @@ import {
   single,
 } from './route.ts'
 
-/** What route handlers work with. */
+/** Dependencies of route handlers. */
 export interface RouteContext extends Payments, InputDependencies {
   readonly poolOf: PoolOf
-  /** Where a company's records are read. */
+  /** Opens reads of a company's records. */
   readonly readsOf: OpenReadSession
-  /** A uuid for each delivery. */
+  /** Generates the UUID of a delivery. */
   readonly newId: () => string
   readonly store: EventStore
   readonly keys: PersonKeys
@@ -60,20 +60,20 @@ export interface RouteContext extends Payments, InputDependencies {
   readonly prover: Prover
   readonly limits: QuotaLimits
   readonly paymentLinks: PaymentLinks
-  /** Of this installation: what hashes of requests are keyed with. */
+  /** Key of request hashes, one per installation. */
   readonly requestSecret: Buffer
   readonly pages: PageCache
   readonly feed: EventFeed
-  /** Of the company's calls. */
+  /** Log of the company's requests. */
   readonly calls: RequestLog
   readonly compress: Compress
-  /** Hears of each page where it came from. */
+  /** Called for each page with its source. */
   readonly onPage?: (from: 'memory' | 'tables') => void
-  /** Wakes those who deliver. */
+  /** Notified when deliveries are pending. */
   readonly deliveryNotifier: DeliveryNotifier
 }
 
-/** The handler of a route: validates, asks the read model or the writer, answers. */
+/** Handler of a route: validates, queries the read model or runs the writer, answers. */
 export function handlerOf(route: Route, context: RouteContext): RequestHandler {
   if ('read' in route) return (request, response) => answerRead(route, context, request, response)
   if ('send' in route) return (request, response) => answerStream(route, context, request, response)
@@ -83,7 +83,7 @@ export function handlerOf(route: Route, context: RouteContext): RequestHandler {
   return (request, response) => answerCommand(route, context, request, response)
 }
 
-/** Validates with a schema, naming every field that is wrong. */
+/** Validates with a schema and names every invalid field. */
 function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   const result = schema.safeParse(value)
   if (!result.success) throw new Problem('validation_failed', { ...describeIssues(result.error) })
@@ -121,7 +121,7 @@ async function answerRead(
   const now = { pool: context.poolOf(caller.companyId), store: context.store }
   const mayLag = route.ofLedger || route.fromStandby
   const found = await read(mayLag ? context.readsOf(caller.companyId, demand) : now)
-  // That there is nothing is told as of now: the answer shows no revision of its own.
+  // A 404 has no revision, so it must reflect the present: a stale miss is read again.
   const answer = found ?? (mayLag && demand.isOlder ? await read(now) : null)
   if (!answer) throw new Problem('not_found')
   const { body, revision, tables, release } = answer
@@ -132,7 +132,7 @@ async function answerRead(
       representationOf(typeof body === 'string' ? Buffer.from(body) : body),
       context.compress,
     )
-    // As of the moment at which it was read, which may be later than the one that was asked for.
+    // Stored under the moment of the read, which may be later than the requested one.
     if (page && revision !== undefined && tables !== undefined)
       context.pages.keep(page.key, { ...page.moment, revision, tables }, sent)
   } finally {
@@ -140,19 +140,19 @@ async function answerRead(
   }
 }
 
-/** Calls `work` when the socket wants nothing more of what was given to it. */
+/** Calls `work` once the socket no longer uses the data passed to it. */
 function onceClosed(response: Response, work: () => void): void {
   if (response.closed) work()
   else response.once('close', work)
 }
 
-/** How long a standby is waited for by callers who say how new an answer must be, in milliseconds. */
+/** Wait budget for a read replica, if the client requires a revision, in milliseconds. */
 const PATIENCE_MS = 1_000
 const NO_REVISION = 'deve ser uma revisão do livro: um número inteiro a partir de 0'
 
 /**
- * What an answer must show: the ledger as it was when the call was admitted, or less where the caller says so (HOME-101). What
- * follows a page must not be older than it, so that a cursor asks for the whole.
+ * Required revision of an answer: that of the ledger at authentication, or a lower one if the client allows it
+ * (HOME-101). The next page must not be older than the previous one, so a cursor requires the current revision.
  */
 function demandOf(request: Request, { revision, tables }: AuthenticatedCall) {
   const asked = request.get(MIN_REVISION)
@@ -164,7 +164,7 @@ function demandOf(request: Request, { revision, tables }: AuthenticatedCall) {
     : { revision, tables, patience_ms, isOlder: false }
 }
 
-/** A revision, as the id of an event. */
+/** A revision as event id. */
 const LAST_EVENT_ID = /^(0|[1-9]\d{0,14})$/
 
 async function answerStream(
@@ -178,12 +178,12 @@ async function answerStream(
   const caller = callerOf(response)
   const last = request.get('Last-Event-ID') ?? ''
   const after = LAST_EVENT_ID.test(last) ? Number(last) : null
-  // HEAD has nothing to wait for.
+  // A HEAD request has no stream.
   if (request.method === 'HEAD') return void response.end()
   await route.send({ pool: poolOf(caller.companyId), feed, caller, query, after }, response)
 }
 
-/** By which name a page is kept, and the moment it must be of: that at which the gate has admitted the call. */
+/** Cache key of a page, and the moment that it must have: that of the authentication. */
 function pageOf(request: Request, response: Response): { key: string; moment: PageMoment } {
   const { companyId, today } = callerOf(response)
   const { revision, tables } = admissionOf(response)
@@ -192,7 +192,7 @@ function pageOf(request: Request, response: Response): { key: string; moment: Pa
 
 const NO_BODY = z.strictObject({})
 
-/** Bytes of a body that weigh as one command in a group commit (queue.ts): a sale of some fifty lines. */
+/** Body bytes that weigh as one command in a group commit (queue.ts): a sale of about fifty lines. */
 const BYTES_OF_A_COMMAND = 2_048
 
 const rawBodyOf = ({ locals }: Response) => locals.rawBody as Buffer | undefined
@@ -216,7 +216,7 @@ async function answerCommand(
     idempotency: await idempotencyOf(key, request, response, context),
     reply: singleReply,
     revealsSecret: route.reveal !== undefined,
-    // Once: who asks again with the same key gets the record, without its secret.
+    // Secrets are shown once: a replay returns the record without them.
     wrap({ body: record, replayed }) {
       const shown = route.reveal && !replayed ? withMembers(record, route.reveal(input)) : record
       return single(shown, route.warnings?.(body))
@@ -224,7 +224,7 @@ async function answerCommand(
   })
 }
 
-/** A JSON object's text with further members at its end. */
+/** Appends members to the text of a JSON object. */
 const withMembers = (object: string, members: object): string =>
   `${object.slice(0, -1)},${JSON.stringify(members).slice(1)}`
 
@@ -288,7 +288,7 @@ async function answerBatch(
   })
 }
 
-/** A batch is a list; what is in it is judged item by item. */
+/** The items of a batch are validated one by one. */
 const batchBody = batchOf(z.unknown())
 
 interface Run extends Pick<LedgerRequest, 'invocations' | 'weight' | 'idempotency' | 'reply'> {
@@ -308,7 +308,7 @@ async function run(
 const problemOf = ({ refused, details }: Refusal): Problem =>
   new Problem(refused, details, refused === 'invalid_token' ? CHALLENGE : undefined)
 
-/** `compress` is null where a secret is shown, whose length nobody should be able to learn from that of the answer. */
+/** `compress` is null if the answer contains a secret: the compressed length could reveal it. */
 async function send(
   response: Response,
   answer: Answer | Refusal,
@@ -330,22 +330,22 @@ const keyProblem = (message: string): Problem => headerProblem('Idempotency-Key'
 
 const METHODS_WITH_A_KEY = 'só vale em POST, PUT, PATCH e DELETE: retire-a desta chamada'
 
-/** A key on a read is a mistake: no answer of a read is stored (IDEM-12). */
+/** An Idempotency-Key on a read is a mistake: answers of reads are not stored (IDEM-12). */
 function assertNoKey(request: Request): void {
   if (request.get('idempotency-key') !== undefined) throw keyProblem(METHODS_WITH_A_KEY)
 }
 
-/** The Idempotency-Key of a write; undefined where it has none and needs none. */
+/** Idempotency-Key of a write; undefined if it is absent and optional. */
 function keyOf(request: Request, isDemanded: boolean): string | undefined {
   const key = request.get('idempotency-key')
   if (key === undefined && isDemanded) throw keyProblem('é obrigatória nesta operação')
-  // Header values are bytes; anything but printable ASCII would be stored as something else than was meant.
+  // Header values are bytes; characters outside printable ASCII would be stored differently than intended.
   if (key !== undefined && !/^[\x20-\x7e]{1,255}$/.test(key))
     throw keyProblem('deve ter de 1 a 255 caracteres ASCII visíveis')
   return key
 }
 
-/** A key with what tells its request from others. */
+/** Idempotency-Key with the hash of its request. */
 async function idempotencyOf(
   key: string | undefined,
   request: Request,

@@ -2,23 +2,23 @@ import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Representation } from '#http/representation.ts'
 
-/** What a page follows from, beside the request: the same page of the same moment is the same bytes. */
+/** Everything that a page depends on besides the request: pages with an equal moment have equal bytes. */
 export interface PageMoment {
-  /** Of the company's ledger. */
+  /** Revision of the company's ledger. */
   readonly revision: number
-  /** Identifies the read model's tables: a rebuild puts others in their place, at the same revision. */
+  /** Identifies the read model's tables. A rebuild replaces them at the same revision. */
   readonly tables: number
   /** The company's day. */
   readonly today: string
 }
 
-/** Pages that were sent, for those who ask for them again and again, before the company's ledger has moved. */
+/** Cache for repeated requests between two changes of the company's ledger. */
 export interface PageCache {
-  /** `key` names the company and the whole request. Null when the page is not held, or as of another moment. */
+  /** `key` identifies the company and the request. Null if the page is not cached, or at another moment. */
   find(key: string, moment: PageMoment): Representation | null
   /**
-   * From the second time on that it is read from the tables, unless as much was read in between as there is room: most pages are
-   * asked for once, and those of a whole history would be let go of before anybody asks for them again.
+   * Caches a page from its second read on, unless the reads in between exceed the capacity. Most pages are requested
+   * once, and those of a whole history would be evicted before their next request.
    */
   keep(key: string, moment: PageMoment, page: Representation): void
 }
@@ -29,18 +29,18 @@ interface Kept {
   readonly size_bytes: number
 }
 
-/** One page may take so much of the room, so that a few large ones do not drive out all others. */
+/** Largest share of the capacity for one page, so that a few large pages do not evict all others. */
 const LARGEST_SHARE = 1 / 8
 
-/** What a page takes beside its bytes and its key, roughly. */
+/** Approximate memory of a page besides its bytes and key. */
 const OVERHEAD_BYTES = 512
 
-/** Requests that were answered from the tables lately, of all companies, at most. */
+/** Maximum of remembered requests, of all companies. */
 const REMEMBERED = 10_000
 
 /**
- * Holds pages up to `capacity_bytes` and lets go of those that were not asked for longest. It decides nothing about time: who
- * asks says which moment it must be, from what the gate has read in Postgres after the request came (decision 28).
+ * LRU cache of up to `capacity_bytes`. It has no expiry: the caller passes the moment that the page must have, read
+ * from Postgres by authentication after the request arrived (decision 28).
  */
 export function createPageCache(capacity_bytes: number): PageCache {
   const room = { maxSize: Math.max(1, capacity_bytes) }
@@ -48,7 +48,7 @@ export function createPageCache(capacity_bytes: number): PageCache {
   /** Sizes of pages that were read once, by digests of requests: addresses may be long. */
   const seen = new LRUCache<string, number>({ ...room, max: REMEMBERED, sizeCalculation: (size_bytes) => size_bytes })
 
-  /** Whether it was read before; that it is now, is remembered. */
+  /** Whether the page was read before; also remembers this read. */
   function isReadAgain(key: string, size_bytes: number): boolean {
     const digest = hash('sha256', key, 'base64')
     if (seen.delete(digest)) return true
@@ -83,10 +83,13 @@ export function createPageCache(capacity_bytes: number): PageCache {
 const isSame = (a: PageMoment, b: PageMoment): boolean =>
   a.revision === b.revision && a.tables === b.tables && a.today === b.today
 
-/** A standby's page does not drive out one that is newer. */
+/** A page of a read replica does not replace a newer one. */
 const isOlder = (a: PageMoment, b: PageMoment | undefined): boolean => b?.tables === a.tables && a.revision < b.revision
 
-/** In memory of its own: an answer's is used again, and a small buffer is cut from one of Node's, which lives as long as any piece. */
+/**
+ * Copies to separate memory. The buffer of an answer is reused, and a small buffer is a slice of Node's pool, which
+ * would stay in memory as a whole.
+ */
 function copied(body: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(body.length)
   body.copy(copy)

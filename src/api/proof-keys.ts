@@ -11,7 +11,7 @@ interface KeysOptions {
   readonly addresses: AddressLimit
 }
 
-/** `GET /proof/keys`: the key ring, for whoever verifies; without login, counted by address (PROOF-30). */
+/** `GET /proof/keys`: the key ring for verifiers, without authentication, limited by address (PROOF-30). */
 export function serveProofKeys({ proof, addresses }: KeysOptions): RequestHandler {
   const limitAnonymous = limitUnauthenticatedBy(addresses)
   return async (request, response) => {
@@ -19,7 +19,7 @@ export function serveProofKeys({ proof, addresses }: KeysOptions): RequestHandle
     if (!['GET', 'HEAD'].includes(request.method))
       throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
     const entries = await proof.keys()
-    // `tillbook/{installation id}/keys`; the installation log signs by the name without the last part.
+    // `tillbook/{installation id}/keys`; the installation log signs under the name without the last segment.
     const log = entries[0]?.vkey.replace(/\/keys\+.*$/, '') ?? null
     const keys = entries.map((entry) => ({ ...entry, log_vkey: vkeyOf(verifierKey(log ?? '', entry.public_key)) }))
     response.setHeader('Cache-Control', 'no-store')

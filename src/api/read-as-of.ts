@@ -16,7 +16,9 @@ const READS = V1_ROUTES.filter((route): route is ReadRoute => 'read' in route).s
   routeSpecificity(a.path) < routeSpecificity(b.path) ? -1 : 1,
 )
 
-/** What is not of the ledger: who calls now, verification, which walks the ledger as it is stored now, and proofs of it. */
+/**
+ * Paths without an as-of answer: the current key and clock, verification of the ledger as stored now, and its proofs.
+ */
 const OF_NOW = ['/me', '/test/clock', '/events/verify', ...[receiptRoute, ...proofRoutes].map(({ path }) => path)]
 
 const NOT_OF_THE_LEDGER =
@@ -25,8 +27,8 @@ const NOT_OF_THE_LEDGER =
 const UNDEFINED_TABLE = '42P01'
 
 /**
- * What GET `target` (a path below /api/v1 with its query) answered, or would have, at a moment of a company. Refuses what the
- * service would have refused, and what cannot be told from the ledger.
+ * Answer that GET `target` (a path below /api/v1 with its query) gave, or would have given, at a past moment of a
+ * company. Refuses what the service would have refused, and what the ledger does not contain.
  */
 export function readAsOf(
   core: AsOfCore,
@@ -35,12 +37,12 @@ export function readAsOf(
   target: string,
 ): Promise<ReadAnswer | Refusal> {
   const asked = understand(target)
-  // Before anything is replayed.
+  // Checked before the replay.
   if (isRefusal(asked)) return Promise.resolve(asked)
   return withCompanyAsOf(core, companyId, at, (asOf) => answerTo(asked, asOf))
 }
 
-/** The same for one of several answers of a company as it was then. */
+/** One of several answers of a company at the same past moment. */
 export async function answerAsOf(asOf: CompanyAsOf, target: string): Promise<ReadAnswer | Refusal> {
   const asked = understand(target)
   return isRefusal(asked) ? asked : answerTo(asked, asOf)
@@ -67,7 +69,7 @@ function understand(target: string): Asked | Refusal {
   return invalid('get', 'não é um endereço de leitura da API v1, como "/sales/9"')
 }
 
-/** As the HTTP interface reads it: a name that is given twice is a list, which no parameter takes. */
+/** Parsed as the HTTP interface does: a repeated name becomes a list, which no parameter accepts. */
 function queryOf(search: URLSearchParams): Record<string, string | string[]> {
   return Object.fromEntries(
     [...new Set(search.keys())].map((name) => {
@@ -77,7 +79,7 @@ function queryOf(search: URLSearchParams): Record<string, string | string[]> {
   )
 }
 
-/** What is asked of now, and not of the tables: nobody answers it as of a moment. */
+/** Stub for dependencies outside the tables, which have no as-of state. */
 const askNobody = () => Promise.reject(new Error('this is answered as of now only'))
 const OF_NOBODY = {
   limits: { perMinute: 0, perDay: 0, bytesPerDay: 0 },

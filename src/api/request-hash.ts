@@ -2,23 +2,23 @@ import { createHmac } from 'node:crypto'
 import { canonicalJson } from '#ledger/envelope.ts'
 import type { Idempotency } from '#ledger/write/idempotency.ts'
 
-/** A write as it arrived. */
+/** A received write. */
 interface Arrived {
   readonly method: string
-  /** Without its query. */
+  /** Without the query string. */
   readonly path: string
-  /** What its JSON means; an absent body is an empty object. */
+  /** Parsed JSON; an absent body is an empty object. */
   readonly body: unknown
-  /** Its bytes; absent where there are none. */
+  /** Raw bytes; undefined without a body. */
   readonly rawBody: Buffer | undefined
 }
 
 /**
- * Tells a request from others under its Idempotency-Key by method, path and body (IDEM-2). Bodies are compared by their canonical
- * form (RFC 8785), so that order of members, blanks and spelling of equal numbers and texts do not matter; of a member that is there
- * twice the last counts, as it does for whoever reads the body. Hashes stay in the ledger for ever and bodies hold personal
- * data: `secret` keeps anybody from finding what was sent by trying (IDEM-8). A large body is hashed in pieces, with `pause` awaited
- * after each.
+ * Hash of method, path and body that distinguishes requests under the same Idempotency-Key (IDEM-2). Bodies are
+ * compared in canonical form (RFC 8785), so order of members, whitespace and notation of numbers and texts do not
+ * matter; the last of duplicate members counts, as in parsing. Hashes stay in the ledger forever and bodies contain
+ * personal data: the key `secret` prevents guessing the body by trial (IDEM-8). A large body is hashed in pieces, with
+ * `pause` awaited after each.
  */
 export async function identify(
   key: string,
@@ -30,12 +30,12 @@ export async function identify(
   return { key, requestHash: await meaningOf(request, () => createHmac('sha256', secret).update(line), pause) }
 }
 
-/** Characters of canonical JSON that are hashed without a pause. */
+/** Characters of canonical JSON hashed without a pause. */
 const PIECE = 16_384
 
 type Digest = ReturnType<typeof createHmac>
 
-/** What has no canonical form, as a number beyond all measure, is compared by its bytes. */
+/** A body without canonical form, such as one with an out-of-range number, is compared by its bytes. */
 async function meaningOf(
   { body, rawBody = Buffer.alloc(0) }: Arrived,
   begin: () => Digest,

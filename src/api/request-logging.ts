@@ -5,14 +5,14 @@ import { keptDetails, maskedBody, maskedPath, maskedQuery } from '#http/request-
 import type { RequestLog } from '#http/request-log/request-log.ts'
 
 /**
- * Has each call whose key is known written down when it is over, whatever became of it (KIT-50); calls of nobody's are not. What several
- * homes have been asked is the last one's, which has answered.
+ * Logs each authenticated request when it ends, whatever its outcome (KIT-50); unauthenticated ones are not logged. A
+ * request that was routed to several shards is logged by the last, which answered.
  */
 export function logRequests(calls: RequestLog): RequestHandler {
   return (request, response, next) => {
     const began = performance.now()
     const at_ms = Date.now()
-    // Express restores them when the router is through.
+    // Express restores these values after the router.
     const { method, baseUrl, originalUrl } = request
     response.locals.calls = calls
     response.on('close', () => {

@@ -25,7 +25,7 @@ import type { PaymentProvider } from '#payments/provider-port.ts'
 import type { Caller } from './authenticate.ts'
 import type { EventFeed } from './event-feed.ts'
 
-/** The revision that suffices to whoever reads (HOME-101). */
+/** Minimum revision that the answer must show (HOME-101). */
 export const MIN_REVISION = 'X-Min-Ledger-Revision'
 
 /** 1 MB (HTTP-7). */
@@ -37,14 +37,16 @@ export function single(record: string, warnings: readonly Warning[] = []): strin
   return warnings.length === 0 ? `{"data":${record}}` : `{"data":${record},"meta":${JSON.stringify({ warnings })}}`
 }
 
-/** What a read answers: the whole body's JSON text, and the ledger's revision that it shows. */
+/** Answer of a read: the whole JSON body, and the ledger revision that it shows. */
 export interface ReadAnswer {
   /** JSON text. */
   readonly body: string | Buffer
-  /** Gives the body's memory back. To be called once it is sent and kept; whoever does not leaves that to the garbage collector. */
+  /**
+   * Releases the memory of the body. Call it once the body was sent and cached; otherwise garbage collection does it.
+   */
   readonly release?: () => void
   readonly revision?: number
-  /** Identifies the read model's tables, where the answer may be kept. */
+  /** Identifies the read model's tables, if the answer may be cached. */
   readonly tables?: number
 }
 
@@ -52,24 +54,24 @@ interface Common {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
   /** Below /api/v1, in the router's form: `/sales/:id/cancel`. */
   readonly path: string
-  /** The scope that the key must carry; null for any key. */
+  /** Scope that the key must have; null for any key. */
   readonly scope: Scope | null
   /** `operationId` of the contract, verb first: `settleReceivable`. */
   readonly operation: string
   /** One line for the contract, in Portuguese. */
   readonly summary: string
-  /** What else a caller has to know, in Portuguese. */
+  /** Further documentation, in Portuguese. */
   readonly description?: string
-  /** The body of a success; absent where there is none. */
+  /** Body of a success; absent if there is none. */
   readonly reply?: z.ZodType
 }
 
 export interface ReadContext<Q> {
   readonly pool: Pool
   readonly vault: Vault
-  /** Where the ledgers are kept. */
+  /** Store of the ledgers. */
   readonly store: EventStore
-  /** What personal fields of its events are opened with. */
+  /** Keys that open personal fields of its events. */
   readonly keys: PersonKeys
   readonly verifier: Verifier
   readonly proof: ProofServices
@@ -77,26 +79,26 @@ export interface ReadContext<Q> {
   readonly limits: QuotaLimits
   readonly provider: Pick<PaymentProvider, 'getPaymentMethods' | 'getCardOptions'>
   readonly paymentLinks: PaymentLinks
-  /** What is read of it is as new as this process knows. */
+  /** Flushed before a read, so that the answer contains all requests of this process. */
   readonly calls: Pick<RequestLog, 'flush'>
   readonly caller: Caller
   readonly params: Params
   readonly query: Q
 }
 
-/** Answers from the read model. Null is a record that does not exist, or is another company's: 404 either way. */
+/** Answers from the read model. Null if the record does not exist or belongs to another company: 404 in both cases. */
 export interface ReadRoute<Q = unknown> extends Common {
   readonly method: 'get'
   /** Strict: an unknown parameter is refused. */
   readonly query?: z.ZodType<Q>
   /**
-   * The answer follows from the request, the company's ledger and the company's day, and from nothing else: it is kept until
-   * one of them changes. What is in `ops` moves without the ledger.
+   * The answer depends only on the request, the company's ledger and the company's day, so it is cached until one of
+   * them changes. Data in `ops` changes independently of the ledger.
    */
   readonly ofLedger?: boolean
-  /** The same without being kept: a standby may answer it too, because its revision says how new it is (HOME-100). */
+  /** Not cached, but a read replica may answer: its revision shows how new it is (HOME-100). */
   readonly fromStandby?: boolean
-  /** Codes that it may refuse with, beside those of any read. */
+  /** Error codes beyond those of any read. */
   readonly refusals?: readonly ProblemCode[]
   read(context: ReadContext<Q>): Promise<ReadAnswer | null>
 }
@@ -106,11 +108,14 @@ export interface StreamContext<Q> {
   readonly feed: EventFeed
   readonly caller: Caller
   readonly query: Q
-  /** Revision in `Last-Event-ID`, of a reader that was cut off. */
+  /** Revision in `Last-Event-ID`, sent by a client that reconnects. */
   readonly after: number | null
 }
 
-/** Sends server-sent events, each with a revision as its id, until the caller leaves. `reply` is what `data` of each holds. */
+/**
+ * Sends server-sent events, each with a revision as its id, until the client disconnects. `reply` describes `data` of
+ * each.
+ */
 export interface StreamRoute<Q = unknown> extends Common {
   readonly method: 'get'
   /** Strict: an unknown parameter is refused. */
@@ -118,43 +123,45 @@ export interface StreamRoute<Q = unknown> extends Common {
   send(context: StreamContext<Q>, response: Response): Promise<void>
 }
 
-/** What the input of a command may depend on beside the request: randomness, and what the operator allows. */
+/** Dependencies of a command's input besides the request: randomness, and settings of the operator. */
 export interface InputDependencies {
-  /** A signing secret that nobody has seen yet. */
+  /** Generates a new signing secret. */
   newSecret(): string
-  /** Whether webhooks may call http and private addresses. */
+  /** Whether webhooks may use http and private addresses. */
   readonly allowPrivateTargets: boolean
-  /** For how many years after its authorization a fiscal document needs a person. */
+  /** Years after its authorization for which a fiscal document requires the person's data. */
   readonly retentionYears: number
 }
 
-/** Runs one command. The body schema names its fields; `input` adds what the path says. */
+/** Runs one command. The body schema defines its fields; `input` adds those of the path. */
 export interface CommandRoute<B = unknown, I = unknown> extends Common {
   readonly body?: z.ZodType<B>
-  /** A body for the contract to show. */
+  /** Example body for the contract. */
   readonly example?: object
-  /** Codes that the command may refuse with, beside those that follow from the route's shape (contract/errors.ts). */
+  /** Error codes of the command, beyond those that follow from the route's shape (contract/errors.ts). */
   readonly refusals?: readonly RefusalCode[]
-  /** Where a POST or PUT creates nothing; all of them where there are several. */
+  /** For a POST or PUT that creates nothing; a list if several statuses are possible. */
   readonly status?: 200 | readonly number[]
-  /** Settlement demands an Idempotency-Key, as actions do; every other POST takes one. */
+  /** Settlement requires an Idempotency-Key, like actions; it is optional for every other POST. */
   readonly idempotency?: 'required'
   readonly command: Command<I>
-  /** Null when the path names no possible record (an id that is not a positive integer), or what the path forbids in the body. */
+  /**
+   * Null if the path names no possible record (an id that is not a positive integer), or forbids a value of the body.
+   */
   input(params: Params, body: B, dependencies: InputDependencies): I | Refusal | null
-  /** What the body is accepted with: `meta.warnings` of the answer. They follow from the body, so that a replay shows them too. */
+  /** Warnings in `meta.warnings` of the answer. They depend on the body only, so a replay shows them too. */
   warnings?: ((body: B) => Warning[]) | undefined
-  /** Members that the answer shows once: not in the record, and never in a stored answer. */
+  /** Members shown once in the answer: not part of the record, and never stored. */
   reveal?(input: I): object
 }
 
-/** Changes what is beside the ledger, as deliveries: a POST that answers 200 with what `operate` returns. */
+/** Changes data outside the ledger, such as deliveries: a POST that answers 200 with the result of `operate`. */
 export interface OperationRoute<B = unknown> extends Common {
   readonly method: 'post'
   readonly body?: z.ZodType<B>
   readonly example?: object
   readonly refusals?: readonly RefusalCode[]
-  /** JSON text of the answer's `data`. Null when the path names no possible record. */
+  /** JSON text of the answer's `data`. Null if the path names no possible record. */
   operate(operating: OperationContext, call: OperationCall<B>): Promise<string | Refusal> | null
 }
 
@@ -164,7 +171,7 @@ export interface OperationCall<B> {
   readonly newId: () => string
 }
 
-/** A request on its way to becoming an answer, whatever units of work that takes. */
+/** Context of an action, which may take several units of work. */
 export interface ActionContext<B, K = Idempotency> extends Payments {
   readonly acting: Actor
   readonly idempotency: K
@@ -173,9 +180,9 @@ export interface ActionContext<B, K = Idempotency> extends Payments {
 }
 
 /**
- * Does something in more than one unit of work, as asking the payment provider in between: a POST that answers 201, or 200
- * where it creates nothing. What was done outside cannot be taken back, so that it demands an Idempotency-Key unless doing it
- * twice is doing it once.
+ * Takes more than one unit of work, for example with a request to the payment provider in between: a POST that answers
+ * 201, or 200 if it creates nothing. External effects cannot be undone, so it requires an Idempotency-Key unless it is
+ * idempotent by itself.
  */
 export interface ActionRoute<B = unknown, K = Idempotency> extends Common {
   readonly method: 'post'
@@ -184,17 +191,17 @@ export interface ActionRoute<B = unknown, K = Idempotency> extends Common {
   readonly idempotency?: 'optional'
   readonly example?: object
   readonly refusals?: readonly ProblemCode[]
-  /** Null when the path names no possible record. */
+  /** Null if the path names no possible record. */
   act(context: ActionContext<B, K>): Promise<Answer | Refusal> | null
 }
 
-/** Runs one command per item, each on its own: an upsert by external_id (BATCH-2). */
+/** Runs one command per item: an upsert by external_id (BATCH-2). */
 export interface BatchRoute<I = unknown> extends Common {
   readonly method: 'post'
   readonly item: z.ZodType<I>
   readonly example?: object
   readonly batch: Command<I>
-  /** As of a command, of an item. */
+  /** Warnings of an item, like those of a command. */
   warnings?: ((item: I) => Warning[]) | undefined
 }
 
@@ -208,7 +215,7 @@ export type Route =
   | ActionRoute<any, any>
 // biome-ignore-end lint/suspicious/noExplicitAny: until here
 
-/** Whether calls are refused without an Idempotency-Key. */
+/** Whether requests without an Idempotency-Key are refused. */
 export const demandsKey = (route: Route): boolean =>
   'act' in route ? route.idempotency !== 'optional' : 'command' in route && route.idempotency === 'required'
 

@@ -8,7 +8,10 @@ import { Problem } from '#http/problems.ts'
 
 const HOUR_SECONDS = 3_600
 
-/** `GET /tillbook-verify.mjs`: the verifier as it is written, with its SHA-256 (RFC 9530), for anybody, counted by address (PROOF-83). */
+/**
+ * `GET /tillbook-verify.mjs`: the verifier's source with its SHA-256 (RFC 9530), without authentication, limited by
+ * address (PROOF-83).
+ */
 export function serveVerifier({ addresses }: { readonly addresses: AddressLimit }): RequestHandler {
   const limitAnonymous = limitUnauthenticatedBy(addresses)
   const bytes = readFileSync(projectFile('verifier/tillbook-verify.mjs'))

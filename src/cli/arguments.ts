@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { type CliCommand, COMMANDS, find, type Name, usageOf } from './commands.ts'
 
-/** The command line does not say what to do; `usage` says how it can. */
+/** The command line is incomplete or unknown; `usage` shows the correct form. */
 export class WrongUsage extends Error {
   override readonly name = 'WrongUsage'
   readonly usage: string
@@ -15,16 +15,16 @@ const CALL = 'npm run -s tillbook -- <command> [--json]'
 
 const usageText = (names: readonly Name[]): string => `${CALL}\n\n${names.map(usageOf).join('\n')}`
 
-/** How the commands are used that the words could mean. */
+/** Usage of all commands that match the words. */
 export function usageFor(words: readonly string[]): string {
   const found = find(words)
   return usageText('candidates' in found ? found.candidates : [found.name])
 }
 
-/** Values of flags as they were typed; those that were not given are absent. */
+/** Raw values of flags; absent flags are undefined. */
 export type Typed = Readonly<Record<string, string | undefined>>
 
-/** The verb and the values of its flags, each as `--flag value` or `--flag=value`. @throws WrongUsage */
+/** Parses the verb and its flags, each as `--flag value` or `--flag=value`. @throws WrongUsage */
 export function understand(words: readonly string[]): { name: Name; values: Typed } {
   const found = find(words)
   if ('candidates' in found) throw new WrongUsage('There is no such command.', found.candidates)

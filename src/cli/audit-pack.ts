@@ -6,7 +6,7 @@ import { auditPack } from '#integrity/audit/pack.ts'
 import { beginPack } from '#panel/audit-pack/begin.ts'
 import { companyIdFrom, type Verbs } from './verb.ts'
 
-/** Tells progress beside the answer, which alone goes to standard output. */
+/** Writes progress to another stream: standard output carries only the result. */
 function tellOn(stream: NodeJS.WriteStream) {
   let told = -1
   return (done: number, total: number): void => {
@@ -29,7 +29,7 @@ export const verbs: Verbs<'audit pack'> = {
       const draft = `${path}.draft`
       try {
         const pack = auditPack(core, wanted, tellOn(process.stderr), new AbortController().signal)
-        // For its owner's eyes only, and in its place when it is whole.
+        // Written with mode 0600, and renamed when complete.
         await pipeline(pack, createWriteStream(draft, { mode: 0o600, flush: true }))
         await rename(draft, path)
       } finally {

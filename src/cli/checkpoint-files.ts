@@ -4,14 +4,17 @@ import { type Checkpoint, parseCheckpoint, parseOrigin } from '#integrity/proofs
 import { openNote, verifierKey } from '#integrity/proofs/note.ts'
 import { Refused } from './verb.ts'
 
-/** A checkpoint of a company's ledger that was found to be signed. */
+/** A checkpoint of a company's ledger with a verified signature. */
 export interface GivenCheckpoint extends Checkpoint {
   readonly company_id: number
 }
 
 const Line = z.object({ note: z.string() })
 
-/** Checkpoints of ledgers in a file, one note or JSON Lines of many, each signed by one of the keys. @throws Refused */
+/**
+ * Reads checkpoints of ledgers from a file: one note, or JSON Lines of many. Each must be signed by one of the keys.
+ * @throws Refused
+ */
 export function readCheckpoints(text: string, publicKeys: readonly string[]): GivenCheckpoint[] {
   const notes = text.startsWith('{') ? notesOf(text) : [text]
   return notes.flatMap((note, place) => {
@@ -21,7 +24,7 @@ export function readCheckpoints(text: string, publicKeys: readonly string[]): Gi
     const keys = publicKeys.map((key) => verifierKey(origin, key))
     const checkpoint = parseCheckpoint(openNote(note, keys)?.text ?? '')
     if (!checkpoint) throw refused(`checkpoint ${origin}: a assinatura não confere com nenhuma das chaves`)
-    // That of the installation log says nothing of a single ledger.
+    // A checkpoint of the installation log contains nothing about a single ledger.
     if (whose.companyId === null) return []
     return { ...checkpoint, company_id: whose.companyId }
   })

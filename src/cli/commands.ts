@@ -1,44 +1,44 @@
 /*
- * What the command line can do, and how it is asked to. Nothing is imported here: usage is told, and a word too few is
- * found, before the code of any verb is loaded (load.ts).
+ * All verbs and flags of the command line. This file imports nothing: usage and syntax errors appear before the code of
+ * a verb is loaded (load.ts).
  */
 
-/** A flag; `value` is how usage calls what it takes, null where it takes nothing. */
+/** A flag; `value` is the placeholder in usage, null if the flag takes no value. */
 export interface Flag {
   readonly required: boolean
   readonly value: string | null
-  /** Whether it can be given as `-`, to be read from standard input. */
+  /** Whether the value `-` reads it from standard input. */
   readonly isSecret?: true
-  /** Whether it can be given more than once; its value is then a line for each. */
+  /** Whether the flag may be repeated; its value then has one line for each. */
   readonly isRepeatable?: true
 }
 
 export type Flags = Readonly<Record<string, Flag>>
 
-/** A verb as it is called. */
+/** Words and flags of a verb. */
 export interface CliCommand {
   readonly summary: string
   readonly flags: Flags
-  /** The flag that may be given without its name. */
+  /** Flag whose name may be omitted. */
   readonly positional?: string
 }
 
 const required = (value: string) => ({ required: true, value }) as const
 const optional = (value: string) => ({ required: false, value }) as const
 
-/** A flag that others should not see: usage says how it is piped (secrets.ts). */
+/** A secret flag. Usage shows that it can be piped (secrets.ts). */
 const secret = <F extends Flag>(flag: F) => ({ ...flag, value: `${flag.value}|-`, isSecret: true }) as const
 
 const repeatable = (value: string) => ({ ...optional(value), isRepeatable: true }) as const
 
-/** A flag that is just there or not; its value is then `true`. */
+/** A flag without value; `true` if present. */
 const toggle = { required: false, value: null } as const
 
 const PLANS = 'basic|api'
 const TAX_REGIMES = 'simples_nacional|simples_nacional_excess|normal|mei'
 const KINDS = 'cash|card|pix|transfer|credit_account|exchange_credit|promotion|cashback|other'
 const ROLES = 'owner|clerk|accountant|auditor'
-/** An auditor needs the first, and others have neither. */
+/** Required for auditors, not allowed for other roles. */
 const terms = { 'access-until': optional('DATE'), 'personal-data': optional('yes|no') }
 
 const ofCompany = {
@@ -50,13 +50,13 @@ const ofCompany = {
   'tax-regime': optional(TAX_REGIMES),
 }
 
-/** Flags that name a user of a company. */
+/** Flags that identify a user of a company. */
 const user = { company: required('ID'), email: required('ADDRESS') }
 
-/** The provider's credentials and the secret that signs its notifications: kept to be used, never shown again. */
+/** Credentials of the payment provider, and the secret that signs its notifications: stored, but never shown. */
 const ofProvider = { 'access-token': secret(optional('TOKEN')), 'notification-secret': secret(optional('SECRET')) }
 
-/** Every verb by the words that name it. */
+/** All verbs, by name. */
 export const COMMANDS = {
   'company create': {
     summary:
@@ -393,12 +393,12 @@ export const COMMANDS = {
   },
 } as const satisfies Readonly<Record<string, CliCommand>>
 
-/** The words that name a verb. */
+/** Name of a verb. */
 export type Name = keyof typeof COMMANDS
 
 const NAMES = Object.keys(COMMANDS) as Name[]
 
-/** What the first words of a command line mean: a verb with the words after it, or the verbs that could be meant. */
+/** Looks up the first words of a command line. Returns the verb with the remaining words, or the candidates. */
 export function find(words: readonly string[]): { name: Name; rest: readonly string[] } | { candidates: Name[] } {
   const name = NAMES.find((each) => each.split(' ').every((word, place) => words[place] === word))
   if (name) return { name, rest: words.slice(name.split(' ').length) }
@@ -406,7 +406,7 @@ export function find(words: readonly string[]): { name: Name; rest: readonly str
   return { candidates: ofGroup.length > 0 ? ofGroup : NAMES }
 }
 
-/** How a verb is called, and what it does. */
+/** Usage line and summary of a verb. */
 export function usageOf(name: Name): string {
   const { flags, positional, summary }: CliCommand = COMMANDS[name]
   const words = Object.entries(flags).map(([flag, { required, value, isRepeatable }]) => {

@@ -19,7 +19,7 @@ interface Fields {
   readonly 'tax-regime'?: string | undefined
 }
 
-/** What may be missing is removed by an empty value. */
+/** An empty value removes an optional field. */
 const orNone = (value: string | undefined) => (value === '' ? null : value)
 
 const inputOf = ({ name, cnpj, plan, timezone, ...optional }: Fields) =>
@@ -34,8 +34,8 @@ const inputOf = ({ name, cnpj, plan, timezone, ...optional }: Fields) =>
   })
 
 /**
- * Does what gives a real company its CNPJ, unless another company of any home has that and this one has not: several have one only
- * where the operator says so (OPS-29, HOME-11). @throws Refused
+ * Runs `work`, which assigns a CNPJ to a real company, unless another company of any shard has the same. The operator
+ * must allow several companies with one CNPJ explicitly (OPS-29, HOME-11). @throws Refused
  */
 async function withCnpj<T>(
   context: Context,
@@ -50,7 +50,7 @@ async function withCnpj<T>(
   const homes = await context.homes()
   const { pool } = await context.core()
   return inTransaction(pool, async (tx) => {
-    // Of two operators at once, the second waits for what the first one does, and then sees it.
+    // Serializes concurrent operators: the second waits for the first and sees its result.
     await tx.query({ name: 'lock_cnpj', text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))' }, [cnpj])
     const holders: number[] = []
     for (const { core } of homes) {
@@ -69,7 +69,10 @@ async function withCnpj<T>(
 
 const RegistrationFields = RegisterCompanyInput.omit({ id: true })
 
-/** Takes an id, which `main` counts for all homes, and makes the company's ledger, in which its registration is the first event. */
+/**
+ * Takes an id from the default shard, which counts for all shards, and creates the company's ledger with its
+ * registration as the first event.
+ */
 async function register({ pool }: Core, home: Core, input: Omit<RegisterCompanyInput, 'id'>): Promise<CompanyObject> {
   const { rows } = await pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)
   const { id } = rows[0] as { id: number }
@@ -79,7 +82,7 @@ async function register({ pool }: Core, home: Core, input: Omit<RegisterCompanyI
   )
 }
 
-/** Where a new company is made: the emptiest home that takes new ones, unless one is named. @throws Refused */
+/** Shard of a new company: the named one, or the emptiest that accepts new companies. @throws Refused */
 async function homeForNew(context: Context, named: string | undefined): Promise<string> {
   if (named === undefined) return (context.config.HOMES && (await emptiestShard(context))) || DEFAULT_SHARD
   const homes = context.config.HOMES ? await (await context.directory()).homes() : []
@@ -116,7 +119,7 @@ export const verbs: Verbs<'company create' | 'company update' | 'company list'> 
       const homes = await context.homes()
       const listed: (CompanyObject & { readonly home?: string })[] = []
       for (const { name, core } of homes) {
-        // Rows of companies that have moved are there for a while.
+        // Rows of migrated companies remain for some time.
         const { rows } = await core.pool.query<{ doc: CompanyObject }>(
           `select doc from companies where ${isOnThisShard('company_id')}`,
         )

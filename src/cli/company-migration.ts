@@ -8,7 +8,7 @@ import type { MigrationRun } from '#sharding/migration/migration-steps.ts'
 import { emptiestShard, shardNamed } from './shards.ts'
 import { type Context, checked, parseIdArgument, Refused, type Verbs } from './verb.ts'
 
-/** Does what takes a home's owner, and the database as whoever works on it sees it. */
+/** Runs `work` with the owner connection of a shard and its database. */
 async function withHome<T>(context: Context, name: string, work: (home: MigratingShard) => Promise<T>): Promise<T> {
   const [core, { databaseUrl, ownerUrl = databaseUrl }] = [
     await context.core({ home: name }),
@@ -22,14 +22,14 @@ async function withHome<T>(context: Context, name: string, work: (home: Migratin
   )
 }
 
-/** Where a company lives, or has just left, whose move to a home is asked for. @throws Refused */
+/** The shard that has the company, or has just released it, for a migration to `to`. @throws Refused */
 async function leftFor(context: Context, companyId: number, to: string): Promise<string> {
   const directory = await context.directory()
   if (!(await directory.homes()).some(({ name }) => name === to)) throw new Refused(refuse('not_found', { home: to }))
   const home = await directory.homeOf(companyId)
   if (home === null) throw new Refused(refuse('not_found', { company_id: companyId }))
   if (home !== to) return home
-  // The move has come to its switch, and was not ended.
+  // The migration passed its switch but was not completed.
   const { pool } = await context.core({ home: to })
   const { rows } = await pool.query<{ other_home: string }>(
     `select other_home from ops.moves where company_id = $1 and direction = 'in'`,
@@ -40,7 +40,7 @@ async function leftFor(context: Context, companyId: number, to: string): Promise
 }
 
 const WAIT = 'deve ser um número de segundos de 0 a 3600'
-/** Seconds as typed. */
+/** Seconds, as text. */
 const Wait = z.object({
   answersMs: z
     .string()
@@ -50,7 +50,7 @@ const Wait = z.object({
 })
 
 interface How extends Pick<MigrationRun, 'companyId' | 'answersMs' | 'keep'> {
-  /** Leaves the company where it is. */
+  /** Cancels the migration; the company stays on its shard. */
   readonly undo: boolean
 }
 
@@ -67,13 +67,13 @@ async function move(context: Context, { undo, ...how }: How, [leaves, to]: reado
   )
 }
 
-/** A company of a home that is emptied; where a move of it was begun, the home that it goes to. */
+/** A company on a shard being emptied, with the target shard of a migration in progress. */
 interface Leaving {
   readonly company_id: number
   readonly begun: string | null
 }
 
-/** Those that live there, and those whose move away has come to its switch and was not ended. */
+/** Companies of the shard, and companies whose migration away from it passed its switch but was not completed. */
 async function leavingFrom(context: Context, name: string): Promise<readonly Leaving[]> {
   const { pool: main } = await context.core()
   const { pool } = await context.core({ home: name })
@@ -88,7 +88,10 @@ async function leavingFrom(context: Context, name: string): Promise<readonly Lea
   return [...ids].sort((a, b) => a - b).map((id) => ({ company_id: id, begun: begun.get(id) ?? null }))
 }
 
-/** Moves all that a home has, one company after the other, each to the emptiest of those that take new ones (HOME-10). @throws Refused */
+/**
+ * Migrates all companies of a shard one by one, each to the emptiest shard that accepts new companies (HOME-10).
+ * @throws Refused
+ */
 async function empty(context: Context, name: string, answersMs: number): Promise<void> {
   for (const { company_id, begun } of await leavingFrom(context, name)) {
     const to = begun ?? (await emptiestShard(context))

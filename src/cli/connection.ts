@@ -9,15 +9,15 @@ import type { DirectoryHooks } from '#sharding/directory-hooks.ts'
 import { createShardsView } from '#sharding/shards.ts'
 import type { Context, NamedShard } from './verb.ts'
 
-/** One command after the other needs one connection, and a list may be read meanwhile. */
+/** Commands run one by one on one connection; a list may be read at the same time. */
 const CONNECTIONS = 2
 
-/** A context with what has to be closed in the end. */
+/** A context with the resources to close at the end. */
 export interface OpenContext extends Context {
   close(): Promise<void>
 }
 
-/** Opens the data only when a verb asks for it: not every verb needs it, and a wrong flag must not start a server. */
+/** Opens databases on demand: not every verb needs one, and a wrong flag must not start a server. */
 export function createContext(env: Readonly<Record<string, string | undefined>>, json = false): OpenContext {
   const config = readConfig(env)
   const { HOMES = [] } = config
@@ -25,7 +25,7 @@ export function createContext(env: Readonly<Record<string, string | undefined>>,
   let postgres: Promise<OpenPostgres> | undefined
   let asked: Promise<Directory> | undefined
 
-  /** Those that were asked for. */
+  /** Opened cores, by shard. */
   const cores = new Map<string, Core>()
   const homes = createShardsView([DEFAULT_SHARD, ...HOMES.map(({ name }) => name)], (name) => cores.get(name))
   const main = () => (postgres ??= openPostgres(config))
@@ -81,7 +81,7 @@ interface OpenPostgres {
   stop(): Promise<void>
 }
 
-/** The database that DATABASE_URL names, or the embedded one: that of a running service or, without one, of this command. */
+/** The database in DATABASE_URL, or the embedded one: that of a running service or, without one, of this command. */
 async function openPostgres(config: Config): Promise<OpenPostgres> {
   const [{ startEmbedded }, { assertSupported: assertFit }] = await Promise.all([
     import('#postgres/embedded.ts'),
@@ -104,7 +104,10 @@ async function openPostgres(config: Config): Promise<OpenPostgres> {
   return { databaseUrl, ownerUrl: embedded?.ownerUrl ?? DATABASE_OWNER_URL, stop }
 }
 
-/** Of a home besides `main`, what HOMES says. @throws WrongShardDatabase where it was not added, or is another one */
+/**
+ * Addresses of an additional shard, from the settings. @throws WrongShardDatabase if it was not added, or is another
+ * database
+ */
 async function furtherPlace(config: Config, home: string, directory: Directory): Promise<Addresses> {
   const { assertShard: assertHome, shardNotAdded: notAdded } = await import('#sharding/shard-identity.ts')
   const named = config.HOMES?.find(({ name }) => name === home)
@@ -139,7 +142,7 @@ async function open({ config, databaseUrl, ownerUrl, onForgotten, ...options }: 
     applicationName: 'tillbook command',
     onKeyMade: (source) =>
       console.error(`A master key was made in ${source}: keep a copy of it apart from the database.`),
-    // A failure reaches the verb as well, and is told from there.
+    // The verb receives the error too and reports it.
     log: () => {},
     onOutdated: () => {},
     onForgotten(former) {

@@ -9,7 +9,7 @@ import type { Verbs } from './verb.ts'
 interface Prepared {
   readonly home?: string
   readonly role: string
-  /** What that role could do and should not. */
+  /** Excess privileges of the role. */
   readonly excess: string
 }
 
@@ -25,7 +25,7 @@ async function prepare({ databaseUrl, ownerUrl }: Addresses): Promise<Prepared> 
   })
 }
 
-/** A database that was not added is left as it is: `home add` prepares it. */
+/** An unregistered database stays unchanged; adding the shard prepares it. */
 async function isAdded({ databaseUrl }: Addresses): Promise<boolean> {
   return withPool(databaseUrl, { max: 1, application_name: 'tillbook command' }, async (pool) => {
     const identity = await readShardIdentity(pool)

@@ -7,7 +7,7 @@ import { tellWebhook } from '#demo/tour/webhook.ts'
 import { streamOf } from '#ledger/envelope.ts'
 import type { Verbs } from './verb.ts'
 
-/** The main job on a running service, step by step, with real requests and answers. */
+/** Demonstrates a sale on a running service step by step, with real requests and answers. */
 export const verbs: Verbs<'demo'> = {
   demo: {
     async run(context, { url, key }) {
@@ -27,13 +27,15 @@ export const verbs: Verbs<'demo'> = {
   },
 }
 
-/** The sandbox that the service asks, which signs for the store; where none runs, one for as long as the work takes. */
+/**
+ * The provider sandbox of the service, which signs for the store. If none runs, starts one for the duration of `work`.
+ */
 async function withSandbox(
   { PAYMENT_PROVIDER_URL }: Config,
   { notification_secret }: NonNullable<DemoAccess['store']>,
   work: (sandbox: { readonly url: string }) => Promise<void>,
 ): Promise<void> {
-  // The real one is asked nothing: no sandbox runs anywhere else than on this machine.
+  // Never sends requests to the real provider: sandboxes run on this machine only.
   const url = new URL(PAYMENT_PROVIDER_URL).hostname === '127.0.0.1' ? PAYMENT_PROVIDER_URL : SANDBOX_URL
   const body = JSON.stringify({ secret: notification_secret })
   const headers = { 'content-type': 'application/json' }
@@ -49,7 +51,7 @@ async function withSandbox(
   }
 }
 
-/** One item, one sale, and everything that may happen to it. */
+/** Demonstrates one item, one sale, and its further operations. */
 async function tellSale({ get, post }: Narrator): Promise<void> {
   const since = new Date().toISOString()
   const run = Date.now().toString(36)

@@ -3,7 +3,7 @@ import { runAsSystem } from '#ledger/write/run.ts'
 import type { Core } from '#service/core.ts'
 import { accepted, companyIdFrom, type Verbs } from './verb.ts'
 
-/** Tables of what is due, or kept for a while: when a row was made, and when it is due, where it is. */
+/** Tables with due or expiring rows: columns of creation and due time, if present. */
 const DUE = [
   { table: 'webhook_deliveries', made: 'created_at', due: 'next_attempt_at' },
   { table: 'webhook_messages', made: 'created_at', due: null },
@@ -12,11 +12,11 @@ const DUE = [
   { table: 'webhook_secrets', made: null, due: 'switch_at' },
 ] as const
 
-/** Nothing is made later than now, and nothing put off for longer than a week, the longest retry there may be. */
+/** Creation times cannot be in the future; due times are at most a week ahead, the longest retry delay. */
 const MADE_AHEAD = (column: string) => `${column} > clock_timestamp() + interval '1 minute'`
 const DUE_AHEAD = (column: string) => `${column} > clock_timestamp() + interval '8 days'`
 
-/** Brings what was made or put off by a clock that ran ahead back to now. Returns how many rows. */
+/** Resets times that a fast clock set in the future. Returns the number of rows. */
 async function bringBack({ pool }: Core, companyId: number): Promise<number> {
   let rows = 0
   for (const { table, made, due } of DUE) {
@@ -38,7 +38,7 @@ export const verbs: Verbs<'ledger correct-clock'> = {
   'ledger correct-clock': {
     async run(context, { company }) {
       const { core, companyId } = await companyIdFrom(context, company)
-      // Before the correction, so that a command which was interrupted can be repeated.
+      // Runs before the correction, so that an interrupted command can be repeated.
       const brought_back = await bringBack(core, companyId)
       accepted(await runAsSystem(core.writer, companyId, correctClock, {}))
       const { rows } = await core.pool.query<{ revision: number; last_recorded_at: string }>(

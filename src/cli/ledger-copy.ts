@@ -14,7 +14,7 @@ export const verbs: Verbs<'ledger copy'> = {
     async run(context, { to }) {
       const target = openTarget(to)
       try {
-        // Before anything is opened or copied: a mistyped address should not cost a start.
+        // Checks the address before anything is opened or copied.
         await target.ping()
         const homes = await context.homes()
         const report = await copyLedgers(ledgersOf(homes), target, { onStream: tellStream })
@@ -29,7 +29,7 @@ export const verbs: Verbs<'ledger copy'> = {
   },
 }
 
-/** All ledgers, each as the home has it that its company lives in (HOME-93). */
+/** All ledgers, each read from the shard of its company (HOME-93). */
 function ledgersOf(homes: readonly NamedShard[]): Pick<EventStore, 'streams' | 'read'> {
   const [{ core } = { core: null }, ...further] = homes
   if (core && further.length === 0) return core.store
@@ -51,11 +51,11 @@ function ledgersOf(homes: readonly NamedShard[]): Pick<EventStore, 'streams' | '
   }
 }
 
-/** The target is this installation's from now on: its database takes no other (OPS-83). */
+/** Claims the target for this installation: its database accepts no other store (OPS-83). */
 const claim = async (target: OutsideStore, pool: Pool): Promise<void> =>
   claimStore({ newId, now: () => new Date().toISOString() }, target, await installationIdOf(pool))
 
-/** How far it is, for whoever waits. */
+/** Prints progress. */
 const tellStream = (stream: string, events: number): void => {
   process.stderr.write(`${stream}: ${events} events\n`)
 }
@@ -65,12 +65,12 @@ function openTarget(address: string): OutsideStore {
   try {
     return createEventStoreDb(address)
   } catch {
-    // What the client says of it may quote a password.
+    // The client's message may contain a password.
     throw new Refused(invalid('to', 'deve ser um endereço como esdb://host:2113?tls=false'))
   }
 }
 
-/** What a copy says of a target that it leaves as it is. */
+/** Refusal of a target that the copy leaves unchanged. */
 function copyRefusalOf(error: unknown): Refused | null {
   if (error instanceof CopyDiffers) return new Refused(invalid('to', differs(error)))
   if (error instanceof WrongExpectedRevision)

@@ -15,7 +15,7 @@ import type { Core } from '#service/core.ts'
 import { copySealKeys } from '#sharding/seal-keys.ts'
 import { type Context, companyIdFrom, type NamedShard, Refused, type Verb, type Verbs } from './verb.ts'
 
-/** A checkpoint as it is printed. */
+/** A printed checkpoint. */
 interface Shown {
   readonly origin: string
   readonly size: number
@@ -53,14 +53,14 @@ const sealVerb: Verb<'ledger seal'> = {
       return made
     })
   },
-  // Documents to be kept, whoever asks for them.
+  // Prints the complete signed documents, to be archived.
   show: (found) =>
     Array.isArray(found)
       ? (found as Shown[]).map(({ note, made_at }) => JSON.stringify({ note, made_at })).join('\n')
       : (found as Shown).note.slice(0, -1),
 }
 
-/** The ledgers of a home, then its installation log. */
+/** Seals the ledgers of a shard, then its installation log. */
 async function sealHome(core: Core): Promise<Shown[]> {
   const sealing = sealingOf(core)
   const made: Shown[] = []
@@ -70,7 +70,7 @@ async function sealHome(core: Core): Promise<Shown[]> {
   return installation ? [...made, shown(installation)] : made
 }
 
-/** From the first event on: whoever seals by hand wants to know. */
+/** Reads the ledger from its first event: a manual checkpoint includes a full check. */
 async function sealWhole(sealing: Sealing, companyId: number): Promise<SignedCheckpoint> {
   await openKeyRing(sealing)
   const { anchors, heads } = await readOwnCheckpoints(sealing, await knownRing(sealing), companyId)
@@ -91,7 +91,7 @@ async function sealInstallation(sealing: Sealing): Promise<SignedCheckpoint | nu
   return made
 }
 
-/** Does it; what is not to be signed is refused. @throws Refused */
+/** Converts refusals to sign to Refused. @throws Refused */
 async function refusing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -124,7 +124,7 @@ function shownKey({ vkey, public_key, since, signed_by, note }: RingEntry) {
   return { key_id: keyIdOf(public_key), since, succession, reason, signed_by, public_key, vkey, pem: pemOf(public_key) }
 }
 
-/** Changes the key of `main`; the other homes, which have the same, take it over. */
+/** Changes the key on the default shard; the other shards, which use the same key, adopt it. */
 async function turned(context: Context, change: (sealing: Sealing) => Promise<RingEntry>) {
   const [main, ...others] = (await context.homes()) as [NamedShard, ...NamedShard[]]
   return refusing(async () => {

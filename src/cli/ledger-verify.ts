@@ -9,12 +9,15 @@ import type { Core } from '#service/core.ts'
 import { type GivenCheckpoint, readCheckpoints } from './checkpoint-files.ts'
 import { type Context, companyIdFrom, Refused, type Verb, type Verbs } from './verb.ts'
 
-/** What was found, and what it was held against. */
+/** Result of a verification, with the checkpoints and keys it used. */
 interface Told extends Verification {
   readonly company_id: number | null
-  /** Given checkpoints that the ledger was held against. */
+  /** Number of given checkpoints that the ledger was compared with. */
   readonly checkpoints: number
-  /** Whether they were made with a key that was given; without one they only name their own, or the service's, which proves less. */
+  /**
+   * Whether a given key signed the checkpoints. Without a given key, the keys come from the checkpoints or the service
+   * itself, which proves less.
+   */
   readonly trusted_key: boolean | null
 }
 
@@ -22,7 +25,7 @@ interface Flags {
   readonly company?: string | undefined
   readonly file?: string | undefined
   readonly checkpoint?: string | undefined
-  /** A path a line. */
+  /** One path per line. */
   readonly 'public-key'?: string | undefined
 }
 
@@ -35,7 +38,7 @@ const verifyVerb: Verb<'ledger verify'> = {
   isBad: (result) => [result].flat().some((each) => !(each as Told).valid),
 }
 
-/** Null where none was given. */
+/** Null without given keys. */
 async function trustedKeys({ 'public-key': paths, checkpoint }: Flags): Promise<readonly string[] | null> {
   if (paths === undefined) return null
   if (checkpoint === undefined) throw new Refused(invalid('public-key', 'só vale com --checkpoint'))
@@ -43,7 +46,7 @@ async function trustedKeys({ 'public-key': paths, checkpoint }: Flags): Promise<
   return keys.flat()
 }
 
-/** Signed ones only, by a key that was given or, without any, of the service's own ring. @throws Refused */
+/** Accepts only checkpoints signed by a given key or, without any, by the service's own key ring. @throws Refused */
 async function readGivenCheckpoints(
   context: Context,
   { checkpoint: path, file }: Flags,
@@ -61,10 +64,10 @@ async function ownKeys(context: Context): Promise<string[]> {
   return (await ringOf(await context.core()))?.known.map(({ publicKey }) => publicKey) ?? []
 }
 
-/** What needs a database is loaded for those who have one. */
+/** Loaded on demand: verifying files needs no database. */
 const stored = () => import('./verify-stored.ts')
 
-/** What could be read of a file. @throws Refused naming the flag */
+/** Result of reading a file. @throws Refused that names the flag */
 async function readable<T>(flag: string, reading: Promise<T>): Promise<T> {
   try {
     return await reading
@@ -76,7 +79,7 @@ async function readable<T>(flag: string, reading: Promise<T>): Promise<T> {
 const ofCompany = (given: readonly GivenCheckpoint[], companyId: number | null): readonly GivenCheckpoint[] =>
   given.filter(({ company_id }) => company_id === companyId)
 
-/** @throws Refused where something was given, but nothing of this company: nothing would be held against anything. */
+/** @throws Refused if no given checkpoint belongs to the company: the ledger would be compared with nothing. */
 function needOwn(given: readonly GivenCheckpoint[], companyId: number | null): readonly GivenCheckpoint[] {
   const own = ofCompany(given, companyId)
   if (given.length > 0 && own.length === 0)

@@ -12,7 +12,7 @@ import { listHistory } from '#queries/events.ts'
 import { forPeople } from './output.ts'
 import { accepted, checked, companyIdFrom, Refused, type Verb, type Verbs } from './verb.ts'
 
-/** Records of one page of a history. */
+/** Events per page of a history. */
 const PAGE = 200
 
 const SubjectFlag = z.object({ subject: Subject })
@@ -39,7 +39,7 @@ const exportVerb: Verb<'ledger export'> = {
     const { core, companyId } = await companyIdFrom(context, company)
     const lines = exportLines(core.store, companyId, Number(from))
     await pipeline(Readable.from(lines), process.stdout, { end: false }).catch((error: NodeJS.ErrnoException) => {
-      // Whoever reads has seen enough, as `head` does.
+      // The reader closed the pipe, like `head`.
       if (error.code !== 'EPIPE') throw error
     })
     return undefined
@@ -65,7 +65,7 @@ const historyVerb: Verb<'ledger history'> = {
   show: (result) => forAuditors(result as Envelope[]),
 }
 
-/** Without what only the chain needs. */
+/** Omits fields that only the hash chain needs. */
 const forAuditors = (events: readonly Envelope[]): string =>
   forPeople(
     events.map(({ revision, recorded_at, type, origin, actor, data }) => ({

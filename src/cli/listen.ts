@@ -8,7 +8,7 @@ import { WEBHOOK_EVENTS } from '#events/webhooks.ts'
 import { createSender } from '#webhooks/sender.ts'
 import { checked, type Verbs } from './verb.ts'
 
-/** As real deliveries (HOOK-17). */
+/** The timeout of real deliveries (HOOK-17). */
 const TIMEOUT_MS = 10_000
 
 const Plan = z.strictObject({
@@ -26,7 +26,7 @@ const Plan = z.strictObject({
   'replay-from': z.union([z.string().regex(/^\d{1,15}$/), z.iso.date(), z.iso.datetime({ offset: true })]).optional(),
 })
 
-/** What an endpoint would get, at an address of whoever calls; over HTTP only, so that it may run anywhere. */
+/** Delivers webhooks to a local address. Uses only HTTP, so it may run on any machine. */
 export const verbs: Verbs<'listen'> = {
   listen: {
     async run({ config, json }, { key, url = config.PUBLIC_URL, 'forward-to': target, 'replay-from': from, ...given }) {
@@ -71,7 +71,7 @@ interface Beginning {
   readonly since: string | null
 }
 
-/** Where to begin: with what happens from now on, with a revision, or with a day of the company or an instant. @throws Ended */
+/** Start of the stream: now, a revision, a day of the company, or an instant. @throws Ended */
 async function begin(service: ServiceClient, from: string | undefined): Promise<Beginning> {
   const { data, revision } = await service.call('GET', '/me')
   const { id, name } = data.company

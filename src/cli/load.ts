@@ -4,7 +4,7 @@ import type { Verb } from './verb.ts'
 const ledger = () => import('./ledger.ts')
 const seal = () => import('./ledger-seal.ts')
 
-/** The files of verbs, by the first word of these or by all of them: what is not named is not loaded. */
+/** Files of verbs, by first word or full name. Only the file of the current verb is loaded. */
 const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>> = {
   company: () => import('./companies.ts'),
   'company move': () => import('./company-migration.ts'),
@@ -43,7 +43,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly verbs: object }>>>
   demo: () => import('./demo.ts'),
 }
 
-/** The code of a verb. */
+/** Loads the code of a verb. */
 export async function load(name: Name): Promise<Verb> {
   const file = FILES[name] ?? FILES[name.split(' ')[0] as string]
   const { verbs } = (await file?.()) ?? { verbs: {} }

@@ -2,7 +2,7 @@ import { understand, usageFor, WrongUsage } from './arguments.ts'
 
 process.exitCode = await main(process.argv.slice(2))
 
-/** Runs a command line. Returns the exit code: 0 done, 1 refused or failed, 2 not understood. */
+/** Runs a command line. Returns the exit code: 0 success, 1 refused or failed, 2 wrong usage. */
 async function main(args: readonly string[]): Promise<number> {
   const json = args.includes('--json')
   const words = args.filter((word) => word !== '--json')
@@ -12,7 +12,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
   try {
     const { name, values } = understand(words)
-    // Only now: who asks for usage, or mistypes, waits for nothing else.
+    // Loaded late, so that usage and syntax errors appear at once.
     const { perform } = await import('./perform.ts')
     return await perform(name, values, json)
   } catch (error) {

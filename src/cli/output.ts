@@ -1,9 +1,9 @@
-/** A record, or a list of records, for a person: one line per member, or one line per record. */
+/** Formats a record with one line per member, or a list with one line per record. */
 export function forPeople(result: object): string {
   if (!Array.isArray(result)) return columns(Object.entries(result).map(([name, value]) => [name, textOf(value)]))
   const [first] = result as object[]
   if (!first) return '(none)'
-  // Optional members may be missing in the first record.
+  // The first record may lack optional members.
   const names = [...new Set(result.flatMap((record: object) => Object.keys(record)))]
   const rows = result.map((record: Record<string, unknown>) => names.map((name) => textOf(record[name])))
   return columns([names, ...rows])

@@ -17,7 +17,7 @@ import { forPeople } from './output.ts'
 import { withSecrets } from './secrets.ts'
 import { Refused, type Verb } from './verb.ts'
 
-/** Does what a command line says, and prints what came of it. Returns the exit code: 0 done, 1 refused or failed. */
+/** Runs a verb and prints its result. Returns the exit code: 0 success, 1 refused or failed. */
 export async function perform(name: Name, values: Typed, json: boolean): Promise<number> {
   try {
     const verb = await load(name)
@@ -37,7 +37,7 @@ async function run(name: Name, verb: Verb, typed: Typed, json: boolean): Promise
   try {
     const values = await withSecrets(COMMANDS[name].flags, typed, process.stdin)
     if (verb.yields) setPriority(constants.priority.PRIORITY_LOW)
-    // Those that are required are there: that was seen to when the words were understood.
+    // Required flags are present: the parser checked them.
     return await verb.run(context, values as Parameters<Verb['run']>[1])
   } finally {
     await context.close()
@@ -71,7 +71,7 @@ function problemOf(error: unknown): Told {
   }
 }
 
-/** For a person: what is wrong, with the fields or values that it is about, or the causes as far as they are known. */
+/** Error text: what is wrong, with the fields or values concerned, or the known causes. */
 function describe(error: unknown): string {
   const { code, message, details } = problemOf(error)
   const lines = [`${message} (${code})`]

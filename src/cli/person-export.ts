@@ -34,7 +34,7 @@ export const verbs: Verbs<'person export'> = {
   },
 }
 
-/** Writes each piece to all files, for their owner's eyes only; a file is in its place when it is whole. */
+/** Writes each chunk to all files, with mode 0600, and renames them when complete. */
 async function writeAll(
   pieces: AsyncIterable<ExportPart>,
   writers: Readonly<Record<string, ExportWriter>>,

@@ -8,7 +8,7 @@ import { accepted, checked, companyIdFrom, parseIdArgument, Refused, type Verbs 
 
 const KINDS = z.enum(PERSON_KINDS)
 
-/** Years as typed: `5y`, or just `5`. */
+/** Years as text: `5y` or `5`. */
 const Retention = z.object({
   retention: z
     .string()
@@ -17,7 +17,7 @@ const Retention = z.object({
     .optional(),
 })
 
-/** @throws Refused: what is not about a person cannot be forgotten. */
+/** @throws Refused if the subject is no person. */
 function personOf(subject: string) {
   const kind = KINDS.safeParse(parseSubject(subject).type)
   if (!kind.success) throw new Refused(refuse('not_found', { subject }))
@@ -37,7 +37,7 @@ export const verbs: Verbs<'person forget'> = {
         ...input,
         retention_years,
       })
-      // A deleted record is not shown.
+      // A deleted record has no answer.
       return answer === null ? { subject } : accepted(answer)
     },
   },

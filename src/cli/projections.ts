@@ -6,7 +6,7 @@ import { readModel } from '#projections/index.ts'
 import type { Core } from '#service/core.ts'
 import { companyIdFrom, onEachShard, type Verb, type Verbs } from './verb.ts'
 
-/** What was found of one company. */
+/** Result for one company. */
 interface Told {
   readonly company_id: number
   readonly revision: number
@@ -30,10 +30,10 @@ const verifyVerb: Verb<'projections verify'> = {
   isBad: (result) => [result].flat().some((each) => !(each as Told).equal),
 }
 
-/** Of a company that has left, or is arriving, the tables say nothing here. */
+/** The tables are incomplete for companies that migrate away or arrive. */
 const LIVING_HERE = `select company_id from ledgers where ${isOnThisShard('company_id')}`
 
-/** @throws Error while a rebuild is under way: nothing could be said of the tables. */
+/** @throws Error during a rebuild: the tables cannot be compared then. */
 async function verifyOne(core: Core, companyId: number): Promise<Told> {
   const found = await checkTables(core, companyId)
   if (found.kind !== 'verified') throw new Error('the tables are being made anew: verify them when that is done')
@@ -41,7 +41,7 @@ async function verifyOne(core: Core, companyId: number): Promise<Told> {
   return { company_id: companyId, revision, equal: differences.length === 0, differences }
 }
 
-/** Of what it takes of Postgres and of the processor the service needs most. */
+/** Length of pauses as a multiple of the working time, to leave Postgres and the processor to the service. */
 const RESTS = 3
 const GENTLE = { parallel: 1, pace: (spent_ms: number) => delay(spent_ms * RESTS) }
 

@@ -7,7 +7,7 @@ import { portOf, type Verbs } from './verb.ts'
 
 const DEFAULT_PORT = '4000'
 
-/** Runs until it is told to stop; every notification and its answer is printed. */
+/** Runs until it is stopped; prints every notification and its answer. */
 export const verbs: Verbs<'provider-sandbox'> = {
   'provider-sandbox': {
     async run({ config }, { port = DEFAULT_PORT, secret }) {
@@ -24,7 +24,10 @@ export const verbs: Verbs<'provider-sandbox'> = {
   },
 }
 
-/** Of the demonstration store, so that its notifications are believed without being told; null where there is none. */
+/**
+ * Notification secret of the demonstration store, so that its notifications are valid without configuration; null
+ * without that store.
+ */
 async function demoSecret(dataDir: string): Promise<string | null> {
   const demo = await readDemoFile(join(dataDir, 'demo.json'))
   return demo?.companies.find(({ store }) => store)?.store?.notification_secret ?? null

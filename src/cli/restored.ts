@@ -31,7 +31,7 @@ export const verbs: Verbs<'restored'> = {
         asOwner: core.asOwner,
       }
       try {
-        // Homes are of one installation, copies of them too: that of `main` is recorded first.
+        // All shards belong to one installation, also in a copy: the default shard must be recorded first.
         const isFurther = flags.home !== undefined && flags.home !== DEFAULT_SHARD
         const copyId = isFurther ? await installationIdOf((await context.core()).pool) : randomUUID()
         return accepted(await restore({ ...place, newId, newInstallationId: () => copyId }, said))

@@ -4,14 +4,14 @@ import type { Typed } from './arguments.ts'
 import type { Flags } from './commands.ts'
 import { Refused } from './verb.ts'
 
-/** Stands for a secret that is yet to be read. */
+/** Value of a secret that is read from standard input. */
 const FROM_INPUT = '-'
 const MISSING = 'falta na entrada padrão'
 
 /**
- * The same values with each secret that was given as `-` read from the input, a line each, in the order in which the verb has its flags:
- * other users of the machine see arguments, but not what is piped. The input is not touched where nothing is to be read.
- * @throws Refused when the input ends before all were read
+ * Replaces each secret with the value `-` by a line of the input, in the order of the verb's flags: other users of the
+ * machine can see arguments, but not piped input. Without such a secret the input stays unread. @throws Refused if the
+ * input ends too early
  */
 export async function withSecrets(flags: Flags, values: Typed, input: NodeJS.ReadableStream): Promise<Typed> {
   const names = Object.keys(flags).filter((name) => flags[name]?.isSecret && values[name] === FROM_INPUT)

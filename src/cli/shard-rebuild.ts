@@ -11,7 +11,7 @@ import { sweepDirectory } from '#sharding/directory-sweep.ts'
 import { createShardsView } from '#sharding/shards.ts'
 import { type Context, Refused, type Verbs } from './verb.ts'
 
-/** What no ledger knows; docs/operations.md tells what to do about each. */
+/** Data outside the ledgers; docs/operations.md describes what to do about each. */
 const LOST = `A home is made anew from the event store. Lost for good is what only its own database knew:
   - API keys, sessions, tokens of tills, links of invitations; passwords too, where the home is main
   - keys of persons, unless ops.person_keys is restored from a backup first: without them names, documents,
@@ -71,7 +71,7 @@ async function rebuild(context: Context, given: Given, place: Addresses): Promis
   })
 }
 
-/** The id, secrets and keys of the installation are the same in every home: any other one has them. */
+/** Installation id, secrets and keys are equal on all shards, so any other shard can provide them. */
 async function withGiver<T>(context: Context, name: string, work: (giver: Pool | null) => Promise<T>): Promise<T> {
   if (name !== DEFAULT_SHARD) return work((await context.core()).pool)
   const [other] = context.config.HOMES ?? []
@@ -86,7 +86,10 @@ async function withGiver<T>(context: Context, name: string, work: (giver: Pool |
 
 type Over = Parameters<typeof sweepDirectory>[0]
 
-/** A directory that is new is filled from all homes; one that is not lacks nothing, and loses what the home does not know any more. */
+/**
+ * Fills a new directory from all shards. An existing directory is complete; entries that the shard no longer has are
+ * removed.
+ */
 async function findAgain(context: Context, over: Over, opened: Map<string, Core>): Promise<void> {
   const names = [DEFAULT_SHARD, ...(context.config.HOMES ?? []).map(({ name }) => name)]
   for (const name of names) await over.directory.addHome(name)

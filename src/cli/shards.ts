@@ -9,7 +9,7 @@ import { createShardsView } from '#sharding/shards.ts'
 import { sealingOf } from './ledger-seal.ts'
 import { type Context, Refused, type Verbs } from './verb.ts'
 
-/** A home of the directory by its name. @throws Refused */
+/** Looks up a shard by name. @throws Refused */
 export async function shardNamed(context: Context, name: string): Promise<ShardFigures> {
   const directory = await context.directory()
   const home = (await directory.homes()).find((each) => each.name === name)
@@ -17,7 +17,7 @@ export async function shardNamed(context: Context, name: string): Promise<ShardF
   return home
 }
 
-/** Of the homes that take new companies; null where none does. */
+/** Emptiest shard that accepts new companies; null if none does. */
 export async function emptiestShard(context: Context): Promise<string | null> {
   const homes = await (await context.directory()).homes()
   const [emptiest] = homes.filter(({ draining }) => !draining).sort((a, b) => a.companies - b.companies)
@@ -31,7 +31,7 @@ export const verbs: Verbs<'home add' | 'home list'> = {
       const named = config.HOMES?.find((each) => each.name === name)
       if (!named) throw new Refused(refuse('not_found', { home: name, setting: 'HOMES' }))
       const [main, directory] = [await context.core(), await context.directory()]
-      // All homes sign with one key: the first is made here, where nothing was sealed yet.
+      // All shards sign with one key. Creates the first key if there is none yet.
       await openKeyRing(sealingOf(main))
       let excess: readonly string[] = []
       const onExcess = (found: readonly string[]) => {
@@ -47,7 +47,7 @@ export const verbs: Verbs<'home add' | 'home list'> = {
       await directory.addHome(name)
       const added = new Map((await context.homes()).map((home) => [home.name, home.core]))
       const homes = createShardsView([...added.keys()], (home) => added.get(home))
-      // What is there already is found through the directory from now on.
+      // Adds existing records to the directory.
       await sweepDirectory({ directory, homes, log: () => {} })
       return { ...(await shardNamed(context, name)), excess: excess.join(', ') }
     },

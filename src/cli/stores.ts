@@ -14,7 +14,7 @@ import type { StoreObject } from '#projections/stores.ts'
 import { findStore, listStores } from '#queries/stores.ts'
 import { accepted, type Context, checked, companyIdFrom, givenFlags, Refused, type Verb, type Verbs } from './verb.ts'
 
-/** Runs a command on the store with an alias, which names its company too. */
+/** Runs a command on the store with an alias, which also identifies its company. */
 async function onStore<I extends { alias: string }>(context: Context, command: Command<I>, input: I) {
   for (const { core } of await context.homes()) {
     const store = await findStore(core.pool, core.vault, input.alias)

@@ -12,16 +12,16 @@ import { checked, Refused, type Verbs } from './verb.ts'
 
 const SALES = 25
 const Plan = z.strictObject({ sales: z.int().min(0).max(10_000), url: webAddressSetting })
-/** Small, so that few sales make several uploads. */
+/** Small, so that a few sales need several uploads. */
 const PORTION = 10
 
-/** A day at an offline till of a running service, with a line that breaks at the worst moments. */
+/** Simulates a day of an offline till against a running service, with connection failures at critical moments. */
 export const verbs: Verbs<'till'> = {
   till: {
     async run({ config }, { url = config.PUBLIC_URL, email, password, demo, sales, queue: file = null }) {
       const credentials = await credentialsOf(config, demo ? {} : { email, password })
       const plan = checked(Plan, { sales: sales === undefined ? SALES : Number(sales), url })
-      // What the till says on its way is for people; the report is the answer.
+      // Progress goes to standard error; the report is the result.
       const say = (text: string) => void process.stderr.write(`${text}\n`)
       const line = createLine(plan.url)
       const session = createSession({ line, credentials, say, random: Math.random })
@@ -33,7 +33,7 @@ export const verbs: Verbs<'till'> = {
   },
 }
 
-/** Those given, or those of the first demonstration company. */
+/** The given credentials, or those of the first demonstration company. */
 async function credentialsOf(
   config: Config,
   { email, password }: { readonly email?: string | undefined; readonly password?: string | undefined },

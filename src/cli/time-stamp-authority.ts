@@ -6,7 +6,7 @@ import { portOf, type Verbs } from './verb.ts'
 
 const DEFAULT_PORT = '4002'
 
-/** Runs until it is told to stop. */
+/** Runs until it is stopped. */
 export const verbs: Verbs<'time-stamp-authority'> = {
   'time-stamp-authority': {
     async run({ config }, { port = DEFAULT_PORT, folder }) {

@@ -7,7 +7,7 @@ import { checked, type Verbs } from './verb.ts'
 
 const Plan = z.strictObject({ event: z.enum(TRIGGERED_EVENTS), url: webAddressSetting })
 
-/** Something real in a test company; over HTTP only, so that it may run anywhere. */
+/** Triggers a real event in a test company. Uses only HTTP, so it may run on any machine. */
 export const verbs: Verbs<'trigger'> = {
   trigger: {
     async run({ config }, { event: name, key, url: base = config.PUBLIC_URL, store }) {

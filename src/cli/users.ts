@@ -24,7 +24,7 @@ const NamedByEmail = CreateUserInput.pick({ email: true })
 const Passwords = NamedByEmail.extend({ password: Password })
 const Changes = NamedByEmail.extend(UpdateUserInput.omit({ id: true }).shape)
 
-/** Runs a command on the user of a company who has an e-mail address. */
+/** Runs a command on the user of a company with an e-mail address. */
 async function onUser<I extends { id: number }>(
   context: Context,
   company: string,
@@ -45,7 +45,7 @@ interface TypedTerms {
   readonly 'personal-data'?: string | undefined
 }
 
-/** Fields of a user as commands take them, of flags as they were typed. */
+/** Converts flags to the user fields of commands. */
 function fieldsOf({ 'access-until': access_until, 'personal-data': told, ...fields }: TypedTerms): object {
   const personal_data = told === 'yes' || told === 'no' ? told === 'yes' : told
   return givenFlags({ ...fields, access_until, personal_data })
@@ -55,7 +55,7 @@ const switching = (command: Command<{ id: number }>): Verb<'user deactivate' | '
   run: (context, { company, ...values }) => onUser(context, company, checked(NamedByEmail, values), command),
 })
 
-/** Sends an invitation's link, or tells it where there is no mail; one that is open, or was taken back, is sent again. */
+/** E-mails an invitation link, or prints it without a mail server. An open or revoked invitation is sent again. */
 async function invite(context: Context, company: string, fields: z.infer<typeof InviteFields>): Promise<object> {
   const { SMTP_URL, SMTP_FROM, PUBLIC_URL: publicUrl } = context.config
   const { core, companyId } = await companyIdFrom(context, company)

@@ -6,55 +6,55 @@ import type { Core } from '#service/core.ts'
 import type { Directory } from '#sharding/directory.ts'
 import type { COMMANDS, Flags, Name } from './commands.ts'
 
-/** What was given for the flags of a verb. */
+/** Flag values of a verb. */
 type Values<F extends Flags> = {
   readonly [N in keyof F]: F[N]['required'] extends true ? string : string | undefined
 }
 
-/** A home as a verb works on it. */
+/** A shard with its core. */
 export interface NamedShard {
   readonly name: string
   readonly core: Core
 }
 
-/** What a verb works with. */
+/** Resources of a verb. */
 export interface Context {
   readonly config: Config
-  /** Whether what is printed is read by a program. */
+  /** Whether the output is JSON. */
   readonly json: boolean
   /**
-   * The service's own data, those of `main` unless another home is named, opened when they are first asked for and closed by
-   * whoever runs the verb. A database of another version is brought up to date only by a verb that says so (OPS-38).
+   * Core of a shard, by default the default shard. Opened at the first call and closed after the verb. A database of
+   * another version is upgraded only if `upgrades` is set (OPS-38).
    */
   core(options?: { readonly upgrades?: boolean; readonly home?: string | undefined }): Promise<Core>
-  /** Of the home that a company lives in; of `main` where it lives nowhere. */
+  /** Core of the company's shard; of the default shard if the company does not exist. */
   coreOf(companyId: number): Promise<Core>
-  /** How a home is reached. */
+  /** Database addresses of a shard. */
   addresses(home: string): Promise<Addresses>
-  /** Which company lives where; empty as long as there is one home. */
+  /** Placement of all companies; empty with one shard. */
   directory(): Promise<Directory>
-  /** All homes, `main` first (HOME-12). @throws Unavailable where one cannot be reached */
+  /** All shards, the default one first (HOME-12). @throws Unavailable if one is unreachable */
   homes(options?: { readonly upgrades: boolean }): Promise<readonly NamedShard[]>
 }
 
-/** What is behind the words that name a verb. */
+/** Implementation of a verb. */
 export interface Verb<N extends Name = Name> {
-  /** Does it. What it returns is printed: a record, a list of records, or nothing. */
+  /** Runs the verb. The returned record or list of records is printed. */
   run(context: Context, values: Values<(typeof COMMANDS)[N]['flags']>): Promise<object | undefined>
-  /** How a person sees it, where a table of its members would not do. */
+  /** Text output, if a table of the members is unsuitable. */
   show?(result: object): string
-  /** Whether what was found makes the command end with 1. */
+  /** Whether the result makes the command exit with 1. */
   isBad?(result: object): boolean
-  /** It leaves the processor to a service that wants it: its process has low priority. Alone it is as fast as any. */
+  /** Runs with low process priority, so that a service on the same machine goes first. */
   readonly yields?: true
 }
 
-/** All verbs of a group, as `company`, or those named in full. */
+/** All verbs of a group such as `company`, or verbs by full name. */
 export type Verbs<Words extends string> = {
   readonly [N in Extract<Name, Words | `${Words} ${string}`>]: Verb<N>
 }
 
-/** The command was understood and refused. */
+/** The command was valid but refused. */
 export class Refused extends Error {
   override readonly name = 'Refused'
   constructor(readonly refusal: Refusal) {
@@ -62,7 +62,7 @@ export class Refused extends Error {
   }
 }
 
-/** Values checked by a command's own schema. @throws Refused naming each that is wrong. */
+/** Validates values with a command's schema. @throws Refused that names each invalid value */
 export function checked<T>(schema: z.ZodType<T>, input: unknown): T {
   const result = schema.safeParse(input)
   if (result.success) return result.data
@@ -76,23 +76,23 @@ const Port = z
   .transform(Number)
   .refine((port) => port <= 65_535, PORT)
 
-/** A port as typed. @throws Refused */
+/** Parses a port. @throws Refused */
 export const portOf = (port: string): number => checked(z.object({ port: Port }), { port }).port
 
-/** What a command answered. @throws Refused */
+/** Result of a command. @throws Refused */
 export function accepted<R extends object>(answer: R | Refusal): R {
   if ('refused' in answer) throw new Refused(answer as Refusal)
   return answer
 }
 
-/** An id as typed. @throws Refused: what is no id belongs to no record. */
+/** Parses an id. @throws Refused if it is malformed: no record has it */
 export function parseIdArgument(text: string): number {
   const id = Number(text)
   if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(id)) throw new Refused(refuse('not_found'))
   return id
 }
 
-/** The company that a command is for, and the home that it lives in. @throws Refused when there is none. */
+/** The company of a command, and its shard. @throws Refused if it does not exist */
 export async function companyIdFrom(
   context: Context,
   text: string,
@@ -106,7 +106,7 @@ export async function companyIdFrom(
   return { core, companyId, isTest: rows[0].is_test }
 }
 
-/** What is done in one home after the other; of several each answer tells which. */
+/** Runs `work` on each shard in turn. With several shards, each result names its shard. */
 export async function onEachShard<T extends object>(
   homes: readonly NamedShard[],
   work: (core: Core) => Promise<T>,
@@ -118,7 +118,7 @@ export async function onEachShard<T extends object>(
   return answers
 }
 
-/** Only the members that were given: a command tells what is absent from what is empty. */
+/** Removes undefined members: commands distinguish absent from empty values. */
 export function givenFlags<T extends object>(values: T): Partial<T> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<T>
 }

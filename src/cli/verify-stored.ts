@@ -9,7 +9,7 @@ import { checkRoots } from '#integrity/proofs/root-check.ts'
 import type { Core } from '#service/core.ts'
 import { Refused } from './verb.ts'
 
-/** Keys that seals of this installation are known to be made with; null where there is no place for seals. @throws Refused */
+/** Known checkpoint keys of this installation; null without a checkpoint directory. @throws Refused */
 export async function ringOf({ sealing }: Core): Promise<KnownRing | null> {
   try {
     return sealing && (await knownRing(sealing))
@@ -25,7 +25,7 @@ interface Given extends Pick<OwnCheckpoints, 'heads'> {
   readonly companyId: number
 }
 
-/** Holds a ledger against what was given and what the service itself has sealed. */
+/** Compares a ledger with the given checkpoints and with those of the service. */
 export async function verifySealed(
   core: Core,
   ring: KnownRing | null,

@@ -15,7 +15,7 @@ const NAME = /^[^\s+]+$/u
 
 const Keys = z.object({ keys: z.array(z.object({ log_vkey: z.string() })) })
 
-/** Runs until it is told to stop. */
+/** Runs until it is stopped. */
 export const verbs: Verbs<'witness'> = {
   witness: {
     async run({ config }, { log, url = config.PUBLIC_URL, port = DEFAULT_PORT, name = DEFAULT_NAME, file }) {
@@ -43,7 +43,7 @@ function keysOf(vkeys: readonly string[]): VerifierKey[] {
   })
 }
 
-/** Those that a running service publishes. */
+/** Public keys that a running service publishes. */
 async function vkeysOf(url: string): Promise<string[]> {
   const answer = await fetch(`${url}/proof/keys`).catch(() => null)
   const keys = answer?.ok ? Keys.safeParse(await answer.json()) : null

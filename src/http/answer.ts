@@ -5,7 +5,7 @@ import { type Problem, problemBody } from './problems.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** Sends JSON text as it is; lists and records come ready from Postgres or the working set. */
+/** Sends JSON text unchanged. Lists and records come as text from Postgres or the working set. */
 export function sendJson(response: Response, status: number, body: string): void {
   if (body === '') {
     response.statusCode = status
@@ -15,7 +15,7 @@ export function sendJson(response: Response, status: number, body: string): void
   }
 }
 
-/** The same for a text that is encoded already. */
+/** Sends JSON that is already encoded. */
 export function sendBytes(response: Response, status: number, bytes: Buffer, type = JSON_TYPE): void {
   response.statusCode = status
   response.setHeader('Content-Type', type)
@@ -23,7 +23,7 @@ export function sendBytes(response: Response, status: number, bytes: Buffer, typ
   response.end(response.req.method === 'HEAD' ? undefined : bytes)
 }
 
-/** Sends an error in the contract's shape, and leaves it for whoever writes calls down. */
+/** Sends an error in the contract's shape and keeps it for the request log. */
 export function sendProblem(response: Response, problem: Problem, status: number): void {
   response.locals.problem = problem
   for (const [name, value] of Object.entries(problem.headers)) response.setHeader(name, value)
@@ -38,7 +38,7 @@ const STATUSES: Readonly<Record<OutcomeKind, number>> = {
   queued: 202,
 }
 
-/** Statuses of a single command's outcomes. */
+/** Statuses for the outcomes of a single command. */
 export const singleReply: Reply = {
   status: (outcome) => STATUSES[outcome],
 }

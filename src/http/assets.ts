@@ -4,25 +4,25 @@ import { join } from 'node:path'
 import express, { type Router } from 'express'
 import { projectRoot } from '#lib/project-root.ts'
 
-/** A file that pages load. */
+/** A static file of the pages. */
 interface AssetFile {
   readonly file: string
   readonly type: string
 }
 
 interface Assets<N extends string> {
-  /** The address of a file, with a digest of what is in it, so that browsers may keep it for ever. */
+  /** URL of a file with a digest of its content, so that browsers may cache it forever. */
   address(name: N): string
-  /** Serves each file at its current address, and nothing else. */
+  /** Serves each file at its current URL and nothing else. */
   serve(): Router
 }
 
 const DIGEST_CHARACTERS = 12
 
-/** A file of the project that is served as it is written, by its path from the root. */
+/** Absolute path of a static project file, from its path below the project root. */
 export const projectFile = (path: string): string => join(projectRoot(), path)
 
-/** The files that the pages of an interface load, all of them served below `base`. They are read once. */
+/** The static files of an interface's pages, served below `base` and read once. */
 export function assetsBelow<N extends string>(base: string, files: Readonly<Record<N, AssetFile>>): Assets<N> {
   const assets = new Map(
     Object.entries<AssetFile>(files).map(([name, { file, type }]) => {
@@ -51,6 +51,6 @@ export function assetsBelow<N extends string>(base: string, files: Readonly<Reco
   }
 }
 
-/** The same for the pages of every interface: colours, type, and the sign of the tab. */
+/** Shared by the pages of all interfaces: colours, fonts and favicon. */
 export const ICON: AssetFile = { file: projectFile('src/http/static/icon.svg'), type: 'image/svg+xml' }
 export const BASE_STYLE: AssetFile = { file: projectFile('src/http/static/base.css'), type: 'text/css; charset=utf-8' }

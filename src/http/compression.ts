@@ -3,11 +3,11 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { ShareKey } from '#lib/fair-share-limiter.ts'
 import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
 
-/** Codings that answers are compressed with, the better one first. */
+/** Content codings of answers, best first. */
 const CODINGS = ['br', 'gzip'] as const
 export type Coding = (typeof CODINGS)[number]
 
-/** The coding that a caller prefers by its Accept-Encoding; null when it asks for none that is known (RFC 9110, 12.5.3). */
+/** Preferred coding by Accept-Encoding; null if the client accepts none of them (RFC 9110, 12.5.3). */
 export function codingOf(acceptEncoding: string | undefined): Coding | null {
   if (acceptEncoding === undefined) return null
   const weights = new Map<string, number>()
@@ -22,14 +22,17 @@ export function codingOf(acceptEncoding: string | undefined): Coding | null {
   return best
 }
 
-/** Compresses; null when too much of the key is being compressed already, so that the answer goes out as it is rather than late. */
+/**
+ * Compresses an answer. Returns null if the key already has its limit of compressions; the answer is then sent
+ * uncompressed instead of late.
+ */
 export type Compress = (bytes: Buffer, coding: Coding, key: ShareKey) => Promise<Buffer | null>
 
-/** They run on threads that passwords are hashed on too. */
+/** Compression shares its threads with password hashing. */
 const LIMITS = { running: 2, waiting: 64 }
 const LONGEST_WAIT_MS = 500
 
-/** Of eleven; beyond it a page takes many times as long, to become a tenth smaller. */
+/** Of 11. Higher levels take many times as long to make a page 10 % smaller. */
 const BROTLI_QUALITY = 4
 
 const withGzip = promisify<Buffer, Buffer>(gzip)

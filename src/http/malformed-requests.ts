@@ -9,23 +9,23 @@ import { type Pace, type ReaderPace, watchPace, watchReaders } from './pace.ts'
 import { httpStatusOf, Problem, type ProblemCode, problemBody } from './problems.ts'
 
 export interface MalformedRequestOptions {
-  /** Ids of requests that no route sees. */
+  /** Ids of requests that reach no route. */
   readonly newId: () => string
   readonly answer: AnswerProblem
   readonly pace: Pace & ReaderPace
 }
 
-/** What is under way on a connection; requests may arrive before the ones before them are answered. */
+/** Requests of a connection. Pipelined requests arrive before earlier ones are answered. */
 interface Line {
   last: { readonly request: IncomingMessage; readonly response: ServerResponse } | null
-  /** In the order in which they will be answered. */
+  /** In the order of their answers. */
   readonly unanswered: Set<ServerResponse>
   isRefused: boolean
 }
 
 /**
- * Answers what Node's own server would answer without an id and in no shape, or not at all: bytes that are no HTTP, headers
- * beyond all measure, requests that do not arrive. And ends the connections whose caller takes no answer.
+ * Answers requests that Node's server would answer without an id, in no error shape, or not at all: bytes that are not
+ * HTTP, oversized headers, incomplete requests. Also closes connections whose client reads no answer.
  */
 export function answerMalformed(server: Server, options: MalformedRequestOptions): void {
   const { newId, pace } = options
@@ -45,7 +45,7 @@ export function answerMalformed(server: Server, options: MalformedRequestOptions
   }
 
   const sockets = new Set<Socket>()
-  // Requests over TLS name the socket within the connection.
+  // With TLS, requests refer to the TLS socket, not to the TCP connection.
   server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
     sockets.add(socket)
     socket.once('close', () => {
@@ -67,13 +67,13 @@ export function answerMalformed(server: Server, options: MalformedRequestOptions
       line.unanswered.delete(response)
     })
   })
-  // Nobody has to fulfil an expectation (RFC 9110); Node would refuse those that it does not know.
+  // A server may ignore an expectation (RFC 9110); Node would refuse unknown ones.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.on('connect', (_request, socket: Socket) => endWith(socket, 'method_not_allowed', newId()))
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => giveUp(socket, problemOf(error.code)))
 
-  // Also comes when an answer takes its time to be made: that is nobody's fault on the other side.
+  // The event also fires while the service is still working on an answer; the client is not at fault then.
   server.on('timeout', (socket: Socket) => {
     const [next] = lineOf(socket).unanswered
     if (!next || next.headersSent) socket.destroy()
@@ -81,8 +81,8 @@ export function answerMalformed(server: Server, options: MalformedRequestOptions
 }
 
 /**
- * Node tells only the answer whose turn it is that its connection has closed; those behind it would never let go of what
- * they hold. This is what it does then.
+ * When a connection closes, Node emits `close` only for the answer in progress; queued answers would never release
+ * their resources. This emits it for them.
  */
 function abandon(response: ServerResponse): void {
   if (response.closed) return
@@ -90,14 +90,14 @@ function abandon(response: ServerResponse): void {
   response.emit('close')
 }
 
-/** Null when the caller has gone. */
+/** Null if the client has disconnected. */
 function problemOf(code: string | undefined): ProblemCode | null {
   if (code === 'ECONNRESET' || code === 'EPIPE') return null
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout'
   return code === 'HPE_HEADER_OVERFLOW' ? 'headers_too_large' : 'malformed_request'
 }
 
-/** Never before the answers to the requests before: the caller would take it for one of theirs. */
+/** Waits for the answers to earlier requests: the client would take the error for one of them. */
 async function refuse(
   { last, unanswered }: Line,
   socket: Socket,
@@ -105,7 +105,7 @@ async function refuse(
   { newId, answer }: MalformedRequestOptions,
 ): Promise<void> {
   if (last && !last.request.complete) {
-    // What cannot be read is the body of a request that has its route already, and perhaps its answer.
+    // The unreadable part is the body of a request that already has its route, and perhaps its answer.
     const response = last.response as Response
     if (response.headersSent) {
       socket.destroy()

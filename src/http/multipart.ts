@@ -1,19 +1,19 @@
 /** A form of `multipart/form-data` (RFC 7578). */
 export interface MultipartForm {
-  /** Fields by name, the last of each. */
+  /** Last value of each field, by name. */
   readonly fields: Readonly<Record<string, string>>
-  /** The content of the last file, of whatever field. */
+  /** Content of the last file, of any field. */
   readonly file: Buffer | null
 }
 
-/** Forms of ours have a few fields and a file. */
+/** Our forms have a few fields and one file. */
 const MAX_PARTS = 20
 const MAX_HEADER_BYTES = 2_048
 const BOUNDARY = /;\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))\s*(?:;|$)/i
 const NAME = /(?:^|;)\s*name="([^"]*)"/i
 const DISPOSITION = /^content-disposition:\s*form-data\s*;(.*)$/im
 
-/** Reads a form that has arrived whole; null for one that is malformed or has too many parts. The file is a part of `body`, not a copy. */
+/** Parses a complete form; null if it is malformed or has too many parts. The file is a slice of `body`, not a copy. */
 export function readMultipart(body: Buffer, contentType: string): MultipartForm | null {
   const [, inQuotes, bare] = BOUNDARY.exec(contentType) ?? []
   const boundary = inQuotes ?? bare

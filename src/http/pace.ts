@@ -1,20 +1,21 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** How a body has to arrive (HTTP-30). */
+/** Minimum rate of a request body (HTTP-30). */
 export interface Pace {
-  /** All of it within this, from the end of its headers. */
+  /** Time limit for the whole body, from the end of the headers. */
   readonly body_ms: number
-  /** After this, so many bytes for each second since. */
+  /** After this time, the minimum rate applies to each further second. */
   readonly grace_ms: number
   readonly bytesPerSecond: number
-  /** How often that is looked at, once the grace is over. */
+  /** Interval between checks after the grace period. */
   readonly look_ms: number
 }
 
 /**
- * Calls `onLate` once if the body of a request comes too slowly. Returns what ends the watch. What has arrived and was not
- * read yet counts as well, and time begins when somebody reads, so that nobody is late because the service is.
+ * Calls `onLate` once if the body of a request arrives too slowly. Returns a function that ends the watch. Bytes that
+ * arrived but were not read yet count too. Time counts from the first read, so that a delay of the service does not
+ * count against the client.
  */
 export function watchPace(request: IncomingMessage, pace: Pace, onLate: () => void): () => void {
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
@@ -23,7 +24,7 @@ export function watchPace(request: IncomingMessage, pace: Pace, onLate: () => vo
   let [began, before] = [performance.now(), socket.bytesRead]
   const look = () => {
     if (request.complete) return
-    // Nobody reads it yet: it waits for its turn (large-calls.ts), and its sender cannot go on.
+    // The request waits in a queue (large-requests.ts), so its sender cannot continue.
     if (request.readableFlowing === null) [began, before] = [performance.now(), socket.bytesRead]
     const passed = performance.now() - began
     const due = ((passed - pace.grace_ms) / 1000) * pace.bytesPerSecond
@@ -34,25 +35,25 @@ export function watchPace(request: IncomingMessage, pace: Pace, onLate: () => vo
   return () => clearTimeout(timer)
 }
 
-/** How an answer has to be taken (OPS-26). */
+/** Minimum rate at which a client reads an answer (OPS-26). */
 export interface ReaderPace {
-  /** So many bytes a second… */
+  /** Bytes per second, averaged over `reader_ms`. */
   readonly readerBytesPerSecond: number
-  /** … on average of this time in which something always waited to be taken. */
+  /** Averaging period, in which data was always pending. */
   readonly reader_ms: number
-  /** How often that is looked at. */
+  /** Interval between checks. */
   readonly look_ms: number
 }
 
-/** What had been taken when a connection began to wait for its reader. */
+/** Bytes taken when a connection began to wait for its reader. */
 interface Waiting {
   readonly began: number
   readonly taken: number
 }
 
 /**
- * Calls `onLate` for each connection whose reader takes what was sent too slowly, whatever is sent. A connection on which nothing waits is
- * not late: its answer is being made. Returns what ends the watch.
+ * Calls `onLate` for each connection whose client reads too slowly. A connection without pending data is not late: its
+ * answer is still being made. Returns a function that ends the watch.
  */
 export function watchReaders(
   sockets: ReadonlySet<Socket>,
@@ -71,7 +72,7 @@ export function watchReaders(
     if (passed < pace.reader_ms) return
     const due = (passed / 1000) * pace.readerBytesPerSecond
     if (taken - since.taken >= due) waiting.set(socket, { began: now, taken })
-    // A piece counts as taken when all of it is: of what is pending nobody knows how much was.
+    // A chunk counts as taken once it is taken completely; progress within a pending chunk is unknown.
     else if (taken - since.taken + pending < due) onLate(socket)
   }
 

@@ -1,13 +1,13 @@
-/** Parameters of a path, as text. */
+/** Path parameters, as text. */
 export type Params = Readonly<Record<string, string>>
 
 /**
- * Where a path of the router's form stands among others: fixed parts before those with a parameter in the same place, since a
- * tilde sorts after everything that a path is written with.
+ * Sort key of a route pattern: fixed segments precede parameters in the same position, because a tilde sorts after all
+ * characters of a path.
  */
 export const routeSpecificity = (path: string): string => path.replaceAll(/:\w+/g, '~')
 
-/** The parameters of a path of the router's form in a real one; null when it is another one. */
+/** Parameters of a path that matches a route pattern; null if it does not match. */
 export function matchPath(pattern: string, path: string): Record<string, string> | null {
   const [wanted, given] = [pattern.split('/'), path.split('/')]
   if (wanted.length !== given.length) return null
@@ -33,14 +33,14 @@ function decode(text: string): string | null {
   }
 }
 
-/** The id in a path, or null when it is none: such a path answers 404 like a missing record. */
+/** Id in a path; null if the text is no id. The path then answers 404 like a missing record. */
 export function pathId(text: string | undefined): number | null {
   if (text === undefined || !/^[1-9]\d{0,15}$/.test(text)) return null
   const id = Number(text)
   return Number.isSafeInteger(id) ? id : null
 }
 
-/** Input of commands on one record: the id from the path beside the body's fields. */
+/** Input of a command on one record: the id of the path and the fields of the body. */
 export function withId<B extends object>(params: Params, body: B): ({ id: number } & B) | null {
   const id = pathId(params.id)
   return id === null ? null : { ...body, id }

@@ -1,6 +1,6 @@
 import type { RefusalCode } from '#domain/refusal.ts'
 
-/** Every code that API v1 answers with, its HTTP status and its Portuguese message (HTTP-2). */
+/** Error codes of API v1 with HTTP status and Portuguese message (HTTP-2). */
 const PROBLEMS = {
   malformed_request: [400, 'A requisição não é HTTP válido.'],
   malformed_json: [400, 'O corpo da requisição não é um JSON válido.'],
@@ -63,7 +63,7 @@ export const PROBLEM_CODES = Object.keys(PROBLEMS) as ProblemCode[]
 export const httpStatusOf = (code: ProblemCode): number => PROBLEMS[code][0]
 export const httpMessageOf = (code: ProblemCode): string => PROBLEMS[code][1]
 
-/** Faults that are named more closely than their code does: that code, and a message that says what to do (HTTP-16). */
+/** Reasons that refine an error code: the code, and a message that says what to do (HTTP-16). */
 const REASONS = {
   https_required: [
     'insufficient_scope',
@@ -110,13 +110,13 @@ const REASONS = {
 
 export type FailureReason = keyof typeof REASONS
 
-/** An answer that is an error; thrown by the edge, never by a command. */
+/** An error answer. Thrown by the HTTP layer, never by a command. */
 export class Problem extends Error {
   override readonly name = 'Problem'
   constructor(
     readonly code: ProblemCode,
     readonly details?: Readonly<Record<string, unknown>>,
-    /** Headers of this answer, as Retry-After or Allow. */
+    /** Extra headers of the answer, such as Retry-After or Allow. */
     readonly headers: Readonly<Record<string, string>> = {},
     readonly reason: FailureReason | null = null,
   ) {
@@ -124,7 +124,7 @@ export class Problem extends Error {
   }
 }
 
-/** The problem of a fault that is named closely; `details` say it to programs. */
+/** Problem of a specific reason; `details` contain it for programs. */
 export const problemOfReason = (reason: FailureReason, headers?: Readonly<Record<string, string>>): Problem =>
   new Problem(REASONS[reason][0], { reason }, headers, reason)
 

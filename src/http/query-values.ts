@@ -3,13 +3,13 @@ import type { ZodOpenApiOverrideMeta } from 'zod-openapi'
 import { Instant } from '#domain/instant.ts'
 import { describeIssues, type Problems } from '#domain/validation.ts'
 
-/** An instant in a query string, where an unencoded `+` of the offset arrives as a blank. */
+/** Timestamp in a query string. An unencoded `+` of the offset arrives as a space. */
 export const QueryInstant = z.preprocess(
   (value) => (typeof value === 'string' ? value.replace(/ (\d\d:\d\d)$/, '+$1') : value),
   Instant,
 )
 
-/** The contract shows a parameter as the number that it stands for; only the URL makes a text of it. */
+/** Documents a query parameter as the integer that its text represents. */
 export function asInteger(bounds: { minimum: number; maximum?: number; default?: number }): ZodOpenApiOverrideMeta {
   return ({ jsonSchema }) => {
     delete jsonSchema.pattern
@@ -26,7 +26,7 @@ export const QueryId = z
 
 const REPEATED = 'foi informado mais de uma vez'
 
-/** What is wrong with a query, where a name that is given twice is a list, which no parameter takes. */
+/** Problems of a query. A repeated name becomes a list, which no parameter accepts. */
 export function describeQuery(error: z.ZodError, query: Readonly<Record<string, unknown>>): Problems {
   const problems = describeIssues(error)
   for (const name of Object.keys(problems.fields)) {

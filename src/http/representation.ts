@@ -4,7 +4,7 @@ import { sendBytes } from './answer.ts'
 import { type Coding, type Compress, codingOf } from './compression.ts'
 import { shareOf } from './share-of.ts'
 
-/** What is answered, as it is and in the codings that somebody has asked for. */
+/** Content of an answer, uncompressed and in the codings requested so far. */
 export interface Representation extends Readonly<Partial<Record<Coding, Buffer>>> {
   /** Weak: the same for all codings. */
   readonly etag: string
@@ -21,8 +21,8 @@ export function representationOf(identity: Buffer, type?: string): Representatio
 }
 
 /**
- * Sends what stays the same while the process runs: made when it is first asked for, and compressed once for each coding, however many ask
- * at the same time.
+ * Serves content that is constant for the process: created at the first request, and compressed once per coding, even
+ * for concurrent requests.
  */
 export function createFixedAnswer(
   make: () => string,
@@ -38,7 +38,7 @@ export function createFixedAnswer(
       compressing.delete(coding)
       throw error
     })
-    // There was no turn for it: the next caller may have one.
+    // The compression limit was reached; a later request may retry.
     if (coded === null) compressing.delete(coding)
     return coded
   }
@@ -52,8 +52,8 @@ export function createFixedAnswer(
 const COMPRESSED_FROM_BYTES = 1_025
 
 /**
- * Answers a GET or HEAD: 304 when the caller has this representation already (LIST-9), else 200, compressed if it asked for that.
- * Returns the representation with the coding that was made for it.
+ * Answers a GET or HEAD: 304 if the client has this representation (LIST-9), else 200, compressed on request. Returns
+ * the representation with the coding that was created for it.
  */
 export async function sendRepresentation(
   response: Response,
@@ -69,7 +69,7 @@ export async function sendRepresentation(
   return sendCoded(response, 200, representation, compress)
 }
 
-/** Sends bytes, compressed if the caller asked for that (HTTP-18). */
+/** Sends bytes, compressed if the client accepts it (HTTP-18). */
 export async function sendCompressed(
   response: Response,
   status: number,
@@ -97,7 +97,7 @@ async function sendCoded<R extends Omit<Representation, 'etag'>>(
   return representation[coding] ? representation : { ...representation, [coding]: coded }
 }
 
-/** By weak comparison (RFC 9110, 13.1.2). */
+/** Weak comparison (RFC 9110, 13.1.2). */
 function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false
   const opaque = (tag: string) => tag.trim().replace(/^W\//, '')

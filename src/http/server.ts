@@ -8,20 +8,20 @@ import { answerMalformed, type MalformedRequestOptions } from './malformed-reque
 import type { Pace, ReaderPace } from './pace.ts'
 import { readTls, renewTls, type TlsFiles } from './tls.ts'
 
-/** What bounds the connections of a server, so that slow, silent or many callers cannot keep it from the others. */
+/** Connection limits of a server, against slow, idle or too many clients. */
 export interface ServerLimits extends Pace, ReaderPace {
-  /** A request's headers must have arrived within this, from the connection's beginning or its last answer's end. */
+  /** Time limit for the headers of a request, from the start of the connection or the end of its last answer. */
   readonly headers_ms: number
-  /** All of a request must have arrived within this; its body has less. */
+  /** Time limit for a whole request; its body has less. */
   readonly request_ms: number
-  /** An answer of which nothing is taken for so long is given up. */
+  /** An answer is aborted if its client reads nothing for this time. */
   readonly stalled_ms: number
-  /** Longer than load balancers keep a connection that is idle (60 s as a rule): who may use it again must not find it closed. */
+  /** Longer than load balancers keep an idle connection (usually 60 s): they must not reuse a closed one. */
   readonly keepAlive_ms: number
-  /** How often the first two are looked at. */
+  /** Interval between checks of the first two limits. */
   readonly check_ms: number
   readonly headerBytes: number
-  /** Beyond them a connection is closed as it is opened. An idle one costs some 10 KB. */
+  /** Maximum of connections; further ones are closed at once. An idle connection takes about 10 KB. */
   readonly connections: number
 }
 
@@ -43,16 +43,16 @@ export const SERVER_LIMITS: ServerLimits = {
 
 interface ServerOptions extends Omit<MalformedRequestOptions, 'pace'> {
   readonly limits?: ServerLimits
-  /** Serves HTTPS, of HTTP/1.1 (decision 0071). */
+  /** Serves HTTPS with HTTP/1.1 (decision 0071). */
   readonly tls?: TlsFiles | null
-  /** Hears of a renewed certificate that cannot be used. */
+  /** Called when a renewed certificate is unusable. */
   readonly onTlsError?: (error: unknown) => void
 }
 
 /**
- * The server of an app. Express gives each request and answer its methods by changing their prototypes, after which V8
- * looks up every property the slow way (expressjs/express#5998). Here they are born with the prototypes that Express would
- * give them, so that it finds nothing to change.
+ * Creates the server of an app. Express adds its methods to each request and answer by changing their prototypes, after
+ * which V8 looks up every property the slow way (expressjs/express#5998). Here the objects are created with these
+ * prototypes, so Express changes nothing.
  */
 export function serverOf(
   app: Express,
@@ -70,7 +70,7 @@ export function serverOf(
     keepAliveTimeout: limits.keepAlive_ms,
     connectionsCheckingInterval: limits.check_ms,
     maxHeaderSize: limits.headerBytes,
-    // Node would answer without an id and a body; middleware/transport.ts does it better.
+    // Node would answer without an id and a body; middleware/transport.ts checks the header instead.
     requireHostHeader: false,
   }
   const server = tls ? overTls(tls) : createServer(settings, app)
@@ -86,25 +86,25 @@ export function serverOf(
   }
 }
 
-/** Longest wait for requests under way when the service is told to stop. */
+/** Longest wait for requests in progress on shutdown. */
 const DRAIN_TIMEOUT_MS = 30_000
 
 /** A server that accepts requests. */
 export interface ListeningServer {
   /**
-   * Accepts for some time more, so that whoever distributes calls can learn of the end, then resolves when every request is
-   * answered. From the first moment on every answer ends its connection: no caller uses one that is about to be closed.
+   * Continues to accept requests for `delay_ms`, so that load balancers notice the shutdown, then resolves when every
+   * request is answered. Every answer closes its connection from the start, so that no client reuses it.
    */
   drain(delay_ms: number): Promise<void>
 }
 
-/** Rejects when the port cannot be had. */
+/** Rejects if the port is unavailable. */
 export async function startListening(
   server: Server,
   { port, host }: { port: number; host: string },
 ): Promise<ListeningServer> {
   let delay_ms = 0
-  // Its own handling of signals is left out: the process has more to stop than a server.
+  // The library's signal handling is off: the process has more to stop than a server.
   const shutDown = gracefulShutdown(server, {
     signals: '',
     timeout: DRAIN_TIMEOUT_MS,

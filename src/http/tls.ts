@@ -1,13 +1,13 @@
 import { readFileSync, statSync } from 'node:fs'
 import type { SecureContextOptions } from 'node:tls'
 
-/** Where certificate (with its chain) and key are, as PEM. */
+/** Paths of certificate (with its chain) and key, as PEM. */
 export interface TlsFiles {
   readonly certFile: string
   readonly keyFile: string
 }
 
-/** How often it is looked whether the files are others: certificates are renewed while the service runs. */
+/** Interval between checks for changed files: certificates are renewed while the service runs. */
 const LOOK_MS = 60_000
 
 export const readTls = ({ certFile, keyFile }: TlsFiles): SecureContextOptions => ({
@@ -16,7 +16,9 @@ export const readTls = ({ certFile, keyFile }: TlsFiles): SecureContextOptions =
   minVersion: 'TLSv1.2',
 })
 
-/** Takes the files anew when they have changed; what cannot be used leaves those in force that are. Returns what ends it. */
+/**
+ * Reloads changed files; unusable ones leave the current certificate in force. Returns a function that ends the checks.
+ */
 export function renewTls(
   server: { setSecureContext(options: SecureContextOptions): void },
   files: TlsFiles,

@@ -12,30 +12,29 @@ import type { CommonServices, InterfaceAccess } from './api.ts'
 import type { Core } from './core.ts'
 import { createShard, quietlyTo, type ShardOptions, type ShardProcess } from './shard.ts'
 
-/** What a further home is opened with: `main` is there before it. */
+/** Services of the default shard that an additional shard needs. The default shard is always open first. */
 export interface DefaultShardServices {
   readonly main: Core
   readonly directory: Directory
   readonly provider: PaymentProvider
-  /** Null where the process serves no interfaces. */
+  /** Null if the process serves no HTTP interfaces. */
   readonly interfaces: { readonly common: CommonServices; readonly access: InterfaceAccess } | null
 }
 
-/** A home that is there. */
 export interface OpenShard {
   readonly core: Core
-  /** Null where the process serves no interfaces. */
+  /** Null if the process serves no HTTP interfaces. */
   readonly router: Router | null
 }
 
-/** A home besides `main`: it comes when it can be reached, and stays (HOME-5). */
+/** A shard besides the default one. It opens as soon as its database is reachable, and then stays open (HOME-5). */
 export interface AdditionalShard {
   readonly name: string
   present(): OpenShard | null
-  /** `away`: it was not opened yet. */
+  /** `away`: not opened yet. */
   state(): Promise<'up' | 'down' | 'away'>
   isOver(): boolean
-  /** Resolves after the first try, and tries again until it is open or the process stops. */
+  /** Resolves after the first attempt. Retries until the shard is open or the process stops. */
   start(founding: DefaultShardServices): Promise<void>
   quiet(): Promise<void>
   close(): Promise<void>

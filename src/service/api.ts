@@ -31,41 +31,50 @@ import type { RunningRole, SharedServices } from './role.ts'
 
 const MEBIBYTE = 1_048_576
 
-/** What callers' bodies may take in memory, until they are answered. A body has 1 MB, a till's list 5. */
+/** Memory for request bodies until their answers are sent. A body has at most 1 MB, an upload of a till 5. */
 const BODIES: MemoryLimits = { allBytes: 64 * MEBIBYTE, companyBytes: 32 * MEBIBYTE }
 
 /**
- * Calls with large bodies that are read and answered: of one company, because slow senders must not keep those of others out.
- * Of those that wait no body is read.
+ * Concurrent requests with large bodies, limited per company so that slow senders do not block other companies. The
+ * body of a waiting request is not read.
  */
 const LARGE_CALLS: SemaphoreLimits = { running: Number.POSITIVE_INFINITY, runningOfKey: 4, waiting: 256 }
 
-/** Pages and forms of the panel, of one user: browsers ask for six at a time. A minute's quota of two sessions fits in the line. */
+/**
+ * Panel pages and forms per user. Browsers send six requests at a time. The queue holds the quota of two sessions for a
+ * minute.
+ */
 const PANEL_TURNS: SemaphoreLimits = { running: Number.POSITIVE_INFINITY, runningOfKey: 6, waiting: 1_024 }
 
-/** What strangers' bodies may take, for each of the four that anybody may send. A login has up to 16 KB, a notification 8. */
+/**
+ * Memory for bodies of unauthenticated clients, separate for each of the four kinds. A login has up to 16 KB, a
+ * notification 8.
+ */
 const STRANGERS: MemoryLimits = { allBytes: 16 * MEBIBYTE, companyBytes: MEBIBYTE / 2 }
 
-/** The gate sends one statement at a time. */
+/** API key authentication sends one statement at a time. */
 const GATE_CONNECTIONS = 1
 
-/** All calls wait for it, so that a connection that died without a word must be noticed soon (after twice as long). */
+/**
+ * All API requests wait for this connection, so a silently broken one must be detected soon (after twice this time).
+ */
 const GATE_STATEMENT_TIMEOUT_MS = 5_000
 
 export interface Interfaces extends RunningRole {
-  /** What they are made with. */
   readonly options: InterfaceOptions
-  /** Ends what would never be answered to its end, as the streams of open pages: before requests are waited for. */
+  /**
+   * Ends requests that have no natural end, such as streams of open pages. Called before the shutdown waits for
+   * requests.
+   */
   leave(): Promise<void>
 }
 
-/** What is counted of interfaces. */
 type InterfaceFigures = Pick<Metrics, 'onPage' | 'onNotified' | 'onBytes' | 'watchPool' | 'watchShared'>
 
 interface InterfaceDependencies extends Pick<SharedServices, 'config' | 'core' | 'databaseUrl' | 'provider' | 'log'> {
   readonly metrics: InterfaceFigures
   readonly common: CommonServices
-  /** Over all homes, where there are several; the home's own by default. */
+  /** Access across all shards if there are several; by default that of this shard. */
   readonly access?: InterfaceAccess
 }
 
@@ -78,12 +87,12 @@ const gatePoolOf = (databaseUrl: string, { model }: SharedServices['core']) =>
     application_name: 'tillbook gate',
   })
 
-/** Who is let in, and by what. */
+/** Login, sessions and tokens of the interfaces. */
 export interface InterfaceAccess extends Pick<PanelAccess, 'login' | 'sessions' | 'invitations' | 'passwordLinks'> {
   readonly tokens: Tokens
 }
 
-/** That of one home. */
+/** Access for a single shard. */
 function accessOf({ config, core, log }: InterfaceDependencies, mailer: Mailer | null): InterfaceAccess {
   const { pool, writer } = core
   const login = createLogin(pool)
@@ -99,7 +108,7 @@ function accessOf({ config, core, log }: InterfaceDependencies, mailer: Mailer |
   }
 }
 
-/** What callers share, watched; strangers apart from companies. */
+/** Shared limits, exported as metrics. Unauthenticated clients and companies have separate ones. */
 function openShared({ watchShared }: InterfaceFigures) {
   const bodies = createMemoryBudget(BODIES)
   const largeCalls = createKeyedSemaphore(LARGE_CALLS)
@@ -119,7 +128,7 @@ function openShared({ watchShared }: InterfaceFigures) {
   return { bodies, largeCalls, panelTurns, outgoing, strangers }
 }
 
-/** What the interfaces of a process have in common, of whichever home. It is closed after the last of them. */
+/** Shared by the interfaces of all shards of a process. Closed after the last of them. */
 export interface CommonServices {
   readonly options: ReturnType<typeof commonOf>
   /** Null without a mail server. */
@@ -153,12 +162,12 @@ function commonOf(config: Config, metrics: InterfaceFigures, newId: () => string
   }
 }
 
-/** Opens what the HTTP interfaces of a home are made with. Is stopped after the last request was answered. */
+/** Creates the dependencies of a shard's HTTP interfaces. Stopped after the last request was answered. */
 export function openInterfaces(dependencies: InterfaceDependencies): Interfaces {
   const { config, core, databaseUrl, provider, metrics, common, log } = dependencies
   const gatePool = gatePoolOf(databaseUrl, core)
   metrics.watchPool('gate', gatePool)
-  // A copy has no mail server, whatever the settings say.
+  // A copy sends no mail, even if the common settings have a mail server.
   const mailer = config.SMTP_URL === undefined ? null : common.mailer
   const { tokens, ...panel } = dependencies.access ?? accessOf(dependencies, mailer)
   const { calls: tillCalls, ...options } = common.options
@@ -210,8 +219,9 @@ export const panelLimitsOf = (config: Config): PanelLimits => ({
 })
 
 /**
- * Makes the demonstration companies where they are asked for, and says where they can be found; null when there are none. Not
- * before all that an event store holds is known: its companies would be taken for those that are yet to be made.
+ * Creates the demonstration companies if the settings ask for them. Returns the file with their credentials; null if
+ * there are none. Runs only after all events of an external event store are applied: existing companies would be
+ * created again otherwise.
  */
 export async function seed({ core, config, seedDemo, log }: SharedServices): Promise<string | null> {
   if (!config.SEED_DEMO || core.standing.trouble()) return null

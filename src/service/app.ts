@@ -27,31 +27,31 @@ import { type SyncOptions, syncRouter } from '#till-sync/router.ts'
 import { type CheckHealth, probes } from './health.ts'
 
 export interface AppOptions {
-  /** Express's setting: whom to believe X-Forwarded-* from. */
+  /** Express's `trust proxy`: the proxies trusted for X-Forwarded-*. */
   readonly trustProxy: string | boolean | number
-  /** A uuid for each request. */
+  /** Generates the UUID of a request. */
   readonly newId: () => string
   readonly isStopping: () => boolean
-  /** Whether a newer version serves in the place of this process. */
+  /** Whether a newer version has replaced this process. */
   readonly isOver?: () => boolean
-  /** Hears of each call that has ended. */
+  /** Called after each request has ended. */
   readonly onAnswered?: (call: ObservedRequest) => void
   /** Without it there is no /metrics. */
   readonly figures?: MetricsOptions
-  /** As in production by default. */
+  /** Production limits by default. */
   readonly limits?: ServerLimits
-  /** Certificate and key, where the service speaks HTTPS itself. */
+  /** Certificate and key, if the service terminates HTTPS itself. */
   readonly tls?: TlsFiles | null
-  /** Hears of a renewed certificate that cannot be used. */
+  /** Called when a renewed certificate is unusable. */
   readonly onTlsError?: (error: unknown) => void
   readonly log: LogError
 }
 
-/** What a process serves over HTTP, whatever its roles. */
+/** HTTP server of a process, independent of its roles. */
 export interface App {
-  /** Answers from the moment it listens: probes and figures, and 503 to everything else until the app is open. */
+  /** Before `open`, it answers health probes and metrics, and 503 to everything else. */
   readonly server: Server
-  /** Serves the interfaces from now on, where the process has any, and tells its health. */
+  /** Starts serving the interfaces, if the process has any, and reporting its health. */
   open(health: CheckHealth, interfaces?: RequestHandler): void
 }
 
@@ -116,7 +116,7 @@ export interface InterfaceOptions
     CheckoutOptions,
     ReceiptPageOptions {}
 
-/** Everything that is for callers. */
+/** Router of all interfaces for clients. */
 export function interfaceRouter(options: InterfaceOptions): Router {
   const router = express.Router()
   router.use(PANEL, panel(options))
@@ -132,13 +132,13 @@ export function interfaceRouter(options: InterfaceOptions): Router {
   return router
 }
 
-/** Below /api, but not of API v1: what is told there is told to tills. A request line may hold a whole URL. */
+/** Paths below /api outside API v1 belong to tills and get their error shape. A request line may hold a whole URL. */
 const OF_TILLS = /^(?:https?:\/\/[^/]*)?\/api(?!\/v1(?![^/?]))(?![^/?])/i
 
 const OF_VISITORS = new RegExp(`^${PANEL}(?![^/?])`)
 const OF_BUYERS = new RegExp(`^${CHECKOUT}(?![^/?])`)
 
-/** Answers what no interface has got to see, in the shape of the one that was called. */
+/** Answers a request that reached no interface, in the error shape of the one it addressed. */
 function answerInShape(response: Response, problem: Problem): void {
   const { originalUrl } = response.req
   if (OF_TILLS.test(originalUrl)) answerTill(response, problem)

@@ -6,7 +6,7 @@ import type { SharedServices } from './role.ts'
 
 const NONCE_BYTES = 16
 
-/** Asks whom the settings name to vouch for checkpoints, and tells metrics how that goes. */
+/** Sends attestation requests for checkpoints to the configured attestors and exports metrics of their status. */
 export function startAttestors({
   config,
   core,

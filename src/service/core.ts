@@ -62,125 +62,130 @@ import { unblockCompany } from './missing-keys.ts'
 import { assertOwnStore, createInstallationFile, createProofParts, type ProofOptions } from './proofs.ts'
 import { type MeasuredReplica, openReads, type ReplicaOptions } from './read-replicas.ts'
 
-/** States of the parts that the service needs, by name. */
+/** States of the service's dependencies, by name. */
 export type PartStates = Record<string, 'up' | 'down' | 'catching_up'>
 
-/** The ledger with its read model, without any interface: what the service, the command line and tests build on. */
+/** The ledger with its read model, without any interface. The service, the command line and tests build on it. */
 export interface Core {
-  /** For queries and operational statements that are of no company, or that come before it is known. */
+  /** For queries and operational statements that concern no company, or run before the company is known. */
   readonly pool: Pool
-  /** For those of a company: its share of the same connections. */
+  /** For the statements of a company: its share of the same connections. */
   readonly poolOf: PoolOf
-  /** For what is known of logins, which one home keeps for all. */
+  /** Login data, which one shard keeps for all. */
   readonly logins: () => Pool
-  /** Where its records are read for one answer that may be as old as it says: on a standby, where there is one. */
+  /** Opens reads for one answer with a required revision, on a read replica if possible. */
   readonly readsOf: OpenReadSession
-  /** What it reads from besides. */
+  /** Read replicas. */
   readonly standbys: readonly MeasuredReplica[]
   readonly store: EventStore
   readonly model: ReadModel
   readonly writer: Writer
-  /** It also writes while `standing` has trouble: for what a restore records, and for whom it must forget again. */
+  /** Writes even during a write block: for recording a restore and repeating erasures after it. */
   readonly writerAfterRestore: Writer
-  /** Whether database, DATA_DIR and event store belong together. */
+  /** Checks that database, DATA_DIR and event store belong together. */
   readonly standing: InstallationCheck
-  /** All that it holds open to Postgres, by name. */
+  /** All Postgres pools, by name. */
   readonly pools: Readonly<Record<string, Pool>>
-  /** What companies share, by name. */
+  /** Limits shared by companies, by name. */
   readonly shared: Readonly<Record<string, LimiterFigures>>
   /** Verifies ledgers, a few at a time. */
   readonly verifier: Verifier
-  /** Proves what ledgers hold, and that they only grew. */
+  /** Builds inclusion and consistency proofs of ledgers. */
   readonly prover: Prover
-  /** What checkpoints are made with; null where there is no place for them. */
+  /** Creates checkpoints; null without a directory for them. */
   readonly sealing: Sealing | null
-  /** Checkpoints and keys, for callers. */
+  /** Checkpoints and keys, for API clients. */
   readonly proof: ProofServices
-  /** For answers as of a moment of the past. */
+  /** Limits for answers as of a past moment. */
   readonly asOf: AsOfBounds
-  /** Seals and opens secrets. */
+  /** Encrypts and decrypts secrets. */
   readonly vault: Vault
-  /** What personal fields of events are sealed with. */
+  /** Keys that seal personal fields of events. */
   readonly keys: PersonKeys
-  /** What hashes of requests are keyed with, in all processes of the database. */
+  /** Key of request hashes, the same in all processes of the database. */
   readonly requestSecret: Buffer
-  /** What the links of buyers are made with, in all processes of the database too. */
+  /** Creates the payment links of buyers, the same in all processes of the database. */
   readonly paymentLinks: PaymentLinks
-  /** Rung when deliveries wait. */
+  /** Notified when deliveries are pending. */
   readonly deliveryNotifier: DeliveryNotifier
-  /** Makes the ledger of a new company, whose id is one that no other has. @throws Unavailable */
+  /** Creates the ledger of a new company under an unused id. @throws Unavailable */
   found(companyId: number): Promise<void>
-  /** Makes all tables of the read model anew from the ledgers, beside the live ones, and compares them. */
+  /** Rebuilds all read model tables from the ledgers, beside the live ones, and compares both. */
   rebuild(building?: Pick<RebuildOptions, 'onProgress' | 'parallel' | 'pace'>): Promise<RebuildReport>
-  /** Compares a company's rows in all tables of the read model with those that its ledger makes, as of one revision. */
+  /** Compares a company's rows in all read model tables with a replay of its ledger, at the same revision. */
   verifyTables(companyId: number, options?: Pick<VerifyTablesOptions, 'pace' | 'yields'>): Promise<TablesVerification>
-  /** Applies what other processes leave behind in a store outside Postgres; null where the store needs nobody for that. */
+  /**
+   * Applies events that other processes wrote to an event store outside Postgres; null if the ledgers are in Postgres.
+   */
   follow(): CatchUpSubscription | null
-  /** What of it can be reached: `down` in a part explains why something is refused. */
+  /** States of the dependencies; `down` explains why a request is refused. */
   health(): Promise<PartStates>
-  /** Ledgers that take no writes, because their last event lies ahead of Postgres's clock (LEDGER-20). */
+  /** Number of ledgers that take no writes because their last event is ahead of Postgres's clock (LEDGER-20). */
   ledgersAhead(): Promise<number>
-  /** Companies that are read-only, because keys of their persons are missing (LEDGER-51). */
+  /** Ids of companies that are read-only because keys of their persons are missing (LEDGER-51). */
   missingKeys(): Promise<readonly number[]>
-  /** Ends that where the company's ledger can be opened again. Returns whether it takes writes now. */
+  /** Ends that state if the company's ledger can be decrypted again. Returns whether the company takes writes now. */
   unblock(companyId: number): Promise<boolean>
-  /** Work on ledgers as the owner of the database, on a pool whose statements take as long as they need (OPS-104). */
+  /** Works on ledgers as the database owner, on a pool without statement timeout (OPS-104). */
   asOwner<T>(work: (pool: Pool) => Promise<T>): Promise<T>
-  /** Answers what was accepted, then closes all connections. */
+  /** Answers accepted commands, then closes all connections. */
   close(): Promise<void>
 }
 
-/** A start that makes tables. */
+/** Options of a start that builds tables. */
 interface Building extends Pick<RebuildOptions, 'parallel' | 'onProgress' | 'missingKeys'> {
-  /** Hears what was done; of null where there was nothing to do. */
+  /** Called with the report; with null if there was nothing to build. */
   readonly onBuilt?: (report: RebuildReport | null) => void
 }
 
 export interface CoreOptions extends OwnerConnection, ProofOptions, ReplicaOptions {
-  /** Hears what that role could do and should not, where it stands alone. */
+  /** Called with excess privileges of the service's role, if it is configured without an owner. */
   readonly onExcess?: (privileges: readonly string[]) => void
   /** `esdb://…`; without it the ledgers are in the same Postgres. */
   readonly eventStoreUrl?: string | undefined
-  /** What secrets are sealed with. */
+  /** Keys that encrypt secrets. */
   readonly masterKeys: MasterKeys
-  /** Hears where a master key was made, which the operator has to keep a copy of. */
+  /** Called with the location of a new master key. The operator must back it up. */
   readonly onKeyMade?: (source: string) => void
-  /** Where callers and buyers reach the service; without it orders have no links. */
+  /** Public address for clients and buyers; without it orders have no links. */
   readonly publicUrl?: string
-  /** What belongs to the database on this machine; without it nothing is compared with it. */
+  /** Directory on this machine that belongs to the database; without it nothing is compared. */
   readonly dataDir?: string
-  /** Where companies live that this Postgres does not know, where several homes share a store outside Postgres. */
+  /** Resolves the placement of companies unknown to this Postgres, if several shards share an external event store. */
   readonly whereLives?: ResolvePlacement | undefined
-  /** How tables are made where there are none, or those of another version, and who hears of it. */
+  /** How missing or outdated tables are built, and the callbacks for it. */
   readonly building?: Building
-  /** Another store, for tests. */
+  /** Another event store, for tests. */
   readonly store?: EventStore
   /** Another read model, for tests. */
   readonly model?: ReadModel
-  /** False: a database of another version is left as it is, and refused. */
+  /** False: refuses a database of another version instead of upgrading it. */
   readonly upgrades?: boolean
   /** Connections for queries; the writer has its own. */
   readonly queryConnections: number
-  /** How Postgres knows the connections; a service's name by default. */
+  /** `application_name` of the connections; the service's by default. */
   readonly applicationName?: string
   readonly log: (message: string, error: unknown) => void
-  /** Tells the directory that a company lives here from its first event on; without it there is one home. @throws Unavailable */
+  /**
+   * Records in the directory, before the first event, that the company is on this shard; absent with one shard. @throws
+   * Unavailable
+   */
   readonly register?: ((companyId: number) => Promise<void>) | undefined
-  /** Called when a newer version has replaced the tables; this process cannot write any more. */
+  /** Called when a newer version has replaced the tables; this process can no longer write. */
   readonly onOutdated: () => void
-  /** Called after a commit with which persons were forgotten. */
+  /** Called after a commit with the erased persons. */
   readonly onForgotten?: (former: readonly FormerEmails[]) => void
-  /** Makes names known in the directory before they are written; absent where there is one home. */
+  /** Reserves names in the directory before they are written; absent with one shard. */
   readonly reserve?: WriterOptions['reserve']
-  /** Where another home keeps what is known of logins. */
+  /** Pool of the shard that keeps login data, if it is another one. */
   readonly logins?: () => Pool
-  /** Longest time for an answer as of a moment of the past. */
+  /** Time limit for an answer as of a past moment. */
   readonly asOfTimeoutMs?: number
-  /** Hears of each group that the writer has answered. */
+  /** Called for each group that the writer has answered. */
   readonly onGroup?: WriterOptions['onGroup']
 }
 
-/** What settings say of it. */
+/** Core options from the settings. */
 export const coreSettings = (config: Config) => ({
   publicUrl: config.PUBLIC_URL,
   eventStoreUrl: config.EVENTSTORE_URL,
@@ -192,32 +197,34 @@ export const coreSettings = (config: Config) => ({
 })
 
 /**
- * Two groups under way keep Postgres busy while the next ones gather; more lanes only make the groups smaller. Two uploads or
- * batches, of two companies, in turns: one is decided while Postgres writes the other; more would keep processor and disk from all others.
+ * Two groups in flight keep Postgres busy while the next ones gather; more lanes only make the groups smaller. Two
+ * uploads or batches of different companies alternate: one is decided while Postgres writes the other. More would take
+ * processor and disk from all other requests.
  */
 const WRITER_LIMITS: QueueLimits = { groupCommands: 32, lanes: 2, largeLanes: 2, waitingCommands: 5_000 }
 /** One for each lane, and one to resolve unknown outcomes. */
 const WRITER_CONNECTIONS = WRITER_LIMITS.lanes + WRITER_LIMITS.largeLanes + 1
-/** Reads that wait for a connection. */
+/** Reads that may wait for a connection. */
 const WAITING_QUERIES = 2_000
 
-/** A company has half of the connections at most, so that others find one at once, whatever it asks for. */
+/** A company gets at most half of the connections, so that other companies find a free one. */
 const queryTurns = (connections: number): SemaphoreLimits => ({
   running: connections,
   runningOfKey: Math.ceil(connections / 2),
   waiting: WAITING_QUERIES,
 })
 
-/** Each holds one of the query connections. */
+/** Each as-of answer occupies one of the query connections. */
 const AS_OF: SemaphoreLimits = { running: 2, runningOfKey: 1, waiting: 256, waitingOfKey: 32 }
 const AS_OF_TIMEOUT_MS = 10_000
 
-/** Its statements look rows up by key only: without the other plans no stale statistics can lead to a scan. */
+/** The writer looks rows up by key only. With other plans disabled, stale statistics cannot cause a scan. */
 const WRITER_POOL = { max: WRITER_CONNECTIONS, pipeline: true, keyLookupsOnly: true } as const
 
 /**
- * Migrates the database, makes the read model fit, and opens the writer. @throws IncompatibleVersion before anything is touched, when
- * the database is a newer version's, or an older one's that is not to be upgraded; UnsupportedPostgres where roles are not as they should be.
+ * Migrates the database, brings the read model to this version, and opens the writer. @throws IncompatibleVersion
+ * before any change, if the database belongs to a newer version, or to an older one that may not be upgraded;
+ * UnsupportedPostgres if database roles are wrong.
  */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { model = readModel } = options
@@ -230,7 +237,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const store = ownPartOf(whole, pool, options)
   const keys = createPersonKeys(pool, vault)
   const rebuilding = { databaseUrl: options.databaseUrl, pool, store, model, keys }
-  // Whether a store is empty is not told by one home's companies.
+  // The companies of one shard do not show whether a shared store is empty, so the check reads the whole store.
   const standing = createInstallationCheck(createInstallationFile({ pool, store: whole }, options))
   await bringUp({ ...rebuilding, standing }, options)
   const paymentLinks = await paymentLinksOf(pool, vault, options)
@@ -288,11 +295,11 @@ export async function openCore(options: CoreOptions): Promise<Core> {
 type Works = Pick<Core, 'found' | 'rebuild' | 'verifyTables' | 'asOwner' | 'missingKeys' | 'unblock'>
 
 interface WorkParts extends Rebuilding {
-  /** Null where the ledgers are in Postgres. */
+  /** Null if the ledgers are in Postgres. */
   readonly following: CatchUpOptions | null
 }
 
-/** What is done to whole ledgers, apart from commands. */
+/** Work on whole ledgers, apart from commands. */
 function worksOn(options: CoreOptions, { following, ...rebuilding }: WorkParts): Works {
   const { pool } = rebuilding
   return {
@@ -309,7 +316,7 @@ function worksOn(options: CoreOptions, { following, ...rebuilding }: WorkParts):
   }
 }
 
-/** What the writer works with, and who hears of what it has done. */
+/** Dependencies and callbacks of the writer. */
 function writingOf(
   options: CoreOptions,
   { databaseUrl, pool, store, model, keys, paymentLinks }: Rebuilding & Pick<Core, 'paymentLinks'>,
@@ -339,7 +346,7 @@ function writingOf(
   return { writing, deliveryNotifier, liveNotifier }
 }
 
-/** What all connections to Postgres have in common. */
+/** Options shared by all Postgres connections. */
 const sessionsOf = (model: ReadModel, { applicationName }: CoreOptions) => ({
   read_schemas: readSchemasOf(model),
   ...(applicationName !== undefined && { application_name: applicationName }),
@@ -349,7 +356,10 @@ async function paymentLinksOf(pool: Pool, vault: Vault, { publicUrl }: CoreOptio
   return { secret: await installationSecret(pool, vault, 'payment_links'), publicUrl: publicUrl ?? null }
 }
 
-/** Migrations and tables of this version, where that is wanted or nothing is there yet; else what was opened is closed. @throws IncompatibleVersion */
+/**
+ * Applies migrations and builds tables of this version, if upgrades are allowed or the database is empty. Closes what
+ * was opened if it fails. @throws IncompatibleVersion
+ */
 async function bringUp(
   { standing, ...rebuilding }: Rebuilding & Pick<Core, 'standing'>,
   { ownerUrl, masterKeys, upgrades = true, building = {}, onKeyMade = () => {}, onExcess = () => {} }: CoreOptions,
@@ -387,7 +397,7 @@ const ownPartOf = (store: EventStore, pool: Pool, { whereLives }: CoreOptions): 
 async function storeOf({ store, eventStoreUrl }: CoreOptions, pool: Pool, poolOf: PoolOf): Promise<EventStore> {
   if (store) return store
   if (eventStoreUrl === undefined) return createPostgresStore(pool, { poolOf })
-  // Its client is large: whoever has no EventStoreDB should not wait for it.
+  // Loaded on demand: the client is large, and most installations have no EventStoreDB.
   const { createEventStoreDb } = await import('#ledger/stores/eventstoredb.ts')
   return createEventStoreDb(eventStoreUrl)
 }

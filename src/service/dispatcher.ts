@@ -10,8 +10,8 @@ import { startWebhooks } from '#webhooks/start.ts'
 import type { RunningRole, SharedServices } from './role.ts'
 
 /**
- * Speaks to the world without being asked: delivers webhooks, e-mails notices, and asks the payment provider what became
- * of payments.
+ * Background role for outgoing traffic: delivers webhooks, e-mails notifications, and polls the payment provider for
+ * the status of payments.
  */
 export function startDispatcher({
   config,

@@ -1,9 +1,9 @@
 import { inSource } from '#lib/source-frames.ts'
 
-/** Members of errors that say what went wrong, and never with whom: Postgres's `detail`, `where` and `hint` quote rows. */
+/** Members of errors that are safe to log. Postgres's `detail`, `where` and `hint` are not: they quote rows. */
 const TOLD = ['code', 'errno', 'syscall', 'severity', 'schema', 'table', 'column', 'constraint', 'dataType', 'routine']
 
-/** Causes of causes that are told. */
+/** Logged depth of nested causes. */
 const DEPTH = 5
 
 interface ErrorRecord {
@@ -14,8 +14,8 @@ interface ErrorRecord {
 }
 
 /**
- * An error as a log may have it (PRIV-45): where it came from and what kind it is, without values. Nothing but `TOLD` is taken
- * over from errors of others, and what their messages quote is left out.
+ * Loggable form of an error (PRIV-45): type and origin, without values. Errors of libraries contribute only the members
+ * in `TOLD`, and values quoted in their messages are removed.
  */
 export function errorRecord(error: unknown, depth = DEPTH): ErrorRecord | { readonly type: string } {
   if (!(error instanceof Error)) return { type: typeof error }
@@ -34,9 +34,9 @@ export function errorRecord(error: unknown, depth = DEPTH): ErrorRecord | { read
 }
 
 const EMAIL = /[^\s<>"'@]+@[^\s<>"'@]+/g
-/** What the engine says of a text that is no JSON ends with a part of it. */
+/** V8's message for malformed JSON ends with an excerpt of the text. */
 const QUOTED_JSON = /(\.\.\.)?"[\s\S]*"(\.\.\.)? is not valid JSON/
-/** Of Postgres: the value that was no number, no time, no text. */
+/** Postgres class 22 (data exception): the message quotes the invalid value. */
 const DATA_EXCEPTION = /^22/
 
 function withoutValues(error: Error): string {

@@ -4,25 +4,27 @@ import { sendJson } from '#http/answer.ts'
 import type { Inconsistency } from '#integrity/proofs/installation-check.ts'
 import type { Core } from './core.ts'
 
-/** What a process has found out about itself. */
+/** Health of a process. */
 export interface HealthReport {
-  /** States of the parts that it needs, by name: `up`, or why it cannot serve. */
+  /** States of its dependencies, by name: `up`, or why the process cannot serve. */
   readonly parts: Readonly<Record<string, string>>
-  /** States of the homes besides `main`, by their names in `parts`. */
+  /** States of the additional shards, by their names in `parts`. */
   readonly homes?: Readonly<Record<string, string>>
-  /** Ledgers that take no writes, whoever asks: no reason to ask another process. */
+  /** Ledgers that take no writes. Other processes are affected too, so this does not make the process unready. */
   readonly ledgers_ahead_of_clock?: number
-  /** Companies that are read-only because keys of their persons are missing: no reason to ask another process. */
+  /** Companies that are read-only because keys of their persons are missing. Other processes are affected too. */
   readonly read_only_without_keys?: number
-  /** States of the standbys, by their place in READ_URLS: one that is not read from makes nothing unready. */
+  /**
+   * States of the read replicas, by their position in READ_URLS. An unused replica does not make the process unready.
+   */
   readonly standbys?: Readonly<Record<string, string>>
-  /** Why nothing is recorded, whoever asks: reads go on. */
+  /** Reason for the write block of the installation; reads continue. */
   readonly installation?: Inconsistency
 }
 
 export type CheckHealth = () => Promise<HealthReport>
 
-/** A process that only delivers goes on delivering without the event store: it is not its part. */
+/** A process that only delivers does not depend on the event store. */
 export function createHealthCheck(
   roles: readonly ProcessRole[],
   core: Pick<Core, 'health' | 'ledgersAhead' | 'missingKeys'> & Partial<Pick<Core, 'standbys'>>,
@@ -51,8 +53,8 @@ export function createHealthCheck(
 }
 
 /**
- * `/health/live`: the process runs. `/health/ready`: it can serve, or says which part is down; any home is enough, so that those
- * of one that is away cost the others nothing (HOME-6). Neither needs a key.
+ * `/health/live`: the process runs. `/health/ready`: it can serve, or the answer names the part that is down. One
+ * reachable shard is enough, so an unreachable one does not affect the others (HOME-6). Neither needs a key.
  */
 export function probes(health: CheckHealth, isStopping: () => boolean): Router {
   const router = express.Router()

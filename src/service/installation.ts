@@ -3,21 +3,21 @@ import { type Inconsistency, inconsistencyMessage } from '#integrity/proofs/inst
 import { type PaymentProvider, ProviderMisconfigured } from '#payments/provider-port.ts'
 import type { RunningRole, SharedServices } from './role.ts'
 
-/** What was recorded between two looks may be lost in a restore without DATA_DIR showing it. */
+/** Interval between checks. A restore may lose what was recorded since the last check without DATA_DIR showing it. */
 const LOOK_MS = 15_000
-/** How soon work begins after an operator has confirmed a restore. */
+/** Interval while writes are blocked: bounds the delay after an operator has confirmed a restore. */
 const TROUBLED_LOOK_MS = 2_000
 
 interface Watching extends Pick<SharedServices, 'core' | 'metrics' | 'logger' | 'log'> {
-  /** Starts whatever writes, asks, delivers and seals by itself. */
+  /** Starts the background roles. */
   readonly begin: () => unknown
-  /** The process cannot go on. */
+  /** The process cannot continue. */
   readonly onEnd: () => void
 }
 
 /**
- * Lets the roles that nobody calls begin as soon as database, DATA_DIR and event store belong together (OPS-80), and looks for as
- * long as the process lives: one that finds out at work that they do not any more ends, and its next start tells why.
+ * Starts the background roles once database, DATA_DIR and event store belong together (OPS-80), then keeps checking. If
+ * a later check finds an inconsistency, the process ends, and its next start reports the reason.
  */
 export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: Watching): RunningRole {
   const { standing } = core
@@ -29,7 +29,7 @@ export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: 
   }
   function act(trouble: Inconsistency | null): void {
     tell(trouble)
-    // What reaches out was made before anybody knew.
+    // Background roles were started under another assumption, so the process must restart.
     const mustEnd = trouble ? hasBegun : !hasBegun && wasCopy !== standing.isCopy()
     if (mustEnd) onEnd()
     else if (!trouble && !hasBegun) {
@@ -62,7 +62,9 @@ export function watchInstallation({ core, metrics, logger, log, begin, onEnd }: 
   }
 }
 
-/** Of a copy nothing goes out: no letters, no checkpoints, and no store's account at the payment provider is touched (OPS-86). */
+/**
+ * Disables outgoing traffic of a copy: no e-mail, no attestation requests, no calls to the payment provider (OPS-86).
+ */
 export const asCopy = ({ config }: Pick<SharedServices, 'config'>): Pick<SharedServices, 'config' | 'provider'> => ({
   config: { ...config, SMTP_URL: undefined, ...NO_OUTSIDERS },
   provider: NO_PROVIDER,

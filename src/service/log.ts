@@ -1,11 +1,11 @@
 import type { Logger } from 'pino'
 
-/** Tells the operator what went wrong; `requestId` where it went wrong with a request. */
+/** Logs an error for the operator; `requestId` if a request failed. */
 export type Log = (message: string, error: unknown, requestId?: string) => void
 
-/** The same complaint again is only counted for so long. */
+/** Within this time a repeated error is only counted. */
 const QUIET_MS = 30_000
-/** Complaints remembered at a time. */
+/** Maximum of remembered errors. */
 const KNOWN_COMPLAINTS = 200
 
 interface Known {
@@ -14,8 +14,8 @@ interface Known {
 }
 
 /**
- * What is tried again and again fails again and again while Postgres is away: each complaint is written once in a while, with
- * the number of times that it was left out meanwhile. What went wrong with a request is always written.
+ * Rate-limits repeated errors: retries keep failing while Postgres is down. Each distinct error is logged once per
+ * interval, with the number of suppressed repetitions. Errors of requests are always logged.
  */
 export function sparing(log: Log, now_ms: () => number): Log {
   const known = new Map<string, Known>()

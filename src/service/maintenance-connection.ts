@@ -6,16 +6,16 @@ import { UnsupportedPostgres } from '#lib/unfit-postgres.ts'
 import { type PoolOptions, withPool } from '#postgres/pool.ts'
 import { isDenied, ownerOfReadModel } from '#postgres/privileges.ts'
 
-/** The holder of the lock, and a snapshot to compare by, beside companies replayed side by side. */
+/** One holds the lock and one a snapshot for the comparison, besides those that replay companies in parallel. */
 const BUILD_CONNECTIONS = 2
-/** The holder of the lock, and one that writes and reads. */
+/** One holds the lock, one reads and writes. */
 const OWNER_CONNECTIONS = 2
 
-/** Does what takes as long as it takes on connections of its own. */
+/** Runs long work on dedicated connections. */
 const apart = <T>(url: string, options: PoolOptions, work: (pool: Pool) => Promise<T>): Promise<T> =>
   withPool(url, { pipeline: true, statement_timeout_ms: 0, idle_in_transaction_timeout_ms: 0, ...options }, work)
 
-/** What tables are made of. */
+/** Inputs of a rebuild. */
 export interface Rebuilding
   extends Pick<
     RebuildOptions,
@@ -25,8 +25,8 @@ export interface Rebuilding
 }
 
 /**
- * A rebuild has connections of its own, which see the tables that it makes; they wait for as long as it takes. Whoever makes
- * tables anew, as a command with the owner's URL, makes them for whom they belonged to: services could not read them else.
+ * Runs a rebuild on dedicated connections without a statement timeout; they see the tables under construction. A
+ * command with the owner's URL creates the tables for their former owner: services could not read them otherwise.
  */
 export async function withRebuild<T>(
   { databaseUrl, parallel = PARALLEL, onProgress = () => {}, ...rest }: Rebuilding,
@@ -39,13 +39,19 @@ export async function withRebuild<T>(
   )
 }
 
-/** A database, and the same as its owner; without that the role of the first has to be whoever may do what is to be done. */
+/**
+ * A database, with and without the owner's role. Without an owner URL the first role must have the necessary
+ * privileges.
+ */
 export interface OwnerConnection {
   readonly databaseUrl: string
   readonly ownerUrl?: string | undefined
 }
 
-/** No schema that the service may make things in is looked into: what it has made there would be run as the owner. @throws UnsupportedPostgres */
+/**
+ * Excludes schemas in which the service may create objects from the search path: the owner would execute them. @throws
+ * UnsupportedPostgres
+ */
 export async function asOwner<T>(
   { ownerUrl, databaseUrl }: OwnerConnection,
   work: (pool: Pool) => Promise<T>,
@@ -61,7 +67,7 @@ interface VerifyingApart extends Omit<VerifyTablesOptions, 'pool'> {
   readonly databaseUrl: string
 }
 
-/** Its tables end with its connection. */
+/** Its temporary tables end with the connection. */
 export const verifyOnOwnConnections = (
   { databaseUrl, ...rest }: VerifyingApart,
   companyId: number,

@@ -5,16 +5,17 @@ import { type CatchUpOptions, catchUpCompany } from '#ledger/write/catch-up.ts'
 
 interface Unblocking {
   readonly pool: Pool
-  /** Null where the ledgers are in Postgres. */
+  /** Null if the ledgers are in Postgres. */
   readonly following: CatchUpOptions | null
   /** Compares the company's tables with its ledger. @throws CannotOpen */
   readonly verify: () => Promise<TablesVerification>
 }
 
 /**
- * Has a company take writes again whose keys were restored or declared lost: its pending events are applied. Tables that were made with empty
- * fields have to be those that the ledger makes now: they are not where keys were restored, and then a rebuild ends it. Returns whether the
- * company takes writes now. @throws CannotOpen while keys are missing
+ * Makes a company writable again after its keys were restored or declared lost, and applies its pending events. Its
+ * tables may have been built with empty fields; they must match a replay of the ledger. After restored keys they do not
+ * match, and the company needs a rebuild. Returns whether the company takes writes now. @throws CannotOpen while keys
+ * are missing
  */
 export async function unblockCompany({ pool, following, verify }: Unblocking, companyId: number): Promise<boolean> {
   const before = await missingKeysOf(pool, companyId)

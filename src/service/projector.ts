@@ -25,7 +25,7 @@ import { purgeReplays } from '#webhooks/replays.ts'
 import { startAttestors } from './attestors.ts'
 import type { RunningRole, SharedServices } from './role.ts'
 
-/** Whatever is kept for a while only. Any number of processes may purge at once. */
+/** Purges of data with limited retention. Any number of processes may purge concurrently. */
 const PURGES = [
   purgeAnswers,
   purgeTokens,
@@ -45,13 +45,14 @@ const PURGES = [
   purgeFormer,
 ]
 
-/** Whoever opens a page adds what is missing; the more seldom, the fewer times is an hour made anew in which sales are made. */
+/** Opening a page refreshes missing sums. A longer interval recomputes the current hour less often. */
 const SUMS_EVERY_MS = 15 * 60_000
 
 /**
- * Keeps the read model level with a store outside Postgres, has Postgres know tables that grow, purges what is no longer needed,
- * grows the sums of sales and the trees of ledgers, seals these on schedule, forgets persons on the day, wipes what was written late of them, and
- * compares the tables of each company with its ledger.
+ * Background role for tables and ledgers. Keeps the read model level with an external event store, analyzes growing
+ * tables, purges expired data, refreshes rollups and ledger trees, creates checkpoints on schedule, erases persons on
+ * their due date, erases personal data that was written after an erasure, and compares each company's tables with its
+ * ledger.
  */
 export function startProjector(shared: SharedServices): RunningRole {
   const { config, core, metrics, log } = shared
@@ -111,7 +112,7 @@ function wipeOnSchedule({ core, forgottenList, log }: SharedServices): RunningRo
   )
 }
 
-/** Comparisons of tables with ledgers, and what is known of them. */
+/** Comparisons of tables with ledgers, and their metrics. */
 function startTableChecks({ core, metrics, logger, log }: SharedServices, isBehind: () => boolean): RunningRole {
   metrics.gauge(
     'tillbook_tables_unequal_companies',
@@ -131,7 +132,7 @@ function startTableChecks({ core, metrics, logger, log }: SharedServices, isBehi
   })
 }
 
-/** Rounds of checkpoints on schedule, and what is known of them. */
+/** Checkpoint schedule and its metrics. */
 function startSealing({
   config,
   core,
@@ -168,7 +169,7 @@ function startSealing({
   }
 }
 
-/** @throws where there is none, so that the figure is left out. */
+/** @throws if there is none; the metric is then omitted. */
 function ageOf(seconds: number | null): number {
   if (seconds === null) throw new Error('nothing was sealed yet')
   return seconds

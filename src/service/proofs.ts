@@ -18,15 +18,14 @@ interface Ledgers {
   readonly standing: InstallationCheck
 }
 
-/** What a process proves with. */
 export interface ProofOptions {
-  /** Where it keeps seals; without it it makes none. */
+  /** Directory and key of checkpoints; without it the process makes none. */
   readonly seals?: Pick<Sealing, 'directory' | 'keyFile'>
-  /** Who vouches for checkpoints. */
+  /** Attestors of checkpoints. */
   readonly outsiders?: readonly Pick<Attestor, 'source' | 'kind'>[]
 }
 
-/** What shows that ledgers are whole. */
+/** Services that prove the integrity of ledgers. */
 export function createProofParts({ pool, store, standing }: Ledgers, { seals, outsiders = [] }: ProofOptions) {
   const clock = Date.now
   const now = () => new Date().toISOString()
@@ -47,7 +46,7 @@ interface PlaceOptions {
   readonly dataDir?: string
 }
 
-/** Where it is, by which a restored database is told; null where there is no DATA_DIR. */
+/** Installation file in DATA_DIR, which reveals a restored database; null without DATA_DIR. */
 export function createInstallationFile(
   { pool, store }: Omit<Ledgers, 'standing'>,
   options: PlaceOptions,
@@ -59,13 +58,16 @@ export function createInstallationFile(
   return dataDir === undefined ? null : { pool, store, eventStoreUrl, dataDir, newId, now, onPutAside }
 }
 
-/** @throws IncompatibleVersion where the store holds other ledgers than those of the tables. */
+/** @throws IncompatibleVersion if the store holds other ledgers than the tables. */
 export async function assertOwnStore(standing: InstallationCheck): Promise<void> {
   await standing.look()
   assertStore(standing)
 }
 
-/** Nothing is read from a store of others: not even tables are made of it. @throws IncompatibleVersion */
+/**
+ * Refuses the store of another installation before anything is read: tables must not be built from it. @throws
+ * IncompatibleVersion
+ */
 export function assertStore({ trouble }: Pick<InstallationCheck, 'trouble'>): void {
   const found = trouble()
   if (found && isOfStore(found)) throw new IncompatibleVersion(inconsistencyMessage(found))

@@ -12,15 +12,15 @@ import type { PoolOf } from '#postgres/shared-pool.ts'
 import type { Metrics } from '#service/metrics/metrics.ts'
 
 export interface ReplicaOptions {
-  /** Servers that follow that of the database, each a URL of one host. */
+  /** Read replicas of the database, each a URL with one host. */
   readonly readUrls?: readonly string[]
-  /** Milliseconds by which they may be behind. */
+  /** Allowed replication lag, in milliseconds. */
   readonly readMaxLagMs?: number
-  /** Hears of each answer that might be read from a standby where it was read. */
+  /** Called for each answer that a read replica may give, with the server that gave it. */
   readonly onRead?: (from: ReadFrom) => void
 }
 
-/** What settings say of it: of the service, since commands are short. */
+/** Replica options of the service. Commands are short and use none. */
 export const replicaSettings = (config: Config, { onRead }: Pick<Metrics, 'onRead'>): ReplicaOptions => ({
   readUrls: config.READ_URLS?.[DEFAULT_SHARD] ?? [],
   readMaxLagMs: config.READ_MAX_LAG_MS,
@@ -33,15 +33,15 @@ interface Reading extends ReplicaOptions {
   readonly poolOf: PoolOf
   readonly store: EventStore
   readonly model: ReadModel
-  /** What connections have in common. */
+  /** Options shared by all connections. */
   readonly sessions: Partial<PoolOptions>
-  /** Connections for queries, to each standby. */
+  /** Query connections per replica. */
   readonly connections: number
   readonly turnsOf: (connections: number) => SemaphoreLimits
   readonly log: (message: string, error: unknown) => void
 }
 
-/** What others see of a standby. */
+/** Public view of a read replica. */
 export type MeasuredReplica = Pick<Replica, 'name' | 'state' | 'lag_ms' | 'shared' | 'figures'>
 
 interface OpenReads {
@@ -51,10 +51,10 @@ interface OpenReads {
 }
 
 const READ_MAX_LAG_MS = 5_000
-/** A standby that says nothing for so long is away: the primary is there. */
+/** A replica without an answer for this time counts as down; the primary takes over. */
 const ANSWERS_MS = 1_000
 
-/** Where reads go that need not go to the primary; without standbys nothing is opened, and all go there. */
+/** Opens the read replicas. Without any, all reads go to the primary. */
 export function openReads(reading: Reading): OpenReads {
   const { readUrls = [], readMaxLagMs: maxLagMs = READ_MAX_LAG_MS, onRead = () => {} } = reading
   if (readUrls.length === 0)
@@ -83,7 +83,7 @@ function standbyAt(url: string, name: string, { sessions, connections, turnsOf }
 
 type Counting = Pick<Metrics, 'watchPool' | 'watchShared' | 'gauges'>
 
-/** Their figures from now on; without standbys there are none. */
+/** Exports metrics of the read replicas. */
 export function measureReplicas(metrics: Counting, standbys: readonly MeasuredReplica[]): void {
   if (standbys.length === 0) return
   for (const { name, figures, shared } of standbys) {

@@ -18,33 +18,34 @@ import { type Core, coreSettings, openCore } from './core.ts'
 
 export interface ShardToRebuild extends Addresses {
   readonly name: string
-  /** The settings as they are for this home. */
+  /** Settings of this shard. */
   readonly config: Config
   readonly eventStoreUrl: string
-  /** Another home, from which the installation's id, secrets and keys of seals are; null where there is none. */
+  /** Another shard with the installation's id, secrets and checkpoint keys; null if there is none. */
   readonly giver: Pool | null
-  /** Where there are several homes. */
+  /** With several shards only. */
   readonly hooks: DirectoryHooks | null
-  /** What is sealed with keys that are not there is null from now on; else a missing key is a failure. */
+  /** If true, data sealed with a missing key becomes null; otherwise a missing key is an error. */
   readonly withoutKeys: boolean
   readonly tell: (line: string) => void
 }
 
 export interface ShardRebuildReport {
   readonly companies: number
-  /** Applied by this run. */
+  /** Events applied by this run. */
   readonly events: number
   readonly events_per_second: number
-  /** Keys of persons that were given up. */
+  /** Person keys that were declared lost. */
   readonly lost_keys: number
 }
 
-/** Events are opened and applied on one processor, and written by as many of Postgres's as there are companies side by side. */
+/** One processor decrypts and applies events; Postgres writes with one processor per parallel company. */
 const MOST_PARALLEL = 8
 
 /**
- * Makes an empty Postgres a home again from the event store (HOME-94): what `ops` alone knew is lost. A run that was killed at any
- * moment is gone on with by the next. The core is to be closed. @throws UnsupportedPostgres where there is anything else in it
+ * Rebuilds a shard in an empty Postgres from the event store (HOME-94). Data that was only in `ops` is lost. A killed
+ * run is continued by the next. The core must be closed. @throws UnsupportedPostgres if the database holds anything
+ * else
  */
 export async function rebuildShard(
   given: ShardToRebuild,

@@ -5,7 +5,7 @@ import { eraseRestoredPersons } from '#privacy/restored-persons.ts'
 import type { Log } from './log.ts'
 import type { RunningRole, SharedServices } from './role.ts'
 
-/** The list of who was forgotten, of a process whose database is not open yet: what is noted before is found by the first `sync`. */
+/** Opens the list of erased persons before the database is open; the first `sync` finds entries noted until then. */
 export function openErasureList({ DATA_DIR: dataDir }: Pick<Config, 'DATA_DIR'>, log: Log) {
   let list: ErasureList | null = null
   const onError = (error: unknown) => log('the list of who was forgotten could not be written', error)
@@ -18,7 +18,10 @@ export function openErasureList({ DATA_DIR: dataDir }: Pick<Config, 'DATA_DIR'>,
   }
 }
 
-/** Forgets again whom a restored backup has brought back, before anybody is answered (PRIV-41). It ends with what else is in `background`. */
+/**
+ * Repeats erasures that a restored backup has undone, before any request is answered (PRIV-41). Stops with the rest of
+ * `background`.
+ */
 export function eraseRestoredOnStart(
   { config, core, forgottenList: list, logger, log }: SharedServices,
   background: RunningRole[],
@@ -26,7 +29,7 @@ export function eraseRestoredOnStart(
   const stopping = new AbortController()
   background.push({ stop: async () => stopping.abort() })
   const { pool, writerAfterRestore: writer, standing } = core
-  // The list is of other persons, who may have the same ids.
+  // The list belongs to another installation, where the same ids denote other persons.
   if (standing.trouble() === 'directory_of_another') return Promise.resolve()
   const retentionYears = config.RETENTION_YEARS
   const onForgotten = (company_id: number, subject: string) =>

@@ -6,10 +6,10 @@ import type { ShardMetrics } from '#service/metrics/metrics.ts'
 import type { Core } from './core.ts'
 import type { Log } from './log.ts'
 
-/** Makes the demonstration companies. Returns whether the file tells how to get in. */
+/** Creates the demonstration companies. Returns whether the file holds credentials. */
 export type SeedDemo = (core: Core, files: { readonly baseUrl: string; readonly demoFile: string }) => Promise<boolean>
 
-/** What the roles of a process share: it is there before they start, and until they have stopped. */
+/** Shared by the roles of a process. Available before they start and until they have stopped. */
 export interface SharedServices {
   readonly config: Config
   readonly databaseUrl: string
@@ -22,8 +22,8 @@ export interface SharedServices {
   readonly log: Log
 }
 
-/** A role at work. */
+/** A running role. */
 export interface RunningRole {
-  /** Takes nothing new, and resolves when what is under way has ended. */
+  /** Accepts nothing new; resolves when work in progress has ended. */
   stop(): Promise<void>
 }

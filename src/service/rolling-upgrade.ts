@@ -6,34 +6,38 @@ import type { Log } from './log.ts'
 
 type Versioned = Pick<Core, 'pool' | 'model'>
 
-/** How processes of one version hand over to those of a newer one. */
+/** Handover from processes of one version to those of a newer one. */
 export interface RollingUpgrade {
-  /** Whether a newer version serves, so that this process must not any more. */
+  /** Whether a newer version serves, so that this process must stop serving. */
   isOver(): boolean
-  /** The tables were replaced: nothing can be written here from now on. */
+  /** The tables were replaced: this process refuses writes from now on. */
   onReplaced(): void
-  /** Looks for it until it is stopped. */
+  /** Watches for a newer version until it is stopped. */
   watch(core: Versioned): { stop(): Promise<void> }
-  /** The writer, whose writes wait while processes of the version before may still answer reads. */
+  /** Wraps the writer: writes wait while processes of the previous version may still answer reads. */
   held(writer: Writer): Writer
-  /** This process serves from now on. */
+  /** Announces that this process serves. */
   succeed(core: Versioned): void
 }
 
 interface SuccessionOptions {
-  /** Whether this process is read from. */
+  /** Whether this process answers reads. */
   readonly isApi: boolean
   readonly log: Log
-  /** It is time to go. */
+  /** The process should end. */
   readonly onEnd: () => void
 }
 
-/** A newer version that does not come to serve leaves nobody to read from: then an end, and a start, tell why. */
+/**
+ * Without a serving successor within this time there may be nothing that answers reads. The process then ends, and its
+ * next start reports the reason.
+ */
 const SUCCESSOR_WITHIN_MS = 60_000
 
 /**
- * After its tables were replaced a process refuses writes and goes on answering reads from what they held, which is still the
- * newest that anybody was told, until a process of the newer version serves; then it refuses everything and ends (OPS-37).
+ * After its tables were replaced, a process refuses writes and continues to answer reads from the old tables, which are
+ * still the newest published state. Once a process of the newer version serves, it refuses everything and ends
+ * (OPS-37).
  */
 export function createRollingUpgrade({ isApi, log, onEnd }: SuccessionOptions): RollingUpgrade {
   let isReplaced = false
@@ -68,7 +72,7 @@ export function createRollingUpgrade({ isApi, log, onEnd }: SuccessionOptions): 
       },
     }),
     succeed({ pool, model }) {
-      // A process that cannot be told of it, because Postgres is away, cannot read either.
+      // If Postgres is unreachable, a process misses the announcement, but cannot read either.
       writable = announceVersion(pool, model)
         .then((wait_ms) => delay(wait_ms))
         .catch((error: unknown) => log('the version of the tables could not be announced', error))

@@ -14,11 +14,11 @@ import type { SeedDemo } from './role.ts'
 import { quietlyTo } from './shard.ts'
 import { createServedShards } from './shards.ts'
 
-/** The roles of one process, from their start to their orderly end. */
+/** The roles of one process, from start to orderly shutdown. */
 export interface Service {
-  /** Resolves when every role is at work. Rejects when one cannot start; `stop` then closes what was opened. */
+  /** Resolves when every role runs. Rejects if one cannot start; `stop` then closes what was opened. */
   start(): Promise<void>
-  /** Ends what is under way and closes everything, also in the middle of a start. */
+  /** Ends work in progress and closes everything, even during a start. */
   stop(): Promise<void>
 }
 
@@ -27,12 +27,12 @@ interface Opening extends Pick<ServiceOptions, 'config' | 'onFailure'> {
   readonly closing: (() => Promise<void>)[]
 }
 
-/** Where the Postgres is that the settings name, or the embedded one, which has all that the service needs. */
+/** Addresses of the configured Postgres, or of the embedded one, which has everything the service needs. */
 async function openPostgres({ config, log, closing, onFailure }: Opening): Promise<Addresses> {
   let [databaseUrl, ownerUrl] = [config.DATABASE_URL, config.DATABASE_OWNER_URL]
   if (databaseUrl === undefined) {
     const starting = startEmbedded({ dataDir: config.DATA_DIR, onTrouble: log, onGivenUp: onFailure })
-    // Also where the process is told to stop before it has started.
+    // Also closes it if the process is stopped during the start.
     closing.push(async () => (await starting.catch(() => null))?.stop())
     ;({ url: databaseUrl, ownerUrl } = await starting)
   }
@@ -44,7 +44,7 @@ export interface ServiceOptions {
   readonly config: Config
   readonly logger: Logger
   readonly seedDemo: SeedDemo
-  /** Hears that the process cannot go on and should stop. */
+  /** Called when the process cannot continue and should stop. */
   readonly onFailure: () => void
 }
 
@@ -55,7 +55,7 @@ export function createService({ config, logger, seedDemo, onFailure }: ServiceOp
   let isOpen = false
   let stopping = false
   let listening: ListeningServer | null = null
-  /** What has been opened so far, to be closed in the opposite order. */
+  /** Opened resources, closed in reverse order. */
   const closing: (() => Promise<void>)[] = []
   const homes = createServedShards({ config, metrics, logger, log, seedDemo, onFailure })
 
@@ -106,7 +106,7 @@ const appSettings = ({ TRUST_PROXY, METRICS_TOKEN, TLS_CERT_FILE, TLS_KEY_FILE }
   figures: { metrics, token: METRICS_TOKEN ?? null },
 })
 
-/** Printed once the service answers: what is there, and the first things to try. */
+/** Printed once the service answers: addresses and first steps. */
 function welcome(baseUrl: string, demoFile: string | null): void {
   const lines = ['', `  Tillbook answers on ${baseUrl}`, '']
   if (demoFile !== null) {

@@ -9,17 +9,17 @@ import type { Directory } from '#sharding/directory.ts'
 import type { CompanyPlacement, EntryKey, EntryKind } from '#sharding/directory-entries.ts'
 import type { Shards } from '#sharding/shards.ts'
 
-/** By what the company of a call is found. */
+/** What identifies the company of a request. */
 interface Mark {
   readonly kind: EntryKind
   readonly key: EntryKey
 }
 
-/** Paths that name an online store, whoever calls. */
+/** Paths that name an online store and need no authentication. */
 const OF_STORE = /^\/(?:pagar|webhook\/paymentprovider)\/([^/]+)/i
 const OF_PANEL = /^\/painel(?:\/|$)/i
 
-/** What a call says of whose it is; null where that could be nobody's. */
+/** What identifies the company of a request; null if nothing does. */
 function markOf(request: Request): Mark | null {
   const { path } = request
   const store = OF_STORE.exec(path)?.[1]
@@ -31,7 +31,7 @@ function markOf(request: Request): Mark | null {
 
 const hashed = (kind: EntryKind, key: Buffer | null): Mark | null => key && { kind, key }
 
-/** What cannot be decoded is no path of ours: the router says so. */
+/** A path that cannot be decoded matches no route, and the router answers it. */
 function aliasMark(text: string): Mark | null {
   try {
     return { kind: 'store_alias', key: decodeURIComponent(text) }
@@ -46,8 +46,9 @@ interface FrontOptions {
 }
 
 /**
- * Hands each call to the home of its company, and what is of none to `main`, which refuses it as it refuses everything (HOME-3,
- * HOME-4). A home that says that the company has moved is believed once, as long as nothing of the body was read (HOME-7).
+ * Passes each request to the shard of its company. Requests without a company go to the default shard, which refuses
+ * them as usual (HOME-3, HOME-4). If a shard reports that the company has migrated, the request is retried once on the
+ * new shard, as long as its body was not read (HOME-7).
  */
 export function createShardRouter({ directory, homes }: FrontOptions): RequestHandler {
   async function placeOf(request: Request): Promise<CompanyPlacement | null> {

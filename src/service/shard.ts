@@ -19,7 +19,7 @@ import { eraseRestoredOnStart, openErasureList } from './restored-persons.ts'
 import type { RunningRole, SeedDemo, SharedServices } from './role.ts'
 import { createRollingUpgrade } from './rolling-upgrade.ts'
 
-/** Connections for queries; the writer and the gate have their own. */
+/** Connections for queries; the writer and API key authentication have their own. */
 const QUERY_CONNECTIONS = 8
 
 const KEY_MADE = 'a master key was made: keep a copy of it apart from the database'
@@ -30,36 +30,39 @@ const TOO_MIGHTY =
 export interface ShardOptions extends Pick<SharedServices, 'config' | 'logger' | 'log'> {
   readonly metrics: ShardMetrics
   readonly seedDemo: SeedDemo
-  /** All homes have the same. */
+  /** The same keys for all shards. */
   readonly masterKeys: (config: Config) => MasterKeys
-  /** How its core tells the directory of what is new, where there are several homes. */
+  /** Hooks that update the directory; with several shards only. */
   readonly directory?: () => DirectoryHooks
-  /** Hears that the process cannot go on and should stop. */
+  /** Called when the process cannot continue and should stop. */
   readonly onFailure: () => void
 }
 
-/** The companies of one Postgres as a process serves them: core, roles and interfaces, from their start to their orderly end. */
+/**
+ * A shard within a process: core, roles and interfaces of the companies of one Postgres, from start to orderly
+ * shutdown.
+ */
 export interface ShardProcess {
-  /** Opens what everything else is built upon. */
+  /** Opens the core, on which everything else is built. */
   open(addresses: Addresses, provider: PaymentProvider): Promise<SharedServices>
-  /** Forgets whom a backup has brought back, then has the roles begin that nobody calls. */
+  /** Repeats erasures that a restored backup has undone, then starts the background roles. */
   begin(): Promise<void>
-  /** Its interfaces. */
+  /** Router of its interfaces. */
   serve(common: CommonServices, access?: InterfaceAccess): Router
-  /** Its process serves from now on. */
+  /** Announces that the process serves. */
   succeed(): void
   /** @throws before it is open */
   core(): Core
   health: CheckHealth
-  /** Whether a newer version serves in the place of this process. */
+  /** Whether a newer version has replaced this process. */
   isOver(): boolean
-  /** Ends what nobody calls, and what would never be answered to its end. */
+  /** Stops background roles, and requests that have no natural end. */
   quiet(): Promise<void>
-  /** After the last call was answered. */
+  /** Called after the last request was answered. */
   close(): Promise<void>
 }
 
-/** A home that is not open yet; `quiet` and `close` are right at any moment. */
+/** A shard that is not open yet. `quiet` and `close` may be called at any time. */
 export function createShard(options: ShardOptions): ShardProcess {
   const { config, metrics, logger, log, seedDemo, onFailure } = options
   const isApi = config.ROLES.includes('api')
@@ -67,9 +70,9 @@ export function createShard(options: ShardOptions): ShardProcess {
   const succession = createRollingUpgrade({ isApi, log, onEnd: onFailure })
   let opened: SharedServices | null = null
   let stopping = false
-  /** Roles that nobody calls: they stop while the last calls are answered. */
+  /** Background roles. They stop while the last requests are answered. */
   const background: RunningRole[] = []
-  /** What has been opened so far, to be closed in the opposite order. */
+  /** Opened resources, closed in reverse order. */
   const closing: (() => Promise<void>)[] = []
   const quietly = quietlyTo(log)
   const shared = (): SharedServices => {
@@ -135,7 +138,7 @@ export function createShard(options: ShardOptions): ShardProcess {
   }
 }
 
-/** What writes, asks, delivers and seals without being called; a copy speaks to nobody. */
+/** Background roles of the process. A copy sends nothing. */
 function rolesOf(shared: SharedServices): RunningRole[] {
   const { config, core } = shared
   return [
@@ -156,7 +159,7 @@ function watchCore(
   measureReplicas(metrics, standbys)
 }
 
-/** Told at each start: it takes an operator to mend. */
+/** Logged at each start, because an operator must fix it. */
 async function warnOfMissingKeys({ core, logger }: Pick<SharedServices, 'core' | 'logger'>): Promise<void> {
   const companies = await core.missingKeys()
   if (companies.length > 0) logger.warn({ companies }, 'companies are read-only: keys of persons are missing')

@@ -23,18 +23,18 @@ import type { SharedServices } from './role.ts'
 import { createShard, type ShardOptions } from './shard.ts'
 import { createShardRouter } from './shard-router.ts'
 
-/** The homes that a process serves: one as a rule. */
+/** The shards that a process serves; usually one. */
 export interface ServedShards {
-  /** Opens `main`, without which nothing begins, and tries the others once. */
+  /** Opens the default shard, which is required, and tries each of the others once. */
   open(addresses: Addresses, provider: PaymentProvider): Promise<SharedServices>
-  /** The interfaces of all; the process serves from now on. */
+  /** Router of all shards; the process serves from now on. */
   serve(): RequestHandler
   readonly health: CheckHealth
-  /** Whether a newer version serves in the place of this process. */
+  /** Whether a newer version has replaced this process. */
   isOver(): boolean
-  /** Ends what nobody calls, and what would never be answered to its end. */
+  /** Stops background roles, and requests that have no natural end. */
   quiet(): Promise<void>
-  /** After the last call was answered. */
+  /** Called after the last request was answered. */
   close(): Promise<void>
 }
 
@@ -45,7 +45,7 @@ interface HomesOptions extends Omit<ShardOptions, 'metrics' | 'masterKeys' | 'di
 export const createServedShards = (options: HomesOptions): ServedShards =>
   options.config.HOMES ? severalHomes(options, options.config.HOMES) : oneHome(options)
 
-/** Nothing knows of homes (HOME-1). */
+/** With a single shard, no other code deals with shards (HOME-1). */
 function oneHome(options: HomesOptions): ServedShards {
   const main = createShard({ ...options, masterKeys: loadMasterKeys })
   let common: CommonServices | null = null
@@ -92,7 +92,7 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
   }
   const main = createShard(optionsOf(DEFAULT_SHARD))
   const further = named.map((each) => createAdditionalShard(each.name, addressesOf(config, each), optionsOf(each.name)))
-  /** `main` may not be there yet. */
+  /** The default shard may not be open yet. */
   const partsOf = <T>(ofMain: () => T, partOf: (present: OpenShard) => T): Shards<T> =>
     createShardsView([DEFAULT_SHARD, ...further.map(({ name }) => name)], (name) => {
       if (name === DEFAULT_SHARD) return ofMain()
@@ -142,7 +142,7 @@ function severalHomes(options: HomesOptions, named: readonly NamedUrl[]): Served
   }
 }
 
-/** Directory and moves, which are of no home alone. */
+/** Maintains the directory and company migrations, which belong to no single shard. */
 function lookAfter(
   { logger, log }: HomesOptions,
   over: Pick<PersonDirectory, 'directory'> & { readonly homes: Shards<Core> },
@@ -157,7 +157,7 @@ function lookAfter(
   ]
 }
 
-/** What the interfaces of all homes are given. */
+/** Access shared by the interfaces of all shards. */
 function openServed(
   { config, metrics, log }: HomesOptions,
   { directory, homes }: Pick<PersonDirectory, 'directory'> & { readonly homes: Shards<Core> },

@@ -4,7 +4,7 @@ import { describeIssues } from '#domain/validation.ts'
 import { sendJson } from '#http/answer.ts'
 import { Problem } from '#http/problems.ts'
 
-/** Status and message of whatever the sync interface refuses, for the people at the counter (SYNC-1). */
+/** Statuses and messages of failures of the sync interface, for cashiers (SYNC-1). */
 const FAILURES = {
   malformed_request: [400, 'A requisição não é HTTP válido.'],
   missing_token: [401, 'Informe o token de acesso no cabeçalho Authorization: Bearer <token>.'],
@@ -32,11 +32,11 @@ type FailureCode = keyof typeof FAILURES
 const failureStatus = (code: FailureCode): number => FAILURES[code][0]
 const failureMessage = (code: FailureCode): string => FAILURES[code][1]
 
-/** What went wrong in the terms of this interface; a problem that only API v1 knows must not occur here. */
+/** Failure code of a problem. Problems that only API v1 knows must not occur here. */
 const failureOf = ({ code, reason }: Problem): FailureCode =>
   ([reason, code].find((name) => name !== null && name in FAILURES) as FailureCode | undefined) ?? 'internal_error'
 
-/** Under which name a body that is too large is listed among the errors. */
+/** Entry of an oversized body in `errors`. */
 const tooLarge = (limitBytes: number) => ({ body: [`deve ter no máximo ${limitBytes} bytes`] })
 
 /** Messages of successes. */
@@ -44,7 +44,7 @@ export const LOGGED_IN = 'Login realizado com sucesso.'
 export const TOKEN_RENEWED = 'Token renovado com sucesso.'
 export const LOGGED_OUT = 'Logout realizado com sucesso.'
 
-/** Messages by field, as they are shown to whoever wrote the till. */
+/** Messages by field, for the developer of the till. */
 type FieldErrors = Readonly<Record<string, readonly string[]>>
 
 /** Sends `{"success":true, …}`. */
@@ -71,7 +71,7 @@ export function sendFailure(
   sendJson(response, status, JSON.stringify(body))
 }
 
-/** A problem that was thrown, in the shape of this interface. */
+/** Sends a thrown problem in the shape of this interface. */
 export function answerSyncProblem(response: Response, problem: Problem): void {
   sendFailure(response, failureOf(problem), { errors: errorsIn(problem.details), headers: problem.headers })
 }
@@ -81,14 +81,14 @@ function errorsIn(details: Problem['details']): FieldErrors | undefined {
   return details?.fields as FieldErrors | undefined
 }
 
-/** Validates what a till sent. @throws Problem (422) naming every field that is wrong. */
+/** Validates the input of a till. @throws Problem (422) that names every invalid field. */
 export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   const result = schema.safeParse(value)
   if (!result.success) throw new Problem('validation_failed', { ...describeIssues(result.error) })
   return result.data
 }
 
-/** Validation of a list stops after so many invalid elements: an answer names no more fields. */
+/** Validation of a list stops after this number of invalid elements; an answer names no more fields. */
 const MOST_WRONG = 100
 
 /** Validates the elements of a long list in slices; `name` is the list's field in the body. @throws Problem (422) */

@@ -14,7 +14,7 @@ interface Options extends Pick<SyncAccess, 'tokens' | 'calls'> {
   readonly addresses: AddressLimit
 }
 
-/** Lets a call with a live token through, counted; whoever has none is limited by address. */
+/** Authenticates a request by its token and counts it; a request without a valid token is limited by address. */
 export function requireToken({ tokens, calls, addresses }: Options): RequestHandler {
   const limitAnonymous = limitUnauthenticatedBy(addresses)
   return async (request, response, next) => {
@@ -31,11 +31,14 @@ export function requireToken({ tokens, calls, addresses }: Options): RequestHand
   }
 }
 
-/** What a till calls its version, in `Till-Version`; whatever else stands there is taken for none (PANEL-166). */
+/** The till's version in `Till-Version`; null if the value is malformed (PANEL-166). */
 const versionOf = (request: Request): string | null =>
   /^[\w.+ -]{1,40}$/.exec(request.get('till-version') ?? '')?.[0].trim() || null
 
-/** Asks again when the body has come, which may take half a minute: a token may have ended meanwhile (KEY-21). */
+/**
+ * Checks the token again after the body has arrived, which may take half a minute: it may have expired meanwhile
+ * (KEY-21).
+ */
 export const requireTokenStill =
   (tokens: SyncAccess['tokens']): RequestHandler =>
   async (request, _response, next) => {
@@ -43,10 +46,10 @@ export const requireTokenStill =
     next()
   }
 
-/** Set by requireToken; the handler of a route that is not open never runs without it. */
+/** Set by requireToken, which runs before the handler of every route that is not open. */
 export const tillSessionOf = (response: Response): SyncSession => response.locals.session as SyncSession
 
-/** Nobody has a longer password; hashing one would only take time. */
+/** Longer passwords are refused, because hashing them would only take time. */
 const MAX_PASSWORD_LENGTH = 200
 
 const Credentials = z.object({
@@ -69,7 +72,7 @@ export function authRoutes({ login, tokens }: SyncAccess): SyncRoute[] {
         const outcome = await login.logIn(credentials, from)
         if (outcome.kind === 'wrong') return sendFailure(response, 'wrong_credentials')
         if (outcome.kind === 'limited') return sendTooMany(response, outcome)
-        // Whoever works at no till is told what a stranger is told.
+        // A user without access to tills gets the same answer as an unknown one.
         const memberships = outcome.memberships.filter(({ role }) => RIGHTS[role].usesTills)
         if (memberships.length === 0) return sendFailure(response, 'wrong_credentials')
         const chosen = chooseFrom(memberships, company_id ?? null)
@@ -111,13 +114,13 @@ function sendTooMany(response: Response, { retryAfter }: { readonly retryAfter: 
   sendFailure(response, 'too_many_logins', { headers: { 'Retry-After': String(retryAfter) } })
 }
 
-/** The company that a login is for: the one that it names, or the only one (TOKEN-20). */
+/** The company of a login: the named one, or the only one (TOKEN-20). */
 const chooseFrom = (memberships: readonly Membership[], companyId: number | null): Membership | undefined =>
   companyId === null
     ? memberships.find(() => memberships.length === 1)
     : memberships.find(({ user }) => user.company_id === companyId)
 
-/** Which companies there are to choose from, for whoever has shown the password. */
+/** Lists the companies to choose from, after the password was verified. */
 function sendCompanies(response: Response, memberships: readonly Membership[]): void {
   const companies = memberships.map(({ user, companyName }) => ({ id: user.company_id, name: companyName }))
   sendFailure(response, 'company_required', { data: { companies } })

@@ -8,35 +8,36 @@ import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import { createMemoryBudget, type MemoryLimits } from '#lib/memory-budget.ts'
 
 /**
- * Answers that are read at a time, of all companies and of one, of the connections for queries; reading 50,000 products takes about half a second, what
- * changed a few milliseconds. All tills of a chain come in the same minute of the morning, so many may wait.
+ * Concurrent reads of answers, in total and per company, bounded by the connections for queries. Reading 50,000
+ * products takes about half a second, reading changes a few milliseconds. All tills of a chain send their requests in
+ * the same minute of the morning, so many may wait.
  */
 const READERS = { running: 3, runningOfKey: 2, waiting: 2_000 }
-/** A catalog of 50,000 products must come through a bad line. */
+/** Long enough for a catalog of 50,000 products over a bad line. */
 const LONGEST_SENDING_MS = 5 * 60_000
 
-/** Of answers that were read and not yet taken, and of what was asked with. */
+/** Memory for answers that clients have not taken yet, and for the bodies of their requests. */
 const LIMITS: MemoryLimits = { allBytes: 256 * 1_048_576, companyBytes: 64 * 1_048_576 }
 
-/** Takes the next piece of an answer; false when there is nobody left to send it to. */
+/** Accepts the next piece of an answer. Returns false if the client has disconnected. */
 export type StreamWrite = (...texts: readonly EncodedText[]) => boolean
 
 /** Sends answers that may be large. */
 export interface Outgoing {
   /**
-   * Calls `read` when it is its turn, and sends what it has written once it is done.
-   * @throws Unavailable when too much is waiting already, and what `read` throws; nothing is sent then.
+   * Waits for a turn, calls `read`, and sends what it has written once it is done. @throws Unavailable if too many wait
+   * already, and errors of `read`; nothing is sent then.
    */
   send(response: Response, companyId: number, read: (write: StreamWrite) => Promise<void>): Promise<void>
   /** Answers that wait to be read. */
   readonly waiting: LimiterFigures
-  /** What was read and not yet taken. */
+  /** Bytes that were read but not taken yet. */
   readonly bytes: LimiterFigures
 }
 
 /**
- * What is read is kept in memory until the till has taken it: a slow line must hold neither a connection nor a snapshot of
- * Postgres, and an answer whose reading fails can still be an error. Memory is bounded by refusing what would exceed it.
+ * An answer is buffered until the till has taken it: a slow line must not hold a connection or snapshot of Postgres,
+ * and a failed read can still be answered with an error. Answers beyond the memory limit are refused.
  */
 export function createOutgoing(limits: MemoryLimits = LIMITS): Outgoing {
   const turns = createKeyedSemaphore(READERS)
@@ -56,7 +57,7 @@ export function createOutgoing(limits: MemoryLimits = LIMITS): Outgoing {
           chunks.push(chunk)
           return !response.closed
         }
-        // Whoever has gone while waiting leaves the turn to the next.
+        // Requests whose client disconnected while waiting give up their turn.
         await turns.run(companyId, async () => {
           if (!response.closed) await read(write)
         })
@@ -68,7 +69,7 @@ export function createOutgoing(limits: MemoryLimits = LIMITS): Outgoing {
   }
 }
 
-/** A body that was read is kept as long as its request, waiting or not. */
+/** The parsed body of a request stays in memory as long as the request. */
 function bodyBytesOf(response: Response): number {
   return (response.locals.rawBody as Buffer | undefined)?.length ?? 0
 }
@@ -84,6 +85,6 @@ async function transmit(response: Response, chunks: readonly Buffer[]): Promise<
     return
   }
   const signal = AbortSignal.timeout(LONGEST_SENDING_MS)
-  // A till that went away, or takes too long, is cut off: by Content-Length it knows that something is missing.
+  // Disconnects a till that has gone or takes too long. Content-Length tells it that the answer is incomplete.
   await pipeline(Readable.from(chunks), response, { signal }).catch(() => response.destroy())
 }

@@ -11,7 +11,7 @@ import { tillSessionOf } from './auth.ts'
 import type { Outgoing, StreamWrite } from './outgoing.ts'
 import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
 
-/** As many as a download is made for. */
+/** The same maximum as for a download. */
 const MAX_CHECKED = 50_000
 
 const Download = z.object({ last_sync: QueryInstant.optional() })
@@ -24,7 +24,7 @@ interface Options {
   readonly outgoing: Outgoing
 }
 
-/** Products for tills, all or what changed, and what changed without a till's knowledge (SYNC-10, SYNC-12, SYNC-15). */
+/** Products for tills, all or changed ones, and changes that a till does not know yet (SYNC-10, SYNC-12, SYNC-15). */
 export function productRoutes({ poolOf, outgoing }: Options): SyncRoute[] {
   return [
     {

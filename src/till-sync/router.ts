@@ -33,26 +33,26 @@ export interface SyncOptions {
   readonly writer: Writer
   readonly sync: SyncAccess
   readonly addresses: AddressLimit
-  /** Counts what tills send against their company's day. */
+  /** Counts the bytes of tills against their company's day. */
   readonly gate: ApiAuthenticator
-  /** Room for the bodies of calls, and of logins. */
+  /** Memory for the bodies of requests and of logins. */
   readonly bodies: MemoryBudget
   readonly strangers: UnauthenticatedBodies
-  /** Of calls with large bodies. */
+  /** Limits requests with large bodies. */
   readonly largeCalls: KeyedSemaphore
-  /** Answers to tills that may be large. */
+  /** Large answers to tills. */
   readonly outgoing: Outgoing
   readonly log: LogError
 }
 
 /**
- * The sync interface of tills, below /api: all of it that is not API v1, so what does not exist there has its errors too. It
- * serves every company, with or without the API add-on.
+ * The sync interface of tills: all of /api except API v1, so unknown paths get its error shape too. It serves every
+ * company, with or without the API add-on.
  */
 export function syncRouter(options: SyncOptions): Router {
   const router = express.Router({ caseSensitive: true, strict: true })
   const limitAnonymous = limitUnauthenticatedBy(options.addresses)
-  // Nobody is asked for a token to learn that a route does not exist, so such calls count as anonymous ones.
+  // An unknown route answers without authentication, so the request counts as unauthenticated.
   const refuse =
     (problem: Problem): RequestHandler =>
     async (request, response) => {
@@ -82,7 +82,7 @@ export function syncRouter(options: SyncOptions): Router {
   return router
 }
 
-/** A body is counted against its company before it is read, or after where only that tells its size. */
+/** Counts a body against its company before it is read, or afterwards if its size is unknown before. */
 function counted(limit: number, room: BodyBudget, gate: ApiAuthenticator): RequestHandler[] {
   const charge: ChargeBytes = (companyId, bytes) => gate.charge(companyId, bytes)
   const companyOf = (response: Response) => tillSessionOf(response).companyId
@@ -102,7 +102,7 @@ const routesOf = (options: SyncOptions): SyncRoute[] => [
   uploadRoute(options),
 ]
 
-/** Tokens and other people's data are in these answers. */
+/** Answers contain tokens and personal data. */
 const neverStored: RequestHandler = (_request, response, next) => {
   response.setHeader('Cache-Control', 'no-store')
   next()

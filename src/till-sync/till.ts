@@ -5,10 +5,10 @@ import { sendSuccess } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
 import type { SyncRoute } from './route.ts'
 
-/** Of the sync interface; docs/pos-sync.md says what may change under the same one. */
+/** Version of the sync interface; docs/pos-sync.md lists the changes allowed within a version. */
 const VERSION = '1.0'
 
-/** A till asks whether it is connected, who it is, and what time it is (TOKEN-9). */
+/** Connection check of a till: user and server time (TOKEN-9). */
 export const statusRoute: SyncRoute = {
   method: 'get',
   path: '/sync/status',
@@ -24,7 +24,7 @@ export const statusRoute: SyncRoute = {
   },
 }
 
-/** The company, its payment types, and who is logged in (SYNC-9). */
+/** The company, its payment types and the logged-in user (SYNC-9). */
 export const configRoute = (poolOf: PoolOf): SyncRoute => ({
   method: 'get',
   path: '/sync/config',

@@ -23,16 +23,16 @@ import { parse } from './answer.ts'
 import { tillSessionOf } from './auth.ts'
 import { LIST_BODY_BYTES, type SyncRoute } from './route.ts'
 
-/** Sales of one upload at most; a till with more sends them in several. */
+/** Maximum of sales per upload; a till with more sends several uploads. */
 const MAX_SALES = 1_000
 
-/** Items of the sales of one unit of work: more of them are no faster, and let others wait longer. */
+/** Lines of the sales in one unit of work. More are no faster and delay other requests. */
 const PORTION_LINES = 1_000
 
 /** Lines that weigh as one command in a group commit (queue.ts). */
 const LINES_OF_A_COMMAND = 32
 
-/** What is in the list is judged sale by sale. */
+/** The sales are validated one by one. */
 const Body = z.object({ sales: z.array(z.unknown()).max(MAX_SALES, `no máximo ${MAX_SALES} vendas por envio`) })
 
 interface Options {
@@ -41,8 +41,8 @@ interface Options {
 }
 
 /**
- * Sales made offline (UP-1): each is recorded or refused by itself, and the answer is 200 whatever became of
- * them. Sending an upload again records nothing twice, so a till that heard no answer just does so.
+ * Uploads offline sales (UP-1). Each is recorded or refused on its own; the answer is always 200. A repeated upload
+ * records nothing twice, so a till that got no answer simply retries.
  */
 export const uploadRoute = ({ poolOf, writer }: Options): SyncRoute => ({
   method: 'post',
@@ -60,7 +60,7 @@ export const uploadRoute = ({ poolOf, writer }: Options): SyncRoute => ({
 
 const RESULTS: Reply = {
   status: () => 200,
-  // As text, because of several attempts to commit the one that is answered need not be the last one composed.
+  // Composed as text: of several attempts to commit, the answered one need not be the last one composed.
   compose: (results) => ({ status: 200, body: JSON.stringify(results) }),
   withoutBodies: true,
 }
@@ -69,7 +69,7 @@ async function record(writer: Writer, upload: Upload, session: SyncSession, resp
   const acting = { ...asUser(session, 'pdv', response.locals.requestId as string), guard: liveUser(session) }
   const done: CommandResult[] = []
   for (const { invocations, lines } of portionsOf(upload)) {
-    // Nobody waits for the rest: a till that has gone sends it again.
+    // The till has disconnected and will send the rest again.
     if (response.closed) throw new Unavailable('the till has gone')
     const weight = Math.ceil(lines / LINES_OF_A_COMMAND)
     const answer = await runCommands(writer, acting, invocations, { reply: RESULTS, weight })
@@ -79,7 +79,7 @@ async function record(writer: Writer, upload: Upload, session: SyncSession, resp
   return resultsOf(upload, done)
 }
 
-/** Most uploads are one portion, and one commit. A long one is cut, so that nobody has to wait for all of it. */
+/** Most uploads are one portion and one commit. A long upload is split, so that it does not delay other requests. */
 function* portionsOf(upload: Upload): Iterable<{ readonly invocations: Invocation[]; readonly lines: number }> {
   let invocations: Invocation[] = []
   let lines = 0
@@ -94,15 +94,15 @@ function* portionsOf(upload: Upload): Iterable<{ readonly invocations: Invocatio
   if (invocations.length > 0) yield { invocations, lines }
 }
 
-/** The sales of an upload, sorted into commands and those that are wrong already. */
+/** The sales of an upload: commands, and refusals of invalid ones. */
 interface Upload {
   readonly sales: readonly unknown[]
   readonly invocations: readonly Invocation[]
-  /** Position in the list → why it cannot be tried. */
+  /** Position in the list → refusal. */
   readonly invalid: ReadonlyMap<number, Refusal>
 }
 
-/** Validates each sale by itself. */
+/** Validates each sale on its own. */
 export async function readUpload(companyId: number, sales: readonly unknown[]): Promise<Upload> {
   const slices = createTimeSlicer(companyId)
   const invocations: Invocation[] = []
@@ -128,7 +128,7 @@ function resultsOf({ sales, invalid: wrong }: Upload, done: readonly CommandResu
 
 type Counts = Record<SaleResult['status'], number>
 
-/** JSON text of the answer in UTF-8, in slices: 1,000 sales may have 100,000 errors and warnings. */
+/** JSON text of the answer in UTF-8, composed in slices: 1,000 sales may have 100,000 errors and warnings. */
 async function composeAnswer(results: readonly SaleResult[], slices: () => Promise<void>): Promise<Buffer> {
   const counts: Counts = { created: 0, duplicate: 0, resolved: 0, error: 0 }
   const pieces: ByteRange[] = []
@@ -181,7 +181,7 @@ function uploadMessage({ created, duplicate, resolved, error }: Counts): string 
   return `${salesText(processed)} processada${processed === 1 ? '' : 's'}: ${parts.join(', ')}.`
 }
 
-/** Why a sale was refused, and which of its fields are wrong. */
+/** Message of a refused sale, and its invalid fields. */
 function refusalText({ refused, details }: Refusal): { message: string; errors: Record<string, string[]> } {
   if (refused === 'duplicate_resource') {
     const errors = { offline_id: [`já usado pela venda ${details?.conflicting_id}, que é diferente`] }
@@ -201,7 +201,7 @@ function refusalText({ refused, details }: Refusal): { message: string; errors: 
 
 const sentence = (text: string | null): string => `${text ?? ''}${/[.!?]$/.test(text ?? '') ? '' : '.'}`
 
-/** A warning as a result shows it: numbers are JSON numbers. */
+/** A warning as shown in a result: numbers are JSON numbers. */
 function shownWarning({ code, product_id, found, expected }: OfflineSaleWarning): object {
   switch (code) {
     case 'negative_stock':

@@ -10,7 +10,7 @@ import { GLOSSARY } from './glossary.ts'
 import { operationOf, tagOf, templateOf } from './operation.ts'
 import { webhooksOf } from './webhooks.ts'
 
-/** What holds for every operation. Plain paragraphs, lists and code only, because the page at /docs renders just these. */
+/** Introduction, valid for every operation. Only plain paragraphs, lists and code: /docs renders nothing else. */
 const INTRODUCTION = `\
 Cadastros, vendas e contas de uma empresa, para sistemas de terceiros. Cada empresa tem um livro de eventos; listas, saldos e estoque são derivados dele.
 
@@ -42,10 +42,13 @@ Cadastros, vendas e contas de uma empresa, para sistemas de terceiros. Cada empr
 
 **Versões.** A v1 só cresce: campos, operações e códigos novos. O que for incompatível será outra versão, ao lado desta.`
 
-/** Of the contract, not of the program: the first number is the path's `v1`, the second grows with what is added. */
+/**
+ * Version of the contract, not of the program. The first number is the path's `v1`; the second grows with each
+ * addition.
+ */
 const VERSION = '1.0.0'
 
-/** The contract of API v1 as an OpenAPI 3.1 document, made from the schemas that validate. */
+/** OpenAPI 3.1 document of API v1, generated from the validating schemas. */
 export function contractOf(routes: readonly Route[]): oas31.OpenAPIObject {
   const document = createDocument(
     {
@@ -81,7 +84,7 @@ function pathsOf(routes: readonly Route[]): ZodOpenApiPathsObject {
   return paths
 }
 
-/** v1 grows: a client must not refuse an answer for a field that it does not know. Requests are as strict as the service. */
+/** Answers may gain fields within v1, so clients must accept unknown ones. Requests are as strict as the service. */
 function leaveAnswersOpen({ jsonSchema, io }: ZodOpenApiOverrideContext): void {
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
 }
@@ -90,7 +93,7 @@ interface Describable {
   description?: string
 }
 
-/** The glossary's text of a field, by its name and those of the objects around it; the longest match wins. */
+/** Glossary text of a field, by its name and those of its parents; the longest match wins. */
 function meaningOf(trail: readonly string[]): string | undefined {
   for (let start = 0; start < trail.length; start++) {
     const text = GLOSSARY[trail.slice(start).join('.')]
@@ -104,7 +107,7 @@ function explain(target: Describable, trail: readonly string[]): void {
   if (text) target.description ??= text
 }
 
-/** Gives the glossary's text to every field and parameter without one of its own. */
+/** Adds the glossary text to every field and parameter without a description. */
 function describeFields({ paths, components }: oas31.OpenAPIObject): void {
   visit(paths, [])
   for (const [name, schema] of Object.entries(components?.schemas ?? {})) visit(schema, [name])
@@ -129,8 +132,8 @@ function visitFields(fields: Record<string, Describable>, trail: readonly string
 }
 
 /**
- * `/openapi.json`, for whoever has no key yet: limited by address like every anonymous caller, and under the rule for plain HTTP
- * like every call. The text is made when it is first asked for.
+ * `/openapi.json`, without authentication: limited by address, and under the rule for plain HTTP like every request.
+ * Generated at the first request.
  */
 export function serveContract(
   routes: readonly Route[],

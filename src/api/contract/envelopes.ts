@@ -11,7 +11,7 @@ const warningShape = { code: z.enum(WARNING_CODES), field: z.string(), message: 
 const ShownWarning = z.strictObject(warningShape).meta({ id: 'Warning' })
 const BatchWarning = z.strictObject({ index: z.int().min(0).max(499), ...warningShape }).meta({ id: 'BatchWarning' })
 
-/** The same, with `meta` where what was sent is accepted with warnings. */
+/** `{"data": <record>}`, with `meta` if the request was accepted with warnings. */
 export const warnedOf = (record: z.ZodType) =>
   z.strictObject({ data: record, meta: z.strictObject({ warnings: z.array(ShownWarning).min(1) }).optional() })
 
@@ -35,7 +35,7 @@ const DeletedRecord = z.strictObject({ id: ContractRecordId, external_id: Nullab
   examples: [{ id: 17, external_id: 'CLI-001', deleted_at: '2026-11-21T08:17:15.123-03:00' }],
 })
 
-/** What is told of a person who was forgotten, on webhooks alone. */
+/** Record in a webhook about an erased person; used by webhooks only. */
 export const ForgottenRecord = z
   .strictObject({ id: ContractRecordId, external_id: NullableText, forgotten_at: Timestamp })
   .meta({
@@ -45,7 +45,7 @@ export const ForgottenRecord = z
 
 export const deletedPage = pageSchemaOf(DeletedRecord)
 
-/** The answer to a batch: the records as they now are, and an entry per item that failed. */
+/** Answer to a batch: the current records, and an entry per failed item. */
 export function batchResultOf(record: z.ZodType, refusals: readonly RefusalCode[], warns: boolean) {
   const [first, ...others] = [itemError('validation_failed'), ...refusals.map(itemError)] as const
   const meta = z.strictObject({

@@ -13,10 +13,10 @@ const Shortage = z.strictObject({
 
 const Refused = z.strictObject({ causes: z.array(z.strictObject({ code: z.string(), description: z.string() })) })
 
-/** `until` is null of what needs the person for as long as it is open. */
+/** `until` is null if the person is needed as long as the record is open. */
 const Need = z.strictObject({ kind: z.enum(NEEDS), id: ContractRecordId, until: z.iso.date().nullable() })
 
-/** The `details` of the codes that have some. */
+/** `details` of the codes that have any. */
 export const DETAILS = {
   invalid_token: z.strictObject({ reason: z.literal('key_in_query') }).optional(),
   rate_limited: z.strictObject({ reason: z.literal('bytes_used_up') }).optional(),
@@ -27,7 +27,7 @@ export const DETAILS = {
   duplicate_resource: z.strictObject({
     field: z.string(),
     conflicting_id: ContractRecordId,
-    /** Only present when the other record was deleted. */
+    /** Only present if the other record was deleted. */
     deleted: z.literal(true).optional(),
   }),
   person_forgotten: z.strictObject({ subject: z.string() }),
@@ -60,7 +60,7 @@ export const DETAILS = {
 } as const satisfies Partial<Record<ProblemCode, z.ZodType>>
 export type DetailedCode = keyof typeof DETAILS
 
-/** The body of an error, one schema per code: `{error: {code, message, details?, request_id}}`. */
+/** Body of an error, one schema per code: `{error: {code, message, details?, request_id}}`. */
 export const ERROR_SCHEMAS = new Map(PROBLEM_CODES.map((code) => [code, errorSchema(code)]))
 
 function errorSchema(code: ProblemCode) {
@@ -70,7 +70,7 @@ function errorSchema(code: ProblemCode) {
   return z.strictObject({ error }).meta({ id: `Error_${code}`, description: httpMessageOf(code) })
 }
 
-/** What any call may be answered with, whatever it asks for: an unknown query parameter is a validation error too. */
+/** Errors of any request: an unknown query parameter is a validation error too. */
 const ANYWHERE: readonly ProblemCode[] = [
   'missing_token',
   'invalid_token',
@@ -82,7 +82,10 @@ const ANYWHERE: readonly ProblemCode[] = [
   'unavailable',
 ]
 
-/** Whatever is sent is read, also where nothing is expected: an unknown field is refused rather than ignored. And each takes a key. */
+/**
+ * Errors of writes. Bodies are read even if none is expected, so that unknown fields are refused instead of ignored.
+ * Each write accepts an Idempotency-Key.
+ */
 const OF_WRITES: readonly ProblemCode[] = [
   'malformed_json',
   'payload_too_large',
@@ -90,10 +93,10 @@ const OF_WRITES: readonly ProblemCode[] = [
   'idempotency_key_reuse',
 ]
 
-/** Every code that a route may answer with: those of the edge, which follow from its shape, and its command's own. */
+/** Every error code of a route: those of the HTTP layer, which follow from its shape, and its command's own. */
 export function codesOf(route: Route): ProblemCode[] {
   const codes = new Set<ProblemCode>(ANYWHERE)
-  // Also where no record is looked for: a path that cannot be decoded names nothing.
+  // Even without a lookup: a path that cannot be decoded names no record.
   if (route.path.includes(':')) codes.add('not_found')
   if (route.method !== 'get') for (const code of OF_WRITES) codes.add(code)
   if ('refusals' in route) for (const code of route.refusals ?? []) codes.add(code)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Texts and numbers as answers show them; narrower than what requests may send. */
+/** Text and number formats of answers; narrower than those of requests. */
 
 /** The service's own identifier of a record. */
 export const ContractRecordId = z.int().positive()
@@ -20,7 +20,7 @@ export const Timestamp = z
   .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}[+-]\d{2}:\d{2}$/)
   .meta({ format: 'date-time' })
 
-/** A day of the calendar. */
+/** Calendar day. */
 export const Day = z.iso.date()
 
 export const NullableText = z.string().nullable()

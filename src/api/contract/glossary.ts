@@ -1,6 +1,6 @@
 /**
- * What each field means, in Portuguese, for requests and answers alike: one text per name, so that a field is explained the
- * same way wherever it stands. A name that depends on its place is looked up with its parents first: `address.number`.
+ * Descriptions of fields in Portuguese, for requests and answers: one text per name, so that a field has the same
+ * description everywhere. If the meaning depends on the parent, the key includes it: `address.number`.
  */
 export const GLOSSARY: Readonly<Record<string, string>> = {
   // Envelopes

@@ -6,13 +6,13 @@ import { batchOf } from '../batch.ts'
 import { demandsKey, MIN_REVISION, type Route } from '../route.ts'
 import { codesByStatus, ERROR_SCHEMAS, takesBody } from './errors.ts'
 
-/** A group of operations, as readers look for them. */
+/** A group of operations in the documentation. */
 interface Tag {
   readonly name: string
   readonly description: string
 }
 
-/** By the first part of the path. */
+/** Keys are first path segments. */
 const TAGS: Readonly<Record<string, Tag>> = {
   me: { name: 'Conta', description: 'A empresa, a chave e os limites de quem chama.' },
   test: { name: 'Testes', description: 'O relógio e o esvaziamento de uma empresa de teste.' },
@@ -27,14 +27,14 @@ const TAGS: Readonly<Record<string, Tag>> = {
   orders: { name: 'Pedidos', description: 'Pedidos da loja online e o seu pagamento.' },
 }
 
-/** The group of a path in the router's form. */
+/** Tag of a route pattern. */
 export function tagOf(path: string): Tag {
   const tag = TAGS[path.split('/')[1] ?? '']
   if (!tag) throw new Error(`the contract has no group for ${path}`)
   return tag
 }
 
-/** A header as a component, so that the document names it once. */
+/** A header as a component, defined once per document. */
 const header = <T extends z.ZodType>(name: string, description: string, schema: T): T =>
   schema.meta({ header: { id: name, description } })
 
@@ -70,7 +70,7 @@ const retryAfter = header('Retry-After', 'Segundos a esperar antes de repetir a 
 
 const challenge = header('WWW-Authenticate', 'Sempre `Bearer`.', z.literal('Bearer'))
 
-/** Headers of a success. A write may be a replay; what a GET answers can be asked for by its ETag. */
+/** Headers of a success. A write may be a replay; a GET has an ETag. */
 const successHeaders = (route: Pick<Route, 'method'>) =>
   z.object({
     'X-Request-Id': requestId,
@@ -80,7 +80,7 @@ const successHeaders = (route: Pick<Route, 'method'>) =>
     ...(route.method === 'get' && !('send' in route) ? { ETag: etag } : {}),
   })
 
-/** Headers of an error. What fails before the call could be counted shows no limit. */
+/** Headers of an error. Errors before the quota check show no limit. */
 const errorHeaders = (status: number) =>
   z.object({
     'X-Request-Id': requestId,
@@ -93,7 +93,7 @@ type ObjectSchema = z.ZodType<unknown, Record<string, unknown>>
 
 const JSON_TYPE = 'application/json'
 
-/** What the contract says of a route. */
+/** Contract of a route. */
 export function operationOf(route: Route): ZodOpenApiOperationObject {
   return {
     operationId: route.operation,
@@ -111,7 +111,7 @@ export function operationOf(route: Route): ZodOpenApiOperationObject {
 const scopeText = ({ scope }: Route): string =>
   scope === null ? 'Qualquer chave pode chamar.' : `Escopo necessário: \`${scope}\`.`
 
-/** Parameters that a path can have. */
+/** Schemas of path parameters. */
 const PATH_PARAMETERS: Readonly<Record<string, z.ZodType>> = {
   id: Id,
   external_id: ExternalId,
@@ -121,10 +121,10 @@ const PATH_PARAMETERS: Readonly<Record<string, z.ZodType>> = {
   revision: z.int().min(0),
 }
 
-/** Names of the parameters in a path of the router's form. */
+/** Parameter names of a route pattern. */
 const parameterNames = (path: string): string[] => [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
 
-/** The path in the contract's form: `/sales/{id}/cancel`. */
+/** OpenAPI form of a route pattern: `/sales/{id}/cancel`. */
 export const templateOf = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
 
 const IdempotencyKey = z
@@ -173,7 +173,7 @@ const SUCCESSES: Readonly<Record<number, string>> = {
   207: 'Parte dos itens foi recusada: `meta.errors` diz quais e por quê.',
 }
 
-/** Statuses of a success, which follow from what the route does. */
+/** Success statuses of a route, derived from its kind. */
 export function successStatuses(route: Route): number[] {
   if ('batch' in route) return [200, 207]
   if (route.reply === undefined) return [204]
@@ -182,14 +182,14 @@ export function successStatuses(route: Route): number[] {
   return route.method === 'put' ? [200, 201] : [201]
 }
 
-/** One component for all that is read. */
+/** One component for all reads. */
 const unchanged: ZodOpenApiResponseObject = {
   id: 'Unchanged',
   description: 'Nada mudou desde a resposta com a `ETag` de `If-None-Match`; esta não tem corpo.',
   headers: successHeaders({ method: 'get' }),
 }
 
-/** What the body of a success is. */
+/** Content type of a successful answer. */
 const typeOf = (route: Route): string => ('send' in route ? 'text/event-stream' : JSON_TYPE)
 
 function successesOf(route: Route): ZodOpenApiResponsesObject {

@@ -2,7 +2,7 @@ import type { oas31 } from 'zod-openapi'
 import { BASIC_WEBHOOK_EVENTS, readScopeOf, WEBHOOK_EVENTS, type WebhookEvent } from '#events/webhooks.ts'
 import type { Channel } from '#ledger/envelope.ts'
 
-/** When an event is told, and the component that its `data` is. */
+/** Summary of each event, and the component of its `data`. */
 const EVENTS: Readonly<Record<WebhookEvent, readonly [summary: string, component: string]>> = {
   'customer.created': ['Cliente criado', 'Customer'],
   'customer.updated': ['Cliente alterado, ou trazido de volta', 'Customer'],
@@ -47,8 +47,8 @@ const ORIGINS: readonly Channel[] = ['api', 'pdv', 'system']
 const INSTANT = '2026-11-21T08:17:15.123-03:00'
 
 /**
- * The `webhooks` section: what every event is sent as, to the address that was registered (HOOK-9, HOOK-12). A contract
- * of some routes only has the events whose component it has.
+ * The `webhooks` section: requests of all events to registered addresses (HOOK-9, HOOK-12). A contract with some routes
+ * only contains the events whose component it has.
  */
 export function webhooksOf(schemas: Schemas): NonNullable<oas31.OpenAPIObject['webhooks']> {
   const told = WEBHOOK_EVENTS.filter((name) => EVENTS[name][1] in schemas)
@@ -63,7 +63,7 @@ function operationOf(name: WebhookEvent, schemas: Schemas): oas31.OperationObjec
     tags: ['Webhooks'],
     summary,
     description: `${isBasic ? 'Incluído em `*`.' : 'Só para quem o pede pelo nome; `*` não o inclui.'} Exige o escopo \`${readScopeOf(name)}\` da chave do endereço.`,
-    // Who is called checks the signature instead.
+    // Receivers verify the signature instead.
     security: [],
     parameters: headersOf(name),
     requestBody: {
@@ -117,7 +117,7 @@ function dataOf(name: WebhookEvent, component: string, schemas: Schemas): Schema
 
 const exampleOf = (component: string, schemas: Schemas): unknown => schemas[component]?.examples?.[0]
 
-/** As they are sent (src/webhooks/signature.ts): `webhook-*` are those of Standard Webhooks. */
+/** Headers of deliveries (src/webhooks/signature.ts); `webhook-*` are those of Standard Webhooks. */
 function headersOf(name: WebhookEvent): oas31.ParameterObject[] {
   const signature = `sha256=${'5e'.repeat(32)}`
   const uuid: Schema = { type: 'string', format: 'uuid' }
@@ -152,7 +152,7 @@ function headersOf(name: WebhookEvent): oas31.ParameterObject[] {
   ]
 }
 
-/** Always there, unless it has no example. */
+/** Required, unless it has no example. */
 const header = (name: string, description: string, schema: Schema, example?: unknown): oas31.ParameterObject => ({
   in: 'header',
   name,

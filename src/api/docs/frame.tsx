@@ -3,13 +3,13 @@ import { renderToString } from 'preact-render-to-string'
 
 interface Framed {
   readonly title: string
-  /** The line below the title. */
+  /** Line below the title. */
   readonly about: ComponentChildren
   readonly menu: ComponentChildren
   readonly body: ComponentChildren
 }
 
-/** A page of `/docs`, as HTML. */
+/** HTML of a page of `/docs`. */
 export const frame = ({ title, about, menu, body }: Framed): string =>
   `<!doctype html>\n${renderToString(
     <html lang="pt-BR">

@@ -1,6 +1,6 @@
 /**
- * The little Markdown that the contract's texts use: paragraphs and lists apart by blank lines, `code` and **bold**.
- * Anything else stays as it is written.
+ * The Markdown subset of the contract's texts: paragraphs and lists separated by blank lines, `code` and **bold**.
+ * Other markup stays literal.
  */
 export const Markdown = ({ text }: { readonly text: string }) => <>{text.split(/\n{2,}/).map(block)}</>
 
@@ -23,7 +23,7 @@ function block(text: string) {
   )
 }
 
-/** A line without blocks. */
+/** A single line, without blocks. */
 export const MarkdownLine = ({ text }: { readonly text: string }) => (
   <>
     {text.split(/(`[^`]+`|\*\*[^*]+\*\*)/).map((part) => {

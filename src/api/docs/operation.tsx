@@ -4,7 +4,7 @@ import { FieldTable, nameOfRef, type Schema, Type } from './schema.tsx'
 
 type Response = oas31.ResponseObject
 
-/** An operation with where it is found. */
+/** An operation with its method and path. */
 export interface DocumentedOperation {
   readonly method: string
   readonly path: string
@@ -54,7 +54,7 @@ const PLACES: Readonly<Record<string, string>> = { path: 'endereço', query: 'co
 
 interface ParametersProps {
   readonly parameters: readonly oas31.ParameterObject[]
-  /** One below that of what has the parameters. */
+  /** One level below the heading of the section. */
   readonly heading: 'h3' | 'h4'
 }
 
@@ -153,7 +153,7 @@ const Json = ({ value }: { readonly value: unknown }) =>
 const resolved = (schema: Schema, { components }: oas31.OpenAPIObject): Schema =>
   schema.$ref ? (components?.schemas?.[nameOfRef(schema.$ref)] as Schema) : schema
 
-/** An example of what a schema describes, from the examples of the objects in it; undefined where it has none. */
+/** Example of a schema, composed of the examples of its objects; undefined without any. */
 function exampleOf(schema: Schema, contract: oas31.OpenAPIObject): unknown {
   if (schema.examples) return schema.examples[0]
   if (schema.$ref) return exampleOf(resolved(schema, contract), contract)

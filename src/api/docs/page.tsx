@@ -4,7 +4,7 @@ import { Markdown } from './markdown.tsx'
 import { DocsBadge, type DocumentedOperation, OperationSection, operationsOf } from './operation.tsx'
 import { anchorOf, FieldTable, type Schema } from './schema.tsx'
 
-/** The contract as one page for a person to read: no script, nothing from elsewhere. */
+/** The contract as one page: no scripts, no external resources. */
 export const docsPage = (contract: oas31.OpenAPIObject): string => {
   const { title, version, description = '' } = contract.info
   const groups = groupsOf(contract)
@@ -80,7 +80,7 @@ const Menu = ({ groups }: { readonly groups: readonly Group[] }) => (
   </nav>
 )
 
-/** Without those of errors, which are explained where they can happen. */
+/** Excludes errors, which are explained with their operations. */
 function Objects({ contract }: { readonly contract: oas31.OpenAPIObject }) {
   const schemas = Object.entries((contract.components?.schemas ?? {}) as Record<string, Schema>)
   return (

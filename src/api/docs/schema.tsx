@@ -21,20 +21,20 @@ const FORMATS: Readonly<Record<string, string>> = {
   uuid: 'UUID',
 }
 
-/** Where a component is explained on the page. */
+/** Anchor of a component on the page. */
 export const anchorOf = (name: string): string => `objeto-${name}`
 
 export const nameOfRef = (ref: string): string => ref.slice(ref.lastIndexOf('/') + 1)
 
-/** A field on a line of its own; those of objects inside it follow, under its name. */
+/** Row of a field. The fields of a nested object follow, prefixed with its name. */
 interface Field {
   readonly name: string
   readonly schema: Schema
-  /** What there is to say of its presence. */
+  /** Remark on whether the field is required. */
   readonly note: string | null
 }
 
-/** The fields of an object, one a line. */
+/** Table of an object's fields, one per row. */
 export function FieldTable({ schema }: { readonly schema: Schema }) {
   const lines = linesOf(schema, '')
   if (lines.length === 0) return <p>Sem campos.</p>
@@ -83,13 +83,13 @@ function linesOf(schema: Schema, prefix: string): Field[] {
   })
 }
 
-/** Of a request, which fields it must have; of an answer, which it may lack. Only requests are closed to other fields. */
+/** Remark on presence: required fields of requests, optional fields of answers. Only requests forbid other fields. */
 function noteOn({ required = [], additionalProperties }: Schema): (field: string) => string | null {
   if (additionalProperties === false) return (field) => (required.includes(field) ? 'obrigatório' : null)
   return (field) => (required.includes(field) ? null : 'nem sempre presente')
 }
 
-/** The object whose fields are shown below a field: its own, or that of a list's items. */
+/** The object whose fields are listed below a field: its own, or that of its list items. */
 function innerObject(schema: Schema): { object: Schema | null; mark: string } {
   const shown = withoutNull(schema)
   if (shown.type === 'array') return { ...innerObject(shown.items as Schema), mark: '[]' }
@@ -98,13 +98,13 @@ function innerObject(schema: Schema): { object: Schema | null; mark: string } {
 
 const alternatives = (schema: Schema): Schema[] => (schema.anyOf ?? schema.oneOf ?? []) as Schema[]
 
-/** Of a schema or null, the schema. */
+/** Removes null from a nullable schema. */
 function withoutNull(schema: Schema): Schema {
   const others = alternatives(schema).filter(({ type }) => type !== 'null')
   return others.length === 1 ? (others[0] as Schema) : schema
 }
 
-/** A type in words, with a link to the object that it names; `page` is where objects are explained, if elsewhere. */
+/** A type in words, with a link to its object; `page` is the page of the objects, if it is another one. */
 export function Type({ schema, page = '' }: { readonly schema: Schema; readonly page?: string }) {
   if (schema.$ref) {
     const name = nameOfRef(schema.$ref)
@@ -132,7 +132,7 @@ export function Type({ schema, page = '' }: { readonly schema: Schema; readonly 
   return <>{names.join(' ou ')}</>
 }
 
-/** What a value must be beyond its type. */
+/** Constraints of a value beyond its type. */
 function Limits({ schema }: { readonly schema: Schema }) {
   const shown = withoutNull(schema)
   const values = shown.enum?.map((value) => <code>{value}</code>)
@@ -156,7 +156,7 @@ function Limits({ schema }: { readonly schema: Schema }) {
 const separated = (parts: readonly ComponentChildren[], by: string): ComponentChildren[] =>
   parts.flatMap((part, position) => (position > 0 ? [by, part] : [part]))
 
-/** The end of a pattern tells how many decimals a text has. */
+/** Number of decimals, derived from the end of a pattern. */
 function decimals(pattern = ''): string | null {
   if (pattern.endsWith('\\.\\d{2}$')) return 'duas casas decimais'
   if (pattern.endsWith('\\.\\d{3}$')) return 'três casas decimais'

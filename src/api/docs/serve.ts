@@ -10,7 +10,7 @@ import { docsPage } from './page.tsx'
 import { STYLE } from './style.ts'
 import { webhooksPage } from './webhooks.tsx'
 
-/** Nothing but the pages' own style sheet may be loaded, and nothing may run or be sent. */
+/** Allows only the pages' own style sheet: no scripts, forms or frames. */
 const POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 interface DocsOptions {
@@ -18,7 +18,7 @@ interface DocsOptions {
   readonly compress: Compress
 }
 
-/** `/docs`: the contract for a person with a browser, without a key; counted by address like every anonymous call (HTTP-14). */
+/** `/docs`: the contract for browsers, without authentication, limited by address (HTTP-14). */
 export function serveDocs(routes: readonly Route[], { addresses, compress }: DocsOptions): Router {
   const router = express.Router()
   const limitAnonymous = limitUnauthenticatedBy(addresses)
@@ -35,7 +35,7 @@ export function serveDocs(routes: readonly Route[], { addresses, compress }: Doc
       if (!['GET', 'HEAD'].includes(request.method))
         throw new Problem('method_not_allowed', undefined, { Allow: 'GET, HEAD' })
       response.setHeader('Vary', 'Accept-Encoding')
-      // A browser asks with its ETag whether there is another one.
+      // Browsers revalidate with the ETag.
       response.setHeader('Cache-Control', 'no-cache')
       await send(response)
     })

@@ -1,4 +1,4 @@
-/** The page's style sheet; colours follow the reader's system. */
+/** Style sheet of the pages; colours follow the system's colour scheme. */
 export const STYLE = `
 :root {
   color-scheme: light dark;

@@ -1,4 +1,4 @@
-/** What receivers do with a delivery, as docs/webhooks.md has it (OPS-17). */
+/** Signature check of a receiver, as in docs/webhooks.md (OPS-17). */
 export const VERIFY = `import { createHmac, timingSafeEqual } from 'node:crypto'
 
 const TOLERANCE_SECONDS = 300
@@ -20,7 +20,7 @@ export function isAuthentic(headers: Headers, body: Buffer, secret: string, now 
 }
 `
 
-/** A delivery of one's own, for SECRET and URL. */
+/** Sends a test delivery with SECRET to URL. */
 export const TRIAL = `body='{"event":"webhook.test","occurred_at":"2026-11-21T08:17:15.123-03:00","origin":"system","data":{}}'
 timestamp=$(date +%s)
 id="test-$timestamp"

@@ -5,7 +5,7 @@ import { Parameters } from './operation.tsx'
 import { type Schema, Type } from './schema.tsx'
 import { TRIAL, VERIFY } from './verify-webhook.ts'
 
-/** The events of the contract, each as it is sent, and how a receiver knows that it comes from us. */
+/** Page of the webhook events: their requests, and how receivers verify the signature. */
 export const webhooksPage = (contract: oas31.OpenAPIObject): string => {
   const events = eventsOf(contract)
   return frame({
@@ -157,7 +157,7 @@ const Event = ({ event: { name, operation, headers, example } }: { readonly even
   </article>
 )
 
-/** A delivery as it goes over the wire, but for the JSON, which is laid out for people. */
+/** HTTP request of a delivery; only its JSON is indented. */
 function requestOf(headers: readonly oas31.ParameterObject[], body: unknown): string {
   const lines = headers.filter(({ example }) => example !== undefined).map(({ name, example }) => `${name}: ${example}`)
   return `POST /hook HTTP/1.1\nContent-Type: application/json\n${lines.join('\n')}\n\n${JSON.stringify(body, null, 2)}`

@@ -35,7 +35,7 @@ import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from
 import { commandRoute, type Route } from '../route.ts'
 import { recordRoutes } from './record-routes.ts'
 
-/** As a request sends it. */
+/** Request example. */
 const itemExample = {
   external_id: 'CAFE-500',
   type: 'product',
@@ -51,7 +51,7 @@ const itemExample = {
   stock: '24',
 }
 
-/** The same item as answers show it. */
+/** The same item in answers. */
 const shownItemExample = {
   id: 9,
   ...itemExample,
@@ -117,7 +117,7 @@ const items = recordRoutes({
     replace: ['duplicate_resource'],
     update: ['duplicate_resource', 'insufficient_stock'],
   },
-  /** `q` are words of the item, the name is part of a name, the others are exact. */
+  /** `q` matches words of the item, `name` a substring; the others are exact. */
   filters: {
     q: boundedText(120).optional(),
     name: boundedText(120).optional(),
@@ -138,7 +138,7 @@ const items = recordRoutes({
   warnings: itemWarnings,
 })
 
-/** A category as a request sends it. */
+/** Request example of a category. */
 const categoryInput = { external_id: 'CAT-1', name: 'Bebidas' }
 
 const categories = recordRoutes({

@@ -28,7 +28,7 @@ const DeliveryAttempt = z
   })
   .meta({ id: 'WebhookDeliveryAttempt', examples: [attemptExample] })
 
-/** An event on its way to one address (queries/webhooks.ts). */
+/** Delivery of an event to one address (queries/webhooks.ts). */
 const Delivery = z
   .strictObject({
     id: z.uuid(),
@@ -60,7 +60,7 @@ const Delivery = z
     ],
   })
 
-/** How far a replay has come (src/webhooks/replays.ts). */
+/** Progress of a replay (src/webhooks/replays.ts). */
 const Replay = z
   .strictObject({
     status: z.enum(['running', 'finished', 'cancelled']),
@@ -92,13 +92,13 @@ const scope = 'webhooks:manage'
 
 const isUuid = (text: string | undefined): text is string => z.uuid().safeParse(text).success
 
-/** The address and delivery that a path names; null when there can be none. */
+/** Address and delivery in a path; null if either is malformed. */
 function pathDelivery(params: Params): { webhook: number; id: string } | null {
   const webhook = pathId(params.id)
   return webhook !== null && isUuid(params.delivery_id) ? { webhook, id: params.delivery_id } : null
 }
 
-/** From which message on, of those that are kept: of 30 days. */
+/** First message of the replay; messages are kept for 30 days. */
 const ReplayFields = z.strictObject({
   after: z.int().min(-1).nullish(),
   since: Instant.nullish().meta({
@@ -106,7 +106,7 @@ const ReplayFields = z.strictObject({
   }),
 })
 
-/** What was delivered to an address, and how to have it again (HOOK-25, HOOK-27). */
+/** Deliveries of an address, and their replay (HOOK-25, HOOK-27). */
 export const deliveryRoutes: readonly Route[] = [
   readRoute({
     path: '/webhooks/:id/deliveries',

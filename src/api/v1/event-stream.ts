@@ -14,14 +14,17 @@ import { type Route, type StreamContext, streamRoute } from '../route.ts'
 import { EventTypeList, LedgerEvent, readerOf } from './events.ts'
 import { QueryRevision } from './record-routes.ts'
 
-/** Proxies close what is silent for a minute; a key that lives no more is noticed at the next beat. */
+/**
+ * Heartbeat interval: proxies close connections after a minute of silence. Each heartbeat also checks that the key is
+ * still valid.
+ */
 const BEAT_MS = 15_000
-/** Longest that a reader may take to receive what was sent. */
+/** Time limit for a client to receive sent data. */
 const STALLED_MS = 30_000
-/** How soon a reader that was cut off should come again, in milliseconds. */
+/** Reconnection delay for clients, in milliseconds. */
 const RETRY_MS = 1_000
 
-/** What a key has to be able to read to be told of events about a kind; all others are told to auditors. */
+/** Scope that a key needs for events about each kind of record; all other kinds require `audit:read`. */
 const TOLD_TO: Readonly<Partial<Record<RecordKind, Scope>>> = {
   customer: 'customers:read',
   supplier: 'suppliers:read',
@@ -35,7 +38,7 @@ const TOLD_TO: Readonly<Partial<Record<RecordKind, Scope>>> = {
   webhook: 'webhooks:manage',
 }
 
-/** Which events a key is told of. @throws Problem for one that is told of none */
+/** Returns which events the key may receive. @throws Problem if it may receive none */
 function toldTo({ scopes }: Caller): (subject: string) => boolean {
   if (scopes.includes('audit:read')) return () => true
   const kinds = Object.entries(TOLD_TO).flatMap(([kind, scope]) => (scopes.includes(scope) ? [kind] : []))
@@ -43,7 +46,7 @@ function toldTo({ scopes }: Caller): (subject: string) => boolean {
   return (subject) => kinds.includes(subject.slice(0, subject.indexOf('/')))
 }
 
-/** After such an event a key may live no more. */
+/** Whether the key may be invalid after the event. */
 const endsKeys = (subject: string, { keyId }: Caller): boolean =>
   subject === `api_key/${keyId}` || subject.startsWith('company/')
 
@@ -57,8 +60,8 @@ const StreamQuery = z.strictObject({
 type StreamQuery = z.infer<typeof StreamQuery>
 
 /**
- * Sends events in the order of the ledger, each with its revision as id, until the reader leaves, the key lives no more, or the
- * process stops. A reader that does not keep up is waited for, and cut off when it stands still (FEED-10, FEED-11).
+ * Sends events in the order of the ledger, each with its revision as id, until the client disconnects, the key becomes
+ * invalid, or the process stops. Waits for a slow client, and disconnects one that stalls (FEED-10, FEED-11).
  */
 async function send(context: StreamContext<StreamQuery>, response: Response): Promise<void> {
   const { pool, feed, caller, query, after } = context
@@ -69,7 +72,7 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
   const opened = query.opened === 'true' ? { by, mayRead } : null
   const isMine = (event: WebhookEvent) => isDeliverable(scopes, event)
   const messages = query.messages === 'true' ? { by, mayBeTold: isMine } : null
-  // What cannot be asked is refused, rather than a stream that says nothing.
+  // Refuses an invalid key with an error instead of an empty stream.
   if (!(await isLiveKey(pool, companyId, keyId))) throw new Problem('invalid_token', undefined, CHALLENGE)
   const begin = query.since === undefined ? -1 : await feed.revisionBefore(companyId, query.since)
   const state = { at: after ?? query.after ?? begin, told: -1, head: -1, isOver: false, wake: () => {} }
@@ -80,7 +83,7 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
   const beat = setInterval(async () => {
     if (!(await isLive())) return wake({ isOver: true })
     if (response.writableLength > 0 || state.isOver) return
-    // What was passed over counts as seen for whoever comes again.
+    // Advances the client's last id over skipped events, for its next connection.
     response.write(state.at > state.told ? `:\nid: ${state.at}\n\n` : ':\n\n')
     state.told = state.at
   }, BEAT_MS)
@@ -107,7 +110,7 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
         await drained(response)
     }
   } catch (error) {
-    // Whoever is cut off comes again, behind what was sent.
+    // The client reconnects after the last event sent.
     if (!(error instanceof Unavailable)) throw error
   } finally {
     clearInterval(beat)
@@ -116,7 +119,7 @@ async function send(context: StreamContext<StreamQuery>, response: Response): Pr
   }
 }
 
-/** Resolves when the reader has what was sent, or has gone; one that stands still is cut off. */
+/** Resolves when the client has received the data or disconnected; disconnects a stalled one. */
 async function drained(response: Response): Promise<void> {
   const stalled = setTimeout(() => response.destroy(), STALLED_MS)
   const done = new AbortController()

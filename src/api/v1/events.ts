@@ -51,7 +51,7 @@ const sealedExample = {
   },
 }
 
-/** An event just as it was hashed (src/ledger/envelope.ts). */
+/** An event in the form that was hashed (src/ledger/envelope.ts). */
 export const LedgerEvent = z
   .strictObject({
     id: z.uuid(),
@@ -82,7 +82,7 @@ const verificationExample = {
   first_error: null,
 }
 
-/** What a verification found (src/integrity/audit/chain-walk.ts). */
+/** Result of a verification (src/integrity/audit/chain-walk.ts). */
 const LedgerVerification = z
   .strictObject({
     valid: z.boolean(),
@@ -109,7 +109,7 @@ const LedgerVerification = z
 
 const scope = 'audit:read'
 
-/** What a key has to be able to read to be told what is personal of a kind; no key reads users. */
+/** Scope that a key needs to see personal fields of each kind; no key may see those of users. */
 const READERS: Readonly<Record<PersonKind, Scope | null>> = {
   customer: 'customers:read',
   supplier: 'suppliers:read',
@@ -126,14 +126,14 @@ export const readerOf =
 
 const SUBJECT = new RegExp(`^(${RECORD_KINDS.join('|')})/[1-9]\\d{0,14}$`)
 
-/** A record as events name it: `sale/9`. */
+/** Record reference in events: `sale/9`. */
 export const Subject = z
   .string()
   .regex(SUBJECT, `deve ser um registro como "sale/9"; tipos: ${RECORD_KINDS.join(', ')}`)
 
 const isEventType = (name: string): boolean => Object.hasOwn(EVENT_TYPES, name)
 
-/** Names with commas; the order does not matter. */
+/** Comma-separated names, in any order. */
 export const EventTypeList = z
   .string()
   .max(2_000)
@@ -143,7 +143,7 @@ export const EventTypeList = z
 
 const EventHash = z.string().regex(/^[0-9a-f]{64}$/, 'deve ser o hash de um evento: 64 dígitos hexadecimais minúsculos')
 
-/** Where a verification goes on: both or neither, or the chain would begin at nothing. */
+/** Position at which a verification continues: both or neither, because the chain needs a previous hash. */
 const VerifyQuery = z
   .strictObject({ after: QueryRevision.optional(), hash: EventHash.optional() })
   .refine(({ after, hash }) => (after === undefined) === (hash === undefined), {
@@ -151,7 +151,7 @@ const VerifyQuery = z
     message: 'after e hash são informados juntos',
   })
 
-/** Records whose events can be listed: where they are found, and how they are called. */
+/** Kinds of records with an event history: path and names. */
 const RECORDS: readonly (readonly [path: string, kind: RecordKind, name: string, one: string])[] = [
   ['/customers', 'customer', 'Customer', 'um cliente'],
   ['/suppliers', 'supplier', 'Supplier', 'um fornecedor'],
@@ -184,7 +184,7 @@ const historyRoute = (path: string, kind: RecordKind, name: string, one: string)
     },
   })
 
-/** The ledger itself, and what happened to each record, for those who audit it (FEED-1, FEED-3). */
+/** The ledger, and the history of each record, for auditors (FEED-1, FEED-3). */
 export const eventRoutes: readonly Route[] = [
   ...RECORDS.map((record) => historyRoute(...record)),
   readRoute({

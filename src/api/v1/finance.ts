@@ -44,7 +44,7 @@ import { Amount, Balance, ContractRecordId, Day, NullableText, Timestamp } from 
 import { commandRoute, type Route, readRoute, single } from '../route.ts'
 import { answerPage, pageQuery, recordRoutes } from './record-routes.ts'
 
-/** A receivable as a request sends it. */
+/** Request example of a receivable. */
 export const receivableExample = {
   external_id: 'REC-2026-11',
   description: 'Mensalidade de novembro',
@@ -53,7 +53,7 @@ export const receivableExample = {
   due_date: '2026-11-30',
 }
 
-/** A payable as a request sends it. */
+/** Request example of a payable. */
 export const payableExample = {
   external_id: 'NF-4711',
   description: 'Café em grão, nota 4711',
@@ -62,7 +62,7 @@ export const payableExample = {
   due_date: '2026-12-10',
 }
 
-/** A settlement as a request sends it. */
+/** Request example of a settlement. */
 const settlementExample = { paid_at: '2026-11-20T10:00:00-03:00', payment_method: 'pix', amount: '150.00' }
 
 const method = z.enum(PAYMENT_METHODS)
@@ -87,7 +87,7 @@ const tail = {
   is_overdue: z.boolean(),
 }
 
-/** What the answers to both examples have in common. */
+/** Members shared by both answer examples. */
 const shown = {
   origin: 'api',
   sale_id: null,
@@ -161,7 +161,10 @@ const PaymentMethodName = z
   .strictObject({ code: method, name: z.string() })
   .meta({ id: 'PaymentMethod', examples: [{ code: 'pix', name: 'Pix' }] })
 
-/** Filters of both sides. Days are the company's own, inclusive; `overdue` are the pending ones whose day has passed. */
+/**
+ * Filters of receivables and payables. Days are the company's, inclusive; `overdue` are pending accounts whose due day
+ * has passed.
+ */
 const accountFilters = {
   status: z.enum(['pending', 'settled', 'overdue']).optional(),
   origin: z.enum(ACCOUNT_ORIGINS).optional(),
@@ -172,7 +175,7 @@ const accountFilters = {
   paid_to: CalendarDate.optional(),
 }
 
-/** What both sides refuse; an account that a sale made is the point of sale's to keep. */
+/** Refusals of both. The point of sale manages the accounts that sales created. */
 const LOCKED = ['managed_by_pdv', 'already_settled'] as const
 const refusals = {
   create: ['duplicate_resource', 'person_forgotten'],
@@ -231,10 +234,13 @@ const payables = recordRoutes({
   remove: deletePayable,
 })
 
-/** One component of the contract for both sides. */
+/** One contract component for both. */
 const settlement = Settlement.meta({ id: 'Settlement' })
 
-/** A settlement moves money, so a caller that heard no answer must be able to ask again: the key is demanded (ACCT-6). */
+/**
+ * A settlement moves money, so a client without an answer must be able to retry: the Idempotency-Key is required
+ * (ACCT-6).
+ */
 const settleRoute = (
   one: string,
   name: string,

@@ -37,7 +37,7 @@ const example = {
   },
 }
 
-/** Who calls, what the key may do, and how often (queries/api-keys.ts). */
+/** The authenticated company and key, with scopes and quotas (queries/api-keys.ts). */
 const Me = z
   .strictObject({
     company: z.strictObject({

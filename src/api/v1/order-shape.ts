@@ -8,7 +8,7 @@ import type { ShownOrder } from '#queries/orders.ts'
 import { Amount, ContractRecordId, NullableText, ThreeDecimals, Timestamp } from '../contract/formats.ts'
 import { lineExamples, lineShape } from './sales.ts'
 
-/** The customer of a guest's order. */
+/** Customer of an order without a customer record. */
 export const customerExample = { name: 'Maria da Silva', email: 'maria@exemplo.com.br', document: '52998224725' }
 
 const paymentExample = {
@@ -35,7 +35,7 @@ const paymentExample = {
   updated_at: '2026-11-21T08:21:40.512-03:00',
 }
 
-/** Paid, and given back in part. */
+/** Paid and partly refunded. */
 const orderExample = {
   id: 57,
   external_id: 'LOJA-2001',
@@ -174,7 +174,7 @@ const OrderAlarm = z
   })
   .meta({ id: 'OrderAlarm' })
 
-/** An order as answers show it. */
+/** An order in answers. */
 export const OrderShape = z
   .strictObject({
     id: ContractRecordId,

@@ -27,7 +27,7 @@ import { actionRoute, commandRoute, type Route, readRoute, repeatableActionRoute
 import { customerExample, OrderShape } from './order-shape.ts'
 import { answerPage, getByExternalRoute, getRoute, listRoute, pageQuery } from './record-routes.ts'
 
-/** An order as a request sends it. */
+/** Request example of an order. */
 const orderExample = {
   store_alias: 'minha-loja',
   external_id: 'LOJA-2001',
@@ -39,7 +39,7 @@ const orderExample = {
   delivery_fee: '8.70',
 }
 
-/** A payment as a request sends it; what it does not say of the payer, the order's customer does. */
+/** Request example of a payment; missing data of the payer comes from the order's customer. */
 const payExample = {
   method: 'pix',
   payer: { email: 'maria@exemplo.com.br' },
@@ -95,7 +95,7 @@ const notificationExample = {
   outcome: 'applied',
 }
 
-/** A notification of the payment provider, as it was kept. */
+/** A stored notification of the payment provider. */
 const Notification = z
   .strictObject({
     id: ContractRecordId,
@@ -108,7 +108,7 @@ const Notification = z
   })
   .meta({ id: 'Notification', examples: [notificationExample] }) satisfies z.ZodType<NotificationObject>
 
-/** Orders are placed and paid; what becomes of them, the payment provider tells (ORDER-8, RCV-12). */
+/** Orders are created and paid here; later changes come from the payment provider (ORDER-8, RCV-12). */
 export const orderRoutes: readonly Route[] = [
   listRoute({
     path: '/orders',

@@ -38,7 +38,7 @@ import { ContractRecordId, NullableText, Timestamp } from '../contract/formats.t
 import { commandRoute, type Route } from '../route.ts'
 import { recordRoutes } from './record-routes.ts'
 
-/** A person as a request sends it. */
+/** Request example of a person. */
 export const personExample = {
   external_id: 'CLI-001',
   name: 'Maria da Silva',
@@ -56,7 +56,7 @@ export const personExample = {
   },
 }
 
-/** A supplier as a request sends it. */
+/** Request example of a supplier. */
 export const supplierExample = {
   external_id: 'FOR-001',
   name: 'Distribuidora Bom Grão Ltda',
@@ -79,7 +79,7 @@ const Address = z
   })
   .meta({ id: 'Address' })
 
-/** Customers and suppliers alike. */
+/** Fields of both customers and suppliers. */
 const personShape = {
   id: ContractRecordId,
   external_id: NullableText,
@@ -103,7 +103,7 @@ const shownAt = {
   updated_at: '2026-11-21T08:17:15.123-03:00',
 }
 
-/** The same persons as answers show them. */
+/** The same persons in answers. */
 const shownCustomer = {
   id: 17,
   ...personExample,
@@ -122,7 +122,7 @@ const Supplier = z
   .strictObject({ ...personShape, trade_name: NullableText })
   .meta({ id: 'Supplier', examples: [shownSupplier] }) satisfies z.ZodType<SupplierObject>
 
-/** `q` are words of the person, the name is part of a name, the others are exact. */
+/** `q` matches words of the person, `name` a substring; the others are exact. */
 const filters = {
   q: boundedText(120).optional(),
   name: boundedText(120).optional(),
@@ -131,12 +131,12 @@ const filters = {
   external_id: ExternalId.optional(),
 }
 
-/** What a request to forget a person says. */
+/** Request example of an erasure. */
 const forgetExample = { ground: 'holder_request', reason: 'Protocolo 2026-118', queue: true }
 
 const Forget = ForgetInput.meta({ id: 'ForgetInput' })
 
-/** Forgets a person of a kind; both kinds take the same body. */
+/** Erasure route of a kind of person; both kinds have the same body. */
 const forgetRoute = (kind: 'customer' | 'supplier', name: string, one: string, record: z.ZodType) =>
   commandRoute({
     method: 'post',

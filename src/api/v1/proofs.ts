@@ -10,7 +10,7 @@ const scope = 'audit:read'
 
 const SIZE = /^(0|[1-9]\d{0,14})$/
 
-/** Of a tree, in a query string. */
+/** Tree size in a query string. */
 const QuerySize = z
   .string()
   .regex(SIZE, 'deve ser um tamanho da árvore do livro: um número inteiro a partir de 0')
@@ -21,7 +21,7 @@ const Size = z.int().min(0)
 /** SHA-256, base64. */
 export const TreeHash = z.string().regex(/^[A-Za-z0-9+/]{43}=$/)
 
-/** Of the first of the eight leaves with which implementations of RFC 6962 are compared. */
+/** Inclusion path of the first of the eight standard test leaves of RFC 6962 implementations. */
 const PATH = [
   'lqKW0iTyhcZ77pPDD4owkVfw2qNdxbh+QQt4YwoJz8c=',
   'Xwg/ChozygdqlSeYMlgNs+DvRYS9/x9UyKNg9Q3jAx4=',
@@ -92,13 +92,13 @@ const CheckpointPlace = z
 
 const base64 = (hash: Buffer): string => hash.toString('base64')
 
-/** `size` events are those up to a revision. */
+/** A tree of `size` events ends at revision `size - 1`. */
 const answer = (size: number, data: object): ReadAnswer => ({
   body: single(JSON.stringify(data)),
   ...(size > 0 && { revision: size - 1 }),
 })
 
-/** A size beyond the ledger, or one that does not cover what is asked for. */
+/** The size exceeds the ledger, or does not cover the requested event. */
 const noSuchSize = (field: string, available: number): Problem =>
   new Problem('validation_failed', {
     fields: { [field]: [`o livro tem ${available} eventos: deve cobrir o que se pede e não passar disso`] },
@@ -108,7 +108,7 @@ const noSuchSize = (field: string, available: number): Problem =>
 const answerCheckpoint = ({ size, root, made_at, note }: SignedCheckpoint): ReadAnswer =>
   answer(size, { size, root: base64(root), made_at, note })
 
-/** That the ledger holds what it held, for whoever keeps a checkpoint (PROOF-7, PROOF-8). */
+/** Inclusion and consistency proofs for holders of checkpoints (PROOF-7, PROOF-8). */
 export const proofRoutes: readonly Route[] = [
   readRoute({
     path: '/events/:revision/proof',

@@ -64,7 +64,7 @@ tEk5owRgVkQAOgPxme2vVnhIAltHZZPieO2d5NS512g=
 
 const proved = { event: LedgerEvent, proof: z.string() }
 
-/** The file itself, as it is handed on: `src/integrity/proofs/receipt.ts`. */
+/** The receipt file: `src/integrity/proofs/receipt.ts`. */
 const Receipt = z
   .strictObject({ version: z.literal(1), ...proved, cancellation: z.strictObject(proved).optional() })
   .meta({ id: 'Receipt', examples: [example] })

@@ -17,7 +17,7 @@ import { batchResultOf, deletedPage, pageSchemaOf, singleOf, warnedOf } from '..
 import { batchRoute, commandRoute, type ReadAnswer, type ReadContext, type Route, readRoute, single } from '../route.ts'
 
 const DEFAULT_LIMIT = 50
-/** Page size at most (LIST-2). A larger limit is refused rather than clamped, so that nobody believes to have got more. */
+/** Maximum page size (LIST-2). A larger limit is refused instead of clamped, so that clients do not miss records. */
 export const MAX_LIMIT = 200
 
 const LIMIT = `deve ser um número inteiro de 1 a ${MAX_LIMIT}`
@@ -30,7 +30,7 @@ const Limit = z
   .default(DEFAULT_LIMIT)
   .meta({ override: asInteger({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT }) })
 
-/** A revision of the ledger in a query string; -1 is the one before the first event. */
+/** Ledger revision in a query string; -1 precedes the first event. */
 export const QueryRevision = z
   .string()
   .regex(/^(-1|0|[1-9]\d{0,14})$/, 'deve ser uma revisão do livro: um número inteiro a partir de -1')
@@ -39,27 +39,27 @@ export const QueryRevision = z
 
 const paging = { limit: Limit, cursor: z.string().max(2000).optional() }
 
-/** Parameters of a list: paging, `updated_since`, and the resource's own filters. Anything else is refused. */
+/** Parameters of a list: paging, `updated_since`, and the resource's filters. Others are refused. */
 const listQuery = <S extends z.ZodRawShape>(filters: S) =>
   z.strictObject({ ...paging, updated_since: QueryInstant.optional(), ...filters })
 
-/** Parameters of a list of what never changes: paging and filters. */
+/** Parameters of a list of immutable records: paging and filters. */
 export const pageQuery = <S extends z.ZodRawShape>(filters: S) => z.strictObject({ ...paging, ...filters })
 
 /** Parameters of a deleted listing. */
 const deletedQuery = z.strictObject({ ...paging, since: QueryInstant.optional() })
 
-/** What an answer depends on beside the tables: the company's day, and the links of its buyers. */
+/** Inputs of an answer besides the tables: the company's day, and the payment links of buyers. */
 interface Showing extends Calendar {
   readonly paymentLinks: PaymentLinks
 }
 
 type GetRecord<K = number> = (pool: Pool, companyId: number, key: K, showing: Showing) => Promise<FoundRecords>
 
-/** A page of a list; a refusal where the cursor is broken or was made for other filters. */
+/** A page of a list; a refusal if the cursor is malformed or belongs to other filters. */
 type ListRecords<Q> = (pool: Pool, companyId: number, query: Q, showing: Showing) => Promise<Page | Refusal>
 
-/** What every route of a resource says of itself. */
+/** Description shared by all routes of a resource. */
 interface Description {
   readonly path: string
   readonly scope: Scope
@@ -69,16 +69,16 @@ interface Description {
 }
 
 interface ListDescription<F extends z.ZodRawShape> extends Description {
-  /** A record as the list shows it. */
+  /** A record in the list. */
   readonly record: z.ZodType
   readonly filters: F
   readonly list: ListRecords<z.infer<ReturnType<typeof listQuery<F>>>>
   readonly ofLedger: boolean
-  /** Its records stay when a test company is emptied. */
+  /** The records survive a reset of a test company. */
   readonly outlastsReset?: true
 }
 
-/** A list with paging, `updated_since` and the resource's own filters. */
+/** A list with paging, `updated_since` and the resource's filters. */
 export function listRoute<F extends z.ZodRawShape>({
   filters,
   record,
@@ -95,7 +95,7 @@ export function listRoute<F extends z.ZodRawShape>({
   })
 }
 
-/** The listing of what was deleted, for those who keep a copy. */
+/** List of deleted records, for clients that keep a copy. */
 function deletedRoute({
   list,
   ...route
@@ -118,8 +118,8 @@ async function readPage<Q extends { limit: number }>(
 }
 
 /**
- * `{"data": […], "meta": {…}}` of a page, whose `data` is the records' JSON text joined by commas (LIST-1).
- * @throws Problem (422) where the cursor is broken or was made for other filters.
+ * `{"data": […], "meta": {…}}` of a page, whose `data` is the records' JSON text joined by commas (LIST-1). @throws
+ * Problem (422) if the cursor is malformed or belongs to other filters.
  */
 export function answerPage(found: Page | Refusal, limit: number): ReadAnswer {
   if (isRefusal(found)) throw new Problem(found.refused, found.details)
@@ -136,14 +136,14 @@ interface GetDescription<K> extends Description {
   readonly fromStandby?: boolean
 }
 
-/** One record by the id in the path. */
+/** Reads a record by the id in the path. */
 export const getRoute = (route: GetDescription<number>): Route => getBy(route, ({ id }) => pathId(id))
 
-/** One record by the caller's own identifier in the path (REC-9). */
+/** Reads a record by the client's external id in the path (REC-9). */
 export const getByExternalRoute = (route: GetDescription<string>): Route =>
   getBy(route, ({ external_id }) => ExternalId.safeParse(external_id).data ?? null)
 
-/** `keyOf` is null where the path names no possible record. */
+/** `keyOf` returns null if the path names no possible record. */
 function getBy<K>({ get, record, ...route }: GetDescription<K>, keyOf: (params: Params) => K | null): Route {
   return readRoute({
     ...route,
@@ -155,11 +155,11 @@ function getBy<K>({ get, record, ...route }: GetDescription<K>, keyOf: (params: 
   })
 }
 
-/** A found record, or null, which becomes a 404. */
+/** Answer of a found record; null becomes a 404. */
 export const answerRecord = ({ record, revision }: FoundRecords): ReadAnswer | null =>
   record === null ? null : { body: single(record), revision }
 
-/** A resource with all the operations that the contract gives to records: list, get, deleted, POST, batch, GET and PUT by-external, PATCH, DELETE. */
+/** A resource with all standard operations: list, get, deleted, POST, batch, GET and PUT by-external, PATCH, DELETE. */
 interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
   readonly path: string
   /** First half of its scopes: `customers` of `customers:read`. */
@@ -167,13 +167,13 @@ interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
   /** In Portuguese, with article: `um cliente`, `os clientes`. */
   readonly one: string
   readonly all: string
-  /** One and many of them in the contract's operations: `Customer`, `Customers`. */
+  /** Singular and plural in operation ids: `Customer`, `Customers`. */
   readonly names: readonly [one: string, many: string]
-  /** A record as answers show it. */
+  /** A record in answers. */
   readonly record: z.ZodType
-  /** Bodies for the contract to show: a whole record with its external id, and changes. */
+  /** Example bodies for the contract: a whole record with its external id, and changes. */
   readonly examples: { readonly whole: { readonly external_id: string }; readonly changes: object }
-  /** What each command may refuse with; what follows from a route's shape needs no mention. */
+  /** Error codes of each command, beyond those that follow from the route's shape. */
   readonly refusals: {
     readonly [C in 'create' | 'replace' | 'update' | 'remove']?: readonly RefusalCode[]
   }
@@ -186,11 +186,11 @@ interface RecordResource<F extends z.ZodRawShape, C, R, P extends object> {
   readonly replace: { readonly item: z.ZodType<R>; readonly command: Command<R> }
   readonly update: { readonly body: z.ZodType<P>; readonly command: Command<{ id: number; changes: P }> }
   readonly remove: Command<{ id: number }>
-  /** What a body, or an item of a batch, is accepted with. */
+  /** Warnings for a body, or for an item of a batch. */
   warnings?(body: C | R | P): Warning[]
 }
 
-/** The routes of such a resource; fixed paths stand before those with an id. */
+/** Routes of a resource; fixed paths precede those with an id. */
 export function recordRoutes<F extends z.ZodRawShape, C extends { external_id?: string | null }, R, P extends object>(
   resource: RecordResource<F, C, R, P>,
 ): Route[] {

@@ -32,7 +32,7 @@ const callShape = {
   replayed: z.boolean(),
 }
 
-/** A call to this API (queries/requests.ts). */
+/** A logged API request (queries/requests.ts). */
 const Call = z.strictObject(callShape).meta({ id: 'Call', examples: [callExample] })
 
 const CallWithBody = z
@@ -54,7 +54,7 @@ const scope = 'audit:read'
 const kept =
   'As chamadas são guardadas por 7 dias. Do que foi enviado fica só o que não é pessoal nem segredo: o resto aparece como `(retido)`.'
 
-/** The log of a company's calls (KIT-50, KIT-51). */
+/** The request log of a company (KIT-50, KIT-51). */
 export const requestRoutes: readonly Route[] = [
   readRoute({
     path: '/requests',

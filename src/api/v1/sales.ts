@@ -18,7 +18,7 @@ import { commandRoute, type Route, readRoute } from '../route.ts'
 import { receiptRoute } from './receipts.ts'
 import { getByExternalRoute, getRoute, listRoute } from './record-routes.ts'
 
-/** A sale as a request sends it: one item of the catalog, one that is in none, and change from cash. */
+/** Request example of a sale: an item of the catalog, one outside it, and change for cash. */
 const saleExample = {
   external_id: 'PEDIDO-1001',
   customer_external_id: 'CLI-001',
@@ -31,7 +31,7 @@ const saleExample = {
   payments: [{ payment_type_id: 1, amount: '50.00' }],
 }
 
-/** A fiscal document as a request sends it. */
+/** Request example of a fiscal document. */
 const fiscalDocumentExample = {
   model: '65',
   series: '1',
@@ -42,7 +42,7 @@ const fiscalDocumentExample = {
   status: 'authorized',
 }
 
-/** Lines as answers show them. */
+/** Lines in answers. */
 export const lineExamples = [
   {
     catalog_item_id: 9,
@@ -62,7 +62,7 @@ export const lineExamples = [
   },
 ]
 
-/** The same sale as answers show it. */
+/** The same sale in answers. */
 const shownSaleExample = {
   id: 981,
   external_id: 'PEDIDO-1001',
@@ -95,7 +95,7 @@ const paymentTypeExample = {
   due_days: 30,
 }
 
-/** A customer or supplier as it was called when the record was made. */
+/** Customer or supplier with the name at the time of the record. */
 const Party = z
   .strictObject({ id: ContractRecordId, external_id: NullableText, name: NullableText })
   .meta({ id: 'Party' })
@@ -155,7 +155,7 @@ const Sale = z
   })
   .meta({ id: 'Sale', examples: [shownSaleExample] }) satisfies z.ZodType<SaleObject>
 
-/** There are few, so they come in one answer without pages. */
+/** There are few, so the list has no pages. */
 const PaymentType = z
   .strictObject({
     id: ContractRecordId,
@@ -169,7 +169,7 @@ const PaymentType = z
   })
   .meta({ id: 'PaymentType', examples: [paymentTypeExample] }) satisfies z.ZodType<PaymentTypeObject>
 
-/** Sales are registered complete and never edited; there is no PATCH (SALE-15). */
+/** Sales are registered complete and never edited, so there is no PATCH (SALE-15). */
 export const saleRoutes: readonly Route[] = [
   listRoute({
     path: '/sales',
@@ -178,7 +178,7 @@ export const saleRoutes: readonly Route[] = [
     summary: 'Lista as vendas',
     ofLedger: true,
     record: Sale,
-    /** Days are the company's own, inclusive. */
+    /** Days are the company's, inclusive. */
     filters: {
       status: z.enum(['completed', 'cancelled']).optional(),
       origin: z.enum(['api', 'pdv', 'system']).optional(),

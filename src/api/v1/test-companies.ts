@@ -23,7 +23,7 @@ const example = {
   erased_at: null,
 }
 
-/** The company whose key calls, and its clock (KIT-34). */
+/** The key's company and its clock (KIT-34). */
 const TestCompany = z
   .strictObject({
     id: ContractRecordId,
@@ -45,7 +45,7 @@ const TestCompany = z
 const reply = singleOf(TestCompany)
 const refusals = ['not_test_company'] as const
 
-/** For whoever tries an integration out: any key of a test company may, and none of a real one. */
+/** For integration tests: allowed for any key of a test company, and for no key of a real one. */
 export const testCompanyRoutes: readonly Route[] = [
   readRoute({
     path: '/test/clock',

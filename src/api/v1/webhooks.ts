@@ -54,7 +54,7 @@ const webhookShape = {
 /** An address that receives events (projections/webhooks.ts). */
 const Webhook = z.strictObject(webhookShape).meta({ id: 'Webhook', examples: [webhookExample] })
 
-/** The secret is shown once: a repeated answer leaves it out. */
+/** The secret is shown once: a replayed answer omits it. */
 const WebhookWithSecret = z.strictObject({ ...webhookShape, secret: z.string().optional() }).meta({
   id: 'WebhookWithSecret',
   examples: [{ ...webhookExample, secret: 'whsec_bm90IGEgcmVhbCBzZWNyZXQsIGp1c3QgYW4gZXhhbXBsZSE=' }],
@@ -85,7 +85,7 @@ const HealthOfSpan = z
   })
   .meta({ id: 'WebhookHealthOfSpan', examples: [spanExample] })
 
-/** How an address answers (queries/webhook-health.ts). */
+/** Health of an address (queries/webhook-health.ts). */
 const WebhookHealth = z
   .strictObject({
     webhook_id: ContractRecordId,
@@ -109,7 +109,7 @@ const { url, events, description } = webhookExample
 
 const scope = 'webhooks:manage'
 
-/** What the service's settings forbid is found before anything is kept; what a name resolves to, at each delivery. */
+/** Checks the URL against the service's settings before it is stored. DNS results are checked at each delivery. */
 function checkUrl(url: string | undefined, { allowPrivateTargets }: InputDependencies) {
   const problem = url === undefined ? null : urlProblem(url, allowPrivateTargets)
   return problem === null ? null : invalid('url', problem)
@@ -123,7 +123,7 @@ export const webhookRoutes: readonly Route[] = [
     scope,
     operation: 'listWebhooks',
     summary: 'Lista os endereços de webhook',
-    // How they answer is noted beside the ledger.
+    // Health is stored outside the ledger.
     ofLedger: false,
     record: Webhook,
     filters: {},

@@ -2,26 +2,26 @@ import type { Request, RequestHandler, Response } from 'express'
 import type { BytesLeft, Charge } from '#access/api-authenticator.ts'
 import { type Problem, problemOfReason } from '../problems.ts'
 
-/** Counts the bytes of a body against its company. */
+/** Counts the bytes of a body against the daily limit of its company. */
 export type ChargeBytes = (companyId: number, bytes: number) => Promise<Charge>
 
-/** Reads: a body has no meaning there, and is not read. */
+/** Bodies of these methods have no meaning and are not read. */
 const METHODS_WITHOUT_BODY = ['GET', 'HEAD']
 
 /**
- * Bytes of a body that is announced and would be read, 0 where there is none; null where only reading tells, because it comes in
- * chunks or compressed: then what it unpacks to counts.
+ * Announced size of a body that would be read, in bytes; 0 without a body. Null if only reading reveals the size,
+ * because the body is chunked or compressed: the unpacked size counts then.
  */
 export function announcedBytes({ method, headers }: Request, limit: number): number | null {
   if (METHODS_WITHOUT_BODY.includes(method)) return 0
   const length = Number(headers['content-length'] ?? 0)
   if (headers['transfer-encoding'] !== undefined || (length > 0 && headers['content-encoding'] !== undefined))
     return null
-  // More than may be sent is refused unread.
+  // A body beyond the limit is refused unread.
   return length > limit ? 0 : length
 }
 
-/** Counts a body after it was read, where its size was not known before. */
+/** Counts a body after reading, if its size was unknown before. */
 export function chargeRead(
   charge: ChargeBytes,
   companyOf: (response: Response) => number,
@@ -35,7 +35,7 @@ export function chargeRead(
   }
 }
 
-/** @throws Problem when the body is more than what is left of the company's day. */
+/** @throws Problem if the body exceeds the company's remaining bytes of the day. */
 export async function chargeOrRefuse(
   charge: ChargeBytes,
   response: Response,
@@ -52,6 +52,6 @@ export function showBytes(response: Response, { limit, remaining }: Pick<BytesLe
   response.setHeader('X-RateLimit-Bytes-Remaining', remaining)
 }
 
-/** Nothing of it was read; whoever sends it should not go on on this connection. */
+/** Closes the connection: the body was not read, and the client should not continue to send it. */
 export const tooManyBytes = ({ retryAfter }: BytesLeft): Problem =>
   problemOfReason('bytes_used_up', { 'Retry-After': String(retryAfter), Connection: 'close' })

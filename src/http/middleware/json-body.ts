@@ -7,16 +7,16 @@ import { createTimeSlicer } from '#lib/time-slicing.ts'
 import { Problem } from '../problems.ts'
 import { shareOf } from '../share-of.ts'
 
-/** Where the body of a request is kept until its answer, in the name of whoever sends it. */
+/** Memory budget that holds the body of a request until its answer, under the key of its sender. */
 export type BodyBudget = (request: Request, response: Response) => MemoryUse
 
-/** For calls of those who are known by now. */
+/** For authenticated requests, by company. */
 export const companyBodyBudget =
   (bodies: MemoryBudget): BodyBudget =>
   (_request, response) =>
     bodies.open(shareOf(response))
 
-/** Room for what anybody may send. Each has its own, so that none of them takes it from another. */
+/** Memory for bodies of unauthenticated clients. Each kind has its own, so that none exhausts another. */
 export interface UnauthenticatedBodies {
   readonly panelLogins: MemoryBudget
   readonly tillLogins: MemoryBudget
@@ -24,13 +24,13 @@ export interface UnauthenticatedBodies {
   readonly checkouts: MemoryBudget
 }
 
-/** For calls of those whom nobody knows, by their address. */
+/** For unauthenticated requests, by address. */
 export const unauthenticatedBodyBudget =
   (bodies: MemoryBudget): BodyBudget =>
   (request) =>
     bodies.open(networkOf(request.ip ?? ''))
 
-/** Legitimate maximum: 1,000 sales of a till, or 50,000 products that it checks. */
+/** Legitimate maximum: an upload of 1,000 sales, or a check of 50,000 products by a till. */
 const LIMITS: JsonLimits = {
   levels: 64,
   members: 1_000,
@@ -47,13 +47,13 @@ const BEYOND: Readonly<Record<keyof JsonLimits, string>> = {
   textBytes: `tem um texto com mais de ${LIMITS.textBytes} bytes`,
 }
 
-/** Reads: a body has no meaning there (RFC 9110), so nothing in it can be wrong. */
+/** Bodies of these methods have no meaning (RFC 9110), so they cannot be invalid. */
 const METHODS_WITHOUT_BODY = ['GET', 'HEAD']
 
 /**
- * Reads and parses the body of a request that may have one, of at most `limit` bytes; an absent body is an empty object. Room for
- * it is held from its first byte until its request is answered, so that many slow bodies cannot fill the memory. `charge` runs
- * before the parser: a body counts also if it is refused.
+ * Reads and parses a request body of at most `limit` bytes; an absent body is an empty object. Its memory is reserved
+ * from the first byte until the answer, so that many slow bodies cannot fill the memory. `charge` runs before the
+ * parser: a refused body counts too.
  */
 export function jsonBodyUpTo(limit: number, room: BodyBudget, charge?: RequestHandler): RequestHandler[] {
   return [readBytes(limit, room), ...(charge ? [charge] : []), parseBody]
@@ -79,16 +79,16 @@ function readBytes(limit: number, room: BodyBudget): RequestHandler {
   }
 }
 
-/** A large body is parsed in slices (HTTP-42). */
+/** Parses a large body in slices (HTTP-42). */
 const parseBody: RequestHandler = async (request, response, next) => {
   const bytes = response.locals.rawBody as Buffer | undefined
   request.body = bytes === undefined || bytes.length === 0 ? {} : await parsed(bytes, response)
   next()
 }
 
-/** @throws Problem where the bytes are no JSON in UTF-8, or exceed a limit. */
+/** @throws Problem if the bytes are not JSON in UTF-8, or exceed a limit. */
 async function parsed(bytes: Buffer, response: Response): Promise<unknown> {
-  // A decoder would put U+FFFD for what it cannot read, and a ledger would keep it for ever.
+  // A decoder would replace invalid bytes by U+FFFD, and the ledger would keep them forever.
   if (!isUtf8(bytes)) throw new Problem('malformed_json')
   try {
     return await parseBoundedJson(bytes, LIMITS, createTimeSlicer(shareOf(response)))
@@ -100,31 +100,32 @@ async function parsed(bytes: Buffer, response: Response): Promise<unknown> {
 }
 
 /**
- * Holds room for a body of at most so many bytes.
- * @throws Problem where more of them are announced; Unavailable when there is no room; and when the sender has gone.
+ * Reserves memory for a body of at most `limit` bytes. @throws Problem if the announced size exceeds it; Unavailable if
+ * there is no memory; an error if the client has disconnected.
  */
 export function holdBody(room: BodyBudget, limit: number, request: Request, response: Response): void {
   const { headers } = request
   const length = Number(headers['content-length'] ?? limit)
   if (length > limit) throw tooLarge(limit)
-  // Whoever has gone while the key was looked up would never let go. The parser says it of those who go later.
+  // The client disconnected during authentication: no later event would release the memory. The parser reports later
+  // disconnections.
   if (response.closed) throw Object.assign(new Error('the sender has gone'), { type: 'request.aborted', status: 400 })
   const held = room(request, response)
   response.once('close', held.release)
-  // What is compressed says nothing of what it will be.
+  // The size of a compressed body does not reveal its unpacked size.
   held.add(headers['content-encoding'] === undefined ? length : limit)
 }
 
-/** Whoever sends too much should not send more of it on this connection. */
+/** Closes the connection, so that the client sends no more of the body. */
 export const tooLarge = (limit: number): Problem =>
   new Problem('payload_too_large', { limit_bytes: limit }, { Connection: 'close' })
 
-/** What a parser of bodies found, in the contract's terms. */
+/** Converts an error of a body parser to a Problem of the contract. */
 export function bodyProblem(error: unknown, limit: number, request: Request): unknown {
   const { type, status } = error as { type?: string; status?: number }
   if (type === 'entity.too.large') return tooLarge(limit)
   if (type === 'encoding.unsupported' || type === 'charset.unsupported') return new Problem('unsupported_media_type')
-  // Not `destroyed`: a request may be that as soon as it was read to its end.
+  // Not `destroyed`: a request may be destroyed as soon as it was read completely.
   if (type === 'request.aborted' || !request.complete) return error
   return status !== undefined && status < 500 ? new Problem('malformed_json') : error
 }

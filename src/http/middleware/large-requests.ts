@@ -3,13 +3,13 @@ import { TenantLimitExceeded } from '#lib/errors.ts'
 import type { KeyedSemaphore } from '#lib/keyed-semaphore.ts'
 import { shareOf } from '../share-of.ts'
 
-/** No sale, record or form comes near; lists of hundreds of them do. */
+/** Single sales, records and forms are far smaller; lists of hundreds of them are larger. */
 const LARGE_BODY_BYTES = 16_384
 
 /**
- * Lets large calls of a company in a few at a time, until each is answered. The bodies of those that wait are not read: they
- * are with their sender, and take neither memory nor processor. Who does not say how large a body is has a large one.
- * @throws TenantLimitExceeded when too many of the company wait, or one has waited too long.
+ * Limits concurrent large requests per company, each until it is answered. The body of a waiting request is not read,
+ * so it takes neither memory nor processor. A body without announced size counts as large. @throws TenantLimitExceeded
+ * if too many requests of the company wait, or one has waited too long.
  */
 export function limitLargeRequests(turns: KeyedSemaphore): RequestHandler {
   return async ({ headers }, response, next) => {

@@ -1,8 +1,8 @@
 import type { RequestHandler, Response } from 'express'
 
 /**
- * Gives every request an id, which every answer carries and every event keeps. A caller's own id is not taken over:
- * catch-up tells the events of one request from the next one's by it.
+ * Assigns each request an id, returned in every answer and stored in every event. The client's own id is not used:
+ * catch-up groups events by request id, so it must be unique.
  */
 export function requestId(newId: () => string): RequestHandler {
   return (_request, response, next) => {
@@ -13,7 +13,7 @@ export function requestId(newId: () => string): RequestHandler {
   }
 }
 
-/** Notes which route a request has found, for whoever counts: its pattern, never the path that was called. */
+/** Notes the pattern of the matched route for metrics, never the path. */
 export function routed(pattern: string): RequestHandler {
   return (_request, response, next) => {
     response.locals.route = pattern
@@ -21,12 +21,12 @@ export function routed(pattern: string): RequestHandler {
   }
 }
 
-/** A call that has ended, in words of which there are only so many. */
+/** A finished request, described by a bounded set of values. */
 export interface ObservedRequest {
   readonly method: string
-  /** A route's pattern, as `/api/v1/sales/:id`; of a call that found none, the area of its path, as `/api/v1/*`. */
+  /** Route pattern such as `/api/v1/sales/:id`; without a match the area of the path, such as `/api/v1/*`. */
   readonly route: string
-  /** `aborted` when the caller left before the answer was complete. */
+  /** `aborted` if the client disconnected before the answer was complete. */
   readonly status: string
   readonly duration_seconds: number
 }
@@ -34,7 +34,7 @@ export interface ObservedRequest {
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const AREAS = ['/api/v1', '/api', '/webhook', '/docs', '/painel', '/pagar', '/conferir', '/health', '/metrics']
 
-/** Tells `onAnswered` of each call when its connection is done with it. */
+/** Calls `onAnswered` for each request once its answer is sent or its connection is closed. */
 export function observe(onAnswered: (call: ObservedRequest) => void): RequestHandler {
   return (request, response, next) => {
     const began = performance.now()
@@ -51,7 +51,7 @@ export function observe(onAnswered: (call: ObservedRequest) => void): RequestHan
   }
 }
 
-/** The pattern of the route that a call has found, else the area of its path: in a path there may be names. */
+/** Pattern of the matched route, else the area of the path: a path may contain names. */
 export const routeOf = (response: Response, url: string): string =>
   (response.locals.route as string | undefined) ?? areaOf(url)
 

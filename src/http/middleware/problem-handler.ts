@@ -13,29 +13,29 @@ import { httpStatusOf, Problem, problemOfReason } from '../problems.ts'
 import { routeOf } from './observe.ts'
 
 const RETRY_AFTER_SECONDS = '1'
-/** Who is sent away at once, and asks again at once, would take more of the processor than its share: it waits for the answer. */
+/** Delays the refusal: a client that retries at once would otherwise exceed its share of the processor. */
 const SHARE_TAKEN_DELAY_MS = 1_000
-/** Another service's trouble takes longer to pass than our own. */
+/** Outages of another service last longer than our own. */
 const PROVIDER_RETRY_AFTER_SECONDS = '30'
 
-/** Somebody has to look at it first. */
+/** An operator must act first. */
 const OPERATOR_RETRY_AFTER_SECONDS = '60'
 
-/** Sends a problem in the shape of the interface that was called. */
+/** Sends a problem in the error shape of the addressed interface. */
 export type AnswerProblem = (response: Response, problem: Problem) => void
 
 export type LogError = (message: string, error: unknown, requestId: string) => void
 
 /**
- * Turns whatever was thrown into an answer, in the shape of API v1 unless another one is given. Nothing of an unexpected
- * error reaches the caller but the request's id.
+ * Converts an error to an answer, by default in the shape of API v1. Of an unexpected error the client sees only the
+ * request id.
  */
 export function problemHandler(log: LogError, answer: AnswerProblem = answerProblem): ErrorRequestHandler {
   return (error, request, response, _next) => {
-    // The rest of the request could not be read, and its caller was told so (unreadable.ts).
+    // The rest of the request was unreadable and already answered (malformed-requests.ts).
     if (response.locals.isRefused) return
     const problem = problemOf(error)
-    // All are for the operator to mend.
+    // Only the operator can fix these.
     if (
       problem.code === 'internal_error' ||
       [ProviderMisconfigured, SealsUnwritable, CannotOpen].some((expected) => error instanceof expected)
@@ -51,15 +51,18 @@ export function problemHandler(log: LogError, answer: AnswerProblem = answerProb
   }
 }
 
-/** Meanwhile the rest of the request may have been found unreadable and answered: a second answer, thrown in a timer, would end the process. */
+/**
+ * The request may have been found unreadable and answered meanwhile: a second answer, thrown in a timer, would end the
+ * process.
+ */
 function answerLate(response: Response, problem: Problem, answer: AnswerProblem): void {
   if (response.headersSent || response.locals.isRefused) return
   answer(response, problem)
 }
 
 /**
- * The same for an interface: a company that lives elsewhere is left to whoever knows where, as long as nothing was answered (HOME-42); where
- * there is nobody, to the last handler.
+ * Error handler of an interface. A WrongShardError goes to the shard router, as long as nothing was answered (HOME-42);
+ * without a router, to the last handler.
  */
 export function interfaceProblems(log: LogError, answer: AnswerProblem): ErrorRequestHandler {
   const last = problemHandler(log, answer)
@@ -72,7 +75,7 @@ export function interfaceProblems(log: LogError, answer: AnswerProblem): ErrorRe
 export const answerProblem = (response: Response, problem: Problem): void =>
   sendProblem(response, problem, httpStatusOf(problem.code))
 
-/** The answer that an error becomes. */
+/** Converts any error to a Problem. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error
   if (error instanceof ProviderUnavailable)
@@ -90,7 +93,7 @@ export function problemOf(error: unknown): Problem {
     return problemOfReason('seals_unwritable', { 'Retry-After': OPERATOR_RETRY_AFTER_SECONDS })
   if (error instanceof Unavailable || isOutage(error))
     return new Problem('unavailable', undefined, { 'Retry-After': RETRY_AFTER_SECONDS })
-  // The router throws a URIError-like error with status 400 for a path that cannot be decoded: there is no such record.
+  // For a path that cannot be decoded, the router throws an error with status 400: no such record exists.
   if ((error as { status?: unknown }).status === 400) return new Problem('not_found')
   return new Problem('internal_error')
 }

@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import type { RequestHandler } from 'express'
 import helmet from 'helmet'
 
-/** What every answer tells browsers, also one that no route gives (HTTP-32); pages may set some of them otherwise. */
+/** Security headers of every answer, even without a matching route (HTTP-32); pages may override some. */
 export const SECURITY_HEADERS: readonly (readonly [name: string, value: string])[] = headersOfHelmet()
 
 function headersOfHelmet(): [string, string][] {

@@ -2,7 +2,7 @@ import type { Request, RequestHandler } from 'express'
 import { Problem, problemOfReason } from '../problems.ts'
 import type { LimitUnauthenticated } from './unauthenticated-clients.ts'
 
-/** Refuses a request without a Host, or with several, which may have come past a proxy as another one (RFC 9112, 3.2). */
+/** Refuses a request without a Host, or with several: a proxy may have seen another one (RFC 9112, 3.2). */
 export const requireHost: RequestHandler = ({ rawHeaders, httpVersion }, _response, next) => {
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -13,7 +13,7 @@ export const requireHost: RequestHandler = ({ rawHeaders, httpVersion }, _respon
   else next(new Problem('malformed_request'))
 }
 
-/** Names of protocols have no case (RFC 3986, 3.1), but Express takes only `https` for one. */
+/** Protocol names are case-insensitive (RFC 3986, 3.1), but Express accepts only `https`. */
 export const foldForwardedProto: RequestHandler = ({ headers }, _response, next) => {
   const proto = headers['x-forwarded-proto']
   if (typeof proto === 'string') headers['x-forwarded-proto'] = proto.toLowerCase()
@@ -24,12 +24,13 @@ const LOOPBACK_ADDRESS = /^(127\.\d+\.\d+\.\d+|::1|::ffff:127\.\d+\.\d+\.\d+)$/
 const LOOPBACK_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/i
 const FORWARDING = ['forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-real-ip', 'via']
 
-/** Whether no proxy says that it passes the call on. */
+/** Whether the request has no header of a proxy. */
 export const isDirect = ({ headers }: Request): boolean => FORWARDING.every((name) => headers[name] === undefined)
 
 /**
- * Refuses plain HTTP with 403; a redirect would only hide that the key has been sent in the clear already (KEY-7).
- * Behind a trusted proxy X-Forwarded-Proto decides. A newcomer's curl on the machine itself is let through.
+ * Refuses plain HTTP with 403; a redirect would hide that the key was already sent unencrypted (KEY-7). Behind a
+ * trusted proxy X-Forwarded-Proto decides. Direct requests from the same machine are allowed, for a first try with
+ * curl.
  */
 export function requireHttps(limitAnonymous: LimitUnauthenticated): RequestHandler {
   return async (request, response, next) => {

@@ -4,17 +4,17 @@ import type { AddressLimit } from '#access/minute-limit.ts'
 import { Problem } from '../problems.ts'
 import { showBytes } from './body-bytes.ts'
 
-/** Of whoever is not known nothing is read that would be kept. */
+/** Bodies of unauthenticated requests are not read. */
 const NOBODYS_BYTES = { limit: 0, remaining: 0 }
 
-/** The credential of a call; empty when the header says something else than a bearer, null when there is none. */
+/** Bearer credential of a request; empty if the header has another scheme, null without the header. */
 export function bearer(request: Request): string | null {
   const header = request.headers.authorization
   if (header === undefined) return null
   return /^Bearer +(\S+) *$/i.exec(header)?.[1] ?? ''
 }
 
-/** Counts a call against its address, for answers that are given before anybody is known, as the refusal of plain HTTP. */
+/** Counts a request against its address, for answers before authentication, such as the refusal of plain HTTP. */
 export type LimitUnauthenticated = (request: Request, response: Response) => Promise<void>
 
 export function limitUnauthenticatedBy(addresses: AddressLimit): LimitUnauthenticated {
