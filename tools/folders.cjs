@@ -11,12 +11,12 @@ exports.FOLDERS = [
     'src/lib',
     'tools without a business: keyed semaphore, fair-share limiter, memory budget, time slicing, retry, files, errors',
   ],
-  ['src/crypto', 'master key, vault, sealed values: what seals secrets and personal data'],
   ['src/background', 'mechanisms of background work: loops, leases, retention'],
   [
     'src/postgres',
     'embedded server, hosts of a URL and failover between them, pool, listener, migrations of the schemas `ops` and `ledger`',
   ],
+  ['src/crypto', 'master key, vault, sealed values: what seals secrets and personal data'],
   [
     'src/ledger',
     'envelope and hash chain, event-store port, working set, projections and reactors as types; knows no business',
