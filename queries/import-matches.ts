@@ -12,8 +12,8 @@ export interface Match {
 export type MatchRequest = Readonly<Record<string, readonly string[]>>
 
 /**
- * Many records may share an SKU or a document. Of those that are alike, which have the same of the more telling keys set, two are enough
- * to say that there are several.
+ * Records kept per combination of the more specific keys: many records may share an SKU or a document, and two are
+ * enough to detect an ambiguous key.
  */
 const ENOUGH = 2
 

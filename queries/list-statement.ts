@@ -27,11 +27,11 @@ export interface Source {
   readonly where?: string
   /** Records survive the reset of a test company (KIT-36). */
   readonly outlastsReset?: true
-  /** Other tables of which conditions read columns only (read set). */
+  /** Other tables of which conditions only read columns (read set). */
   readonly lookedUp?: readonly string[]
   /** Builds the API object where SQL cannot, with instants on the company's clock. */
   present?(record: unknown, timezone: string): object
-  /** Adds to the record's JSON text what no table holds. */
+  /** Adds members that no table stores to the record's JSON text. */
   complete?(record: string): string
 }
 

@@ -120,7 +120,7 @@ export interface BuyersOrder {
   readonly now: string
 }
 
-/** The order of a store by alias; null if the store has no such order. @throws Moved */
+/** The order of a store by alias; null if the store has no such order. @throws WrongShardError */
 export async function findBuyersOrder(pool: Pool, alias: string, orderId: number): Promise<BuyersOrder | null> {
   const { rows } = await pool.query<BuyersOrder & { readonly move: MigrationState | null }>({
     name: 'find_buyers_order',

@@ -26,7 +26,7 @@ export interface StoreAccess {
   readonly alias: string
   readonly enabled: boolean
   readonly sandbox: boolean
-  /** Of a test company, whose stores need no token. */
+  /** Whether the company is a test company: its stores need no token. */
   readonly isTest: boolean
   readonly accessToken: string | null
   readonly notificationSecret: string | null
@@ -38,7 +38,7 @@ export interface StoreAccess {
 
 /**
  * The store with an alias, of any company; null if there is none. Secrets are null if they were never set, or if a
- * process died between an append to an external event store and the commit that stores them. @throws Moved
+ * process died between an append to an external event store and the commit that stores them. @throws WrongShardError
  */
 export async function findStore(pool: Pool, vault: Vault, alias: string): Promise<StoreAccess | null> {
   const { rows } = await pool.query<Found>({

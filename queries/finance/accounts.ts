@@ -82,7 +82,7 @@ export const payableListing = accountListing('payables', 'suppliers')
 
 export type AccountListing = typeof receivableListing
 
-/** `today` is the company's day; it decides what is overdue. */
+/** `today` is the company's day; accounts due before it are overdue. */
 export function listAccounts(
   pool: Pool,
   listing: AccountListing,

@@ -38,11 +38,11 @@ const DAYS = '($2::date - due_date)'
 const SUMS = `count(*) as count, sum(amount_cents) as cents, sum(amount_cents) filter (where ${DAYS} > 0) as overdue_cents,
   min(due_date) as oldest, ${BALANCE_AGES.map((age) => `sum(amount_cents) filter (where ${IN_AGE[age](DAYS)}) as ${age}`).join(', ')}`
 
-/** SQL that adds up such sums. */
+/** SQL that adds up partial sums. */
 const SUMS_OF_SUMS = `sum(count)::bigint as count, sum(cents) as cents, sum(overdue_cents) as overdue_cents, min(oldest) as oldest,
   ${BALANCE_AGES.map((age) => `sum(${age}) as ${age}`).join(', ')}`
 
-/** SQL of an open balance from such a row. */
+/** SQL of an open balance from a summed row. */
 const OWED = `coalesce(count, 0) as count, ${moneySum('cents')} as amount, ${moneySum('overdue_cents')} as overdue, oldest::text as since,
   json_build_object(${BALANCE_AGES.map((age) => `'${age}', ${moneySum(age)}`).join(', ')}) as ages`
 

@@ -92,7 +92,7 @@ export async function countRefusedSales(pool: Pool, companyId: number): Promise<
   return rows[0]?.total ?? 0
 }
 
-/** The same by user of the last upload. */
+/** Counts by user of the last upload. */
 export async function countRefusedByUser(pool: Pool, companyId: number): Promise<ReadonlyMap<number, number>> {
   const { rows } = await pool.query<{ user_id: number; total: number }>({
     name: 'count_refused_by_user',

@@ -8,12 +8,12 @@ import type { PageContext, PanelPage, Section } from './route.ts'
 import type { FlashCode } from './words/flashes.ts'
 import { problemMessage, problemTitle } from './words/problems.ts'
 
-/** The entry of the menu that a page belongs to, and the context of its request. */
+/** Menu section and page context of a response. */
 export interface ResponseTarget {
-  /** Null where there is no such page. */
+  /** Null for an unknown address. */
   readonly section: Section | null
   readonly visit: PageContext
-  /** Null on pages of errors, and where only a part of the page is asked for. */
+  /** Null on error pages and in partial responses. */
   readonly waiting?: PendingCounts | null
 }
 
@@ -36,13 +36,16 @@ export function sendPlainPage(response: Response, page: PanelPage): void {
     .send(plainDocument(page))
 }
 
-/** 303: the browser continues with GET, so that going back or reloading sends no form again. The page there says what was `done`. */
+/**
+ * Status 303: the browser continues with GET, so that going back or reloading does not repeat the form. The next page
+ * shows `done`.
+ */
 export function sendRedirect(response: Response, to: string, done?: FlashCode): void {
   if (done) noteDone(response, done)
   response.redirect(303, done ? `${to}${to.includes('?') ? '&' : '?'}feito=${done}` : to)
 }
 
-/** A problem as a page, within the panel for whoever is logged in. */
+/** Renders a problem as a page, with the menu if a user is logged in. */
 export function answerPanelFailure(response: Response, problem: Problem): void {
   for (const [name, value] of Object.entries(problem.headers)) response.setHeader(name, value)
   const fields = Object.values((problem.details?.fields ?? {}) as Record<string, string[]>).flat()

@@ -4,7 +4,7 @@ import { PANEL } from './link.ts'
 
 const require = createRequire(import.meta.url)
 
-/** All that pages load: our own files, and scripts of packages. */
+/** Static files of the panel, and scripts of packages. */
 const assets = assetsBelow(`${PANEL}/assets`, {
   'base.css': BASE_STYLE,
   'panel.css': { file: projectFile('src/panel/static/panel.css'), type: 'text/css; charset=utf-8' },

@@ -1,16 +1,16 @@
 import type { Envelope } from '#ledger/envelope.ts'
 import { fieldName, textOfValue } from './words/fields.ts'
 
-/** One field of a record, or of what an event says, in words; null is nothing. */
+/** One changed field in display texts; null for an absent value. */
 export interface Change {
   readonly field: string
   readonly before: string | null
   readonly after: string | null
 }
 
-/** Nobody reads more; all of it is in the raw form. */
+/** Limit of displayed changes; the raw form has all of them. */
 const MOST = 200
-/** Says of each change that there was one, and what every record has. */
+/** Fields omitted from changes, because every record has them. */
 const SELF_EVIDENT = new Set(['updated_at', 'company_id'])
 
 type Json = Readonly<Record<string, unknown>>
@@ -23,7 +23,7 @@ function plainText(name: string, value: unknown, timezone: string): string {
   return textOfValue(name, String(value), timezone)
 }
 
-/** Texts of all that is in a value, by where it is: `Itens 2 · Preço unitário`. */
+/** Texts of all values by their path: `Itens 2 · Preço unitário`. */
 function* leaves(
   path: string,
   name: string,
@@ -46,7 +46,7 @@ const textsOf = (value: object | null, timezone: string): Map<string, string> =>
   return new Map(leaves('', '', Object.fromEntries(members), timezone))
 }
 
-/** What differs between two states of a record, field by field; null before it was there. */
+/** Differences between two states of a record, by field; null before its creation. */
 export function describeChanges(before: object | null, after: object | null, timezone: string): Change[] {
   const [then, now] = [textsOf(before, timezone), textsOf(after, timezone)]
   return [...new Set([...then.keys(), ...now.keys()])]
@@ -55,22 +55,22 @@ export function describeChanges(before: object | null, after: object | null, tim
     .slice(0, MOST)
 }
 
-/** What an event's data say, in words, without the number of the record that it is about. */
+/** Data of an event in display texts, without the id of its record. */
 export function saidBy({ data }: Pick<Envelope, 'data'>, timezone: string): Change[] {
   const { id: _, ...said } = data as Json
   const { changes, ...more } = said
   return describeChanges(null, { ...more, ...(isObject(changes) ? changes : {}) }, timezone)
 }
 
-/** Names of the fields that an event says it has changed. */
+/** Names of the fields that an event changed. */
 export function fieldsChangedBy({ data }: Pick<Envelope, 'data'>): string[] {
   const { changes } = data as Json
   return isObject(changes) ? Object.keys(changes).map(fieldName) : []
 }
 
 /**
- * What each event of a record has changed, oldest first and from the first one on: what it says of a field, and what the events
- * before said of it.
+ * Changes of each event of a record, compared with earlier events. The events must begin with the first one, oldest
+ * first.
  */
 export function changesOfEach(events: readonly Pick<Envelope, 'data'>[], timezone: string): Change[][] {
   const known: Record<string, unknown> = {}

@@ -10,13 +10,13 @@ import type { PanelRoute } from './route.ts'
 import { FLASHES } from './words/flashes.ts'
 
 /**
- * Leads whoever is not logged in to the login, and back to the page afterwards. A form goes with them, in the login page itself:
- * nothing of it is kept here (PANEL-105). `read` takes no more of it than a stranger may send.
+ * Redirects to the login, and back to the page afterwards. The login page carries the submitted form; the server stores
+ * nothing of it (PANEL-105). `read` limits the form to the size that unauthenticated clients may send.
  */
 export function toLogin(routes: readonly PanelRoute[], mostBytes: number, read: RequestHandler): RequestHandler {
   const find = routeAt(routes)
   return async (request, response, next) => {
-    // htmx would put the login in place of a part of the page: the whole page goes there instead.
+    // htmx would insert the login into a part of the page: the whole page is redirected instead.
     if (request.get('hx-request') === 'true') {
       noteDone(response, 'entre')
       return void response
@@ -43,7 +43,7 @@ export function toLogin(routes: readonly PanelRoute[], mostBytes: number, read: 
   }
 }
 
-/** Resolves when the form has come: what is thrown in a callback of the parser would end the process. */
+/** Resolves when the form has been read. An exception in a callback of the parser would end the process. */
 const readBy = (read: RequestHandler, request: Request, response: Response): Promise<void> =>
   new Promise((resolve, reject) => {
     void read(request, response, (error?: unknown) => (error === undefined ? resolve() : reject(error)))

@@ -4,7 +4,7 @@ import { readMultipart } from '#http/multipart.ts'
 import { Problem } from '#http/problems.ts'
 import { MAX_FILE_BYTES } from '#imports/sheet.ts'
 
-/** With what stands around a file in the form. */
+/** Includes the other parts of the form. */
 const LIMIT = MAX_FILE_BYTES + 20_000
 
 const TYPE = 'multipart/form-data'

@@ -1,6 +1,6 @@
 import { inZone } from '#domain/instant.ts'
 
-/** `1234567.5` becomes `1.234.567,5`: a decimal text as it is written in Brazil. */
+/** Decimal text in Brazilian format: `1234567.5` becomes `1.234.567,5`. */
 export function formatDecimal(text: string): string {
   const [whole = '', fraction] = text.split('.')
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, '.')
@@ -18,7 +18,7 @@ export function formatMoney(amount: string): string {
   return `${isNegative ? '−' : ''}R$\u00A0${formatDecimal(isNegative ? amount.slice(1) : amount)}`
 }
 
-/** `1.500` becomes `1,5`: trailing zeros are left out. */
+/** `1.500` becomes `1,5`: trailing zeros are removed. */
 export function formatQuantity(amount: string): string {
   return formatDecimal(amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount)
 }
@@ -32,26 +32,26 @@ export function formatDay(date: string): string {
   return `${dayOfMonth}/${month}/${year}`
 }
 
-/** An instant with an offset, or in UTC, on the company's clock: `21/11/2026 08:17`, with a no-break space. */
+/** An instant (with an offset or UTC) in the company's time zone: `21/11/2026 08:17`, with a no-break space. */
 export const formatDateTime = (instant: string, timezone: string): string =>
   formatDateTimeSeconds(instant, timezone).slice(0, -3).replace(' ', '\u00A0')
 
-/** The same to the second, as the ledger and files show it, with a plain space. */
+/** To the second, as in the ledger and in files, with a plain space. */
 export function formatDateTimeSeconds(instant: string, timezone: string): string {
   const local = inZone(new Date(instant).toISOString(), timezone)
   return `${formatDay(local.slice(0, 10))} ${local.slice(11, 19)}`
 }
 
-/** The name of a person, or what stands for it once it is forgotten. */
+/** Name of a person, or a placeholder after erasure. */
 export const formatPersonName = (name: string | null): string => name ?? 'Pessoa esquecida'
 
-/** A bare CPF or CNPJ with its punctuation: `529.982.247-25`, `11.222.333/0001-81`. */
+/** A CPF or CNPJ with punctuation: `529.982.247-25`, `11.222.333/0001-81`. */
 export function formatTaxNumber(document: string): string {
   if (document.length === 11) return document.replace(/^(.{3})(.{3})(.{3})(.{2})$/, '$1.$2.$3-$4')
   return document.replace(/^(.{2})(.{3})(.{3})(.{4})(.{2})$/, '$1.$2.$3/$4-$5')
 }
 
-/** The digits of a Brazilian number as people write them: `(11) 98765-4321`; any other as it is kept. */
+/** A Brazilian phone number in its usual format: `(11) 98765-4321`; other numbers are unchanged. */
 export function formatPhone(number: string): string {
   if (!/^(?:55)?[1-9]{2}\d{8,9}$/.test(number)) return number
   const own = number.length > 11 ? number.slice(2) : number

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express'
 import { Problem } from '#http/problems.ts'
 
-/** Pages may load, run and call only what the panel itself serves, and stand in no frame. */
+/** Pages may load, run and call only files of the panel, and may not be framed. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -14,16 +14,16 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** Pages are for whoever is logged in: no cache keeps them, and no other site learns their addresses. */
+/** Pages require a login: they must not be cached, and other sites must not learn their addresses. */
 export const pagePolicy: RequestHandler = (_request, response, next) => {
   response.setHeader('Content-Security-Policy', POLICY)
   response.setHeader('Cache-Control', 'no-store')
-  // With `no-referrer` browsers would hide the origin of our own forms too.
+  // `no-referrer` would hide the origin of the panel's own forms too.
   response.setHeader('Referrer-Policy', 'same-origin')
   next()
 }
 
-/** Refuses a form that another site has sent. Browsers name the origin of a form; a caller that names none is no browser. */
+/** Refuses forms of other sites. Browsers send the origin of a form; a client without one is no browser. */
 export const requireOwnSite: RequestHandler = (request, _response, next) => {
   next(request.method === 'POST' && !isOwnSite(request) ? new Problem('cross_site_form') : undefined)
 }
@@ -36,13 +36,13 @@ function isOwnSite(request: Request): boolean {
   return URL.canParse(origin) && new URL(origin).host === request.headers.host
 }
 
-/** 405 for all methods but those that `allow` lists. */
+/** Answers 405 to all methods except those in `allow`. */
 export const onlyBy =
   (allow: string): RequestHandler =>
   (_request, _response, next) =>
     next(new Problem('method_not_allowed', undefined, { Allow: allow }))
 
-/** @throws Problem where an address has a U+0000, which Postgres cannot hold in any text. */
+/** @throws Problem if a parameter contains U+0000, which Postgres cannot store in a text */
 export function requireText(query: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(query)) {
     if (value.includes('\0'))

@@ -13,9 +13,9 @@ import { SearchBox } from './ui/search-box.tsx'
 import { FLASHES } from './words/flashes.ts'
 
 /**
- * htmx may neither evaluate text (`hx-on`, `js:`, filters of `hx-trigger`) nor add styles nor call elsewhere: the policy of
- * the pages forbids all of it. Parts of pages bring no scripts. Pages that are left are not kept in the browser's storage,
- * where whoever sits down next could read them; going back loads them anew.
+ * htmx must not evaluate text (`hx-on`, `js:`, filters of `hx-trigger`), add styles or call other hosts: the pages'
+ * policy forbids it. Partial pages contain no scripts. Visited pages are not kept in the browser's storage, where the
+ * next user of the computer could read them; going back reloads them.
  */
 const HTMX = JSON.stringify({
   allowEval: false,
@@ -31,7 +31,7 @@ interface DocumentProps {
   readonly children: ComponentChildren
 }
 
-/** A whole document: what every page has, whoever looks at it. */
+/** HTML document shared by all pages. */
 const Document = ({ title, children }: DocumentProps) => (
   <html lang="pt-BR">
     <head>
@@ -49,11 +49,11 @@ const Document = ({ title, children }: DocumentProps) => (
   </html>
 )
 
-/** HTML has no U+0000, which a form may have sent and is shown again with: browsers put U+FFFD in its place, and so do we. */
+/** HTML cannot contain U+0000, which a redisplayed form may hold. It becomes U+FFFD, as in browsers. */
 const document = (title: string, body: ComponentChildren): string =>
   `<!doctype html>${renderToString(<Document title={title}>{body}</Document>)}`.replaceAll('\0', '\uFFFD')
 
-/** A page before anybody has logged in, or of an error. */
+/** A page without a menu: before the login, or for an error. */
 export const plainDocument = ({ title, body }: PanelPage): string =>
   document(
     title,
@@ -69,7 +69,7 @@ export const plainDocument = ({ title, body }: PanelPage): string =>
     </body>,
   )
 
-/** A page of the panel: menu, who is logged in, what was just done, and whether it shows the past. */
+/** A page of the panel with menu, user, flash message, and a note if it shows the past. */
 export const panelDocument = (page: PanelPage, { visit, ...menu }: MenuProps): string =>
   document(
     page.title,
@@ -138,7 +138,7 @@ const Standing = ({ visit: { context } }: { readonly visit: PageContext }) => {
     </p>
   )
 }
-/** On each page of a test company, so that nobody takes it for the real one (KIT-41). */
+/** Shown on each page of a test company, so that it is not mistaken for the real one (KIT-41). */
 const TestBar = ({ visit: { session } }: { readonly visit: PageContext }) =>
   session.isTest ? (
     <p class="past test-company" role="note">
@@ -147,7 +147,7 @@ const TestBar = ({ visit: { session } }: { readonly visit: PageContext }) =>
     </p>
   ) : null
 
-/** Says once what `(retido)` on a page means. */
+/** Explains once what `(retido)` on a page means. */
 const Withheld = ({ visit: { session } }: { readonly visit: PageContext }) =>
   session.isToldPersons ? null : (
     <p class="past" role="note">

@@ -1,6 +1,6 @@
 export const PANEL = '/painel'
 
-/** The address of a page of the panel; empty parameters are left out. */
+/** Address of a page of the panel; empty parameters are omitted. */
 export function link(
   path: string,
   parameters: Readonly<Record<string, string | number | null | undefined>> = {},

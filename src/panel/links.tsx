@@ -11,7 +11,7 @@ import { formOf } from './page-context.ts'
 import type { PanelContext } from './route.ts'
 import { Alert } from './ui/parts.tsx'
 
-/** Pages behind links that people get by mail: accepting an invitation, and a new password. Nobody is logged in there. */
+/** Pages behind e-mailed links, without a login: accepting an invitation, and a new password. */
 export function linkRoutes({ panel, addresses }: PanelContext, readForm: RequestHandler): Router {
   const router = express.Router({ caseSensitive: true })
   const limitAnonymous = limitUnauthenticatedBy(addresses)

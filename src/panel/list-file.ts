@@ -7,16 +7,16 @@ import { createKeyedSemaphore, type KeyedSemaphore } from '#lib/keyed-semaphore.
 import { csvHeads, csvRow, neutralizeFormulas } from '#lib/spreadsheet-text.ts'
 import type { Cell, PageContext, TableOf, TableRoute } from './route.ts'
 
-/** Files that are made at a time: one of a company, and few in all, because each reads for as long as somebody takes it. */
+/** Concurrent files: one per company and few in total, because each reads until the download ends. */
 export const fileTurns = (): KeyedSemaphore => createKeyedSemaphore({ running: 4, runningOfKey: 1, waiting: 16 })
 
-/** Longest that one is made and taken: 1,000,000 sales over a slow line. */
+/** Time limit of a download: 1,000,000 sales over a slow line. */
 const LONGEST_SENDING_MS = 30 * 60_000
 
-/** Rows are sent in parts of about so many UTF-16 units. */
+/** Approximate size of a sent part, in UTF-16 units. */
 const PART = 16_384
 
-/** As spreadsheets here read it: decimal comma, and texts that stay texts. */
+/** For Brazilian spreadsheets: decimal comma, and texts that are not evaluated as formulas. */
 export function cellText(cell: Cell): string {
   if (cell === null || cell === undefined) return ''
   if (typeof cell === 'object') return cell.decimal.replace('.', ',')
@@ -34,7 +34,7 @@ async function* partsOf({ heads, rows }: TableOf): AsyncGenerator<string> {
   yield part
 }
 
-/** Whoever takes too long, hangs up, or finds that something fails, is cut off: browsers tell that the file lacks its end. */
+/** Closes the connection on a time-out or failure: the browser then reports an incomplete download. */
 export async function sendFile(
   route: TableRoute,
   visit: PageContext,

@@ -5,19 +5,19 @@ import { WrongShardError } from '#lib/moved.ts'
 import type { PanelContext } from './route.ts'
 import { sessionCookie } from './session.ts'
 
-/** Proxies close what is silent for a minute; a session that has ended is noticed at the next beat. */
+/** Proxies close connections that are silent for a minute. An ended session is detected at the next heartbeat. */
 const BEAT_MS = 20_000
 
-/** Path of the stream that pages listen to, below the panel. */
+/** Path of the event stream for pages, below the panel. */
 export const LIVE_PATH = '/ao-vivo'
 
 /**
- * Server-sent events: `mudou` whenever the ledger has moved beyond what the page shows (`?desde=`, a revision). Pages then fetch
- * themselves anew; nothing but the revision is sent here.
+ * Server-sent events: `mudou` when the ledger has moved beyond the revision that the page shows (`?desde=`). Pages then
+ * reload themselves; the stream carries nothing but the revision.
  */
 export function liveStream({ live, panel: { sessions } }: PanelContext): RequestHandler {
   return (request, response) => {
-    // HEAD has nothing to wait for.
+    // HEAD ends at once.
     if (request.method === 'HEAD') return void asEvents(response).end()
     const { companyId } = response.locals.session as PanelSession
     const since = /^\d{1,15}$/.test(String(request.query.desde)) ? Number(request.query.desde) : 0
@@ -32,7 +32,7 @@ export function liveStream({ live, panel: { sessions } }: PanelContext): Request
     })
     start(response)
 
-    /** Sends a comment, as long as the session lives. */
+    /** Sends a comment while the session is live. */
     async function goOn(): Promise<void> {
       const isStill = await stillIn(request)
       if (isStill) sendUnlessBehind(response, ':\n\n')
@@ -40,7 +40,7 @@ export function liveStream({ live, panel: { sessions } }: PanelContext): Request
     }
   }
 
-  /** Where the database cannot be asked, nothing has changed. */
+  /** If the database is unreachable, the session counts as live. */
   async function stillIn(request: Request): Promise<boolean> {
     try {
       return await sessions.isLive(sessionCookie(request) ?? '')

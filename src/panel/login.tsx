@@ -24,7 +24,7 @@ import { FLASHES } from './words/flashes.ts'
 
 const TYPED = 'digitado'
 
-/** Logging in and out of the panel. */
+/** Login and logout. */
 export function loginRoutes(context: PanelContext, readForm: RequestHandler): Router {
   const { login, sessions } = context.panel
   const router = express.Router({ caseSensitive: true })
@@ -39,12 +39,12 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
     const [address, password, next] = [formText(form, 'email'), formText(form, 'password'), formText(form, 'para')]
     const page = { email: address, next, typed: formText(form, TYPED) }
     const email = Email.safeParse(address)
-    // What is no e-mail address belongs to nobody.
+    // An invalid e-mail address has no user.
     const from = { address: request.ip ?? '', keeps: 'cookie', kept: deviceCookie(request) } as const
     const outcome = email.success ? await login.logIn({ email: email.data, password }, from) : WRONG
     if (outcome.kind !== 'loggedIn') return sendRefused(response, outcome, page)
     const { memberships, device } = outcome
-    // What was typed is for whoever typed it, in that company.
+    // Preserved input is returned only to its author, in the same company.
     const kept = decodePreservedInput(page.typed)
     const author = kept && memberships.find(({ holder }) => inputOwnerOf(holder) === kept.whose)
     const first = author ?? memberships[0]
@@ -52,12 +52,12 @@ export function loginRoutes(context: PanelContext, readForm: RequestHandler): Ro
     if (!first || refused) return sendRefused(response, refused ?? WRONG, page)
     const before = await panelSessionOf(context, request)
     const { token, expiresAt } = await sessions.issue(first.holder, request.get('user-agent'))
-    // The browser forgets the session before: nobody could end it any more.
+    // The browser loses the token of the previous session, so that session could not be ended later.
     if (before) await sessions.revoke(before)
     setSessionCookie(request, response, token, expiresAt)
     setDeviceCookie(request, response, device)
     if (kept && author) return sendTyped(response, kept, csrfTokenOf(token))
-    // Whoever belongs to several companies says first which one it is about.
+    // Users of several companies choose one first.
     sendRedirect(response, memberships.length > 1 ? link('/empresas') : (ownPage(next) ?? link('/')))
   })
   enter.all(onlyBy('GET, HEAD, POST'))
@@ -83,7 +83,7 @@ const WRONG = { kind: 'wrong', message: 'E-mail ou senha incorretos.' } as const
 
 const tooMany = (seconds: number): string => `Muitas tentativas. Aguarde ${seconds} segundos e tente de novo.`
 
-/** The page to go on to, if it is one of the panel: `para` comes from the address, where anybody could name another site. */
+/** The page to continue with, if it belongs to the panel: `para` comes from the address and may name another site. */
 const ownPage = (path: string): string | null =>
   /^\/painel(?=[/?]|$)(?!\/(?:entrar|sair|ao-vivo|convite|esqueci|nova-senha)\b)[\w/?=&%.:+-]*$/.test(path)
     ? path
@@ -102,7 +102,7 @@ function sendRefused(
 interface LoginPage {
   readonly email: string
   readonly next: string
-  /** A form that came when the session had ended (typed.ts). */
+  /** A form that was submitted after the session had ended (preserved-input.ts). */
   readonly typed?: string
   readonly flash?: string | null
   readonly problem?: string
@@ -138,7 +138,7 @@ export function sendLogin(response: Response, { email, next, typed, flash, probl
   sendPlainPage(response, { title: 'Entrar', status, body })
 }
 
-/** Sends what was typed back to its form, which shows it and does nothing. Scripts do so at once. */
+/** Sends preserved input back to its form, which shows it without executing it. Scripts submit it at once. */
 function sendTyped(response: Response, { path, form }: PreservedInput, csrfToken: string): void {
   const body = (
     <form method="post" action={link(path)} class="form" data-sent>

@@ -18,7 +18,7 @@ interface MenuGroup {
   readonly entries: readonly MenuEntry[]
 }
 
-/** The menu, in order. What somebody cannot reach is not shown. */
+/** The menu, in order. Entries without permission are hidden. */
 const GROUPS: readonly MenuGroup[] = [
   {
     title: 'Vender',
@@ -54,7 +54,7 @@ const GROUPS: readonly MenuGroup[] = [
   },
 ]
 
-/** What thumbs reach on a phone, beside the whole menu. */
+/** Entries of the bar on phones, besides the whole menu. */
 const IN_BAR: Partial<Record<Section, string>> = {
   start: 'Início',
   sales: 'Vendas',
@@ -71,10 +71,10 @@ export interface MenuProps {
   readonly waiting: PendingCounts | null
 }
 
-/** Of one, and of several. */
+/** Singular and plural. */
 type Named = readonly [one: string, several: string]
 
-/** What is counted, for those who do not see where. */
+/** Names of the counts, for screen readers. */
 const WAITS: Readonly<Record<keyof PendingCounts, Named>> = {
   tills: ['venda recusada', 'vendas recusadas'],
   receivables: ['conta vencida', 'contas vencidas'],
@@ -102,7 +102,7 @@ const EntryLink = ({ entry, section, waiting }: Omit<MenuProps, 'visit'> & { rea
   </a>
 )
 
-/** At the left of the page; on phones over it, where the address asks for it. */
+/** Left of the page; on phones above it, if the address requests it. */
 export const Menu = ({ section, visit, waiting }: MenuProps) => (
   <nav class="menu" id="menu" aria-label="Menu">
     <a class="close" href="#conteudo">
@@ -127,7 +127,7 @@ export const Menu = ({ section, visit, waiting }: MenuProps) => (
   </nav>
 )
 
-/** At the foot of phones. */
+/** At the bottom on phones. */
 export const Bar = ({ section, visit, waiting }: MenuProps) => {
   const entries = entriesFor(
     visit,

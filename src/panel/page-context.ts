@@ -17,7 +17,7 @@ import { doneBefore } from './cookies.ts'
 import { type FormBody, formBody, formText } from './forms/form.ts'
 import type { FormSubmission, PageContext, PanelContext, RouteReach } from './route.ts'
 
-/** The context of a request, on the read model of now. The router fills in `params` once a route has matched. */
+/** Context of a request on the present read model. The router sets `params` once a route matches. */
 export function pageContextOf(
   context: PanelContext,
   session: PanelSession,
@@ -39,20 +39,23 @@ export function pageContextOf(
   }
 }
 
-/** What a page finds in the read model, as far as whoever looks may know it. */
+/** Read model of a session, with the values masked that its role must not see. */
 function shownTo({ isToldPersons, role }: PanelSession, pool: Pool): Pool {
   const { seesCosts, seesPayables } = RIGHTS[role]
   return maskPersons(pool, { persons: !isToldPersons, costs: !seesCosts, payables: !seesPayables })
 }
 
-/** The same where a standby may answer: pages show all that is committed when they are asked for, wherever they are read (HOME-103). */
+/**
+ * Context that may read from a replica. Pages show everything committed before the request, wherever they are read
+ * (HOME-103).
+ */
 export function atAnyMoment(visit: PageContext): PageContext {
   const { context, session, readModel } = visit
   const { pool, store } = context.readsOf(session.companyId, LATEST)
   return { ...visit, context: { ...context, store }, readModel: { ...readModel, pool: shownTo(session, pool) } }
 }
 
-/** @throws Problem where the body of the request is no form. */
+/** @throws Problem if the body of the request is not a form */
 export function formOf(request: Request): FormBody {
   const form = formBody.safeParse({ ...request.body })
   if (!form.success) throw new Problem('validation_failed')
@@ -63,7 +66,7 @@ const KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 type Sender = Pick<FormSubmission, 'requestId' | 'address' | 'file'>
 
-/** The context of a request with a form. Its commands are the user's own, with the panel as their origin. */
+/** Context of a form submission. Its commands run as the user, with the panel as their origin. */
 export function formSubmissionOf(
   visit: PageContext,
   form: FormBody,
@@ -72,7 +75,8 @@ export function formSubmissionOf(
   const { _csrf, ...content } = form
   const key = formText(form, '_key')
   if (!KEY.test(key)) throw new Problem('validation_failed')
-  // With a key that only this session has: the hash is kept in the ledger, and a form may hold a password that could be guessed.
+  // Keyed with a secret of the session: the ledger keeps the hash, and a form may contain a password that could be
+  // guessed.
   const requestHash = createHmac('sha256', visit.session.csrfToken)
     .update(JSON.stringify([visit.path, content]))
     .digest('hex')
@@ -95,10 +99,10 @@ export function formSubmissionOf(
   }
 }
 
-/** How long whoever looks back too often, or too far, should leave it alone. */
+/** Retry delay in seconds, at the limits of reading the past. */
 const RETRY_AFTER = { 'Retry-After': '10' }
 
-/** Shows something as of the moment that `?em=` names, or as it is now where it names none; `gone` ends it. */
+/** Shows a page as of the moment in `?em=`, or at present without it; `gone` aborts it. */
 export async function atMoment<T>(
   visit: PageContext,
   show: (visit: PageContext) => Promise<T>,
@@ -125,7 +129,7 @@ export async function atMoment<T>(
   return shown.of
 }
 
-/** A revision, a date and time on the company's clock, or an instant with an offset. */
+/** A revision, a local date and time of the company, or an instant with an offset. */
 function momentOf(asked: string, timezone: string): AsOfMoment | null {
   if (/^\d{1,15}$/.test(asked)) return { revision: Number(asked) }
   const time = localInstant(asked, timezone) ?? Instant.safeParse(asked).data

@@ -39,19 +39,19 @@ import { PANEL_ROUTES } from './routes.ts'
 import { requireCsrf, requireSession, requireSessionStill, setSessionCookie } from './session.ts'
 import { placeholderPage } from './ui/placeholder.tsx'
 
-/** Bytes and fields. */
+/** In bytes and fields. */
 interface FormLimits {
   readonly limit: number
   readonly parameterLimit: number
 }
 
-/** Room for about a hundred thousand characters. */
+/** About a hundred thousand characters. */
 const FORM_LIMITS: FormLimits = { limit: 400_000, parameterLimit: 1_000 }
 
-/** Of a login, which anybody may send. */
+/** For the login, which needs no session. */
 const LOGIN_LIMITS: FormLimits = { limit: 16_384, parameterLimit: 20 }
 
-/** Of a form whose session has ended, which the login keeps. */
+/** For forms whose session has ended; the login page carries them. */
 const ENDED_LIMITS: FormLimits = { limit: 16_384, parameterLimit: 300 }
 
 const FORM_TYPE = 'application/x-www-form-urlencoded'
@@ -71,7 +71,7 @@ function formParser(room: BodyBudget, limits: FormLimits): RequestHandler {
   }
 }
 
-/** Reads a form, with a file where the page that it is sent to takes one. */
+/** Parses a form, with a file if its page accepts one. */
 function parserOf(room: BodyBudget): RequestHandler {
   const plain = formParser(room, FORM_LIMITS)
   const withFile = fileForm(room)
@@ -83,7 +83,7 @@ function parserOf(room: BodyBudget): RequestHandler {
   }
 }
 
-/** The subscribers' panel: pages for people, made on the server. */
+/** Router of the panel: pages rendered on the server. */
 export function panel(context: PanelContext): Router {
   const router = express.Router({ caseSensitive: true })
   router.use('/assets', serveAssets())
@@ -130,10 +130,13 @@ export function panel(context: PanelContext): Router {
   return router
 }
 
-/** Times a minute that other sites may lead the browser of a session to the panel: its own pages use up none of these, and these none of its quota. */
+/** Requests per minute that other sites may cause in a session. They do not reduce its own limit. */
 const CROSS_SITE_PER_MINUTE = 30
 
-/** Open pages listen for hours, and other sites must not use up what a session may ask for (PANEL-303, PANEL-305). Per process. */
+/**
+ * Separate limits for event streams, which stay open for hours, and for requests from other sites, which must not use
+ * up the session's limit (PANEL-303, PANEL-305). Per process.
+ */
 function countedApart({ panelLimits }: PanelContext): (request: Request) => MinuteLimit | null {
   const streams = createMinuteLimit({ perMinute: panelLimits.ofSession })
   const fromOtherSites = createMinuteLimit({ perMinute: CROSS_SITE_PER_MINUTE })
@@ -146,9 +149,9 @@ function routesByPath(): [path: string, routes: PanelRoute[]][] {
 }
 
 interface PanelTurns {
-  /** By company. */
+  /** Keyed by company. */
   readonly files: KeyedSemaphore
-  /** By user: of what one asks for at once, little is under way, and the others of the company wait for none of it. */
+  /** Keyed by user: few requests of a user run at once, and other users of the company do not wait for them. */
   readonly pages: KeyedSemaphore
 }
 
@@ -194,14 +197,14 @@ async function show(
 const waitingIn = ({ context, session }: PageContext): Promise<PendingCounts> =>
   countPending(context.poolOf(session.companyId), session.companyId, session.today)
 
-/** @throws Problem where the role of whoever asks is not let in. */
+/** @throws Problem if the role may not open the page */
 function requireRight(route: PanelRoute, { session: { role } }: PageContext): void {
   const changes = changesRecords(route)
   if (mayOpen(role, { ...route, changes })) return
   throw new Problem(mayOpen(role, { ...route, changes: false }) ? 'changes_nothing' : 'owners_only')
 }
 
-/** Aborted when the connection ends, as it does when somebody does not wait any longer. */
+/** Aborted when the connection closes. */
 function goneFrom(response: Response): AbortSignal {
   const gone = new AbortController()
   response.once('close', () => gone.abort())
@@ -213,7 +216,10 @@ const showAt = async (route: PageRoute, visit: PageContext) => ({
   page: await route.show(visit),
 })
 
-/** Of what was not there at the moment that was asked for: that it came later; null where it is not there now either (PANEL-165). */
+/**
+ * Placeholder for a record that did not exist yet at the requested moment; null if it does not exist at present either
+ * (PANEL-165).
+ */
 async function laterOf(
   route: PageRoute,
   visit: PageContext,

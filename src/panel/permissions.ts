@@ -2,10 +2,10 @@ import { RIGHTS, type Role } from '#domain/roles.ts'
 import { routeSpecificity } from '#http/paths.ts'
 import type { PageAccess, PanelRoute, RouteReach } from './route.ts'
 
-/** Whether a page leads only to a change, or a form makes one: by itself a page is looked at, and a form changes something. */
+/** Whether a page leads only to a change, or a form makes one; by default forms do, and pages do not. */
 export const changesRecords = (route: PanelRoute): boolean => route.changes ?? 'submit' in route
 
-/** Whom pages are for. */
+/** Required right by page access. */
 const SEES: Readonly<Record<PageAccess, (rights: (typeof RIGHTS)[Role]) => boolean>> = {
   everyone: () => true,
   payables: ({ seesPayables }) => seesPayables,
@@ -13,7 +13,10 @@ const SEES: Readonly<Record<PageAccess, (rights: (typeof RIGHTS)[Role]) => boole
   owner: ({ seesAll }) => seesAll,
 }
 
-/** What a role may open: what it may see, and what changes something where it changes anything (PANEL-81, PANEL-200). */
+/**
+ * Whether a role may open a page: the role must see it, and be allowed to make changes if the page makes any (PANEL-81,
+ * PANEL-200).
+ */
 export function mayOpen(
   role: Role,
   { access = 'everyone', changes }: { readonly access?: PageAccess; readonly changes: boolean },
@@ -22,7 +25,7 @@ export function mayOpen(
   return SEES[access](rights) && (!changes || rights.changes)
 }
 
-/** Which of these routes answers a method at a path below the panel. */
+/** The route that answers a method at a path below the panel. */
 export function routeAt(
   routes: readonly PanelRoute[],
 ): (method: 'GET' | 'POST', path: string) => PanelRoute | undefined {
@@ -36,7 +39,7 @@ export function routeAt(
   return (method, path) => places.find((place) => place.method === method && place.pattern.test(path))?.route
 }
 
-/** Where users of a role get on with these routes; an address that is none of theirs is nobody's to refuse. */
+/** Addresses that a role may open; unknown addresses are not refused. */
 export function routeReachOf(routes: readonly PanelRoute[]): (role: Role) => RouteReach {
   const find = routeAt(routes)
   return (role) => (method, path) => {

@@ -1,19 +1,19 @@
 import { z } from 'zod'
 import { type FormBody, formBody, formText } from './forms/form.ts'
 
-/** Hidden fields of every form: whose it is, which of its fields are secrets, and that it is only to be shown again. */
+/** Hidden fields of every form: its author, its secret fields, and the mark that it is only to be shown again. */
 export const INPUT_OWNER = '_quem'
 export const SECRETS = '_segredos'
 export const AGAIN = '_de_novo'
 
-/** What the login keeps of a form, so that its body stays one of a login. */
+/** Limit of preserved input, so that the login form stays within its own limit. */
 const MOST_BYTES = 8_000
 
-/** A form that was sent after the session had ended, as the login page holds it meanwhile (PANEL-105). */
+/** A form that was submitted after the session had ended; the login page carries it (PANEL-105). */
 export interface PreservedInput {
   /** Below the panel. */
   readonly path: string
-  /** `inputOwnerOf` the session that the form was made for. */
+  /** `inputOwnerOf` the session that rendered the form. */
   readonly whose: string
   /** Without secrets. */
   readonly form: FormBody
@@ -22,7 +22,7 @@ export interface PreservedInput {
 export const inputOwnerOf = ({ companyId, userId }: { readonly companyId: number; readonly userId: number }): string =>
   `${companyId}.${userId}`
 
-/** As the login page carries it; null where there is nothing to keep, or too much of it. */
+/** Text for the login page; null if there is nothing to preserve, or too much. */
 export function encodePreservedInput(path: string, sent: FormBody): string | null {
   const whose = formText(sent, INPUT_OWNER)
   const left = new Set(['_csrf', INPUT_OWNER, SECRETS, AGAIN, ...formText(sent, SECRETS).split(' ')])
@@ -37,7 +37,7 @@ const TypedShape = z.strictObject({
   form: formBody,
 })
 
-/** What a login brings back; null where it is nothing of ours. */
+/** Input sent back by the login page; null if it is invalid. */
 export function decodePreservedInput(text: string): PreservedInput | null {
   if (text === '') return null
   try {

@@ -6,12 +6,12 @@ import { receiptOf } from '#integrity/proofs/make-receipt.ts'
 import type { ResponseTarget } from './answer.tsx'
 import type { PanelContext } from './route.ts'
 
-/** Path of a sale's receipt as a file, below the panel. */
+/** Route path of a sale's receipt file, below the panel. */
 export const RECEIPT_FILE_PATH = '/vendas/:id/recibo/arquivo'
 
 export const receiptFilePath = (saleId: number): string => RECEIPT_FILE_PATH.replace(':id', String(saleId))
 
-/** Sends the file that `GET /sales/{id}/receipt` answers (PROOF-47). */
+/** Sends the same file as `GET /sales/{id}/receipt` (PROOF-47). */
 export const receiptFileDownload =
   (context: PanelContext): RequestHandler =>
   async ({ params }, response) => {

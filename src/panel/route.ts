@@ -29,56 +29,59 @@ import type { DeliveryNotifier } from '#webhooks/notifier.ts'
 import type { FormBody } from './forms/form.ts'
 import type { FlashCode } from './words/flashes.ts'
 
-/** The dependencies of the panel; `readsOf` a company is what its pages read on that show the ledger alone, `poolOf` the others. From `AsOfCore`: the read model of now, and the ledger that the past is replayed from. */
+/**
+ * Dependencies of the panel. Pages that show only ledger data read from `readsOf` a company, others from `poolOf`. From
+ * `AsOfCore`: the present read model, and the ledger for reading the past.
+ */
 export interface PanelContext extends AsOfCore {
   readonly poolOf: PoolOf
-  /** Of the database that knows from where people log in. */
+  /** Database with the login history. */
   readonly logins: () => Pool
   readonly vault: Vault
   readonly writer: Writer
   readonly provider: PaymentProvider
   readonly verifier: Verifier
-  /** Whether anything can be recorded. */
+  /** Whether the installation accepts writes. */
   readonly standing: Pick<InstallationCheck, 'trouble' | 'isCopy'>
   readonly proof: ProofServices
   readonly prover: Prover
   readonly deliveryNotifier: DeliveryNotifier
   readonly calls: RequestLog
-  /** Of keys. */
+  /** Limits of API keys. */
   readonly limits: QuotaLimits
   readonly panelLimits: PanelLimits
-  /** Turns of pages and forms, by user. */
+  /** Concurrency limit of pages and forms, by user. */
   readonly panelTurns: KeyedSemaphore
   readonly addresses: AddressLimit
-  /** Room for the bodies of forms. */
+  /** Memory budget of form bodies. */
   readonly bodies: MemoryBudget
-  /** Room for the login's. */
+  /** Memory budget of login bodies. */
   readonly strangers: UnauthenticatedBodies
-  /** A signing secret that nobody has seen yet. */
+  /** Generates a new signing secret. */
   newSecret(): string
-  /** Whether webhooks may call http and private addresses. */
+  /** Whether webhooks may use http and private addresses. */
   readonly allowPrivateTargets: boolean
-  /** For how many years after its authorization a fiscal document needs a person. */
+  /** Years after its authorization for which a fiscal document needs personal data. */
   readonly retentionYears: number
-  /** Percent, of stores that owners open: with two decimals. */
+  /** Commission of stores that owners create: percent with two decimals. */
   readonly storeCommission: string
   readonly publicUrl: string
   readonly newId: () => string
   readonly panel: PanelAccess
-  /** Makes the ledger of a new company. @throws Unavailable */
+  /** Creates the ledger of a new company. @throws Unavailable */
   found(companyId: number): Promise<void>
-  /** Hears what any process commits, for pages that follow. */
+  /** Commits of all processes, for open pages. */
   readonly live: LiveUpdates
   readonly log: LogError
 }
 
-/** Everybody who is logged in; whoever is told what the company owes; whoever checks its books; or whoever sees all of it: owners and auditors. */
+/** All users; those who see payables; those who check the books; or those who see everything: owners and auditors. */
 export type PageAccess = 'everyone' | 'payables' | 'books' | 'owner'
 
-/** Whether somebody may go to an address below the panel, or send a form there. */
+/** Whether the user may open an address below the panel, or submit a form there. */
 export type RouteReach = (method: 'GET' | 'POST', path: string) => boolean
 
-/** The entry of the menu that a page belongs to; the profile and the search have none. */
+/** Menu section of a page; the profile and the search have none. */
 export type Section =
   | 'start'
   | 'sales'
@@ -95,118 +98,121 @@ export type Section =
   | 'profile'
   | 'search'
 
-/** The company's read model, as it is now or as it was at a moment of the past. */
+/** The company's read model, at present or at a past moment. */
 export interface PageReadModel extends Calendar {
   readonly companyId: number
   readonly pool: Pool
   readonly moment: PastMoment | null
 }
 
-/** The moment that `?em=` names. */
+/** The moment in `?em=`. */
 interface PastMoment {
-  /** As the address has it. */
+  /** As in the address. */
   readonly asked: string
   readonly at: AsOfMoment
-  /** The last event of then. */
+  /** Last revision at that moment. */
   readonly revision: number
 }
 
-/** The context of a request for a page: who asks, for what, and which read model answers. */
+/** Context of a page request: session, parameters and read model. */
 export interface PageContext {
   readonly context: PanelContext
   readonly session: PanelSession
   readonly readModel: PageReadModel
   readonly params: Params
-  /** Of the address; a name that is given twice counts once. */
+  /** Query parameters; of a repeated name only one value counts. */
   readonly query: Readonly<Record<string, string>>
   /** Path below the panel, without the query: `/vendas/9`. */
   readonly path: string
-  /** What was done on the page before. */
+  /** Result of the previous action. */
   readonly flash: FlashCode | null
-  /** Where the user may go: buttons that lead elsewhere are not shown. */
+  /** Addresses that the user may open: other buttons are hidden. */
   readonly reaches: RouteReach
 }
 
 /** The context of a request with a form. */
 export interface FormSubmission extends PageContext {
   readonly form: FormBody
-  /** Runs a command once, however often the form is sent. */
+  /** Runs a command once, even if the form is submitted again. */
   run<I>(command: Command<I>, input: I): Promise<Answer | Refusal>
   readonly requestId: string
-  /** The user, as long as the session is. */
+  /** The user, while the session is live. */
   readonly acting: Actor
-  /** IP address that it comes from. */
+  /** Client IP address. */
   readonly address: string
-  /** That came with a form which takes one. */
+  /** Uploaded file, if the form accepts one. */
   readonly file: Buffer | null
-  /** The next idempotency key of this form, for what is done without a command. */
+  /** Next idempotency key of this form, for actions without a command. */
   idempotency(): { readonly key: string; readonly requestHash: string }
 }
 
-/** A link, or with `values` a form of one button, or what prints. Nothing for whoever may not go there. */
+/** A link, a form of one button (with `values`), or a print button. Hidden if the user may not open it. */
 export interface PageAction {
   readonly label: string
   /** Below the panel. */
   readonly to: string
   readonly parameters?: Readonly<Record<string, string | number | null | undefined>>
-  /** It is sent at once, with these fields. */
+  /** Submitted directly, with these fields. */
   readonly values?: Readonly<Record<string, string>>
-  /** Prints the page, where scripts run. */
+  /** Prints the page; requires scripts. */
   readonly prints?: true
 }
 
 export interface PanelPage {
   readonly title: string
   readonly body: ComponentChildren
-  /** Where it belongs, above the title: the list of a record, the record of a form. */
+  /** Breadcrumb above the title: the list of a record, or the record of a form. */
   readonly parent?: { readonly label: string; readonly to: string }
-  /** Below the title: the state of a record, whose it is, since when. */
+  /** Below the title: the state of a record, its owner, its date. */
   readonly lead?: ComponentChildren
-  /** What most come for, apart from what else can be done, apart from what is dangerous. */
+  /** Main action, other actions, and dangerous ones. */
   readonly main?: PageAction | null | false
   readonly more?: readonly (PageAction | null | false)[]
   readonly dangers?: readonly (PageAction | null | false)[]
-  /** 200 by default; 422 or 409 for a form that has to be corrected. */
+  /** 200 by default; 422 or 409 for a refused form. */
   readonly status?: number
 }
 
-/** The page to go on to, below the panel, and what to say there. */
+/** Next page, below the panel, and its flash message. */
 export interface Redirect {
   readonly to: string
   readonly parameters?: Readonly<Record<string, string>>
   readonly flash?: FlashCode
-  /** The session that the browser goes on with. */
+  /** New session of the browser. */
   readonly issued?: IssuedSession
 }
 
 interface Common {
-  /** Below the panel, as Express writes it: `/clientes/:id`. */
+  /** Path pattern of Express below the panel: `/clientes/:id`. */
   readonly path: string
   readonly section: Section
   readonly access?: PageAccess
-  /** Whether it is there to change something; by default forms are, and pages are not (rights.ts). */
+  /** Whether it makes a change; by default forms do, and pages do not (permissions.ts). */
   readonly changes?: boolean
 }
 
-/** Null is a record that does not exist, or is another company's: 404 either way. */
+/** Null for a record that does not exist or belongs to another company: 404 in both cases. */
 export interface PageRoute extends Common {
-  /** Whether it can also be shown as it was at a moment of the past (`?em=`): it reads from `readModel` only. */
+  /** Whether the page supports `?em=`: it must read from `readModel` only. */
   readonly asOf?: true
-  /** Whether a standby may show it: all that is read from `readModel` and `context.store` is in the ledger. As of a moment always. */
+  /**
+   * Whether a replica may serve the page: everything it reads from `readModel` and `context.store` is in the ledger.
+   * Pages of the past always may be.
+   */
   readonly fromStandby?: true
   show(visit: PageContext): Promise<PanelPage | Redirect | null>
 }
 
-/** Redirects after what was done, or shows the form again with what has to be corrected. */
+/** Redirects after success, or shows the refused form again. */
 export interface FormRoute extends Common {
-  /** Whether a file may come with the form. */
+  /** Whether the form accepts a file. */
   readonly takesFile?: true
   submit(submission: FormSubmission): Promise<PanelPage | Redirect | null>
-  /** Shows the form as it was sent, and does nothing: somebody had to log in again meanwhile (PANEL-105). */
+  /** Shows a submitted form without executing it, after the user had to log in again (PANEL-105). */
   refill?(submission: FormSubmission): Promise<PanelPage | null>
 }
 
-/** What a file has in a cell: a text, a number, or a decimal of any size as a text. */
+/** Cell of a file: a text, a number, or a decimal of any size as a text. */
 export type Cell = string | number | null | undefined | { readonly decimal: string }
 
 export interface TableOf {
@@ -214,7 +220,7 @@ export interface TableOf {
   readonly rows: AsyncIterable<readonly Cell[]>
 }
 
-/** A file of records, line by line; filters that make no sense are refused. */
+/** A file of records, line by line; invalid filters are refused. */
 export interface TableRoute extends Common {
   readonly asOf?: true
   table(visit: PageContext): Promise<TableOf | Refusal>

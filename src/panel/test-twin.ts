@@ -13,12 +13,12 @@ import { listPaymentTypes } from '#queries/payment-types.ts'
 import { getTestCompanyState } from '#queries/test-companies.ts'
 import type { FormSubmission } from './route.ts'
 
-/** Names of companies have at most 120 characters. */
+/** Company names have at most 120 characters. */
 const NAME = 110
 
 /**
- * Makes the test twin of the company whose owner asks, or goes on making it where that was interrupted, and lets whoever asks into
- * it as an owner (KIT-32). Each part is looked for before it is made.
+ * Creates the test twin of the owner's company, or continues an interrupted creation, and adds the user to it as an
+ * owner (KIT-32). Each part is created only if it is missing.
  */
 export async function makeTwin(submission: FormSubmission): Promise<Refusal | null> {
   const { context, session } = submission
@@ -37,10 +37,10 @@ export async function makeTwin(submission: FormSubmission): Promise<Refusal | nu
   return isRefusal(joined) && joined.refused !== 'duplicate_resource' ? joined : null
 }
 
-/** Ways to pay that a twin begins with; a shop has fewer. */
+/** Payment types copied to a twin; a shop has fewer. */
 const MOST_COPIED = 200
 
-/** The twin's settings and ways to pay, as those of its company are now. */
+/** Copies the company's present settings and payment types to the twin. */
 async function fill({ context, session }: FormSubmission, twinId: number, company: CompanyObject): Promise<void> {
   const run = async <I>(command: Command<I>, input: I) => {
     const answer = await runAsSystem<object>(context.writer, twinId, command, input)

@@ -108,7 +108,7 @@ export async function recordResults(pool: Pool, results: readonly DeliveryResult
 const KEPT_ATTEMPTS = 20
 
 /**
- * $1 to $4 deliveries, found by the columns of all indexes (claims.ts); $5 their leases, $6 new states, $7 next
+ * $1 to $4 deliveries, found by the columns of all indexes (delivery-leases.ts); $5 their leases, $6 new states, $7 next
  * attempts, $8 the attempts; $9 to $14 endpoints and their summaries; $15 which attempts count, $16 bounds of
  * durations.
  *

@@ -37,7 +37,10 @@ export function monitorEndpoints({ pool, switchOff, switchOffHours, log }: Watch
   const gone = new Map<string, LeasedDelivery>()
   const companies = createRoundRobin()
 
-  /** A failure, as of a company that takes no writes, is told and tried again; the endpoints behind it are dealt with. */
+  /**
+   * A failure, for example of a company that accepts no writes, is logged and retried; the remaining endpoints are
+   * still processed.
+   */
   async function tryToSwitchOff(...[companyId, id, reason]: Parameters<SwitchOff>): Promise<boolean> {
     try {
       await switchOff(companyId, id, reason)

@@ -32,7 +32,10 @@ const STRAINED_ATTEMPTS = 64
 /** More than both together: an endpoint may become slow with many attempts under way. */
 const ATTEMPTS = 512
 
-/** Attempts of a company: all, and those of its strained endpoints. Half, so that others find room when all of its endpoints turn slow. */
+/**
+ * Attempts of a company: all, and those of its strained endpoints. Half of the slots, so that others find room when all
+ * of its endpoints turn slow.
+ */
 export const OF_COMPANY = { attempts: ATTEMPTS / 2, strained: STRAINED_ATTEMPTS / 2 }
 
 /**

@@ -1,7 +1,7 @@
 /** Whether the attempt succeeded; null if none was made. */
 export type AttemptOutcome = boolean | null
 
-/** Makes an attempt, or is told that it was given up; never throws. */
+/** Makes an attempt, or is called with true if it was given up; never throws. */
 type Attempt = (isGivenUp: boolean) => Promise<AttemptOutcome>
 
 interface Lane {

@@ -113,14 +113,14 @@ interface Running {
 /** Pause of a replay while too many deliveries are pending. */
 const WAIT_SECONDS = 1
 
-/** After a step that failed, the replay is looked at again after this; the other replays go on. */
+/** Delay after a failed step; the other replays continue. */
 const FAILED_WAIT_SECONDS = 60
 
 interface StepOptions {
   readonly limits?: ReplayLimits
-  /** Where the last step was, so that companies take turns, however many replays each of them runs. */
+  /** Position of the round-robin, so that companies get equal shares, however many replays each of them runs. */
   readonly companies?: RoundRobin
-  /** Hears of a step that failed and was put off; by default the failure is thrown. */
+  /** Called when a step failed and was postponed; by default the error is thrown. */
   readonly onError?: (error: unknown) => void
 }
 

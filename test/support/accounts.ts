@@ -3,7 +3,7 @@ import { accept, command } from '#ledger/command.ts'
 import type { Json, TestCompany } from './api.ts'
 import { noCustomer, noSupplier, plainAccount } from './facts.ts'
 
-/** One side of the finances over HTTP, so that a test can be told once for both. */
+/** Both sides of the finances over HTTP, so that one test covers both. */
 export const SIDES = [
   { path: '/finance/receivables', name: 'receivable', party: 'customer', parties: '/customers' },
   { path: '/finance/payables', name: 'payable', party: 'supplier', parties: '/suppliers' },

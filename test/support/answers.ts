@@ -26,7 +26,7 @@ export function expectInvalid(reply: Reply, fields: readonly string[], unknown: 
   for (const messages of Object.values(details.fields)) expect(messages).to.be.an('array').that.is.not.empty
 }
 
-/** What X-RateLimit-* say of calls; every answer carries all three, and those of bytes. */
+/** The X-RateLimit-* headers for requests; every answer has all three, and those for bytes. */
 export function expectRate(reply: Reply): { limit: number; remaining: number; reset: number } {
   const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) => {
     const text = reply.headers.get(`x-ratelimit-${name}`)
@@ -41,14 +41,14 @@ export function expectRate(reply: Reply): { limit: number; remaining: number; re
   return { limit, remaining, reset }
 }
 
-/** The JSON text of the record in `{"data": <record>}`, for comparisons byte by byte. */
+/** JSON text of the record in `{"data": <record>}`, for comparisons byte by byte. */
 export function recordText(reply: Reply): string {
   expect(reply.status, reply.text).to.be.oneOf([200, 201])
   expect(reply.text.startsWith('{"data":{') && reply.text.endsWith('}}'), reply.text).to.equal(true)
   return reply.text.slice('{"data":'.length, -1)
 }
 
-/** Ids of a list, in its order. */
+/** Ids of a list, in order. */
 export function idsIn(reply: Reply): number[] {
   expect(reply.status, reply.text).to.equal(200)
   return reply.body.data.map((record: Json) => record.id)

@@ -48,7 +48,7 @@ import { until } from './wait.ts'
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of many shapes
 export type Json = any
 
-/** What came back. */
+/** HTTP response. */
 export interface Reply {
   readonly status: number
   readonly headers: Headers
@@ -59,13 +59,13 @@ export interface Reply {
 /** A company with a key, and calls made with it. */
 export interface TestCompany {
   readonly id: number
-  /** Of the home that it lives in. */
+  /** Of the company's shard. */
   readonly core: Core
   readonly key: string
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
   get(path: string): Promise<Reply>
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
-  /** Another key of the company. */
+  /** Creates another key of the company. */
   newKey(scopes: readonly Scope[], expiresAt?: string): Promise<{ id: number; key: string }>
   paymentType(kind: PaymentKind, fee?: string): Promise<number>
   /** Runs a command as another channel would, and returns the record that it answers. */
@@ -76,24 +76,24 @@ interface CompanyOptions {
   readonly plan?: 'basic' | 'api'
   readonly scopes?: readonly Scope[]
   readonly timezone?: string
-  /** What its ids come after; by default 0, as those of every other company. */
+  /** Ids start after this number; 0 by default, as in every other company. */
   readonly idsFrom?: number
   /** A test company. */
   readonly test?: true
 }
 
-/** For a company whose records the others have none like. */
+/** For a company whose ids differ from those of all others. */
 export const FOREIGN_IDS = 7_000
 
 export interface TestApi {
   readonly url: string
-  /** For other services beside it. */
+  /** For additional services on the same database. */
   readonly databaseUrl: string
-  /** Of `main`, where all companies live unless there are two homes. */
+  /** Of the default shard, which holds all companies unless there are two shards. */
   readonly core: Core
-  /** Null where there is one. */
+  /** Null with a single shard. */
   readonly homes: TwoHomes | null
-  /** Of tills, whichever home their company lives in. */
+  /** Tokens of tills, on any shard. */
   readonly tokens: Tokens
   company(options?: CompanyOptions): Promise<TestCompany>
   /** Connections that are open to it. */
@@ -101,11 +101,11 @@ export interface TestApi {
   close(): Promise<void>
 }
 
-/** Where the provider would reach the service. */
+/** URL at which the provider would reach the service. */
 export const PUBLIC_URL = 'https://tillbook.example'
 
 export interface TestApiOptions {
-  /** `2`: companies alternate between two homes; `south`: all live in the second one. As TEST_HOMES says by default. */
+  /** `2`: companies alternate between two shards; `south`: all are on the second one. TEST_HOMES by default. */
   readonly homes?: '1' | '2' | 'south'
   readonly perMinute?: number
   readonly perDay?: number
@@ -113,41 +113,41 @@ export interface TestApiOptions {
   readonly trustProxy?: boolean
   /** Whether webhooks may call http and private addresses; true by default. */
   readonly allowPrivateTargets?: boolean
-  /** Further settings of the service, as the environment has them. */
+  /** Further settings of the service, as environment variables. */
   readonly settings?: Readonly<Record<string, string>>
-  /** Where the ledgers are; in the same Postgres by default. */
+  /** Event store of the ledgers; in the same Postgres by default. */
   readonly store?: EventStore
   /** The payment provider; there is none by default. */
   readonly provider?: PaymentProvider
-  /** A writer around the real one, for what happens when it fails. */
+  /** Wraps the writer, to simulate failures. */
   readonly wrapWriter?: (writer: Writer) => Writer
-  /** A login around the real one, for what happens between its steps. */
+  /** Wraps the login, to run code between its steps. */
   readonly wrapLogin?: (login: Login) => Login
-  /** Hears of what went wrong; the console by default. */
+  /** Receives errors; the console by default. */
   readonly log?: (message: string, error: unknown) => void
-  /** Notifications of an address a minute; out of the way by default. */
+  /** Notifications per minute and address; practically unlimited by default. */
   readonly notificationsPerMinute?: number
-  /** Requests for buyers' pages of an address a minute; out of the way by default. */
+  /** Requests for checkout pages per minute and address; practically unlimited by default. */
   readonly checkoutsPerMinute?: number
-  /** What bounds its connections, where that is not as in production. */
+  /** Connection limits that differ from production. */
   readonly server?: Partial<ServerLimits>
-  /** Room for the bodies of calls, and for those of strangers. */
+  /** Memory budget of request bodies, and of those of unauthenticated clients. */
   readonly bodies?: MemoryBudget
   /** Turns of calls with large bodies; by default as the service gives them. */
   readonly largeCalls?: KeyedSemaphore
   readonly strangers?: UnauthenticatedBodies
   /** Pages of lists that are kept; by default as many as the service keeps. */
   readonly pages?: PageCache
-  /** What secrets are sealed with, where that is not the key of all tests. */
+  /** Master keys that differ from those of all tests. */
   readonly masterKeys?: MasterKeys
   /** Of another installation than the database's. */
   readonly requestSecret?: Buffer
-  /** The owner's, where that is not to be the one of the tests' template. */
+  /** URL of the database owner, if not that of the template. */
   readonly ownerUrl?: string
   readonly onExcess?: (privileges: readonly string[]) => void
   /** Connections for queries. */
   readonly queryConnections?: number
-  /** Standbys of its database. */
+  /** Read replicas of the database. */
   readonly readUrls?: readonly string[]
   readonly readMaxLagMs?: number
   readonly onRead?: (from: ReadFrom) => void
@@ -155,12 +155,15 @@ export interface TestApiOptions {
   readonly now?: () => string
 }
 
-/** A standby that is late with a new database is nothing to look at. */
+/** Ignores a replica that has not received a new database yet. */
 const heard = (message: string, error: unknown): void => {
   if (!process.env.TILLBOOK_TEST_STANDBY || !message.startsWith('the standby')) console.error(message, error)
 }
 
-/** The service in this process on a port of its own, against a real Postgres. Quotas are out of the way unless they are asked for. */
+/**
+ * Runs the service in this process on its own port, against a real Postgres. Quotas are practically unlimited by
+ * default.
+ */
 export async function startApi(databaseUrl: string, options: TestApiOptions = {}): Promise<TestApi> {
   const { log = heard } = options
   const open = (url: string, hooks: Partial<DirectoryHooks>) =>
@@ -205,7 +208,7 @@ export async function startApi(databaseUrl: string, options: TestApiOptions = {}
   }
 }
 
-/** What stands in for what a process with the role `api` opens. */
+/** Replacements for what a process with the role `api` opens. */
 const insteadOf =
   (options: TestApiOptions) =>
   ({ gate, ...opened }: InterfaceOptions): Partial<InterfaceOptions> => ({
@@ -221,7 +224,7 @@ const insteadOf =
     ...(options.wrapLogin && { panel: { ...opened.panel, login: options.wrapLogin(opened.panel.login) } }),
   })
 
-/** Those that are asked for, or the one that follows all databases of the run (TEST_STANDBY_DELAY_MS). */
+/** The requested replicas, or the one that follows all databases of the run (TEST_STANDBY_DELAY_MS). */
 function standbysOf(databaseUrl: string, { readUrls, readMaxLagMs, onRead }: TestApiOptions) {
   const ofRun = process.env.TILLBOOK_TEST_STANDBY
   const urls = readUrls ?? (ofRun ? [onDatabase(ofRun, new URL(databaseUrl).pathname.slice(1))] : [])
@@ -243,10 +246,7 @@ const NOT_COUNTED = {
   watchShared: () => {},
 }
 
-/**
- * Serves a core as a process with the role `api` does, or both homes; `instead` says what stands in for what such a process
- * opens.
- */
+/** Serves a core, or both shards, like a process with the role `api`; `instead` replaces what such a process opens. */
 export async function serve(
   core: Core,
   databaseUrl: string,
@@ -311,7 +311,7 @@ export async function serve(
   }
 }
 
-/** A key that nobody could guess. */
+/** A random key. */
 export const testKey = () => newKey(randomBytes(KEY_BYTES), 'test')
 
 function withClock(gate: ApiAuthenticator, now: TestApiOptions['now']): ApiAuthenticator {

@@ -9,7 +9,10 @@ interface Fault {
   readonly column?: string
 }
 
-/** Does something while Postgres refuses to write rows of one company to a table: what works for all companies has to go on with the others. */
+/**
+ * Runs `work` while Postgres refuses to write one company's rows to a table: jobs for all companies must continue with
+ * the others.
+ */
 export async function whileBroken<T>(
   databaseUrl: string,
   { table, companyId, column = 'company_id' }: Fault,

@@ -31,7 +31,7 @@ import { createTestUser, type TestUser } from './till.ts'
  * Code that runs in the page is given to `evaluate` as text: tests know no types of the DOM, and the compiler changes functions.
  */
 
-/** `describe`, where there is a browser. Elsewhere its tests are skipped, which one line of the run explains, and in CI they fail. */
+/** `describe` with a browser. Without one its tests are skipped, with one line of explanation, and fail in CI. */
 export function describeInBrowser(title: string, define: () => void): void {
   if (!hasBrowser()) return void describe.skip(title, define)
   describe(title, function () {
@@ -40,7 +40,7 @@ export function describeInBrowser(title: string, define: () => void): void {
   })
 }
 
-/** Pages are laid out and painted by the processor alone, also where there is little of it. */
+/** Pages are rendered by the processor alone, even on slow machines. */
 const TEST_TIMEOUT_MS = 180_000
 
 let explained = false
@@ -53,22 +53,22 @@ function hasBrowser(): boolean {
   return false
 }
 
-/** How a page is opened: all that Playwright knows, of which `viewport` and `javaScriptEnabled` matter most. */
+/** Options of a page: all of Playwright's, mainly `viewport` and `javaScriptEnabled`. */
 export interface OpenOptions extends BrowserContextOptions {
-  /** What is told of these pages that is no problem, because the test is about it. */
+  /** Expected reports of the pages, which do not fail the test. */
   readonly mayDo?: RegExp
-  /** For all tests that follow, which then need no new process of the browser for each page. */
+  /** Reuses the context for all following tests, which saves a browser process per page. */
   readonly kept?: boolean
 }
 
 export interface TestBrowser {
-  /** A page of the service at a path, with cookies of its own, when all of it is loaded. */
+  /** Opens a page of the service with its own cookies, and waits until it is loaded. */
   open(path: string, options?: OpenOptions): Promise<Page>
   /** Cookies of their own, for several pages: a person at a computer. */
   context(options?: OpenOptions): Promise<BrowserContext>
 }
 
-/** Of one step; machines of CI have much to do at once. */
+/** Per step; CI machines are busy. */
 const TIMEOUT_MS = 30_000
 
 /** Pages of whatever answers at `origin`, which is asked for when the first is opened. They are closed, and judged, after each test. */
@@ -121,13 +121,13 @@ export interface TestPanel extends TestBrowser {
   readonly company: TestCompany
   readonly owner: TestUser
   readonly clerk: TestUser
-  /** As `open`, for a user who has logged in. */
+  /** Like `open`, for a logged-in user. */
   openAs(user: TestUser, path: string, options?: OpenOptions): Promise<Page>
 }
 
 interface Started extends Pick<TestPanel, 'api' | 'company' | 'owner' | 'clerk'> {}
 
-/** What it returns exists in hooks and tests only. */
+/** The result is usable in hooks and tests only. */
 export function usePanel(options: TestApiOptions = {}): TestPanel {
   const database = useDatabase()
   let api: TestApi | undefined

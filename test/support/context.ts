@@ -3,7 +3,7 @@ import { type Config, readConfig } from '#config/config.ts'
 import { DEFAULT_SHARD } from '#config/databases.ts'
 import type { Core } from '#service/core.ts'
 
-/** What verbs work with, on one home that is open already. */
+/** Context of CLI verbs on one open shard. */
 export const contextOf = (core: Core, config: Config = readConfig({})): Context => ({
   config,
   json: false,

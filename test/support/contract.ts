@@ -6,10 +6,10 @@ import { V1_ROUTES } from '#api/api-v1.ts'
 import { contractOf } from '#api/contract/document.ts'
 import type { ProblemCode } from '#http/problems.ts'
 
-// The package is CommonJS whose types speak of a default export.
+// The package is CommonJS, but its types declare a default export.
 const addFormats = addFormatsModule as unknown as (ajv: Ajv2020) => void
 
-/** What came back; test/support/api.ts, which holds every answer against the contract, says it alike. */
+/** HTTP response, with the same shape as in test/support/api.ts, which checks every answer against the contract. */
 interface Reply {
   readonly status: number
   readonly headers: Headers
@@ -27,7 +27,7 @@ export interface Operation {
   readonly node: oas31.OperationObject
 }
 
-/** The contract as it is published, and as tests hold answers against it: no field may be there that it does not name. */
+/** The contract as published, and a strict version for tests: fields that it does not name are refused. */
 export const contract = contractOf(V1_ROUTES)
 const strict = closed(contract) as unknown as Node
 
@@ -35,7 +35,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false 
 addFormats(ajv)
 ajv.addSchema(strict as object, 'contract')
 
-/** Every operation of the contract. */
+/** All operations of the contract. */
 export const operations: readonly Operation[] = Object.entries(contract.paths ?? {}).flatMap(([path, methods]) =>
   Object.entries(methods as Record<string, oas31.OperationObject>).map(([method, node]) => ({
     id: node.operationId ?? '',
@@ -60,17 +60,14 @@ export function expectDocumented(operation: Operation, reply: Reply): void {
   else expectValid(`${pointer}/content/application~1json/schema`, reply.body, title)
 }
 
-/**
- * Asserts the same of the answer to any call below /api/v1. What no operation is called with (an unknown path, another
- * method) is not the contract's to describe.
- */
+/** Checks the answer to any request below /api/v1. The contract does not describe unknown paths and methods. */
 export function expectDocumentedCall(method: string, pathAndQuery: string, reply: Reply): void {
   const [path = ''] = pathAndQuery.split('?')
   const found = matchers.find((each) => each.operation.method === method && each.pattern.test(path))
   if (found && reply.status !== 405) expectDocumented(found.operation, reply)
 }
 
-/** Fixed paths before those with a parameter in the same place, as the router has them. */
+/** Fixed paths before parameters in the same position, as in the router. */
 const matchers = [...operations]
   .sort((a, b) => (a.path < b.path ? -1 : 1))
   .map((operation) => ({ operation, pattern: new RegExp(`^${operation.path.replace(/\{\w+\}/g, '[^/]+')}$`) }))
@@ -89,14 +86,14 @@ function expectHeaders({ headers = {} as Node }: Node, reply: Reply, title: stri
   }
 }
 
-/** Asserts that the contract accepts the body of a request. */
+/** Asserts that the contract accepts a request body. */
 export function expectAcceptable(operation: Operation, body: unknown): void {
   const pointer = `${pointerOf(operation)}/requestBody/content/application~1json/schema`
   if (at(pointer)) expectValid(pointer, body, `the body of ${operation.id}`)
   else expect(body, `the body of ${operation.id}`).to.equal(undefined)
 }
 
-/** Asserts that an example of a component is one. */
+/** Asserts that an example of a component matches its schema. */
 export const expectExample = (name: string, example: unknown): void =>
   expectValid(`#/components/schemas/${name}`, example, `the example of ${name}`)
 
@@ -104,7 +101,7 @@ export const expectExample = (name: string, example: unknown): void =>
 export const expectDocumentedMessage = (event: string, body: unknown): void =>
   expectValid(`#/webhooks/${event}/post/requestBody/content/application~1json/schema`, body, `a message of ${event}`)
 
-/** Codes of the operation's errors, and of the items of a batch as `item:<code>`. */
+/** Error codes of the operation, and those of batch items as `item:<code>`. */
 export function documentedCodes(operation: Operation): string[] {
   const statuses = Object.keys(operation.node.responses ?? {})
   const errors = statuses.filter((status) => status >= '400').flatMap((status) => codesAt(operation, status))
@@ -113,7 +110,7 @@ export function documentedCodes(operation: Operation): string[] {
   return [...errors, ...schemas.map((schema) => `item:${descend(schema as Node, 'properties.code.const')}`)]
 }
 
-/** Statuses of the operation's successes; 304, which every GET can answer, is no success of its own. */
+/** Success statuses of the operation, without 304, which every GET can answer. */
 export const documentedSuccesses = ({ node }: Operation): string[] =>
   Object.keys(node.responses ?? {}).filter((status) => status < '300')
 
@@ -130,13 +127,13 @@ const descend = (node: Node, path: string): Node =>
 const pointerOf = ({ path, method }: Operation): string =>
   `#/paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}`
 
-/** What a pointer names, or undefined. */
+/** Node of a JSON pointer, or undefined. */
 function at(pointer: string): Node | undefined {
   const members = pointer.slice(2).split('/')
   return members.reduce((node: Node | undefined, member) => node?.[member.replaceAll('~1', '/')], strict)
 }
 
-/** The pointer itself, or that of the component which is meant; null where there is nothing. */
+/** The pointer itself, or that of the referenced component; null if it does not exist. */
 function resolve(pointer: string): string | null {
   const node = at(pointer)
   return node ? (node.$ref ?? pointer) : null

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 
-/** Tables of the read model with the records that a company may have many of. */
+/** Tables of the read model for records that a company may have many of. */
 const TABLES = [
   'categories',
   'catalog_items',
@@ -16,12 +16,13 @@ const TABLES = [
   'orders',
 ]
 
-/** Rows of a statement. */
+/** Rows per statement. */
 const BATCH = 5_000
 
 /**
- * Puts copies of a record of each kind into the read model, beside the ledger: recording so many would take long. They have all that may be
- * shared in common (SKU, document, phone, party, day), and of what is unique, names and addresses apart, nothing.
+ * Copies a record of each kind into the read model, bypassing the ledger, because recording so many would take long.
+ * Copies share all values that may repeat (SKU, document, phone, party, day), but no unique ones except names and
+ * addresses.
  */
 export async function copyRecords(pool: Pool, companyId: number, copies: number): Promise<void> {
   for (const table of TABLES) {

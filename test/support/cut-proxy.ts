@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** A TCP proxy in front of a server that can be cut off and mended. */
+/** A TCP proxy that can interrupt and restore the connection to a server. */
 export interface CutProxy {
   readonly port: number
   /** All connections break, and no new one comes about. */

@@ -9,18 +9,18 @@ export const TEMPLATES = { withReadModel: 'tillbook_template', withoutReadModel:
 
 let counter = 0
 
-/** As a service has it. */
+/** Connection of a service. */
 interface TestDatabase {
   /** For the role that services work as, which may do no more than they need. */
   readonly url: string
-  /** For whoever owns it, and may do what no service does. */
+  /** URL of the owner, who has privileges that no service has. */
   readonly ownerUrl: string
 }
 
 /**
- * A database of one's own for the tests of a `describe`, cloned from a template before them and dropped after them and
- * all their hooks. Every pool on it has to be closed by then: a connection left open fails the run, naming its last statement.
- * Suites whose read model is not the product's take the template without one.
+ * A separate database for the tests of a `describe`, cloned from a template before them and dropped after them and all
+ * their hooks. Every pool on it must be closed by then: an open connection fails the run, naming its last statement.
+ * Suites with their own read model use the template without one.
  */
 export function useDatabase(template: keyof typeof TEMPLATES = 'withReadModel'): TestDatabase {
   // The process id keeps runs apart that share one server.
@@ -48,7 +48,7 @@ export function useDatabase(template: keyof typeof TEMPLATES = 'withReadModel'):
   }
 }
 
-/** The same database for whoever owns it. */
+/** URL of the same database for its owner. */
 export const ownerUrlOf = (url: string): string => onDatabase(serverUrl(), new URL(url).pathname.slice(1))
 
 export async function hasDatabase(name: string): Promise<boolean> {
@@ -56,7 +56,7 @@ export async function hasDatabase(name: string): Promise<boolean> {
   return rowCount === 1
 }
 
-/** Files are copied, which costs half of what it does to log their pages. Privileges on a database itself are not. */
+/** Copying files costs half as much as logging their pages. Privileges on the database itself are not copied. */
 export async function cloneDatabase(name: string, from: string): Promise<void> {
   const client = administrator()
   await client.query(`create database ${name} template ${from} strategy file_copy`)

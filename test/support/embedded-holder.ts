@@ -2,9 +2,9 @@ import pg from 'pg'
 import { DataDirInUse, startEmbedded } from '#postgres/embedded.ts'
 
 /**
- * A process that holds an embedded Postgres as a service or a command would: `embedded-holder.ts <data directory> <kind>`.
- * Prints one JSON line when it has it or is refused; on SIGINT or SIGTERM it shows that the server still answers, stops, and
- * says so.
+ * A process that holds an embedded Postgres like a service or a command: `embedded-holder.ts <data directory> <kind>`.
+ * Prints one JSON line when it has the server or is refused; on SIGINT or SIGTERM it checks that the server still
+ * answers, stops, and reports it.
  */
 const [dataDir = '', kind] = process.argv.slice(2)
 const starting = startEmbedded({ dataDir, kind: kind === 'command' ? kind : 'service', settings: { fsync: 'off' } })

@@ -4,14 +4,14 @@ import { TLSSocket } from 'node:tls'
 import { CERTIFICATES } from './tls.ts'
 
 interface EncryptingProxy {
-  /** Of the same database, over connections that must be encrypted. */
+  /** URL of the same database, with mandatory encryption. */
   readonly url: string
   /** Connections that were encrypted. */
   encrypted(): number
   close(): Promise<void>
 }
 
-/** Encrypts in front of a Postgres that does not, when a client asks for it as Postgres's protocol has it. */
+/** Adds TLS to a Postgres without it, when a client requests it by Postgres's protocol. */
 export async function startEncryptingProxy(databaseUrl: string): Promise<EncryptingProxy> {
   const { hostname, port } = new URL(databaseUrl)
   let encrypted = 0

@@ -8,7 +8,7 @@ const IMAGE = 'eventstore/eventstore:23.10.3-bookworm-slim'
 const PORT = 2113
 const START_TIMEOUT_MS = 120_000
 
-/** The server that EVENTSTORE_URL names, or one in a container; null, with a line that says so, where there is neither. */
+/** The server of EVENTSTORE_URL, or one in a container; null, with a log line, if there is neither. */
 export async function findEventStoreDb(): Promise<TestEventStoreDb | null> {
   const { EVENTSTORE_URL } = process.env
   if (EVENTSTORE_URL) return { url: EVENTSTORE_URL, stop: async () => {} }
@@ -24,7 +24,7 @@ export async function findEventStoreDb(): Promise<TestEventStoreDb | null> {
 }
 
 async function startContainer(): Promise<TestEventStoreDb> {
-  // Only here: where there is no engine, loading it is all that is lost.
+  // Imported here, because loading it is useless without a container engine.
   const { GenericContainer, getContainerRuntimeClient, Wait } = await import('testcontainers')
   await getContainerRuntimeClient()
   const container = await new GenericContainer(IMAGE)

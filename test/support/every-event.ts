@@ -43,7 +43,7 @@ const line = {
   moves_stock: true,
 }
 
-/** Changes of a record, more of them than its row lists itself. */
+/** Changes of a record, more than its row stores itself. */
 const changes = (changed: (n: number) => NewEvent) => Array.from({ length: 40 }, (_, n) => changed(n))
 
 const EVA = { kind: 'customer', id: 9, ground: 'holder_request', reason: null } as const
@@ -58,10 +58,13 @@ const refundRequested = (n: number, restock: DataOf<'OrderRefundRequested'>['res
     restock,
   })
 
-/** Every type of event at least once, with names that change hands, a change of the clock, and records that change often. */
+/**
+ * Every event type at least once, with names that pass from one record to another, a clock change, and records that
+ * change often.
+ */
 export const EVERY_EVENT = ledgerOf(
   companyRegistered(),
-  // First, because nobody can look back at what was before.
+  // First, because earlier revisions cannot be read as of the past.
   event('TestTwinMade', { id: COMPANY_ID, twin_id: 8 }),
   event('TestClockMoved', { id: COMPANY_ID, by_ms: 86_400_000 }),
   event('TestDataErased', { id: COMPANY_ID }),

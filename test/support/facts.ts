@@ -2,7 +2,7 @@ import { SCOPES } from '#domain/scopes.ts'
 import { type DataOf, event } from '#events/catalogue.ts'
 import { COMPANY_ID } from './given.ts'
 
-/** Events of a small shop, each with every field, of which a test names the ones that it is about. */
+/** Events of a small shop with all fields; a test names only the relevant ones. */
 
 export const companyRegistered = (fields: Partial<DataOf<'CompanyRegistered'>> = {}) =>
   event('CompanyRegistered', {
@@ -33,7 +33,7 @@ export const paymentTypeCreated = (fields: Partial<DataOf<'PaymentTypeCreated'>>
     ...fields,
   })
 
-/** The fields of a customer or supplier about whom nothing but the name is known. */
+/** Fields of a customer or supplier with nothing but a name. */
 export const noDetails = {
   external_id: null,
   person_type: 'PF',
@@ -72,7 +72,7 @@ export const webhookRegistered = (fields: Partial<DataOf<'WebhookRegistered'>> =
 export const categoryCreated = (fields: Partial<DataOf<'CategoryCreated'>> = {}) =>
   event('CategoryCreated', { id: 1, external_id: null, name: 'Bebidas', ...fields })
 
-/** The fields of a product of which nothing but name and price is known. */
+/** Fields of a product with nothing but a name and a price. */
 export const plainItem = {
   external_id: null,
   type: 'product',
@@ -118,7 +118,7 @@ export const saleCompleted = (fields: Partial<DataOf<'SaleCompleted'>> = {}) =>
     ...fields,
   })
 
-/** A fiscal document as it is recorded, with everything that can be said. */
+/** A recorded fiscal document with all optional fields. */
 export const fiscalDocument = {
   model: '65',
   series: '1',
@@ -131,7 +131,7 @@ export const fiscalDocument = {
   xml_url: null,
 }
 
-/** What a till says of a sale for 10.00 in cash, of product 10, and what the service adds to it. */
+/** A till's upload of a sale for 10.00 in cash, of product 10, with the fields that the service adds. */
 export const offlineSale = {
   id: 1,
   offline_id: 'pdv-1',
@@ -173,7 +173,7 @@ export const offlineSaleCompleted = (fields: Partial<DataOf<'OfflineSaleComplete
 export const offlineSaleCancelled = (fields: Partial<DataOf<'OfflineSaleCancelled'>> = {}) =>
   event('OfflineSaleCancelled', { ...offlineSale, ...fields })
 
-/** The fields of an account of 100.00 that is due on the day of the scenarios, without another party. */
+/** Fields of an account of 100.00 without a party, due on the day of the scenarios. */
 export const plainAccount = {
   external_id: null,
   description: 'Aluguel',
@@ -258,7 +258,7 @@ export const paymentRecorded = (n: number, fields: Partial<DataOf<'PaymentRecord
     ...fields,
   })
 
-/** The split of 100.00 of which the service has 5 %. */
+/** Split of 100.00 with a commission of 5 % for the service. */
 export const commissionSplit = (n: number) =>
   event('CommissionSplit', {
     id: 1,
@@ -271,7 +271,7 @@ export const commissionSplit = (n: number) =>
 /** Names payment `p<n>` of order 1 in an event. */
 export const ofPayment = (n: number) => ({ id: 1, provider_payment_id: `p${n}` })
 
-/** What an approved payment is, in the provider's words and in ours. */
+/** An approved payment: the provider's status and ours. */
 export const approved = { provider_status: 'approved', status: 'paid' } as const
 
 /** Order 1 after its payment `p1` was approved; the store is there already. */

@@ -5,7 +5,7 @@ import type { InterfaceOptions } from '#service/app.ts'
 import type { Core } from '#service/core.ts'
 import { serve } from './api.ts'
 
-/** Addresses of a service whose handlers fail, and of one that fails while it looks the key up. */
+/** URLs of a service with failing handlers, and of one that fails during key lookup. */
 interface Faults {
   readonly handlers: string
   readonly gate: string

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { startEmbedded } from '#postgres/embedded.ts'
 import { findPostmaster } from '#postgres/postmaster.ts'
 
-/** The owner's URL of the embedded server that accepts connections on `dataDir`, or null; nothing is started. */
+/** Owner's URL of the running embedded server on `dataDir`, or null; starts nothing. */
 export async function findEmbedded(dataDir: string): Promise<string | null> {
   const home = await realpath(dataDir).catch(() => null)
   if (!home) return null
@@ -15,7 +15,7 @@ export async function findEmbedded(dataDir: string): Promise<string | null> {
   return `postgres://tillbook:${password}@127.0.0.1:${server.port}/tillbook`
 }
 
-/** Stops a server that a killed process left running on `dataDir`. @throws DataDirInUse where a living process owns it */
+/** Stops a server that a killed process left running on `dataDir`. @throws DataDirInUse if a living process owns it */
 export async function stopLeftOver(dataDir: string): Promise<void> {
   if (await findPostmaster(join(dataDir, 'postgres'))) await (await startEmbedded({ dataDir })).stop()
 }

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 
-/** Where the next COMMIT fails: before it reaches the server, or after the server has carried it out. */
+/** How the next COMMIT fails: before it reaches the server, or after the server has executed it. */
 export type CommitFault = 'none' | 'lost' | 'done'
 
 /** A pool whose connections break at COMMIT on command. */

@@ -11,20 +11,20 @@ import { createWorkingSet, type Rows, type WorkingSet } from '#ledger/working-se
 import type { Transaction } from '#postgres/transaction.ts'
 import { readModel } from '#projections/index.ts'
 
-/** The company that all events of a scenario belong to. */
+/** Company of all events of a scenario. */
 export const COMPANY_ID = 7
 
-/** The first id of each kind that a command of a scenario is given. */
+/** First id of each kind for the command of a scenario. */
 export const FIRST_NEW_ID = 1001
 
-/** Event n of a scenario is recorded n minutes after this moment, and a command runs a minute after the last one. */
+/** Event n of a scenario is recorded n minutes after this time; a command runs one minute after the last event. */
 const START_MS = Date.parse('2026-03-10T15:00:00.000Z')
 const MINUTE_MS = 60_000
 
-/** Time of event `n` of a scenario: UTC, as it is recorded. */
+/** Time of event `n` of a scenario (UTC). */
 export const minute = (n: number): string => new Date(START_MS + n * MINUTE_MS).toISOString()
 
-/** What event `n` of a scenario leaves in a row that it makes, beside what the row is about. */
+/** Row history columns that event `n` of a scenario leaves in a row that it creates. */
 export const lineageOf = (n: number) => ({
   revision: n,
   changed_at: minute(n),
@@ -32,7 +32,7 @@ export const lineageOf = (n: number) => ({
   past_revisions: null,
 })
 
-/** An event of the past, with what its envelope says beside it. */
+/** A past event, with further fields of its envelope. */
 interface Past extends NewEvent {
   readonly origin?: Origin
   readonly actor?: string | null
@@ -41,12 +41,15 @@ interface Past extends NewEvent {
 /** An event that another channel caused. */
 export const from = (origin: Origin, event: NewEvent): Past => ({ ...event, origin })
 
-/** An event that somebody caused: `api_key/7`. */
+/** An event with an actor: `api_key/7`. */
 export const by = (actor: string, event: NewEvent): Past => ({ ...event, actor })
 
-/** Rows that the events so far have made; what no event made is known to be absent. */
+/** Rows of the events so far; rows that no event created are known to be absent. */
 export interface Scenario {
-  /** Runs a command, from the channel `api` and by key 1 unless told otherwise, on a ledger that may be ahead of the clock. Its events become part of the scenario; `found` is what its lookup finds. */
+  /**
+   * Runs a command, by default from the channel `api` with key 1, on a ledger that may be ahead of the clock. Its
+   * events are added to the scenario; `found` is the result of its lookup.
+   */
   when<I>(
     command: Command<I>,
     input: I,
@@ -57,11 +60,11 @@ export interface Scenario {
   ): Promise<Decided>
   /** Rows as a decision sees them, loaded as far as `refs` says. */
   rows(...refs: AnyRef[]): Promise<Rows>
-  /** The record as the API shows it at a moment (UTC), that of the last event by default; null when it is gone. */
+  /** The API's view of the record at a time (UTC), by default that of the last event; null if it does not exist. */
   show(subject: string, now?: string): Promise<unknown>
 }
 
-/** What came of a command. */
+/** Result of a command. */
 export interface Decided {
   readonly decision: Decision
   /** These events and no others, in this order. */
@@ -120,10 +123,10 @@ async function show(set: WorkingSet, load: (refs: readonly AnyRef[]) => Promise<
   return JSON.parse(view.render(rows, id, now) ?? 'null')
 }
 
-/** The ledger that these events make: what `given` projects. */
+/** The ledger of these events, which `given` projects. */
 export const ledgerOf = (...events: readonly Past[]): Envelope[] => events.map(envelopeOf)
 
-/** The envelope of an event, whose data must be just what its type declares: an unknown or missing member fails the test. */
+/** Envelope of an event. Its data must match the declared type exactly: an unknown or missing member fails the test. */
 function envelopeOf({ origin = 'api', actor = null, ...event }: Past, revision: number): Envelope {
   const type = EVENT_TYPES[event.type as EventName]
   expect(type, `event type ${event.type}`).to.be.an('object')

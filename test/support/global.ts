@@ -8,7 +8,7 @@ import { administer, onDatabase, startTestServer, type TestServer } from './serv
 
 let server: TestServer | undefined
 
-/** Times are given for what `npm test` tries. */
+/** Time-outs are for the number of cases in `npm test`. */
 export const mochaHooks = {
   beforeEach(this: Mocha.Context) {
     if (DEPTH > 1) this.currentTest?.timeout(0)
@@ -19,8 +19,8 @@ const MEMORY_DISK = '/dev/shm'
 const MEMORY_DISK_BYTES = 4 * 1024 ** 3
 
 /**
- * Databases and files of tests lie in memory where there is plenty: on a disk each database costs five times as much. Whoever
- * sets TMPDIR decides.
+ * Uses a memory disk for databases and files if there is enough memory: on a disk each database takes five times as
+ * long. TMPDIR has priority.
  */
 function useMemoryDisk(): void {
   if (process.env.TMPDIR || !existsSync(MEMORY_DISK)) return
@@ -28,7 +28,10 @@ function useMemoryDisk(): void {
   if (Math.min(bavail * bsize, process.availableMemory()) >= MEMORY_DISK_BYTES) process.env.TMPDIR = MEMORY_DISK
 }
 
-/** Once for a run, whose files are shared out to several processes: a server, its templates, and the programs that tests start. */
+/**
+ * Runs once per test run, which has several processes: starts a server and creates its templates and the programs that
+ * tests start.
+ */
 export async function mochaGlobalSetup(): Promise<void> {
   useMemoryDisk()
   const delay_ms = Number(process.env.TEST_STANDBY_DELAY_MS)

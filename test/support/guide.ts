@@ -26,20 +26,20 @@ interface Output {
   readonly stderr: string
 }
 
-/** A directory of one's own in which the snippets of a guide are run, as its reader would. */
+/** A directory for running the snippets of a guide, as a reader would. */
 export interface Workplace {
   readonly directory: string
   bash(script: string): Promise<Output>
   /** Puts programs there, under the names that they have in the guide. */
   write(programs: readonly Snippet[]): Promise<void>
-  /** Compiles strictly what was put there. */
+  /** Compiles its files in strict mode. */
   compile(): Promise<void>
   runProgram(file: string): Promise<Output>
   readJson<T>(file: string): Promise<T>
   close(): Promise<void>
 }
 
-/** `env` is all that the snippets know, beside the path. */
+/** `env` is the whole environment of the snippets, apart from the PATH. */
 export async function openWorkplace(env: Readonly<Record<string, string>>): Promise<Workplace> {
   const directory = await mkdtemp(join(tmpdir(), 'tillbook-guide-'))
   const inDirectory = (command: string, args: readonly string[]) =>

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 
 /**
- * Puts copies of an item into the read model, beside the ledger: what is read is the same, and recording so many would
- * take long. Ids are those after the item's own.
+ * Copies an item in the read model, bypassing the ledger: reads are the same, and recording so many would take long.
+ * Ids follow the item's own.
  */
 export async function copyItem(pool: Pool, companyId: number, itemId: number, copies: number): Promise<void> {
   await pool.query(

@@ -1,21 +1,21 @@
 import pg from 'pg'
 
-/** What the process has done for something. */
+/** Work of this process. */
 export interface Load {
   /** Rows that it got from Postgres, and their bytes. */
   readonly rows: number
   readonly bytes: number
-  /** The most computing time between two turns of the event loop, in ms. The machine may be busy: time alone says nothing. */
+  /** Longest CPU time between two turns of the event loop, in ms. Wall time is meaningless on a busy machine. */
   readonly longestTurn_ms: number
 }
 
 interface DataRow {
   readonly length: number
 }
-/** What the driver calls for each row; its types do not tell. */
+/** Called by the driver for each row; missing in its types. */
 type Rows = { handleDataRow(message: DataRow): unknown }
 
-/** Does something, and tells what this process has done meanwhile; what runs in the background counts as well. */
+/** Runs `act` and measures the work of this process meanwhile, including background work. */
 export async function loadOf<T>(act: () => Promise<T>): Promise<{ readonly result: T; readonly load: Load }> {
   const queries = (pg as unknown as { Query: { prototype: Rows } }).Query.prototype
   const { handleDataRow } = queries

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { until } from './wait.ts'
 
-/** Resolves when some statements of the database wait for locks of others. */
+/** Resolves when this many statements of the database wait for locks. */
 export async function untilBlocked(pool: Pool, statements = 1): Promise<void> {
   const isBlocked = async () => {
     const { rowCount } = await pool.query(

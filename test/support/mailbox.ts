@@ -6,7 +6,7 @@ interface Letter {
   readonly text: string
 }
 
-/** A mail server that keeps what it gets. */
+/** A mail server that stores received messages. */
 export interface Mailbox {
   /** For `SMTP_URL`. */
   readonly url: string

@@ -7,14 +7,14 @@ import { createPersonKeys, type PersonKeys } from '#ledger/person-keys.ts'
 
 const SECRET = Buffer.alloc(32, 'tillbook tests')
 
-/** The master key of all services that tests start, as the environment has it. */
+/** Master key of all test services, as in the environment. */
 export const MASTER_KEY = SECRET.toString('base64')
 
 export const masterKeys = configuredMasterKeys([SECRET], 'MASTER_KEY')
 
 export const vault = createVault(masterKeys)
 
-/** Rows of a table of `ops` in the order of their keys, with what is sealed in them opened, and without the id of its master key. */
+/** Rows of a table of `ops` in key order, with sealed values opened and without the id of the master key. */
 export async function openedRows(
   pool: Pool,
   table: 'webhook_secrets' | 'store_secrets' | 'installation_secrets',

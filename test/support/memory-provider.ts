@@ -8,14 +8,14 @@ import {
   ProviderUnavailable,
 } from '#payments/provider-port.ts'
 
-/** What happens at the provider instead of an ordinary payment; `charge` makes the payment, once per attempt. */
+/** Behaviour of the provider instead of an ordinary payment; `charge` makes the payment, once per attempt. */
 type Twist = (charge: () => ProviderPayment, payment: NewPayment) => ProviderPayment | Promise<ProviderPayment>
 
 /** A payment provider in memory, which keeps its word: one attempt, one payment. */
 export interface MemoryProvider extends PaymentProvider {
   /** Every call to make a payment, with the account that it was made for. */
   readonly calls: (NewPayment & { account: ProviderAccount })[]
-  /** What was charged. */
+  /** Charged payments. */
   readonly payments: ProviderPayment[]
   /** The status that new payments have; `pending` at first. */
   status: string
@@ -104,7 +104,7 @@ export function createMemoryProvider(): MemoryProvider {
   return provider
 }
 
-/** The payment is made, and nobody hears of it. */
+/** The payment is made, but the answer is lost. */
 export const lostAnswer: Twist = (charge) => {
   charge()
   throw new ProviderUnavailable('the answer was lost')

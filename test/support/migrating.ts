@@ -13,13 +13,13 @@ import { standIn, useApi } from './use-api.ts'
 export interface TwoHomes {
   readonly main: TestApi
   readonly south: TestApi
-  /** A move of a company from main to south, or back. */
+  /** A migration of a company from the default shard to the second one, or back. */
   moving(companyId: number, more?: Partial<MigrationRun>): MigrationRun
   /** Has the directory know that companies live in main. */
   register(...companyIds: number[]): Promise<void>
 }
 
-/** Two homes in one server, each served on a port of its own, with the directory in the first. */
+/** Two shards in one server, each served on its own port; the directory is in the first. */
 export function useTwoHomes(options: TestApiOptions = {}): TwoHomes {
   const main = useApi(options)
   const south = useApi(options)
@@ -74,7 +74,7 @@ function homeOf(name: string, { core, databaseUrl }: TestApi): MigratingShard {
   }
 }
 
-/** What is in a database of moves of a company, apart from its rows. */
+/** Traces of a company's migrations in a database, apart from its rows. */
 export async function tracesOf(url: string, companyId: number): Promise<readonly string[]> {
   const client = new pg.Client({ connectionString: ownerUrlOf(url), application_name: 'tests' })
   await client.connect()
@@ -97,7 +97,7 @@ export async function tracesOf(url: string, companyId: number): Promise<readonly
   }
 }
 
-/** Rows that a home holds of a company, in all its tables. */
+/** Number of a company's rows in all tables of a shard. */
 export async function rowsOf(pool: Pool, companyId: number): Promise<number> {
   const { rows } = await pool.query<{ count: number }>(
     `select coalesce(sum((xpath('/row/n/text()', query_to_xml(

@@ -4,14 +4,14 @@ import { compiledAt } from './program.ts'
 
 const PREFIX = 'newer-'
 
-/** The product as a later version has it. */
+/** A later version of the product. */
 export interface NewerProgram {
   /** Its folder, in the place of `dist`. */
   readonly folder: string
   remove(): Promise<void>
 }
 
-/** Copies what is compiled, with the number of the read model raised: nothing else tells one version from the next. */
+/** Copies the compiled code with a higher version of the read model, the only difference between versions. */
 export async function buildNewer(): Promise<NewerProgram> {
   const folder = compiledAt(`${PREFIX}${process.pid}`)
   // Entry by entry: a folder is not copied into itself.

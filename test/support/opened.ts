@@ -11,7 +11,7 @@ export async function openedEvents(reading: EventReader, companyId: number): Pro
   return events
 }
 
-/** Values of an event's personal fields, as far as it has them. */
+/** Values of an event's personal fields, without absent ones. */
 export const personalValues = (event: Envelope): unknown[] =>
   readModel.personalFields(event).flatMap(({ path }) => {
     let value: unknown = event.data

@@ -11,7 +11,7 @@ export async function placedOrder(company: TestCompany, store_alias: string, nam
   return (await company.run(placeOrder, { store_alias, customer, items })).id
 }
 
-/** The provider has told of a payment of the order, another one unless it is named; answers its id there. */
+/** Reports a payment of the order from the provider, a new one unless it is named; returns its id at the provider. */
 export async function paymentTold(
   company: TestCompany,
   id: number,

@@ -2,7 +2,10 @@ import { companyIdOfStream, type Envelope } from '#ledger/envelope.ts'
 import { type Append, chunksOf, type Note, type OutsideStore, WrongExpectedRevision } from '#ledger/port.ts'
 import { Unavailable } from '#lib/errors.ts'
 
-/** What the next append does. `late` fails now and lands when `release` is called, as a request that hung in the network. */
+/**
+ * Fault of the next append. `late` fails now and takes effect when `release` is called, like a request that hung in the
+ * network.
+ */
 export type Fault = 'none' | 'before' | 'after' | 'late' | 'half'
 
 export interface FaultyStore extends OutsideStore {
@@ -10,7 +13,7 @@ export interface FaultyStore extends OutsideStore {
   readonly faults: Fault[]
   /** While true, nothing can be read or appended. */
   down: boolean
-  /** Lands what hung; tells how many appends were accepted. */
+  /** Executes the delayed appends; returns how many were accepted. */
   release(): number
   events(stream: string): readonly Envelope[]
 }
@@ -18,19 +21,19 @@ export interface FaultyStore extends OutsideStore {
 const MAX_APPEND_BYTES = 1_048_576
 
 /**
- * A store outside the Postgres transaction that behaves as EventStoreDB does: compares ids only, refuses a wrong revision,
- * limits the size of an append; and fails on command. It outlives the writers that use it, as a server does.
+ * An event store outside the Postgres transaction that behaves like EventStoreDB: compares ids only, refuses a wrong
+ * revision, limits the size of an append, and fails on command. It outlives its writers, like a server.
  */
 export function createOutsideStore({ maxAppendBytes = MAX_APPEND_BYTES } = {}): FaultyStore {
   const streams = new Map<string, Envelope[]>()
   const hung: Append[] = []
-  /** All events of the store in the order in which they landed. */
+  /** All events of the store in order of arrival. */
   const log: Note[] = []
   const waiting = new Set<() => void>()
   const eventsOf = (stream: string) => streams.get(stream) ?? []
 
   const noteAt = (place: number): Note => ({ ...(log[place] as Note), position: String(place) })
-  /** Until something lands, or nobody waits any more. */
+  /** Resolves at the next append, or when aborted. */
   const landing = (signal: AbortSignal): Promise<void> =>
     new Promise((resolve) => {
       const wake = () => {

@@ -5,13 +5,13 @@ import type { TestApi, TestApiOptions, TestCompany } from './api.ts'
 import { cheapHash } from './passwords.ts'
 import { standIn, useApi } from './use-api.ts'
 
-/** A page, or where a form leads to. */
+/** A page, or a redirection. */
 export interface PanelReply {
   readonly status: number
   readonly headers: Headers
   /** HTML. */
   readonly html: string
-  /** Where a redirection leads. */
+  /** Target of a redirection. */
   readonly to: string | null
 }
 
@@ -23,8 +23,8 @@ export interface PanelUser {
   /** Gets a page, with its path as in the address bar: `/painel/clientes`. */
   get(path: string): Promise<PanelReply>
   /**
-   * Fills in the form of a page that is sent to `action` (the page's own path by default) and sends it: its hidden fields as
-   * they are, then those given. Throws where the page has no such form.
+   * Submits the form of a page that has this `action` (the page's own path by default): its hidden fields, then the
+   * given ones. Throws if the page has no such form.
    */
   submit(page: string, fields: FormFields, action?: string): Promise<PanelReply>
   /** Sends just this. */
@@ -41,7 +41,7 @@ export const HOSTILE = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>
 
 let users = 0
 
-/** A user of a company, logged in. */
+/** Creates a logged-in user of a company. */
 export async function panelUser(
   api: TestApi,
   company: TestCompany,
@@ -61,7 +61,7 @@ export async function panelUser(
   return user
 }
 
-/** `useApi`, and in each test a new company with somebody who is logged in. */
+/** `useApi`, with a new company and a logged-in user for each test. */
 export function usePanelUser(role?: Role, options?: Parameters<TestApi['company']>[0], service?: TestApiOptions) {
   const api = useApi(service)
   let company: TestCompany | undefined
@@ -75,7 +75,7 @@ export function usePanelUser(role?: Role, options?: Parameters<TestApi['company'
   return { api, company: standIn('the company', () => company), user: standIn('the user', () => user) }
 }
 
-/** A browser without anybody logged in. */
+/** A browser without a login. */
 export const browser = (url: string): Pick<PanelUser, 'get' | 'post' | 'submit' | 'cookie'> =>
   userWithBrowser(url, { id: 0, email: '', password: '' })
 
@@ -112,7 +112,7 @@ function userWithBrowser(url: string, person: Pick<PanelUser, 'id' | 'email' | '
 const pairsOf = (fields: FormFields): string[][] =>
   Object.entries(fields).flatMap(([name, value]) => [value].flat().map((one) => [name, one]))
 
-/** What the form of a page that is sent to `action` carries unseen. */
+/** Hidden fields of the form with this `action`. */
 export function hiddenFields(html: string, action: string): Record<string, string> {
   const start = html.indexOf(`<form method="post" action="${action}"`)
   if (start < 0) throw new Error(`the page has no form that is sent to ${action}`)
@@ -124,12 +124,12 @@ export function hiddenFields(html: string, action: string): Record<string, strin
 const unescaped = (text: string): string =>
   text.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&')
 
-/** The text of a page as it is read, without tags; blanks are single. */
+/** Visible text of a page, without tags; blanks are collapsed. */
 export const textIn = (html: string): string =>
   unescaped(html.replace(/<(script|style)[\s\S]*?<\/\1>/g, ' ').replace(/<[^>]+>/g, ' '))
     .replaceAll('\u00A0', ' ')
     .replace(/\s+/g, ' ')
 
-/** What a page says is wrong, as it stands beside the fields and above them. */
+/** Error messages of a page, beside the fields and above them. */
 export const problemsIn = (html: string): string[] =>
   [...html.matchAll(/<p class="(?:error|problem)"[^>]*>([^<]*)</g)].map(([, message = '']) => unescaped(message))

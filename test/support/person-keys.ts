@@ -4,7 +4,7 @@ import { createPool } from '#postgres/pool.ts'
 
 const COLUMNS = Object.keys(personKeys.columns).join(', ')
 
-/** Brings the keys of persons, and ids of the master keys that have sealed them, from one database to another, as from a backup. */
+/** Copies person keys and the ids of their master keys from one database to another, like a restore. */
 export async function copyKeys(from: string, to: string): Promise<void> {
   const [source, target] = [from, to].map((url) => createPool(url, { max: 1 })) as [Pool, Pool]
   try {
@@ -24,7 +24,7 @@ export async function copyKeys(from: string, to: string): Promise<void> {
   }
 }
 
-/** Brings the keys of one company that a database lacks from another one. */
+/** Copies the missing keys of one company from another database. */
 export async function addKeys(from: string, to: string, companyId: number): Promise<void> {
   const [source, target] = [from, to].map((url) => createPool(url, { max: 1 })) as [Pool, Pool]
   try {
@@ -45,7 +45,7 @@ const insertKeys = (pool: Pool, keys: string | undefined) =>
     [keys],
   )
 
-/** Takes away all keys of a company's customers. Returns what puts them back. */
+/** Removes all keys of a company's customers. Returns a function that restores them. */
 export async function loseKeys(url: string, companyId: number): Promise<() => Promise<void>> {
   const withPool = async <T>(work: (pool: Pool) => Promise<T>): Promise<T> => {
     const pool = createPool(url, { max: 1 })

@@ -10,13 +10,16 @@ import { until } from './wait.ts'
 
 const run = promisify(execFile)
 
-/** A pooler of connections in front of a test server. */
+/** A connection pooler in front of a test server. */
 export interface Pooler {
   readonly url: string
   stop(): Promise<void>
 }
 
-/** Starts PgBouncer in front of a database, with nothing set but the mode; where it is not installed, the reason. */
+/**
+ * Starts PgBouncer in front of a database with default settings except for the mode; returns the reason if it is not
+ * installed.
+ */
 export async function startPgBouncer(databaseUrl: string, mode: 'session' | 'transaction'): Promise<Pooler | string> {
   const program = await findProgram()
   if (program === null) return 'PgBouncer is not installed'

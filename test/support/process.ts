@@ -30,14 +30,14 @@ interface Starting {
   readonly folder?: string
 }
 
-/** Starts it with `env` on top of a plain environment, and waits until it is ready. */
+/** Starts a service with `env` on top of a plain environment, and waits until it is ready. */
 export async function startService(
   env: Record<string, string>,
   { timeout_ms = 60_000, folder }: Starting = {},
 ): Promise<Service> {
   const port = env.PORT ?? String(await freePort(null))
   const { PATH = '', HOME = '' } = process.env
-  // One of its own: what it notes there is of its database.
+  // A separate directory, because its content belongs to the database.
   const dataDir = env.DATA_DIR === undefined ? mkdtempSync(join(tmpdir(), 'tillbook-data-')) : null
   const child = spawn(
     process.execPath,

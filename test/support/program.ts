@@ -14,35 +14,37 @@ export { build as buildPrograms, SOURCES }
 
 const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
 
-/** A path below the folder of what is compiled. */
+/** A path below the folder of compiled files. */
 export const compiledAt = (path: string): string => join(DIST, path)
 
-/** Where the code of a source file is run from. */
+/** Compiled file of a source file. */
 export const compiledOf = (source: string, folder: string = DIST): string =>
   join(folder, source.replace(/\.tsx?$/, '.js'))
 
-/** What node is given to run a program of the product, as `src/main.ts`: its compiled form, which starts much faster. */
+/** Arguments of node that run a program such as `src/main.ts`: its compiled form, which starts much faster. */
 export const programOf = (source: string, ...words: readonly string[]): string[] => programIn(DIST, source, ...words)
 
-/** The same of another version, compiled to another folder. */
+/** For another version, compiled to another folder. */
 export const programIn = (folder: string, source: string, ...words: readonly string[]): string[] => [
   '--enable-source-maps',
   compiledOf(source, folder),
   ...words,
 ]
 
-/** No quota of the panel is in the way. */
+/** Practically unlimited quotas of the panel. */
 export const NO_PANEL_QUOTA = {
   PANEL_QUOTA_PER_SESSION: '1000000',
   PANEL_QUOTA_PER_USER: '1000000',
   PANEL_QUOTA_PER_COMPANY: '1000000',
 }
 
-/** What programs are told in a test run, whose servers are fast rather than durable (server.ts) and have one master key. */
+/**
+ * Settings of programs in a test run, whose servers are fast rather than durable (server.ts) and share one master key.
+ */
 export const TEST_SETTINGS = {
   ALLOW_UNDURABLE_POSTGRES: 'true',
   MASTER_KEY,
   ...NO_PANEL_QUOTA,
-  // Commands look there for what belongs to their database.
+  // Commands read files of their database there.
   DATA_DIR: join(tmpdir(), `tillbook-commands-${process.pid}`),
 }

@@ -12,7 +12,10 @@ import { SIGNING_SECRET, webhookActs } from './acts/webhooks.ts'
 /** Ids that a company's records have so far, by kind. */
 export type Known = Map<string, number[]>
 
-/** What may be tried. Ids in `input` are places in the list of those known, so that a history can be shrunk and still holds. */
+/**
+ * One attempted action. Ids in `input` are positions in the list of known records, so that a shrunk history stays
+ * valid.
+ */
 export interface Step {
   readonly act: keyof typeof ACTS
   readonly input: Readonly<Record<string, unknown>>
@@ -21,10 +24,10 @@ export interface Step {
 /** Text in every answer and hash that must be in no event. */
 export const SECRETS = [KEY, PASSWORD_HASH, SIGNING_SECRET, ACCESS_TOKEN, NOTIFICATION_SECRET]
 
-/** A record that nobody has. */
+/** Id without a record. */
 const NOBODY = 900_000_001
 
-/** Everything that may happen in a company, with what is tried. */
+/** All possible actions in a company, with their inputs. */
 const ACTS = {
   ...personActs,
   ...catalogActs,
@@ -54,7 +57,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
 
 export const kindOf = ({ act }: Step): string => ACTS[act].kind
 
-/** The command of a step, with ids in the places of places; null where no caller could have sent it. */
+/** Command of a step, with positions replaced by ids; null if no client could send it. */
 export function invocationOf({ act, input }: Step, known: Known): Invocation | null {
   const { command, schema, kind }: Act = ACTS[act]
   const idOf = (of: string, place: unknown): number => {

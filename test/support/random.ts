@@ -4,24 +4,27 @@ import fc from 'fast-check'
 export const DEPTH = Number(process.env.TEST_DEPTH || 1)
 
 const CI_SEED = 1
-/** Without a seed of its own CI tries the same each time, and a few other cases. */
+/** CI without TEST_SEED runs the same cases each time, and a few others. */
 const IS_FIXED = !process.env.TEST_SEED && Boolean(process.env.CI)
-/** Of the cases with the fixed seed, so many others are tried beside them. */
+/** Share of other cases, relative to those with the fixed seed. */
 const SHARE_OF_OTHERS = 0.2
 
-/** Where random cases begin; TEST_SEED repeats those of another run. */
+/** First seed of random cases; TEST_SEED repeats another run. */
 export const SEED = Number(process.env.TEST_SEED || (IS_FIXED ? CI_SEED : newSeed()))
 
 /** For titles of suites, so that every run tells how to repeat it. */
 export const TITLE = `TEST_SEED=${SEED} TEST_DEPTH=${DEPTH}`
 
-/** Seeds to draw cases from, and how many from each, where `npm test` tries `runs`. */
+/** Seeds, and the number of cases for each; `npm test` runs `runs`. */
 export function draws(runs: number): { readonly seed: number; readonly runs: number }[] {
   const own = { seed: SEED, runs: runs * DEPTH }
   return IS_FIXED ? [own, { seed: newSeed(), runs: Math.ceil(runs * SHARE_OF_OTHERS) }] : [own]
 }
 
-/** Holds a property against random cases; a failure shows its seed. Several properties of a suite get an `offset` each. */
+/**
+ * Checks a property with random cases; a failure prints its seed. Properties of one suite need different values of
+ * `offset`.
+ */
 export async function explore<T>(property: fc.IProperty<T> | fc.IAsyncProperty<T>, runs: number, offset = 0) {
   for (const draw of draws(runs))
     await fc.assert(property, { seed: draw.seed + offset, numRuns: draw.runs, includeErrorInReport: true })

@@ -3,7 +3,7 @@ import type { Reply } from './api.ts'
 
 interface RawRequest {
   readonly method?: string
-  /** Sent as it is; `fetch` would correct it. */
+  /** Sent unchanged; `fetch` would normalize it. */
   readonly path: string
   /** Sent as they are, Host included. */
   readonly headers?: Record<string, string>
@@ -12,12 +12,12 @@ interface RawRequest {
   readonly chunked?: boolean
 }
 
-/** With the body as it was sent, which may be compressed. */
+/** With the raw body, which may be compressed. */
 interface RawReply extends Reply {
   readonly bytes: Buffer
 }
 
-/** An HTTP call of which nothing is added, corrected or escaped. */
+/** An HTTP request that is sent unchanged: nothing is added, corrected or escaped. */
 export function rawRequest(
   baseUrl: string,
   { method = 'GET', path, headers = {}, body, chunked }: RawRequest,

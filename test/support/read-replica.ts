@@ -11,28 +11,28 @@ import { until } from './wait.ts'
 
 const run = promisify(execFile)
 
-/** A server, and one that follows it as far behind as it is told. */
+/** A primary server, and a replica with a configurable delay. */
 export interface FollowedPostgres {
-  /** Of its maintenance database, for someone who may create databases. */
+  /** URL of the maintenance database for a user who may create databases. */
   readonly primary: string
   readonly standby: string
-  /** Commits are shown there so many milliseconds after they were made. */
+  /** Sets the delay of commits on the replica. */
   delay(ms: number): Promise<void>
   /** Shows nothing more, and all that it has missed. */
   pause(): Promise<void>
   resume(): Promise<void>
   stopStandby(): Promise<void>
   startStandby(): Promise<void>
-  /** It follows nobody any more. */
+  /** Makes the replica a primary. */
   promote(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Nothing in a test run has to survive a power failure. A query on the standby is in nobody's way for longer than a moment. */
+/** Test data need not survive a power failure. Queries on the replica delay replay only briefly. */
 const SETTINGS =
   '-c fsync=off -c max_connections=200 -c listen_addresses=127.0.0.1 -c max_standby_streaming_delay=100ms'
 
-/** Starts both; where the programs are not installed, the reason. */
+/** Starts both servers; returns the reason if the programs are not installed. */
 export async function startFollowed(delay_ms = 0): Promise<FollowedPostgres | string> {
   const programs = await findPrograms()
   if (!programs) return NOT_INSTALLED
@@ -77,7 +77,7 @@ export async function startFollowed(delay_ms = 0): Promise<FollowedPostgres | st
     '--no-sync',
   )
   await start('standby', standbyPort)
-  /** Again where what is replayed just then is in their way. */
+  /** Retries after a conflict with replay. */
   const onStandby = async (...statements: string[]): Promise<void> => {
     const send = async (client: Client) => {
       for (const statement of statements) await client.query(statement)
@@ -108,7 +108,7 @@ export async function startFollowed(delay_ms = 0): Promise<FollowedPostgres | st
   }
 }
 
-/** The server of a run whose reads come from a standby that is so far behind (TEST_STANDBY_DELAY_MS); its URL is in TILLBOOK_TEST_STANDBY. */
+/** Server of a run that reads from a delayed replica (TEST_STANDBY_DELAY_MS); its URL is in TILLBOOK_TEST_STANDBY. */
 export async function startFollowedServer(delay_ms: number): Promise<TestServer> {
   const followed = await startFollowed()
   if (typeof followed === 'string') throw new Error(followed)

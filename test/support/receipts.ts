@@ -16,14 +16,14 @@ type Verdict =
   | { readonly outcome: 'unchecked' }
   | { readonly outcome: 'false'; readonly fault: string }
 
-/** What browsers run. */
+/** Code that browsers run. */
 interface Verification {
   readonly verifyReceipt: (text: string, trusted: Trusted) => Promise<Verdict>
   readonly readGiven: (given: string) => Promise<string>
   readonly canonicalJson: (value: unknown) => string
 }
 
-/** The same, in Node. */
+/** The browser's code, in Node. */
 export const loadVerification = (): Promise<Verification> =>
   import(pathToFileURL(join(projectRoot(), 'src/public-pages/receipt/static/verify.js')).href)
 
@@ -48,7 +48,7 @@ export const trustedOf = (...keys: readonly { readonly publicKey: string }[]): T
 
 type Said = Pick<Envelope, 'type' | 'subject' | 'data'>
 
-/** A ledger in memory, whose events are proved by whoever has a key. */
+/** An in-memory ledger that proves events for those who have a key. */
 export function ledgerOf(companyId: number, said: readonly Said[]) {
   const events: Envelope[] = []
   const nodes = new Map<string, Buffer>()

@@ -10,7 +10,7 @@ interface Ledgers extends EventReader {
   readonly pool: Pool
 }
 
-/** A company as a replay of its whole ledger up to a revision makes it: what looking back must show, whatever it does to be fast. */
+/** Replays the whole ledger of a company up to a revision: the reference result for optimized as-of queries. */
 export async function withReplayedPast<T>(
   core: Ledgers,
   companyId: number,

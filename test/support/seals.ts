@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 let root: string | undefined
 
-/** Where the seals of a database are kept, as long as this process lives: services on the same one share them. */
+/** Directory of a database's checkpoints during this process; services on the same database share it. */
 export function sealsOf(databaseUrl: string): { directory: string; keyFile: string } {
   if (root === undefined) {
     const made = mkdtempSync(join(tmpdir(), 'tillbook-seals-'))

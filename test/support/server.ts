@@ -6,11 +6,11 @@ import { startEmbedded } from '#postgres/embedded.ts'
 import { ensureServiceRole, SERVICE_ROLE } from '#postgres/service-role.ts'
 import { stopLeftOver } from './find-embedded.ts'
 
-/** The Postgres of a test run. */
+/** Postgres of a test run. */
 export interface TestServer {
-  /** Of its maintenance database, for someone who may create databases. */
+  /** URL of the maintenance database for a user who may create databases. */
   readonly url: string
-  /** The same for the role that services work as. */
+  /** URL for the role of services. */
   readonly serviceUrl: string
   stop(): Promise<void>
 }
@@ -73,7 +73,7 @@ async function removeLeftOvers(): Promise<void> {
   await Promise.allSettled(removals)
 }
 
-/** The same server, another database. */
+/** URL of another database on the same server. */
 export function onDatabase(url: string, name: string): string {
   const other = new URL(url)
   other.pathname = `/${name}`

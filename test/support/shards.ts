@@ -16,10 +16,13 @@ import { cloneDatabase, hasDatabase, TEMPLATES } from './database.ts'
 import { masterKeys } from './master-key.ts'
 import { onDatabase } from './server.ts'
 
-/** The second home of tests. */
+/** Name of the second shard. */
 export const SOUTH = 'south'
 
-/** How companies are spread by tests that do not say: `TEST_HOMES=2` has them alternate, `TEST_HOMES=south` leaves none in main. */
+/**
+ * Default distribution of companies: with `TEST_HOMES=2` they alternate, with `TEST_HOMES=south` all are on the second
+ * shard.
+ */
 export const SPREAD: '1' | '2' | 'south' = spreadOf(process.env.TEST_HOMES ?? '1')
 
 function spreadOf(text: string): typeof SPREAD {
@@ -27,17 +30,17 @@ function spreadOf(text: string): typeof SPREAD {
   throw new Error('TEST_HOMES is 1, 2 or south')
 }
 
-/** Of the database of a home, that of the second one beside it; `useDatabase` drops both. */
+/** URL of the second shard's database, derived from the first one; `useDatabase` drops both. */
 export const southOf = (databaseUrl: string): string =>
   onDatabase(databaseUrl, `${new URL(databaseUrl).pathname.slice(1)}_south`)
 
-/** Settings of processes beside tests whose companies are spread. */
+/** Settings of separate processes in tests with several shards. */
 export const homesEnv = async (databaseUrl: string): Promise<Record<string, string>> =>
   SPREAD === '1' ? {} : { HOMES: `${SOUTH}=${await addSouth(databaseUrl)}` }
 
 const added = new Map<string, Promise<string>>()
 
-/** Makes the second home, unless another service of the test has it already. */
+/** Creates the second shard, unless another service of the test has created it. */
 export function addSouth(databaseUrl: string): Promise<string> {
   const adding = added.get(databaseUrl) ?? makeSouth(databaseUrl)
   added.set(databaseUrl, adding)
@@ -52,7 +55,7 @@ async function makeSouth(databaseUrl: string): Promise<string> {
   try {
     if (await hasDatabase(name)) return url
     await cloneDatabase(name, TEMPLATES.withReadModel)
-    // A clone says that it is what it was cloned from.
+    // A clone has the installation id of its template.
     await home.query('update ops.installation set id = $1', [randomUUID()])
     await prepareShard({ name: SOUTH, giver, databaseUrl: url, ownerUrl: undefined, masterKeys })
     await directory.addHome(DEFAULT_SHARD)
@@ -68,7 +71,7 @@ type Pool = ReturnType<typeof createPool>
 
 type Log = (message: string, error: unknown) => void
 
-/** Both homes of a service in the tests' own process. */
+/** Both shards of a service in the test process. */
 export interface TwoHomes {
   readonly directory: Directory
   readonly cores: Shards<Core>

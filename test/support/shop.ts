@@ -10,19 +10,19 @@ import { companyRegistered } from './facts.ts'
 import { COMPANY_ID } from './given.ts'
 import { masterKeys } from './master-key.ts'
 
-/** Another company on the same database, whose records must never be seen. */
+/** Another company on the same database; its records must never be visible. */
 export const OTHER_COMPANY_ID = COMPANY_ID + 1
 
 /** The ledger and read model of two companies in a real database. */
 export interface Shop {
   readonly core: Core
-  /** Records events as they are, at one moment, in the ledger of a company. */
+  /** Records events unchanged, at one time, in the ledger of a company. */
   record(events: readonly NewEvent[], companyId?: number): Promise<Answer>
   /** Runs a command that must be accepted. */
   run<I>(command: Command<I>, input: I): Promise<Answer>
 }
 
-/** Accepts whatever it is told, so that a test can start from any history. */
+/** Accepts any events, so that a test can start from any history. */
 const recordEvents = command<readonly NewEvent[]>({
   needs: () => [],
   decide: (_rows, events) => accept('created', events[0]?.subject ?? '', events),
@@ -55,7 +55,7 @@ export async function openShop(url: string): Promise<Shop> {
   return shop
 }
 
-/** The records of a page, as they are told. */
+/** JSON text of the records of a page. */
 export function dataOf(page: object): string {
   expect(page).to.have.property('data')
   return toText((page as { data: EncodedText }).data)

@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net'
 
-/** A TCP proxy in front of a server that can hold back the answers, to tell what a client sends without waiting for them. */
+/** A TCP proxy that can delay answers, to detect what a client sends without waiting for them. */
 export interface SlowProxy {
   readonly port: number
   /** From now on answers are kept until the client has sent `text` (after this call). */

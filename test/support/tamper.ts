@@ -3,8 +3,8 @@ import { ownerUrlOf } from './database.ts'
 import { administer } from './server.ts'
 
 /**
- * Changes what is only added to, as whoever owns the database can: the trigger is switched off, and on again in the same
- * transaction. On a connection of the owner's own, unless the pool is the owner's.
+ * Changes append-only data, as the owner of the database can: disables the trigger and enables it again in the same
+ * transaction. Uses its own connection as the owner, unless the pool is the owner's.
  */
 export async function tamper(pool: Pool, work: (client: ClientBase) => Promise<unknown>): Promise<void> {
   const given = pool.options.connectionString ?? ''

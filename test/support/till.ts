@@ -3,7 +3,7 @@ import { createUser } from '#commands/users.ts'
 import { type Json, type Reply, send, type TestCompany } from './api.ts'
 import { cheapHash } from './passwords.ts'
 
-/** A user of a company, and how to log in. */
+/** A user of a company, with credentials. */
 export interface TestUser {
   readonly id: number
   readonly name: string
@@ -12,7 +12,7 @@ export interface TestUser {
   readonly companyId: number
 }
 
-/** Somebody who is logged in, and calls made with the token. Paths are below /api. */
+/** A logged-in user and requests with its token. Paths are below /api. */
 export interface TestTill {
   readonly user: TestUser
   readonly token: string
@@ -47,7 +47,7 @@ export function tillWith(url: string, user: TestUser, token: string): TestTill {
   return { user, token, call, get: (path) => call('GET', path), post: (path, body) => call('POST', path, body) }
 }
 
-/** Logs in as a user of the company, a new one unless it is given. */
+/** Logs in as a user of the company; creates one if none is given. */
 export async function openTill(url: string, company: TestCompany, user?: TestUser): Promise<TestTill> {
   const who = user ?? (await createTestUser(company))
   const reply = await logIn(url, who)
@@ -55,7 +55,7 @@ export async function openTill(url: string, company: TestCompany, user?: TestUse
   return tillWith(url, who, reply.body.data.token)
 }
 
-/** Asserts an error in the shape of the sync interface and returns its errors by field, if it tells any. */
+/** Asserts an error of the sync interface and returns its errors by field, if any. */
 export function expectFailure(reply: Reply, status: number, message?: RegExp): Json {
   expect(reply.status, reply.text).to.equal(status)
   const { success, errors, ...rest } = reply.body

@@ -1,4 +1,4 @@
-/** Certificates for 127.0.0.1 that nobody trusts, with their keys. */
+/** Untrusted certificates for 127.0.0.1, with their keys. */
 export const CERTIFICATES = [
   {
     cert: `-----BEGIN CERTIFICATE-----

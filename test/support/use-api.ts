@@ -2,7 +2,7 @@ import { after, before, beforeEach } from 'mocha'
 import { startApi, type TestApi, type TestApiOptions, type TestCompany } from './api.ts'
 import { useDatabase } from './database.ts'
 
-/** The service on a database of its own, for the tests of a `describe`: started before them, closed after them. */
+/** A service on its own database for the tests of a `describe`: started before them, closed after them. */
 export function useApi(options: TestApiOptions = {}): TestApi {
   const database = useDatabase()
   let api: TestApi | undefined
@@ -20,7 +20,7 @@ interface UsedCompany {
   readonly company: TestCompany
 }
 
-/** `useApi`, and one company for all tests of the `describe`. */
+/** `useApi`, with one company for all tests of the `describe`. */
 export const useCompany = (options?: TestApiOptions): UsedCompany => withCompany(before, options)
 
 /** `useApi`, and a company that is a new one in each test. */
@@ -37,7 +37,7 @@ function withCompany(hook: typeof before | typeof beforeEach, options?: TestApiO
   return { api, company: standIn('the company', () => company) }
 }
 
-/** What a `describe` can name already though it is there only while the tests run. */
+/** A placeholder that a `describe` can reference before its value exists in the tests. */
 export function standIn<T extends object>(what: string, current: () => T | undefined): T {
   return new Proxy({} as T, {
     get(_nothing, name) {

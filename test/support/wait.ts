@@ -3,13 +3,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 interface Patience {
   readonly timeout_ms?: number
   readonly interval_ms?: number
-  /** What is awaited, for the message when it does not come. */
+  /** Awaited condition, for the message on time-out. */
   readonly what?: string
 }
 
 /**
- * Asks until the answer is truthy and returns it. A test waits for what it needs, never for a length of time. An
- * exception counts as "not yet", and the last one is told when time is up.
+ * Polls until the answer is truthy and returns it. Tests wait for conditions, never for a fixed time. An exception
+ * counts as "not yet"; the last one is reported on time-out.
  */
 export async function until<T>(
   condition: () => T | Promise<T>,

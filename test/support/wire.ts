@@ -3,13 +3,13 @@ import { connect, type Socket } from 'node:net'
 import type { Reply } from './api.ts'
 import { until } from './wait.ts'
 
-/** A connection on which nothing is added, corrected or checked: what is written is what the service gets. */
+/** A raw connection: sends exactly the written bytes. */
 export interface Wire {
   readonly socket: Socket
   write(bytes: string | Buffer): void
   /** The answers that have arrived completely so far. `HEAD` answers have no body. */
   answers(): Reply[]
-  /** Waits until so many answers are complete; rejects when the connection ends before, or they do not come. */
+  /** Waits until this many answers are complete; rejects on a time-out or if the connection ends before. */
   answered(count: number, timeout_ms?: number): Promise<Reply[]>
   /** Resolves when the service has ended the connection. */
   ended(timeout_ms?: number): Promise<void>

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import yauzl from 'yauzl'
 
-/** The files of a ZIP as text, by name, in their order. */
+/** Files of a ZIP as text, by name, in order. */
 export function filesIn(zip: Buffer): Promise<Map<string, string>> {
   return new Promise((resolve, reject) => {
     yauzl.fromBuffer(zip, { lazyEntries: true }, (failed, file) => {

@@ -25,7 +25,7 @@ interface Asked {
   readonly now: string
 }
 
-/** An audit pack of a company as of now: up to the last event, with a checkpoint of it where one can be made (AUDIT-22). */
+/** Starts an audit pack up to the company's last event, with a checkpoint of it if one can be made (AUDIT-22). */
 export async function beginPack(
   { pool, proof }: Source,
   companyId: number,
@@ -36,7 +36,7 @@ export async function beginPack(
     [companyId],
   )
   const { name = '', timezone = 'UTC' } = rows[0] ?? {}
-  // Where none can be made now, as of a ledger that was altered, the pack says what the last one covers.
+  // If no checkpoint can be made, for example because the ledger was altered, the pack uses the last one.
   await proof.checkpointOf(companyId, (await headOf(pool, companyId)).revision + 1).catch(() => null)
   const { covered, evidenceOf } = await packEvidence(pool, companyId)
   const head = await headOf(pool, companyId)

@@ -11,22 +11,22 @@ import type { ResponseTarget } from '../answer.tsx'
 import type { PanelContext } from '../route.ts'
 import { beginPack } from './begin.ts'
 
-/** Where the pack is downloaded, below the panel; `?dados=abertos` with personal data in clear. */
+/** Path of the download, below the panel; `?dados=abertos` includes personal data in clear. */
 export const PACK_DOWNLOAD = '/auditoria/pacote/baixar'
 
-/** Packs that are made at a time: one of a company, and few in all, because each reads for as long as somebody takes it. */
+/** Concurrent packs: one per company and few in total, because each reads until the download ends. */
 const TURNS = { running: 2, runningOfKey: 1, waiting: 16 }
-/** Longest that one is made and taken: 1,000,000 events over a slow line. */
+/** Time limit of a download: 1,000,000 events over a slow line. */
 const LONGEST_SENDING_MS = 2 * 3_600_000
 
-/** How long a standby may take to have the ledger up to the pack's head. */
+/** Wait budget for a replica to reach the revision of the pack. */
 const PATIENCE_MS = 1_000
 
-/** Whether somebody gets the personal data of a whole ledger in clear. */
+/** Whether the session may download personal data in clear. */
 export const mayOpenPack = ({ role, isToldPersons }: Pick<PanelSession, 'role' | 'isToldPersons'>): boolean =>
   RIGHTS[role].seesAll && isToldPersons
 
-/** Sends the audit pack of the company to whoever checks its books (AUDIT-20), and notes who took it (AUDIT-26). */
+/** Sends the audit pack to users who may check the books (AUDIT-20), and records the download (AUDIT-26). */
 export function packDownload(context: PanelContext): RequestHandler {
   const turns = createKeyedSemaphore(TURNS)
   return async (request, response) => {
@@ -55,7 +55,7 @@ export function packDownload(context: PanelContext): RequestHandler {
   }
 }
 
-/** Whoever takes too long, hangs up, or finds that something fails, is cut off: a ZIP without its end opens nowhere. */
+/** Closes the connection on a time-out or failure: a truncated ZIP cannot be opened. */
 async function send(
   context: PanelContext,
   wanted: PackWanted,

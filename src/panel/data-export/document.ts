@@ -4,12 +4,12 @@ import { formatDateTimeSeconds } from '../format.ts'
 import { eventName, ORIGINS, subjectName } from '../words/events.ts'
 import { escaped, membersHtml } from './values.ts'
 
-/** Turns pieces, in order, into the text of one document. */
+/** Turns parts, in order, into the text of one document. */
 export type ExportWriter = (piece: ExportPart) => string
 
 /**
- * One JSON: `{subject, company, exported_at, record, events, sales?, receivables?, payables?, orders?, webhooks, access}`; entries
- * of lists are `{record, events}` (PRIV-50).
+ * One JSON document: `{subject, company, exported_at, record, events, sales?, receivables?, payables?, orders?,
+ * webhooks, access}`; list entries are `{record, events}` (PRIV-50).
  */
 export function jsonWriter(): ExportWriter {
   let list: ListName | null = null
@@ -58,7 +58,7 @@ th { font-weight: 600; background: #f4f4f4 } table th[scope=row] { width: 11rem 
 `
 const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`
 
-/** One page in Portuguese that loads and runs nothing, and can be printed. */
+/** One printable page in Portuguese that loads nothing and runs no scripts. */
 export function htmlWriter(): ExportWriter {
   let timezone = 'UTC'
   return (piece) => {

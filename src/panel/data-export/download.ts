@@ -12,12 +12,12 @@ import type { ResponseTarget } from '../answer.tsx'
 import type { PanelContext } from '../route.ts'
 import { type ExportWriter, htmlWriter, jsonWriter } from './document.ts'
 
-/** Path of all that is held of a person, below the panel. */
+/** Route path of a person's data export, below the panel. */
 export const DATA_EXPORT_PATH = '/dados-pessoais/:kind/:id/:format'
 
-/** Files that are made at a time: one of a company, and few in all, because each reads for as long as somebody takes it. */
+/** Concurrent exports: one per company and few in total, because each reads until the download ends. */
 const TURNS = { running: 2, runningOfKey: 1, waiting: 16 }
-/** Longest that one is made and taken. */
+/** Time limit of a download. */
 const LONGEST_SENDING_MS = 5 * 60_000
 
 const FORMATS = {
@@ -27,15 +27,15 @@ const FORMATS = {
 
 type Format = keyof typeof FORMATS
 
-/** Where the file of a person is downloaded, below the panel. */
+/** Address of a person's data export, below the panel. */
 export const dataExportPath = ({ kind, id }: ExportedPerson, format: Format): string =>
   `/dados-pessoais/${kind}/${id}/${format}`
 
-/** Owners, and auditors who are told personal data. */
+/** Owners, and auditors with access to personal data. */
 export const canExportPerson = ({ role, isToldPersons }: Pick<PanelSession, 'role' | 'isToldPersons'>): boolean =>
   RIGHTS[role].seesAll && isToldPersons
 
-/** Sends all that is held of a person as a file, to whoever may take it (PRIV-51), and notes who did (AUDIT-26). */
+/** Sends the data export of a person as a file to permitted users (PRIV-51), and records the download (AUDIT-26). */
 export function dataExportDownload(context: PanelContext): RequestHandler {
   const turns = createKeyedSemaphore(TURNS)
   return async (request, response) => {
@@ -64,7 +64,7 @@ export function dataExportDownload(context: PanelContext): RequestHandler {
 
 const KINDS: readonly string[] = ['customer', 'supplier', 'user', 'order'] satisfies ExportedPerson['kind'][]
 
-/** @throws Problem where the address names nobody. */
+/** @throws Problem if the path does not name a person or a format */
 function asked({ params }: Request): ExportedPerson & { readonly format: Format } {
   const { kind = '', id = '', format = '' } = params as Readonly<Record<string, string>>
   if (!KINDS.includes(kind) || !/^[1-9]\d{0,15}$/.test(id) || !Object.hasOwn(FORMATS, format))
@@ -72,7 +72,7 @@ function asked({ params }: Request): ExportedPerson & { readonly format: Format 
   return { kind: kind as ExportedPerson['kind'], id: Number(id), format: format as Format }
 }
 
-/** Whoever takes too long, or finds that something fails, is cut off: the file then lacks its end. */
+/** Closes the connection on a time-out or failure: the truncated file lacks its end. */
 async function send(response: Response, pieces: AsyncIterable<ExportPart>, write: ExportWriter): Promise<boolean> {
   async function* texts() {
     for await (const piece of pieces) yield write(piece)

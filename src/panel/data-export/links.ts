@@ -2,7 +2,10 @@ import type { ExportedPerson } from '#privacy/data-export.ts'
 import type { PageAction, PageContext } from '../route.ts'
 import { canExportPerson, dataExportPath } from './download.ts'
 
-/** Where an owner, or an auditor who is told personal data, gets all that is held of a person, to read and for other systems. */
+/**
+ * Links to a person's data export, for owners and for auditors with access to personal data: one to read, one for other
+ * systems.
+ */
 export const dataExportActions = (person: ExportedPerson, { session, readModel }: PageContext): PageAction[] =>
   canExportPerson(session) && !readModel.moment
     ? [

@@ -12,7 +12,7 @@ export const escaped = (text: string): string => text.replace(/[&<>"']/g, (chara
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-/** A value as HTML, objects and lists as tables and lists in it; `name` is the member that it is of. */
+/** A value as HTML; objects become tables, arrays become lists. `name` is the member that holds the value. */
 export function valueHtml(name: string, value: unknown, timezone: string): string {
   if (value === null || value === undefined || value === '') return '<span class="none">—</span>'
   if (typeof value === 'boolean') return value ? 'sim' : 'não'
@@ -26,7 +26,7 @@ export function valueHtml(name: string, value: unknown, timezone: string): strin
   return isObject(value) ? membersHtml(value, timezone) : escaped(String(value))
 }
 
-/** All members of an object, one a row. */
+/** All members of an object, one per row. */
 export function membersHtml(record: object, timezone: string): string {
   const rows = Object.entries(record).map(
     ([name, value]) =>

@@ -4,15 +4,15 @@ import { describeIssues } from '#domain/validation.ts'
 import { refusalMessage } from '../words/problems.ts'
 import type { Kind } from './kinds.ts'
 
-/** The body of a form: texts by name; a name that occurs several times (checkboxes) has a list. */
+/** Body of a form: texts by name; repeated names (checkboxes) have a list. */
 export type FormBody = Readonly<Record<string, string | readonly string[]>>
 
 const VALUE = z.string().max(20_000)
 
-/** A body as the parser of forms gives it. Unknown names are no error: forms read only what they know. */
+/** Parsed body of a form. Unknown names are no error: forms read only their own fields. */
 export const formBody = z.record(z.string().max(200), z.union([VALUE, z.array(VALUE).max(500)]))
 
-/** The first value of a name; empty when there is none. */
+/** First value of a name; empty if absent. */
 export function formText(body: FormBody, name: string): string {
   const value = Object.hasOwn(body, name) ? body[name] : undefined
   return (typeof value === 'string' ? value : value?.[0]) ?? ''
@@ -29,23 +29,23 @@ export interface Field {
   readonly isRequired?: boolean
   /** Shown below the control. */
   readonly hint?: string
-  /** Width of twelve; 6 by default. On narrow screens each field has a line of its own. */
+  /** Width of twelve; 6 by default. On narrow screens each field has its own line. */
   readonly columns?: 2 | 3 | 4 | 6 | 8 | 12
-  /** A heading before it, for a group of fields. */
+  /** Heading above the field, for a group of fields. */
   readonly group?: string
 }
 
-/** Fields by name, in order. A name with dots is a member of a member: `address.city`. */
+/** Fields by name, in order. A dotted name is a nested member: `address.city`. */
 export type Fields = Readonly<Record<string, Field>>
 
-/** Values of the controls, and what is wrong with them. */
+/** Values of the controls, and validation messages. */
 export interface Filled {
   readonly values: Readonly<Record<string, readonly string[]>>
   readonly errors: Readonly<Record<string, readonly string[]>>
   readonly problem: string | null
 }
 
-/** The form with the values of a record; of `{}`, an empty form. */
+/** Form filled in with the values of a record; empty for `{}`. */
 export function filledFrom(fields: Fields, record: object, timezone: string): Filled {
   const values = Object.entries(fields).map(([name, { kind }]) => {
     const value = memberOf(record, name)
@@ -54,7 +54,7 @@ export function filledFrom(fields: Fields, record: object, timezone: string): Fi
   return { values: Object.fromEntries(values), errors: {}, problem: null }
 }
 
-/** The form as it was sent, to be shown again. */
+/** Form filled in with submitted values, to be shown again. */
 export function filledWith(fields: Fields, body: FormBody, refusal?: Refusal): Filled {
   const values = Object.entries(fields).map(([name, { kind }]) => {
     const isSecret = kind.control.as === 'input' && kind.control.type === 'password'
@@ -63,7 +63,7 @@ export function filledWith(fields: Fields, body: FormBody, refusal?: Refusal): F
   return { values: Object.fromEntries(values), ...problemsOf(fields, refusal) }
 }
 
-/** The command's input, from a form that was sent. Only `fields` are read. */
+/** Command input from a submitted form. Only `fields` are read. */
 export function inputOf(fields: Fields, body: FormBody, timezone: string): Record<string, unknown> {
   const input: Record<string, unknown> = {}
   for (const [name, { kind, isRequired }] of Object.entries(fields)) {
@@ -72,15 +72,15 @@ export function inputOf(fields: Fields, body: FormBody, timezone: string): Recor
   return input
 }
 
-/** Hidden field with the initial values of a form that changes a record. */
+/** Hidden field with the initial values of a form that updates a record. */
 export const BEFORE = '_antes'
 
-/** The value of `BEFORE`. */
+/** Value of the field `BEFORE`. */
 export const beforeOf = ({ values }: Filled): string => JSON.stringify(values)
 
 /**
- * Only the fields that somebody has changed since the form was shown, so that saving does not undo what others have
- * changed meanwhile.
+ * Only the fields that the user changed since the form was shown, so that saving does not overwrite concurrent changes
+ * of other users.
  */
 export function changedFields(fields: Fields, body: FormBody): Fields {
   const before = beforeIn(body)
@@ -113,7 +113,7 @@ function typedValue(kind: Kind, body: FormBody, name: string, timezone: string, 
   return kind.read(withPlainLineEnds(text), timezone)
 }
 
-/** Validates a form with the schema of a command: its input, or what has to be corrected. */
+/** Validates a form with the schema of a command. Returns the input, or a refusal. */
 export function checkForm<T>(
   schema: z.ZodType<T>,
   fields: Fields,
@@ -129,8 +129,8 @@ export function checkForm<T>(
 }
 
 /**
- * What is wrong with the texts themselves, by field: kinds know more of them than a schema does, and a schema of changes
- * takes a required field that is empty for one that is left alone.
+ * Problems of the texts themselves, by field: kinds know more about them than a schema does, and a schema of changes
+ * reads an empty required field as unchanged.
  */
 function typedProblems(fields: Fields, body: FormBody): Record<string, string[]> {
   const problems: Record<string, string[]> = {}
@@ -143,13 +143,13 @@ function typedProblems(fields: Fields, body: FormBody): Record<string, string[]>
   return problems
 }
 
-/** Names of filters that are the first and the last day of a range, by how they end. */
+/** Suffixes of filters that are the first and last day of a range. */
 const RANGES = [
   ['_from', '_to'],
   ['de', 'ate'],
 ] as const
 
-/** What is wrong with filters before anybody looks: a text that is no value of its kind, days in the wrong order. */
+/** Problems of filters before the query: texts that are invalid for their kind, days in the wrong order. */
 export function filterProblems(fields: Fields, query: Readonly<Record<string, string>>): Refusal | null {
   const problems: Record<string, string[]> = {}
   for (const [name, { kind }] of Object.entries(fields)) {
@@ -165,7 +165,7 @@ export function filterProblems(fields: Fields, query: Readonly<Record<string, st
   return Object.keys(problems).length > 0 ? refuse('validation_failed', { fields: problems }) : null
 }
 
-/** Messages of a refusal, by field; what names no field of the form is about the whole. */
+/** Messages of a refusal, by field; those without a field of the form apply to the whole form. */
 function problemsOf(fields: Fields, refusal: Refusal | undefined): Pick<Filled, 'errors' | 'problem'> {
   if (!refusal) return { errors: {}, problem: null }
   const named = (refusal.details?.fields ?? {}) as Record<string, string[]>
@@ -183,7 +183,7 @@ function problemsOf(fields: Fields, refusal: Refusal | undefined): Pick<Filled, 
   return { errors, problem: problem ?? [refusalMessage(refusal), ...others].join(' ') }
 }
 
-/** The field that a path of the input belongs to: `scopes[0]` is `scopes`. */
+/** Field of a path of the input: `scopes[0]` belongs to `scopes`. */
 function fieldOf(fields: Fields, path: string): string | null {
   const name = path.replace(/\[\d+\].*$/, '')
   return Object.hasOwn(fields, name) ? name : null
@@ -193,7 +193,7 @@ function memberOf(record: object, name: string): unknown {
   return name.split('.').reduce<unknown>((value, part) => (value as Record<string, unknown> | null)?.[part], record)
 }
 
-/** A member whose own members are all null is null itself: an empty address is none. */
+/** An object whose members are all null becomes null: an empty address is no address. */
 function setMember(input: Record<string, unknown>, name: string, value: unknown): void {
   const [first = '', ...rest] = name.split('.')
   if (rest.length === 0) {

@@ -4,7 +4,10 @@ import { Money } from '#domain/money.ts'
 import { StockQuantity } from '#domain/quantity.ts'
 import { formatDecimal, formatZipCode } from '../format.ts'
 
-/** A kind of field: its control, and how to go between what is typed and what commands take. An empty field is null, or absent where it is required. */
+/**
+ * Kind of a field: its control, and the conversion between typed text and command values. An empty field is null, or
+ * absent if it is required.
+ */
 export interface Kind {
   readonly control:
     | {
@@ -13,7 +16,7 @@ export interface Kind {
         readonly inputMode?: 'decimal' | 'numeric' | 'tel' | 'email' | 'url'
         readonly placeholder?: string
         readonly autocomplete?: string
-        /** Anything else can be typed as well. */
+        /** Other values may be typed too. */
         readonly suggestions?: readonly string[]
       }
     | { readonly as: 'textarea'; readonly rows: number }
@@ -25,9 +28,9 @@ export interface Kind {
       }
     | { readonly as: 'checkbox' }
     | { readonly as: 'checkboxes'; readonly options: readonly Option[] }
-  /** The command's value. What makes no sense is handed on as it is, for the command's schema to refuse. */
+  /** Returns the command's value. Invalid text is passed on unchanged, so that the command's schema refuses it. */
   read(typed: string, timezone: string): unknown
-  /** What is wrong with what was typed, in better words than a schema has; null when nothing is. */
+  /** A clearer message than the schema's for invalid text; null if the text is valid. */
   problem?(typed: string): string | null
   show(value: unknown, timezone: string): string
 }
@@ -35,15 +38,15 @@ export interface Kind {
 export interface Option {
   readonly value: string
   readonly label: string
-  /** Another option that has this one in it: while that is ticked, this one is not offered. */
+  /** An option that includes this one: while it is ticked, this one is hidden. */
   readonly within?: string
 }
 
-/** Options for values, by a function that names them. */
+/** Options for values, labelled by a function. */
 export const optionsOf = <V extends string>(values: readonly V[], nameOf: (value: V) => string): Option[] =>
   values.map((value) => ({ value, label: nameOf(value) }))
 
-/** Options for values, by a table of their names. */
+/** Options for values, labelled by a table. */
 export const namedOptions = (names: Readonly<Record<string, string>>): Option[] =>
   Object.entries(names).map(([value, label]) => ({ value, label }))
 
@@ -56,7 +59,7 @@ const bare = (typed: string): string => typed.replace(/[\s./-]/g, '').toUpperCas
 /** In Brazil a dot groups thousands: `1.500` is one thousand five hundred. */
 const GROUPED = /^-?[1-9]\d{0,2}(\.\d{3})+$/
 
-/** `1.234,56` as it is written in Brazil, and also `1234.56`, becomes `1234.56`. */
+/** Accepts the Brazilian `1.234,56` and also `1234.56`; returns `1234.56`. */
 function plainDecimal(typed: string): string {
   const text = typed.replace(/^R\$/, '').replace(/\s/g, '')
   return text.includes(',') || GROUPED.test(text) ? text.replaceAll('.', '').replace(',', '.') : text
@@ -89,11 +92,11 @@ export const dateInput: Kind = { control: { as: 'input', type: 'date' }, ...plai
 export const passwordInput = (autocomplete: 'current-password' | 'new-password'): Kind => ({
   control: { as: 'input', type: 'password', autocomplete },
   ...plain,
-  // A password is never shown again.
+  // A submitted password is not shown again.
   show: () => '',
 })
 
-/** What schemas say of decimals is meant for programs. */
+/** The decimal messages of schemas are written for programs. */
 const unless =
   (schema: z.ZodType, read: (typed: string) => string, message: string) =>
   (typed: string): string | null =>
@@ -133,14 +136,14 @@ export const zipInput: Kind = {
   show: (value) => (typeof value === 'string' ? formatZipCode(value) : ''),
 }
 
-/** A date and a time on the company's clock. */
+/** Date and time in the company's time zone. */
 export const momentInput: Kind = {
   control: { as: 'input', type: 'datetime-local' },
   read: (typed, timezone) => localInstant(typed, timezone) ?? typed,
   show: (value) => (typeof value === 'string' ? value.slice(0, 16) : ''),
 }
 
-/** One of several; `none` labels the empty option. */
+/** One of several options; `none` labels the empty one. */
 export const choiceInput = (options: readonly Option[], none?: string): Kind => ({
   control: { as: 'select', options, none },
   ...plain,

@@ -21,25 +21,25 @@ import {
   rowMessages,
 } from './plan.ts'
 
-/** What would be done with a file, line by line. */
+/** Planned actions for a file, line by line. */
 export interface Plan {
   readonly fields: Fields
   readonly lines: readonly PlannedRow[]
-  /** By name, as the read model compares names: those that lines name and that exist. */
+  /** Existing categories named by lines, by name as the read model compares it. */
   readonly categories: ReadonlyMap<string, number>
-  /** Those that do not exist yet. */
+  /** Categories that would be created. */
   readonly newCategories: readonly string[]
 }
 
 interface PlannedImport {
   readonly sheet: Sheet
-  /** Of the kind that is imported. */
+  /** Fields of the imported kind. */
   readonly fields: Fields
   readonly mapping: ImportMapping
   readonly pause: Pause
 }
 
-/** Reads each line and finds its record, without doing anything. `pause` lets others be served between lines. */
+/** Reads each line and finds its record, without changes. `pause` lets other requests run between lines. */
 export async function planImport(
   imported: Imported,
   visit: PageContext,
@@ -82,12 +82,12 @@ export interface ImportResult {
   readonly errors: readonly { readonly number: number; readonly errors: readonly string[] }[]
 }
 
-/** Commands of one request: together they take some tenths of a second. */
+/** Commands per request, which take some tenths of a second. */
 const LINES_PER_REQUEST = 500
 
 type Outcome = { readonly outcome: 'created' | 'updated' | 'unchanged'; readonly subject: string } | Refusal
 
-/** What became of each command, in order. */
+/** Outcomes of the commands, in order. */
 const OUTCOMES: Reply = {
   status: () => 200,
   compose: (results) => ({
@@ -100,8 +100,8 @@ const OUTCOMES: Reply = {
 }
 
 /**
- * Imports the lines that are right. Each request is made once, however often the form is sent; after a crash the same file finds what
- * was imported already (PANEL-182).
+ * Imports the valid lines. Resubmitting the form does not repeat a request; after a crash, importing the same file
+ * finds the records that exist already (PANEL-182).
  */
 export async function runImport(
   imported: Imported,
@@ -110,7 +110,7 @@ export async function runImport(
 ): Promise<ImportResult | Refusal> {
   const { writer } = submission.context
   const run = async (invocations: readonly Invocation[]): Promise<readonly Outcome[] | Refusal> => {
-    // Taken also where nothing is to be done: the same request has the same key whenever the form is sent.
+    // Also taken for empty requests, so that a request has the same key in every submission.
     const idempotency = submission.idempotency()
     if (invocations.length === 0) return []
     const answer = await runCommands(writer, submission.acting, invocations, { idempotency, reply: OUTCOMES })

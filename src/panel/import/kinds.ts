@@ -13,20 +13,20 @@ import { personFields } from '../pages/people.tsx'
 import type { PageContext, Section } from '../route.ts'
 import type { ColumnMapping, KeyField } from './plan.ts'
 
-/** What can be imported: where, in which words, and how lines become records. */
+/** A kind of record that can be imported: its page, texts and mapping. */
 export interface Imported {
   readonly kind: ImportedKind
-  /** Of the list, below the panel. */
+  /** Path of the list, below the panel. */
   readonly path: string
   readonly section: Section
   readonly words: { readonly all: string; readonly title: string }
-  /** What a column may hold. */
+  /** Fields that a column may contain. */
   fields(visit: PageContext): Fields | Promise<Fields>
-  /** Heads that are known beside labels and names. */
+  /** Accepted column heads besides labels and names. */
   readonly heads: Readonly<Record<string, readonly string[]>>
   readonly reading: Omit<ColumnMapping, 'fields'>
   readonly matches: typeof matchingItems
-  /** A line of the file that can be filled in. */
+  /** Example line for the template file. */
   readonly example: Readonly<Record<string, string>>
 }
 
@@ -36,7 +36,7 @@ const EXTERNAL: KeyField = { name: 'external_id', isUnique: true, normalized: tr
 
 const MAX_WORD_LENGTH = 100
 
-/** One of a few words, by how it begins. */
+/** One of a few words, recognised by its first letters. */
 const word = (values: Readonly<Record<string, string>>): Kind => ({
   ...lineInput,
   read(typed) {

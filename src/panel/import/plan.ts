@@ -9,23 +9,23 @@ import { ownValue } from '#lib/own-value.ts'
 import { checkForm, type Fields } from '../forms/form.ts'
 import { refusalMessage } from '../words/problems.ts'
 
-/** By what a record is known again, most telling first. Values are as the read model compares them. */
+/** Keys that identify a record, most specific first. Values are normalized as in the read model. */
 type Keys = readonly (readonly [field: string, value: string])[]
 
-/** A record that has one of the keys of a file. */
+/** A record that has a key of the file. */
 export interface ExistingRecords {
   readonly id: number
-  /** It is in no list any more; its external id stays taken. */
+  /** Deleted records still occupy their external id. */
   readonly is_deleted: boolean
-  /** By field, as `Keys` has them. */
+  /** By field, as in `Keys`. */
   readonly keys: Readonly<Record<string, string | null>>
 }
 
-/** How lines of a file become records of a kind. */
+/** Mapping from lines of a file to records of a kind. */
 export interface ColumnMapping {
-  /** What a column may hold, by name; `category` is the name of a category. */
+  /** Fields that a column may contain, by name; `category` is the name of a category. */
   readonly fields: Fields
-  /** Those that only new records take: what a file says of a stock is old when the shop has sold since. */
+  /** Fields for new records only: the stock in a file is outdated as soon as the shop sells something. */
   readonly onlyNew: readonly string[]
   readonly keyFields: readonly KeyField[]
   // biome-ignore lint/suspicious/noExplicitAny: schema and command agree on a type that lines need not know
@@ -36,16 +36,16 @@ export interface ColumnMapping {
 
 export interface KeyField {
   readonly name: string
-  /** No two live records have the same. */
+  /** Unique among live records. */
   readonly isUnique: boolean
-  /** As the read model compares it. */
+  /** Normalizes as the read model does. */
   normalized(typed: string): string
 }
 
 /** Fields by column. */
 export type ImportMapping = ReadonlyMap<number, string>
 
-/** Field names by what heads a column, as people write it: labels, names of the API, and other words. */
+/** Field names by column heads: labels, API names and synonyms. */
 export function guessed(
   heads: readonly string[],
   fields: Fields,
@@ -68,9 +68,9 @@ export function guessed(
   return mapping
 }
 
-/** What a line says, by field; cells without content say nothing. */
+/** Values of a line, by field; empty cells are absent. */
 export interface ReadLine {
-  /** As a spreadsheet counts it. */
+  /** Line number in the spreadsheet. */
   readonly number: number
   readonly values: Readonly<Record<string, string>>
   readonly keys: Keys
@@ -91,28 +91,28 @@ export function readLine(
   return { number, values, keys }
 }
 
-/** What would be done with a line, or why nothing is. */
+/** Planned action for a line, or the reason for none. */
 export type PlannedRow =
   | {
       readonly number: number
-      /** Null is a new record. */
+      /** Null for a new record. */
       readonly id: number | null
       readonly input: Readonly<Record<string, unknown>>
-      /** Name of the category that the record is of, if the line says so. */
+      /** Name of the record's category, if the line has one. */
       readonly category: string | null
     }
   | { readonly number: number; readonly errors: readonly string[] }
 
 export const isWrong = (planned: PlannedRow): planned is Extract<PlannedRow, { errors: unknown }> => 'errors' in planned
 
-/** Records by their keys. */
+/** Index of records by key. */
 export interface Holders {
   add(record: ExistingRecords): void
-  /** A few of those that have a key: two at most of each sort, by which of the more telling keys they have as well. */
+  /** Some records with a key: at most two for each combination of the more specific keys that they have. */
   of(key: Keys[number]): readonly ExistingRecords[]
 }
 
-/** Records of one sort that share a key. A second one says that there are several, and no line needs a third. */
+/** Records kept per combination: two are enough to detect an ambiguous key. */
 const ENOUGH = 2
 
 export function createHolders(keyFields: readonly KeyField[]): Holders {
@@ -139,8 +139,8 @@ export function createHolders(keyFields: readonly KeyField[]): Holders {
 }
 
 /**
- * Plans lines against the records that are there: the first key that a record has finds it. A line whose record cannot be told, or whose
- * unique keys are another's, is wrong; so is one that repeats a line before it (PANEL-181).
+ * Plans lines against existing records; the first key with a match finds the record. A line is wrong if its record is
+ * ambiguous, if another record has its unique keys, or if it repeats an earlier line (PANEL-181).
  */
 export function planner(reading: ColumnMapping, holders: Holders, timezone: string): (line: ReadLine) => PlannedRow {
   const { fields, keyFields } = reading
@@ -148,7 +148,7 @@ export function planner(reading: ColumnMapping, holders: Holders, timezone: stri
   const unique = new Set(keyFields.filter(({ isUnique }) => isUnique).map(({ name }) => name))
   const seen = new Map<string, number>()
 
-  /** Records that have the first key of a line which any has, and no other value of a key before it: those are another's. */
+  /** Records that match the first key with any match, without those that have a different value in an earlier key. */
   function find(keys: Keys): readonly ExistingRecords[] {
     for (const [at, key] of keys.entries()) {
       const before = keys.slice(0, at)
@@ -159,7 +159,7 @@ export function planner(reading: ColumnMapping, holders: Holders, timezone: stri
     return []
   }
 
-  /** Why the record that a line is about cannot be told. */
+  /** Why the record of a line is ambiguous. */
   function problemOf(keys: Keys, found: readonly ExistingRecords[]): string | null {
     const [record] = found
     if (found.length > 1) return 'há mais de um cadastro com este código: altere-os um a um'
@@ -187,7 +187,7 @@ const CATEGORY = 'category'
 
 const join = (field: string, value: string): string => `${field} ${value}`
 
-/** The input of the command that a line asks for. */
+/** Command input of a line. */
 function read(reading: ColumnMapping, { number, values }: ReadLine, id: number | null, timezone: string): PlannedRow {
   const isNew = id === null
   const fields = Object.fromEntries(
@@ -206,7 +206,7 @@ function read(reading: ColumnMapping, { number, values }: ReadLine, id: number |
   return { number, id, input: typed.input, category }
 }
 
-/** What is wrong, with the names of columns as people know them. */
+/** Messages of a refusal, with the column names that users see. */
 export function rowMessages(refusal: Refusal, fields: Fields): string[] {
   const wrong = Object.entries((refusal.details?.fields ?? {}) as Record<string, string[]>)
   if (wrong.length > 0)
@@ -216,7 +216,7 @@ export function rowMessages(refusal: Refusal, fields: Fields): string[] {
   return [label ? `${label}: já é de outro cadastro` : refusalMessage(refusal)]
 }
 
-/** The categories that lines name, by the name as the read model compares it; each as the first line writes it. */
+/** Categories of the lines, by normalized name; spelled as in the first line. */
 export function categoriesOf(plan: readonly PlannedRow[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>()
   for (const planned of plan) {

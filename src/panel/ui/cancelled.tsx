@@ -3,7 +3,7 @@ import { ListTable } from './list.tsx'
 import { Card, Facts } from './parts.tsx'
 
 interface CancelledProps {
-  /** With their name and the time that matters. */
+  /** Label and value of the relevant time. */
   readonly when: readonly [name: string, time: string]
   readonly of: {
     readonly customer: { readonly name: string | null } | null
@@ -12,7 +12,7 @@ interface CancelledProps {
   }
 }
 
-/** Whoever cancels the wrong sale or order sees it here, before it cannot be undone (PANEL-111). */
+/** Details of the record to be cancelled, so that users notice a wrong choice before it is final (PANEL-111). */
 export const Cancelled = ({ when, of: { customer, items, total } }: CancelledProps) => (
   <Card title="O que será cancelado">
     <Facts

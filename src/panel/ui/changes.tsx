@@ -1,7 +1,7 @@
 import type { Change } from '../changes.ts'
 import { ListTable } from './list.tsx'
 
-/** Fields with what they were and what they have become. */
+/** Fields with their old and new values. */
 export const ChangeList = ({ caption, changes }: { readonly caption: string; readonly changes: readonly Change[] }) => (
   <ListTable
     caption={caption}
@@ -15,10 +15,10 @@ export const ChangeList = ({ caption, changes }: { readonly caption: string; rea
   />
 )
 
-/** Of an event among others. */
+/** Changes shown per event in a list of events. */
 const MENTIONED = 6
 
-/** The same in a few lines. */
+/** Changes in a few lines. */
 export const ChangesInBrief = ({ changes }: { readonly changes: readonly Change[] }) =>
   changes.length === 0 ? (
     <span>—</span>
@@ -34,7 +34,7 @@ export const ChangesInBrief = ({ changes }: { readonly changes: readonly Change[
     </ul>
   )
 
-/** Something as programs see it, for whoever asks. */
+/** Raw JSON, collapsed. */
 export const Raw = ({ title, value }: { readonly title: string; readonly value: object }) => (
   <details>
     <summary>{title}</summary>

@@ -2,31 +2,31 @@ import type { ComponentChildren } from 'preact'
 import { ListTable } from './list.tsx'
 
 export interface ChartBar {
-  /** Below the bar, where there is room for it. */
+  /** Below the bar, if there is room. */
   readonly label: string
-  /** In whole units, as cents; below zero for none. */
+  /** In whole units, such as cents; negative values are drawn as zero. */
   readonly value: number
-  /** What the bar is and what it comes to, for whoever points at it. */
+  /** Tooltip: name and value of the bar. */
   readonly title: string
 }
 
 interface BarsProps {
   readonly bars: readonly ChartBar[]
-  /** What the chart says, for whoever does not see it. */
+  /** Text alternative of the chart. */
   readonly summary: string
-  /** A value as the axis has it, as short as it can be. */
+  /** Shortest label of a value on the axis. */
   readonly axis: (value: number) => string
 }
 
-/** Labels that fit below each other on 360 px. */
+/** Labels that fit on 360 px. */
 const LABELS = 6
 const [WIDTH, HEIGHT] = [100, 100]
-/** Of the step from one bar to the next. */
+/** Share of the step between two bars. */
 const GAP = 0.2
 
 /**
- * Bars over an axis. They are drawn without an aspect of their own, and fill what room there is; words are text beside the
- * drawing, so that they have the size of all other text at any width.
+ * Bar chart. The drawing has no fixed aspect ratio and fills its box; labels are HTML beside it, so that they keep the
+ * size of other text at any width.
  */
 export const Bars = ({ bars, summary, axis }: BarsProps) => {
   const top = niceTop(bars.reduce((highest, { value }) => Math.max(highest, value), 0))
@@ -67,7 +67,7 @@ export const Bars = ({ bars, summary, axis }: BarsProps) => {
   )
 }
 
-/** The next of 1, 2, 4, 6, 8 times a power of ten: half of it is a round number too. */
+/** Rounds up to 1, 2, 4, 6 or 8 times a power of ten, because half of these is a round number too. */
 export function niceTop(highest: number): number {
   if (highest <= 0) return 2
   const power = 10 ** Math.floor(Math.log10(highest))
@@ -75,7 +75,7 @@ export function niceTop(highest: number): number {
   return Math.max(2, factor * power)
 }
 
-/** A value above nothing is never invisible. */
+/** Positive values are always visible. */
 const heightOf = (value: number, top: number): number => (value <= 0 ? 0 : Math.max(1, round((value * HEIGHT) / top)))
 
 const round = (value: number): number => Math.round(value * 100) / 100
@@ -87,7 +87,7 @@ interface FigureProps {
   readonly rows: readonly (readonly ComponentChildren[])[]
 }
 
-/** A chart with the same figures as a table below it, for whoever does not see it. */
+/** A chart and a table of the same figures, for screen readers. */
 export const ChartFigure = ({ children, caption, heads, rows }: FigureProps) => (
   <figure class="chart">
     {children}

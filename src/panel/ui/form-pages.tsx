@@ -29,42 +29,44 @@ import { refusalMessage } from '../words/problems.ts'
 import { Form } from './form.tsx'
 import { Alert, ButtonLink } from './parts.tsx'
 
-/** What a path below the panel is about, and who may open it. */
+/** Subject of a path below the panel, and its access rule. */
 interface About<S> {
   readonly path: string
   readonly section: Section
   readonly access?: PageAccess
   /** Whether it changes records; forms do by default. */
   readonly changes?: boolean
-  /** Finds what the path names; null is a 404. */
+  /** Loads the subject of the path; null is a 404. */
   subject(visit: PageContext): Promise<S | null> | S | null
 }
 
 interface FormPage<S> extends About<S> {
-  /** Path that the form is sent to, below the panel: the page's own by default. */
+  /** Path of the form's submission, below the panel; the page's own by default. */
   readonly to?: string
   title(subject: S): string
-  /** Why it cannot be done as things stand: said at once, rather than when somebody has filled in the form. */
+  /** Reason why the action is impossible at present; shown before the user fills in the form. */
   obstacle?(subject: S): string | null
-  /** What can be done in its place, below an obstacle. */
+  /** Alternatives, shown below an obstacle. */
   instead?(subject: S, visit: PageContext): ComponentChildren
   before?(subject: S, visit: PageContext): ComponentChildren
   /** Inside the form: explanations and hidden fields. */
   intro?(subject: S): ComponentChildren
   readonly label: string | ((subject: S) => string)
   readonly isDangerous?: boolean
-  /** Page to go back to instead, below the panel. */
+  /** Path of the cancel link, below the panel. */
   back(subject: NoInfer<S>): string
   fields(subject: S, visit: PageContext): Fields | Promise<Fields>
   /** Initial values of the fields. */
   initial?(subject: S, visit: PageContext): object
-  /** Reads only the fields that somebody has changed, so that saving does not undo what others have changed meanwhile. */
+  /**
+   * Reads only the fields that the user changed, so that saving does not overwrite concurrent changes of other users.
+   */
   readonly isOfChanges?: boolean
-  /** What a refusal means for the whole form; undefined: what the refusal itself says. */
+  /** Message for the whole form; undefined: the message of the refusal. */
   problem?(refusal: Refusal): string | undefined
 }
 
-/** The page before anything was sent. */
+/** The page before a submission. */
 async function emptyForm<S>(page: FormPage<S>, visit: PageContext): Promise<PanelPage | null> {
   const subject = await page.subject(visit)
   if (subject === null) return null
@@ -76,7 +78,7 @@ async function emptyForm<S>(page: FormPage<S>, visit: PageContext): Promise<Pane
   return drawn(page, visit, subject, { fields, filled, before: beforeOf(filled) })
 }
 
-/** The page as it was sent, with what has to be corrected. */
+/** The page with the submitted values and the refusal. */
 async function refusedForm<S>(
   page: FormPage<S>,
   submission: FormSubmission,
@@ -91,7 +93,7 @@ async function refusedForm<S>(
   return { ...shown, status: httpStatusOf(refusal.refused) }
 }
 
-/** The page as it was sent, before anything is done. */
+/** The page with the submitted values, before anything is executed. */
 async function refilledForm<S>(page: FormPage<S>, submission: FormSubmission): Promise<PanelPage | null> {
   const subject = await page.subject(submission)
   if (subject === null) return null
@@ -104,7 +106,7 @@ async function refilledForm<S>(page: FormPage<S>, submission: FormSubmission): P
 interface Drawn {
   readonly fields: Fields
   readonly filled: Filled
-  /** Initial values of the controls, as JSON. */
+  /** Initial values of the controls as JSON. */
   readonly before: string
 }
 
@@ -130,7 +132,7 @@ function drawn<S>(page: FormPage<S>, visit: PageContext, subject: S, { fields, f
   return { title: page.title(subject), body }
 }
 
-/** Does what was submitted. A refusal is shown; null is a 404. */
+/** Executes the submission. A refusal is shown; null is a 404. */
 type Act<S, A extends unknown[] = []> = (
   submission: FormSubmission,
   subject: S,
@@ -160,7 +162,7 @@ const placeOf = <S,>({ path, section, access, changes = true }: About<S>) => ({
   ...(access && { access }),
 })
 
-/** A page with one form, and what the form does. A refused form is shown again with what has to be corrected. */
+/** A page with one form, and its submission. A refused form is shown again with its messages. */
 export function formPages<S, I>(pages: FormPage<S> & Sent<S, I>): PanelRoute[] {
   const again = (submission: FormSubmission, subject: S, refusal: Refusal) =>
     refusedForm(pages, submission, subject, refusal)
@@ -176,11 +178,11 @@ export function formPages<S, I>(pages: FormPage<S> & Sent<S, I>): PanelRoute[] {
 interface FormOfPage<S, I> extends About<S>, Sent<S, I> {
   fields(subject: S, submission: FormSubmission): Fields | Promise<Fields>
   readonly isOfChanges?: boolean
-  /** The page with the form, and what the refusal says of it. */
+  /** The page with the refused form and its messages. */
   again(submission: FormSubmission, subject: S, refusal: Refusal): Promise<PanelPage | null> | PanelPage
 }
 
-/** What a form does that is part of another page. */
+/** Submission of a form that is part of another page. */
 export const formRoute = <S, I>(sent: FormOfPage<S, I>): FormRoute => ({
   ...placeOf(sent),
   async submit(submission) {
@@ -195,7 +197,7 @@ export const formRoute = <S, I>(sent: FormOfPage<S, I>): FormRoute => ({
   },
 })
 
-/** What a button on a record's page does, without asking. */
+/** Action of a button on a record's page, without confirmation. */
 export const buttonRoute = <S,>(button: About<S> & { readonly act: Act<S> }): FormRoute => ({
   ...placeOf(button),
   async submit(submission) {
@@ -206,20 +208,20 @@ export const buttonRoute = <S,>(button: About<S> & { readonly act: Act<S> }): Fo
   },
 })
 
-/** A page that asks before the record that its path names is removed. */
+/** Confirmation page before the record of the path is removed. */
 type RemovalPages<S> = Omit<FormPage<S>, 'fields'> & {
   readonly command: Command<{ id: number }>
   readonly done: Redirect
 }
 
-/** A question, and the button that answers it. */
+/** A confirmation page and its submission. */
 export function removalPages<S>(removal: RemovalPages<S>): PanelRoute[] {
   const page: FormPage<S> = { ...removal, fields: () => ({}), isDangerous: true }
   return [
     { ...placeOf(page), show: (visit) => emptyForm(page, visit) },
     {
       ...placeOf(page),
-      // The command runs first: a form that is sent twice would find no record the second time, and be a 404.
+      // The command runs first: otherwise a repeated submission would not find the record and return 404.
       async submit(submission) {
         const id = pathId(submission.params.id)
         const answer = id === null ? null : await submission.run(removal.command, { id })
@@ -231,14 +233,17 @@ export function removalPages<S>(removal: RemovalPages<S>): PanelRoute[] {
   ]
 }
 
-/** Why a button did nothing. */
+/** Page with the refusal of a button's action. */
 const refusedPage = (refusal: Refusal): PanelPage => ({
   title: 'Não foi possível concluir',
   body: <Alert>{refusalMessage(refusal)}</Alert>,
   status: httpStatusOf(refusal.refused),
 })
 
-/** Why something cannot be done as things stand, and what can `instead`. `back` is a path below the panel. */
+/**
+ * Page that explains why an action is impossible at present, with alternatives (`instead`). `back` is a path below the
+ * panel.
+ */
 export const obstaclePage = (
   title: string,
   obstacle: string,

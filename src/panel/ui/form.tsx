@@ -8,22 +8,22 @@ import { Alert } from './parts.tsx'
 
 interface FormProps {
   readonly visit: PageContext
-  /** Path that it is sent to, below the panel. */
+  /** Path of the submission, below the panel. */
   readonly to: string
   readonly label: string
   readonly children?: ComponentChildren
   readonly fields?: Fields
   readonly filled?: Filled
   readonly isDangerous?: boolean
-  /** Page to go back to instead, below the panel. */
+  /** Path of the cancel link, below the panel. */
   readonly back?: string
 }
 
 const NOTHING: Filled = { values: {}, errors: {}, problem: null }
 
 /**
- * A form whose submission takes effect once: it proves its origin (`_csrf`) and carries an idempotency key (`_key`), so that a
- * button pressed twice, or a page sent again, is the same request. Nothing for whoever may not send it.
+ * A form that takes effect once: it has a CSRF token (`_csrf`) and an idempotency key (`_key`), so that a double click
+ * or a resent page is the same request. Hidden if the user may not submit it.
  */
 export const Form = ({ visit, to, label, children, fields = {}, filled = NOTHING, isDangerous, back }: FormProps) => {
   const secrets = Object.keys(fields).filter((name) => isSecret(fields[name]))
@@ -62,7 +62,7 @@ interface ButtonFormProps {
   readonly isMain?: boolean
 }
 
-/** Nothing for whoever may not send it. */
+/** Hidden if the user may not submit it. */
 export const ButtonForm = ({ visit, to, label, values = {}, isDangerous, isMain }: ButtonFormProps) =>
   visit.reaches('POST', to) ? (
     <form method="post" action={link(to)} class="inline">
@@ -81,13 +81,16 @@ interface FilterProps {
   readonly path: string
   readonly fields: Fields
   readonly filled: Filled
-  /** Id of the element that holds the list: htmx replaces it while somebody types. */
+  /** Id of the list element, which htmx replaces while the user types. */
   readonly target: string
-  /** What of the address stays as it is: the `?em=` in force, the order. */
+  /** Preserved parameters of the address: `?em=` and the order. */
   readonly kept?: Readonly<Record<string, string | undefined>>
 }
 
-/** Filters of a list: the first in sight, the others on demand. They are kept in the address, so that a page can be bookmarked and sent to others. */
+/**
+ * Filters of a list: the first ones visible, the others on demand. The address contains them, so that a page can be
+ * bookmarked and shared.
+ */
 export const Filters = ({ path, fields, filled, target, kept = {} }: FilterProps) => {
   const [first, ...others] = Object.entries(fields)
   const set = others.filter(([name]) => filled.values[name]?.some(Boolean)).length
@@ -126,7 +129,7 @@ export const Filters = ({ path, fields, filled, target, kept = {} }: FilterProps
   )
 }
 
-/** What is wrong with filters, in the part of the page that they replace: scripts mark the fields, which stay. */
+/** Problems of filters, rendered in the replaced part of the page; scripts mark the fields, which are not replaced. */
 export const FilterProblems = ({ fields, filled }: { readonly fields: Fields; readonly filled: Filled }) =>
   filled.problem === null ? null : (
     <ul class="problem" role="alert">
@@ -250,7 +253,7 @@ const Control = ({ field: { kind, isRequired }, attributes, values, legend }: Co
       )
     default: {
       const { as: _, suggestions, ...rest } = control
-      // The types of inputs are told apart by their `type`: one that is known only at run time fits none of them.
+      // Inputs are discriminated by `type`: a type known only at run time matches none of them.
       const input = rest as typeof rest & { type: 'text' }
       const list = suggestions && `${attributes.id}-sugestoes`
       return (

@@ -4,12 +4,12 @@ import { ButtonForm } from './form.tsx'
 import { Icon } from './icon.tsx'
 import { ButtonLink } from './parts.tsx'
 
-/** More than these are in a menu, of which there is none as long as nothing is dangerous. */
+/** Most actions outside the menu: with a menu, and without one (only if none is dangerous). */
 const SHOWN = { besideMenu: 1, alone: 2 }
 
 /**
- * The head of a page: where it belongs, its title and state, and one main action. A few others stand beside it; more of them, and
- * whatever is dangerous, wait in a menu (PANEL-101).
+ * Head of a page: breadcrumb, title, state, and one main action. A few other actions are visible; more, and dangerous
+ * ones, are in a menu (PANEL-101).
  */
 export const Head = ({ page, visit }: { readonly page: PanelPage; readonly visit: PageContext }) => {
   const { title, lead, parent } = page
@@ -41,7 +41,7 @@ export const Head = ({ page, visit }: { readonly page: PanelPage; readonly visit
   )
 }
 
-/** Those of some actions that somebody may take. */
+/** The actions that the user may take. */
 const open = (actions: PanelPage['more'] | readonly [PanelPage['main']] = [], { reaches }: PageContext): PageAction[] =>
   actions.flatMap((action) => (action && reaches(action.values ? 'POST' : 'GET', action.to) ? [action] : []))
 

@@ -19,7 +19,7 @@ import { ChangesInBrief } from './changes.tsx'
 import { ListTable, recordsOnPage } from './list.tsx'
 import { Card } from './parts.tsx'
 
-/** Names of the actors of events: of the key, or of the user. Null is the service itself. */
+/** Names of the actors of events: API keys or users. Null is the service itself. */
 export async function namesOfActors(
   { pool, companyId }: PageReadModel,
   events: readonly Pick<Envelope, 'actor'>[],
@@ -33,10 +33,10 @@ export async function namesOfActors(
   return (actor) => (actor === null ? 'O sistema' : nameOf(actor))
 }
 
-/** People and keys that one can choose from; others are found by their number in the address. */
+/** Limit of offered people and keys; others are found by their id in the address. */
 const ACTORS = 200
 
-/** Who may have done something: people, keys, and the service itself. */
+/** Filter options for actors: people, keys and the service itself. */
 export async function actorOptions(readModel: PageReadModel): Promise<Option[]> {
   const actors = await listKnownActors(readModel.pool, readModel.companyId, ACTORS)
   const nameOf = await namesOfActors(
@@ -46,10 +46,10 @@ export async function actorOptions(readModel: PageReadModel): Promise<Option[]> 
   return [...actors.map((actor) => ({ value: actor, label: nameOf(actor) })), { value: 'system', label: 'O sistema' }]
 }
 
-/** One of them, as an address names it. */
+/** Actor as named in an address. */
 export const ActorName = z.string().regex(/^(system|(user|api_key)\/[1-9]\d{0,14})$/, 'não é ninguém')
 
-/** What records are called: by their own name where they have one, as `Venda 9` where not. */
+/** Names of records: their own, or `Venda 9` if they have none. */
 export async function namesOfSubjects(
   { pool, companyId }: PageReadModel,
   events: readonly Pick<Envelope, 'subject'>[],
@@ -63,14 +63,14 @@ export async function namesOfSubjects(
 
 interface HistoryProps {
   readonly visit: PageContext
-  /** As events name it: `sale/9`. */
+  /** As in events: `sale/9`. */
   readonly subject: string
 }
 
-/** The time line of the audit has them all. */
+/** The timeline of the audit has all events. */
 const SHOWN = 50
 
-/** The events of a record, from the ledger. A page of the past shows none. */
+/** Events of a record, from the ledger. Hidden on pages of the past. */
 export async function History({ visit, subject }: HistoryProps) {
   const { readModel, context, session } = visit
   if (readModel.moment) return null
@@ -110,25 +110,25 @@ export async function History({ visit, subject }: HistoryProps) {
   )
 }
 
-/** Leads to the event where there is one to look at, else to the page as it was then. */
+/** Links to the event if the user may open it, otherwise to the page at that revision. */
 const Revision = ({ revision, visit }: { readonly revision: number; readonly visit: PageContext }) => {
   const event = `/auditoria/eventos/${revision}`
   return <a href={visit.reaches('GET', event) ? link(event) : link(visit.path, { em: revision })}>{revision}</a>
 }
 
-/** The filters by which the audit shows a record. */
+/** Audit filters for a record. */
 export function recordQuery(subject: string): { tipo: string; numero: number } {
   const { type, id } = parseSubject(subject)
   return { tipo: type, numero: id }
 }
 
-/** An event in clear as somebody may see it: with persons and costs withheld from whoever is not told of them. */
+/** A decrypted event, with personal data and costs masked for the session. */
 export function shownEvent(event: Envelope, session: Pick<PanelSession, 'isToldPersons' | 'role'>): Envelope {
   const data = session.isToldPersons ? event.data : maskedData(event, readModelOfNow.personalFields(event), MASKED)
   return { ...event, data: RIGHTS[session.role].seesCosts ? data : maskCosts(data) }
 }
 
-/** Leads to the same page as it was at a date and time. */
+/** Form that opens the page as of a date and time. */
 export const AsOfForm = ({ visit }: { readonly visit: PageContext }) => (
   <section class="card">
     <h2>Como era em…</h2>

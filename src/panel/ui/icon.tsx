@@ -1,6 +1,6 @@
 import { asset } from '../assets.ts'
 
-/** The signs in static/icons.svg. */
+/** Symbols in static/icons.svg. */
 export type IconName =
   | 'home'
   | 'sale'
@@ -35,7 +35,7 @@ export type IconName =
   | 'sort'
   | 'brand'
 
-/** A sign beside words that say the same: nobody is told of it who does not see it. */
+/** A decorative icon beside a text of the same meaning; hidden from screen readers. */
 export const Icon = ({ name }: { readonly name: IconName }) => (
   <svg class="icon" aria-hidden="true">
     <use href={`${asset('icons.svg')}#${name}`} />

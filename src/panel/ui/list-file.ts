@@ -5,28 +5,28 @@ import { type Fields, filterProblems } from '../forms/form.ts'
 import type { Cell, PageContext, TableRoute } from '../route.ts'
 import { type ListRequest, listRequestOf, recordsOnPage } from './list.tsx'
 
-/** A column of the file of a list. */
+/** Column of a list's file. */
 export type FileColumn<R> = readonly [head: string, value: (row: R) => Cell]
 
-/** A decimal of the read model, as a file has it; null where there is none. */
+/** Decimal of the read model as a cell; null if absent. */
 export const amountCell = (amount: string | null): Cell => (amount === null ? null : { decimal: amount })
 
 interface ListFile<R> {
-  /** Of the list: `/vendas`. */
+  /** Path of the list: `/vendas`. */
   readonly path: string
   readonly section: TableRoute['section']
   readonly asOf?: true
   readonly filters: Fields | ((visit: PageContext) => Fields | Promise<Fields>)
   columns(visit: PageContext): readonly FileColumn<R>[]
   page(visit: PageContext, filters: Readonly<Record<string, string>>, wanted: ListRequest): Promise<Page | Refusal>
-  /** What the columns need of the records of a page. */
+  /** Adds data that the columns need to the records of a page. */
   complete?(visit: PageContext, rows: readonly R[]): Promise<readonly R[]>
 }
 
-/** Records that are read at a time. */
+/** Records per query. */
 const OF_A_PAGE = 500
 
-/** The file of a list: all that its filters find, in its order, also as of a moment (PANEL-143). */
+/** File of a list: all records that match the filters, in the list's order, also for a past moment (PANEL-143). */
 export const listFile = <R>(list: ListFile<R>): TableRoute => ({
   section: list.section,
   path: `${list.path}.csv`,

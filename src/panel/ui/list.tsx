@@ -15,11 +15,11 @@ import { Chips, Nothing, Toolbar } from './parts.tsx'
 export interface Column<R> {
   readonly head: string
   readonly cell: (row: R) => ComponentChildren
-  /** Numbers stand to the right. */
+  /** Aligned to the right. */
   readonly isNumber?: true
   /** Hidden on narrow screens. */
   readonly isExtra?: true
-  /** The order by it, as `?ordem=` names it; the other way round with a minus before. */
+  /** Value of `?ordem=` for this column; a leading minus reverses it. */
   readonly order?: string
 }
 
@@ -30,18 +30,18 @@ interface TableProps<R> {
   readonly rows: readonly R[]
   /** Shown instead of an empty table. */
   readonly empty: string
-  /** Rows are records: a link of the first column is all of the row's, and phones show them as cards. */
+  /** Rows are records: the link of the first column covers the row, and phones show rows as cards. */
   readonly isList?: boolean
-  /** Draws a head that the list can be sorted by. */
+  /** Renders the head of a sortable column. */
   readonly headOf?: (column: Column<R>) => ComponentChildren
-  /** How the list is sorted by a column, for screen readers. */
+  /** Sort direction of a column, for screen readers. */
   readonly sortOf?: (column: Column<R>) => 'ascending' | 'descending' | undefined
 }
 
 const classOf = <R,>({ isNumber, isExtra }: Column<R>): string | undefined =>
   [isNumber && 'number', isExtra && 'extra'].filter(Boolean).join(' ') || undefined
 
-/** A table that scrolls within itself on narrow screens; its first column names the row. */
+/** A table that scrolls inside its box on narrow screens; the first column is the row header. */
 export function ListTable<R>({ caption, columns, rows, empty, isList, headOf, sortOf }: TableProps<R>) {
   if (rows.length === 0) return <p class="empty">{empty}</p>
   return (
@@ -80,11 +80,11 @@ export function ListTable<R>({ caption, columns, rows, empty, isList, headOf, so
   )
 }
 
-/** The records of a page of a list. Only cursors and filters are ever refused, so that a refused page may count as empty. */
+/** Records of a page. A refusal concerns cursors or filters only, so it counts as an empty page. */
 export const recordsOnPage = <R,>(page: Pick<ListPage, 'data'> | Refusal): R[] =>
   isRefusal(page) ? [] : (JSON.parse(`[${toText(page.data)}]`) as R[])
 
-/** The page of a list that an address names, with its filters as they were typed. */
+/** A page of a list, with the filters as typed. */
 export interface ListedRecords<R> {
   readonly filled: Filled
   readonly rows: readonly R[]
@@ -93,27 +93,27 @@ export interface ListedRecords<R> {
   readonly summary?: ComponentChildren
 }
 
-/** Which records of a list are wanted: so many, in the order that `?ordem=` names. */
+/** Page size and order (`?ordem=`) of a list request. */
 export interface ListRequest {
   readonly limit: number
   readonly order?: string | undefined
-  /** All of them, page by page, for a file. */
+  /** All records, page by page, for a file. */
   readonly isWhole?: boolean
 }
 
-/** Reads the page of a list. */
+/** Reads a page of a list. */
 export type RequestList = (
   filters: Readonly<Record<string, string>>,
   wanted: ListRequest,
 ) => Promise<(ListPage & { readonly summary?: ComponentChildren }) | Refusal>
 
-/** Lines of a page: a hundred are some 50 KB. */
+/** Rows per page; a hundred take about 50 KB. */
 const SIZES = ['25', '50', '100']
 const USUAL_SIZE = '50'
 
 const sizeOf = ({ linhas = '' }: PageContext['query']): string => (SIZES.includes(linhas) ? linhas : USUAL_SIZE)
 
-/** The filters that an address fills in, with values as commands take them. */
+/** Filters of the address, converted to command values. */
 export const listRequestOf = ({ query, readModel }: PageContext, filters: Fields): Record<string, string> =>
   Object.fromEntries(
     Object.entries(filters).flatMap(([name, { kind }]) => {
@@ -123,8 +123,8 @@ export const listRequestOf = ({ query, readModel }: PageContext, filters: Fields
   )
 
 /**
- * Reads the page of a list that the address names. `ask` gets the filters that are filled in, and the cursor, if there is one;
- * what it refuses is shown beside the filters.
+ * Reads the page of a list that the address names. `ask` receives the filters in use and the cursor; its refusal is
+ * shown beside the filters.
  */
 export async function listed<R>(visit: PageContext, filters: Fields, ask: RequestList): Promise<ListedRecords<R>> {
   const { query } = visit
@@ -138,7 +138,7 @@ export async function listed<R>(visit: PageContext, filters: Fields, ask: Reques
   return { filled: filledWith(filters, query), rows: recordsOnPage(found), next, summary }
 }
 
-/** Filters that many want, by one touch; they go again by another. */
+/** Frequent filter with a chip that toggles it. */
 export interface QuickFilter {
   readonly label: string
   readonly filters: Readonly<Record<string, string>>
@@ -146,7 +146,7 @@ export interface QuickFilter {
 
 interface ListProps<R> {
   readonly visit: PageContext
-  /** Id of the element that filters replace. */
+  /** Id of the element that htmx replaces. */
   readonly id?: string
   readonly filters: Fields
   readonly list: ListedRecords<R>
@@ -154,15 +154,15 @@ interface ListProps<R> {
   readonly columns: readonly Column<R>[]
   readonly empty: string
   readonly quick?: readonly QuickFilter[]
-  /** The order without a choice, as `?ordem=` would name it. */
+  /** Default order, as in `?ordem=`. */
   readonly order?: string
-  /** What makes the first record, where there is none yet. */
+  /** Action that creates the first record, shown in an empty list. */
   readonly first?: PageAction | false
-  /** Path of the file of what is filtered, below the panel. */
+  /** Path of the file with the filtered records, below the panel. */
   readonly file?: string
 }
 
-/** A list with its filters and pager. htmx replaces the list while somebody types. */
+/** A list with filters and pager. htmx replaces the list while the user types. */
 export function List<R>(props: ListProps<R>) {
   const { visit, id = 'lista', filters, list, caption, columns, empty, quick = [], order, first, file } = props
   const { path, query, readModel } = visit
@@ -210,7 +210,7 @@ interface FileLinkProps {
   readonly parameters: PageContext['query']
 }
 
-/** The file of what is filtered. */
+/** Link to the file of the filtered records. */
 export const FileLink = ({ to, parameters }: FileLinkProps) => (
   <a class="file" href={link(to, parameters)} download>
     <Icon name="download" />
@@ -236,11 +236,11 @@ interface SortHeadProps<R> {
   readonly column: Column<R>
   readonly path: string
   readonly query: PageContext['query']
-  /** In force. */
+  /** Current order. */
   readonly order: string | undefined
 }
 
-/** A link that sorts by a column, and by another touch the other way round. */
+/** Column header that sorts; a second click reverses the order. */
 function SortHead<R>({ column, path, query, order }: SortHeadProps<R>) {
   if (column.order === undefined) return <>{column.head}</>
   const direction = directionOf(column, order)
@@ -253,7 +253,7 @@ function SortHead<R>({ column, path, query, order }: SortHeadProps<R>) {
   )
 }
 
-/** How many lines a page has. */
+/** Links for the number of rows per page. */
 const Sizes = ({ path, query }: { readonly path: string; readonly query: PageContext['query'] }) => (
   <span class="sizes">
     Linhas:
@@ -291,7 +291,7 @@ export const Pager = ({ path, query: { cursor, feito: _, ...filters }, next, chi
     </nav>
   )
 
-/** Validates the filters, then lists; filters that make no sense are refused as a command's input would be. */
+/** Validates the filters, then lists; invalid filters are refused like command input. */
 export async function searched<F, T>(
   schema: z.ZodType<F>,
   asked: Readonly<Record<string, string>>,

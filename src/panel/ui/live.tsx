@@ -12,8 +12,8 @@ interface LiveProps {
 }
 
 /**
- * Where scripts run, the page hears `mudou` on its body when the ledger moves beyond `since`; parts fetch themselves anew by
- * `hx-trigger="mudou from:body throttle:1s"`. One for a page.
+ * Enables live updates, if scripts run: the body receives `mudou` when the ledger moves beyond `since`; parts reload
+ * themselves with `hx-trigger="mudou from:body throttle:1s"`. Once per page.
  */
 export const Live = ({ visit, since, children }: LiveProps) => (
   <div

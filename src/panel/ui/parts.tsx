@@ -5,10 +5,10 @@ import type { PageAction } from '../route.ts'
 import { Icon, type IconName } from './icon.tsx'
 import { PermissionContext } from './permission-context.ts'
 
-/** The colour of a state. Its words say the same: colour alone would not reach everybody. */
+/** Colour of a state. The text says the same, because colour alone is not accessible. */
 export type Tone = 'good' | 'bad' | 'warn' | 'info' | 'plain'
 
-/** A state of a record, as it is named to people. */
+/** Displayed state of a record. */
 export type StateMark = readonly [tone: Tone, text: string]
 
 export const StateBadge = ({ state: [tone, text] }: { readonly state: StateMark }) => (
@@ -25,12 +25,12 @@ export const Alert = ({ children }: { readonly children: ComponentChildren }) =>
   </p>
 )
 
-/** In the place of what was sent or received, whose words nobody here knows: it may name persons. */
+/** Replaces sent or received content of unknown format, which may contain personal data. */
 export const WithheldContent = () => <p class="empty">Conteúdo retido: pode citar pessoas.</p>
 
 export type Fact = readonly [name: string, value: ComponentChildren]
 
-/** Names with their values; an empty value is shown as a dash. */
+/** Names with values; an empty value is a dash. */
 export const Facts = ({ facts }: { readonly facts: readonly Fact[] }) => (
   <dl class="facts">
     {facts.map(([name, value]) => (
@@ -46,7 +46,7 @@ interface CardProps {
   readonly title: string
   readonly children: ComponentChildren
   readonly id?: string
-  /** At the right of its title: what can be done there, a link to all of what it shows a part of, chips of a period. */
+  /** Right of the title: actions, a link to the complete list, chips of a period. */
   readonly aside?: ComponentChildren
 }
 
@@ -69,19 +69,19 @@ type Parameters = globalThis.Parameters<typeof link>[1]
 interface StatProps {
   readonly label: string
   readonly value: ComponentChildren
-  /** The list behind the figure, below the panel. */
+  /** List behind the figure, below the panel. */
   readonly to?: string
   readonly parameters?: Parameters
-  /** How it stands to the period before: `+12 % que ontem`. */
+  /** Comparison with the previous period: `+12 % que ontem`. */
   readonly comparison?: readonly [tone: 'good' | 'bad' | 'plain', text: string] | null
-  /** A line below. */
+  /** Line below the figure. */
   readonly hint?: ComponentChildren
 }
 
-/** Figures in a row, each a `Stat`. */
+/** Row of `Stat` figures. */
 export const Stats = ({ children }: { readonly children: ComponentChildren }) => <dl class="stats">{children}</dl>
 
-/** A figure with its name; all of it leads to the list behind it. */
+/** A figure with its name; the whole box links to its list. */
 export const Stat = ({ label, value, to, parameters, comparison, hint }: StatProps) => {
   const reaches = useContext(PermissionContext)
   const isLink = to !== undefined && reaches('GET', to)
@@ -95,7 +95,7 @@ export const Stat = ({ label, value, to, parameters, comparison, hint }: StatPro
   )
 }
 
-/** One row above a list: search, chips, what filters more, file. */
+/** Row above a list: search, chips, more filters, file. */
 export const Toolbar = ({ children }: { readonly children: ComponentChildren }) => <div class="toolbar">{children}</div>
 
 interface Chip {
@@ -106,7 +106,7 @@ interface Chip {
   readonly count?: number | string
 }
 
-/** Links that narrow a list, or choose a period. `label` is for screen readers. */
+/** Links that filter a list or choose a period. `label` is for screen readers. */
 export const Chips = ({ label, chips }: { readonly label: string; readonly chips: readonly Chip[] }) => (
   <nav aria-label={label}>
     <ul class="chips">
@@ -126,11 +126,11 @@ interface NothingProps {
   readonly icon?: IconName
   readonly title: string
   readonly children?: ComponentChildren
-  /** The next step; nothing for whoever may not take it. */
+  /** Next step; hidden if the user may not take it. */
   readonly action?: PageAction
 }
 
-/** In the place of a list that has nothing in it yet: what would be here, and the next step. */
+/** Replaces an empty list: explains its purpose and offers the next step. */
 export const Nothing = ({ icon, title, children, action }: NothingProps) => (
   <div class="nothing">
     {icon && <Icon name={icon} />}
@@ -153,7 +153,7 @@ export interface StepItem {
   readonly hint?: string
 }
 
-/** The first steps of a company, one after the other, with what is done; nothing when all are. */
+/** First steps of a company with their progress; nothing once all are done. */
 export const Steps = ({ title, steps }: { readonly title: string; readonly steps: readonly StepItem[] }) => {
   const done = steps.filter(({ isDone }) => isDone).length
   return done === steps.length ? null : (
@@ -188,7 +188,7 @@ interface ButtonLinkProps {
   readonly isMain?: boolean
 }
 
-/** Nothing for whoever may not go there. */
+/** Hidden if the user may not open it. */
 export const ButtonLink = ({ to, parameters, children, isMain }: ButtonLinkProps) =>
   useContext(PermissionContext)('GET', to) ? (
     <a class={isMain ? 'button main' : 'button'} href={link(to, parameters)}>

@@ -1,5 +1,5 @@
 import { createContext } from 'preact'
 import type { RouteReach } from '../route.ts'
 
-/** Where whoever looks at the page may go. */
+/** Addresses that the current user may open. */
 export const PermissionContext = createContext<RouteReach>(() => true)

@@ -1,7 +1,7 @@
 import type { PageContext, PanelPage } from '../route.ts'
 import { Nothing } from './parts.tsx'
 
-/** In the place of a record at a moment before it was created: what it is, and where it is shown as it is now. */
+/** Replaces a record at a moment before its creation: shows its title and a link to its present state. */
 export const placeholderPage = ({ title, parent }: PanelPage, { path }: PageContext): PanelPage => ({
   title,
   ...(parent && { parent }),

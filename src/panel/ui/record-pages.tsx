@@ -13,51 +13,53 @@ import { type Column, List, type ListRequest, listed, type QuickFilter } from '.
 import { type FileColumn, listFile } from './list-file.ts'
 import { Card, type Fact, Facts } from './parts.tsx'
 
-/** The pages of one kind of record: list with filters, one page each, forms to create and change, question before deleting. */
+/**
+ * Pages of one kind of record: list with filters, record page, forms to create and update, confirmation of deletion.
+ */
 export interface RecordPages<R extends { id: number }> {
-  /** `/clientes` */
+  /** Path: `/clientes`. */
   readonly path: string
   readonly section: Section
-  /** As events call it: `customer`. */
+  /** Kind in events: `customer`. */
   readonly subject: string
   readonly words: {
     readonly all: string
-    /** On the button and the page that creates one. */
+    /** Text of the button and title of the page that create a record. */
     readonly create: string
     readonly none: string
   }
   readonly list: {
     readonly filters: Fields | ((visit: PageContext) => Promise<Fields>)
     readonly columns: readonly Column<R>[] | ((visit: PageContext) => readonly Column<R>[])
-    /** The page of a list that the address asks for. */
+    /** Reads the requested page of the list. */
     page(
       visit: PageContext,
       filters: Readonly<Record<string, string>>,
       wanted: ListRequest,
     ): Promise<ListPage | Refusal>
-    /** What is said of everything that the filters find. */
+    /** Summary of all records that match the filters. */
     summary?(visit: PageContext, filters: Readonly<Record<string, string>>): Promise<ComponentChildren>
-    /** As the address would name it. */
+    /** As in the address. */
     readonly order?: string
     quick?(visit: PageContext): readonly QuickFilter[]
-    /** Of the file of what is filtered. */
+    /** Columns of the file with the filtered records. */
     file(visit: PageContext): readonly FileColumn<R>[]
-    /** Beside what creates one. */
+    /** Actions besides creation. */
     readonly more?: PanelPage['more']
   }
   get(visit: PageContext, id: number): Promise<FoundRecords>
   nameOf(record: R): string
   facts(record: R, visit: PageContext): readonly Fact[]
-  /** Shown below its facts. */
+  /** Content below the facts. */
   more?(record: R, visit: PageContext): ComponentChildren | Promise<ComponentChildren>
-  /** Beside changing and deleting it. */
+  /** Actions besides updating and deleting. */
   head?(record: R, visit: PageContext): Pick<PanelPage, 'main' | 'more' | 'dangers'>
-  /** Whether it may be changed and deleted; always by default. */
+  /** Whether the record can be updated and deleted; true by default. */
   isOpen?(record: R): boolean
   fields(visit: PageContext, record?: R): Fields | Promise<Fields>
   // biome-ignore lint/suspicious/noExplicitAny: schema and command agree on a type that the pages need not know
   readonly create: { readonly schema: z.ZodType<any>; readonly command: Command<any> }
-  /** Without it, records cannot be changed. */
+  /** Absent if records cannot be updated. */
   readonly update?: {
     readonly label: string
     // biome-ignore lint/suspicious/noExplicitAny: as above
@@ -65,9 +67,9 @@ export interface RecordPages<R extends { id: number }> {
     // biome-ignore lint/suspicious/noExplicitAny: as above
     readonly command: Command<{ id: number; changes: any }>
   }
-  /** Without it, records cannot be deleted. */
+  /** Absent if records cannot be deleted. */
   readonly remove?: {
-    /** On the button that leads to the question. */
+    /** Text of the button that opens the confirmation. */
     readonly label: string
     readonly question: string
     readonly flash?: FlashCode
@@ -75,7 +77,7 @@ export interface RecordPages<R extends { id: number }> {
   }
 }
 
-/** The record that the path names; null where there is none. */
+/** The record of the path; null if there is none. */
 export async function loadRecord<R>(
   visit: PageContext,
   get: (visit: PageContext, id: number) => Promise<FoundRecords | null>,
@@ -184,7 +186,7 @@ const createPages = <R extends { id: number }>({
     },
   })
 
-/** The form sends only what somebody has changed in it. */
+/** The command receives only the fields that the user changed. */
 function updatePages<R extends { id: number }>(pages: RecordPages<R>): PanelRoute[] {
   const { path, section, update } = pages
   if (!update) return []
@@ -204,7 +206,7 @@ function updatePages<R extends { id: number }>(pages: RecordPages<R>): PanelRout
   })
 }
 
-/** The question before a record is deleted. */
+/** Confirmation before a record is deleted. */
 function deletePages<R extends { id: number }>(pages: RecordPages<R>): PanelRoute[] {
   const { path, section, remove } = pages
   if (!remove) return []

@@ -2,7 +2,7 @@ import { link } from '../link.ts'
 import type { PageContext } from '../route.ts'
 import { Icon } from './icon.tsx'
 
-/** Looks for anything, from every page; `/` leads to it by keyboard. */
+/** Global search on every page; the key `/` focuses it. */
 export const SearchBox = ({ visit }: { readonly visit: PageContext }) => (
   <search class="find" aria-label="Procurar em tudo">
     <form method="get" action={link('/busca')}>

@@ -3,13 +3,13 @@ import type { EventName } from '#events/catalogue.ts'
 import type { Channel, Origin } from '#ledger/envelope.ts'
 import { parseSubject } from '#ledger/projection.ts'
 
-/** Through what a record came. */
+/** Channel that created a record. */
 export const CHANNELS: Readonly<Record<Channel, string>> = { api: 'API', pdv: 'Ponto de venda', system: 'Sistema' }
 
-/** Where something was done. */
+/** Origin of an event. */
 export const ORIGINS: Readonly<Record<Origin, string>> = { ...CHANNELS, panel: 'Painel' }
 
-/** What happened, in words of a shop. */
+/** Texts of events in terms of a shop. */
 export const EVENTS: Readonly<Record<EventName, string>> = {
   CompanyRegistered: 'Empresa registrada',
   CompanyUpdated: 'Dados da empresa alterados',
@@ -99,10 +99,10 @@ export const EVENTS: Readonly<Record<EventName, string>> = {
   PersonForgettingQueued: 'Esquecimento marcado',
 }
 
-/** Of a stored event, whose type may be one that only a newer version knows. */
+/** Text of a stored event; a newer version may have written an unknown type. */
 export const eventName = (type: string): string => (Object.hasOwn(EVENTS, type) ? EVENTS[type as EventName] : type)
 
-/** What records of each kind are called. */
+/** Names of record kinds. */
 export const KINDS: Readonly<Record<RecordKind, string>> = {
   company: 'Empresa',
   user: 'Usuário',
@@ -120,7 +120,7 @@ export const KINDS: Readonly<Record<RecordKind, string>> = {
   order: 'Pedido',
 }
 
-/** Where records have a page of their own that can also show the past; all others are shown by the audit. */
+/** Kinds with their own page, which supports the past too; the audit shows all others. */
 const PAGES: Partial<Record<RecordKind, string>> = {
   customer: '/clientes',
   supplier: '/fornecedores',
@@ -131,13 +131,13 @@ const PAGES: Partial<Record<RecordKind, string>> = {
   order: '/loja/pedidos',
 }
 
-/** `sale/9` as people say it: `Venda 9`. */
+/** Display name of a subject: `sale/9` becomes `Venda 9`. */
 export function subjectName(subject: string): string {
   const { type, id } = parseSubject(subject)
   return `${Object.hasOwn(KINDS, type) ? KINDS[type as RecordKind] : type} ${id}`
 }
 
-/** The page of a record, below the panel. */
+/** Page of a subject, below the panel. */
 export function subjectPath(subject: string): string {
   const { type, id } = parseSubject(subject)
   const page = Object.hasOwn(PAGES, type) ? PAGES[type as RecordKind] : undefined

@@ -1,6 +1,6 @@
 import * as format from '../format.ts'
 
-/** What members of records and events are called; one that only a newer version knows keeps its name. */
+/** Names of fields of records and events; unknown fields of a newer version keep their name. */
 export const FIELD_NAMES: Readonly<Record<string, string>> = {
   id: 'Número',
   external_id: 'Código externo',
@@ -178,7 +178,7 @@ export const FIELD_NAMES: Readonly<Record<string, string>> = {
   company_id: 'Número da empresa',
 }
 
-/** What values are called that are one of few, by the member that has them. */
+/** Names of enumerated values, by field. */
 export const VALUE_NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   plan: { basic: 'Básico', api: 'Com adicional de API' },
   tax_regime: {
@@ -300,7 +300,7 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 const DAY = /^\d{4}-\d\d-\d\d$/
 const DECIMAL = /^-?\d+\.\d{2}$/
 
-/** A text as people write it: amounts, days, times, documents, and what is one of few in words. */
+/** Display text of a value: amounts, days, times, tax numbers and enumerated values. */
 export function textOfValue(name: string, value: string, timezone: string): string {
   const named = Object.hasOwn(VALUE_NAMES, name) ? VALUE_NAMES[name] : undefined
   if (named && Object.hasOwn(named, value)) return named[value] as string

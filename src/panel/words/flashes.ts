@@ -1,4 +1,4 @@
-/** Said on the page after something was done. The address carries the code only, so that nobody can put words there. */
+/** Messages after an action. The address has only the code, so that a link cannot inject text. */
 export const FLASHES = {
   criado: 'Cadastro criado.',
   alterado: 'Alterações salvas.',

@@ -16,7 +16,7 @@ const TITLES: Partial<Record<ProblemCode | FailureReason, string>> = {
 
 export const problemTitle = ({ code, reason }: Problem): string => TITLES[reason ?? code] ?? 'Não foi possível concluir'
 
-/** Said instead of the API's messages where those speak to programs. */
+/** Replacements for API messages that are written for programs. */
 const PROBLEM_TEXTS: Partial<Record<ProblemCode | FailureReason, string>> = {
   not_found: 'Este endereço não leva a nada, ou o registro não existe mais.',
   https_required: 'O painel só atende por HTTPS.',

@@ -38,7 +38,7 @@ const accountChanges = {
   amount: maybe(accountShape.amount),
   due_date: maybe(accountShape.due_date),
 }
-/** One side of the finances; `party` is who owes or is owed. */
+/** One side of the finances; `party` is the debtor or creditor. */
 const sideOf = (party: 'customer' | 'supplier') => {
   const parties = { [`${party}_id`]: nullable(place) }
   return {
@@ -56,7 +56,7 @@ const receivable = sideOf('customer')
 const payable = sideOf('supplier')
 const accountUpdate = (changes: z.ZodType) => z.strictObject({ id: Id, changes })
 
-/** What is to be received and to be paid. */
+/** Receivables and payables. */
 export const accountActs = {
   createReceivable: {
     kind: 'receivable',

@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { Id } from '#domain/text.ts'
 import type { Command } from '#ledger/command.ts'
 
-/** Something that may happen in a company, with what is tried. */
+/** A possible action in a company, with an arbitrary of its inputs. */
 export interface Act {
-  /** Of the record that it makes, changes or removes. */
+  /** Kind of the record that it creates, updates or deletes. */
   readonly kind: string
   readonly weight: number
   // biome-ignore lint/suspicious/noExplicitAny: a table of acts mixes input types; each schema fits its command
@@ -14,14 +14,14 @@ export interface Act {
   readonly input: fc.Arbitrary<Readonly<Record<string, unknown>>>
 }
 
-/** Where a record stands in the list of those known: a history can be shrunk and still holds. */
+/** Position in the list of known records: a shrunk history stays valid. */
 export const place = fc.nat({ max: 6 })
 
-/** The input of what is done to one record. */
+/** Input of an action on one record. */
 export const byId = fc.record({ id: place })
 export const ById = z.strictObject({ id: Id })
 
-/** Absent half of the time. */
+/** Absent in half of the cases. */
 export const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 2 })
 
 /** Absent or null more often than not. */

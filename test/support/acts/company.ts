@@ -38,7 +38,7 @@ const paymentShape = {
 }
 
 const role = fc.constantFrom('owner', 'clerk')
-/** One of few, so that what was done is undone too. */
+/** Few users, so that actions are also undone. */
 const someone = fc.record({ id: fc.nat({ max: 1 }) })
 
 /** The company itself: payment types, users, keys. */

@@ -27,7 +27,9 @@ const sale = fc.record({
   ),
 })
 
-/** What a till sends, adding up; now and then the same again, or another one under the same identifier. */
+/**
+ * Sales as a till sends them, with consistent sums; sometimes a repetition, or another sale with the same identifier.
+ */
 const offlineSale = fc
   .record({
     offline_id: fc.nat({ max: 60 }).map((n) => `pdv-${n}`),

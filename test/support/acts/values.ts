@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { place } from './act.ts'
 
-/** Few values, so that they meet: the same in another case, with other blanks, and now and then anything. */
+/** Few values, so that they collide: in another case, with other blanks, and sometimes any text. */
 export const name = fc.oneof(
   { weight: 4, arbitrary: fc.nat({ max: 40 }).map((n) => `Nome ${n}`) },
   {
@@ -16,5 +16,5 @@ export const rarely = <T>(value: fc.Arbitrary<T>) =>
 export const money = fc.constantFrom('0.00', '0.01', '1.15', '18.90', '1000.00')
 export const quantity = fc.constantFrom('1', '0.5', '2.345', '0.001', '40')
 
-/** The input of a change of one record. */
+/** Input of an update of one record. */
 export const changing = (changes: fc.Arbitrary<unknown>) => fc.record({ id: place, changes })

@@ -4,10 +4,10 @@ import type { AxeResults, Result, RunOptions } from 'axe-core'
 import type { Page } from 'playwright-core'
 import { atBothWidths, expectNoSidewaysScrolling, WIDE } from './widths.ts'
 
-/** WCAG 2.2 up to level AA, and what axe recommends beyond it: landmarks, one main heading, their order. */
+/** WCAG 2.2 up to level AA, and axe's best practices: landmarks, one main heading, heading order. */
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
-/** What width and colours decide; names and roles are the same whatever they are. */
+/** Rules that depend on width and colours; names and roles do not. */
 const OF_LOOKS = [
   'color-contrast',
   'target-size',
@@ -22,11 +22,11 @@ const OF_LOOKS = [
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 /**
- * Fails unless the page, as it stands, is accessible by all that axe-core can tell, and cannot be moved sideways: wide in light
- * colours, and as far as looks go narrow in dark ones. Elements that are `known` from another page are not looked at again.
+ * Fails unless axe-core finds the page accessible in its present state and it does not scroll sideways: all rules when
+ * wide and light, the visual ones also when narrow and dark. Elements `known` from another page are skipped.
  */
 export async function check(page: Page, known: readonly string[] = []): Promise<void> {
-  // Runs although the page's own policy forbids foreign scripts: the browser is told to, not the page.
+  // Runs in spite of the page's policy against foreign scripts, because the browser runs it, not the page.
   await page.evaluate(AXE)
   await atBothWidths(page, async (width) => {
     const isWide = width === WIDE.width
@@ -53,7 +53,7 @@ async function expectNoViolations(
 
 const SHOWN = 5
 
-/** A violation with the elements that it is about, and what is wrong with each. */
+/** A violation with its elements, and the problem of each. */
 function told({ id, impact, help, helpUrl, nodes }: Result): string {
   const elements = nodes.slice(0, SHOWN).map(({ target, html, failureSummary = '' }) => {
     const [, ...reasons] = failureSummary.split('\n')

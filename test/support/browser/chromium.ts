@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Browser } from 'playwright-core'
 
-/** The headless shell has no windows to make, and needs a seventh less of the processor. */
+/** The headless shell has no windows and uses a seventh less processor time. */
 const NAMES = [
   'chromium-headless-shell',
   'chromium',
@@ -12,7 +12,7 @@ const NAMES = [
   'chrome.exe',
 ]
 
-/** Where Chrome is installed on systems that do not put it on the PATH. */
+/** Installation paths of Chrome on systems that do not add it to the PATH. */
 const USUAL_PLACES = [
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
@@ -21,13 +21,13 @@ const USUAL_PLACES = [
     .map((folder) => join(folder, 'Google', 'Chrome', 'Application', 'chrome.exe')),
 ]
 
-/** What to do where there is none, in one line. */
+/** One-line instructions for a missing browser. */
 export const HOW_TO_GET_ONE =
   'no Chromium or Chrome was found; install one (Debian: apt-get install chromium-headless-shell) or set CHROMIUM_PATH to its program'
 
 /**
- * The program of a Chromium or Chrome on this machine, or null. CHROMIUM_PATH goes before all others, and has to be right:
- * a browser other than the one that was asked for would be a surprise.
+ * Path of Chromium or Chrome on this machine, or null. CHROMIUM_PATH has priority and must exist: there is no fallback
+ * to another browser.
  */
 export function findChromium(env: Readonly<Record<string, string | undefined>> = process.env): string | null {
   const asked = env.CHROMIUM_PATH
@@ -51,7 +51,7 @@ function canRun(path: string): boolean {
 
 let running: Promise<Browser> | undefined
 
-/** The one browser of a process: the first who needs it starts it, and Playwright ends it when the process exits. */
+/** The process's only browser: started on first use; Playwright closes it when the process exits. */
 export function sharedBrowser(): Promise<Browser> {
   running ??= launch()
   return running
@@ -64,12 +64,12 @@ async function launch(): Promise<Browser> {
   const { chromium } = await import('playwright-core')
   return chromium.launch({
     executablePath,
-    // Chromium refuses to sandbox for root, which is who runs in most containers.
+    // Chromium refuses its sandbox for root, the user of most containers.
     chromiumSandbox: process.getuid?.() !== 0,
     args: [
       // Whatever a page asks for, no name is looked up and nothing leaves this machine.
       '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost',
-      // Letters look the same on every machine that has the same fonts.
+      // Text renders the same on every machine with the same fonts.
       '--font-render-hinting=none',
       '--disable-lcd-text',
       // There is none on most machines of CI, and imitating one takes as much time as the pages.

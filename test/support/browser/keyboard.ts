@@ -10,7 +10,7 @@ interface Stop {
   readonly inSight: boolean
 }
 
-/** What boxes that scroll add: browsers make them stops although nothing says so. */
+/** Extra stops for scrollable boxes: browsers make them focusable without an attribute. */
 const MORE_PRESSES = 50
 /** A field of date and time is left after its six parts and its calendar. */
 const PRESSES_PER_STOP = 8
@@ -34,10 +34,10 @@ export async function tabThrough(page: Page, part = 'body'): Promise<string[]> {
   return stops.map(({ name }) => name)
 }
 
-/** Presses that are sent together: each is one step of the browser, and one answer for all of them saves most of the time. */
+/** Key presses per batch: one answer for all of them saves most of the time. */
 const PRESSES_AT_ONCE = 12
 
-/** Ends where the focus leaves the page or comes round. The parts of a field are one stop, shown when one of them is. */
+/** Ends when the focus leaves the page or returns to the first stop. The parts of a field are one stop. */
 async function walk(page: Page, mostPresses: number): Promise<Stop[]> {
   const stops: Stop[] = []
   for (let presses = 0; presses < mostPresses; presses += PRESSES_AT_ONCE) {

@@ -7,7 +7,9 @@ const DOCS = fileURLToPath(new URL('../../../docs/', import.meta.url))
 const FOLDER = 'images/pages'
 const DESK = { width: 1280, height: 800 }
 const SCHEMES = ['light', 'dark'] as const
-/** Of 100, and of the page's size: words can be read, and four pictures of each page stay below 4 MB in all. */
+/**
+ * Quality of 100, and scale of the page: text is readable, and four pictures of each page take less than 4 MB in all.
+ */
 const [QUALITY, SCALE] = [30, 0.6]
 
 const titles = new Map<string, string>()
@@ -17,7 +19,7 @@ const isAsked = (): boolean => process.env.UPDATE_SCREENSHOTS === '1'
 const nameOf = (route: string): string =>
   route === '/' ? 'inicio' : route.slice(1).replaceAll('/', '-').replaceAll(':', '')
 
-/** Runs in the page: what differs from run to run gives way to what does not, so that a picture changes when its page does. */
+/** Runs in the page: replaces values that differ between runs, so that a picture changes only with its page. */
 const SETTLE = `(() => {
   const same = (text) => text
     .replace(/\\d{2}\\/\\d{2}\\/\\d{4}/g, '21/11/2026')
@@ -51,14 +53,16 @@ const differ = (before: string, now: string): string => `(async () => {
   return before.length !== now.length || before.filter((value, at) => Math.abs(value - now[at]) > 96).length > 50
 })()`
 
-/** Writes a picture, unless the one that is there looks the same. */
+/** Writes a picture, unless the existing one looks the same. */
 async function keep(page: Page, file: string, data: string): Promise<void> {
   const before = await readFile(file, 'base64').catch(() => null)
   if (before === null || (await page.evaluate<boolean>(differ(before, data))))
     await writeFile(file, Buffer.from(data, 'base64'))
 }
 
-/** `npm run screenshots` keeps a picture of a page on a desk and on a phone, light and dark, as WebP; other runs keep none. */
+/**
+ * `npm run screenshots` saves a picture of a page on desktop and phone, light and dark, as WebP; other runs save none.
+ */
 export async function portrait(page: Page, route: string): Promise<void> {
   if (!isAsked()) return
   await mkdir(`${DOCS}${FOLDER}`, { recursive: true })
@@ -68,7 +72,7 @@ export async function portrait(page: Page, route: string): Promise<void> {
   await page.evaluate(SETTLE)
   for (const size of [DESK, NARROW]) {
     await page.setViewportSize(size)
-    // Painted at its size: a picture that is made smaller afterwards is not the same each time.
+    // Rendered at its final size: scaling afterwards is not deterministic.
     await session.send('Emulation.setDeviceMetricsOverride', { ...size, deviceScaleFactor: SCALE, mobile: false })
     for (const colorScheme of SCHEMES) {
       await page.emulateMedia({ colorScheme })
@@ -81,7 +85,7 @@ export async function portrait(page: Page, route: string): Promise<void> {
   await page.emulateMedia({ colorScheme: 'light' })
 }
 
-/** The page of the docs that shows them all, when all of these were drawn. */
+/** Writes the page of the docs that shows all pictures, once all were taken. */
 export async function writeGallery(routes: readonly string[]): Promise<void> {
   if (!isAsked() || !routes.every((route) => titles.has(route))) return
   const parts = routes.map((route) => {

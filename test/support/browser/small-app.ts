@@ -3,7 +3,10 @@ import type { AddressInfo } from 'node:net'
 import type { Express } from 'express'
 import { after, before } from 'mocha'
 
-/** Serves an app of a test's own on a free port for the tests of a `describe`; returns where, for `useBrowser`. */
+/**
+ * Serves a test's own app on a free port for the tests of a `describe`; returns a getter of the address, for
+ * `useBrowser`.
+ */
 export function useApp(app: Express): () => string {
   let server: Server | undefined
   before('serve the pages', (done) => {

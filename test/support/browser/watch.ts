@@ -24,7 +24,7 @@ export function watch(context: BrowserContext, origin: string): string[] {
     const status = response.status()
     if (status >= 500 || (status >= 400 && !MAY_BE_REFUSED.has(type))) note(response.url(), `${status} (${type})`)
   })
-  // A violation of the Content-Security-Policy is told here too.
+  // Violations of the Content-Security-Policy are reported here too.
   context.on('console', (message: ConsoleMessage) => {
     if (message.type() !== 'error' || STATUS_IN_CONSOLE.test(message.text())) return
     note(message.page()?.url() ?? '', `console: ${message.text()}`)
@@ -36,7 +36,7 @@ export function watch(context: BrowserContext, origin: string): string[] {
   return problems
 }
 
-/** The page that a request is for; one that is the start of a page has no frame yet. */
+/** Page of a request; a navigation request has no frame yet. */
 function pageOf(request: Request): string {
   return request.isNavigationRequest() ? request.url() : request.frame().url()
 }

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 export const NARROW = { width: 360, height: 740 }
 export const WIDE = { width: 1440, height: 900 }
 
-/** Does something at both widths, on the page as it stands, and puts its size back. */
+/** Runs `work` at both widths on the present page, then restores its size. */
 export async function atBothWidths(page: Page, work: (width: number) => Promise<void>): Promise<void> {
   const before = page.viewportSize() ?? WIDE
   for (const size of [WIDE, NARROW]) {
@@ -14,7 +14,7 @@ export async function atBothWidths(page: Page, work: (width: number) => Promise<
   await page.setViewportSize(before)
 }
 
-/** Fails when the page as a whole can be moved sideways, naming what sticks out. */
+/** Fails if the page scrolls sideways, and names the elements that stick out. */
 export async function expectNoSidewaysScrolling(page: Page): Promise<void> {
   const { width, needed, culprits } = await page.evaluate<Overflow>(OVERFLOW)
   if (needed <= width) return
@@ -27,7 +27,7 @@ interface Overflow {
   readonly culprits: readonly string[]
 }
 
-/** Runs in the page. What lies in a box that scrolls by itself is no culprit. */
+/** Runs in the page. Content of scrollable boxes is not reported. */
 const OVERFLOW = `(() => {
   const width = innerWidth
   const clipped = (element) => {

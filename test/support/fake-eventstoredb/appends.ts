@@ -17,7 +17,7 @@ import {
 
 export type AppendCall = ServerReadableStream<AppendRequest, AppendResponse>
 export type BatchCall = ServerDuplexStream<BatchRequest, BatchResponse>
-/** What happens between an append and its answer; false keeps the answer back for ever. */
+/** Runs between an append and its answer; false suppresses the answer. */
 export type BeforeAnswer = (stream: string) => boolean
 
 /** One append: its options, then its events, then the answer. */
@@ -39,7 +39,7 @@ export function append(
     }
     if (proposed) events.push(proposedOf(proposed))
   })
-  // Nothing is written of a request that was cut off; since Node 24 that is known only after its end.
+  // Nothing of an aborted request is written; since Node 24 the abort is known only after its end.
   call.on('error', () => {})
   call.on('end', async () => {
     await setImmediate()

@@ -2,7 +2,7 @@
 export interface Recorded {
   readonly stream: string
   readonly revision: number
-  /** Where it stands among all events; grows, with gaps, as byte offsets do. */
+  /** Position among all events; grows with gaps, like byte offsets. */
   readonly position: bigint
   readonly proposed: Proposed
 }
@@ -16,7 +16,7 @@ export interface Proposed {
   readonly metadata: Uint8Array
 }
 
-/** Number of the last event that a stream must hold; -1 for one that must not exist. */
+/** Number of the last event that a stream must have; -1 if it must not exist. */
 export type Expected = number | 'any'
 
 export type Outcome =
@@ -34,13 +34,13 @@ export interface EventLog {
   onAppend(listener: () => void): () => void
 }
 
-/** The default of the server. */
+/** Default of the server. */
 export const MAX_APPEND_BYTES = 1_048_576
-/** After so many appends the server writes its own statistics. */
+/** Number of appends after which the server writes its own statistics. */
 const STATISTICS_EVERY = 3
 const RECORD_BYTES = 97n
 
-/** What EventStoreDB promises of its log, in memory. */
+/** In-memory log with the guarantees of EventStoreDB. */
 export function createLog(): EventLog {
   const all: Recorded[] = []
   const streams = new Map<string, Recorded[]>()
@@ -91,7 +91,9 @@ export function createLog(): EventLog {
   }
 }
 
-/** The last event of an append that has landed before: the same ids, just after the expected revision. Contents are not compared. */
+/**
+ * Last event of an identical earlier append: same ids, directly after the expected revision. Contents are not compared.
+ */
 function repetition(stored: readonly Recorded[], expected: Expected, events: readonly Proposed[]): Recorded | null {
   if (expected === 'any' || events.length === 0) return null
   const isStored = events.every(({ id }, place) => stored[expected + 1 + place]?.proposed.id === id)

@@ -7,7 +7,7 @@ import type * as StatusMessages from '@eventstore/db-client/generated/status_pb.
 import type * as StreamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js'
 import type * as Streams from '@eventstore/db-client/generated/streams_pb.js'
 
-/** The client's own generated definitions. They are CommonJS whose names only their types tell. */
+/** Generated definitions of the client: CommonJS with names that only the types declare. */
 const require = createRequire(import.meta.url)
 
 export const streams = require('@eventstore/db-client/generated/streams_pb.js') as typeof Streams

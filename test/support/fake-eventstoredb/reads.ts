@@ -6,7 +6,7 @@ const BACKWARDS = 1
 
 export type ReadCall = ServerWritableStream<ReadRequest, ReadResponse>
 
-/** Read of one stream or of all, forwards or backwards, and the subscription to all with a filter of prefixes. */
+/** Reads one stream or all, forwards or backwards, and subscribes to all with a filter of prefixes. */
 export function read(log: EventLog, call: ReadCall): void {
   const options = call.request.getOptions()
   const stream = options?.getStream()
@@ -40,7 +40,7 @@ function pageOf(events: readonly Recorded[], from: number, call: ReadCall): read
   return events.slice(Math.max(0, from + 1 - count), from + 1).reverse()
 }
 
-/** After a position, without it: first what is there, then what comes. */
+/** After a position (exclusive): existing events first, then new ones. */
 async function subscribe(log: EventLog, call: ReadCall): Promise<void> {
   const options = call.request.getOptions()
   const prefixes = options?.getFilter()?.getStreamIdentifier()?.getPrefixList() ?? ['']
@@ -87,7 +87,7 @@ function asEvent({ stream, revision, position, proposed }: Recorded): ReadRespon
   return new streams.ReadResp().setEvent(read)
 }
 
-/** A link whose event is gone has no event: here the system's own stand for it, so that every reader meets some. */
+/** A link to a deleted event has no event: the system's own events simulate it, so that every reader meets some. */
 function asResolved(recorded: Recorded): ReadResponse {
   const response = asEvent(recorded)
   if (recorded.stream.startsWith('$') && recorded.revision % 2 === 1) response.getEvent()?.clearEvent()

@@ -1,6 +1,6 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
-/** Stands between clients and the server, and fails as networks, and as the machines of crashed servers, do. */
+/** A proxy that fails like networks and crashed servers. */
 export interface Relay {
   readonly port: number
   /** Every connection is destroyed, and none is accepted any more. */
@@ -9,9 +9,9 @@ export interface Relay {
   reset(): void
   /** Connections are accepted, and nothing comes through them. */
   freeze(): void
-  /** What was held back comes through. */
+  /** Forwards the delayed data. */
   thaw(): void
-  /** Accepts connections again, on the same port. */
+  /** Accepts connections again on the same port. */
   listen(): Promise<void>
 }
 

@@ -19,7 +19,7 @@ export interface FakeEventStoreDb {
   readonly calls: ReadonlyMap<string, number>
   /** Reads and subscriptions under way. */
   openReads(): number
-  /** As a power failure: connections break, and nobody listens until `start`. */
+  /** Simulates a power failure: connections break, and the port is closed until `start`. */
   kill(): Promise<void>
   start(): Promise<void>
   /** Connections break, but the server goes on. */
