@@ -90,7 +90,7 @@ describe('crash windows of a store outside the transaction', () => {
     await assertExactlyOnce(harness, new Map([[1, 1]]))
   })
 
-  it('answers 503 while the outcome is unknown; a retry at another process gets the one true answer [IDEM-7, LEDGER-8]', async () => {
+  it('is unavailable while the outcome is unknown; a retry at another process gets the one true answer [IDEM-7, LEDGER-8]', async () => {
     store.faults.push('after')
     const read = store.read
     store.read = () => {

@@ -104,7 +104,7 @@ describe('writer, during Postgres failures', () => {
     })
   }
 
-  it('answers 503 while COMMITs keep failing, and repeats nothing afterwards [HTTP-13, LEDGER-8]', async () => {
+  it('is unavailable while COMMITs keep failing, and repeats nothing afterwards [HTTP-13, LEDGER-8]', async () => {
     harness.commitFaults.push(...times(40, (): CommitFault => 'lost'))
     expect(await failureOf(run(1, 'key'))).to.be.instanceOf(Unavailable)
     harness.commitFaults.length = 0
