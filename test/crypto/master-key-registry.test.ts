@@ -64,7 +64,7 @@ describe('the master key of a database', () => {
     await claim(both)
   })
 
-  it('seals only columns that the registry knows, so that each value identifies its key [OPS-72]', async () => {
+  it('stores the key id of every sealed value, and refuses a value of an unknown key [OPS-72]', async () => {
     const { rows } = await pool.query(
       `select table_name from information_schema.columns where table_schema = 'ops' and column_name = 'master_key_id'`,
     )
