@@ -78,7 +78,7 @@ describe('verification of a stored ledger', () => {
   }
 
   for (const [what, [found, tamper]] of Object.entries(tamperings)) {
-    it(`finds changed ${what} [AUDIT-1]`, async () => {
+    it(`finds an altered event: ${what} [AUDIT-1]`, async () => {
       const companyId = await writeLedger(ledgers.pool, LENGTH)
       await tamper(companyId)
       expect(await faultIn(companyId)).to.equal(found)
