@@ -130,6 +130,6 @@ describe('the target of a webhook', () => {
     ]
     for (const address of open) it(`${address} is public`, () => expect(isPublicAddress(address)).to.equal(true))
     for (const address of closed)
-      it(`${address || 'empty text'} is not public [HOOK-3]`, () => expect(isPublicAddress(address)).to.equal(false))
+      it(`${address || 'nothing'} is not public [HOOK-3]`, () => expect(isPublicAddress(address)).to.equal(false))
   })
 })
