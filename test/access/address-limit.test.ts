@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createAddressLimit } from '#access/minute-limit.ts'
 
-describe('limit of addresses', () => {
+describe('rate limit per address', () => {
   it('counts down, then refuses until the minute is over [RATE-5]', async () => {
     const limit = createAddressLimit({ perMinute: 2 })
     const earliest = Math.ceil(Date.now() / 1000) + 60
@@ -22,7 +22,7 @@ describe('limit of addresses', () => {
     }
   })
 
-  it('counts every address apart [RATE-5]', async () => {
+  it('counts every address separately [RATE-5]', async () => {
     const limit = createAddressLimit({ perMinute: 1 })
     expect(await limit.consume('192.0.2.1')).to.include({ limited: false })
     expect(await limit.consume('192.0.2.2')).to.include({ limited: false })
@@ -48,14 +48,14 @@ describe('limit of addresses', () => {
     })
   }
 
-  it('forgets the longest known address when there are too many, and no other', async () => {
+  it('drops only the oldest address if there are too many', async () => {
     const limit = createAddressLimit({ perMinute: 1, known: 3 })
     for (const address of ['a', 'b', 'c', 'd']) await limit.consume(address)
     expect(await limit.consume('b')).to.include({ limited: true })
     expect(await limit.consume('a')).to.include({ limited: false })
   })
 
-  it('takes calls at the same time', async () => {
+  it('counts concurrent requests exactly', async () => {
     const limit = createAddressLimit({ perMinute: 5 })
     const answers = await Promise.all(Array.from({ length: 9 }, () => limit.consume('192.0.2.1')))
     expect(answers.filter(({ limited }) => limited)).to.have.length(4)

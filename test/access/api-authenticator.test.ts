@@ -11,8 +11,8 @@ describe('quota', () => {
   const keeping = useGatekeeping()
   const { windowsOf } = keeping
 
-  describe('over two processes', () => {
-    it('lets exactly 120 of 300 concurrent calls through, all keys of the company summed [RATE-1]', async () => {
+  describe('across two processes', () => {
+    it('admits exactly 120 of 300 concurrent requests, summed over all keys of the company [RATE-1]', async () => {
       const company = await keyedCompany(keeping.core)
       const hashes = [company.hash, (await company.newKey()).hash]
       const gates = keeping.pools.map((pool) => createApiAuthenticator(pool, LIMITS))
@@ -26,7 +26,7 @@ describe('quota', () => {
       expect(await windowsOf(company)).to.include({ minute_count: 120, day_count: 120 })
     })
 
-    it('counts every company apart, and no order of arrival makes the processes wait for each other [RATE-1]', async () => {
+    it('counts every company separately, without deadlocks for any order of arrival [RATE-1]', async () => {
       const companies = await Promise.all(Array.from({ length: 12 }, () => keyedCompany(keeping.core)))
       const gates = keeping.pools.map((pool) => createApiAuthenticator(pool, LIMITS))
       const turns = Array.from({ length: 20 }, (_, turn) => companies.map((_, n) => companies[(n * 5 + turn) % 12]!))
@@ -51,7 +51,7 @@ describe('quota', () => {
   })
 
   describe('keys', () => {
-    it('tells who calls', async () => {
+    it('identify the client', async () => {
       const company = await keyedCompany(keeping.core, { plan: 'basic', timezone: 'America/Manaus', name: 'Loja Rio' })
       const admitted = (await createApiAuthenticator(keeping.pools[0], LIMITS).admit(company.hash)) as AuthenticatedCall
       expect(admitted).to.deep.include({
@@ -65,13 +65,13 @@ describe('quota', () => {
       })
     })
 
-    it('does not know a key that was never made', async () => {
+    it('are refused if they were never created', async () => {
       expect(await createApiAuthenticator(keeping.pools[0], LIMITS).admit(Buffer.alloc(32, 255))).to.deep.equal({
         kind: 'invalid',
       })
     })
 
-    it('refuses an expired key, by the clock of Postgres, and counts nothing [KEY-5]', async () => {
+    it('are refused once expired, by the clock of Postgres, and then not counted [KEY-5]', async () => {
       const company = await keyedCompany(keeping.core)
       const { id, hash } = await company.newKey('2999-01-01T00:00:00.000Z')
       const gate = createApiAuthenticator(keeping.pools[0], LIMITS)
@@ -81,7 +81,7 @@ describe('quota', () => {
       expect(await windowsOf(company)).to.include({ minute_count: 1 })
     })
 
-    it('answers unknown and live keys of one tick each on its own', async () => {
+    it('of one tick are answered separately, unknown and valid ones', async () => {
       const [first, second] = [await keyedCompany(keeping.core), await keyedCompany(keeping.core)]
       const gate = createApiAuthenticator(keeping.pools[0], LIMITS)
       const hashes = [first.hash, Buffer.alloc(32, 254), second.hash, first.hash]
@@ -94,7 +94,7 @@ describe('quota', () => {
       ])
     })
 
-    it('notes the last use, at most once a minute', async () => {
+    it('record the last use, at most once a minute', async () => {
       const company = await keyedCompany(keeping.core)
       const gate = createApiAuthenticator(keeping.pools[0], LIMITS)
       const lastUse = async () =>
@@ -120,7 +120,7 @@ describe('quota', () => {
       return { query } as unknown as Pool
     }
 
-    it('asks once for all calls that arrive together, and once more for those that arrive meanwhile', async () => {
+    it('send one query for all requests that arrive together, and another for those that arrive meanwhile', async () => {
       const company = await keyedCompany(keeping.core)
       let statements = 0
       let second: Promise<Admission[]> | undefined
@@ -137,7 +137,7 @@ describe('quota', () => {
       expect(statements).to.equal(2)
     })
 
-    it('promises nothing when too many wait already', async () => {
+    it('are unavailable if too many requests wait', async () => {
       const company = await keyedCompany(keeping.core)
       const gate = createApiAuthenticator(keeping.pools[0], LIMITS, 2)
       const answers = await Promise.allSettled([1, 2, 3].map(() => gate.admit(company.hash)))
@@ -145,7 +145,7 @@ describe('quota', () => {
       expect((answers[2] as PromiseRejectedResult).reason).to.be.instanceOf(Unavailable)
     })
 
-    it('promises nothing when Postgres cannot be asked, and goes on when it can', async () => {
+    it('are unavailable while Postgres is unreachable, and recover afterwards', async () => {
       const company = await keyedCompany(keeping.core)
       let broken = true
       const gate = createApiAuthenticator(

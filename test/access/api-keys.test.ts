@@ -5,13 +5,13 @@ import { hashKey, isKey, KEY_BYTES, newKey } from '#access/api-keys.ts'
 const random = Buffer.from(Array.from({ length: KEY_BYTES }, (_, index) => 255 - index))
 
 describe('API keys', () => {
-  it('carry 256 random bits, nothing lost or added [KEY-3]', () => {
+  it('encode 256 random bits without loss [KEY-3]', () => {
     const { key } = newKey(random)
     expect(key).to.match(/^tb_live_[A-Za-z0-9_-]{43}$/)
     expect(Buffer.from(key.slice('tb_live_'.length), 'base64url').equals(random)).to.equal(true)
   })
 
-  it('say when they belong to demonstration data', () => {
+  it('show whether they belong to demonstration data', () => {
     expect(newKey(random, 'test').key).to.match(/^tb_test_/)
   })
 
@@ -27,11 +27,11 @@ describe('API keys', () => {
     expect(hashKey(key).equals(hash)).to.equal(true)
   })
 
-  it('cannot be made of less randomness', () => {
+  it('cannot be created from less randomness', () => {
     expect(() => newKey(random.subarray(1))).to.throw(RangeError)
   })
 
-  it('are told from anything else by their form', () => {
+  it('are recognised by their format', () => {
     const { key } = newKey(random)
     expect(isKey(key)).to.equal(true)
     for (const text of [

@@ -13,7 +13,7 @@ import { useApi } from '../support/use-api.ts'
 
 const NO_PROOF = { device: null, token: null }
 
-describe('limits of logins, as they are counted', () => {
+describe('login limits', () => {
   const api = useApi()
   let accounts = 0
   let email: string
@@ -35,7 +35,7 @@ describe('limits of logins, as they are counted', () => {
   const minutePasses = () =>
     api.core.pool.query("update ops.login_failures set minute_ends_at = now() - interval '1 s'")
 
-  it('an account has ten failures a minute and sixty an hour, from wherever nobody knows [TOKEN-7]', async () => {
+  it('allow an account ten failures a minute and sixty an hour, over all unknown origins [TOKEN-7]', async () => {
     for (let round = 0; round < 6; round++) {
       for (let n = 0; n < 10; n++) expect(await count({ address: `2001:db8:${n}::` })).to.include({ kind: 'admitted' })
       expect(await count({ address: '2001:db8:99::' })).to.have.property('kind', 'limited')
@@ -46,7 +46,7 @@ describe('limits of logins, as they are counted', () => {
     expect(refused).to.have.property('retryAfter').that.is.within(3_500, 3_600)
   })
 
-  it('strangers have 50 a minute from an address, 200 from its network and 1,200 in all [TOKEN-7]', async () => {
+  it('allow unauthenticated clients 50 a minute per address, 200 per network and 1,200 in total [TOKEN-7]', async () => {
     const stranger = countersOf(attempt()).filter(({ standing }) => standing === 'stranger')
     expect(stranger.map(({ perMinute, perHour }) => [perMinute, perHour])).to.deep.equal([
       [10, 60],
@@ -73,7 +73,7 @@ describe('limits of logins, as they are counted', () => {
     }
   })
 
-  it('knows a device and a network by account, and a device also beside another account [TOKEN-10]', async () => {
+  it('recognise a device and a network per account, and a device also for another account [TOKEN-10]', async () => {
     const device = randomBytes(32)
     const shown = { proof: { device, token: null } }
     expect(await count(shown)).to.include({ standing: 'stranger', isDeviceKnown: false })
@@ -86,7 +86,7 @@ describe('limits of logins, as they are counted', () => {
     expect(await count({ proof: 'inside' })).to.include({ standing: 'device' })
   })
 
-  it('takes back what was right, and begins no count by it', async () => {
+  it('refund successful attempts, which start no window', async () => {
     for (let n = 0; n < 25; n++) {
       const counted = await count()
       if (counted.kind !== 'admitted') throw new Error('an attempt that was right is counted')
@@ -94,7 +94,7 @@ describe('limits of logins, as they are counted', () => {
     }
   })
 
-  it('is exact for attempts at once, on connections of their own [TOKEN-7]', async () => {
+  it('are exact for concurrent attempts on separate connections [TOKEN-7]', async () => {
     const pool = createPool(api.databaseUrl, { max: 10 })
     try {
       const all = await Promise.all(Array.from({ length: 100 }, () => countAttempt(pool, attempt())))
@@ -104,7 +104,7 @@ describe('limits of logins, as they are counted', () => {
     }
   })
 
-  it('keeps fifty origins of an account, and no secret: the longest unseen go first', async () => {
+  it('keep fifty origins per account without secrets, and drop the least recently seen first', async () => {
     const device = randomBytes(32)
     await remember('10.0.0.1', device)
     await api.core.pool.query("update ops.login_origins set seen_at = seen_at - interval '2 days'")
@@ -117,7 +117,7 @@ describe('limits of logins, as they are counted', () => {
     expect(await count({ address: '10.0.1.1' })).to.include({ standing: 'stranger' })
   })
 
-  it('forgets counts that are over, and origins of long ago', async () => {
+  it('delete expired counts and old origins', async () => {
     await remember('10.0.0.1')
     await count({ address: '198.51.100.1' })
     await api.core.pool.query("update ops.login_failures set hour_ends_at = now() - interval '1 s'")

@@ -13,7 +13,7 @@ const FROM = { address: '192.0.2.1', requestId: '019990c5-0000-7000-8000-0000000
 const AT_TILL = { address: FROM.address, keeps: 'token', kept: null } as const
 const NEXT = 'uma senha nova'
 
-describe('the own password', () => {
+describe('change of the own password', () => {
   const database = useDatabase()
   let api: TestApi
   let company: TestCompany
@@ -50,7 +50,7 @@ describe('the own password', () => {
     return body.data as { type: string; actor: string; origin: string; data: object }[]
   }
 
-  it('is changed by whoever knows it; all that was open is closed, and the holder enters anew [PANEL-9]', async () => {
+  it('requires the current password, ends all sessions and tokens, and logs the user in again [PANEL-9]', async () => {
     const elsewhere = await enter(user.password)
     const outcome = await change()
     if (isRefusal(outcome) || outcome.kind !== 'changed') throw new Error(JSON.stringify(outcome))
@@ -59,14 +59,14 @@ describe('the own password', () => {
     expect(await login.logIn(user, AT_TILL)).to.deep.equal({ kind: 'wrong' })
   })
 
-  it('changes by an event that says who did it, and holds neither password nor hash', async () => {
+  it('records an event with its actor, without password or hash', async () => {
     await change()
     const changed = (await eventsOfUser()).at(-1)
     expect(changed).to.include({ type: 'UserPasswordChanged', origin: 'panel', actor: `user/${user.id}` })
     expect(changed?.data).to.deep.equal({ id: user.id })
   })
 
-  it('stays where the current one is wrong, after five guesses whatever is given [PANEL-9]', async () => {
+  it('is refused with a wrong current password, and after five failures with any password [PANEL-9]', async () => {
     for (let n = 0; n < 5; n++) expect(await change('errada demais')).to.deep.equal({ kind: 'wrong' })
     expect(await change()).to.have.property('kind', 'limited')
     expect(await eventsOfUser()).to.have.length(1)
@@ -74,7 +74,7 @@ describe('the own password', () => {
     expect(await createLogin(api.core.pool).logIn(user, AT_TILL)).to.have.property('kind', 'loggedIn')
   })
 
-  it('is changed once by two who both know the old one at the same time', async () => {
+  it('succeeds once for two concurrent requests with the old password', async () => {
     const outcomes = await Promise.all([
       change(user.password, 'senha primeira'),
       change(user.password, 'senha segunda'),
@@ -86,7 +86,7 @@ describe('the own password', () => {
     expect(await eventsOfUser()).to.have.length(2)
   })
 
-  it('is changed once, in two companies at the same time by two processes [PANEL-342]', async () => {
+  it('succeeds once for concurrent requests in two companies and two processes [PANEL-342]', async () => {
     const [other, elsewhere] = [await startApi(database.url), await api.company()]
     const blocker = await api.core.pool.connect()
     try {
@@ -116,7 +116,7 @@ describe('the own password', () => {
     }
   })
 
-  it('is not changed by who knew it before an owner set another [PANEL-9]', async () => {
+  it('is refused with the old password after an owner has set another one [PANEL-9]', async () => {
     const confirm: Login['confirm'] = async (...args) => {
       const confirmed = await login.confirm(...args)
       await company.run(changePassword, { id: user.id, password_hash: await hashPassword('senha da dona') })

@@ -56,7 +56,7 @@ describe('quota of the panel', () => {
       interval,
     ])
 
-  it('lets a session through so often in a minute that begins with its first call [PANEL-302]', async () => {
+  it('limits the requests of a session per minute, from its first request on [PANEL-302]', async () => {
     const token = await sessionOf(await user())
     const sessions = sessionsOn(pool)
     expect(await ask(sessions, token, 2)).to.deep.equal([null, null])
@@ -69,7 +69,7 @@ describe('quota of the panel', () => {
     expect(letThrough(await ask(sessions, token, 6))).to.equal(5)
   })
 
-  it('counts all sessions of a user together, and those of no other user [PANEL-302]', async () => {
+  it('counts all sessions of a user together, and no other user [PANEL-302]', async () => {
     const one = await user()
     const tokens = [await sessionOf(one), await sessionOf(one), await sessionOf(await user())] as const
     const sessions = sessionsOn(pool)
@@ -79,7 +79,7 @@ describe('quota of the panel', () => {
     expect((await sessions.admit(tokens[1]))?.retryAfter).to.be.within(50, 60)
   })
 
-  it('counts all users of a company together, and those of no other company [PANEL-302]', async () => {
+  it('counts all users of a company together, and no other company [PANEL-302]', async () => {
     const sessions = sessionsOn(pool)
     const tokens = [await sessionOf(await user()), await sessionOf(await user()), await sessionOf(await user())]
     const passed = []
@@ -89,7 +89,7 @@ describe('quota of the panel', () => {
     expect(await ask(sessions, await sessionOf(await createTestUser(elsewhere)), 2)).to.deep.equal([null, null])
   })
 
-  it('does not count what it refuses, of no one: whoever asks too often takes nothing from the others [PANEL-302]', async () => {
+  it('does not count refused requests: excess requests use up no quota of others [PANEL-302]', async () => {
     const tokens = [await sessionOf(await user()), await sessionOf(await user())] as const
     const sessions = sessionsOn(pool)
     expect(letThrough(await ask(sessions, tokens[0], 50))).to.equal(5)
@@ -98,7 +98,7 @@ describe('quota of the panel', () => {
     expect(letThrough(await ask(sessions, tokens[1], 5))).to.equal(5)
   })
 
-  it('counts exactly, whatever two processes count at once [PANEL-302]', async () => {
+  it('counts exactly across two processes [PANEL-302]', async () => {
     const owner = await user()
     const tokens = [await sessionOf(owner), await sessionOf(owner), await sessionOf(await user())]
     const limits = { ofSession: 40, ofUser: 60, ofCompany: 90 }
@@ -121,7 +121,7 @@ describe('quota of the panel', () => {
     expect((await counts())[0]).to.equal(90)
   })
 
-  it('counts companies that two processes meet in opposite order, without waiting for each other for ever', async () => {
+  it('avoids deadlocks if two processes count companies in opposite order', async () => {
     const companies = [company, await api.company()]
     const tokens = await Promise.all(companies.map(async (each) => sessionOf(await createTestUser(each))))
     const limits = { ofSession: 1_000, ofUser: 1_000, ofCompany: 1_000 }
@@ -135,7 +135,7 @@ describe('quota of the panel', () => {
     expect((await counts())[0]).to.equal(120)
   })
 
-  it('takes one statement for a call, and one for all that wait meanwhile', async () => {
+  it('sends one statement for a request, and one for all that wait meanwhile', async () => {
     const token = await sessionOf(await user())
     const asked: (string | undefined)[] = []
     const query = (statement: QueryConfig) => {
@@ -149,7 +149,7 @@ describe('quota of the panel', () => {
     expect(asked).to.have.length(2)
   })
 
-  it('tells the same session as a look-up that counts nothing', async () => {
+  it('returns the same session as a look-up without counting', async () => {
     const token = await sessionOf(await user())
     const sessions = sessionsOn(pool)
     const [found, admitted] = [await sessions.find(token), (await sessions.admit(token))?.session]
@@ -157,7 +157,7 @@ describe('quota of the panel', () => {
     expect({ ...admitted, ...withoutTime }).to.deep.equal({ ...found, ...withoutTime })
   })
 
-  it('knows no session that has ended, or never was, and counts nothing for it [PANEL-4]', async () => {
+  it('finds no ended or unknown session, and counts nothing for it [PANEL-4]', async () => {
     const token = await sessionOf(await user())
     const sessions = sessionsOn(pool)
     const found = await sessions.find(token)
@@ -169,7 +169,7 @@ describe('quota of the panel', () => {
     expect(await counts()).to.deep.equal([])
   })
 
-  it('answers and counts nothing of a company that lives elsewhere [HOME-42]', async () => {
+  it('answers and counts nothing for a company on another shard [HOME-42]', async () => {
     const token = await sessionOf(await user())
     await pool.query(`update ops.ledgers set move = 'left' where company_id = $1`, [company.id])
     const error = await sessionsOn(pool)
@@ -180,7 +180,7 @@ describe('quota of the panel', () => {
     await pool.query('update ops.ledgers set move = null where company_id = $1', [company.id])
   })
 
-  it('refuses whoever comes while far too many wait, and answers those', async () => {
+  it('refuses new requests while too many wait, and answers the waiting ones', async () => {
     const gate = createPanelGate(pool, LIMITS, 2)
     const waiting = [gate.admit(Buffer.alloc(32)), gate.admit(Buffer.alloc(32, 1))]
     const refused = await gate.admit(Buffer.alloc(32)).catch((error: unknown) => error)
@@ -188,7 +188,7 @@ describe('quota of the panel', () => {
     expect(await Promise.all(waiting)).to.deep.equal([null, null])
   })
 
-  it('forgets what was counted in minutes that are long over [OPS-22]', async () => {
+  it('deletes counts of past minutes [OPS-22]', async () => {
     const sessions = sessionsOn(pool)
     await ask(sessions, await sessionOf(await user()), 1)
     await purgePanelCalls(pool)

@@ -22,7 +22,7 @@ describe('quota: bytes', () => {
   const admit = async (gate: ApiAuthenticator, bytes: number) =>
     (await gate.admit(company.hash, bytes)) as AuthenticatedCall
 
-  it('are counted exactly over two processes, announced and read, of keys and tills [RATE-6]', async () => {
+  it('are counted exactly across two processes, announced and read, for keys and tills [RATE-6]', async () => {
     const gates = keeping.pools.map((pool) => gateOf(10_000, pool))
     const calls = Array.from({ length: 60 }, async (_, n) => {
       const gate = gates[n % 2] as ApiAuthenticator
@@ -34,7 +34,7 @@ describe('quota: bytes', () => {
     expect(await bytesOf()).to.equal(9_900)
   })
 
-  it('let each body through that fits, in order of arrival, and calls without one whatever is left [RATE-7]', async () => {
+  it('admit each body that fits, in order of arrival, and requests without a body at any rest [RATE-7]', async () => {
     const gate = gateOf(1_000)
     const sizes = [600, 500, 0, 300, 101, 100, 0]
     const answers = await Promise.all(sizes.map((bytes) => admit(gate, bytes)))
@@ -46,7 +46,7 @@ describe('quota: bytes', () => {
     expect(await bytesOf()).to.equal(1_000)
   })
 
-  it('that are too many count neither as bytes nor as a call; too many calls count no bytes [RATE-7]', async () => {
+  it('beyond the quota count neither as bytes nor as a request; excess requests count no bytes [RATE-7]', async () => {
     const gate = createApiAuthenticator(keeping.pools[0], { perMinute: 2, perDay: 10, bytesPerDay: 100 })
     expect(await admit(gate, 101)).to.include({ kind: 'too_many_bytes' })
     expect((await admit(gate, 50)).rate.remaining).to.equal(1)
@@ -56,7 +56,7 @@ describe('quota: bytes', () => {
     expect(await bytesOf()).to.equal(50)
   })
 
-  it('begin anew with the company’s day, whoever counts first [RATE-6]', async () => {
+  it('restart with the day of the company, for every client [RATE-6]', async () => {
     const gate = gateOf(100)
     for (const count of [
       async () => (await admit(gate, 100)).bytes,
@@ -77,7 +77,7 @@ describe('quota: bytes', () => {
     expect(rows).to.deep.equal([{ day_count: 0 }])
   })
 
-  it('of a company that never called are counted with its first till', async () => {
+  it('of a company without earlier requests are counted from its first till on', async () => {
     const gate = gateOf(100)
     expect(await gate.charge(company.id, 101)).to.deep.include({ isCounted: false })
     expect((await gate.charge(company.id, 99)).bytes.remaining).to.equal(1)

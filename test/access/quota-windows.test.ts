@@ -15,7 +15,7 @@ describe('quota: windows', () => {
   const keeping = useGatekeeping()
   const { windowsOf, now, shift } = keeping
 
-  it('begins a minute with its first call, and no later call makes it longer [RATE-4]', async () => {
+  it('start a minute with its first request, and later requests do not extend it [RATE-4]', async () => {
     const company = await keyedCompany(keeping.core)
     const gate = createApiAuthenticator(keeping.pools[0], LIMITS)
     const before = await now()
@@ -31,7 +31,7 @@ describe('quota: windows', () => {
     expect(second.rate.retryAfter).to.be.within(48, 50)
   })
 
-  it('begins anew when the minute is over', async () => {
+  it('restart after the minute is over', async () => {
     const company = await keyedCompany(keeping.core)
     const gate = createApiAuthenticator(keeping.pools[0], { ...LIMITS, perMinute: 1 })
     const kinds = async () => (await Promise.all([1, 2].map(() => gate.admit(company.hash)))).map(({ kind }) => kind)
@@ -41,7 +41,7 @@ describe('quota: windows', () => {
     expect(await windowsOf(company)).to.include({ minute_count: 1, day_count: 2 })
   })
 
-  it('grants the first in order of arrival what both windows leave, within one tick', async () => {
+  it('admit requests of one tick in order of arrival, up to the rest of both windows', async () => {
     const company = await keyedCompany(keeping.core)
     const other = (await company.newKey()).hash
     const gate = createApiAuthenticator(keeping.pools[0], { ...LIMITS, perMinute: 3 })
@@ -52,14 +52,14 @@ describe('quota: windows', () => {
     expect(answers.map((answer) => answer.rate.remaining)).to.deep.equal([2, 1, 0, 0, 0])
   })
 
-  it('does not count what it refuses [RATE-3]', async () => {
+  it('do not count refused requests [RATE-3]', async () => {
     const company = await keyedCompany(keeping.core)
     const gate = createApiAuthenticator(keeping.pools[0], { ...LIMITS, perMinute: 2 })
     for (let n = 0; n < 5; n++) await gate.admit(company.hash)
     expect(await windowsOf(company)).to.include({ minute_count: 2, day_count: 2 })
   })
 
-  it('leaves the minute alone when the day is exhausted', async () => {
+  it('leave the minute unchanged if the day is exhausted', async () => {
     const company = await keyedCompany(keeping.core)
     const gate = createApiAuthenticator(keeping.pools[0], { perMinute: 10, perDay: 3, bytesPerDay: 1_000_000 })
     await Promise.all([1, 2, 3, 4, 5].map(() => gate.admit(company.hash)))
@@ -76,7 +76,7 @@ describe('quota: windows', () => {
     expect(await windowsOf(company)).to.include({ minute_count: 1, day_count: 1 })
   })
 
-  it('tells of the window that is nearer to exhaustion [RATE-2]', async () => {
+  it('report the window closest to exhaustion [RATE-2]', async () => {
     const company = await keyedCompany(keeping.core)
     const rate = async (perMinute: number, perDay: number) =>
       (
@@ -89,7 +89,7 @@ describe('quota: windows', () => {
     expect(await rate(10, 9)).to.include({ limit: 9, remaining: 6 })
   })
 
-  it('sends the caller away until the later end when both windows are exhausted', async () => {
+  it('set Retry-After to the later end if both windows are exhausted', async () => {
     const company = await keyedCompany(keeping.core)
     const gate = createApiAuthenticator(keeping.pools[0], { perMinute: 1, perDay: 1, bytesPerDay: 1_000_000 })
     await gate.admit(company.hash)
@@ -102,7 +102,7 @@ describe('quota: windows', () => {
   })
 
   for (const timezone of ['America/Sao_Paulo', 'Pacific/Kiritimati', 'Asia/Kolkata', 'America/Noronha']) {
-    it(`counts the day as the calendar of ${timezone} does [RATE-4]`, async () => {
+    it(`count the day by the calendar of ${timezone} [RATE-4]`, async () => {
       const company = await keyedCompany(keeping.core, { timezone })
       await createApiAuthenticator(keeping.pools[0], LIMITS).admit(company.hash)
       const tomorrow = addDays(dateInZone(await now(), timezone), 1)
@@ -114,7 +114,7 @@ describe('quota: windows', () => {
     ['calls', (gate: ApiAuthenticator, { hash }: KeyedCompany) => gate.admit(hash, 4)],
     ['bytes of bodies', (gate: ApiAuthenticator, { id }: KeyedCompany) => gate.charge(id, 4)],
   ] as const) {
-    it(`begins no other day of ${what} because a company changes its time zone [RATE-4]`, async () => {
+    it(`start no new day of ${what} if a company changes its time zone [RATE-4]`, async () => {
       const company = await keyedCompany(keeping.core)
       const gate = createApiAuthenticator(keeping.pools[0], LIMITS)
       await count(gate, company)
@@ -130,7 +130,7 @@ describe('quota: windows', () => {
     })
   }
 
-  it('counts the day of UTC for a zone that Postgres does not know, without failing others', async () => {
+  it('count the UTC day for a zone unknown to Postgres, without failing others', async () => {
     const [company, other] = [
       await keyedCompany(keeping.core, { timezone: 'Mars/Olympus' }),
       await keyedCompany(keeping.core),

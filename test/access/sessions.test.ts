@@ -55,7 +55,7 @@ describe('sessions of the panel', () => {
       interval,
     ])
 
-  it('are listed by browser while they are open, and ended one by one or all but one [PANEL-203]', async () => {
+  it('are listed by browser while they are active, and can be ended one by one or all but one [PANEL-203]', async () => {
     const of = { companyId: company.id, userId: user.id }
     const holder = { ...of, generation: 0, personGeneration: 0 }
     const tokens = [await issue(), (await sessions.issue(holder, 'Firefox '.repeat(40))).token, await issue()] as const
@@ -82,7 +82,7 @@ describe('sessions of the panel', () => {
     expect((await pool.query(kept, [user.id])).rowCount).to.equal(0)
   })
 
-  it('tell who is logged in, and the day of the company', async () => {
+  it('identify the user and the day of the company', async () => {
     const session = await found(await issue())
     const { now, companysTime, today, sessionHash, csrfToken, expiresAt, ...who } = session
     expect(expiresAt).to.equal((await row()).expires_at)
@@ -108,14 +108,14 @@ describe('sessions of the panel', () => {
     expect(csrfToken).to.match(/^[\w-]{43}$/)
   })
 
-  it('follow what the company changes', async () => {
+  it('reflect changes of the company', async () => {
     const token = await issue()
     await company.run(updateCompany, { name: 'Outro nome', plan: 'api' })
     expect(await found(token)).to.include({ companyName: 'Outro nome', plan: 'api' })
     await company.run(updateCompany, { name: `Loja ${company.id}`, plan: 'basic' })
   })
 
-  it('of an auditor live through the last day of the company’s calendar, and no longer [PANEL-82]', async () => {
+  it('of an auditor are valid through the last day of the company’s calendar, and no longer [PANEL-82]', async () => {
     const today = dateInZone(new Date().toISOString(), 'Pacific/Auckland')
     const auditor = await company.run(createUser, {
       name: 'Ivo',
@@ -139,7 +139,7 @@ describe('sessions of the panel', () => {
     ])
   })
 
-  it('are kept as hashes only', async () => {
+  it('are stored as hashes only', async () => {
     const token = await issue()
     const text = JSON.stringify((await pool.query('select s::text as s from ops.sessions s')).rows)
     for (const secret of [token, token.slice('tb_panel_'.length), (await found(token)).csrfToken]) {
@@ -147,7 +147,7 @@ describe('sessions of the panel', () => {
     }
   })
 
-  it('are not found by what is no token of the panel', async () => {
+  it('are not found by a token of another kind', async () => {
     const till = await createTokens(pool, null).issue({
       userId: user.id,
       companyId: company.id,
@@ -184,7 +184,7 @@ describe('sessions of the panel', () => {
     expect(await sessions.find(token)).to.equal(null)
   })
 
-  it('note a use once a minute, and once for all requests that come together', async () => {
+  it('record a use once a minute, and once for concurrent requests', async () => {
     const token = await issue()
     const { last_seen_at: issued } = await row()
     await sessions.find(token)
@@ -197,7 +197,7 @@ describe('sessions of the panel', () => {
     await until(async () => (await row()).last_seen_at >= issued, { what: 'the use to be noted' })
   })
 
-  it('are not kept alive by whoever only asks whether they are', async () => {
+  it('are not extended by a status check', async () => {
     const token = await issue()
     await age('last_seen_at', '5 min')
     const asked: (string | undefined)[] = []
@@ -213,7 +213,7 @@ describe('sessions of the panel', () => {
     expect(await asking.isLive('')).to.equal(false)
   })
 
-  it('are found although their use cannot be noted, which is told', async () => {
+  it('are found even if recording their use fails, which is logged', async () => {
     const token = await issue()
     await age('last_seen_at', '5 min')
     const told: unknown[] = []
@@ -232,7 +232,7 @@ describe('sessions of the panel', () => {
     expect(await sessions.find(other)).not.to.equal(null)
   })
 
-  it('tell whoever revokes one whether it was alive until then', async () => {
+  it('report on revocation whether they were active', async () => {
     const [alive, idle, old] = [await found(await issue()), await found(await issue()), await found(await issue())]
     const change = (set: string, { sessionHash }: PanelSession) =>
       pool.query(`update ops.sessions set ${set} where hash = $1`, [sessionHash])
@@ -242,7 +242,7 @@ describe('sessions of the panel', () => {
     expect(await sessions.revoke(alive)).to.equal(false)
   })
 
-  describe('exchanged for one in another company of the person', () => {
+  describe('exchanged for a session in another company of the person', () => {
     let other: TestCompany
     let next: { companyId: number; userId: number; generation: number }
 
@@ -258,7 +258,7 @@ describe('sessions of the panel', () => {
       company.run(changePassword, { id: user.id, password_hash: await cheapHash(`outra senha ${Math.random()}`) })
     const open = async (of = next) => (await sessions.list(of)).length
 
-    it('end, and are followed by one that lives no longer, of the same browser [PANEL-343]', async () => {
+    it('end, and are replaced by one with the same expiry and browser [PANEL-343]', async () => {
       const holder = { userId: user.id, companyId: company.id, generation: 0, personGeneration: 0 }
       const { token } = await sessions.issue(holder, 'Firefox')
       await pool.query(`update ops.sessions set expires_at = expires_at - interval '5 days' where user_id = $1`, [
@@ -279,20 +279,20 @@ describe('sessions of the panel', () => {
       expect(await open()).to.equal(1)
     })
 
-    it('leave none alive where the password changed before [PANEL-341]', async () => {
+    it('leave none active if the password changed before [PANEL-341]', async () => {
       const asking = await found(await issue())
       await setPassword()
       expect(await sessions.exchange(asking, next)).to.equal(null)
       expect(await open()).to.equal(0)
     })
 
-    it('leave none alive where the password changes after [PANEL-341]', async () => {
+    it('leave none active if the password changes afterwards [PANEL-341]', async () => {
       const issued = await sessions.exchange(await found(await issue()), next)
       await setPassword()
       expect(await sessions.find(issued?.token ?? '')).to.equal(null)
     })
 
-    it('leave none alive where the password changes among twenty of them [PANEL-341]', async () => {
+    it('leave none active if the password changes during twenty exchanges [PANEL-341]', async () => {
       const asking: PanelSession[] = []
       for (let n = 0; n < LIVE_SESSIONS_OF_USER; n++) asking.push(await found(await issue()))
       const elsewhere = createSessions(pool, () => {})
@@ -302,7 +302,7 @@ describe('sessions of the panel', () => {
       expect(await open()).to.equal(0)
     })
 
-    it('are exchanged once, of twenty times at once [PANEL-341]', async () => {
+    it('are exchanged once for twenty concurrent requests [PANEL-341]', async () => {
       const asking = await found(await issue())
       const elsewhere = createSessions(pool, () => {})
       const issued = await Promise.all(
@@ -318,7 +318,7 @@ describe('sessions of the panel', () => {
       ['over', `expires_at = clock_timestamp() - interval '1 s'`],
       ['of a user who was shut out meanwhile', 'generation = generation - 1'],
     ] as const) {
-      it(`are not exchanged when they turn out to be ${how} [PANEL-341]`, async () => {
+      it(`are not exchanged if they turn out to be ${how} [PANEL-341]`, async () => {
         const asking = await found(await issue())
         const client = await pool.connect()
         try {
@@ -335,7 +335,7 @@ describe('sessions of the panel', () => {
       })
     }
 
-    it('that have ended push none of the person’s others out', async () => {
+    it('that have ended displace no other session of the person', async () => {
       const asking = await found(await issue())
       await sessions.revoke(asking)
       const holder = { ...next, personGeneration: 0 }
@@ -345,7 +345,7 @@ describe('sessions of the panel', () => {
     })
   })
 
-  it('beyond the limit of a user end the longest unused one [PANEL-4]', async () => {
+  it('beyond the limit of a user end the least recently used one [PANEL-4]', async () => {
     const idle = await issue()
     await age('last_seen_at', '1 h')
     const used = []
@@ -358,21 +358,21 @@ describe('sessions of the panel', () => {
     for (const token of used) expect(await sessions.find(token)).not.to.equal(null)
   })
 
-  describe('tokens of forms', () => {
-    it('fit their own session only [PANEL-7]', async () => {
+  describe('form tokens', () => {
+    it('are valid for their own session only [PANEL-7]', async () => {
       const [mine, other] = [await found(await issue()), await found(await issue())]
       expect(csrfMatches(mine, mine.csrfToken)).to.equal(true)
       expect(csrfMatches(mine, other.csrfToken)).to.equal(false)
     })
 
-    it('stay the same for a session, and do not tell its token', async () => {
+    it('stay the same for a session, and do not reveal its token', async () => {
       const token = await issue()
       const { csrfToken } = await found(token)
       expect((await found(token)).csrfToken).to.equal(csrfToken)
       expect(token).not.to.include(csrfToken)
     })
 
-    it('are refused where they are absent, cut, or no text', async () => {
+    it('are refused if they are missing, truncated or not a text', async () => {
       const session = await found(await issue())
       for (const given of [undefined, null, '', [session.csrfToken], {}, session.csrfToken.slice(1), 'á'.repeat(43)]) {
         expect(csrfMatches(session, given), String(given)).to.equal(false)
@@ -381,7 +381,7 @@ describe('sessions of the panel', () => {
   })
 
   describe('purge', () => {
-    it('deletes what must have ended more than a week ago, and keeps what lives or ended lately [OPS-22]', async () => {
+    it('deletes sessions that ended more than a week ago, and keeps active and recent ones [OPS-22]', async () => {
       await issue()
       await age('expires_at', '8 days')
       const kept = await issue()

@@ -35,7 +35,7 @@ describe('tokens', () => {
       days,
     ])
 
-  it('tell who has one, until it is revoked', async () => {
+  it('identify the user until they are revoked', async () => {
     const token = await issue()
     const session = await tokens.find(token)
     expect(session).to.deep.include({
@@ -50,11 +50,11 @@ describe('tokens', () => {
     expect(await tokens.find(token)).to.equal(null)
   })
 
-  it('are never the same twice [TOKEN-1]', async () => {
+  it('are unique [TOKEN-1]', async () => {
     expect(await issue()).not.to.equal(await issue())
   })
 
-  it('note their last use, though not every one', async () => {
+  it('record their last use, but not every use', async () => {
     const lastUse = async () =>
       (await pool.query('select last_used_at from ops.sync_tokens where user_id = $1', [user.id])).rows[0].last_used_at
     const token = await issue()
@@ -66,7 +66,7 @@ describe('tokens', () => {
     expect((await lastUse()) >= issued).to.equal(true)
   })
 
-  it('beyond the limit of a user end the longest unused one, and nobody else’s [TOKEN-8]', async () => {
+  it('beyond the limit of a user end the least recently used one of that user [TOKEN-8]', async () => {
     const others = await issue(await createTestUser(company))
     const [idle, used] = [await issue(), await issue()]
     await age('last_used_at', 1)
@@ -82,7 +82,7 @@ describe('tokens', () => {
     for (const token of [used, others]) expect(await tokens.find(token)).not.to.equal(null)
   })
 
-  it('are renewed only while they are alive, whatever was found before [TOKEN-6]', async () => {
+  it('are renewed only while they are valid, regardless of an earlier look-up [TOKEN-6]', async () => {
     const session = async () => {
       const found = await tokens.find(await issue())
       if (!found) throw new Error('there is no such token')
@@ -100,7 +100,7 @@ describe('tokens', () => {
   })
 
   describe('purge', () => {
-    it('deletes what was revoked or expired more than a week ago [OPS-22]', async () => {
+    it('deletes tokens revoked or expired more than a week ago [OPS-22]', async () => {
       for (const column of ['revoked_at', 'expires_at']) {
         await issue()
         await age(column, 8)
@@ -109,7 +109,7 @@ describe('tokens', () => {
       }
     })
 
-    it('keeps what lives, and what ended lately', async () => {
+    it('keeps valid and recently ended tokens', async () => {
       await issue()
       await age('created_at', 1000)
       await issue()
@@ -119,7 +119,7 @@ describe('tokens', () => {
       expect(await kept()).to.equal(3)
     })
 
-    it('keeps a revoked one that would have expired later or earlier by whichever came first', async () => {
+    it('treats a revoked token as ended at its revocation or expiry, whichever came first', async () => {
       await issue()
       await age('expires_at', -100)
       await age('revoked_at', 8)

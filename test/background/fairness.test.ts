@@ -14,7 +14,7 @@ import { whileBroken } from '../support/broken-company.ts'
 import { useApi } from '../support/use-api.ts'
 import { until } from '../support/wait.ts'
 
-describe('background work for all companies', () => {
+describe('background work of all companies', () => {
   const api = useApi({ log: () => {} })
   const pool = () => api.core.pool
   /** Registered first, and so the first in every order by id. */
@@ -46,7 +46,7 @@ describe('background work for all companies', () => {
       [companyId, count],
     )
 
-  it('e-mails the notice of one company among the first, however many another one has [OPS-142]', async () => {
+  it('e-mails the notice of one company early, however many notices another company has [OPS-142]', async () => {
     const notices = (id: number, count: number, age: string) =>
       pool().query(
         `insert into ops.notices (company_id, id, kind, data, created_at, email_tries, next_email_at)
@@ -64,7 +64,7 @@ describe('background work for all companies', () => {
     expect(told.indexOf(other.id)).to.be.at.most(1)
   })
 
-  it('forgets persons of each company in turn on their day [OPS-142]', async () => {
+  it('erases persons of each company in turn on the due day [OPS-142]', async () => {
     await due(first.id, 60)
     await due(other.id, 1)
     const asked: number[] = []
@@ -73,7 +73,7 @@ describe('background work for all companies', () => {
     expect(asked.indexOf(other.id)).to.be.at.most(25)
   })
 
-  it('grows the trees of the others when that of one cannot be [OPS-143]', async () => {
+  it('grows the trees of other companies if the tree of one fails [OPS-143]', async () => {
     const errors: unknown[] = []
     await whileBroken(api.databaseUrl, { table: 'ops.trees', column: 'log', companyId: first.id }, () =>
       growTrees(api.core, { onError: (error) => errors.push(error) }),
@@ -82,7 +82,7 @@ describe('background work for all companies', () => {
     expect(errors).to.have.length(1)
   })
 
-  it('grows the sums of the others when those of one cannot be [OPS-143]', async () => {
+  it('refreshes the rollups of other companies if those of one fail [OPS-143]', async () => {
     for (const company of [first, other]) {
       const payments = [{ payment_type_id: await company.paymentType('cash'), amount: '5.00' }]
       const items = [{ description: 'Café', quantity: '1', unit_price: '5.00' }]
@@ -96,7 +96,7 @@ describe('background work for all companies', () => {
     expect(errors).to.have.length(1)
   })
 
-  it('wipes what was written late of persons of the others when that of one cannot be [OPS-143]', async () => {
+  it('erases late writes about persons of other companies if the erasure of one fails [OPS-143]', async () => {
     for (const company of [first, other]) {
       await company.post('/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })
       await company.run(createCustomer, { name: 'Zuleica' })
@@ -115,7 +115,7 @@ describe('background work for all companies', () => {
     expect(errors).to.have.length(1)
   })
 
-  it('forgets again whom a backup has brought back to the others when nothing is recorded of one [OPS-143]', async () => {
+  it('repeats erasures after a restore for other companies if one company cannot record events [OPS-143]', async () => {
     const at = new Date(Date.now() + 60_000).toISOString()
     const listed = await Promise.all(
       [first, other].map(async (company) => {
@@ -143,7 +143,7 @@ describe('background work for all companies', () => {
     expect([forgotten, errors.length]).to.deep.equal([[other.id], 1])
   })
 
-  it('switches endpoints of the others off when that of one cannot be [OPS-143]', async () => {
+  it('switches off endpoints of other companies if the endpoint of one fails [OPS-143]', async () => {
     const endpoints = await Promise.all(
       [first, other].map(async ({ id: company_id, post }) => {
         const { id } = (await post('/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })).body.data

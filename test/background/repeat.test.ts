@@ -14,7 +14,7 @@ function steps() {
 }
 
 describe('coalesce', () => {
-  it('does what is asked for in one turn once, and once more for all who ask meanwhile', async () => {
+  it('runs once for all requests of one tick, and once more for requests during the run', async () => {
     const { work, end, runs } = steps()
     const demand = coalesce(work)
     for (let n = 0; n < 3; n++) demand.ask()
@@ -33,7 +33,7 @@ describe('coalesce', () => {
     expect(runs()).to.equal(2)
   })
 
-  it('is idle before it was asked, and begins again afterwards', async () => {
+  it('is idle before the first request, and starts again afterwards', async () => {
     let runs = 0
     const demand = coalesce(async () => (runs += 1))
     await demand.idle()
@@ -46,7 +46,7 @@ describe('coalesce', () => {
 })
 
 describe('repeat', () => {
-  it('does the work at once, again after each wait, whether it failed or not, and not after it was stopped', async () => {
+  it('runs at once and again after each wait, after success or failure, until it is stopped', async () => {
     const errors: unknown[] = []
     let runs = 0
     const repetition = await new Promise<Repetition>((resolve) => {
@@ -68,7 +68,7 @@ describe('repeat', () => {
     expect(runs).to.equal(3)
   })
 
-  it('does not wait when it is told so, and stops when the work under way has ended', async () => {
+  it('skips the wait on request, and stops after the current run', async () => {
     const { work, end, runs } = steps()
     const repetition = repeat(work, 3_600_000, () => {})
     await nextTurn()
@@ -85,7 +85,7 @@ describe('repeat', () => {
     expect(runs()).to.equal(2)
   })
 
-  it('aborts the signal of the run under way on stop, waits for its end, and reports no abort', async () => {
+  it('aborts the signal of the current run on stop, waits for its end, and reports no abort', async () => {
     const errors: unknown[] = []
     let ended = false
     const repetition = repeat(
@@ -104,7 +104,7 @@ describe('repeat', () => {
     expect([ended, errors]).to.deep.equal([true, []])
   })
 
-  it('reports an abort that is not of its own signal', async () => {
+  it('reports an abort of another signal', async () => {
     const errors: unknown[] = []
     const repetition = repeat(
       () => delay(1, undefined, { signal: AbortSignal.abort() }),

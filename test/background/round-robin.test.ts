@@ -4,7 +4,7 @@ import { createRoundRobin, workInTurn } from '#background/round-robin.ts'
 describe('round robin over companies', () => {
   const fail = (error: unknown) => expect.fail(String(error))
 
-  it('gives each company one slice before any gets its second', async () => {
+  it('gives each company one slice before any company gets a second one', async () => {
     const left = new Map([
       [1, 3],
       [2, 1],
@@ -20,7 +20,7 @@ describe('round robin over companies', () => {
     expect(worked).to.deep.equal([1, 2, 3, 1, 3, 1])
   })
 
-  it('goes on with the others when one fails, and says which', async () => {
+  it('continues with the others if one company fails, and reports the failed one', async () => {
     const worked: number[] = []
     const failed: number[] = []
     const slice = async (id: number) => {
@@ -32,7 +32,7 @@ describe('round robin over companies', () => {
     expect([worked, failed]).to.deep.equal([[1, 2, 2], [1]])
   })
 
-  it('ends a run after so many slices of a company that never ends', async () => {
+  it('ends a run after a maximum number of slices of an endless company', async () => {
     let slices = 0
     const slice = async () => {
       slices += 1
@@ -42,7 +42,7 @@ describe('round robin over companies', () => {
     expect(slices).to.equal(4)
   })
 
-  it('begins nothing more once it is stopped', async () => {
+  it('starts nothing more after a stop', async () => {
     const worked: number[] = []
     const stopping = new AbortController()
     const slice = async (id: number) => {
@@ -59,7 +59,7 @@ describe('round robin over companies', () => {
     ['the last before the circle closed', 6, [7, 9, 2], 2],
     ['where it was, after an empty batch', 6, [], 6],
   ] as const)
-    it(`stands after ${what}`, () => {
+    it(`sets its position after ${what}`, () => {
       const companies = createRoundRobin()
       companies.served([stood])
       companies.served(served)

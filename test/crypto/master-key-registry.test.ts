@@ -37,7 +37,7 @@ describe('the master key of a database', () => {
     await rm(folder, { recursive: true })
   })
 
-  it('is asked for by its id where another one is given, or none: no new one is made [OPS-71]', async () => {
+  it('is required by its id if another or no key is given: no new one is created [OPS-71]', async () => {
     await claim(masterKeys)
     const expected = masterKeys.current().id
     const wrong = await refusalOf(others)
@@ -50,7 +50,7 @@ describe('the master key of a database', () => {
     expect(await readdir(folder)).to.deep.equal([])
   })
 
-  it('may have a successor beside it, but neither alone is enough while both have sealed [OPS-71]', async () => {
+  it('may have a successor beside it, but neither is enough alone while both have sealed data [OPS-71]', async () => {
     const both = configuredMasterKeys([Buffer.alloc(32, 1), Buffer.alloc(32, 'tillbook tests')], 'MASTER_KEY')
     await claim(both)
     // The new one has sealed nothing yet.
@@ -64,7 +64,7 @@ describe('the master key of a database', () => {
     await claim(both)
   })
 
-  it('seals what the database can tell by which key: every such column is known [OPS-72]', async () => {
+  it('stores the key id of every sealed value, and refuses a value of an unknown key [OPS-72]', async () => {
     const { rows } = await pool.query(
       `select table_name from information_schema.columns where table_schema = 'ops' and column_name = 'master_key_id'`,
     )
@@ -81,7 +81,7 @@ describe('the master key of a database', () => {
 describe('a secret of the installation', () => {
   const database = useDatabase('withoutReadModel')
 
-  it('is made by the first that asks for it, sealed, and the same for all [OPS-72]', async () => {
+  it('is created by the first request, sealed, and the same for all [OPS-72]', async () => {
     const pool = createPool(database.url, { max: 4 })
     try {
       await pool.query('delete from ops.installation_secrets')
@@ -98,7 +98,7 @@ describe('a secret of the installation', () => {
 describe('a new database', () => {
   const database = useDatabase('withoutReadModel')
 
-  it('gets one master key from several processes that start together [OPS-71]', async () => {
+  it('gets one master key if several processes start together [OPS-71]', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tillbook-first-key-'))
     const pool = createPool(database.url, { max: 8 })
     try {
@@ -120,7 +120,7 @@ describe('a new database', () => {
 describe('secrets of a company', () => {
   const database = useDatabase()
 
-  it('are in no row of any table in clear [OPS-72]', async () => {
+  it('are never in clear in any row of any table [OPS-72]', async () => {
     const api = await startApi(database.url)
     try {
       const company = await api.company()

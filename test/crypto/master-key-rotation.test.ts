@@ -21,7 +21,7 @@ const PERSON_KEYS = 1_100
 /** Secrets of a store and, two of them, of the installation. */
 const OTHERS = 3
 
-describe('another master key', () => {
+describe('master key rotation', () => {
   const database = useDatabase()
   let pool: Pool
   let folder: string
@@ -43,7 +43,7 @@ describe('another master key', () => {
     await rm(folder, { recursive: true })
   })
 
-  it('takes the place of the present one: everything opens by the new one, nothing by that of before [OPS-73]', async () => {
+  it('replaces the current key: all secrets open with the new key, none with the old one [OPS-73]', async () => {
     const running = masterKeysInFile(path)
     const before = running.current().id
     const rotation = await rotateMasterKey([pool], masterKeysInFile(path))
@@ -67,7 +67,7 @@ describe('another master key', () => {
     expect(await pool.query(insert, [late]).catch((error) => error.code)).to.equal('23503')
   })
 
-  it('is given by the environment where there is no file, with that of before as a former one [OPS-73]', async () => {
+  it('takes the new key from the environment if there is no file, with the old one as a former key [OPS-73]', async () => {
     const next = Buffer.alloc(32, 5).toString('base64')
     const alone = await rotateMasterKey([pool], given(MASTER_KEY)).catch((error: Error) => error)
     expect((alone as Error).message).to.include('MASTER_KEY_FORMER')
@@ -84,7 +84,7 @@ describe('another master key', () => {
     await writeFile(path, `${next}\n`)
   })
 
-  it('waits for companies that move, whose secrets are in two homes [HOME-47]', async () => {
+  it('waits for companies under migration, because their secrets are on two shards [HOME-47]', async () => {
     const stand = (move: string | null) =>
       pool.query(
         `insert into ops.ledgers (company_id, hash, move) values (7, '', $1) on conflict (company_id) do update set move = $1`,
@@ -101,7 +101,7 @@ describe('another master key', () => {
     await pool.query('delete from ops.ledgers where company_id = 7')
   })
 
-  it('is changed by one command at a time, which waits for one that is just ending [OPS-73]', async () => {
+  it('runs in one command at a time, which waits for one that is about to end [OPS-73]', async () => {
     const other = await pool.connect()
     await other.query('select pg_advisory_lock(hashtextextended($1, 0))', [ROTATION_LOCK])
     const refused = await rotateMasterKey([pool], masterKeysInFile(path)).catch((error: Error) => error)
@@ -114,7 +114,7 @@ describe('another master key', () => {
     expect(await rotation).to.include({ resealed: PERSON_KEYS + OTHERS })
   })
 
-  it('comes into its place also when it is interrupted at every step, and called again [OPS-73]', async () => {
+  it('completes after an interruption at every step if it is run again [OPS-73]', async () => {
     await pool.query(`delete from ops.person_keys where subject > 'order/1010'`)
     let step = 0
     for (let isDone = false; !isDone; step++) {
@@ -136,7 +136,7 @@ describe('another master key', () => {
     expect(masterKeysInFile(path).all()).to.have.length(1)
   })
 
-  it('comes into its place also when the command is killed and called again, while services seal [OPS-73]', async function () {
+  it('completes after the command is killed and run again, while services seal [OPS-73]', async function () {
     this.timeout(90_000)
     await fill(pool, masterKeys, 8_000)
     const before = masterKeysInFile(path).current().id

@@ -8,7 +8,7 @@ import { toMasterKey } from '#crypto/vault.ts'
 const SECRET = Buffer.from(Array.from({ length: 32 }, (_, at) => 255 - at))
 
 describe('a master key', () => {
-  it('is written as base64, with either alphabet, or hexadecimal, and as nothing else [OPS-70]', () => {
+  it('is written as base64, in either alphabet, or as hexadecimal, and in no other form [OPS-70]', () => {
     for (const encoding of ['hex', 'base64', 'base64url'] as const)
       expect(masterKeySecretOf(SECRET.toString(encoding))?.equals(SECRET), encoding).to.equal(true)
     const text = SECRET.toString('base64')
@@ -16,7 +16,7 @@ describe('a master key', () => {
       expect(masterKeySecretOf(wrong), wrong).to.equal(null)
   })
 
-  it('is found by its id, which tells nothing of it [OPS-70]', () => {
+  it('is identified by an id that reveals nothing about it [OPS-70]', () => {
     const keys = configuredMasterKeys([SECRET, Buffer.alloc(32)], 'MASTER_KEY')
     const { id } = keys.current()
     expect(id).to.match(/^[0-9a-f]{16}$/)
@@ -36,7 +36,7 @@ describe('the file of master keys', () => {
   })
   afterEach(() => rm(folder, { recursive: true }))
 
-  it('is made once, for its owner only, whoever makes it at the same time [OPS-70]', async () => {
+  it('is created once, readable by its owner only, even by concurrent processes [OPS-70]', async () => {
     const processes = Array.from({ length: 5 }, () => masterKeysInFile(path))
     expect(processes.map((keys) => keys.all())).to.deep.equal([[], [], [], [], []])
     expect(() => processes[0]?.current()).to.throw(WrongMasterKey, path)
@@ -46,7 +46,7 @@ describe('the file of master keys', () => {
     expect(await readdir(join(folder, 'data'))).to.deep.equal(['master.key'])
   })
 
-  it('is looked at again when it has changed, and by who needs a key that it has not [OPS-73]', async () => {
+  it('is read again after it has changed, or if a key is missing [OPS-73]', async () => {
     const running = masterKeysInFile(path)
     await running.file?.create()
     const before = running.current()
@@ -61,7 +61,7 @@ describe('the file of master keys', () => {
     expect(masterKeysInFile(path).find(before.id)).to.equal(null)
   })
 
-  it('takes no key from a running process when it is gone, and is refused by name when it cannot be understood', async () => {
+  it('can be deleted without effect on a running process, and is refused by name if it is unreadable', async () => {
     const keys = masterKeysInFile(path)
     await keys.file?.create()
     const { id } = keys.current()

@@ -26,7 +26,7 @@ describe('services and their master key', function () {
   })
   after(() => rm(folder, { recursive: true }))
 
-  it('go on signing and registering while it is changed, and do without the former one [OPS-73]', async () => {
+  it('keep signing and registering during a rotation, and work without the former key [OPS-73]', async () => {
     const service = await startDelivering(database.url, {}, { masterKeys: masterKeysInFile(path) })
     try {
       const secrets = new Map<string, string>()
@@ -58,7 +58,7 @@ describe('services and their master key', function () {
     }
   })
 
-  it('do not start with another one or without, and say which is expected and where; nor does a command [OPS-71]', async () => {
+  it('do not start with a wrong or missing key, and report the expected key and its location; commands do the same [OPS-71]', async () => {
     const expected = masterKeysInFile(path).current().id
     const env = { DATABASE_URL: database.url, LOG_LEVEL: 'error' }
     const missing = join(folder, 'missing')

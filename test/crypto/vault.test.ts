@@ -12,7 +12,7 @@ describe('vault', () => {
   const plain = Buffer.from('segredo')
   const sealed = holding(first).seal(plain, 'store_secrets/3')
 
-  it('opens what it has sealed, seals nothing twice alike, and names the key [OPS-70]', () => {
+  it('opens the data it has sealed, never produces the same ciphertext twice, and names the key [OPS-70]', () => {
     expect(holding(first).open(sealed, 'store_secrets/3').equals(plain)).to.equal(true)
     expect(sealed.includes(plain)).to.equal(false)
     expect(holding(first).seal(plain, 'store_secrets/3').equals(sealed)).to.equal(false)
@@ -22,13 +22,13 @@ describe('vault', () => {
     expect(holding(first).open(holding(first).seal(Buffer.alloc(0), ''), '').length).to.equal(0)
   })
 
-  it('seals under the current of several keys and opens under each of them', () => {
+  it('seals with the current key and opens with each of several keys', () => {
     const both = holding(second, first)
     expect(both.open(sealed, 'store_secrets/3').equals(plain)).to.equal(true)
     expect(sealedBy(both.seal(plain, ''))).to.equal(second.id)
   })
 
-  it('opens nothing without the key, in another context, or that was changed', () => {
+  it('opens nothing without the key, in another context, or after a change', () => {
     expect(() => holding(second).open(sealed, 'store_secrets/3')).to.throw(UnknownMasterKey, first.id)
     expect(() => holding(first).open(sealed, 'store_secrets/4')).to.throw()
     for (const at of [0, 1, 9, 21, sealed.length - 1]) {

@@ -17,7 +17,7 @@ function rowsOf(text: string, delimiter = ';', limits = LIMITS) {
   return rows
 }
 
-describe(`reading CSV (${TITLE})`, () => {
+describe(`CSV parser (${TITLE})`, () => {
   for (const [what, text, rows] of [
     ['rows that end with LF, CRLF and CR', 'a;b\nc\r\nd\re', [['a', 'b'], ['c'], ['d'], ['e']]],
     ['no row behind the last line end', 'a\n', [['a']]],
@@ -29,15 +29,15 @@ describe(`reading CSV (${TITLE})`, () => {
     ['quotes amid a text', 'Tubo 3/4";5" x 2"', [['Tubo 3/4"', '5" x 2"']]],
     ['quotes around a part of a cell', '"Tubo" 3/4;"a"b"c"', [['"Tubo" 3/4', '"a"b"c"']]],
   ] as const)
-    it(`gives ${what} [PANEL-180]`, () => {
+    it(`parses ${what} [PANEL-180]`, () => {
       expect(rowsOf(text)).to.deep.equal(rows)
     })
 
-  it('takes a tab for a delimiter where it is one [PANEL-180]', () => {
+  it('detects a tab as the delimiter [PANEL-180]', () => {
     expect(rowsOf('a\t\tb', '\t')).to.deep.equal([['a', '', 'b']])
   })
 
-  it('gives back what was written, whatever is in it [PANEL-180]', async () => {
+  it('round-trips any written cells [PANEL-180]', async () => {
     const cell = fc
       .array(fc.constantFrom(...'a1 é;,\t\r\n"\'=\u00a0'), { maxLength: 8 })
       .map((characters) => characters.join('').trim())
@@ -67,7 +67,7 @@ describe(`reading CSV (${TITLE})`, () => {
       expect(reader.position).to.be.below(LIMITS.rowLength + LIMITS.cellLength)
     })
 
-  it('is read to the end by any text, in no more rows than it has characters [PANEL-321]', async () => {
+  it('parses any text to its end, with no more rows than characters [PANEL-321]', async () => {
     await explore(
       fc.property(fc.array(fc.constantFrom(...'a;\n\r" \t'), { maxLength: 60 }), (characters) => {
         const text = characters.join('')

@@ -26,22 +26,22 @@ describe('a table from a spreadsheet', () => {
       ])
     })
 
-  it('is read in UTF-8, with a mark or without, and as Windows saves it [PANEL-180]', async () => {
+  it('is read in UTF-8, with or without a byte order mark, and in the Windows encoding [PANEL-180]', async () => {
     const text = 'Nome\nPão'
     for (const bytes of [Buffer.from(text), Buffer.from(`\ufeff${text}`), Buffer.from(text, 'latin1')])
       expect(await cells(bytes)).to.deep.equal([['Nome'], ['Pão']])
   })
 
-  it('tells lines as a spreadsheet counts them, and passes over empty ones', async () => {
+  it('numbers lines like a spreadsheet, and skips empty ones', async () => {
     const sheet = await readSheet(bytesOf('Nome;SKU\nA;1\n;\nB;2\n'), pause)
     expect(isRefusal(sheet) ? null : sheet.lines.map(({ number }) => number)).to.deep.equal([2, 4])
   })
 
-  it('gives back what our own files keep from being a formula', async () => {
+  it('restores cells that our exports escape against formulas', async () => {
     expect(await cells("Nome\n'=1+1\n'-A\n'tis")).to.deep.equal([['Nome'], ['=1+1'], ['-A'], ["'tis"]])
   })
 
-  it('is refused where it is none, empty, or too large [PANEL-180]', async () => {
+  it('is refused if it is not a table, empty, or too large [PANEL-180]', async () => {
     expect(await refused('PK\u0003\u0004\0\0')).to.include('salve a planilha como CSV')
     expect(await refused('Nome\n')).to.include('não tem linhas')
     expect(await refused('')).to.include('não tem linhas')
@@ -80,7 +80,7 @@ describe('a table from a spreadsheet', () => {
       expect(longest_ms).to.be.below(250)
     })
 
-  it('pauses as often as its length asks for [PANEL-321]', async () => {
+  it('yields in proportion to its length [PANEL-321]', async () => {
     let pauses = 0
     const counting = async () => void pauses++
     await readSheet(bytesOf(`Nome\n${'Café\n'.repeat(4_000)}${'\n'.repeat(1_000_000)}`), counting)

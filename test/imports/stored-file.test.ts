@@ -6,13 +6,13 @@ import { useApi } from '../support/use-api.ts'
 
 const pause = async () => {}
 
-describe(`a file that waits to be imported (${TITLE})`, () => {
+describe(`a stored file before its import (${TITLE})`, () => {
   const api = useApi()
   const owner = { companyId: 1, userId: 1 }
   const keeping = () => ({ pool: api.core.pool, vault: api.core.vault, pause })
   const sheetOf = (cell: string) => ({ heads: ['Nome'], lines: [{ number: 2, cells: [cell] }] })
 
-  it('comes back as it was read, whatever is in its cells [PANEL-321]', async () => {
+  it('is loaded as it was read, for any cells [PANEL-321]', async () => {
     const texts = fc.array(fc.string({ unit: 'binary', maxLength: 30 }), { maxLength: 5 })
     const files = fc.record({
       heads: texts,
@@ -26,7 +26,7 @@ describe(`a file that waits to be imported (${TITLE})`, () => {
     await explore(same, 20)
   })
 
-  it('comes back in slices, where it is large [PANEL-321]', async () => {
+  it('is loaded in slices if it is large [PANEL-321]', async () => {
     const lines = Array.from({ length: 5_000 }, (_, n) => ({ number: n + 2, cells: [`${n}`.repeat(80)] }))
     let pauses = 0
     const counting = async () => void pauses++
@@ -41,14 +41,14 @@ describe(`a file that waits to be imported (${TITLE})`, () => {
     expect(pauses).to.be.above(5_000)
   })
 
-  it('is of one kind and one person [PANEL-183]', async () => {
+  it('belongs to one kind and one person [PANEL-183]', async () => {
     await storeFile(keeping(), owner, 'items', { digest: '', sheet: sheetOf('a') })
     expect(await loadStoredFile(keeping(), owner, 'customers')).to.equal(null)
     expect(await loadStoredFile(keeping(), { companyId: 1, userId: 2 }, 'items')).to.equal(null)
     expect(await loadStoredFile(keeping(), { companyId: 2, userId: 1 }, 'items')).to.equal(null)
   })
 
-  it('is dropped once it is imported, but not the one that has taken its place [PANEL-323]', async () => {
+  it('is deleted after its import, but not a file that replaced it [PANEL-323]', async () => {
     const keep = async (cell: string) => {
       await storeFile(keeping(), owner, 'items', { digest: cell, sheet: sheetOf(cell) })
       const kept = await loadStoredFile(keeping(), owner, 'items')

@@ -17,7 +17,7 @@ const added = (id: number, request_id: string | null, key?: string): Sketch => (
 })
 
 /** What a process leaves behind that ended between its append and its COMMIT. */
-describe('catch-up', () => {
+describe('catch-up of the tables with the event store', () => {
   const database = useDatabase()
   let harness: Harness
   let store: FaultyStore
@@ -39,20 +39,20 @@ describe('catch-up', () => {
   const ask = (key: string, id = 1): Promise<Answer> =>
     harness.writer.run(addition(1, { id, by: 1 }, key)) as Promise<Answer>
 
-  it('applies what was appended before anything new is decided [LEDGER-14]', async () => {
+  it('applies events of other writers before it decides anything new [LEDGER-14]', async () => {
     await left(added(1, 'r-1'), added(2, 'r-2'), added(1, 'r-3'))
     const answer = await ask('new')
     expect(JSON.parse(answer.body)).to.include({ id: 1, value: 3 })
     await assertLedger(harness, 1, 4)
   })
 
-  it('applies more events than a store reads at once', async () => {
+  it('applies more events than one read of the store returns', async () => {
     await left(...Array.from({ length: 1200 }, (_, n) => added(n % 7, `r-${n}`)))
     await ask('new')
     await assertLedger(harness, 1, 1201)
   })
 
-  it('stores the answer of each request, as of its own event and with its own status [IDEM-7]', async () => {
+  it('stores the answer of each request as of its own event, with its own status [IDEM-7]', async () => {
     await left(added(1, 'r-1', 'first'), added(1, 'r-2', 'second'), added(1, 'r-3'))
     await ask('new')
     const answers = await Promise.all([ask('first'), ask('second')])
@@ -64,19 +64,19 @@ describe('catch-up', () => {
     await assertLedger(harness, 1, 4)
   })
 
-  it('stores what the clock changes as the request itself would have answered it', async () => {
+  it('stores time-dependent fields as the original request would have answered them', async () => {
     const [event] = await left(added(1, 'r-1', 'first'))
     await ask('new')
     expect(JSON.parse((await ask('first')).body)).to.include({ shown_at: event?.recorded_at })
   })
 
-  it('stores the answer of a request of several events as of the last of them', async () => {
+  it('stores the answer of a request with several events as of its last event', async () => {
     await left(added(1, 'r-1', 'first'), added(2, 'r-1'), added(1, 'r-1'), added(1, 'r-2'))
     await ask('new')
     expect(JSON.parse((await ask('first')).body)).to.include({ id: 1, value: 2 })
   })
 
-  it('tells requests apart whose clients gave them the same request id, or none', async () => {
+  it('distinguishes requests with the same client request id, or without one', async () => {
     for (const request_id of ['mine', null]) {
       store = createOutsideStore()
       await harness.close()
@@ -93,7 +93,7 @@ describe('catch-up', () => {
     }
   })
 
-  it('tells reactors which event follows, as the writer does [HOOK-29]', async () => {
+  it('passes the next event to reactors, as the writer does [HOOK-29]', async () => {
     const seen: (readonly [number, number | null])[] = []
     const { refs } = echo
     Object.assign(echo, {
@@ -125,7 +125,7 @@ describe('catch-up', () => {
     expect(rows).to.deep.equal([{ key: 'new' }])
   })
 
-  it('answers equal keys alike when their group failed and another process was faster', async () => {
+  it('answers equal idempotency keys alike if their group failed and another process was faster', async () => {
     const append = store.append.bind(store)
     store.append = async () => {
       store.append = append
@@ -138,7 +138,7 @@ describe('catch-up', () => {
     await assertLedger(harness, 1, 2)
   })
 
-  it('refuses nothing because of a neighbour whose events never came to be [LEDGER-6]', async () => {
+  it('refuses no request because of a neighbour that appended no events [LEDGER-6]', async () => {
     const append = store.append.bind(store)
     store.append = async () => {
       store.append = append

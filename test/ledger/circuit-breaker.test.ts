@@ -4,10 +4,10 @@ import { Unavailable } from '#lib/errors.ts'
 
 const MINUTE_MS = 60_000
 
-describe('circuit breaker before a server that does not answer', () => {
+describe('circuit breaker', () => {
   const failureOf = (promise: Promise<unknown>) => promise.then(() => null).catch((error: unknown) => error)
 
-  it('makes no further call after one that was not answered, until the server is known to answer', async () => {
+  it('opens after a call without an answer, until the server responds again', async () => {
     const breaker = createCircuitBreaker(MINUTE_MS)
     let calls = 0
     const call = () => breaker.call(async () => ++calls)
@@ -20,14 +20,14 @@ describe('circuit breaker before a server that does not answer', () => {
     expect(await call()).to.equal(2)
   })
 
-  it('goes on after any other failure: a refusal is an answer', async () => {
+  it('stays closed after any other failure: a refusal is an answer', async () => {
     const breaker = createCircuitBreaker(MINUTE_MS)
     const refusal = new Error('wrong version')
     expect(await failureOf(breaker.call(() => Promise.reject(refusal)))).to.equal(refusal)
     expect(await breaker.call(async () => 'called')).to.equal('called')
   })
 
-  it('tries again by itself after a while', async () => {
+  it('retries by itself after a pause', async () => {
     const breaker = createCircuitBreaker(0)
     await failureOf(breaker.call(() => Promise.reject(new Unavailable('silent'))))
     expect(await breaker.call(async () => 'called')).to.equal('called')

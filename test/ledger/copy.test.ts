@@ -29,7 +29,7 @@ describe('copy of all ledgers to another store', () => {
   const copy = () => copyLedgers(api.core.store, target)
   const lengths = () => companies.map(({ id }) => target.events(streamOf(id)).length)
 
-  it('holds the same events, with the same revisions, ids and hashes [LEDGER-15]', async () => {
+  it('contains the same events, with the same revisions, ids and hashes [LEDGER-15]', async () => {
     const { streams, events, known } = await copy()
     expect({ streams, known }).to.deep.equal({ streams: 2, known: 0 })
     for (const { id } of companies) {
@@ -38,7 +38,7 @@ describe('copy of all ledgers to another store', () => {
     expect(events).to.equal(lengths().reduce((sum, length) => sum + length, 0))
   })
 
-  it('is finished by another run where it was interrupted, and takes what came since [LEDGER-15]', async () => {
+  it('resumes after an interruption, and includes events appended since [LEDGER-15]', async () => {
     target.faults.push('none', 'half', 'after')
     const failures: unknown[] = []
     for (let run = 0; run < 4; run++) await copy().catch((error) => failures.push(error))
@@ -50,7 +50,7 @@ describe('copy of all ledgers to another store', () => {
     expect(await copy()).to.include({ events, known: events })
   })
 
-  it('serves the service in place of the source', async () => {
+  it('can replace the source as the store of the service', async () => {
     await copy()
     const moved = await startApi(database.url, { store: target })
     try {
@@ -67,7 +67,7 @@ describe('copy of all ledgers to another store', () => {
     }
   })
 
-  it('stops at a target that holds something else [LEDGER-15]', async () => {
+  it('stops if the target contains other events [LEDGER-15]', async () => {
     const [company] = companies
     const stream = streamOf(company?.id ?? 0)
     const [first] = await collect(api.core.store.read(stream, 0))

@@ -54,7 +54,7 @@ describe('crash windows of a store outside the transaction', () => {
   ]
 
   for (const [name, { fault, commit }] of windows) {
-    it(`loses nothing and decides nothing twice when it fails ${name} [LEDGER-6]`, async () => {
+    it(`loses nothing and decides nothing twice if it fails ${name} [LEDGER-6]`, async () => {
       if (fault) store.faults.push(fault)
       if (commit) harness.commitFaults.push(commit)
       const requests = COMPANIES.flatMap((company) =>
@@ -68,7 +68,7 @@ describe('crash windows of a store outside the transaction', () => {
     })
   }
 
-  it('answers a request once whose append lands long after it seemed lost [LEDGER-8]', async () => {
+  it('answers a request once if its append lands long after it seemed lost [LEDGER-8]', async () => {
     store.faults.push('late')
     const first = harness.writer.run(addition(1, { id: 1, by: 1 }, 'slow'))
     expect(await first).to.include({ status: 200, body: (await insist(harness.writer, 1, 'slow')).body })
@@ -76,7 +76,7 @@ describe('crash windows of a store outside the transaction', () => {
     await assertExactlyOnce(harness, new Map([[1, 1]]))
   })
 
-  it('finds an append that lands between settling and deciding again [LEDGER-8]', async () => {
+  it('finds an append that lands between settling and the next decision [LEDGER-8]', async () => {
     const append = store.append.bind(store)
     store.faults.push('late')
     let appends = 0
@@ -90,7 +90,7 @@ describe('crash windows of a store outside the transaction', () => {
     await assertExactlyOnce(harness, new Map([[1, 1]]))
   })
 
-  it('promises nothing while the outcome cannot be settled, and the retry at another process gets the one true answer [IDEM-7, LEDGER-8]', async () => {
+  it('is unavailable while the outcome is unknown; a retry at another process gets the one true answer [IDEM-7, LEDGER-8]', async () => {
     store.faults.push('after')
     const read = store.read
     store.read = () => {
@@ -105,7 +105,7 @@ describe('crash windows of a store outside the transaction', () => {
     await assertExactlyOnce(harness, new Map([[1, 1]]))
   })
 
-  it('writes what belongs to an event beside it, as the hash of a secret, also when the outcome had to be settled', async () => {
+  it('writes the side data of an event, such as the hash of a secret, also after settling an unknown outcome', async () => {
     store.faults.push('after')
     await harness.writer.run(addition(1, { id: 1, by: 1, secret: 'kept' }))
     const { rowCount } = await harness.pool.query(`select from ops.idempotent_answers where key = 'secret-kept'`)
@@ -113,7 +113,7 @@ describe('crash windows of a store outside the transaction', () => {
     await assertExactlyOnce(harness, new Map([[1, 1]]))
   })
 
-  it('catches up with what another writer appended before it decides [LEDGER-14]', async () => {
+  it('catches up with appends of another writer before it decides [LEDGER-14]', async () => {
     store.faults.push('after')
     harness.commitFaults.push('lost', 'lost', 'lost')
     await harness.writer.run(addition(1, { id: 1, by: 1, limit: 1 }, 'one')).catch(() => {})
@@ -122,7 +122,7 @@ describe('crash windows of a store outside the transaction', () => {
     await assertExactlyOnce(harness, new Map([[1, 1]]))
   })
 
-  it('splits an append that is too large, and finishes it when it broke in the middle', async () => {
+  it('splits an append that is too large, and completes it after a failure in the middle', async () => {
     await harness.close()
     store = createOutsideStore({ maxAppendBytes: 1500 })
     harness = await openHarness(database.url, store, COMPANIES)
@@ -130,7 +130,7 @@ describe('crash windows of a store outside the transaction', () => {
     await assertExactlyOnce(harness, new Map([[1, 20]]))
   })
 
-  it('keeps every promise under any sequence of faults [LEDGER-6]', async () => {
+  it('keeps all guarantees under random sequences of faults [LEDGER-6]', async () => {
     const fault = fc.constantFrom<Fault>('none', 'before', 'after', 'half', 'late')
     const commit = fc.constantFrom<CommitFault>('none', 'none', 'lost', 'done')
     await explore(

@@ -50,7 +50,7 @@ describe('envelope', () => {
     expect(hashOf(ENVELOPE)).to.equal(HASH)
   })
 
-  it('has the same hash in whatever order its members were written, and after a trip through JSON [LEDGER-2]', () => {
+  it('has the same hash for any order of members, and after a JSON round trip [LEDGER-2]', () => {
     const reversed = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.map(reversed)
       if (typeof value !== 'object' || value === null) return value
@@ -70,7 +70,7 @@ describe('envelope', () => {
     )
   })
 
-  it('has the canonical JSON of the reference implementation, whatever names and values there are [LEDGER-2]', () => {
+  it('has the canonical JSON of the reference implementation for any names and values [LEDGER-2]', () => {
     const name = fc.oneof(fc.constantFrom('a', 'B', 'aa', 'a_1', 'Z9', 'é', '10', '9', '__proto__', '_'), fc.string())
     const { value } = fc.letrec<{ value: unknown }>((tie) => ({
       value: fc.oneof(
@@ -96,7 +96,7 @@ describe('envelope', () => {
     expect(canonicalJson({ at: new Date(0) })).to.equal('{"at":"1970-01-01T00:00:00.000Z"}')
   })
 
-  it('has another hash when anything in it is changed, an empty member left out, or one added [LEDGER-2]', () => {
+  it('changes its hash if anything is changed, an empty member is left out, or one is added [LEDGER-2]', () => {
     const changed: object[] = [
       { ...ENVELOPE, revision: 1 },
       { ...ENVELOPE, previous_hash: `1${GENESIS_HASH.slice(1)}` },
@@ -111,19 +111,19 @@ describe('envelope', () => {
     expect(new Set([...hashes, HASH]).size).to.equal(changed.length + 1)
   })
 
-  it('cannot be hashed with what JSON cannot hold', () => {
+  it('cannot be hashed with values that JSON cannot represent', () => {
     for (const amount of [Number.NaN, Number.POSITIVE_INFINITY, 1n]) {
       expect(() => hashOf({ ...ENVELOPE, data: { amount } })).to.throw()
     }
   })
 
-  it('is chained: each event carries the hash of the one before, the first one 64 zeros [LEDGER-2]', () => {
+  it('is chained: each event contains the hash of its predecessor, the first one 64 zeros [LEDGER-2]', () => {
     const [first, second] = sealedAfter('company-7', null, ordinary(2))
     expect(first?.previous_hash).to.equal('0'.repeat(64))
     expect(second?.previous_hash).to.equal(first?.hash)
   })
 
-  it('stands in the stream of its company, which tells the company [LEDGER-1]', () => {
+  it('belongs to the stream of its company, and the stream name identifies the company [LEDGER-1]', () => {
     expect(streamOf(7)).to.equal('company-7')
     fc.assert(
       fc.property(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (id) => companyIdOfStream(streamOf(id)) === id),

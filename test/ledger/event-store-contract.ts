@@ -36,12 +36,12 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
       return events
     }
 
-    it('holds nothing of a stream that nobody has written', async () => {
+    it('returns no events for a stream that was never written', async () => {
       expect(await read()).to.deep.equal([])
       expect(await read(7)).to.deep.equal([])
     })
 
-    it('appends to an empty stream and then after its last revision [LEDGER-1]', async () => {
+    it('appends to an empty stream, and then after its last revision [LEDGER-1]', async () => {
       const first = await append(ordinary(2))
       const second = await append(ordinary(3), first.at(-1))
       expect(await read()).to.deep.equal([...first, ...second])
@@ -57,19 +57,19 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
       expect(await Promise.all(others.map((other) => read(0, other)))).to.deep.equal(rest)
     })
 
-    it('reads from a revision on, inclusive', async () => {
+    it('reads from a given revision, inclusive', async () => {
       const events = await append(ordinary(5))
       expect(await read(3)).to.deep.equal(events.slice(3))
       expect(await read(4)).to.deep.equal(events.slice(4))
     })
 
-    it('reads nothing beyond the end', async () => {
+    it('returns nothing beyond the end of a stream', async () => {
       await append(ordinary(2))
       expect(await read(2)).to.deep.equal([])
       expect(await read(500)).to.deep.equal([])
     })
 
-    it('gives envelopes back exactly as they were appended, so that their hashes verify', async () => {
+    it('returns envelopes exactly as they were appended, so that their hashes verify', async () => {
       const events = await append([
         { data: { z: 1, a: null, nested: { y: [], b: [null, true, { 2: 'two', 10: 'ten' }] } } },
         { actor: 'api_key/7', request_id: 'r-1', idempotency: { key: 'ß€😀', request_hash: 'h', status: 201 } },
@@ -101,7 +101,7 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
       })
     }
 
-    it('leaves a stream as it was when the same events are appended at the same revision again', async () => {
+    it('leaves a stream unchanged if the same events are appended at the same revision again', async () => {
       const begun = await append(ordinary(1))
       const events = await append(ordinary(3), begun.at(-1))
       const error = await opened.append([appendOf(events)]).catch((reason: unknown) => reason)
@@ -110,7 +110,7 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
       expect(await read()).to.deep.equal([...begun, ...events])
     })
 
-    it('lets exactly one of several appends at one expected revision win', async () => {
+    it('lets exactly one of several concurrent appends at one expected revision succeed', async () => {
       const begun = await append(ordinary(1))
       const rivals = Array.from({ length: 6 }, () => sealedAfter(stream, begun[0] as Envelope, ordinary(2)))
       const outcomes = await Promise.allSettled(rivals.map((events) => opened.append([appendOf(events)])))
@@ -122,7 +122,7 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
       expect(await read()).to.deep.equal([...begun, ...(winners[0] as Envelope[])])
     })
 
-    it('reads 2,000 events in order, from any revision, and some of them', async () => {
+    it('reads 2,000 events in order, from any revision, and parts of them', async () => {
       let last: Envelope | null = null
       const ids: string[] = []
       for (let part = 0; part < 4; part++) {
@@ -147,7 +147,7 @@ export function describeEventStore(name: string, open: () => Promise<OpenStore>)
       expect(await collect(opened.store.pick(stream, []))).to.deep.equal([])
     })
 
-    it('takes 3 MiB of 500 commands at once, whole and in order', async () => {
+    it('appends 3 MiB of 500 commands at once, complete and in order', async () => {
       const payload = 'ç'.repeat(3000)
       const sketches = Array.from({ length: 1000 }, (_, number) => ({
         data: { number, payload: number % 2 ? payload : '' },

@@ -48,7 +48,7 @@ describe('event stores', () => {
       return Promise.all(streams.map(async (stream) => (await collect(store.read(stream, 0))).length))
     }
 
-    it('shows nothing of an append before its commit, and keeps nothing of one that is rolled back', async () => {
+    it('hides an append before its commit, and discards it on rollback', async () => {
       const store = createPostgresStore(pool)
       const appends = streams.map((stream) => appendOf(sealedAfter(stream, null, ordinary(2))))
       const failure = new Error('something after the append')
@@ -61,7 +61,7 @@ describe('event stores', () => {
       expect(await lengths()).to.deep.equal([0, 0, 0])
     })
 
-    it('appends to none of several streams when one of them is at another revision', async () => {
+    it('appends to none of several streams if one of them is at another revision', async () => {
       const store = createPostgresStore(pool)
       await inTransaction(pool, (tx) => store.append([appendOf(sealedAfter(streams[1], null, ordinary(1)))], tx))
       const appends = streams.map((stream) => appendOf(sealedAfter(stream, null, ordinary(2))))
@@ -70,7 +70,7 @@ describe('event stores', () => {
       expect(await lengths()).to.deep.equal([0, 1, 0])
     })
 
-    it('refuses as a wrong revision what loses against an append that was not committed yet', async () => {
+    it('reports a wrong revision if an append loses against one that was not yet committed', async () => {
       const store = createPostgresStore(pool)
       const [first, second] = [1, 2].map(() => [appendOf(sealedAfter('company-4', null, ordinary(1)))])
       let loser: Promise<unknown> | undefined

@@ -23,7 +23,7 @@ describe('upcaster', () => {
     return { ...event, version }
   }
 
-  it('goes from version to version, and leaves what was stored as it is', () => {
+  it('converts from version to version without changing the stored event', () => {
     for (const [version, data] of [
       [1, { id: 1, note: 'a' }],
       [2, { id: 1, notes: ['a'] }],
@@ -33,12 +33,12 @@ describe('upcaster', () => {
     }
   })
 
-  it('gives back what is in its newest version, and what is of a type that nobody knows', () => {
+  it('returns events of the newest version and of unknown types unchanged', () => {
     for (const event of [stored(3, { id: 1, notes: [], price: '1.00' }), { ...stored(7, {}), type: 'constructor' }])
       expect(upcast(event)).to.equal(event)
   })
 
-  it('refuses versions that there are not yet, or never were', () => {
+  it('refuses future versions and versions that never existed', () => {
     for (const version of [4, 0, -1, 1.5])
       expect(() => upcast(stored(version, {}))).to.throw(Unavailable, `does not know version ${version} of Noted`)
   })

@@ -205,11 +205,11 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       return seen
     }
 
-    it('the former one is read in the shape of the newest when tables are made anew [LEDGER-17]', async () => {
+    it('a rebuild reads the former version in the shape of the newest [LEDGER-17]', async () => {
       expect(await names()).to.deep.equal(['Pães', 'Doces'])
     })
 
-    it('the newest one is written', async () => {
+    it('the writer stores the newest version', async () => {
       const made = await runAsSystem<{ id: number; name: string }>(core.writer, companyId, labelCategory, 'Bolos')
       expect(made).to.include({ name: 'Bolos' })
       expect(await names()).to.deep.equal(['Pães', 'Doces', 'Bolos'])
@@ -217,7 +217,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       expect(stored.map(({ version }) => version)).to.deep.equal([1, 1, 2])
     })
 
-    it('both are caught up with, and reactors see the newest only [LEDGER-17]', async () => {
+    it('catch-up applies both versions; reactors see only the newest [LEDGER-17]', async () => {
       await leave([
         { version: 1, subject: 'category/1001', data: { id: 1001, external_id: null, name: 'Tortas' } },
         labelled(1002, 'Cafés'),
@@ -229,20 +229,20 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       expect(await names()).to.deep.equal(['Pães', 'Doces', 'Bolos', 'Tortas', 'Cafés'])
     })
 
-    it('a rebuild gives the same tables', async () => {
+    it('a rebuild produces the same tables', async () => {
       const { parity } = await core.rebuild()
       expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
       expect(await names()).to.deep.equal(['Pães', 'Doces', 'Bolos', 'Tortas', 'Cafés'])
     })
 
-    it('the past is told at every revision', async () => {
+    it('as-of reads show every past revision', async () => {
       for (const [revision, count] of [0, 1, 2, 3, 4, 5].entries()) {
         const then = await withCompanyAsOf(core, companyId, { revision }, async ({ pool }) => names(pool))
         expect(then).to.deep.equal(['Pães', 'Doces', 'Bolos', 'Tortas', 'Cafés'].slice(0, count))
       }
     })
 
-    it('what was stored stays as it is: in the export, the feed, and for verification [LEDGER-17]', async () => {
+    it('stored events stay unchanged in the export, the feed and verification [LEDGER-17]', async () => {
       expect(await lines()).to.satisfy((all: string) => all.startsWith(written))
       expect(await verifyLedger(core, companyId)).to.include({ valid: true, checked: 6 })
       const folder = await mkdtemp(join(tmpdir(), 'versions-'))
@@ -258,7 +258,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       expect(`[${page.data}]`).to.equal(`[${(await lines()).trim().replaceAll('\n', ',')}]`)
     })
 
-    it('a copy of the ledger is the ledger', async () => {
+    it('a copy of the ledger equals the ledger', async () => {
       const copy = createOutsideStore()
       await copyLedgers(core.store, copy)
       expect(await collect(copy.read(streamOf(companyId), 0))).to.deep.equal(
@@ -266,7 +266,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       )
     })
 
-    it('the history of a record is told in the newest, under the hash of what was stored [FEED-3]', async () => {
+    it('the history of a record shows the newest version with the hash of the stored event [FEED-3]', async () => {
       const stored = (await collect(core.store.read(streamOf(companyId), 0))).at(1) as Envelope
       const { type, subject, revision } = stored
       const wanted = { fromRevision: 0, toRevision: 5, types: [type], subject, limit: 10 }
@@ -278,7 +278,7 @@ export function describeEventVersions(name: string, open: () => OutsideStore | n
       expect(events[0]?.revision).to.equal(revision)
     })
 
-    it('an older program says that it is older, and changes nothing [LEDGER-17]', async () => {
+    it('an older program reports that it is outdated, and changes nothing [LEDGER-17]', async () => {
       const before = await head()
       await leave([labelled(1003, 'Sucos')])
       const isOlder = (error: unknown) =>

@@ -12,7 +12,7 @@ import { allowNoStrayRejections } from './stray-rejections.ts'
 const NO_TRANSACTION = { query: () => Promise.reject(new Error('has no transaction')) }
 
 /** The promises of the adapter when the server, or the way to it, fails. Each failure ends in an error, in time, and in nothing else. */
-describe('EventStoreDB adapter when the server fails', () => {
+describe('EventStoreDB adapter during server failures', () => {
   allowNoStrayRejections()
   let server: FakeEventStoreDb
   let store: OutsideStore
@@ -39,7 +39,7 @@ describe('EventStoreDB adapter when the server fails', () => {
   const stored = (of = stream) => server.all.filter((event) => event.stream === of).map(({ proposed }) => proposed.id)
   const ids = (events: readonly Envelope[]) => events.map(({ id }) => id)
 
-  it('tells nothing of an append whose answer was lost, and takes it for done when it comes again', async () => {
+  it('reports an unknown outcome if the answer of an append is lost, and accepts its retry as done', async () => {
     const events = sealed(3)
     server.faults.push('cut')
     expect(await failureOf(append(events)))
@@ -50,7 +50,7 @@ describe('EventStoreDB adapter when the server fails', () => {
     expect(await collect(store.read(stream, 0))).to.deep.equal(events)
   })
 
-  it('gives up a server that has stopped answering, asks it nothing for a while, and comes back with it', async () => {
+  it('stops calling a server that does not respond for a while, and resumes once it does', async () => {
     const events = sealed(2)
     await append(events)
     server.freeze()
@@ -65,7 +65,7 @@ describe('EventStoreDB adapter when the server fails', () => {
     expect((await collect(store.read(stream, 0))).slice(0, 2)).to.deep.equal(events)
   }).timeout(60_000)
 
-  it('takes no broken read for a short stream', async () => {
+  it('does not mistake an interrupted read for a short stream', async () => {
     const events = sealed(400)
     await append(events)
     for (const fail of [server.reset, server.kill]) {
@@ -83,7 +83,7 @@ describe('EventStoreDB adapter when the server fails', () => {
     expect(await collect(store.read(stream, 0))).to.deep.equal(events)
   })
 
-  it('fails what is being read when it is closed, and never ends it early', async () => {
+  it('fails reads under way when it is closed, and never ends them early', async () => {
     await append(sealed(10))
     server.freeze()
     const reading = [collect(store.read(stream, 0)), collect(store.notes(null))]
@@ -92,7 +92,7 @@ describe('EventStoreDB adapter when the server fails', () => {
     for (const failure of await failures) expect(failure).to.be.instanceOf(Unavailable)
   })
 
-  it('leaves nothing open behind pings and readers that leave in the middle', async () => {
+  it('leaves nothing open after pings and after readers that leave in the middle', async () => {
     await append(sealed(1200))
     for (let n = 0; n < 5; n++) {
       await store.ping()
@@ -101,7 +101,7 @@ describe('EventStoreDB adapter when the server fails', () => {
     await until(() => server.openReads() === 0, { what: 'the end of all reads' })
   })
 
-  it('lands each append whole or not at all when the server is killed among many, and is whole after a restart', async () => {
+  it('stores each append completely or not at all if the server is killed, and is consistent after a restart', async () => {
     const acknowledged: Envelope[][] = []
     const streams: string[] = []
     for (let round = 0; round < 6; round++) {
@@ -134,7 +134,7 @@ describe('EventStoreDB adapter when the server fails', () => {
     expect(acknowledged.length).to.be.at.least(3 * 40)
   }).timeout(120_000)
 
-  it('ends a subscription that was cut with an error, and misses nothing and repeats nothing after it', async () => {
+  it('ends an interrupted subscription with an error, then misses and repeats nothing', async () => {
     const events = sealed(5)
     await append(events)
     const seen: Note[] = []
@@ -161,13 +161,13 @@ describe('EventStoreDB adapter when the server fails', () => {
     await last
   })
 
-  it('sends each append as a call of its own', async () => {
+  it('sends each append as a separate call', async () => {
     await Promise.all([append(sealed(1)), append(sealed(1, null, streamOf(500_000)))])
     expect([...server.calls.keys()]).to.not.include.members(['BatchAppend'])
     expect(server.calls.get('Append')).to.equal(2)
   })
 
-  it('knows the newer names of the scheme, and does not repeat the password of an address that it cannot read', async () => {
+  it('accepts the newer scheme names, and keeps the password of an unreadable address out of errors', async () => {
     for (const scheme of ['kurrentdb', 'kurrent']) {
       const renamed = createEventStoreDb(server.url.replace('esdb', scheme))
       await renamed.ping()

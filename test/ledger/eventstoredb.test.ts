@@ -13,7 +13,7 @@ describe('EventStoreDB', function () {
   this.timeout(120_000)
 
   if (!server) {
-    it('skipped: EVENTSTORE_URL is not set, and there is no Docker engine to run a server in', function () {
+    it('skipped: EVENTSTORE_URL is not set, and no Docker engine is available', function () {
       this.skip()
     })
     return

@@ -83,7 +83,7 @@ describe('follower of a store outside Postgres', () => {
   const untilApplied = (companyId: number, revision: number) =>
     until(async () => (await revisionOf(companyId)) === revision, { what: `revision ${revision}` })
 
-  it('applies what nobody else will, also of a company that this Postgres has never heard of [LEDGER-14]', async () => {
+  it('applies events that no writer applies, also of companies unknown to this Postgres [LEDGER-14]', async () => {
     await left(1, [added(1, 'r-1'), added(2, 'r-2')])
     follower = startCatchUpSubscription(options())
     await untilApplied(1, 1)
@@ -94,7 +94,7 @@ describe('follower of a store outside Postgres', () => {
     await until(async () => (await readSubscriptionCheckpoint(pool)) === '2', { what: 'the checkpoint' })
   })
 
-  it('leaves a writer to its work, and applies nothing twice beside it', async () => {
+  it('does not disturb an active writer, and applies nothing twice beside it', async () => {
     follower = startCatchUpSubscription(options())
     await Promise.all(
       Array.from({ length: 60 }, (_, n) => harness.writer.run(addition(1, { id: n % 3, by: 1 }, `key-${n}`))),
@@ -104,7 +104,7 @@ describe('follower of a store outside Postgres', () => {
     expect(follower.lag()).to.equal(0)
   })
 
-  it('waits for nobody who holds a ledger, and comes back to it', async () => {
+  it('skips a locked ledger without waiting, and returns to it later', async () => {
     const holder = await harness.pool.connect()
     await harness.pool.query(`insert into ops.ledgers (company_id, hash) values (2, repeat('0', 64))`)
     await holder.query('begin')
@@ -123,7 +123,7 @@ describe('follower of a store outside Postgres', () => {
     await until(async () => (await readSubscriptionCheckpoint(pool)) === '1', { what: 'the checkpoint' })
   })
 
-  it('goes on where the one before it was stopped, and connects again to a store that was down [LEDGER-14]', async () => {
+  it('resumes at the position of its predecessor, and reconnects to a store that was down [LEDGER-14]', async () => {
     const first = await left(1, [added(1, 'r-1')])
     follower = startCatchUpSubscription(options())
     await until(async () => (await readSubscriptionCheckpoint(pool)) === '0', { what: 'the checkpoint' })
@@ -137,7 +137,7 @@ describe('follower of a store outside Postgres', () => {
     await assertLedger(harness, 1, 2)
   })
 
-  it('applies everything before a start goes on, in pieces that end between requests, with the answers of each', async () => {
+  it('applies everything before the service starts, in slices that end between requests, with their answers', async () => {
     const sketches = Array.from({ length: 1300 }, (_, n) =>
       added(n % 7, `r-${Math.floor(n / 3)}`, n % 3 ? undefined : `k-${n}`),
     )
@@ -158,7 +158,7 @@ describe('follower of a store outside Postgres', () => {
     await assertLedger(harness, 1, 1300)
   })
 
-  it('writes nothing into tables of another version [LEDGER-12]', async () => {
+  it('writes nothing to tables of another version [LEDGER-12]', async () => {
     await left(1, [added(1, 'r-1')])
     await harness.pool.query(`update ops.read_model set version = 'newer', number = 2`)
     follower = startCatchUpSubscription(options())
@@ -166,7 +166,7 @@ describe('follower of a store outside Postgres', () => {
     expect(await revisionOf(1)).to.equal(-1)
   })
 
-  describe('that several homes share', () => {
+  describe('of a store shared by several shards', () => {
     const told = (answers: Record<number, Placement>): ResolvePlacement & { asked: number[] } => {
       const asked: number[] = []
       const whereLives = async (companyIds: readonly number[]) => {
@@ -182,7 +182,7 @@ describe('follower of a store outside Postgres', () => {
         [companyId, move],
       )
 
-    it('applies only what is of its own companies, and passes by those of others [HOME-90]', async () => {
+    it('applies events of its own companies only, and skips those of other shards [HOME-90]', async () => {
       await left(1, [added(1, 'r-1')])
       await left(2, [added(1, 'r-2')])
       await left(3, [added(1, 'r-3')])
@@ -200,7 +200,7 @@ describe('follower of a store outside Postgres', () => {
       expect([await revisionOf(2), follower.lag()]).to.deep.equal([undefined, 0])
     })
 
-    it('has what nobody can tell the home of wait, with the checkpoint before it, and stops nobody else [HOME-90]', async () => {
+    it('holds back companies whose shard is unknown, and the checkpoint before them, without blocking others [HOME-90]', async () => {
       const answers: Record<number, Placement> = { 2: 'unknown' }
       await left(1, [added(1, 'r-1')])
       await left(2, [added(1, 'r-2')])
@@ -215,7 +215,7 @@ describe('follower of a store outside Postgres', () => {
       await until(async () => (await readSubscriptionCheckpoint(pool)) === '2', { what: 'the checkpoint' })
     })
 
-    it('leaves a company alone while it moves, and follows it again where it has arrived or stayed [HOME-91]', async () => {
+    it('skips a company during its migration, and follows it again at its destination or origin [HOME-91]', async () => {
       await moves(2, 'arriving')
       await moves(3, 'leaving')
       await left(2, [added(1, 'r-1')])
@@ -232,7 +232,7 @@ describe('follower of a store outside Postgres', () => {
       expect(await revisionOf(3)).to.equal(-1)
     })
 
-    it('lists the streams of its own companies, and none while nobody can tell [HOME-90]', async () => {
+    it('lists the streams of its own companies, and none while the placement is unknown [HOME-90]', async () => {
       for (const companyId of [1, 2, 3, 4]) await left(companyId, [added(1, 'r-1')])
       await moves(4, 'left')
       const own = ownStreams(store, pool, told({ 2: 'elsewhere' }))

@@ -15,7 +15,7 @@ const TAKEN = { refused: 'duplicate_resource', details: { field: 'alias' } }
 
 const store = (alias: string) => CreateStoreInput.parse({ alias, commission_percentage: '5' })
 
-describe('names that are unique in the whole service', () => {
+describe('names that are unique in the whole installation', () => {
   const database = useDatabase()
   let core: Core
 
@@ -34,7 +34,7 @@ describe('names that are unique in the whole service', () => {
   })
   after(() => core.close())
 
-  it('belong to one store, whichever company and process asks at the same time [STORE-1]', async () => {
+  it('belong to one store under concurrent requests of several companies and processes [STORE-1]', async () => {
     const another = await openCore({
       masterKeys,
       databaseUrl: database.url,
@@ -70,7 +70,7 @@ describe('names that are unique in the whole service', () => {
     }
   })
 
-  it('are refused, not failed, when another process commits one while the command is under way', async () => {
+  it('are refused, without an internal error, if another process commits one during the command', async () => {
     const other = await core.pool.connect()
     try {
       await other.query('begin')

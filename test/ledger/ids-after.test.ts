@@ -4,8 +4,8 @@ import { idsAfter } from '#ledger/ledgers.ts'
 const restored = (ids: object) => ({ type: 'InstallationRestored', subject: 'company/1', data: { ids } })
 const made = (subject: string) => ({ type: 'Made', subject, data: {} })
 
-describe('ids that a company has given out', () => {
-  it('go on from those that a restore names, and never back [OPS-84]', () => {
+describe('ids issued by a company', () => {
+  it('continue after the ids recorded by a restore, and never go back [OPS-84]', () => {
     expect(
       idsAfter({ sale: 7, order: 20_000 }, restored({ sale: 10_007, order: 10_000, store: 10_000 })),
     ).to.deep.equal({

@@ -33,7 +33,7 @@ describe('the last owner of a company', () => {
     ['demotes', updateUser, { role: 'clerk' }],
     ['deactivates', deactivateUser, {}],
   ] as const) {
-    it(`is left when each of two ${what} the other [PANEL-8]`, async () => {
+    it(`remains if each of two ${what} the other [PANEL-8]`, async () => {
       const [core] = cores as [Core]
       for (let round = 1; round <= ROUNDS; round++) {
         const { rows } = await core.pool.query<{ id: number }>(`select nextval('ops.company_ids') as id`)

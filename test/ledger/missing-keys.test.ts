@@ -45,7 +45,7 @@ async function failureOf(work: Promise<unknown>): Promise<unknown> {
   )
 }
 
-describe('keys of persons that are missing when a store outside Postgres is caught up with', () => {
+describe('missing keys of persons during catch-up with a store outside Postgres', () => {
   const database = useDatabase('withoutReadModel')
   let backup: string
   let store: EventStore
@@ -80,27 +80,27 @@ describe('keys of persons that are missing when a store outside Postgres is caug
   afterEach(() => api.close())
   after(() => administer(database.ownerUrl, (client) => client.query(`drop database if exists ${backup} with (force)`)))
 
-  it('let the service start, with all that is known of the others [LEDGER-51]', async () => {
+  it('let the service start, with all data of other persons [LEDGER-51]', async () => {
     const call = callTo(api.url, other)
     expect(await namesOf(call)).to.deep.equal(['Ana', 'Bia', 'Caio'])
     expect((await call('POST', '/customers', { name: `Davi ${Date.now()}` })).status).to.equal(201)
     expect(logged).to.deep.equal(['a company is read-only: keys of persons are missing'])
   })
 
-  it('make their company read-only, which is told with its writes, and answers reads [LEDGER-51]', async () => {
+  it('make their company read-only: writes are refused with the reason, reads are answered [LEDGER-51]', async () => {
     const call = callTo(api.url, losing)
     expect(await namesOf(call)).to.deep.equal(['Ana'])
     expectReadOnly(await call('POST', '/customers', { name: 'Davi' }))
     expectReadOnly(await call('POST', '/customers/batch', { items: [{ name: 'Davi' }] }))
   })
 
-  it('are counted, for health and metrics, and make nothing unready [LEDGER-51]', async () => {
+  it('are counted in health and metrics without affecting readiness [LEDGER-51]', async () => {
     expect(await api.core.missingKeys()).to.deep.equal([losing.id])
     const health = await (await fetch(`${api.url}/health/ready`)).json()
     expect(health).to.deep.include({ status: 'ready', read_only_without_keys: 1 })
   })
 
-  it('leave the company to no work that records events, and hold nothing of the store back [LEDGER-51]', async () => {
+  it('stop background jobs that record events for the company, and block no other company [LEDGER-51]', async () => {
     const follower = api.core.follow()
     try {
       await callTo(api.url, other)('POST', '/customers', { name: `Eva ${Date.now()}` })
@@ -110,14 +110,14 @@ describe('keys of persons that are missing when a store outside Postgres is caug
     }
   })
 
-  it('are declared lost only when that is confirmed [LEDGER-53]', async () => {
+  it('are declared lost only after confirmation [LEDGER-53]', async () => {
     const error = await failureOf(lostKeys(api.core, String(losing.id)))
     expect(error).to.be.instanceOf(Refused)
     expect((error as Refused).refusal).to.have.nested.property('details.fields.yes')
     expect(await api.core.missingKeys()).to.deep.equal([losing.id])
   })
 
-  it('are read as forgotten once they are declared lost, and the company goes on [LEDGER-53]', async () => {
+  it('count as erased once they are declared lost, and the company takes writes again [LEDGER-53]', async () => {
     const found = await lostKeys(api.core, String(losing.id), '--yes')
     expect(found).to.deep.equal({ company_id: losing.id, lost_keys: 2, takes_writes: true })
     const call = callTo(api.url, losing)
@@ -129,11 +129,11 @@ describe('keys of persons that are missing when a store outside Postgres is caug
   })
 })
 
-describe('keys of persons that are restored while a service runs on a store outside Postgres', () => {
+describe('keys of persons restored while a service runs on a store outside Postgres', () => {
   const database = useDatabase('withoutReadModel')
   const older = useDatabase('withoutReadModel')
 
-  it('end the read-only state of their company by themselves [LEDGER-52]', async function () {
+  it('end the read-only state of their company automatically [LEDGER-52]', async function () {
     this.timeout(120_000)
     const store = createOutsideStore()
     const first = await startApi(database.url, { store })
@@ -161,7 +161,7 @@ for (const [name, outside] of [
   ['Postgres', null],
   ['a store outside', createOutsideStore()],
 ] as const) {
-  describe(`keys of persons that are missing when tables are made anew from ledgers in ${name}`, () => {
+  describe(`missing keys of persons during a rebuild from ledgers in ${name}`, () => {
     const database = useDatabase(outside ? 'withoutReadModel' : 'withReadModel')
     let losing: TestCompany
     let other: TestCompany
@@ -208,7 +208,7 @@ for (const [name, outside] of [
       await api.close()
     })
 
-    it('are restored: a rebuild reads everything, and the company takes writes again [LEDGER-52]', async function () {
+    it('are restored: a rebuild reads all data, and the company takes writes again [LEDGER-52]', async function () {
       this.timeout(120_000)
       const restore = await loseKeys(database.url, losing.id)
       const core = await startNext()
@@ -233,7 +233,7 @@ for (const [name, outside] of [
       }
     })
 
-    it('are declared lost: the company takes writes again, and the same is read from then on [LEDGER-53]', async function () {
+    it('are declared lost: the company takes writes again, and reads stay the same from then on [LEDGER-53]', async function () {
       this.timeout(120_000)
       await loseKeys(database.url, losing.id)
       const core = await startNext()
@@ -248,7 +248,7 @@ for (const [name, outside] of [
       }
     })
 
-    it('fail a rebuild that would empty what tables still show [LEDGER-51]', async () => {
+    it('fail a rebuild that would erase data the tables still show [LEDGER-51]', async () => {
       const core = await startNext()
       try {
         await loseKeys(database.url, other.id)
@@ -261,7 +261,7 @@ for (const [name, outside] of [
     })
 
     if (!outside)
-      it('are declared lost though their persons have other keys by now [LEDGER-53]', async () => {
+      it('can be declared lost even if their persons have new keys [LEDGER-53]', async () => {
         const core = await startNext()
         try {
           expect(await core.missingKeys()).to.deep.equal([other.id])

@@ -53,7 +53,7 @@ export function describeServiceOn(name: string, open: () => OutsideStore): void 
       return events.length
     }
 
-    it('sells exactly the stock, and each sale once', async () => {
+    it('sells exactly the stock, and records each sale once', async () => {
       const item = await itemWithStock('20')
       const replies = await Promise.all(
         Array.from({ length: 50 }, (_, n) =>
@@ -67,7 +67,7 @@ export function describeServiceOn(name: string, open: () => OutsideStore): void 
       await expectWholeLedger()
     })
 
-    it('answers a repetition alike, and shows the same record everywhere', async () => {
+    it('answers a retry alike, and shows the same record everywhere', async () => {
       const item = await itemWithStock('5')
       const headers = { 'idempotency-key': 'uma' }
       const [first, second] = [
@@ -80,7 +80,7 @@ export function describeServiceOn(name: string, open: () => OutsideStore): void 
       await expectWholeLedger()
     })
 
-    it('takes a batch of 500 whole', async () => {
+    it('accepts a batch of 500 commands', async () => {
       const items = Array.from({ length: 500 }, (_, n) => ({
         external_id: `c-${n}`,
         name: `Cliente ${n}`,
@@ -91,7 +91,7 @@ export function describeServiceOn(name: string, open: () => OutsideStore): void 
       await expectWholeLedger()
     })
 
-    it('shows two processes one ledger', async () => {
+    it('gives two processes the same ledger', async () => {
       const item = await itemWithStock('30')
       const other = await startApi(database.url, { store: open() })
       try {
@@ -111,10 +111,10 @@ export function describeServiceOn(name: string, open: () => OutsideStore): void 
       }
     })
 
-    describe('with a Postgres that has lost everything', () => {
+    describe('with an empty Postgres after a loss', () => {
       const fresh = useDatabase('withoutReadModel')
 
-      it('has the same tables with the keys of persons, makes no deliveries, and goes on counting ids [LEDGER-9, LEDGER-16, LEDGER-42]', async function () {
+      it('restores the same tables with the keys of persons, makes no deliveries, and continues the ids [LEDGER-9, LEDGER-16, LEDGER-42]', async function () {
         this.timeout(120_000)
         const item = await itemWithStock('5')
         await company.post('/webhooks', { url: 'https://erp.example/x', events: ['*'] })

@@ -27,7 +27,7 @@ export function describeOutsideStore(name: string, open: () => OutsideStore): vo
 
     it('answers a ping', () => store.ping())
 
-    it('notes everything in the order in which it was appended, of companies only', async () => {
+    it('lists all events of companies, and no others, in the order of their appends', async () => {
       const streams = [await append(3), await append(2)]
       const notes = await collect(store.notes(null))
       expect(of(streams, notes)).to.deep.equal([
@@ -40,7 +40,7 @@ export function describeOutsideStore(name: string, open: () => OutsideStore): vo
       expect(notes.every(({ stream }) => companyIdOfStream(stream) !== null)).to.equal(true)
     })
 
-    it('notes what comes after a position, without it', async () => {
+    it('lists the events after a position, exclusive', async () => {
       const streams = [await append(700), await append(900)]
       const all = (await collect(store.notes(null))).filter(({ stream }) => streams.includes(stream))
       for (const place of [0, 699, 700, 1598]) {
@@ -50,7 +50,7 @@ export function describeOutsideStore(name: string, open: () => OutsideStore): vo
       expect(await collect(store.notes(await end()))).to.deep.equal([])
     })
 
-    it('tells a subscriber first what was there and then what comes, until it leaves', async () => {
+    it('sends a subscriber existing events first, then new ones, until it unsubscribes', async () => {
       const after = await end()
       const streams = [await append(3)]
       const leaving = new AbortController()
@@ -69,7 +69,7 @@ export function describeOutsideStore(name: string, open: () => OutsideStore): vo
       ])
     })
 
-    it('lets a subscriber leave that waits', async () => {
+    it('lets a waiting subscriber unsubscribe', async () => {
       const leaving = new AbortController()
       const waiting = collect(store.subscribe(await end(), leaving.signal))
       leaving.abort()

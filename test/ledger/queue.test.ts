@@ -31,7 +31,7 @@ const settled = async (): Promise<void> => {
   await turn()
 }
 
-describe('queue', () => {
+describe('command queue', () => {
   let running: Running[]
   let queue: Queue<Item>
 
@@ -68,12 +68,12 @@ describe('queue', () => {
   allowNoStrayRejections()
   beforeEach(() => start())
 
-  it('groups what arrived in one turn: one of each company, and again', async () => {
+  it('groups requests that arrive in one tick: one of each company, then the next of each', async () => {
     await push(item(1, 'a'), item(2, 'b'), item(1, 'c'), item(3, 'd'))
     expect(groups()).to.deep.equal([['a', 'b', 'd', 'c']])
   })
 
-  it('takes the companies in turns, so that one that sends much fills no group of others [OPS-60]', async () => {
+  it('alternates between companies, so that a busy one does not fill the groups of others [OPS-60]', async () => {
     start({ lanes: 1 })
     await push(item(1, 'under way'))
     const many = range(100, 'a')
@@ -84,7 +84,7 @@ describe('queue', () => {
     expect(groups()).to.deep.equal([many.slice(29, 40)])
   })
 
-  it('groups 32 commands and no more', async () => {
+  it('groups at most 32 commands', async () => {
     start({ waitingCommands: 1_000 })
     const names = range(70)
     await push(...names.map((name) => item(1, name)))
@@ -95,12 +95,12 @@ describe('queue', () => {
     expect(groups()).to.deep.equal([names.slice(64)])
   })
 
-  it('counts the commands of a request, and takes a later one that still fits', async () => {
+  it('counts the commands of a request, and adds a later request that still fits', async () => {
     await push(item(1, 'a', 20), item(2, 'b', 20), item(3, 'c', 12))
     expect(groups()).to.deep.equal([['a', 'c'], ['b']])
   })
 
-  it('makes a request of more than 32 commands a group by itself', async () => {
+  it('runs a request of more than 32 commands as a group of its own', async () => {
     await push(item(1, 'small'), item(2, 'large', 33), item(3, 'after'))
     expect(groups()).to.deep.equal([['small', 'after'], ['large']])
     start()
@@ -108,7 +108,7 @@ describe('queue', () => {
     expect(groups()).to.deep.equal([['after'], ['large']])
   })
 
-  it('runs two groups at once, and only over disjoint companies', async () => {
+  it('runs two groups at once, only over disjoint companies', async () => {
     await push(item(1, 'a'), item(2, 'b'))
     await push(item(1, 'c'), item(3, 'd'), item(2, 'e'), item(4, 'f'))
     expect(groups()).to.deep.equal([
@@ -124,7 +124,7 @@ describe('queue', () => {
     ])
   })
 
-  it('never lets a later request of a company pass an earlier one, though only the later one would fit', async () => {
+  it('never lets a later request of a company overtake an earlier one, even if only the later one fits', async () => {
     await push(item(1, 'a', 30), item(2, 'b1', 10), item(2, 'b2', 1), item(3, 'c', 1))
     expect(groups()).to.deep.equal([
       ['a', 'c'],
@@ -135,7 +135,7 @@ describe('queue', () => {
     expect(groups()).to.deep.equal([['a']])
   })
 
-  it('has a lane of their own for large requests, of companies in turns: small ones of others wait for none of them [OPS-60]', async () => {
+  it('has a bulk lane for large requests, fair between companies: small requests do not wait for it [OPS-60]', async () => {
     start({ lanes: 1, waitingCommands: 10_000 })
     await push(item(1, 'large 1', 500), item(1, 'small after large'), item(1, 'large 2', 500), item(2, 'large 3', 500))
     expect(groups()).to.deep.equal([['large 1']])
@@ -150,7 +150,7 @@ describe('queue', () => {
     expect(groups()).to.deep.equal([['large 2']])
   })
 
-  it('starts the next group as soon as a lane is free, with all that arrived meanwhile', async () => {
+  it('starts the next group as soon as a lane is free, with all requests that arrived meanwhile', async () => {
     await push(item(1, 'a'))
     await push(item(1, 'b'))
     await push(item(1, 'c'), item(1, 'd'))
@@ -159,7 +159,7 @@ describe('queue', () => {
     expect(groups()).to.deep.equal([['b', 'c', 'd']])
   })
 
-  it('refuses as unavailable what a company sends beyond its share, and nobody else [HTTP-13, OPS-28, OPS-60]', async () => {
+  it('refuses requests beyond the share of their company as unavailable, and no others [HTTP-13, OPS-28, OPS-60]', async () => {
     await push(item(1, 'under way'))
     await push(item(1, 'a', 30), item(1, 'b', 20))
     expect(() => queue.push(item(1, 'c'))).to.throw(Unavailable)
@@ -172,17 +172,17 @@ describe('queue', () => {
     expect(queue.used).to.equal(21)
   })
 
-  it('accepts a request larger than the bound when nothing else waits: it could never be accepted otherwise', async () => {
+  it('accepts a request larger than the limit if the queue is empty', async () => {
     await push(item(1, 'large', 500))
     expect(groups()).to.deep.equal([['large']])
   })
 
-  it('counts a request without commands as one, so that they cannot pile up', () => {
+  it('counts a request without commands as one, which bounds their number', () => {
     for (const name of range(50)) queue.push(item(1, name, 0))
     expect(() => queue.push(item(1, 'one more', 0))).to.throw(Unavailable)
   })
 
-  it('is idle when nothing waits and nothing is under way, and not before', async () => {
+  it('is idle only when nothing is queued or under way', async () => {
     await queue.idle()
     for (const each of [item(1, 'a'), item(1, 'b', 32)]) queue.push(each)
     let idle = 0
@@ -196,7 +196,7 @@ describe('queue', () => {
     await queue.idle()
   })
 
-  it('goes on after a group that failed', async () => {
+  it('continues after a failed group', async () => {
     await push(item(1, 'a'))
     await push(item(1, 'b'))
     await first().fail()
@@ -208,7 +208,7 @@ describe('queue', () => {
     expect(groups()).to.deep.equal([['c']])
   })
 
-  it('goes on after a group that could not even be started', async () => {
+  it('continues after a group that could not start', async () => {
     const ran: string[] = []
     const broken = createQueue<Item>({ groupCommands: 1, lanes: 1, largeLanes: 1, waitingCommands: 100 }, ([each]) => {
       ran.push((each as Item).name)
@@ -219,7 +219,7 @@ describe('queue', () => {
     expect(ran).to.deep.equal(['a', 'b', 'c'])
   })
 
-  it('runs everything exactly once, companies in order and never at once in two lanes, whatever arrives and ends when', async () => {
+  it('runs each request exactly once, in order per company and never in two lanes at once, for random arrivals', async () => {
     const arrival = fc.record({
       company: fc.integer({ min: 1, max: 4 }),
       size: fc.oneof({ weight: 5, arbitrary: fc.integer({ min: 0, max: 8 }) }, fc.integer({ min: 9, max: 60 })),

@@ -47,11 +47,11 @@ describe('read schema', () => {
       return (waiting.rowCount ?? 0) >= count
     })
 
-  it('stays as it is while the projections are those that it was made by', async () => {
+  it('is kept while the version of the projections is unchanged', async () => {
     expect(await ensure(counterModel)).to.equal(null)
   })
 
-  it('is made anew from the ledgers, byte for byte, by projections of another version [OPS-12]', async () => {
+  it('is rebuilt from the ledgers, byte for byte, by projections of another version [OPS-12]', async () => {
     await given.fill()
     const before = await given.rows()
     await given.harness.pool.query('update read.counters set value = 7 where id = 1')
@@ -62,7 +62,7 @@ describe('read schema', () => {
     expect(await given.schemas()).to.deep.equal(['read', 'read_1'])
   })
 
-  it('is refused by a program that is older than it, which touches nothing [OPS-37]', async () => {
+  it('is refused by an older program, which changes nothing [OPS-37]', async () => {
     await given.fill()
     await ensure(newer)
     const failure = await ensure(counterModel).catch((error: unknown) => error)
@@ -72,7 +72,7 @@ describe('read schema', () => {
     expect(await given.schemas()).to.deep.equal(['read', 'read_1'])
   })
 
-  it('stays what it was for the older processes that still read, until their tables are emptied [OPS-37]', async () => {
+  it('stays available to older processes until their tables are emptied [OPS-37]', async () => {
     await given.fill()
     const older = createPool(database.url, { max: 1, read_schemas: readSchemasOf(counterModel) })
     const sum = async () =>
@@ -90,7 +90,7 @@ describe('read schema', () => {
     expect(failure, 'rather than what it does not understand').to.match(/"value" does not exist/)
   })
 
-  it('is made anew when it is gone [OPS-12]', async () => {
+  it('is rebuilt if it is missing [OPS-12]', async () => {
     await given.fill()
     const before = await given.rows()
     await given.harness.pool.query('drop schema read cascade')
@@ -98,7 +98,7 @@ describe('read schema', () => {
     expect(await given.rows()).to.deep.equal(before)
   })
 
-  it('stays as it was when a rebuild fails, and the next one clears up behind it [LEDGER-11]', async () => {
+  it('stays unchanged if a rebuild fails, and the next rebuild cleans up [LEDGER-11]', async () => {
     await given.fill()
     const before = await given.rows()
     const failure = await ensure(broken).catch((error: unknown) => error)
@@ -110,7 +110,7 @@ describe('read schema', () => {
     expect(await given.schemas()).to.deep.equal(['read', 'read_1'])
   })
 
-  it('is made once by processes that start together, the others waiting for as long as that takes [OPS-12]', async () => {
+  it('is built once by processes that start together; the others wait for it [OPS-12]', async () => {
     await given.fill()
     const unit = await given.harness.pool.connect()
     try {
@@ -129,7 +129,7 @@ describe('read schema', () => {
     }
   })
 
-  it('lets nobody add a ledger in the middle, which would be written by older projections [LEDGER-12]', async () => {
+  it('blocks new ledgers during a rebuild, because older projections would write them [LEDGER-12]', async () => {
     const unit = await given.harness.pool.connect()
     try {
       await unit.query('begin')
@@ -146,7 +146,7 @@ describe('read schema', () => {
     }
   })
 
-  it('is made from a store outside by a Postgres that knows nothing, which reacts to none of it', async () => {
+  it('is built from an outside store with an empty Postgres, without side effects', async () => {
     await given.close()
     const store = createOutsideStore()
     given = await openReadTables(database.url, store)
@@ -168,7 +168,7 @@ describe('read schema', () => {
     expect(store.events('company-1')).to.have.length(31)
   })
 
-  it('has a version that changes with its tables and with the meaning of its projections', () => {
+  it('has a version that changes with its tables and with the logic of its projections', () => {
     const [projection] = counterModel.projections as [ReadModel['projections'][number]]
     const [table] = projection.tables as [ReadModel['projections'][number]['tables'][number]]
     const wider = { ...projection, tables: [{ ...table, columns: { ...table.columns, note: 'text' as const } }] }

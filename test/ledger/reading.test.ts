@@ -14,7 +14,7 @@ import { explore } from '../support/random.ts'
 const TYPES = ['CounterAdded', 'CounterReset', 'CounterRemoved']
 const LENGTH = 60
 
-describe('a search in a ledger', () => {
+describe('search in a ledger', () => {
   const database = useDatabase()
   let pool: Pool
   let companyId: number
@@ -46,7 +46,7 @@ describe('a search in a ledger', () => {
     limit: fc.integer({ min: 1, max: 9 }),
   })
 
-  it('finds page by page just what reading everything would find, in every store', async () => {
+  it('finds page by page exactly the matches of a full read, in every store', async () => {
     await explore(
       fc.asyncProperty(wanted, async (search_) => {
         const { fromRevision, toRevision, types, subject } = search_
@@ -74,7 +74,7 @@ describe('a search in a ledger', () => {
     )
   })
 
-  it('reads a bounded part of a stream at a time, and says how far it came', async () => {
+  it('reads a bounded part of a stream at a time, and returns its position', async () => {
     const [template] = events
     let read = 0
     const endless: EventStore = {

@@ -42,7 +42,7 @@ describe('rebuild', () => {
     }
   }
 
-  it('is compared with what it was: equal, or not', async () => {
+  it('compares the new tables with the old ones, and reports whether they are equal', async () => {
     await given.fill()
     const [equal] = (await again()).parity ?? []
     expect(equal).to.deep.include({ table: 'counters', equal: true })
@@ -64,7 +64,7 @@ describe('rebuild', () => {
     expect(healed).to.deep.equal(equal)
   })
 
-  it('holds a company that was registered, and what was written, while it was rebuilt [LEDGER-11]', async () => {
+  it('includes a company registered and events written during the rebuild [LEDGER-11]', async () => {
     await given.fill()
     const store = storeWith(async () => {
       await ensureLedger(given.harness.pool, 3)
@@ -78,7 +78,7 @@ describe('rebuild', () => {
     expect(sums).to.deep.equal([{ value: 5 }])
   })
 
-  it('stays as it was when the rebuild loses its connections, and the next one makes it anew [LEDGER-11]', async () => {
+  it('leaves the tables unchanged if it loses its connections; the next run rebuilds them [LEDGER-11]', async () => {
     await given.fill()
     const before = await given.rows()
     const store = storeWith(() =>
@@ -106,7 +106,7 @@ describe('rebuild', () => {
     expect(await given.schemas()).to.deep.equal(['read'])
   })
 
-  it('is rebuilt from ledgers far longer than what is kept in memory', async () => {
+  it('handles ledgers far longer than the memory limit', async () => {
     const inputs = Array.from({ length: 500 }, (_, n) => n)
     for (let start = 0; start < 9_500; start += inputs.length) {
       await given.harness.writer.run(
@@ -123,7 +123,7 @@ describe('rebuild', () => {
     expect(await given.rows()).to.deep.equal(before)
   })
 
-  it('is filled where there never were tables, and a run that was killed is gone on with, company by company [HOME-94]', async () => {
+  it('fills missing tables, and resumes a killed run company by company [HOME-94]', async () => {
     await given.fill()
     const { pool } = given.harness
     const ledgers = async () =>
@@ -174,7 +174,7 @@ describe('rebuild', () => {
     expect(indexes).to.have.length(1)
   })
 
-  it('has all its indexes when it is rebuilt, and statistics, so that queries are not planned as for empty tables', async () => {
+  it('creates all indexes and statistics, so that queries are not planned as for empty tables', async () => {
     await given.fill()
     const [{ tables, ...projection }] = counterModel.projections as [ReadModel['projections'][number]]
     const indexed = { ...projection, tables: tables.map((table) => ({ ...table, indexes: ['(company_id, value)'] })) }
@@ -192,7 +192,7 @@ describe('rebuild', () => {
     expect(statistics).to.have.length(1)
   })
 
-  it('is rebuilt while the service reads and writes, which neither fails nor loses anything [LEDGER-11]', async () => {
+  it('runs while the service reads and writes, without failures or losses [LEDGER-11]', async () => {
     await given.fill()
     let running = true
     let written = 60
@@ -222,7 +222,7 @@ describe('rebuild', () => {
     expect(last).to.include({ equal: true })
   })
 
-  it('pauses between portions where it is paced, but never while writers wait [OPS-115]', async () => {
+  it('pauses between batches if it is throttled, but never while writers wait [OPS-115]', async () => {
     await given.fill()
     let written = 0
     const pace = async (spent_ms: number) => {
@@ -235,7 +235,7 @@ describe('rebuild', () => {
     expect(written).to.be.above(3)
   })
 
-  it('waits for whoever reads long before the switch, without holding others up, and says for whom [OPS-36]', async () => {
+  it('waits for long readers before the switch without blocking others, and logs the sessions it waits for [OPS-36]', async () => {
     await given.fill()
     const told: string[] = []
     const dump = await given.pool.connect()

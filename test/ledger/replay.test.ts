@@ -96,7 +96,7 @@ describe('replay', () => {
     return { applied, written }
   }
 
-  it('comes to the same however far apart the changes of a row are, and writes it once for those that are near [LEDGER-10]', async () => {
+  it('gives the same result for any distance between changes of a row, and writes nearby changes once [LEDGER-10]', async () => {
     const { written, applied } = await replayAll(ledger(EVENTS).events)
     expect(applied).to.equal(EVENTS)
     expect(await stored()).to.deep.equal(sumsUpTo(EVENTS - 1))
@@ -105,7 +105,7 @@ describe('replay', () => {
     expect(rowsBy('replace'), 'rows that were there').to.be.within(1, EVENTS / 2)
   })
 
-  it('keeps no more rows in memory for a longer ledger, and fewer where events have long lists', async () => {
+  it('keeps no more rows in memory for a longer ledger, and fewer for events with long lists', async () => {
     const most = async (events: AsyncIterable<Envelope>) =>
       Math.max(...(await replayAll(events)).written.map(([, rows]) => rows))
     expect(await most(ledger(EVENTS).events)).to.be.most(4_000)
@@ -114,7 +114,7 @@ describe('replay', () => {
     expect(await stored()).to.deep.equal(sumsUpTo(EVENTS - 1))
   })
 
-  it('ends at a revision, where the ledger is closed, and goes on from there another time', async () => {
+  it('stops at a revision, closes the ledger there, and resumes later', async () => {
     const first = ledger(EVENTS)
     expect((await replayAll(first.events, 6_789)).applied).to.equal(6_790)
     expect(first.seen.closed).to.equal(true)
@@ -125,11 +125,11 @@ describe('replay', () => {
     expect(await stored()).to.deep.equal(sumsUpTo(EVENTS - 1))
   })
 
-  it('applies nothing of an empty ledger', async () => {
+  it('applies nothing for an empty ledger', async () => {
     expect(await replayAll(ledger(0).events)).to.deep.equal({ applied: 0, written: [] })
   })
 
-  it('keeps nothing when a projection fails, though rows were written before, and closes the ledger', async () => {
+  it('rolls back all rows if a projection fails, and closes the ledger', async () => {
     const failing: ReadModel = {
       ...counterModel,
       projections: counterModel.projections.map(({ on, ...projection }) => ({
@@ -152,7 +152,7 @@ describe('replay', () => {
     expect(await stored()).to.deep.equal([])
   })
 
-  it('keeps nothing when the ledger cannot be read on', async () => {
+  it('rolls back if reading the ledger fails', async () => {
     async function* broken(): AsyncGenerator<Envelope> {
       yield* ledger(5_000).events
       throw new Error('the store is gone')
@@ -162,7 +162,7 @@ describe('replay', () => {
     expect(await stored()).to.deep.equal([])
   })
 
-  it('fails when rows cannot be written, and says why', async () => {
+  it('fails with the reason if rows cannot be written', async () => {
     const adding: ReadModel = {
       ...counterModel,
       projections: [

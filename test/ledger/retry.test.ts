@@ -10,14 +10,14 @@ const alone = [a1] as typeof group
 
 const database = (code: string): Error => Object.assign(new Error('from the database'), { code })
 
-describe('what is decided again after a failure before the append', () => {
-  it('is each request by itself after an error that only one of them may have caused', () => {
+describe('retry after a failure before the append', () => {
+  it('decides each request separately after an error that only one of them may have caused', () => {
     for (const error of [new TypeError('a bug'), database('23514'), database('23505'), 'thrown text', null]) {
       expect(retriesOf(group, error, true)).to.deep.equal([[a1], [b1], [a2]])
     }
   })
 
-  it('is each company by itself after a lock that was waited for too long', () => {
+  it('decides each company separately after a lock time-out', () => {
     for (const code of ['55P03', '57014']) {
       expect(retriesOf(group, database(code), true)).to.deep.equal([[a1, a2], [b1]])
       // Waiting again for the same lock would only keep others waiting too.
@@ -25,7 +25,7 @@ describe('what is decided again after a failure before the append', () => {
     }
   })
 
-  it('is the whole group after a lost connection, a restart or a deadlock, a few times', () => {
+  it('decides the whole group again after a lost connection, restart or deadlock, a limited number of times', () => {
     const lost = [new Error('Connection terminated unexpectedly'), database('ECONNRESET'), database('57P01')]
     for (const error of [...lost, database('40P01')]) {
       expect(retriesOf(group, error, true)).to.deep.equal([group])
@@ -34,19 +34,19 @@ describe('what is decided again after a failure before the append', () => {
     }
   })
 
-  it('is a single request whose name was taken meanwhile, a few times', () => {
+  it('decides a single request again if its name was taken meanwhile, a limited number of times', () => {
     expect(retriesOf(alone, database('23505'), true)).to.deep.equal([alone])
     expect(retriesOf(alone, database('23505'), false)).to.deep.equal([])
   })
 
-  it('is the whole group when what it was decided on has changed, and each by itself when names are not to be had [HOME-24]', () => {
+  it('decides the group again after a stale decision, and each request separately after a failed reservation [HOME-24]', () => {
     expect(retriesOf(group, new StaleDecision('another password is in force'), true)).to.deep.equal([group])
     expect(retriesOf(group, new StaleDecision('another password is in force'), false)).to.deep.equal([])
     expect(retriesOf(group, new ReservationFailed('no directory'), true)).to.deep.equal([[a1], [b1], [a2]])
     expect(retriesOf(alone, new ReservationFailed('no directory'), true)).to.deep.equal([])
   })
 
-  it('is nothing when there is no connection, no space, or the request itself is at fault', () => {
+  it('does not retry without a connection or disk space, or if the request itself is at fault', () => {
     for (const error of [new Unavailable('no connection'), database('53100')]) {
       expect(retriesOf(group, error, true)).to.deep.equal([])
     }

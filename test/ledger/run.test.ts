@@ -24,7 +24,7 @@ describe('runAs', () => {
     requestId: '019990c5-0000-7000-8000-000000000001',
   })
 
-  it('answers with the record, as the API shows it, and tells in the event who did it [LEDGER-3]', async () => {
+  it('returns the record as the API shows it, and stores the actor in the event [LEDGER-3]', async () => {
     const { writer } = api.core
     const created = await runAs<CustomerObject>(writer, acting(), createCustomer, { name: 'Bia', person_type: 'PF' })
     if (isRefusal(created)) throw new Error(created.refused)
@@ -34,7 +34,7 @@ describe('runAs', () => {
     expect(body.data[0]).to.include({ origin: 'pdv', actor: 'user/7', request_id: acting().requestId })
   })
 
-  it('answers with null where nothing is left to show', async () => {
+  it('returns null if no record remains', async () => {
     const { writer } = api.core
     const { id } = (await runAs<CustomerObject>(writer, acting(), createCustomer, {
       name: 'Caio',
@@ -44,14 +44,14 @@ describe('runAs', () => {
     expect((await company.get(`/customers/${id}`)).status).to.equal(404)
   })
 
-  it('answers with the refusal', async () => {
+  it('returns the refusal', async () => {
     const refused = await runAs<null>(api.core.writer, acting(), deleteCustomer, { id: 999_999 })
     expect(refused).to.deep.equal({ refused: 'not_found' })
     expect(isRefusal(refused)).to.equal(true)
     expect(isRefusal(null)).to.equal(false)
   })
 
-  it('as the system has no actor [LEDGER-3]', async () => {
+  it('stores no actor for the system [LEDGER-3]', async () => {
     const created = await runAsSystem<CustomerObject>(api.core.writer, company.id, createCustomer, {
       name: 'Davi',
       person_type: 'PF',

@@ -61,7 +61,7 @@ const sealedBy = (event: Envelope, keyOf: (subject: string, part: PersonPart) =>
 const CREATED = EVERY_EVENT.find(({ type }) => type === 'CustomerCreated') as Envelope
 
 describe('sealed fields', () => {
-  it('open as what they were, of every type of event; what is personal is nowhere in clear [LEDGER-40]', async () => {
+  it('open to their original values for every event type; no personal data is in clear [LEDGER-40]', async () => {
     const event = fc.constantFrom(...personal)
     await explore(
       fc.property(event, fc.array(value, { minLength: 8, maxLength: 8 }), (sample, values) => {
@@ -85,7 +85,7 @@ describe('sealed fields', () => {
       expect(readModel.personalFields({ type, version }).length > 0, type).to.equal(seen.has(type))
   })
 
-  it('are null once their key was destroyed, those of the other part and of others are not [LEDGER-41]', () => {
+  it('are null once their key is destroyed; other parts and other persons stay readable [LEDGER-41]', () => {
     const { keyOf, secrets } = keyring()
     const fields = readModel.personalFields(CREATED)
     const stored = sealedBy(CREATED, keyOf)
@@ -98,7 +98,7 @@ describe('sealed fields', () => {
     })
   })
 
-  it('are stored and seen as null when their key was destroyed before [LEDGER-41]', () => {
+  it('are stored and shown as null if their key was destroyed before [LEDGER-41]', () => {
     const { keyOf } = keyring()
     const sealed = sealData(CREATED, CREATED.id, readModel.personalFields(CREATED), (subject, part) =>
       part === 'contact' ? null : keyOf(subject, part),
@@ -107,7 +107,7 @@ describe('sealed fields', () => {
     expect(sealed.stored).to.include({ phone: null, email: null, notes: null })
   })
 
-  describe('that were changed', () => {
+  describe('that were tampered with', () => {
     /** What a reader of a ledger says that holds one event. */
     async function readingOf(event: Envelope, secrets: ReadonlyMap<string, Buffer | null>): Promise<unknown> {
       const store = {
@@ -136,7 +136,7 @@ describe('sealed fields', () => {
     }
     type Sealed = { readonly sealed: string }
 
-    it('are a failure that names the event, whatever byte it is [LEDGER-42]', async () => {
+    it('fail with the name of the event for any changed byte [LEDGER-42]', async () => {
       const { keyOf, secrets } = keyring()
       const stored = sealedBy(CREATED, keyOf)
       expect(await readingOf(stored, secrets)).to.deep.equal([{ ...stored, data: CREATED.data }])
@@ -152,7 +152,7 @@ describe('sealed fields', () => {
       expectFailure(await readingOf({ ...stored, data: { ...stored.data, name: short } }, secrets), 'it was changed')
     })
 
-    it('are a failure where they were moved to another field or event [LEDGER-42]', async () => {
+    it('fail if they were moved to another field or event [LEDGER-42]', async () => {
       const { keyOf, secrets } = keyring()
       const stored = sealedBy(CREATED, keyOf)
       const { name, document } = stored.data as { name: Sealed; document: Sealed }
@@ -162,11 +162,11 @@ describe('sealed fields', () => {
       expectFailure(await readingOf({ ...stored, data: other.data }, secrets), 'it was changed')
     })
 
-    it('are a failure where they are in clear [LEDGER-42]', async () => {
+    it('fail if they are in clear [LEDGER-42]', async () => {
       expectFailure(await readingOf(CREATED, new Map()), 'it is nothing that was sealed')
     })
 
-    it('or whose key is not there are a failure, never taken for something forgotten [LEDGER-42]', async () => {
+    it('fail if their key is missing, and never count as erased [LEDGER-42]', async () => {
       const { keyOf } = keyring()
       expectFailure(await readingOf(sealedBy(CREATED, keyOf), new Map()), 'key ')
     })

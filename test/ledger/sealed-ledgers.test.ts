@@ -72,7 +72,7 @@ for (const [name, outside] of [
       await Promise.all([core.close(), other.close()])
     })
 
-    it('hold nothing personal in clear, and are whole without any key [LEDGER-40]', async () => {
+    it('contain no personal data in clear, and verify without any key [LEDGER-40]', async () => {
       const made = await create(core, '11 98888-7777')
       const events = await stored()
       expectSealed(events)
@@ -87,7 +87,7 @@ for (const [name, outside] of [
       })
     })
 
-    it('have one key for each part of a person, whoever writes, and none for what was never told [LEDGER-40]', async () => {
+    it('have one key per part of a person for all writers, and none for missing data [LEDGER-40]', async () => {
       const made = await create(core)
       expect((await keysOf(made.id)).map(({ part }) => part)).to.deep.equal(['identity'])
       await Promise.all([
@@ -106,13 +106,13 @@ for (const [name, outside] of [
       })
     })
 
-    it('make the same tables, and the same past [LEDGER-10]', async () => {
+    it('produce the same tables and the same as-of reads [LEDGER-10]', async () => {
       const { parity } = await core.rebuild()
       expect(parity?.filter(({ equal }) => !equal)).to.deep.equal([])
       expect(await core.verifyTables(companyId)).to.deep.include({ kind: 'verified', differences: [] })
     })
 
-    it('get no other key for a part whose key was destroyed: what comes is stored and shown as null [LEDGER-41]', async () => {
+    it('get no new key for a part with a destroyed key: new data is stored and shown as null [LEDGER-41]', async () => {
       const made = await create(core, '11 98888-0000')
       await core.pool.query(
         `update ops.person_keys set wrapped = null, destroyed_at = now() where subject = $1 and part = 'contact'`,
@@ -130,7 +130,7 @@ for (const [name, outside] of [
 
     if (outside) {
       for (const fault of ['after', 'late'] as const) {
-        it(`can be opened when a process dies between append and COMMIT: ${fault} [LEDGER-40]`, async () => {
+        it(`can be opened if a process dies between append and COMMIT: ${fault} [LEDGER-40]`, async () => {
           outside.faults.push(fault)
           const made = await create(core, '11 90000-0000')
           outside.release()

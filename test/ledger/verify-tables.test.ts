@@ -27,13 +27,13 @@ describe('verification of tables', () => {
     verifyTables({ pool, store: given.harness.store, keys: keysIn(pool), model: counterModel, ...options }, companyId)
   const change = (text: string) => given.harness.pool.query(text)
 
-  it('finds nothing where the tables are what the ledger makes, also of an empty ledger and of none [OPS-45]', async () => {
+  it('finds no difference if the tables match the ledger, also for an empty or missing ledger [OPS-45]', async () => {
     expect(await verify()).to.deep.equal({ kind: 'verified', revision: 29, differences: [] })
     await change(`insert into ops.ledgers (company_id, hash) values (7, 'x')`)
     for (const id of [7, 8]) expect(await verify(id)).to.deep.equal({ kind: 'verified', revision: -1, differences: [] })
   })
 
-  it('names table, key and fields of each row that is not what the ledger makes, and no value [OPS-45]', async () => {
+  it('reports table, key and fields of each row that differs from the ledger, but no values [OPS-45]', async () => {
     const changed = (fields: string[], id = 0) => [{ table: 'counters', key: { id }, found: 'changed', fields }]
     for (const [text, differences] of [
       ['update read.counters set value = value + 1 where company_id = 1 and id = 0', changed(['value'])],
@@ -64,7 +64,7 @@ describe('verification of tables', () => {
     expect(await verify()).to.deep.include({ differences: [] })
   })
 
-  it('compares as of one revision while the company goes on, portion by portion [OPS-45]', async () => {
+  it('compares as of one revision, batch by batch, while the company keeps writing [OPS-45]', async () => {
     let portions = 0
     const pace = async () => {
       portions += 1
@@ -84,7 +84,7 @@ describe('verification of tables', () => {
     expect(portions).to.equal(1)
   })
 
-  it('leaves tables of another version, and those that are being made anew, alone [OPS-45]', async () => {
+  it('skips tables of another version and tables under rebuild [OPS-45]', async () => {
     expect(await verify(1, { model: newer })).to.deep.equal({ kind: 'other_version' })
     const rebuilder = await given.pool.connect()
     await rebuilder.query('select pg_advisory_lock(hashtextextended($1, 0))', [REBUILD_LOCK])
@@ -92,7 +92,7 @@ describe('verification of tables', () => {
     rebuilder.release(true)
   })
 
-  it('is done by one process at a time where it yields, and holds nothing while it waits [OPS-46]', async () => {
+  it('runs in one process at a time in yielding mode, and holds no locks while it waits [OPS-46]', async () => {
     let inner: unknown
     let held: unknown
     const pace = async () => {
@@ -108,7 +108,7 @@ describe('verification of tables', () => {
     expect(await verify(2, { yields: true })).to.deep.include({ kind: 'verified' })
   })
 
-  it('fails where the ledger ends before the tables do', async () => {
+  it('fails if the ledger ends before the tables', async () => {
     await change('update ops.ledgers set revision = 99 where company_id = 1')
     expect(await verify().catch(({ message }: Error) => message)).to.equal(
       'the ledger of company 1 ends before its tables do',

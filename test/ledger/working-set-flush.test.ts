@@ -28,7 +28,7 @@ const CROWD = Array.from({ length: 50 }, (_, n) => person(100 + n, null))
 describe('working set, flushing', () => {
   const given = usePeople()
 
-  it('sends nothing for what was only looked at', async () => {
+  it('sends nothing for rows that were only read', async () => {
     await store(given.pool, person(1, 'ana'))
     await transact(given.pool, async (tx, sent) => {
       const set = createWorkingSet()
@@ -39,7 +39,7 @@ describe('working set, flushing', () => {
     })
   })
 
-  it('swaps the names of two rows, and hands one on in a ring, in one statement', async () => {
+  it('swaps the names of two rows, and rotates names in a ring, in one statement', async () => {
     await store(given.pool, person(1, 'ana'), person(2, 'bia'), person(3, 'carla'), person(4, 'dora'), person(5, 'eva'))
     await transact(given.pool, async (tx, sent) => {
       const set = createWorkingSet()
@@ -66,7 +66,7 @@ describe('working set, flushing', () => {
     ])
   })
 
-  it('gives the name of a deleted row to a new one, by one statement for what is there and one for what is new', async () => {
+  it('gives the name of a deleted row to a new one, with one statement for existing rows and one for new rows', async () => {
     await store(given.pool, person(2, 'ana'))
     await transact(given.pool, async (tx, sent) => {
       const set = createWorkingSet()
@@ -83,7 +83,7 @@ describe('working set, flushing', () => {
     ])
   })
 
-  it('replaces what it has added, where another transaction has written that meanwhile', async () => {
+  it('replaces rows it has added if another transaction has written them meanwhile', async () => {
     const set = createWorkingSet()
     set.of(1).add(people, person(1, 'ana'))
     await store(given.pool, person(1, 'ana'))
@@ -93,7 +93,7 @@ describe('working set, flushing', () => {
     expect(await names(given.pool)).to.deep.equal([[1, 'bia']])
   })
 
-  it('copies what is new to a table in bulk, after what gives up its name to it', async () => {
+  it('copies new rows to a table in bulk, after the rows that release their names', async () => {
     await store(given.pool, person(1, 'ana'), person(2, 'bia'))
     await transact(given.pool, async (tx, sent) => {
       const set = createWorkingSet()
@@ -127,7 +127,7 @@ describe('working set, flushing', () => {
     ])
   })
 
-  it('tells why a copy was refused, and of every statement behind it that it came to nothing', async () => {
+  it('reports why a copy was refused, and fails every statement behind it', async () => {
     await store(given.pool, person(1, 'ana'))
     const failures: unknown[] = []
     const failed = transact(given.pool, async (tx) => {
@@ -143,7 +143,7 @@ describe('working set, flushing', () => {
     expect(await names(given.pool)).to.deep.equal([[1, 'ana']])
   })
 
-  it('is refused by the database when two rows end with one name: the safety net', async () => {
+  it('is refused by the database if two rows end with one name: the safety net', async () => {
     const error = await store(given.pool, person(1, 'ana'), person(2, 'ana')).catch((reason: unknown) => reason)
     expect(error).to.include({ code: '23505', constraint: 'people_name_key' })
     expect(await names(given.pool)).to.deep.equal([])
@@ -170,7 +170,7 @@ describe('working set, flushing', () => {
     expect(keys?.indexOf('last')).to.be.lessThan(keys?.indexOf('name-0-11') as number)
   })
 
-  it('sends nothing at all when a row cannot be written as JSON', () => {
+  it('sends nothing if a row cannot be written as JSON', () => {
     const sent: unknown[] = []
     const query = async (statement: unknown) => sent.push(statement)
     const set = createWorkingSet()
@@ -182,7 +182,7 @@ describe('working set, flushing', () => {
   })
 
   for (const way of WAYS)
-    it(`keeps every type as it was, and JSON byte for byte, by ${way}`, async () => {
+    it(`preserves every type, and JSON byte for byte, by ${way}`, async () => {
       const doc = {
         z: 1,
         a: { 10: 'x', 9: null },
@@ -220,7 +220,7 @@ describe('working set, flushing', () => {
     })
 
   for (const way of WAYS)
-    it(`by ${way} shows and stores the same as rows that were changed one by one, whatever is loaded and put in whatever order`, async () => {
+    it(`by ${way} shows and stores the same as changes one by one, for any order of loads and puts`, async () => {
       const NAMES = ['ana', 'bia', 'carla', null]
       const change = fc.record({
         id: fc.integer({ min: 1, max: 4 }),

@@ -7,7 +7,7 @@ describe('working set', () => {
   const given = usePeople()
 
   describe('loading', () => {
-    it('sends one statement per table and key, however many rows of however many companies are wanted', async () => {
+    it('sends one statement per table and key for any number of rows and companies', async () => {
       await store(
         given.pool,
         person(1, 'ana'),
@@ -25,7 +25,7 @@ describe('working set', () => {
       })
     })
 
-    it('remembers what was absent, and asks for nothing twice', async () => {
+    it('remembers absent rows, and queries nothing twice', async () => {
       await store(given.pool, person(1, 'ana'))
       await transact(given.pool, async (tx, sent) => {
         const set = createWorkingSet()
@@ -40,7 +40,7 @@ describe('working set', () => {
       })
     })
 
-    it('finds a loaded row by every key that it has', async () => {
+    it('finds a loaded row by each of its keys', async () => {
       await store(given.pool, person(1, 'ana', { external_id: 'a-1' }))
       await transact(given.pool, async (tx) => {
         const set = createWorkingSet()
@@ -50,7 +50,7 @@ describe('working set', () => {
       })
     })
 
-    it('never lets a row that is loaded later take the place of a changed one', async () => {
+    it('never replaces a changed row by one that is loaded later', async () => {
       await store(given.pool, person(1, 'ana', { external_id: 'a-1' }))
       await transact(given.pool, async (tx) => {
         const set = createWorkingSet()
@@ -70,7 +70,7 @@ describe('working set', () => {
       })
     })
 
-    it('throws for a row that was neither loaded nor put, and for a key that the table has not', () => {
+    it('throws for a row that was neither loaded nor put, and for an unknown key of the table', () => {
       const rows = createWorkingSet().of(1)
       expect(() => rows.get(byId(1))).to.throw('people.pk 1 was not loaded')
       expect(() => rows.get(byKey(people, 'phone', '1'))).to.throw('people has no key phone')
@@ -79,14 +79,14 @@ describe('working set', () => {
   })
 
   describe('changing', () => {
-    it('shows a row that was put by all of its keys', () => {
+    it('finds a put row by all of its keys', () => {
       const set = createWorkingSet()
       const ana = person(1, 'ana', { external_id: 'a-1' })
       set.of(1).put(people, ana)
       for (const ref of [byId(1), byName('ana'), byExternal('a-1')]) expect(set.of(1).get(ref)).to.equal(ana)
     })
 
-    it('frees the old name of a row that was renamed, and only that', () => {
+    it('releases only the old name of a renamed row', () => {
       const set = createWorkingSet()
       set.of(1).put(people, person(1, 'ana', { external_id: 'a-1' }))
       set.of(1).put(people, person(1, 'anna', { external_id: 'a-1' }))
@@ -95,7 +95,7 @@ describe('working set', () => {
       expect(set.of(1).get(byExternal('a-1'))?.name_key).to.equal('anna')
     })
 
-    it('frees the name of a deleted row for another one, while the row itself is still found', () => {
+    it('releases the name of a deleted row for another one, while the row itself is still found', () => {
       const set = createWorkingSet()
       set.of(1).put(people, person(1, 'ana'))
       set.of(1).put(people, person(1, null))
@@ -106,7 +106,7 @@ describe('working set', () => {
       expect(set.of(1).get(byId(1))?.born).to.equal('1990-01-01')
     })
 
-    it('keeps a name with the row that took it, whichever of the two rows is put first', () => {
+    it('keeps a name with the row that took it, for either order of puts', () => {
       for (const order of [
         [1, 2],
         [2, 1],
@@ -119,7 +119,7 @@ describe('working set', () => {
       }
     })
 
-    it('adds only what is new', async () => {
+    it('adds only new rows', async () => {
       await store(given.pool, person(1, 'ana'))
       await transact(given.pool, async (tx) => {
         const set = createWorkingSet()
@@ -137,7 +137,7 @@ describe('working set', () => {
       expect(() => rows.put(people, { ...person(1, 'ana'), id: null as unknown as number })).to.throw('primary key')
     })
 
-    it('keeps companies apart that have the same ids and names', async () => {
+    it('separates companies with the same ids and names', async () => {
       await store(given.pool, person(1, 'ana'), person(1, 'ana', { company_id: 2, born: '1980-02-03' }))
       await transact(given.pool, async (tx) => {
         const set = createWorkingSet()

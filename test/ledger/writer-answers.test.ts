@@ -32,7 +32,7 @@ describe('writer, stored answers', () => {
     ])
 
   for (const processes of [1, 2]) {
-    it(`are given to 19 of 20 requests that carry one key at once, in ${processes === 1 ? 'one process' : 'two processes'} [IDEM-6]`, async () => {
+    it(`are returned to 19 of 20 concurrent requests with one key, in ${processes === 1 ? 'one process' : 'two processes'} [IDEM-6]`, async () => {
       const writers = processes === 1 ? [harness.writer] : [harness.writer, harness.another()]
       const requests = Array.from({ length: 20 }, (_, n) => writers[n % processes]?.run(addition(1, ONE, 'key')))
       const answers = (await Promise.all(requests)) as Answer[]
@@ -43,7 +43,7 @@ describe('writer, stored answers', () => {
     })
   }
 
-  it('refuse another request under the same key, in the group of the first one and later [IDEM-3]', async () => {
+  it('refuse another request with the same key, in the same group and later [IDEM-3]', async () => {
     const [first, other] = await Promise.all([
       harness.writer.run(addition(1, ONE, 'key', 'one body')),
       harness.writer.run(addition(1, ONE, 'key', 'another body')),
@@ -55,20 +55,20 @@ describe('writer, stored answers', () => {
     await assertLedger(harness, 1, 1)
   })
 
-  it('are those of one company, whoever else uses the key [IDEM-5]', async () => {
+  it('belong to one company, even if others use the same key [IDEM-5]', async () => {
     const answers = await Promise.all([run('key', 1), run('key', 2)])
     expect(answers.map(({ replayed }) => replayed)).to.deep.equal([false, false])
     await assertLedger(harness, 1, 1)
     await assertLedger(harness, 2, 1)
   })
 
-  it('show the record as it was answered, not as it has become [IDEM-2]', async () => {
+  it('show the record as originally answered, not its current state [IDEM-2]', async () => {
     const first = await run('first')
     await run('second')
     expect(await run('first')).to.deep.equal({ ...first, replayed: true, revision: 1 })
   })
 
-  it('are kept for 24 hours, and after that the request is decided anew [IDEM-4]', async () => {
+  it('are kept for 24 hours; then a request is decided again [IDEM-4]', async () => {
     const first = await run('key')
     await age('key', '23 hours 59 minutes')
     expect(await run('key')).to.include({ replayed: true, body: first.body })
@@ -80,7 +80,7 @@ describe('writer, stored answers', () => {
     await assertLedger(harness, 1, 2)
   })
 
-  it('may be used for another request once they have expired', async () => {
+  it('release their key for another request once they have expired', async () => {
     await run('key')
     await age('key', '25 hours')
     expect(await harness.writer.run(addition(1, ONE, 'key', 'another body'))).to.include({
@@ -89,7 +89,7 @@ describe('writer, stored answers', () => {
     })
   })
 
-  it('are purged when they have expired, however many they are, and no others [OPS-22]', async () => {
+  it('are all purged after they expire, and no others [OPS-22]', async () => {
     await run('fresh')
     await harness.pool.query(
       `insert into idempotent_answers

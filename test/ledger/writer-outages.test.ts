@@ -15,7 +15,7 @@ import { assertLedger, empty, type Harness, openHarness, WRITER } from './writer
 const ONE = { id: 1, by: 1 }
 const times = <T>(count: number, make: (number: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n))
 
-describe('writer, when Postgres fails it', () => {
+describe('writer, during Postgres failures', () => {
   const database = useDatabase()
   let harness: Harness
   allowNoStrayRejections()
@@ -69,7 +69,7 @@ describe('writer, when Postgres fails it', () => {
     )
 
   for (const faults of [['lost'], ['done']] as CommitFault[][]) {
-    it(`answers everything, and carries it out once, when a COMMIT is ${faults} [LEDGER-6, LEDGER-8]`, async () => {
+    it(`answers every request and applies it once if a COMMIT is ${faults} [LEDGER-6, LEDGER-8]`, async () => {
       harness.commitFaults.push(...faults)
       const answers = await Promise.all([
         ...times(10, (n) => harness.writer.run(addition(1, ONE, n % 2 ? `key-${n}` : undefined))),
@@ -89,7 +89,7 @@ describe('writer, when Postgres fails it', () => {
     ['done', 'lost', 'lost'],
     ['done', 'done', 'lost', 'done'],
   ] as CommitFault[][]) {
-    it(`carries out once what is asked again under its key when COMMITs are ${faults.join(', ')} [HTTP-13, IDEM-7]`, async () => {
+    it(`applies a retry with the same key once if COMMITs are ${faults.join(', ')} [HTTP-13, IDEM-7]`, async () => {
       harness.commitFaults.push(...faults)
       const requests = [
         ...times(10, (n) => addition(1, ONE, `key-${n}`)),
@@ -104,7 +104,7 @@ describe('writer, when Postgres fails it', () => {
     })
   }
 
-  it('promises nothing while COMMITs fail for ever, and repeats nothing afterwards [HTTP-13, LEDGER-8]', async () => {
+  it('is unavailable while COMMITs keep failing, and repeats nothing afterwards [HTTP-13, LEDGER-8]', async () => {
     harness.commitFaults.push(...times(40, (): CommitFault => 'lost'))
     expect(await failureOf(run(1, 'key'))).to.be.instanceOf(Unavailable)
     harness.commitFaults.length = 0
@@ -116,7 +116,7 @@ describe('writer, when Postgres fails it', () => {
     await assertLedger(harness, 1, 2)
   })
 
-  it('decides again when its connection ends before anything was written', async () => {
+  it('decides again if its connection ends before the first write', async () => {
     let answers: Promise<Answer[]> | undefined
     await holding('select from ops.ledgers where company_id = 1 for update', async () => {
       answers = Promise.all([run(1), run(1), run(2)])
@@ -128,7 +128,7 @@ describe('writer, when Postgres fails it', () => {
     await assertLedger(harness, 2, 1)
   })
 
-  it('finds out what became of its COMMIT when its connection ends with the statements before it under way', async () => {
+  it('settles the outcome of its COMMIT if its connection ends during the preceding statements', async () => {
     await run(1)
     let answers: Promise<Answer[]> | undefined
     await holding('select from read.counters where company_id = 1 for update', async () => {
@@ -141,14 +141,14 @@ describe('writer, when Postgres fails it', () => {
     await assertLedger(harness, 2, 1)
   })
 
-  it('works again after all of its idle connections were ended [OPS-8]', async () => {
+  it('recovers after all idle connections were closed [OPS-8]', async () => {
     await Promise.all([1, 2, 3].map((company) => run(company)))
     await endConnections()
     await Promise.all([1, 2, 3].map((company) => run(company)))
     for (const company of [1, 2, 3]) await assertLedger(harness, company, 2)
   })
 
-  it('is unavailable while the database refuses connections, and works again when it does not [OPS-8]', async () => {
+  it('is unavailable while the database refuses connections, and recovers afterwards [OPS-8]', async () => {
     const name = new URL(database.url).pathname.slice(1)
     const allow = (allowed: boolean): Promise<unknown> =>
       administer(process.env.TILLBOOK_TEST_SERVER as string, (client) =>
@@ -167,14 +167,14 @@ describe('writer, when Postgres fails it', () => {
     await assertLedger(harness, 1, 2)
   })
 
-  it('is unavailable when its pool was ended', async () => {
+  it('is unavailable after its pool was ended', async () => {
     const own = await openHarness(database.url, null, [1])
     await own.close()
     expect(await failureOf(own.writer.run(addition(1, ONE)))).to.be.instanceOf(Unavailable)
     await own.writer.idle()
   })
 
-  it('gives up on a locked ledger once for all its requests, and answers those of other companies', async () => {
+  it('times out once on a locked ledger for all its requests, and answers those of other companies', async () => {
     await harness.close()
     harness = await openHarness(database.url, null, [1, 2, 3], { lock_timeout_ms: 200 })
     await holding('select from ops.ledgers where company_id = 1 for update', async () => {
@@ -189,7 +189,7 @@ describe('writer, when Postgres fails it', () => {
     await assertLedger(harness, 2, 2)
   })
 
-  it('writes nothing into tables of another version, says that it is outdated, and is unavailable [LEDGER-12]', async () => {
+  it('writes nothing to tables of another version, reports that it is outdated, and is unavailable [LEDGER-12]', async () => {
     await harness.pool.query(`update ops.read_model set version = 'newer', number = 2`)
     const failures = await Promise.all([failureOf(run(1, 'key')), failureOf(run(2)), failureOf(run(2))])
     for (const failure of failures) expect(failure).to.be.instanceOf(Unavailable)
@@ -200,7 +200,7 @@ describe('writer, when Postgres fails it', () => {
     await assertLedger(harness, 1, 0)
   })
 
-  it('breaks no ledger when the database refuses a row after the events were appended [LEDGER-6]', async () => {
+  it('keeps ledgers consistent if the database refuses a row after the append [LEDGER-6]', async () => {
     // Both statements and COMMIT are sent at once: the refusal must undo the events too.
     await harness.pool.query('alter table read.counters add constraint at_most_three check (value <= 3)')
     try {

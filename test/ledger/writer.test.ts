@@ -32,7 +32,7 @@ describe('writer', () => {
       await assertLedger(harness, 1, 20)
     })
 
-    it('accepts exactly as many when two processes decide at once [LEDGER-7]', async () => {
+    it('accepts exactly the limit if two processes decide at once [LEDGER-7]', async () => {
       const writers = [harness.writer, harness.another()]
       const requests = times(50, (n) => writers[n % 2]?.run(addition(1, { id: 1, by: 1, limit: 20 })))
       const answers = (await Promise.all(requests)) as (Answer | Refusal)[]
@@ -40,7 +40,7 @@ describe('writer', () => {
       await assertLedger(harness, 1, 20)
     })
 
-    it('lets others have their turn while it decides on a request of many commands [OPS-61]', async () => {
+    it('yields to other requests while it decides a request of many commands [OPS-61]', async () => {
       let turns = 0
       let isOver = false
       const count = () => {
@@ -62,7 +62,7 @@ describe('writer', () => {
       await assertLedger(harness, 1, 200)
     })
 
-    it('waits for other processes rather than failing against them', async () => {
+    it('waits for other processes instead of failing', async () => {
       const writers = [harness.writer, harness.another(), harness.another()]
       const answers = await Promise.all(
         // One after another in each process, so that groups are small and meet often.
@@ -85,7 +85,7 @@ describe('writer', () => {
       expect(answers.map((answer) => answer.revision)).to.deep.equal(times(40, (n) => n))
     })
 
-    it('keeps companies apart that share a group [LEDGER-1]', async () => {
+    it('separates companies that share a group [LEDGER-1]', async () => {
       const requests = times(90, (n) =>
         harness.writer.run(addition(1 + (n % 3), { id: 1, by: 1, limit: 10 + (n % 3) })),
       )
@@ -93,7 +93,7 @@ describe('writer', () => {
       for (const company of [1, 2, 3]) await assertLedger(harness, company, 9 + company)
     })
 
-    it('writes nothing for what is refused, not even when it carries a key [HTTP-11]', async () => {
+    it('writes nothing for a refused request, even with an idempotency key [HTTP-11]', async () => {
       const refused = await harness.writer.run(addition(1, { id: 1, by: 1, limit: 0 }, 'key'))
       expect(refused).to.include({ refused: 'validation_failed' })
       await assertLedger(harness, 1, 0)
@@ -105,7 +105,7 @@ describe('writer', () => {
   })
 
   describe('a request that fails', () => {
-    it('does not fail its neighbours in the group when it has a bug [LEDGER-6]', async () => {
+    it('with a bug does not fail its neighbours in the group [LEDGER-6]', async () => {
       const outcomes = await Promise.allSettled(
         times(10, (n) => harness.writer.run(addition(1 + (n % 2), { id: 1, by: 1, bug: n === 4 }))),
       )
@@ -116,7 +116,7 @@ describe('writer', () => {
       await assertLedger(harness, 2, 5)
     })
 
-    it('says so when the company has no ledger, and does not fail the others', async () => {
+    it('reports that the company has no ledger, and does not fail the others', async () => {
       const outcomes = await Promise.allSettled(
         [1, 99, 2].map((company) => harness.writer.run(addition(company, { id: 1, by: 1 }))),
       )
@@ -125,7 +125,7 @@ describe('writer', () => {
       await assertLedger(harness, 1, 1)
     })
 
-    it('leaves nothing of a batch when one of its commands has a bug', async () => {
+    it('discards a whole batch if one of its commands has a bug', async () => {
       const inputs = times(3, (n) => ({ id: 1, by: 1, bug: n === 2 }))
       const failure = await harness.writer.run(additions(1, inputs, 'batch')).catch((error: unknown) => error)
       expect(failure).to.be.instanceOf(Error).and.to.include({ message: 'a bug in decide' })
@@ -134,7 +134,7 @@ describe('writer', () => {
   })
 
   describe('batches', () => {
-    it('decide each command on what the ones before it did, and tell of every one', async () => {
+    it('decide each command on the results of the previous ones, and report every result', async () => {
       const inputs = times(8, (n) => ({ id: 1, by: 1, limit: n === 3 ? 0 : 6 }))
       const answer = await harness.writer.run(additions(1, inputs, 'batch'))
       expect(answer).to.deep.include({ status: 207, replayed: false, revision: 5 })
@@ -146,7 +146,7 @@ describe('writer', () => {
       expect(events.every((event) => event.idempotency === null)).to.equal(true)
     })
 
-    it('are answered again as they were when their key comes again', async () => {
+    it('return the same answer to a retry with their key', async () => {
       const batch = additions(
         1,
         [
@@ -160,7 +160,7 @@ describe('writer', () => {
       await assertLedger(harness, 1, 1)
     })
 
-    it('of 500 commands are one unit of work, beside the requests of others', async () => {
+    it('of 500 commands are one unit of work, beside requests of others', async () => {
       const batch = harness.writer.run(
         additions(
           1,
@@ -177,7 +177,7 @@ describe('writer', () => {
       expect(new Set(ofBatch.map((event) => event.recorded_at)).size).to.equal(1)
     })
 
-    it('without a single command are answered and change nothing', async () => {
+    it('without commands are answered and change nothing', async () => {
       expect(await harness.writer.run(additions(1, [], 'nothing'))).to.include({
         status: 200,
         body: '[]',
@@ -187,11 +187,11 @@ describe('writer', () => {
     })
   })
 
-  describe('time', () => {
+  describe('time of an event', () => {
     const eventTimes = async (count: number) =>
       (await assertLedger(harness, 1, count)).map((event) => event.recorded_at)
 
-    it('is that of Postgres, between the question and the answer [LEDGER-4]', async () => {
+    it('is the time of Postgres, between request and answer [LEDGER-4]', async () => {
       const clock = async () => (await harness.pool.query('select clock_timestamp() as now')).rows[0].now as string
       const before = await clock()
       await harness.writer.run(addition(1, { id: 1, by: 1 }))
@@ -201,7 +201,7 @@ describe('writer', () => {
       expect(times).to.deep.equal([...times].sort())
     })
 
-    it('never goes back within a ledger, though the clock stands a little before its last event [LEDGER-4]', async () => {
+    it('never goes back within a ledger, even if the clock is slightly behind its last event [LEDGER-4]', async () => {
       const future = new Date(Date.now() + 40_000).toISOString()
       await harness.pool.query('update ops.ledgers set last_recorded_at = $1 where company_id = 1', [future])
       for (const company of [1, 1, 2]) await harness.writer.run(addition(company, { id: 1, by: 1 }, undefined))

@@ -41,12 +41,12 @@ const written = fc
 /** What is put in place of some character. */
 const piece = fc.constantFrom('', '[', ']', '{', '}', ',', ':', '"', '1', ' ', '\\', ',,', '[]', '1[', '"a":', '\u0000')
 
-describe(`a JSON text with bounds (${TITLE})`, () => {
-  it('is read as JSON.parse reads it, in however many pieces', async () => {
+describe(`bounded JSON parser (${TITLE})`, () => {
+  it('parses like JSON.parse, for any chunking', async () => {
     await explore(fc.asyncProperty(written, expectAsJsonParse), 60)
   })
 
-  it('is refused where JSON.parse refuses it, wherever it is broken', async () => {
+  it('refuses texts that JSON.parse refuses, wherever they are broken', async () => {
     const broken = fc
       .tuple(written, fc.array(fc.tuple(fc.nat(), piece, fc.nat({ max: 2 })), { minLength: 1, maxLength: 3 }))
       .map(([text, changes]) =>
@@ -91,12 +91,12 @@ describe(`a JSON text with bounds (${TITLE})`, () => {
     `[${long}, {"a":[[${long},2] , 3]\t, "b" : {"c":${long},"d":4}\n} ,5]`,
     `\ufeff[1]`,
   ])
-    it(`is taken or refused as JSON.parse does: ${text.replaceAll(long, '…').slice(0, 40)}`, async () => {
+    it(`accepts or refuses like JSON.parse: ${text.replaceAll(long, '…').slice(0, 40)}`, async () => {
       if (text.startsWith('\ufeff')) expect(await read(text)).to.deep.equal([1])
       else await expectAsJsonParse(text)
     })
 
-  it('has a member named __proto__ as any other', async () => {
+  it('treats a member named __proto__ like any other', async () => {
     const value = (await read(`{"__proto__":{"a":${long},"b":1}}`)) as object
     expect(Object.keys(value)).to.deep.equal(['__proto__'])
     expect(Object.getPrototypeOf(value)).to.equal(Object.prototype)
@@ -109,19 +109,19 @@ describe(`a JSON text with bounds (${TITLE})`, () => {
     ['values', 4, '[[1,2],3]', '[[1,2],3,4]'],
     ['textBytes', 5, '"\\"é1"', '"\\"é12"'],
   ] as const)
-    it(`is bounded in ${limit}, to the last one [HTTP-41]`, async () => {
+    it(`limits ${limit}, inclusive [HTTP-41]`, async () => {
       await read(within, { [limit]: most })
       const error = await read(beyond, { [limit]: most }).catch((thrown: unknown) => thrown)
       expect(error).to.be.instanceOf(JsonLimitExceeded)
       expect((error as JsonLimitExceeded).limit).to.equal(limit)
     })
 
-  it('is refused at the first bound, whatever its length', async () => {
+  it('refuses at the first exceeded limit, for any length', async () => {
     const error = await read(`[${'[],'.repeat(1_000_000)}`, { elements: 10 }).catch((thrown: unknown) => thrown)
     expect((error as JsonLimitExceeded).limit).to.equal('elements')
   })
 
-  it('pauses between the pieces of a long text, and not for a short one [HTTP-42]', async () => {
+  it('yields between the slices of a long text, and not for a short one [HTTP-42]', async () => {
     let pauses = 0
     const pause = async () => void pauses++
     await parseBoundedJson(Buffer.from('{"a":[1,2,3]}'), WIDE, pause)

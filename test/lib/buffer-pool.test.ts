@@ -3,8 +3,8 @@ import { createBufferPool } from '#lib/buffer-pool.ts'
 
 const MIB = 1_048_576
 
-describe('blocks of memory', () => {
-  it('hold what is asked for, and are used again by whoever needs about as much', () => {
+describe('buffer pool', () => {
+  it('provides the requested size, and reuses buffers for similar sizes', () => {
     const blocks = createBufferPool(MIB)
     const block = blocks.take(100_000)
     expect(block.length).to.equal(131_072)
@@ -14,7 +14,7 @@ describe('blocks of memory', () => {
     expect(blocks.take(70_000).buffer).not.to.equal(block.buffer)
   })
 
-  it('cannot be given back twice, nor by whoever had the memory before', () => {
+  it('refuses a second release, also by a former holder of the memory', () => {
     const blocks = createBufferPool(MIB)
     const block = blocks.take(1)
     blocks.giveBack(block)
@@ -25,7 +25,7 @@ describe('blocks of memory', () => {
     blocks.giveBack(next)
   })
 
-  it('are let go of where there is enough free memory, and where one is larger than most need', () => {
+  it('drops buffers if enough memory is free, and buffers of unusual size', () => {
     const blocks = createBufferPool(MIB)
     const [first, second] = [blocks.take(MIB), blocks.take(MIB)]
     blocks.giveBack(first)

@@ -8,8 +8,8 @@ function fill(room: ReturnType<typeof createFairShareLimiter>, key: string): num
   return taken
 }
 
-describe('shared room', () => {
-  it('is given to a key up to what it leaves free: a half alone, less beside others [OPS-60]', () => {
+describe('fair-share limiter', () => {
+  it('grants a key at most as much as it leaves free: half alone, less beside others [OPS-60]', () => {
     const room = createFairShareLimiter(120)
     expect(fill(room, 'a')).to.equal(60)
     expect(fill(room, 'b')).to.equal(30)
@@ -19,7 +19,7 @@ describe('shared room', () => {
     expect(fill(room, 'c'), 'more again, as soon as others have less').to.equal(30)
   })
 
-  it('is all for the first that a key takes, and for a call that is the only one of its key', () => {
+  it('grants the first acquisition of a key, and the only call of a key, up to the whole capacity', () => {
     const room = createFairShareLimiter(100)
     expect(room.acquire('a', 70)).to.equal(true)
     expect(room.acquire('a', 1)).to.equal(false)
@@ -29,7 +29,7 @@ describe('shared room', () => {
     expect(room.acquire('a', 1, 80), 'never more than there is').to.equal(false)
   })
 
-  it('may have a bound for each key too', () => {
+  it('can limit each key separately', () => {
     const room = createFairShareLimiter(100, 10)
     expect(fill(room, 'a')).to.equal(10)
     expect(fill(room, 'b')).to.equal(10)

@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { newId } from '#lib/ids.ts'
 import { randomBytesOf } from '#lib/random.ts'
 
-describe('ids and the random bytes that they are made of', () => {
-  it('are uuids of version 7, each greater than the one before, also within a millisecond', () => {
+describe('ids and their random bytes', () => {
+  it('are UUIDs of version 7, strictly increasing, also within a millisecond', () => {
     const before = Date.now()
     const ids = Array.from({ length: 20_000 }, newId)
     expect(
@@ -14,7 +14,7 @@ describe('ids and the random bytes that they are made of', () => {
     expect(made).to.be.within(before - 1, Date.now() + 1)
   })
 
-  it('are given to one who asks only: none of them twice, and nothing that is kept shares them', () => {
+  it('are unique, and share no memory with other callers', () => {
     const draws = Array.from({ length: 2_000 }, () => randomBytesOf(32))
     expect(new Set(draws.map((bytes) => bytes.toString('hex'))).size).to.equal(draws.length)
     const [first] = draws as [Buffer]

@@ -6,8 +6,8 @@ import { createKeyedSemaphore } from '#lib/keyed-semaphore.ts'
 
 type Leave = (() => void) | null
 
-describe('turns', () => {
-  it('of one key are given in the order of asking, as many as there are', async () => {
+describe('keyed semaphore', () => {
+  it('grants permits of one key in order of request, up to its capacity', async () => {
     const turns = createKeyedSemaphore({ running: 2, waiting: 10 })
     const begun: number[] = []
     const ends: (() => void)[] = []
@@ -28,7 +28,7 @@ describe('turns', () => {
     expect([turns.used, turns.refused]).to.deep.equal([0, 0])
   })
 
-  it('of several keys go round, however many of one wait [OPS-60]', async () => {
+  it('alternates between keys, however many requests of one key wait [OPS-60]', async () => {
     const turns = createKeyedSemaphore({ running: 1, waiting: 100 })
     const order: string[] = []
     const ask = (key: string, name: string) => turns.run(key, async () => void order.push(name))
@@ -39,7 +39,7 @@ describe('turns', () => {
     expect(order).to.deep.equal(['a1', 'b1', 'c1', 'a2', 'b2', 'a3'])
   })
 
-  it('leave some to the others, who need not wait for one that has its share [OPS-60]', async () => {
+  it('reserves permits for other keys, which do not wait for a key at its share [OPS-60]', async () => {
     const turns = createKeyedSemaphore({ running: 3, runningOfKey: 2, waiting: 10 })
     const own = await Promise.all([turns.acquire('a'), turns.acquire('a')])
     let third: Leave = null
@@ -57,7 +57,7 @@ describe('turns', () => {
     expect(third).to.be.a('function')
   })
 
-  it('are refused to a key whose line is full, and not to another one [OPS-60]', async () => {
+  it('refuses a key with a full queue, and no other key [OPS-60]', async () => {
     const turns = createKeyedSemaphore({ running: 1, waiting: 4 })
     const leave = await turns.acquire('a')
     const patience = new AbortController()
@@ -72,7 +72,7 @@ describe('turns', () => {
     expect(await other).to.equal('done')
   })
 
-  it('may have shorter lines for each key than there is room', async () => {
+  it('can limit the queue of each key below the total', async () => {
     const turns = createKeyedSemaphore({ running: 1, waiting: 100, waitingOfKey: 1 })
     const leave = await turns.acquire('a')
     const waiting = ['a', 'b'].map((key) => turns.acquire(key))
@@ -81,7 +81,7 @@ describe('turns', () => {
     for (const each of waiting) (await each)?.()
   })
 
-  it('are not kept for who has stopped waiting, whose place is free at once', async () => {
+  it('frees the queue place of an aborted waiter at once', async () => {
     const turns = createKeyedSemaphore({ running: 1, waiting: 1 })
     const leave = await turns.acquire('a')
     const patience = new AbortController()
@@ -95,7 +95,7 @@ describe('turns', () => {
     expect(turns.refused).to.equal(1)
   })
 
-  it('go on after work that failed, and end once however often they are ended', async () => {
+  it('continues after failed work, and ignores a second release', async () => {
     const turns = createKeyedSemaphore({ running: 1, waiting: 2 })
     const failed = turns.run('a', () => Promise.reject(new Error('a bug'))).catch((error: Error) => error.message)
     expect(await turns.run('a', async () => 'done')).to.equal('done')
@@ -110,7 +110,7 @@ describe('turns', () => {
     expect(await other).to.be.a('function')
   })
 
-  it('are never more than there are, and everybody has one, whatever comes and goes when', async () => {
+  it('never exceeds its capacity and serves every waiter, for random arrivals and releases', async () => {
     const step = fc.oneof(fc.constantFrom('a', 'b', 'c'), fc.constant('end' as const), fc.constant('give up' as const))
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {

@@ -6,12 +6,12 @@ import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { inSource } from '#lib/source-frames.ts'
 
-describe('frames of a stack', () => {
+describe('stack frames', () => {
   const folder = mkdtempSync(join(tmpdir(), 'frames '))
   after(() => rm(folder, { recursive: true }))
   const compiled = (name: string) => pathToFileURL(join(folder, name)).href
 
-  it('name the place in the source, and stay where there is no map or nothing in it', () => {
+  it('are mapped to the source, and stay unchanged without a map or an entry in it', () => {
     // The beginning of line 2 is column 3 of line 5.
     const map = { version: 3, sources: ['../src/one.ts'], names: [], mappings: ';AAIE' }
     writeFileSync(join(folder, 'one.js.map'), JSON.stringify(map))

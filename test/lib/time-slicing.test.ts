@@ -8,7 +8,7 @@ function work(ms: number): void {
   while (performance.now() < end);
 }
 
-describe('slices', () => {
+describe('time slicing', () => {
   /** Who worked in which turn of the event loop. */
   const workInSlices = async (key: string, parts: number, log: string[]) => {
     const slices = createTimeSlicer(key)
@@ -19,7 +19,7 @@ describe('slices', () => {
     }
   }
 
-  it('of long works are done one a turn of the event loop, by keys in turns [OPS-61]', async () => {
+  it('runs one slice of long work per turn of the event loop, alternating between keys [OPS-61]', async () => {
     const log: string[] = []
     const all = [workInSlices('a', 3, log), workInSlices('a', 3, log), workInSlices('b', 2, log)]
     let isOver = false
@@ -38,7 +38,7 @@ describe('slices', () => {
     expect(log).to.have.length(8)
   })
 
-  it('hold as many small parts as fit', async () => {
+  it('combines as many small parts as fit into a slice', async () => {
     const slices = createTimeSlicer('a')
     let isOver = false
     const done = (async () => {

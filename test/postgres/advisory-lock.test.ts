@@ -25,20 +25,20 @@ describe('an advisory lock', () => {
     return rowCount === 1
   }
 
-  it('keeps others out while its work is under way, and lets them in afterwards', async () => {
+  it('excludes other sessions during its work, and admits them afterwards', async () => {
     const inner = await withAdvisoryLock(pool, { key: KEY }, () => withAdvisoryLock(pool, busy, async () => 'had'))
     expect(inner).to.equal('taken')
     expect(await withAdvisoryLock(pool, busy, async () => 'had')).to.equal('had')
   })
 
-  it('says which one another session has, unless told what to do then', async () => {
+  it('fails with its name if another session holds it, unless a handler is given', async () => {
     const failure = await withAdvisoryLock(pool, { key: KEY }, () =>
       withAdvisoryLock(pool, { key: KEY }, isFree),
     ).catch((error) => error)
     expect(failure.message).to.equal('another session has the lock "tillbook test"')
   })
 
-  it('is waited for, for as long as it is said', async () => {
+  it('waits up to the given time', async () => {
     const order: string[] = []
     let second: Promise<number> | undefined
     await withAdvisoryLock(pool, { key: KEY }, async () => {
@@ -51,7 +51,7 @@ describe('an advisory lock', () => {
     expect(order).to.deep.equal(['first', 'second'])
   })
 
-  it('leaves the time-outs of its session as they were, and no transaction open', async () => {
+  it('restores the time-outs of its session, and leaves no transaction open', async () => {
     const settings = (client: PoolClient) =>
       client.query(
         `select current_setting('lock_timeout') as lock, current_setting('statement_timeout') as statement,
@@ -61,7 +61,7 @@ describe('an advisory lock', () => {
     expect(rows).to.deep.equal([{ lock: '5s', statement: '30s', alone: true }])
   })
 
-  it('ends when its work fails, also in a transaction', async () => {
+  it('is released if its work fails, also in a transaction', async () => {
     const failure = await withAdvisoryLock(pool, { key: KEY }, async (client) => {
       await client.query('begin')
       await client.query('select 1 / 0')
@@ -70,7 +70,7 @@ describe('an advisory lock', () => {
     expect(await isFree()).to.equal(true)
   })
 
-  it('of several databases is had in all of them, or in none', async () => {
+  it('of several databases is acquired in all of them or in none', async () => {
     const template = createPool(new URL('/postgres', database.ownerUrl).href, { max: 2 })
     try {
       await withAdvisoryLock(template, { key: KEY }, async () => {
@@ -98,7 +98,7 @@ describe('an advisory lock', () => {
     await until(isFree, { what: 'the end of both sessions' })
   })
 
-  it('has a key that no other part of the program has', () => {
+  it('has a key that is unique in the program', () => {
     const sources = ['src', 'demo'].flatMap((folder) =>
       readdirSync(new URL(folder, ROOT), { recursive: true, encoding: 'utf8' })
         .filter((name) => /\.tsx?$/.test(name))

@@ -49,7 +49,7 @@ describe('embedded Postgres', function () {
     expect(await next()).to.deep.equal({ stopped: true })
   }
 
-  it('creates cluster and database the first time, and keeps the data and the port; the service gets a role of its own [OPS-1] [OPS-103]', async () => {
+  it('creates cluster and database at the first start, keeps data and port, and gives the service its own role [OPS-1] [OPS-103]', async () => {
     const first = await startEmbedded({ dataDir, settings })
     await administer(first.ownerUrl, (client) => client.query('create table notes as select 1 as id'))
     const { rows } = await administer(first.ownerUrl, (client) =>
@@ -83,7 +83,7 @@ describe('embedded Postgres', function () {
     await second.stop()
   })
 
-  it('is durable and closed by default: fsync, loopback only, a password that others cannot read [OPS-9]', async () => {
+  it('is durable and closed by default: fsync, loopback only, a password readable by its owner only [OPS-9]', async () => {
     const server = await startEmbedded({ dataDir })
     const { rows } = await administer(server.ownerUrl, (client) =>
       client.query(`select name, setting from pg_settings where name in
@@ -104,7 +104,7 @@ describe('embedded Postgres', function () {
     await server.stop()
   })
 
-  it('has a port that systems give to no connection, and moves to another one when it is taken', async () => {
+  it('uses a port outside the ephemeral range, and moves to another one if it is taken', async () => {
     const port = Number(await readFile(join(dataDir, 'postgres-port'), 'utf8'))
     expect(port).to.be.within(20_000, 32_767)
     const squatter = createServer().listen(port, '127.0.0.1')
@@ -116,7 +116,7 @@ describe('embedded Postgres', function () {
     squatter.close()
   })
 
-  it('outlives a killed owner; the next start takes it over, and stops it in the end [OPS-153]', async () => {
+  it('survives a killed owner; the next start takes it over and stops it at the end [OPS-153]', async () => {
     const killed = await hold()
     const pid = await serverPid(dataDir)
     killed.child.kill('SIGKILL')
@@ -130,7 +130,7 @@ describe('embedded Postgres', function () {
     expect(await serverPid(dataDir)).to.equal(undefined)
   })
 
-  it('is taken over and stopped by a command, too [OPS-153]', async () => {
+  it('can be taken over and stopped by a command [OPS-153]', async () => {
     const killed = await hold()
     killed.child.kill('SIGKILL')
     await once(killed.child, 'exit')
@@ -138,14 +138,14 @@ describe('embedded Postgres', function () {
     expect(await serverPid(dataDir)).to.equal(undefined)
   })
 
-  it('lets the service end in an orderly way when Ctrl-C reaches its whole process group', async () => {
+  it('lets the service shut down cleanly if Ctrl-C reaches its whole process group', async () => {
     const service = await hold()
     process.kill(-service.child.pid!, 'SIGINT')
     expect(await service.next()).to.deep.equal({ stopped: true })
     expect(await findEmbedded(dataDir)).to.equal(null)
   })
 
-  it('has one owner of several services that start at once on a new folder [OPS-151]', async () => {
+  it('has one owner if several services start at once on a new folder [OPS-151]', async () => {
     const fresh = join(base, 'fresh')
     const all = await Promise.all([hold(fresh), hold(fresh), hold(fresh)])
     const [owner, ...others] = all.filter(({ url }) => url)
@@ -157,7 +157,7 @@ describe('embedded Postgres', function () {
     expect(await serverPid(fresh)).to.equal(undefined)
   })
 
-  it('refuses a second service, and says which process uses which folder and what to do [OPS-151]', async () => {
+  it('refuses a second service, and reports process, folder and remedy [OPS-151]', async () => {
     const owner = await hold()
     const second = await hold()
     expect(second.refused).to.equal(
@@ -167,7 +167,7 @@ describe('embedded Postgres', function () {
     await end(owner)
   })
 
-  it('serves a command beside the service, and goes on when the command ends [OPS-152]', async () => {
+  it('serves a command beside the service, and keeps running after the command ends [OPS-152]', async () => {
     const service = await hold()
     const command = await hold(dataDir, 'command')
     expect(command.url).to.equal(service.url)
@@ -178,7 +178,7 @@ describe('embedded Postgres', function () {
   })
 
   for (const kind of ['service', 'command'] as const)
-    it(`lets a ${kind} wait for a command that has started it [OPS-152]`, async () => {
+    it(`lets a ${kind} wait for a command that started it [OPS-152]`, async () => {
       const command = await hold(dataDir, 'command')
       const waiting = hold(dataDir, kind)
       const waits = () =>
@@ -196,7 +196,7 @@ describe('embedded Postgres', function () {
       expect(await serverPid(dataDir)).to.equal(undefined)
     })
 
-  it('is started again on its port by its owner when it was killed [OPS-10]', async () => {
+  it('is restarted on its port by its owner after it was killed [OPS-10]', async () => {
     const owner = await hold()
     const killed = (await serverPid(dataDir))!
     process.kill(killed, 'SIGKILL')
@@ -207,7 +207,7 @@ describe('embedded Postgres', function () {
     expect(await serverPid(dataDir)).to.equal(undefined)
   })
 
-  it('stays with an owner that has lost nothing but its connection [OPS-151]', async () => {
+  it('stays with an owner that lost only its connection [OPS-151]', async () => {
     const owner = await hold()
     const pid = await serverPid(dataDir)
     const name = `tillbook service ${owner.child.pid}`
@@ -226,7 +226,7 @@ describe('embedded Postgres', function () {
     expect(await serverPid(dataDir)).to.equal(undefined)
   })
 
-  describe('that cannot be started again', () => {
+  describe('that cannot be restarted', () => {
     const control = () => join(dataDir, 'postgres', 'global', 'pg_control')
     let troubles: string[]
     let givenUp: number
@@ -246,7 +246,7 @@ describe('embedded Postgres', function () {
         ...(restarts !== undefined && { restarts }),
       })
 
-    it('is tried a number of times, then given up, once [OPS-10]', async () => {
+    it('is retried a limited number of times, then given up once [OPS-10]', async () => {
       const server = await start(3)
       await rename(control(), `${control()}.away`)
       process.kill((await serverPid(dataDir))!, 'SIGKILL')
@@ -262,7 +262,7 @@ describe('embedded Postgres', function () {
       expect(givenUp).to.equal(1)
     })
 
-    it('is given up when it is lost again soon after each restart [OPS-10]', async () => {
+    it('is given up if it stops again soon after each restart [OPS-10]', async () => {
       const server = await start(1)
       const killed = new Set<number>()
       await until(
@@ -278,7 +278,7 @@ describe('embedded Postgres', function () {
       expect(await serverPid(dataDir)).to.equal(undefined)
     })
 
-    it('is not tried any more when its owner stops', async () => {
+    it('is not retried once its owner stops', async () => {
       const server = await start()
       await rename(control(), `${control()}.away`)
       process.kill((await serverPid(dataDir))!, 'SIGKILL')
@@ -290,7 +290,7 @@ describe('embedded Postgres', function () {
     })
   })
 
-  it('recovers what was committed after server and owner were killed, on another port where its own is taken [OPS-153]', async () => {
+  it('recovers committed data after server and owner were killed, on another port if its own is taken [OPS-153]', async () => {
     const killed = await hold()
     await administer(killed.url, (client) => client.query('create table survivors as select 1 as id'))
     process.kill((await serverPid(dataDir))!, 'SIGKILL')
@@ -312,7 +312,7 @@ describe('embedded Postgres', function () {
     squatter.close()
   })
 
-  it('is not misled by a stale lock file whose process id now belongs to another program', async () => {
+  it('ignores a stale lock file if its process id now belongs to another program', async () => {
     const lock = [process.pid, join(dataDir, 'postgres'), 1, 5432, '', '127.0.0.1', '0 0', 'ready   '].join('\n')
     await writeFile(join(dataDir, 'postgres', 'postmaster.pid'), `${lock}\n`)
     expect(await findEmbedded(dataDir)).to.equal(null)
@@ -321,7 +321,7 @@ describe('embedded Postgres', function () {
     await server.stop()
   })
 
-  it('does an interrupted initdb again', async () => {
+  it('repeats an interrupted initdb', async () => {
     const interrupted = join(base, 'interrupted')
     await mkdir(interrupted)
     const killed = spawn(process.execPath, ['--import', 'tsx', HOLDER, interrupted], { stdio: 'ignore' })
@@ -336,17 +336,17 @@ describe('embedded Postgres', function () {
     await server.stop()
   })
 
-  it('finds nothing where there is nothing', async () => {
+  it('finds no server in an empty folder', async () => {
     expect(await findEmbedded(join(base, 'nowhere'))).to.equal(null)
     expect(await findEmbedded(dataDir)).to.equal(null)
   })
 
-  it('says what stops it when the server cannot start', async () => {
+  it('reports the reason if the server cannot start', async () => {
     const failure = await startEmbedded({ dataDir, settings: { fsync: 'perhaps' } }).catch((error) => error)
     expect(failure).to.match(/fsync/)
   })
 
-  it('says that its folder belongs to another user', function () {
+  it('reports a folder that belongs to another user', function () {
     if (process.getuid?.() !== 0) {
       console.log('      skipped: only root can start another user’s process')
       return this.skip()

@@ -4,7 +4,7 @@ import { leadsToPrimary, parseHosts } from '#postgres/hosts.ts'
 import { electServer, type ServerStatus } from '#postgres/primary-election.ts'
 
 describe('hosts of a URL', () => {
-  it('are several with commas, by name or address, each with its port or 5432 [OPS-112]', () => {
+  it('can be several, separated by commas, by name or address, each with its port or 5432 [OPS-112]', () => {
     const hosts = parseHosts('postgres://till:p,w@a:5433,[2001:db8::1],10.0.0.7:6543/shop?sslmode=require')
     expect(hosts).to.deep.include({
       wanted: 'read-write',
@@ -21,7 +21,7 @@ describe('hosts of a URL', () => {
     ])
   })
 
-  it('are the driver’s matter where there is one, unless the URL says which server it is to be [OPS-112]', () => {
+  it('are left to the driver if there is only one, unless the URL requires a kind of server [OPS-112]', () => {
     for (const url of [
       'postgres://a/shop',
       'postgresql://u:p@a:1/b?target_session_attrs=any',
@@ -33,7 +33,7 @@ describe('hosts of a URL', () => {
     expect(hosts?.all.map(hosts.urlOf)).to.deep.equal(['postgres://db.internal:5432/shop?connect_timeout=3'])
   })
 
-  it('are refused where they make no sense, without the URL in the message [OPS-112]', () => {
+  it('are refused if they are invalid, without the URL in the message [OPS-112]', () => {
     for (const authority of ['a,', ',a', 'a,a:5432', 'a:0,b', 'a:65536,b', 'a:x,b', 'a b,c', '::1,b', '[a],b']) {
       const url = `postgres://u:secret@${authority}/shop`
       expect(() => parseHosts(url), authority)
@@ -45,7 +45,7 @@ describe('hosts of a URL', () => {
       expect(() => parseHosts(`postgres://a,b/shop?${query}`), query).to.throw()
   })
 
-  it('of settings lead to the server that takes writes [OPS-112]', () => {
+  it('in settings resolve to the writable server [OPS-112]', () => {
     const DATABASE_URL = 'postgres://u:secret@a:5432,b:5433/shop?target_session_attrs=read-write'
     expect(readConfig({ DATABASE_URL, DATABASE_OWNER_URL: DATABASE_URL })).to.include({ DATABASE_URL })
     for (const wrong of ['standby', 'prefer-standby', 'any', 'read-only']) {
@@ -57,7 +57,7 @@ describe('hosts of a URL', () => {
   })
 })
 
-describe('of several servers', () => {
+describe('primary election among several servers', () => {
   const primary = (timeline: number | null = 1, more: Partial<ServerStatus> = {}): ServerStatus => ({
     is_standby: false,
     is_read_only: false,
@@ -74,7 +74,7 @@ describe('of several servers', () => {
     last: number | null = null,
   ) => electServer(sights, { wanted, newest: NEWEST, last })
 
-  it('the one that takes writes is taken, wherever it stands [OPS-112]', () => {
+  it('selects the writable server at any position [OPS-112]', () => {
     expect(choosing('read-write', [standby(), primary()])).to.equal(1)
     expect(choosing('read-write', [null, standby()])).to.equal(null)
     expect(choosing('read-write', [primary(1, { is_read_only: true }), standby()])).to.equal(null)
@@ -86,7 +86,7 @@ describe('of several servers', () => {
     expect(choosing('any', [null, standby(), primary()])).to.equal(1)
   })
 
-  it('of two primaries the one that was promoted last is taken, and none that is older than one that was seen [OPS-114]', () => {
+  it('selects the primary promoted last, and none older than one already seen [OPS-114]', () => {
     expect(choosing('read-write', [primary(2), primary(3)], 0)).to.equal(1)
     expect(choosing('read-write', [primary(3), primary(3)], 1)).to.equal(1)
     const newest = { system: 's', timeline: 3 }
@@ -95,7 +95,7 @@ describe('of several servers', () => {
     expect(electServer([primary(null), null], { wanted: 'read-write', newest, last: 1 })).to.equal(0)
   })
 
-  it('one of another cluster is never taken [OPS-114]', () => {
+  it('never selects a server of another cluster [OPS-114]', () => {
     expect(choosing('read-write', [primary(9, { system: 'other' }), primary()])).to.equal(1)
     expect(choosing('standby', [standby({ system: 'other' }), primary()])).to.equal(null)
     expect(choosing('read-write', [primary(1, { system: null }), standby()])).to.equal(0)

@@ -27,7 +27,7 @@ const RECURRING: Record<string, readonly [column: string, run: (pool: Pool) => P
   'claim of sweeps': ['attempted_at', (pool) => claimSweeps(pool, [60, 300], share)],
 }
 
-describe('what runs again and again', () => {
+describe('recurring queries', () => {
   const database = useDatabase()
   let pool: Pool
 
@@ -56,7 +56,7 @@ describe('what runs again and again', () => {
   }
 
   for (const [name, [column, run]] of Object.entries(RECURRING)) {
-    it(`does not read everything that is kept: ${name}`, async () => {
+    it(`do not scan whole tables: ${name}`, async () => {
       const plans = await plansOf(run)
       expect(plans).not.to.deep.equal([])
       for (const plan of plans) expect(plan).to.match(new RegExp(`Index Cond: \\(.*${column}.* [<>] .*now\\(\\)`))

@@ -28,7 +28,7 @@ describe('migrate', () => {
   const count = async (sql: string): Promise<number> =>
     administer(database.ownerUrl, async (client) => Number((await client.query(sql)).rows[0].count))
 
-  it('applies the files in the order of their numbers, each one once [OPS-11]', async () => {
+  it('applies the files in numerical order, each one once [OPS-11]', async () => {
     await write('001_schema.sql', 'create schema trial; create table trial.notes (id int primary key);')
     await write('002_rows.sql', `insert into trial.notes values (1); -- a comment with a '{brace}' ends the file`)
     await run()
@@ -40,7 +40,7 @@ describe('migrate', () => {
     expect(await count('select count(*) from trial.notes')).to.equal(2)
   })
 
-  it('lets two processes that start at once apply everything once [OPS-11]', async () => {
+  it('applies everything once if two processes start together [OPS-11]', async () => {
     await write('001_schema.sql', 'create schema trial; create table trial.notes (id serial); select pg_sleep(0.1);')
     await write('002_rows.sql', 'insert into trial.notes default values;')
     await Promise.all([run(), run(), run()])
@@ -48,7 +48,7 @@ describe('migrate', () => {
     expect(await count('select count(*) from trial.notes')).to.equal(1)
   })
 
-  it('leaves nothing behind of a run that fails, and says which statement it was [OPS-11]', async () => {
+  it('leaves no trace of a failed run, and reports the failing statement [OPS-11]', async () => {
     await write('001_schema.sql', 'create schema trial;')
     await write('002_broken.sql', 'create table trial.notes (id nonsense);')
     const failure = await run().catch((error) => error)
@@ -60,7 +60,7 @@ describe('migrate', () => {
     expect(await count('select count(*) from ops.migrations')).to.equal(2)
   })
 
-  it('refuses a database of a newer version, naming what it does not know [OPS-11]', async () => {
+  it('refuses a database of a newer version, and names the unknown migrations [OPS-11]', async () => {
     await write('001_schema.sql', 'create schema trial;')
     await write('002_future.sql', 'create table trial.future (id int);')
     await run()
@@ -69,7 +69,7 @@ describe('migrate', () => {
     expect(failure).to.match(/newer version.*002_future/)
   })
 
-  it('locks nothing where there is nothing to do [OPS-36]', async () => {
+  it('locks nothing if there is nothing to do [OPS-36]', async () => {
     await write('001_schema.sql', 'create schema trial;')
     await run()
     await administer(database.ownerUrl, async (other) => {
@@ -80,7 +80,7 @@ describe('migrate', () => {
     expect(lines).to.have.length(1)
   })
 
-  it('upgrades no database that was not to be, unless there is nothing in it [OPS-38]', async () => {
+  it('upgrades only an empty database if upgrades are disabled [OPS-38]', async () => {
     await write('001_schema.sql', 'create schema trial;')
     const careful = () => migrate(database.ownerUrl, { folder, log: (line) => lines.push(line), upgrades: false })
     await careful()
@@ -90,7 +90,7 @@ describe('migrate', () => {
     expect(lines).to.deep.equal(['migration 001_schema applied'])
   })
 
-  it('waits for a long reader without holding others up, says for whom, and goes on by itself [OPS-36]', async () => {
+  it('waits for a long reader without blocking others, logs the session it waits for, and continues by itself [OPS-36]', async () => {
     await write('001_schema.sql', 'create schema ops_trial; create table ops_trial.notes (id int); ')
     await run()
     await write(
@@ -130,7 +130,7 @@ describe('migrate', () => {
 describe("the service's own migrations", () => {
   const database = useDatabase()
 
-  it('are found without being told where, and are all applied in every test database', async () => {
+  it('are found without a setting, and are all applied in every test database', async () => {
     const lines: string[] = []
     await migrate(database.ownerUrl, { log: (line) => lines.push(line) })
     expect(lines).to.deep.equal([])

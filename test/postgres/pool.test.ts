@@ -27,14 +27,14 @@ describe('pool', () => {
     return rows[0].value
   }
 
-  it('reads int8 as a number, and refuses one that a number cannot hold exactly', async () => {
+  it('reads int8 as a number, and refuses values that a number cannot represent exactly', async () => {
     expect(await valueFrom('9007199254740991::int8')).to.equal(9007199254740991)
     expect(await valueFrom('array[1, null, -5]::int8[]')).to.deep.equal([1, null, -5])
     await expectRejection(valueFrom('9007199254740992::int8'), /9007199254740992/)
     expect(await valueFrom('1'), 'the connection is still usable').to.equal(1)
   })
 
-  it('reads timestamptz as an ISO string in UTC with milliseconds, whatever the offset it was given in', async () => {
+  it('reads timestamptz as an ISO string in UTC with milliseconds, for any offset of the input', async () => {
     expect(await valueFrom(`'2026-11-21T09:30:00-03:00'::timestamptz`)).to.equal('2026-11-21T12:30:00.000Z')
     expect(await valueFrom(`'2026-11-21T09:30:00.1Z'::timestamptz`)).to.equal('2026-11-21T09:30:00.100Z')
     expect(await valueFrom(`'2026-11-21T09:30:00.123999Z'::timestamptz`)).to.equal('2026-11-21T09:30:00.123Z')
@@ -51,7 +51,7 @@ describe('pool', () => {
     expect(await valueFrom(`'{"a": [1, null]}'::jsonb`)).to.deep.equal({ a: [1, null] })
   })
 
-  it('takes arrays in binary as they are', async () => {
+  it('accepts binary arrays unchanged', async () => {
     const cases: [ElementType, unknown[]][] = [
       ['bigint', [0, -1, 5, null, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, -4294967296]],
       ['integer', [2147483647, -2147483648, null]],
@@ -68,7 +68,7 @@ describe('pool', () => {
     }
   })
 
-  it('runs in UTC with bounded waits, under its own name', async () => {
+  it('runs in UTC with bounded waits, under its own application name', async () => {
     const { rows } = await pool.query(
       `select name, setting from pg_settings where name in
          ('TimeZone', 'application_name', 'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')`,
@@ -82,7 +82,7 @@ describe('pool', () => {
     })
   })
 
-  it('gives up waiting for a lock', async () => {
+  it('times out while it waits for a lock', async () => {
     const [holder, waiter] = [await pool.connect(), await pool.connect()]
     await holder.query('begin')
     await holder.query('select pg_advisory_xact_lock(1)')
@@ -92,7 +92,7 @@ describe('pool', () => {
     waiter.release()
   })
 
-  it('survives the loss of an idle connection and of one that is checked out', async () => {
+  it('survives the loss of an idle connection and of a checked-out one', async () => {
     const [idle, busy] = [await pool.connect(), await pool.connect()]
     const pids = await Promise.all(
       [idle, busy].map(async (c) => (await c.query('select pg_backend_pid() as pid')).rows[0].pid),
@@ -109,7 +109,7 @@ describe('pool', () => {
     expect(await valueFrom('1')).to.equal(1)
   })
 
-  it('answers COMMIT of a failed transaction by ROLLBACK, as a success, when statements are pipelined', async () => {
+  it('reports success for COMMIT of a failed transaction, as ROLLBACK, if statements are pipelined', async () => {
     const client = await pool.connect()
     const results = await Promise.allSettled([
       client.query('begin'),
@@ -122,7 +122,7 @@ describe('pool', () => {
     expect((results[3] as PromiseFulfilledResult<pg.QueryResult>).value.command).to.equal('ROLLBACK')
   })
 
-  it('sends the second statement before the first is answered only with pipeline', async () => {
+  it('sends the second statement before the first answer only with pipeline', async () => {
     const { hostname, port } = new URL(database.url)
     const proxy = await startSlowProxy(hostname, Number(port))
     try {
@@ -134,7 +134,7 @@ describe('pool', () => {
   })
 
   for (const pipeline of [true, false]) {
-    it(`gives a connection up that says nothing any more, ${pipeline ? 'with' : 'without'} pipeline`, async () => {
+    it(`drops a connection that no longer responds, ${pipeline ? 'with' : 'without'} pipeline`, async () => {
       const { hostname, port } = new URL(database.url)
       const proxy = await startSlowProxy(hostname, Number(port))
       const url = new URL(database.url)

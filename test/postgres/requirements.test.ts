@@ -14,17 +14,17 @@ const whyNot = (url: string, undurable = true): Promise<string> =>
     (error: Error) => error.message,
   )
 
-describe('what the service needs of Postgres', () => {
+describe('Postgres requirements', () => {
   const database = useDatabase()
 
-  it('is a server that keeps what it has committed, unless a setting says otherwise [OPS-34]', async () => {
+  it('demand a server with durable commits, unless a setting allows otherwise [OPS-34]', async () => {
     expect(await whyNot(database.url, false)).to.match(
       /fsync and full_page_writes switched off.*ALLOW_UNDURABLE_POSTGRES=true/,
     )
     expect(await whyNot(database.url)).to.equal('')
   })
 
-  it('is named before anything is touched, by service and command line, which end with 1 [OPS-34]', async () => {
+  it('are reported before any change, by service and command line, with exit code 1 [OPS-34]', async () => {
     const strict = { DATABASE_URL: database.url, ALLOW_UNDURABLE_POSTGRES: 'false' }
     const failure = await startService(strict).catch((error: Error) => error)
     expect(String(failure)).to.include('fsync and full_page_writes switched off')
@@ -47,11 +47,11 @@ describe('sessions of the service', () => {
     return rows[0].synchronous_commit
   }
 
-  it('wait for the disk at a COMMIT, whatever the database is set to [OPS-33]', async () => {
+  it('wait for the disk at a COMMIT, whatever the settings of the database [OPS-33]', async () => {
     for (const given of ['off', 'local', 'remote_write', 'on']) expect(await commitOf(given), given).to.equal('on')
   })
 
-  it('go on waiting for it though the server is told otherwise while they are open [OPS-33]', async () => {
+  it('keep waiting for the disk if the server settings change while they are open [OPS-33]', async () => {
     const pool = createPool(database.url, { max: 1 })
     const { rows } = await pool.query(
       `select source from pg_settings where name = 'synchronous_commit' and setting = 'on'`,
@@ -60,13 +60,13 @@ describe('sessions of the service', () => {
     expect(rows).to.deep.equal([{ source: 'session' }])
   })
 
-  it('keep waiting for more than the disk where that is asked for [OPS-33]', async () => {
+  it('keep a stricter synchronous_commit setting, such as remote_apply [OPS-33]', async () => {
     expect(await commitOf('remote_apply')).to.equal('remote_apply')
     expect(await commitOf('off', false)).to.equal('on')
   })
 })
 
-describe('a pooler of connections before Postgres', function () {
+describe('a connection pooler in front of Postgres', function () {
   this.timeout(120_000)
   const database = useDatabase()
   let pooler: Pooler | undefined
@@ -86,7 +86,7 @@ describe('a pooler of connections before Postgres', function () {
     return started.url
   }
 
-  it('that pools transactions is refused at the start, in one sentence with all that it loses [OPS-35]', async function () {
+  it('in transaction mode is refused at startup, in one sentence that lists the missing features [OPS-35]', async function () {
     const url = await pool.call(this, 'transaction')
     const message = await whyNot(url)
     expect(message).to.match(
@@ -98,7 +98,7 @@ describe('a pooler of connections before Postgres', function () {
     expect((failure as Error).message).to.include('does not keep settings of a session')
   })
 
-  it('that pools sessions serves, without a setting of its own [OPS-35]', async function () {
+  it('in session mode works without extra settings [OPS-35]', async function () {
     const url = await pool.call(this, 'session')
     expect(await whyNot(url)).to.equal('')
     const service = await startService({ DATABASE_URL: url, LOG_LEVEL: 'warn' })

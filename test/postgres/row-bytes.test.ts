@@ -46,7 +46,7 @@ describe('rows as bytes', () => {
   const textsIn = (rows: readonly RowBytes[]) => rows.map((row) => columnOf.text(columnAt(row, 0) as ByteRange))
 
   for (const [type, values] of Object.entries(VALUES) as [keyof typeof columnOf, string[]][]) {
-    it(`give of ${type} what a pool gives of the same column`, async () => {
+    it(`return the same ${type} as a pool`, async () => {
       const text = `select null::text, ${values.map((value, position) => `${value}::${type} as c${position}`).join(', ')}`
       const [bytes, expected] = await Promise.all([
         pool.query<RowsTogether>(asRowBytes({ text, name: `bytes_of_${type}` })),
@@ -59,12 +59,12 @@ describe('rows as bytes', () => {
     })
   }
 
-  it('refuse an integer that a number cannot hold exactly', async () => {
+  it('refuse an integer that a number cannot represent exactly', async () => {
     const [row] = await read("select '9007199254740992'::bigint")
     expect(() => columnOf.bigint(columnAt(row as RowBytes, 0) as ByteRange)).to.throw(RangeError)
   })
 
-  it('do not change with what is read after them, nor how it is read', async () => {
+  it('do not change with later reads, and do not affect them', async () => {
     const text = `select repeat('ã', 1 + n % 700) from generate_series(1, 500) n`
     const [bytes, empty, others, failed] = await Promise.all([
       pool.query<RowsTogether>(asRowBytes({ text, name: 'many_rows' })),
@@ -77,7 +77,7 @@ describe('rows as bytes', () => {
     expect(failed).to.have.property('code', '22012')
   })
 
-  it('are in memory that is used again once they are released, which they are once', async () => {
+  it('use memory that is reused once they are released, exactly once', async () => {
     const first = await read(`select repeat('a', 100_000)`)
     const memory = first[0]?.bytes.buffer
     release(first)
@@ -106,7 +106,7 @@ describe('rows as bytes', () => {
     }
   })
 
-  it('are the same in whatever pieces the server’s answer comes', async () => {
+  it('are the same for any chunking of the server’s answer', async () => {
     const answer = await recorded(async (client) => {
       await client.query(asRowBytes({ text: `select n, repeat('ã', n) from generate_series(0, 9) n`, name: 'pieces' }))
       await client.query('select 1 as one where false; select 2 as two')

@@ -46,7 +46,7 @@ describe('connections to one of several servers', () => {
     return `postgres://${username}:${password}@${ports.map((port) => `127.0.0.1:${port}`)}${pathname}`
   }
 
-  it('find the one that takes writes past those that refuse, say nothing, or are no servers [OPS-112]', async () => {
+  it('find the writable server among servers that refuse, do not respond, or are not Postgres [OPS-112]', async () => {
     const { port } = new URL(database.url)
     const url = urlOf(await freePort(null), await silent(), Number(port))
     const pool = createPool(url, { max: 2 })
@@ -68,7 +68,7 @@ describe('connections to one of several servers', () => {
     await pool.end()
   })
 
-  it('go over to another way when theirs is lost, and say what each server is while there is none [OPS-113]', async () => {
+  it('fail over to another server, and report the state of each server while none is writable [OPS-113]', async () => {
     const open = { first: true, second: false }
     const first = await wayTo(database.url, () => open.first)
     const second = await wayTo(database.url, () => open.second)
@@ -89,7 +89,7 @@ describe('connections to one of several servers', () => {
     await pool.end()
   })
 
-  it('are given up when their server takes no writes any more, and a write there is an outage [OPS-113]', async () => {
+  it('are dropped once their server becomes read-only, and a write there counts as an outage [OPS-113]', async () => {
     const { pathname, port } = new URL(database.url)
     const pool = createPool(urlOf(Number(port), await freePort(null)), { max: 1 })
     await pool.query('select 1')

@@ -6,7 +6,7 @@ import { administer } from '../support/server.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 import { until } from '../support/wait.ts'
 
-describe('statistics of tables that grow', () => {
+describe('statistics of growing tables', () => {
   const database = useDatabase()
   let shop: Shop
   let pool: Pool
@@ -33,7 +33,7 @@ describe('statistics of tables that grow', () => {
     })
   }
 
-  it('are made when there are some rows, and again when these have doubled', async () => {
+  it('are collected after the first rows, and again after these have doubled', async () => {
     await grow(199)
     expect(await analyzed()).to.deep.equal([])
     await grow(1)
@@ -46,7 +46,7 @@ describe('statistics of tables that grow', () => {
     expect(await rowsKnown()).to.equal(400)
   })
 
-  it('wait for nobody who holds the table', async () => {
+  it('skip a locked table without waiting', async () => {
     await grow(400)
     await administer(database.ownerUrl, async (holder) => {
       await holder.query('begin; lock table ops.growing in share update exclusive mode')
@@ -57,7 +57,7 @@ describe('statistics of tables that grow', () => {
     expect(await rowsKnown()).to.equal(800)
   })
 
-  it('make way for the index of a key, where another of the company looked as good', async () => {
+  it('let the planner choose the index of a key over another index of the company', async () => {
     const text = `explain (costs off) select id from sales where company_id = $1 and external_id = $2`
     await pool.query('alter table sales set (autovacuum_enabled = false)')
     await pool.query(`${SALES}; ${COUNT_NOW}`)

@@ -33,7 +33,7 @@ describe('transaction', () => {
   }
 
   describe('pipelined', () => {
-    it('writes all statements to the socket at once and gives their results in order', async () => {
+    it('writes all statements to the socket at once, and returns their results in order', async () => {
       await withClient(async (client) => {
         const { stream } = (client as unknown as { connection: { stream: { writev?: unknown; _writev: unknown } } })
           .connection
@@ -51,7 +51,7 @@ describe('transaction', () => {
       })
     })
 
-    it('throws the first failure, and only when every statement has its answer', async () => {
+    it('throws the first failure after every statement has its answer', async () => {
       await withClient(async (client) => {
         let last = 'waiting'
         const error = await errorOf(
@@ -67,7 +67,7 @@ describe('transaction', () => {
       })
     })
 
-    it('leaves the connection usable when statements could not even be made', async () => {
+    it('leaves the connection usable if statements could not be built', async () => {
       await withClient(async (client) => {
         const failure = new Error('a bug while making statements')
         const thrown = await errorOf(
@@ -81,7 +81,7 @@ describe('transaction', () => {
     })
   })
 
-  it('that failed is not taken for committed, though COMMIT is answered', async () => {
+  it('does not report a failed transaction as committed, even if COMMIT is answered', async () => {
     await withClient(async (client) => {
       const sent = [client.query('begin'), note(client, 1), note(client, 1), client.query('commit')] as const
       const outcomes = await Promise.allSettled(sent)
@@ -92,7 +92,7 @@ describe('transaction', () => {
     expect(await notes()).to.deep.equal([])
   })
 
-  it('commits the work and gives its value', async () => {
+  it('commits the work and returns its value', async () => {
     const value = await inTransaction(pool, async (_, client) => {
       await note(client, 1)
       expect(await notes()).to.deep.equal([])
@@ -101,7 +101,7 @@ describe('transaction', () => {
     expect([value, await notes()]).to.deep.equal(['value', [1]])
   })
 
-  it('keeps nothing and no connection, whatever fails in it', async () => {
+  it('rolls back and releases the connection after any failure', async () => {
     const failures: ((client: PoolClient) => Promise<unknown>)[] = [
       () => Promise.reject(new Error('a bug')),
       (client) => client.query('select 1/0'),

@@ -8,7 +8,7 @@ import { useApi } from '../support/use-api.ts'
 const NOW = '2026-11-22T12:00:00.000Z'
 const CPF = '52998224725'
 
-describe('all that is held of a person', () => {
+describe('data export of a person', () => {
   const api = useApi()
   let company: TestCompany
   let customer: number
@@ -57,7 +57,7 @@ describe('all that is held of a person', () => {
   }
   const types = (held: Json) => held.events.map(({ type }: Json) => type)
 
-  it('of a customer is the record with its sales, accounts and every event of them [PRIV-50]', async () => {
+  it('of a customer contains the record with its sales, accounts and all their events [PRIV-50]', async () => {
     const file = JSON.parse(await written({ kind: 'customer', id: customer }, jsonWriter()))
     expect(file).to.include({ subject: `customer/${customer}`, exported_at: NOW, access: null })
     expect(types(file)).to.deep.equal(['CustomerCreated', 'CustomerUpdated', 'CustomerUpdated', 'CustomerDeleted'])
@@ -71,7 +71,7 @@ describe('all that is held of a person', () => {
     expect(file.webhooks).to.deep.equal({ messages: 6, deliveries: 2, addresses: 1 })
   })
 
-  it('reads as a page in Portuguese that loads and runs nothing, whatever stands in it [PRIV-50]', async () => {
+  it('is a page in Portuguese that loads and runs nothing, whatever data it contains [PRIV-50]', async () => {
     const html = await written({ kind: 'customer', id: customer }, htmlWriter())
     expect(html).to.include('<html lang="pt-BR">').and.to.include("default-src 'none'; style-src 'sha256-")
     expect(html).to.include('Cliente criado').and.to.include('529.982.247-25').and.to.include('R$\u00A010,00')
@@ -79,7 +79,7 @@ describe('all that is held of a person', () => {
     expect(html).to.include('&lt;script&gt;')
   })
 
-  it('of a user has sessions and logins, and no list [PRIV-50]', async () => {
+  it('of a user contains sessions and logins, and no list [PRIV-50]', async () => {
     const user = await panelUser(api, company)
     const file = JSON.parse(await written({ kind: 'user', id: user.id }, jsonWriter()))
     expect(types(file)).to.deep.equal(['UserCreated'])
@@ -87,13 +87,13 @@ describe('all that is held of a person', () => {
     expect(file).to.not.have.any.keys('sales', 'receivables', 'payables', 'orders')
   })
 
-  it('is nothing of whom the company never had, and of nobody else [PRIV-51]', async () => {
+  it('is empty for an unknown person, and contains no other person [PRIV-51]', async () => {
     const other = await api.company()
     expect(await exportPersonData(api.core, other.id, { kind: 'customer', id: customer }, NOW)).to.equal(null)
     expect(await exportPersonData(api.core, company.id, { kind: 'supplier', id: customer }, NOW)).to.equal(null)
   })
 
-  it('is downloaded by owners, and by nobody else [PRIV-51]', async () => {
+  it('can be downloaded by owners only [PRIV-51]', async () => {
     const owner = await panelUser(api, company)
     const path = `/painel/dados-pessoais/customer/${customer}`
     const json = await owner.get(`${path}/json`)

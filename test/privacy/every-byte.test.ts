@@ -46,7 +46,7 @@ const filesOf = async (directory: string): Promise<[place: string, text: string]
 }
 
 for (const where of ['Postgres', 'a store outside'] as const) {
-  describe(`a person who was forgotten, the ledgers in ${where}`, function () {
+  describe(`an erased person, the ledgers in ${where}`, function () {
     this.timeout(30_000)
     const database = useDatabase()
     const markers = createMarkers()
@@ -138,7 +138,7 @@ for (const where of ['Postgres', 'a store outside'] as const) {
       return found
     }
 
-    it('is in no byte that is kept, told or sent afterwards [PRIV-30] [PRIV-32] [PRIV-33] [PRIV-34] [PRIV-35] [PRIV-36]', async () => {
+    it('is in no byte that is stored, shown or sent afterwards [PRIV-30] [PRIV-32] [PRIV-33] [PRIV-34] [PRIV-35] [PRIV-36]', async () => {
       const before = await searched()
       // Whoever finds nothing now would find nothing later.
       const known = new Set([...before.values()].flatMap((here) => [...here]))
@@ -177,7 +177,7 @@ for (const where of ['Postgres', 'a store outside'] as const) {
       expect(left).to.deep.equal([])
     })
 
-    it('is known to no answer that is sent again, to no sale that a till sends late, and to nothing else that is written late [PRIV-32] [PRIV-35] [PRIV-37]', async () => {
+    it('is in no repeated answer, no late sale of a till, and no other late write [PRIV-32] [PRIV-35] [PRIV-37]', async () => {
       const again = await shop.repeat()
       expect(again.status, again.text).to.equal(201)
       expect(JSON.parse(again.text).data).to.include({ name: null, document: null, email: null, person_type: 'PF' })

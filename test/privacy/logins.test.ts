@@ -5,7 +5,7 @@ import { send, type TestCompany } from '../support/api.ts'
 import { cheapHash } from '../support/passwords.ts'
 import { useApi } from '../support/use-api.ts'
 
-describe('the login of a user who is forgotten', () => {
+describe('the login of an erased user', () => {
   const api = useApi()
   const [email, password] = ['zuleica@duas.example', 'uma senha comprida']
 

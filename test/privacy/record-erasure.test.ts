@@ -42,10 +42,10 @@ function left(record: object, forgotten: ErasedPerson): unknown {
   return redacted.text === null ? 'unchanged' : JSON.parse(redacted.text)
 }
 
-describe('what is taken of a forgotten person from JSON texts [PRIV-31]', () => {
+describe('erasure of a person from JSON texts [PRIV-31]', () => {
   const nobody = { name: null, document: null, phone: null, email: null, address: null, notes: null }
 
-  it('takes all personal fields of the record, wherever it stands, and nothing else', () => {
+  it('removes all personal fields of the record at any depth, and nothing else', () => {
     expect(left({ results: [{ record: CUSTOMER }] }, both('customer/9'))).to.deep.equal({
       results: [{ record: { ...CUSTOMER, ...nobody } }],
     })
@@ -60,19 +60,19 @@ describe('what is taken of a forgotten person from JSON texts [PRIV-31]', () => 
     })
   })
 
-  it('takes the name where another record tells it', () => {
+  it('removes the name from other records that contain it', () => {
     expect(left(SALE, both('customer/9'))).to.deep.equal({ ...SALE, customer: { ...SALE.customer, name: null } })
     expect(left(RECEIVABLE, both('customer/9'))).to.deep.equal({ ...RECEIVABLE, customer_name: null })
     expect(left(PAYABLE, both('supplier/9'))).to.deep.equal({ ...PAYABLE, supplier_name: null })
   })
 
-  it('leaves the identity where only the contact is forgotten', () => {
+  it('keeps the identity if only the contact data is erased', () => {
     const forgotten = { subjects: ['customer/9'], parts: ['contact'] } as const
     expect(left(CUSTOMER, forgotten)).to.deep.equal({ ...CUSTOMER, phone: null, email: null, notes: null })
     expect(left(SALE, forgotten)).to.equal('unchanged')
   })
 
-  it('leaves everybody else of the same id or name, and texts that are no JSON', () => {
+  it('keeps other persons with the same id or name, and texts that are not JSON', () => {
     for (const record of [
       SUPPLIER,
       USER,
@@ -87,13 +87,13 @@ describe('what is taken of a forgotten person from JSON texts [PRIV-31]', () => 
     expect(textErasureOf(both('customer/9')).redact('').isAbout).to.equal(false)
   })
 
-  it('tells what is about a person though nothing is left to take', () => {
+  it('recognises texts about a person even if nothing is left to remove', () => {
     const empty = JSON.stringify({ ...CUSTOMER, ...nobody })
     expect(textErasureOf(both('customer/9')).redact(empty)).to.deep.equal({ isAbout: true, text: null })
   })
 })
 
-describe('what is left of a refused sale that names a forgotten customer [PRIV-35]', () => {
+describe('erasure of a customer from a refused sale [PRIV-35]', () => {
   const line = { product_id: 1, quantity: 1, price: 2, total: 2 }
   const sale = {
     offline_id: 'a',
@@ -106,7 +106,7 @@ describe('what is left of a refused sale that names a forgotten customer [PRIV-3
   const kept = { offline_id: 'a', total: 2, items: [line], payments: [] }
   const isForgotten = (id: number) => id === 9
 
-  it('is what the service reads of it, however the customer is named', () => {
+  it('keeps the fields that the service reads, however the sale names the customer', () => {
     for (const named of [
       { customer_id: 9 },
       { customer_id: '9' },
@@ -118,7 +118,7 @@ describe('what is left of a refused sale that names a forgotten customer [PRIV-3
     }
   })
 
-  it('is all of it where it names somebody else, or nobody', () => {
+  it('keeps everything if the sale names another customer or none', () => {
     for (const named of [{ customer_id: 8 }, {}, { customer_id: 'Ana' }])
       expect(erasedSale(JSON.stringify({ ...sale, ...named }), isForgotten)).to.equal(null)
   })

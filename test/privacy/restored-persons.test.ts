@@ -18,7 +18,7 @@ const BIA = { name: 'Beatriz', phone: '11988800002' }
 const CAIO = { name: 'Caio', phone: '11988800003' }
 const ON = { ground: 'holder_request', retention_years: 5 } as const
 
-describe('a backup that is restored', () => {
+describe('a restored backup', () => {
   const database = useDatabase()
   let backup: string
   let dataDir: string
@@ -58,7 +58,7 @@ describe('a backup that is restored', () => {
     return company
   }
 
-  it('brings nobody back who is on the list: they are forgotten again before the service is ready [PRIV-40] [PRIV-41]', async () => {
+  it('brings back no person on the erasure list: all are erased again before the service is ready [PRIV-40] [PRIV-41]', async () => {
     const company = await forgetAfterBackup()
     const file = join(dataDir, 'seals', 'forgotten.jsonl')
     const listed = await readFile(file, 'utf8')
@@ -93,7 +93,7 @@ describe('a backup that is restored', () => {
     expect(lines.join('\n')).to.include(listed.trim())
   })
 
-  it('is caught up by the ledgers where they are outside of it, with an empty list [PRIV-42]', async () => {
+  it('catches up with outside ledgers, even with an empty list [PRIV-42]', async () => {
     const store = createOutsideStore()
     const company = await forgetAfterBackup(store)
     const core = await openCore({

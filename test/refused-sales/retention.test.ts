@@ -20,20 +20,20 @@ describe('retention of refused sales', () => {
     return rows.map(({ offline_id }) => offline_id)
   }
 
-  it('deletes what was settled 90 days ago, of a company that uploads nothing any more [PRIV-61]', async () => {
+  it('deletes sales settled 90 days ago, also of a company that no longer uploads [PRIV-61]', async () => {
     await refused('old', 200, 91)
     expect(await purgeRefusedSales(api.core.pool)).to.equal(1)
     expect(await left()).to.deep.equal([])
   })
 
-  it('keeps what was settled lately, or was sent again since [PRIV-61]', async () => {
+  it('keeps sales that were settled recently or sent again since [PRIV-61]', async () => {
     await refused('sent again', 89, 91)
     await refused('settled lately', 91, 89)
     await purgeRefusedSales(api.core.pool)
     expect(await left()).to.deep.equal(['sent again', 'settled lately'])
   })
 
-  it('keeps open ones, however old they are [PRIV-61]', async () => {
+  it('keeps open sales of any age [PRIV-61]', async () => {
     await refused('open', 300, null)
     await purgeRefusedSales(api.core.pool)
     expect(await left()).to.deep.equal(['open'])

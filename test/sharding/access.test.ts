@@ -19,7 +19,7 @@ const FROM = { address: '192.0.2.1', requestId: '019990c5-0000-7000-8000-0000000
 const IN_PANEL = { address: FROM.address, keeps: 'cookie', kept: null } as const
 const NEXT = 'uma senha nova'
 
-describe('people with companies in two homes', () => {
+describe('people with companies on two shards', () => {
   const [mainDatabase, southDatabase] = [useDatabase(), useDatabase()]
   let all: TwoHomes
   let email: string
@@ -80,7 +80,7 @@ describe('people with companies in two homes', () => {
     }
   })
 
-  it('are not shown in the home that their company is not in [HOME-29]', async () => {
+  it('are not shown on a shard without their company [HOME-29]', async () => {
     const { token } = await enter(inSouth.id)
     for (const [home, outcome] of [
       ['south', 'PanelSession'],
@@ -97,7 +97,7 @@ describe('people with companies in two homes', () => {
     }
   })
 
-  it('log in to what can be reached; sessions of the other home are away, not over [HOME-25]', async () => {
+  it('log in to reachable shards; sessions of the other shard are unavailable, not ended [HOME-25]', async () => {
     const { token } = await enter(inSouth.id)
     all.away('south', true)
     expect((await memberships()).map(({ holder }) => holder.companyId)).to.deep.equal([inMain.id])
@@ -107,7 +107,7 @@ describe('people with companies in two homes', () => {
     expect(await all.access.sessions.find(token)).to.include({ companyId: inSouth.id })
   })
 
-  it('change the password in one, and all that was open in both has ended by the answer [HOME-26]', async () => {
+  it('change the password on one shard, which ends all sessions on both before the answer [HOME-26]', async () => {
     for (const home of ['main', 'south'] as const) {
       const before = home === 'main' ? PASSWORD : NEXT
       const after = home === 'main' ? NEXT : PASSWORD
@@ -126,7 +126,7 @@ describe('people with companies in two homes', () => {
     }
   })
 
-  it('change it while the other home is away: nobody gets in there by the old one when it is back [HOME-26]', async () => {
+  it('change it while the other shard is down: the old password does not work there afterwards [HOME-26]', async () => {
     const other = all.another()
     const { token } = await enter(inSouth.id)
     expect(await other.access.sessions.find(token)).to.include({ companyId: inSouth.id })
@@ -146,7 +146,7 @@ describe('people with companies in two homes', () => {
     expect(await enter(inSouth.id, NEXT)).to.include({ companyId: inSouth.id, personGeneration: 1 })
   })
 
-  it('change it once where both homes are asked at the same time [HOME-26]', async () => {
+  it('change it once for concurrent requests on both shards [HOME-26]', async () => {
     const sessions = [await enter(inMain.id), await enter(inSouth.id)] as const
     const outcomes = await Promise.all([
       change(sessions[0], 'main', PASSWORD, 'senha primeira'),
@@ -158,7 +158,7 @@ describe('people with companies in two homes', () => {
     await enter(inSouth.id, ['senha primeira', 'senha segunda'][changed])
   })
 
-  it('keep the newest password where an owner sets one in a home whose copy is old [HOME-26]', async () => {
+  it('keep the newest password if an owner sets one on a shard with an outdated copy [HOME-26]', async () => {
     const set = async (home: 'main' | 'south', company: typeof inMain, password: string) =>
       runAsSystem(all[home].writer, company.id, changePassword, {
         id: company.userId,
@@ -173,7 +173,7 @@ describe('people with companies in two homes', () => {
     expect(rows).to.deep.equal([{ generation: 2 }])
   })
 
-  it('join a company of another home by the password that they have, or choose one, once [HOME-25] [PANEL-52]', async () => {
+  it('join a company on another shard with their password, or choose one, once [HOME-25] [PANEL-52]', async () => {
     const host = await all.company('south')
     for (const [invited, password] of [
       [(await all.company('main')).email, PASSWORD],
@@ -204,7 +204,7 @@ describe('people with companies in two homes', () => {
     const isLive = async (issued: IssuedSession | null) =>
       (await all.access.sessions.find(issued?.token ?? '')) !== null
 
-    it('which lives no longer, and ends with it [PANEL-341] [PANEL-343]', async () => {
+    it('with the same expiry, and end the old one [PANEL-341] [PANEL-343]', async () => {
       for (const { from, to } of ways()) {
         const session = await enter(from)
         const issued = await all.access.sessions.exchange(session, await holderOf(to))
@@ -215,7 +215,7 @@ describe('people with companies in two homes', () => {
       }
     })
 
-    it('for one of the same home too [PANEL-341]', async () => {
+    it('on the same shard too [PANEL-341]', async () => {
       const second = await all.company('south', email)
       const session = await enter(inSouth.id)
       const issued = await all.access.sessions.exchange(session, await holderOf(second.id))
@@ -223,7 +223,7 @@ describe('people with companies in two homes', () => {
       expect(await isLive(session)).to.equal(false)
     })
 
-    it('whose password changed before, in vain, and after, in vain [PANEL-341]', async () => {
+    it('in vain if the password changed before or changes afterwards [PANEL-341]', async () => {
       let [current, next] = [PASSWORD, NEXT]
       for (const { from, to, home } of ways()) {
         const [early, late] = [await enter(from, current), await enter(from, current)]
@@ -237,7 +237,7 @@ describe('people with companies in two homes', () => {
       }
     })
 
-    it('twenty at once beside another password, and none of them lives [PANEL-341]', async () => {
+    it('twenty times during a password change, and none stays active [PANEL-341]', async () => {
       const other = all.another()
       for (const [home, away] of [
         ['main', 'south'],
@@ -258,7 +258,7 @@ describe('people with companies in two homes', () => {
       }
     })
 
-    it('once, of twenty times at once [PANEL-341]', async () => {
+    it('once for twenty concurrent requests [PANEL-341]', async () => {
       for (const { from, to } of ways()) {
         const session = await enter(from)
         const holder = await holderOf(to)
@@ -267,7 +267,7 @@ describe('people with companies in two homes', () => {
       }
     })
 
-    it('not while the other home is away: the one that they have goes on [PANEL-341]', async () => {
+    it('not while the other shard is down: the current session stays active [PANEL-341]', async () => {
       const session = await enter(inMain.id)
       const holder = await holderOf(inSouth.id)
       all.away('south', true)
@@ -277,7 +277,7 @@ describe('people with companies in two homes', () => {
     })
   })
 
-  it('get a link to a new password that is over with another password, in whichever home [PANEL-342]', async () => {
+  it('get a password reset link that expires with a password change on any shard [PANEL-342]', async () => {
     all.access.passwordLinks.ask(email)
     await until(() => all.mailed.some(({ to }) => to[0] === email))
     const code = /codigo=([\w-]+)/.exec(all.mailed.find(({ to }) => to[0] === email)?.text ?? '')?.[1] as string
@@ -286,7 +286,7 @@ describe('people with companies in two homes', () => {
     await enter(inMain.id, NEXT)
   })
 
-  it('get a link to a new password from any home [HOME-25]', async () => {
+  it('get a password reset link from any shard [HOME-25]', async () => {
     const lonely = await all.company('south')
     all.access.passwordLinks.ask(lonely.email)
     await until(() => all.mailed.some(({ to }) => to[0] === lonely.email))
@@ -298,7 +298,7 @@ describe('people with companies in two homes', () => {
     await enter(lonely.id, NEXT)
   })
 
-  it('are forgotten in one and stay in the other; the last one takes login and address along [HOME-27] [PRIV-36]', async () => {
+  it('are erased on one shard and stay on the other; the last erasure removes login and address [HOME-27] [PRIV-36]', async () => {
     const second = await all.company('south', email)
     const { token } = await enter(inSouth.id)
     const forget = (home: 'main' | 'south', { id, userId }: typeof inMain) =>
@@ -328,7 +328,7 @@ describe('people with companies in two homes', () => {
     expect(await all.access.login.logIn({ email, password: PASSWORD }, IN_PANEL)).to.deep.equal({ kind: 'wrong' })
   })
 
-  it('are known at the limits of logins by a till’s token of the other home [HOME-25] [TOKEN-10]', async () => {
+  it('are recognised by login limits through a till token of the other shard [HOME-25] [TOKEN-10]', async () => {
     const kept = await till(inSouth.id)
     const guess = (token: string | null, address: string) =>
       all.access.login.logIn({ email, password: 'errada demais' }, { address, keeps: 'token', kept: token })

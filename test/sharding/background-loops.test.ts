@@ -69,19 +69,19 @@ const ASKS = /notInMove\(|recordsEvents\(|companiesInMove\(|move is null/
 const fail = (error: unknown) => expect.fail(String(error))
 const SRC = new URL('../../src/', import.meta.url)
 
-describe('what runs by itself', () => {
+describe('background loops', () => {
   const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.tsx?$/.test(name) && !/^(?:background|cli|lib|http)\//.test(name))
     .map((name) => [name, readFileSync(new URL(name, SRC), 'utf8')] as const)
 
-  it('is known, and asks which companies move wherever it finds work of companies [HOME-44]', () => {
+  it('are all listed, and check for migrations wherever they process companies [HOME-44]', () => {
     const found = files.filter(([, text]) => BEGINS.test(text)).map(([name]) => name)
     expect(found).to.include('webhooks/dispatcher.ts')
     expect(found.filter((name) => !(name in BY_THEMSELVES))).to.deep.equal([])
     for (const [name, text] of files) if (BY_THEMSELVES[name] === 'asks') expect(text, name).to.match(ASKS)
   })
 
-  it('deletes what is old of no company that moves, whatever the table [HOME-44]', () => {
+  it('purge no table of a company under migration [HOME-44]', () => {
     // Of these tables no row is a company's.
     const OTHERS = /^(?:ops\.)?(?:login_failures|login_origins|stranger_notifications)$/
     const deletes = files
@@ -94,7 +94,7 @@ describe('what runs by itself', () => {
       if (!OTHERS.test(table)) expect(text, `${name}: ${table}`).to.include('notInMove(')
   })
 
-  describe('while a company moves', () => {
+  describe('during the migration of a company', () => {
     const api = useApi({ log: () => {} })
     let company: TestCompany
     let other: TestCompany
@@ -214,7 +214,7 @@ describe('what runs by itself', () => {
       },
     }
 
-    it('leaves it alone, and serves all others [HOME-44]', async () => {
+    it('skip it, and serve all others [HOME-44]', async () => {
       await makeDue()
       await pauseBackgroundWork(pool(), company.id)
       for (const [loop, run] of Object.entries(loops)) {
@@ -226,7 +226,7 @@ describe('what runs by itself', () => {
       expect(await loops.replays?.()).to.include(company.id)
     })
 
-    it('deletes nothing of it [HOME-44]', async () => {
+    it('delete none of its rows [HOME-44]', async () => {
       for (const [table, columns, values] of OLD)
         await forBoth(`insert into ops.${table} (company_id, ${columns}) select id, ${values} ${OF_BOTH}`)
       await pauseBackgroundWork(pool(), company.id)
@@ -239,7 +239,7 @@ describe('what runs by itself', () => {
         expect(await companiesOf(`select company_id from ops.${table}`), table).to.deep.equal([])
     })
 
-    it('does not count what is left of one that lives elsewhere, nor miss its ledger [HOME-44]', async () => {
+    it('ignore leftovers of a company on another shard, and do not report its ledger missing [HOME-44]', async () => {
       await forBoth(`insert into ops.table_checks (company_id, is_equal, due_at) select id, false, now() - interval '1 day' ${OF_BOTH}
         on conflict (company_id) do update set is_equal = false, due_at = excluded.due_at`)
       const unequal = async () => (await tableCheckFigures(pool())).unequal

@@ -13,7 +13,7 @@ import { type FakeEventStoreDb, startFakeEventStoreDb } from '../support/fake-ev
 import { SOUTH, type TwoHomes } from '../support/shards.ts'
 import { EVENTS, openHomes, settleIn } from './shards-on-a-store.ts'
 
-describe('ledgers of two homes', () => {
+describe('ledgers of two shards', () => {
   const database = useDatabase()
   let eventStore: FakeEventStoreDb
   let dataDir: string
@@ -39,7 +39,7 @@ describe('ledgers of two homes', () => {
       homes: async () => [DEFAULT_SHARD, SOUTH].map((name) => ({ name, core: homes.cores.at(name) })),
     }) as unknown as Context
 
-  it('are copied to one event store, each from the home that its company lives in [HOME-93]', async () => {
+  it('are copied to one event store, each from the shard of its company [HOME-93]', async () => {
     const [moved] = ids.south as [number]
     const { main } = homes.cores
     // What is left in main of a company that went south, and has gone on there.

@@ -34,8 +34,8 @@ async function expectUnavailable(answer: Promise<unknown>): Promise<void> {
   expect(await answer.catch((error: unknown) => error)).to.be.instanceOf(Unavailable)
 }
 
-describe('look-ups of the directory', () => {
-  it('asks once for all that wait, and keeps what it found for a minute [HOME-22]', async () => {
+describe('directory cache', () => {
+  it('sends one query for all waiting look-ups, and caches results for a minute [HOME-22]', async () => {
     const there = directory()
     there.put('a', 1)
     there.put('b', 2, 'south')
@@ -50,7 +50,7 @@ describe('look-ups of the directory', () => {
     expect(await homeOf(there, 'b')).to.equal('north')
   })
 
-  it('never keeps what is nobody’s: it may be somebody’s in the next moment, and takes no room [HOME-21]', async () => {
+  it('never caches unknown keys, because they can be created at any time [HOME-21]', async () => {
     const there = directory(2)
     there.put('a', 1)
     await homeOf(there, 'a')
@@ -71,7 +71,7 @@ describe('look-ups of the directory', () => {
     expect(there.asked.flat()).to.deep.equal(['a', 'b', 'c', 'b'])
   })
 
-  it('goes on with what it knows for a day while it cannot ask, and tells nobody that a key is unknown [HOME-23]', async () => {
+  it('serves cached results for a day while the directory is down, and reports no key as unknown [HOME-23]', async () => {
     const there = directory()
     there.put('a', 1)
     await homeOf(there, 'a')
@@ -91,7 +91,7 @@ describe('look-ups of the directory', () => {
     expect(there.lookUps.isUp()).to.equal(true)
   })
 
-  it('gives what it knows where a newer answer is long in coming', async () => {
+  it('serves a cached result if a newer answer is slow', async () => {
     const there = directory()
     there.put('a', 1)
     await homeOf(there, 'a')
@@ -104,7 +104,7 @@ describe('look-ups of the directory', () => {
     answer()
   })
 
-  it('asks anew for a company that has moved, and for an account whose logins have ended [HOME-22]', async () => {
+  it('refreshes a migrated company, and an account with ended logins [HOME-22]', async () => {
     const there = directory()
     there.put('a', 1)
     there.put('s', 2, 'main', 'eva')
@@ -117,7 +117,7 @@ describe('look-ups of the directory', () => {
     expect(await homeOf(there, 's')).to.equal(undefined)
   })
 
-  it('keeps no answer that was on its way when a company moved [HOME-22]', async () => {
+  it('discards an answer that was under way during a migration [HOME-22]', async () => {
     const there = directory()
     there.put('a', 1)
     let answer = () => {}
@@ -133,7 +133,7 @@ describe('look-ups of the directory', () => {
     expect(await homeOf(there, 'a')).to.equal('south')
   })
 
-  it('asks anew for everything when changes may have been missed, and goes on where it cannot [HOME-22] [HOME-23]', async () => {
+  it('refreshes everything after missed notifications, and serves cached results if it cannot [HOME-22] [HOME-23]', async () => {
     const there = directory()
     there.put('a', 1)
     await homeOf(there, 'a')
@@ -146,7 +146,7 @@ describe('look-ups of the directory', () => {
     expect(await homeOf(there, 'a')).to.equal('south')
   })
 
-  it('asks for five hundred keys at a time, one statement after the other, and lets ten thousand wait [HOME-21]', async () => {
+  it('queries five hundred keys at a time, one statement after the other, and queues up to ten thousand [HOME-21]', async () => {
     const there = directory()
     let answer = () => {}
     there.state.held = new Promise((resolve) => {

@@ -26,10 +26,10 @@ async function failureOf(answer: Promise<unknown>): Promise<unknown> {
   )
 }
 
-describe('the directory before there is a further home', () => {
+describe('the directory before the first additional shard', () => {
   const database = useDatabase()
 
-  it('knows the companies of main [HOME-20]', async () => {
+  it('contains the companies of the default shard [HOME-20]', async () => {
     const directory = openDirectory({ databaseUrl: database.url, log: () => {} })
     try {
       await directory.register(1, 'main')
@@ -42,7 +42,7 @@ describe('the directory before there is a further home', () => {
   })
 })
 
-describe('the directory of two homes', () => {
+describe('the directory of two shards', () => {
   const [mainDatabase, southDatabase] = [useDatabase(), useDatabase()]
   let all: TwoHomes
   let north: { id: number }
@@ -82,7 +82,7 @@ describe('the directory of two homes', () => {
       [kind],
     )
 
-  it('finds companies by keys, aliases and addresses from the moment that these are answered [HOME-20] [HOME-24]', async () => {
+  it('finds companies by keys, aliases and addresses as soon as their creation is answered [HOME-20] [HOME-24]', async () => {
     const { hash } = await key(all.south, south.id)
     await open(all.south, south.id, 'loja-do-sul')
     const place = [{ companyId: south.id, home: 'south', account: null }]
@@ -98,7 +98,7 @@ describe('the directory of two homes', () => {
     ])
   })
 
-  it('lets an alias be of one store in all homes, whoever asks at once, and answers as in one home [HOME-24] [STORE-1]', async () => {
+  it('makes an alias unique across shards under concurrent requests, and answers as on one shard [HOME-24] [STORE-1]', async () => {
     const aliases = Array.from({ length: 5 }, (_, n) => `disputada-${n}`)
     const asked = aliases.flatMap((alias) => [open(all.main, north.id, alias), open(all.south, south.id, alias)])
     const answers = await Promise.all(asked)
@@ -119,7 +119,7 @@ describe('the directory of two homes', () => {
     expect(opened).to.have.property('alias', 'loja-do-norte')
   })
 
-  it('goes on with keys that are known while it is cut off, and calls no other one invalid [HOME-23]', async () => {
+  it('serves known keys while it is unreachable, and rejects no unknown key as invalid [HOME-23]', async () => {
     const [known, other] = [(await key(all.south, south.id)).hash, (await key(all.south, south.id)).hash]
     await all.directory.find('api_key', known)
     all.proxy.cut()
@@ -140,7 +140,7 @@ describe('the directory of two homes', () => {
     await until(async () => (await all.directory.find('api_key', other).catch(() => [])).length === 1)
   })
 
-  it('tells all processes of a company that has moved [HOME-22]', async () => {
+  it('notifies all processes of a migrated company [HOME-22]', async () => {
     const moved = await all.company('main')
     const other = all.another().directory
     const { hash } = await key(all.main, moved.id)
@@ -153,7 +153,7 @@ describe('the directory of two homes', () => {
     await until(async () => (await other.find('api_key', hash))[0]?.home === 'main')
   })
 
-  it('reserves a key for one company, and frees what a process that died left behind after an hour [HOME-24] [HOME-28]', async () => {
+  it('reserves a key for one company, and releases reservations of a dead process after an hour [HOME-24] [HOME-28]', async () => {
     const entry = { kind: 'store_alias', key: 'orfa', companyId: north.id } as const
     await all.directory.reserve([entry])
     await all.directory.reserve([entry])
@@ -166,7 +166,7 @@ describe('the directory of two homes', () => {
     expect(await open(all.south, south.id, 'orfa')).to.have.property('alias', 'orfa')
   })
 
-  it('takes in what homes have and it lacks, and gives up what has ended [HOME-28]', async () => {
+  it('adds entries that it lacks from the shards, and removes ended ones [HOME-28]', async () => {
     const [kept, revoked] = [await key(all.south, south.id), await key(all.main, north.id)]
     const holder = { userId: south.userId, companyId: south.id, generation: 0, personGeneration: 0 }
     const [session, token] = [await all.access.sessions.issue(holder), await all.access.tokens.issue(holder)]
@@ -190,7 +190,7 @@ describe('the directory of two homes', () => {
     expect(await listed('sync_token')).to.have.length(1)
   })
 
-  it('takes in what one home has though that of another cannot be [OPS-143]', async () => {
+  it('adds the entries of one shard if those of another fail [OPS-143]', async () => {
     const [before, aliases] = [await listed('email'), await listed('store_alias')]
     await all.main.pool.query('delete from ops.directory_entries where kind = any($1)', [['email', 'store_alias']])
     const fault = { table: 'ops.directory_entries', companyId: north.id }
@@ -203,7 +203,7 @@ describe('the directory of two homes', () => {
     expect([await listed('email'), await listed('store_alias')]).to.deep.equal([before, aliases])
   })
 
-  it('believes the home that a company has left, where the directory is of before [HOME-28]', async () => {
+  it('trusts the origin shard of a migrated company if the directory is outdated [HOME-28]', async () => {
     const moved = await all.company('south')
     await all.directory.moveTo(moved.id, 'main')
     await sweepDirectory(all.persons)
@@ -219,7 +219,7 @@ describe('the directory of two homes', () => {
     await all.directory.moveTo(moved.id, 'south')
   })
 
-  it('gives up nothing of a home that is away, or has lost the company’s ledger [HOME-28]', async () => {
+  it('removes no entry of a shard that is down or has lost the ledger of the company [HOME-28]', async () => {
     await age('store_alias')
     const before = await listed('store_alias')
     all.away('south', true)
@@ -236,7 +236,7 @@ describe('the directory of two homes', () => {
     }
   })
 
-  it('knows a person by one password in all homes, whoever makes the users [HOME-26]', async () => {
+  it('keeps one password per person on all shards, whichever shard creates the users [HOME-26]', async () => {
     const first = await all.company('main', 'socia@loja.example')
     const second = await all.company('south')
     const user = { name: 'Sócia', email: first.email, role: 'owner' as const, password_hash: 'another one' }

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { carriedTables, TABLES_LEFT } from '#sharding/migration/carried-tables.ts'
 import { useDatabase } from '../support/database.ts'
 
-describe('tables of a company that moves', () => {
+describe('tables of a company under migration', () => {
   const database = useDatabase()
   let tables: readonly Table[]
 
@@ -31,21 +31,21 @@ describe('tables of a company that moves', () => {
     await client.end()
   })
 
-  it('are all known, as carried or as left, each in one way [HOME-51]', () => {
+  it('are all listed, each as either copied or left behind [HOME-51]', () => {
     const carried = carriedTables({ transactional: true }).map(({ name }) => name)
     const known = [...carried, ...Object.keys(TABLES_LEFT)]
     expect(new Set(known).size).to.equal(known.length)
     expect(tables.map(({ name }) => name).filter((name) => !known.includes(name))).to.deep.equal([])
   })
 
-  it('say whose a changed or deleted row was [HOME-51]', () => {
+  it('identify the company of a changed or deleted row [HOME-51]', () => {
     for (const { name, of } of carriedTables({ transactional: true })) {
       const [column] = of('7').split(' ')
       expect(tables.find((table) => table.name === name)?.identity, name).to.include(column)
     }
   })
 
-  it('are carried where they have the company in a column', () => {
+  it('are copied if they have a company column', () => {
     const ofCompanies = tables.filter(({ columns }) => columns.includes('company_id')).map(({ name }) => name)
     const left = ofCompanies.filter((name) => name in TABLES_LEFT)
     expect(left.sort()).to.deep.equal([

@@ -17,7 +17,7 @@ import { rowsOf, tracesOf, useTwoHomes } from '../support/migrating.ts'
 
 const fail = (error: unknown) => expect.fail(String(error))
 
-describe('a company that moves', () => {
+describe('migration of a company', () => {
   const homes = useTwoHomes()
 
   const sale = (cash: number) => ({
@@ -37,7 +37,7 @@ describe('a company that moves', () => {
   const inSouth = ({ key }: TestCompany, method: string, path: string, body?: unknown, headers = {}) =>
     send(`${homes.south.url}/api/v1${path}`, method, body, { authorization: `Bearer ${key}`, ...headers })
 
-  it('is in the other home with all that it had, and its calls go on there [HOME-50, HOME-52, HOME-53, HOME-57, HOME-58]', async () => {
+  it('moves all data to the other shard, and requests continue there [HOME-50, HOME-52, HOME-53, HOME-57, HOME-58]', async () => {
     const { company, cash } = await shop()
     const { from, to } = homes.moving(company.id)
     const kept = ({ dataDir }: MigratingShard) => join(dataDir, 'seals', `company-${company.id}.checkpoints`)
@@ -75,7 +75,7 @@ describe('a company that moves', () => {
       }),
     )
 
-  it('is open again wherever a move fails before the switch, and undone without a trace [HOME-56]', async () => {
+  it('reopens the company after any failure before the switch, and leaves no trace [HOME-56]', async () => {
     const { company, cash } = await shop()
     for (const step of ['replicating', 'compared'] as const) {
       await failing(interrupted(company.id, step), step)
@@ -87,7 +87,7 @@ describe('a company that moves', () => {
     }
   })
 
-  it('is opened again by whoever watches, once its command has ended; a switch that comes too late does not happen [HOME-55, HOME-56]', async () => {
+  it('is rolled back by the monitor once its command has ended; a late switch does not happen [HOME-55, HOME-56]', async () => {
     const { company } = await shop()
     const { pool } = homes.main.core
     const known = (await readResidence(pool, company.id)) as CompanyResidence
@@ -100,7 +100,7 @@ describe('a company that moves', () => {
     expect(await tracesOf(homes.main.databaseUrl, company.id)).to.deep.equal([])
   })
 
-  it('is opened again though another one cannot be [OPS-143]', async () => {
+  it('is rolled back even if the rollback for another company fails [OPS-143]', async () => {
     const [first, other] = [(await shop()).company, (await shop()).company]
     const { pool } = homes.main.core
     for (const { id } of [first, other]) await closeWrites(pool, id)
@@ -112,7 +112,7 @@ describe('a company that moves', () => {
     expect(await settleAbandoned({ pool, name: 'main' }, pool, fail)).to.deep.equal([first.id])
   })
 
-  it('is opened where it lives now, if its command has ended right after the switch [HOME-56]', async () => {
+  it('opens the company on its new shard if the command ended right after the switch [HOME-56]', async () => {
     const { company, cash } = await shop()
     await failing(interrupted(company.id, 'switched'), 'switched')
     const { pool } = homes.main.core
@@ -126,7 +126,7 @@ describe('a company that moves', () => {
     expect(await tracesOf(homes.south.databaseUrl, company.id)).to.deep.equal([])
   })
 
-  it('stays, open and without a trace, where a row came along that is another one [HOME-54]', async () => {
+  it('is rolled back without a trace if a copied row differs [HOME-54]', async () => {
     const { company, cash } = await shop()
     await company.post('/sales', sale(cash), { 'idempotency-key': 'b' })
     const spoil = async (step: MigrationStep) => {
@@ -141,7 +141,7 @@ describe('a company that moves', () => {
     expect(await rowsOf(homes.south.core.pool, company.id)).to.equal(0)
   })
 
-  it('is refused before anything is changed where it cannot be [HOME-59]', async () => {
+  it('is refused before any change if it is impossible [HOME-59]', async () => {
     const { company } = await shop()
     const { id } = company
     await withMoveLock(homes.moving(id), async () =>
@@ -163,7 +163,7 @@ describe('a company that moves', () => {
     for (const { databaseUrl } of [homes.main, homes.south]) expect(await tracesOf(databaseUrl, id)).to.deep.equal([])
   })
 
-  it('is taken up wherever a move was interrupted, and then is whole [HOME-56]', async () => {
+  it('resumes after an interruption at any step, and completes [HOME-56]', async () => {
     const { company, cash } = await shop()
     for (const step of BEFORE_SWITCH) {
       await failing(interrupted(company.id, step), step)

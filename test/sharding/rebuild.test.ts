@@ -24,7 +24,7 @@ async function onClient(connectionString: string, work: (client: pg.Client) => P
 
 const NOBODY = 'postgres://nobody@127.0.0.1:1/nothing'
 
-describe('two homes on one event store', function () {
+describe('two shards on one event store', function () {
   this.timeout(120_000)
   const database = useDatabase()
   const [empty, keyless, alien] = [
@@ -54,7 +54,7 @@ describe('two homes on one event store', function () {
     await rm(dataDir, { recursive: true })
   })
 
-  it('hold their own companies alone, also after a start that reads the whole store [HOME-90]', async () => {
+  it('contain only their own companies, also after a start that reads the whole store [HOME-90]', async () => {
     const { cores } = homes
     expect([await ledgersOf(cores.main), await ledgersOf(cores.at(SOUTH))]).to.deep.equal([ids.main, ids.south])
     expect([await knownCompanies(cores.main, null), await knownCompanies(cores.at(SOUTH), null)]).to.deep.equal([
@@ -64,7 +64,7 @@ describe('two homes on one event store', function () {
     expect([cores.main.standing.trouble(), cores.at(SOUTH).standing.trouble()]).to.deep.equal([null, null])
   })
 
-  it('have a company that the directory lost looked for in the other homes, and main take who is nowhere [HOME-90]', async () => {
+  it('search other shards for a company that the directory lost; the default shard adopts companies found nowhere [HOME-90]', async () => {
     const { directory } = homes
     const [known, forgotten, nowhere] = [ids.main[0], ids.south[0], 900] as [number, number, number]
     await directory.pool.query('delete from ops.company_homes where company_id = $1', [forgotten])
@@ -80,7 +80,7 @@ describe('two homes on one event store', function () {
     await directory.register(forgotten, SOUTH)
   })
 
-  it('give no id twice, though main comes from a backup and the other home has gone on [HOME-92]', async () => {
+  it('issue no id twice, even if the default shard is restored from a backup and the other has continued [HOME-92]', async () => {
     const { main: core } = homes.cores
     const highest = Math.max(...ids.south)
     await core.pool.query(`select setval('ops.company_ids', 1); `)
@@ -91,7 +91,7 @@ describe('two homes on one event store', function () {
     expect(rows[0].id).to.equal(highest + 1)
   })
 
-  describe('one of which is lost', () => {
+  describe('after the loss of one shard', () => {
     const given = (databaseUrl: string, more: Partial<ShardToRebuild> = {}): ShardToRebuild => ({
       name: SOUTH,
       databaseUrl,
@@ -111,7 +111,7 @@ describe('two homes on one event store', function () {
     })
     after(() => homes.close())
 
-    it('is made anew with all that is derived, as the same home of the same installation [HOME-94]', async () => {
+    it('rebuild it with all derived data, as the same shard of the same installation [HOME-94]', async () => {
       await copyKeys(southOf(database.url), empty.url)
       const { core, report } = await rebuildShard(given(empty.url))
       expect(report).to.include({ companies: 2, lost_keys: 0 })
@@ -129,7 +129,7 @@ describe('two homes on one event store', function () {
       await core.close()
     })
 
-    it('stops where a key of a person is not there, and goes on without it when told so: what it sealed is empty [HOME-97]', async () => {
+    it('stop at a missing key of a person, and continue without it on request: its data is empty [HOME-97]', async () => {
       const stopped = await rebuildShard(given(keyless.url)).catch((error: Error) => error)
       expect(stopped)
         .to.be.an('error')
@@ -144,7 +144,7 @@ describe('two homes on one event store', function () {
       await core.close()
     })
 
-    it('is not made of a database that has tables, or that somebody else uses [HOME-95]', async () => {
+    it('do not rebuild into a database with tables or with other users [HOME-95]', async () => {
       const refusal = (url: string, name = SOUTH) =>
         rebuildShard(given(url, { name })).catch((error: Error) => error.message)
       expect(await refusal(southOf(database.url))).to.match(/has ledgers and tables already/)

@@ -15,7 +15,7 @@ describe('backlog of deliveries', () => {
   })
   after(() => api.close())
 
-  it('counts what waits, tells the longest wait, and leaves out endpoints that are switched off', async () => {
+  it('counts pending deliveries, reports the longest wait, and excludes disabled endpoints', async () => {
     const read = createBacklog(api.core.pool, () => now_ms)
     const later = () => {
       now_ms += 6_000

@@ -7,7 +7,7 @@ import { until } from '../support/wait.ts'
 import { useDispatchers } from './harness.ts'
 import { addEndpoint, queue } from './outbox.ts'
 
-describe('a dispatcher that is killed', () => {
+describe('a killed dispatcher', () => {
   const database = useDatabase('withoutReadModel')
   const tests = useDispatchers(database)
 
@@ -19,7 +19,7 @@ describe('a dispatcher that is killed', () => {
     })
   }
 
-  it('loses nothing: what it had taken is sent again under the same id, the rest once [HOOK-23]', async function () {
+  it('loses nothing: leased deliveries are sent again under the same id, the others once [HOOK-23]', async function () {
     this.timeout(90_000)
     const receiver = await tests.receiver()
     // In the middle of its work some requests are open, and some answers unrecorded.

@@ -10,7 +10,7 @@ import { addEndpoint, createEndpoints, queue, SECRET, type TestEndpoint } from '
 const ROOM: FreeSlots = { sound: 256, strained: 64, busy: {} }
 const LEASE_MS = 20_000
 
-describe('taking deliveries', () => {
+describe('delivery leases', () => {
   const database = useDatabase('withoutReadModel')
   let pool: Pool
 
@@ -57,7 +57,7 @@ describe('taking deliveries', () => {
     { companyId, id }: TestEndpoint,
   ) => claims.filter(({ company_id, webhook_id }) => company_id === companyId && webhook_id === id).length
 
-  it('gives all that an attempt needs', async () => {
+  it('contain everything that an attempt needs', async () => {
     const added = await endpoint(undefined, 0)
     const [id] = await queue(pool, added, 1, { body: '{"ação":1}' })
     const [claim] = await take()
@@ -74,7 +74,7 @@ describe('taking deliveries', () => {
     expect(Date.parse(claim!.leased_until)).to.be.within(Date.now() + LEASE_MS - 5_000, Date.now() + LEASE_MS + 5_000)
   })
 
-  it('gives the message of a test, which has no revision', async () => {
+  it('contain the message of a test, which has no revision', async () => {
     const added = await endpoint(undefined, 0)
     await queue(pool, added, 1, { test: true, body: '{"test":true}' })
     expect((await take())[0]).to.include({
@@ -85,7 +85,7 @@ describe('taking deliveries', () => {
     })
   })
 
-  it('goes by how an endpoint does: 64, two of an unknown one, four of a slow one, one of a failing one [HOOK-22]', async () => {
+  it('depend on the health of the endpoint: 64, two if unknown, four if slow, one if failing [HOOK-22]', async () => {
     const [one, unknown, slow, broken] = [
       await endpoint(sound),
       await endpoint(),
@@ -97,7 +97,7 @@ describe('taking deliveries', () => {
     expect(claims.filter((claim) => claim.failing).map(({ webhook_id }) => webhook_id)).to.deep.equal([broken.id])
   })
 
-  it('counts what is under way', async () => {
+  it('count attempts under way', async () => {
     const [some, full] = [await endpoint(sound), await endpoint(failing)]
     const claims = await take({
       busy: {
@@ -108,12 +108,12 @@ describe('taking deliveries', () => {
     expect([some, full].map((each) => countOf(claims, each))).to.deep.equal([2, 0])
   })
 
-  it('forgets failures from before the endpoint was switched on again [HOOK-5]', async () => {
+  it('ignore failures from before the endpoint was enabled again [HOOK-5]', async () => {
     const added = await endpoint({ success: '-2 hours', failing: '-1 hour' })
     expect(countOf(await take(), added)).to.equal(64)
   })
 
-  it('takes the oldest of an endpoint first', async () => {
+  it('start with the oldest delivery of an endpoint', async () => {
     const added = await endpoint(undefined, 3)
     await pool.query(
       `update webhook_deliveries set next_attempt_at = now() - interval '1 hour' where sequence = (select max(sequence) from webhook_deliveries)`,
@@ -123,7 +123,7 @@ describe('taking deliveries', () => {
     expect(first!.id).to.equal(rows[0]!.id)
   })
 
-  it('shares the room among endpoints, at least one each, those first that have waited longest [HOOK-22]', async () => {
+  it('share the capacity among endpoints, at least one each, longest wait first [HOOK-22]', async () => {
     const many = [await endpoint(sound), await endpoint(sound), await endpoint(sound), await endpoint(sound)]
     const claims = await take({ sound: 10 })
     expect(many.map((each) => countOf(claims, each))).to.deep.equal([2, 2, 2, 2])
@@ -132,7 +132,7 @@ describe('taking deliveries', () => {
     expect(next).to.have.length(3)
   })
 
-  it('keeps the room of failing endpoints apart [HOOK-22]', async () => {
+  it('reserve separate capacity for failing endpoints [HOOK-22]', async () => {
     const broken = [await endpoint(failing), await endpoint(failing), await endpoint(failing)]
     const one = await endpoint(sound)
     const claims = await take({ sound: 5, strained: 2 })
@@ -141,7 +141,7 @@ describe('taking deliveries', () => {
     expect(countOf(await take({ sound: 0, strained: 0 }), one)).to.equal(0)
   })
 
-  it('takes nothing that is leased, not due, or of an endpoint that is off, and says when the next is due', async () => {
+  it('exclude deliveries that are leased, not due or of a disabled endpoint, and report the next due time', async () => {
     await endpoint(undefined, 1)
     expect(await take()).to.have.length(1)
     const later = await leaseDue(taking(), ROOM, LEASE_MS)
@@ -154,14 +154,14 @@ describe('taking deliveries', () => {
     expect(await leaseDue(taking(), ROOM, LEASE_MS)).to.deep.equal({ claims: [], has_more: false, next_due_ms: null })
   })
 
-  it('takes again what was leased when the lease is over', async () => {
+  it('can be taken again after they expire', async () => {
     const [id] = await queue(pool, await endpoint(undefined, 0))
     await take()
     await pool.query(`update webhook_deliveries set leased_until = now() - interval '1 millisecond'`)
     expect((await take()).map((claim) => claim.id)).to.deep.equal([id])
   })
 
-  it('says whether more may be due than was taken', async () => {
+  it('report whether more deliveries may be due', async () => {
     const added = await endpoint(undefined, 2)
     const more = async (room: Partial<FreeSlots> = {}) =>
       (await leaseDue(taking(), { ...ROOM, ...room }, LEASE_MS)).has_more
@@ -172,7 +172,7 @@ describe('taking deliveries', () => {
     expect(await more()).to.equal(false)
   })
 
-  it('leaves what it gives back to others, but not what somebody else has taken since', async () => {
+  it('are released for others, except deliveries that were leased again since', async () => {
     await queue(pool, await endpoint(sound, 0), 2)
     const [one, other] = await take()
     expect(await take()).to.deep.equal([])
@@ -180,7 +180,7 @@ describe('taking deliveries', () => {
     expect((await take()).map(({ id }) => id)).to.deep.equal([one!.id])
   })
 
-  it('gives a delivery to one of several processes only', async () => {
+  it('are granted to one of several processes only', async () => {
     await Promise.all([endpoint(sound, 200), endpoint(sound, 200)])
     const taken = await Promise.all(Array.from({ length: 8 }, () => take()))
     const ids = taken.flat().map(({ id }) => id)
@@ -199,7 +199,7 @@ describe('taking deliveries', () => {
       return all
     }
 
-    it('shares the room by company, then by endpoint [OPS-144]', async () => {
+    it('share the capacity by company, then by endpoint [OPS-144]', async () => {
       const many = await endpoints(9, 20)
       const other = await endpoint(sound, 20, 2)
       const claims = await take({ sound: 20 })
@@ -207,21 +207,21 @@ describe('taking deliveries', () => {
       expect(many.map((each) => countOf(claims, each))).to.deep.equal(Array(9).fill(1))
     })
 
-    it('gives a place that is free to the company with the fewest attempts under way, not to the oldest delivery [OPS-144]', async () => {
+    it('grant free capacity to the company with the fewest attempts under way, not to the oldest delivery [OPS-144]', async () => {
       const many = await endpoints(8, 20)
       const other = await endpoint(sound, 1, 2)
       const claims = await take({ sound: 1, busy: busy(many, 30) })
       expect(claims.map(({ company_id }) => company_id)).to.deep.equal([other.companyId])
     })
 
-    it('leaves room for the strained endpoints of others when those of one wait for long [OPS-144]', async () => {
+    it('leave capacity for failing endpoints of other companies if those of one have long queues [OPS-144]', async () => {
       const many = await endpoints(17, 5)
       const broken = await endpoint(failing, 1, 2)
       const claims = await take({ strained: 64 - 17 * 2, busy: busy(many, 2, true) })
       expect([claims.length, countOf(claims, broken)]).to.deep.equal([1, 1])
     })
 
-    it('gives one company no more than half of all that may be under way [OPS-144]', async () => {
+    it('grant one company at most half of the total capacity [OPS-144]', async () => {
       const many = await endpoints(8, 40)
       const other = await endpoint(sound, 20, 2)
       const claims = await take({ busy: busy(many, 31) })
@@ -229,7 +229,7 @@ describe('taking deliveries', () => {
     })
   })
 
-  it('passes over an endpoint whose turn it is not, however much waits for it', async () => {
+  it('skip an endpoint at its limit, however many deliveries it has', async () => {
     const waiting = await endpoint(failing, 2_000)
     const one = await endpoint(sound, 3)
     const claims = await take({ busy: { [`1/${waiting.id}`]: { attempts: 1, slow: true, strained: true } } })

@@ -19,8 +19,8 @@ const failed = attempt('timeout')
 const result = (of: AttemptResult, given: Partial<LeasedDelivery> = {}) =>
   deliveryResultOf(claim(given), of, RETRIES, 0)
 
-describe('what follows from an attempt', () => {
-  it('is a retry after 1 minute, 5 minutes, 30 minutes, 2 hours and 6 hours, then the end [HOOK-18]', () => {
+describe('result of an attempt', () => {
+  it('schedules a retry after 1 minute, 5 minutes, 30 minutes, 2 hours and 6 hours, then gives up [HOOK-18]', () => {
     const results = [0, 1, 2, 3, 4, 5].map((tries) => result(failed, { tries }))
     expect(results.map(({ retry_ms }) => retry_ms)).to.deep.equal([
       60_000,
@@ -33,17 +33,17 @@ describe('what follows from an attempt', () => {
     expect(results.map(({ status }) => status)).to.deep.equal([...Array(5).fill('pending'), 'failed'])
   })
 
-  it('is nothing more after a success, whenever it came', () => {
+  it('schedules nothing after a success, early or late', () => {
     for (const tries of [0, 3, 5])
       expect(result(succeeded, { tries })).to.include({ status: 'delivered', retry_ms: null })
   })
 
-  it('is the end at once for a test and for an endpoint that is gone', () => {
+  it('gives up at once for a test and for an endpoint that is gone', () => {
     expect(result(failed, { sequence: null })).to.include({ status: 'failed', retry_ms: null })
     expect(result(attempt('gone'))).to.include({ status: 'failed', retry_ms: null })
   })
 
-  it('never comes earlier than scheduled, and at most a tenth later [HOOK-18]', () => {
+  it('never schedules earlier than planned, and at most a tenth later [HOOK-18]', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 5 }),
@@ -57,7 +57,7 @@ describe('what follows from an attempt', () => {
   })
 })
 
-describe('what attempts say about an endpoint', () => {
+describe('endpoint health from attempts', () => {
   const say = (...results: ReturnType<typeof result>[]) =>
     endpointHealthOf(results).map(({ webhook_id, succeeded, failing, exhausted }) => ({
       webhook_id,
@@ -66,7 +66,7 @@ describe('what attempts say about an endpoint', () => {
       exhausted,
     }))
 
-  it('is decided by the last of them', () => {
+  it('depends on the last attempt', () => {
     const about = { webhook_id: 7 }
     expect(say(result(failed), result(succeeded))).to.deep.equal([
       { ...about, succeeded: true, failing: false, exhausted: false },
@@ -82,13 +82,13 @@ describe('what attempts say about an endpoint', () => {
     ])
   })
 
-  it('is told of each endpoint, and of each generation of one, by itself', () => {
+  it('is reported separately for each endpoint and each generation of it', () => {
     expect(
       say(result(succeeded), result(failed, { webhook_id: 8 }), result(failed, { watched_since: 'later' })),
     ).to.have.length(3)
   })
 
-  it('leaves tests out', () => {
+  it('ignores tests', () => {
     expect(say(result(failed, { sequence: null }), result(succeeded, { sequence: null }))).to.deep.equal([])
   })
 })

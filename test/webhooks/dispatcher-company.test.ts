@@ -6,11 +6,11 @@ import { until } from '../support/wait.ts'
 import { idsOf, silent, useDispatchers } from './harness.ts'
 import { addEndpoint, queue, storedDeliveries } from './outbox.ts'
 
-describe('the dispatcher among others', () => {
+describe('the dispatcher with several endpoints and processes', () => {
   const database = useDatabase('withoutReadModel')
   const tests = useDispatchers(database)
 
-  it('does not let endpoints that never answer slow down the others [HOOK-22]', async () => {
+  it('does not let unresponsive endpoints slow down the others [HOOK-22]', async () => {
     const dead = await tests.receiver()
     dead.answer = silent
     const receiver = await tests.receiver()
@@ -25,7 +25,7 @@ describe('the dispatcher among others', () => {
     await dead.close()
   })
 
-  it('shares the work between two processes without sending anything twice', async () => {
+  it('shares the work between two processes without duplicates', async () => {
     const receiver = await tests.receiver()
     const ids: string[] = []
     for (let n = 0; n < 4; n++) ids.push(...(await queue(tests.pool, await addEndpoint(tests.pool, receiver.url), 250)))
@@ -38,7 +38,7 @@ describe('the dispatcher among others', () => {
     tests.closeLater(() => Promise.all(pools.map((pool) => pool.end())))
   })
 
-  it('leaves a delivery to whoever asked for it again while it was under way, and keeps the attempt', async () => {
+  it('leaves a delivery to a retry requested during the attempt, and stores the attempt', async () => {
     const receiver = await tests.receiver()
     let respond = () => {}
     receiver.answer = (_received, response) => {
@@ -57,7 +57,7 @@ describe('the dispatcher among others', () => {
     await dispatcher.stop()
   })
 
-  it('says delivered when a delivery arrived that was cancelled meanwhile', async () => {
+  it('reports delivered if a delivery cancelled during the attempt arrived', async () => {
     const receiver = await tests.receiver()
     let respond = () => {}
     receiver.answer = (_received, response) => {
@@ -71,7 +71,7 @@ describe('the dispatcher among others', () => {
     await tests.allAre('delivered')
   })
 
-  it('goes on after Postgres was away, and records what was answered meanwhile', async () => {
+  it('continues after a Postgres outage, and records the answers received meanwhile', async () => {
     const receiver = await tests.receiver()
     const endpoint = await addEndpoint(tests.pool, receiver.url)
     const broken = createPool(database.url, { max: 2, keyLookupsOnly: true })
@@ -95,7 +95,7 @@ describe('the dispatcher among others', () => {
     tests.closeLater(() => broken.end())
   })
 
-  it('ends when it is told to: takes nothing more, and records what is under way', async () => {
+  it('takes no new deliveries on shutdown, and records those under way', async () => {
     const receiver = await tests.receiver()
     const responses: (() => void)[] = []
     receiver.answer = (_received, response) => responses.push(() => response.writeHead(204).end())

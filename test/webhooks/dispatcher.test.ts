@@ -29,7 +29,7 @@ describe('the dispatcher', () => {
     expect(hour!.bucket).to.be.at.least(0)
   })
 
-  it('sends a thousand to several endpoints, each once', async () => {
+  it('sends a thousand deliveries to several endpoints, each once', async () => {
     const receiver = await tests.receiver()
     const ids: string[] = []
     for (let n = 0; n < 5; n++) ids.push(...(await queue(tests.pool, await addEndpoint(tests.pool, receiver.url), 200)))
@@ -38,7 +38,7 @@ describe('the dispatcher', () => {
     expect(idsOf(receiver.received)).to.have.members(ids)
   })
 
-  it('schedules a failed delivery for a minute later, and leaves it alone until then [HOOK-18]', async () => {
+  it('schedules a failed delivery for a minute later, and does not retry before [HOOK-18]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
     const endpoint = await addEndpoint(tests.pool, receiver.url)
@@ -54,7 +54,7 @@ describe('the dispatcher', () => {
     expect(health!.no_response_since).to.equal(null)
   })
 
-  it('retries under the same id with a fresh timestamp, gives up in the end, and calls the endpoint silent [HOOK-18, HOOK-19, HOOK-72]', async () => {
+  it('retries under the same id with a fresh timestamp, gives up at the end, and marks the endpoint silent [HOOK-18, HOOK-19, HOOK-72]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
     const endpoint = await addEndpoint(tests.pool, receiver.url)
@@ -76,7 +76,7 @@ describe('the dispatcher', () => {
     expect(hours.map(({ last_failure }) => last_failure)).to.deep.include({ at, status, error, delivery_id: id })
   })
 
-  it('goes on delivering to a silent endpoint, and calls it active again after a success [HOOK-19]', async () => {
+  it('keeps delivering to a silent endpoint, and marks it active again after a success [HOOK-19]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
     const endpoint = await addEndpoint(tests.pool, receiver.url)
@@ -97,7 +97,7 @@ describe('the dispatcher', () => {
     expect(await tests.healthOf(endpoint)).to.include({ failing_since: null, no_response_since: null })
   })
 
-  it('does not hold against an endpoint what its former URL did', async () => {
+  it('ignores failures of the former URL of an endpoint', async () => {
     const receiver = await tests.receiver()
     receiver.answer = failing
     const endpoint = await addEndpoint(tests.pool, receiver.url)
@@ -117,7 +117,7 @@ describe('the dispatcher', () => {
     return Date.parse(rows[0]!.watched_since)
   }
 
-  it('gives up an attempt that takes too long [HOOK-17]', async () => {
+  it('aborts an attempt that takes too long [HOOK-17]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = silent
     await queue(tests.pool, await addEndpoint(tests.pool, receiver.url))
@@ -126,7 +126,7 @@ describe('the dispatcher', () => {
     expect(delivery!.attempts[0]).to.include({ status: null, error: 'timeout' })
   })
 
-  it('tells of an endpoint that is gone, and does not ask it again [HOOK-21]', async () => {
+  it('reports an endpoint that is gone, and sends nothing more to it [HOOK-21]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = (_received, response) => response.writeHead(410).end()
     const endpoint = await addEndpoint(tests.pool, receiver.url)
@@ -137,7 +137,7 @@ describe('the dispatcher', () => {
     expect(receiver.received).to.have.length(1)
   })
 
-  it('sends a test once, and judges nobody by it [HOOK-24]', async () => {
+  it('sends a test once, without effect on the endpoint health [HOOK-24]', async () => {
     const receiver = await tests.receiver()
     receiver.answer = (_received, response) => response.writeHead(410).end()
     const endpoint = await addEndpoint(tests.pool, receiver.url)
@@ -149,7 +149,7 @@ describe('the dispatcher', () => {
     expect(await tests.healthOf(endpoint)).to.equal(null)
   })
 
-  it('sends nothing to an endpoint that is off, and what waits for it is cancelled [HOOK-21]', async () => {
+  it('sends nothing to a disabled endpoint, and cancels its pending deliveries [HOOK-21]', async () => {
     const receiver = await tests.receiver()
     const [on, off] = [await addEndpoint(tests.pool, receiver.url), await addEndpoint(tests.pool, receiver.url)]
     await tests.pool.query('update read.webhooks set enabled = false where id = $1', [off.id])

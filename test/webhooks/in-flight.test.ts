@@ -8,12 +8,12 @@ const attempt = (webhookId: number, given: Partial<InFlightDelivery> = {}): InFl
   ...given,
 })
 
-describe('the limiter of attempts in flight', () => {
-  it('offers everything when nothing is under way', () => {
+describe('limiter of attempts in flight', () => {
+  it('offers the full capacity if nothing is under way', () => {
     expect(new InFlightLimiter().room(0)).to.deep.equal({ sound: 256, strained: 64, busy: {} })
   })
 
-  it('counts attempts by endpoint until they are released, once', () => {
+  it('counts attempts by endpoint until their release, which counts once', () => {
     const limiter = new InFlightLimiter()
     const [one, other] = [attempt(7), attempt(7)]
     for (const each of [one, other, attempt(8)]) limiter.take(each)
@@ -35,13 +35,13 @@ describe('the limiter of attempts in flight', () => {
     expect(limiter.count).to.equal(1)
   })
 
-  it('keeps what endpoints that fail take apart from the rest', () => {
+  it('counts attempts at failing endpoints separately', () => {
     const limiter = new InFlightLimiter()
     for (let endpoint = 1; endpoint <= 64; endpoint++) limiter.take(attempt(endpoint, { failing: true }))
     expect(limiter.room(0)).to.include({ sound: 256, strained: 0 })
   })
 
-  it('gives back what an endpoint holds that turned out slow', () => {
+  it('returns the capacity of an endpoint that turns out slow', () => {
     const limiter = new InFlightLimiter()
     for (let n = 0; n < 32; n++) limiter.take(attempt(7))
     expect(limiter.room(1_000)).to.include({ sound: 224, strained: 64 })
@@ -50,7 +50,7 @@ describe('the limiter of attempts in flight', () => {
     expect(later.busy['1/7']).to.deep.equal({ attempts: 32, slow: true, strained: true })
   })
 
-  it('is bounded altogether, however many endpoints turn slow', () => {
+  it('has a total limit, however many endpoints become slow', () => {
     const limiter = new InFlightLimiter()
     for (let endpoint = 1; endpoint <= 16; endpoint++) for (let n = 0; n < 32; n++) limiter.take(attempt(endpoint))
     expect(limiter.room(2_000)).to.include({ sound: 0, strained: 0 })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { type AttemptOutcome, EndpointLanes } from '#webhooks/lanes.ts'
 
-describe('lanes of endpoints', () => {
+describe('endpoint concurrency limit', () => {
   /** Attempts that end when they are told to; what has begun, and what was given up, by number. */
   const attempting = () => {
     const lanes = new EndpointLanes()
@@ -20,7 +20,7 @@ describe('lanes of endpoints', () => {
   }
   const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index)
 
-  it('make 32 attempts of an endpoint at a time, the others in their order, whatever other endpoints do [HOOK-22]', async () => {
+  it('runs 32 attempts per endpoint at a time and queues the others in order, independently of other endpoints [HOOK-22]', async () => {
     const { begun, enter, end } = attempting()
     for (const number of numbers(1, 40)) void enter('1/1', number)
     void enter('1/2', 100)
@@ -29,7 +29,7 @@ describe('lanes of endpoints', () => {
     expect(begun.slice(33)).to.deep.equal([33])
   })
 
-  it('make one at a time after a failure, and as many as before after a success', async () => {
+  it('runs one attempt at a time after a failure, and the full number after a success', async () => {
     const { begun, enter, end } = attempting()
     for (const number of numbers(1, 70)) void enter('1/1', number)
     await end(1, false)
@@ -39,7 +39,7 @@ describe('lanes of endpoints', () => {
     expect(begun).to.deep.equal(numbers(1, 65))
   })
 
-  it('give up what waits, and nothing that has begun', async () => {
+  it('cancels queued attempts, but none that has started', async () => {
     const { lanes, begun, givenUp, enter, end } = attempting()
     const entered = numbers(1, 34).map((number) => enter('1/1', number))
     void enter('1/2', 100)

@@ -4,7 +4,7 @@ import { until } from '../support/wait.ts'
 import { useDispatchers } from './harness.ts'
 import { addEndpoint, queue, storedDeliveries } from './outbox.ts'
 
-describe('endpoints of keys', () => {
+describe('endpoints of API keys', () => {
   const used = useDispatchers(useDatabase('withoutReadModel'))
   const set = (text: string, ...values: unknown[]) => used.pool.query(text, values)
 
@@ -46,7 +46,7 @@ describe('endpoints of keys', () => {
       `update read.companies set plan = 'api'`,
     ],
   ] as const) {
-    it(`wait while the key or company ${why}, and go on from where they stopped [HOOK-53, HOOK-54]`, async () => {
+    it(`pause while the key or company ${why}, and resume from the same point [HOOK-53, HOOK-54]`, async () => {
       const receiver = await used.receiver()
       await ofKey(receiver.url)
       await set(pause)
@@ -57,7 +57,7 @@ describe('endpoints of keys', () => {
     })
   }
 
-  it('are sent nothing that the key may not read, though it waits for them: it is cancelled [HOOK-55]', async () => {
+  it('receive no records that the key may not read: pending deliveries are cancelled [HOOK-55]', async () => {
     const receiver = await used.receiver()
     const endpoint = await ofKey(receiver.url)
     await set(`update read.api_keys set doc = '{"scopes":["catalog:read"]}'`)

@@ -18,7 +18,7 @@ describe('old deliveries', () => {
   const rows = async (table: string) =>
     (await pool.query<{ id: string }>(`select id from ${table} order by id`)).rows.map(({ id }) => id)
 
-  it('go after 30 days with their messages, unless they are still to be sent [HOOK-27, OPS-22]', async () => {
+  it('are deleted after 30 days with their messages, unless they are pending [HOOK-27, OPS-22]', async () => {
     const endpoint = await addEndpoint(pool, 'http://127.0.0.1/')
     const [old, waiting, recent, oldButAskedAgain] = await queue(pool, endpoint, 4)
     const { rows: before } = await pool.query<{ id: string; message_id: string }>(
@@ -37,7 +37,7 @@ describe('old deliveries', () => {
     expect(await purgeDeliveries(pool)).to.equal(0)
   })
 
-  it('go in batches, all of them', async () => {
+  it('are all deleted, in batches', async () => {
     await queue(pool, await addEndpoint(pool, 'http://127.0.0.1/'), 6_000)
     await pool.query(
       `update webhook_deliveries set status = 'failed', next_attempt_at = null, created_at = now() - interval '31 days'`,

@@ -14,7 +14,7 @@ describe('a recorder', () => {
     return { recorder, recorded, errors }
   }
 
-  it('writes what comes together, together, and what comes meanwhile next', async () => {
+  it('writes simultaneous results together, and later ones in the next batch', async () => {
     let release = () => {}
     const { recorder, recorded } = recording(() => new Promise((resolve) => (release = resolve)))
     for (const item of [1, 2, 3]) recorder.add(item)
@@ -34,7 +34,7 @@ describe('a recorder', () => {
     await until(() => recorded.length === 3)
   })
 
-  it('writes no more than a bounded number at a time', async () => {
+  it('limits the size of a batch', async () => {
     const { recorder, recorded } = recording(async () => {})
     for (let item = 0; item < 600; item++) recorder.add(item)
     await recorder.drain()
@@ -42,7 +42,7 @@ describe('a recorder', () => {
     expect(recorded.flat()).to.deep.equal(Array.from({ length: 600 }, (_, index) => index))
   })
 
-  it('tries again until it succeeds, and loses nothing', async () => {
+  it('retries until it succeeds, and loses nothing', async () => {
     let failures = 3
     const { recorder, recorded, errors } = recording(async () => {
       if (failures-- > 0) throw new Error('Connection terminated unexpectedly')
@@ -53,7 +53,7 @@ describe('a recorder', () => {
     expect(recorded).to.deep.equal([[1]])
   })
 
-  it('gives up at the end, when it is to stop and nothing can be written', async () => {
+  it('gives up on shutdown if writes keep failing', async () => {
     const { recorder, recorded, errors } = recording(async () => {
       throw new Error('Connection terminated unexpectedly')
     })

@@ -51,7 +51,7 @@ describe('one attempt', () => {
     switch_at: null,
   })
 
-  it('that is answered with 2xx has no error [HOOK-17]', async () => {
+  it('succeeds on an answer with 2xx [HOOK-17]', async () => {
     const receiver = await receiverOf()
     const attempt = await senderOf().send(to(`${receiver.url}?a=b%20c`))
     expect(attempt).to.include({ status: 204, error: null, response: null })
@@ -67,7 +67,7 @@ describe('one attempt', () => {
     [410, 'gone'],
     [500, 'http_status'],
   ] as const) {
-    it(`that is answered with ${status} is a failure, and nobody else is asked [HOOK-17]`, async () => {
+    it(`fails on an answer with ${status}, and follows no redirect [HOOK-17]`, async () => {
       const receiver = await receiverOf()
       receiver.answer = (_received, response) =>
         response.writeHead(status, { location: receiver.url }).end('porque não')
@@ -76,7 +76,7 @@ describe('one attempt', () => {
     })
   }
 
-  it('is over after the time-out when no answer comes [HOOK-17]', async () => {
+  it('times out if no answer comes [HOOK-17]', async () => {
     const receiver = await receiverOf()
     receiver.answer = () => {}
     const attempt = await senderOf({ timeout_ms: 100 }).send(to(receiver.url))
@@ -84,7 +84,7 @@ describe('one attempt', () => {
     expect(attempt.duration_ms).to.be.at.least(95)
   })
 
-  it('is over after the time-out when headers come drop by drop [HOOK-17]', async () => {
+  it('times out if headers arrive slowly [HOOK-17]', async () => {
     const url = await tcpServer((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n')
       const timer = setInterval(() => socket.write('X-A: b\r\n'), 10)
@@ -93,7 +93,7 @@ describe('one attempt', () => {
     expect(await senderOf({ timeout_ms: 200 }).send(to(url))).to.include({ status: null, error: 'timeout' })
   })
 
-  it('keeps the beginning of an answer only, and drops a connection that goes on and on', async () => {
+  it('stores only the beginning of an answer, and closes a connection with an endless one', async () => {
     const receiver = await receiverOf()
     let closed = false
     receiver.answer = (_received, response, request) => {
@@ -111,14 +111,14 @@ describe('one attempt', () => {
     expect(attempt).to.include({ status: 200, error: null, response: 'á'.repeat(512) })
   })
 
-  it('does not wait for a body that never ends: the status has decided', async () => {
+  it('does not wait for an endless body: the status decides', async () => {
     const receiver = await receiverOf()
     receiver.answer = (_received, response) => response.writeHead(200).write('quase')
     const attempt = await senderOf({ timeout_ms: 60_000 }).send(to(receiver.url))
     expect(attempt).to.include({ status: 200, error: null, response: 'quase' })
   })
 
-  it('asks for no compression, and stores nothing but text', async () => {
+  it('requests no compression, and stores only text', async () => {
     const receiver = await receiverOf()
     receiver.answer = ({ headers }, response) => {
       expect(headers).not.to.have.property('accept-encoding')
@@ -131,19 +131,19 @@ describe('one attempt', () => {
       .and.not.match(/\p{Surrogate}/u)
   })
 
-  it('says what was wrong when the answer is no HTTP', async () => {
+  it('reports the problem if the answer is not HTTP', async () => {
     const url = await tcpServer((socket) => socket.write('+OK POP3 ready\r\n'))
     expect(await senderOf().send(to(url))).to.include({ status: null, error: 'invalid_response' })
   })
 
-  it('refuses headers without end', async () => {
+  it('refuses endless headers', async () => {
     const url = await tcpServer((socket) =>
       socket.write(`HTTP/1.1 200 OK\r\n${`X-A: ${'b'.repeat(1_000)}\r\n`.repeat(100)}`),
     )
     expect(await senderOf().send(to(url))).to.include({ status: null, error: 'invalid_response' })
   })
 
-  it('says so when nobody listens, the connection is cut, or the name is unknown', async () => {
+  it('reports a refused connection, a closed connection and an unknown name', async () => {
     const receiver = await receiverOf()
     await receiver.close()
     expect(await senderOf().send(to(receiver.url))).to.include({ error: 'connection_refused' })
@@ -156,18 +156,18 @@ describe('one attempt', () => {
     expect(await sender.send(to('https://loja.example/'))).to.include({ error: 'name_not_resolved' })
   })
 
-  it('believes no server that vouches for itself', async () => {
+  it('refuses a self-signed certificate', async () => {
     const receiver = await receiverOf(SELF_SIGNED)
     expect(await senderOf().send(to(receiver.url))).to.include({ status: null, error: 'tls' })
     expect(receiver.received).to.deep.equal([])
   })
 
-  it('says tls when the server does not speak it', async () => {
+  it('reports tls if the server does not support it', async () => {
     const receiver = await receiverOf()
     expect(await senderOf().send(to(receiver.url.replace('http:', 'https:')))).to.include({ error: 'tls' })
   })
 
-  it('uses a connection again, also after an error', async () => {
+  it('reuses a connection, also after an error', async () => {
     const receiver = await receiverOf()
     const ports = new Set<number | undefined>()
     receiver.answer = (_received, response, request) => {
@@ -179,7 +179,7 @@ describe('one attempt', () => {
     expect(ports.size).to.be.below(4)
   })
 
-  it('is made once more at once when the server had just closed the connection that was to be used again', async () => {
+  it('is repeated once at once if the server has just closed the reused connection', async () => {
     const requests = new Map<Socket, number>()
     let cut: Socket | null = null
     const url = await tcpServer((socket) => {
@@ -195,7 +195,7 @@ describe('one attempt', () => {
   describe('without private targets', () => {
     const resolving = (...addresses: string[]) => senderOf({ allowPrivate: false, resolve: async () => addresses })
 
-    it('calls no private address, however it is written [HOOK-3]', async () => {
+    it('connects to no private address, in any notation [HOOK-3]', async () => {
       const sender = resolving('8.8.8.8')
       for (const url of [
         'https://127.0.0.1/',
@@ -207,7 +207,7 @@ describe('one attempt', () => {
         expect(await sender.send(to(url)), url).to.include({ status: null, error: 'private_address' })
     })
 
-    it('calls no name that resolves to private addresses [HOOK-3]', async () => {
+    it('connects to no name that resolves to private addresses [HOOK-3]', async () => {
       const receiver = await receiverOf(SELF_SIGNED)
       const { port } = new URL(receiver.url)
       for (const addresses of [['127.0.0.1'], ['::1', '10.1.2.3'], ['169.254.169.254']])
@@ -217,7 +217,7 @@ describe('one attempt', () => {
       expect(receiver.received).to.deep.equal([])
     })
 
-    it('goes by the addresses of the connection itself: a name that changes its mind gains nothing [HOOK-3]', async () => {
+    it('checks the addresses of the connection itself, which defeats DNS rebinding [HOOK-3]', async () => {
       const receiver = await receiverOf(SELF_SIGNED)
       const { port } = new URL(receiver.url)
       const asked: string[] = []
@@ -237,7 +237,7 @@ describe('one attempt', () => {
       expect(receiver.received).to.deep.equal([])
     })
 
-    it('speaks https only [HOOK-3]', async () => {
+    it('supports https only [HOOK-3]', async () => {
       expect(await resolving('8.8.8.8').send(to('http://loja.example/'))).to.include({ error: 'invalid_url' })
     })
   })

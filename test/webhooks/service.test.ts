@@ -6,7 +6,7 @@ import { useDatabase } from '../support/database.ts'
 import { until } from '../support/wait.ts'
 import { type DeliveringService, startDelivering } from './delivering-service.ts'
 
-describe('a service that delivers webhooks', () => {
+describe('webhook delivery of the service', () => {
   const database = useDatabase()
   let service: DeliveringService
 
@@ -26,7 +26,7 @@ describe('a service that delivers webhooks', () => {
     return rows
   }
 
-  it('posts what GET of the record answers, signed so that the public library verifies it [HOOK-9, HOOK-14]', async () => {
+  it('posts the answer of GET for the record, signed so that the public library verifies it [HOOK-9, HOOK-14]', async () => {
     const { company, receiver } = service
     const { secret } = await service.register(['customer.created'])
     const customer = await act('Maria')
@@ -45,7 +45,7 @@ describe('a service that delivers webhooks', () => {
     expect(Number(headers['x-service-timestamp'])).to.be.closeTo(Date.now() / 1000, 30)
   })
 
-  it('sends a test once, without sequence and revision, and judges nobody by it [HOOK-24]', async () => {
+  it('sends a test once, without sequence and revision, and without effect on the endpoint health [HOOK-24]', async () => {
     const { company, receiver } = service
     receiver.answer = (_received, response) => response.writeHead(500).end()
     const { path } = await service.register()
@@ -60,7 +60,7 @@ describe('a service that delivers webhooks', () => {
     expect(await show(path)).to.include({ status: 'active', failing_since: null, last_success_at: null })
   })
 
-  it('marks an endpoint that never answers well, and switches it off after a while: once, with a notice [HOOK-20]', async () => {
+  it('marks an endpoint that keeps failing, and disables it after a while: once, with a notice [HOOK-20]', async () => {
     const { receiver } = service
     receiver.answer = (_received, response) => response.writeHead(503).end()
     const { path, id } = await service.register()
@@ -77,7 +77,7 @@ describe('a service that delivers webhooks', () => {
     expect(service.errors).to.deep.equal([])
   })
 
-  it('switches an endpoint off at once when it answers 410, and cancels what waits [HOOK-21]', async () => {
+  it('disables an endpoint at once on 410, and cancels its pending deliveries [HOOK-21]', async () => {
     const { company, receiver } = service
     receiver.answer = (_received, response) => response.writeHead(410).end()
     const { path } = await service.register()
@@ -90,7 +90,7 @@ describe('a service that delivers webhooks', () => {
     expect(receiver.received).to.have.length(1)
   })
 
-  it('is woken by the commit, without any polling', async () => {
+  it('starts on commit, without polling', async () => {
     const woken = await startDelivering(database.url, { poll_ms: 3_600_000 })
     try {
       await woken.register()
@@ -103,7 +103,7 @@ describe('a service that delivers webhooks', () => {
     }
   })
 
-  it('delivers without the connection it listens on, and listens again', async () => {
+  it('delivers without its LISTEN connection, and reconnects it', async () => {
     const { receiver, api } = service
     await service.register()
     const kill = `select pg_terminate_backend(pid) from pg_stat_activity
@@ -114,7 +114,7 @@ describe('a service that delivers webhooks', () => {
     await until(async () => (await api.core.pool.query(kill)).rowCount === 1)
   })
 
-  it('switches an endpoint off once, however many processes notice [HOOK-20]', async () => {
+  it('disables an endpoint once if several processes detect the failure [HOOK-20]', async () => {
     const second = await startDelivering(database.url, { switchOffHours: 0.0002, retrySeconds: [0.05] })
     try {
       service.receiver.answer = (_received, response) => response.writeHead(500).end()

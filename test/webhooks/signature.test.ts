@@ -25,7 +25,7 @@ const signed = (secret: string, body: string) =>
     .digest('hex')}`
 
 describe('the headers of a delivery', () => {
-  it('are the service’s own, keyed with the whole text of the secret [HOOK-12, HOOK-13]', () => {
+  it('are specific to the service, and keyed with the whole text of the secret [HOOK-12, HOOK-13]', () => {
     expect(deliveryHeaders(delivery, single, NOW)).to.include({
       'X-Service-Event': 'sale.completed',
       'X-Service-Delivery': '018f-id',
@@ -38,7 +38,7 @@ describe('the headers of a delivery', () => {
     })
   })
 
-  it('sign to a value that was computed elsewhere [HOOK-13]', () => {
+  it('match a signature that was computed independently [HOOK-13]', () => {
     // printf '1773153000.{"event":"sale.completed"}' | openssl dgst -sha256 -hmac 'whsec_AQEB…AQE='
     expect(deliveryHeaders(delivery, single, NOW)['X-Service-Signature']).to.equal(KNOWN)
   })
@@ -48,7 +48,7 @@ describe('the headers of a delivery', () => {
     expect(headers).not.to.have.any.keys('X-Service-Revision', 'X-Service-Sequence', 'X-Service-Signature-Next')
   })
 
-  it('carry both signatures while a rotation is under way [HOOK-28]', () => {
+  it('contain both signatures during a rotation [HOOK-28]', () => {
     const headers = deliveryHeaders(delivery, overlap, NOW)
     expect(headers).to.include({
       'X-Service-Signature': signed(OLD, delivery.body),
@@ -57,14 +57,14 @@ describe('the headers of a delivery', () => {
     expect(headers['webhook-signature']!.split(' ')).to.have.length(2)
   })
 
-  it('are signed with the new secret alone from the moment on at which it takes over [HOOK-28]', () => {
+  it('are signed with the new secret alone from its effective time on [HOOK-28]', () => {
     const headers = deliveryHeaders(delivery, { ...overlap, switch_at: new Date(NOW).toISOString() }, NOW)
     expect(headers).to.include({ 'X-Service-Signature': signed(NEW, delivery.body) })
     expect(headers).not.to.have.property('X-Service-Signature-Next')
     expect(headers['webhook-signature']!.split(' ')).to.have.length(1)
   })
 
-  it('satisfy the public library with the secret, and with either one during the overlap [HOOK-14]', () => {
+  it('verify in the public library with the secret, and with either secret during the overlap [HOOK-14]', () => {
     fc.assert(
       fc.property(fc.json(), fc.uuid(), fc.uint8Array({ minLength: 24, maxLength: 64 }), (body, id, random) => {
         const own = `whsec_${Buffer.from(random).toString('base64')}`

@@ -53,12 +53,12 @@ describe('the target of a webhook', () => {
       it(`refuses ${JSON.stringify(url.slice(0, 60))} [HOOK-3]`, () => expect(urlProblem(url, false)).to.match(problem))
     }
 
-    it('accepts http and this machine when private targets are allowed', () => {
+    it('accepts http and localhost if private targets are allowed', () => {
       for (const url of ['http://localhost:3001/hooks', 'http://127.0.0.1', 'https://[::1]:8443', 'http://10.1.2.3'])
         expect(urlProblem(url, true), url).to.equal(null)
     })
 
-    it('still refuses credentials, fragments and what is no URL then', () => {
+    it('still refuses credentials, fragments and invalid URLs then', () => {
       for (const url of [
         'http://a:b@localhost',
         'http://localhost/#a',
@@ -128,8 +128,8 @@ describe('the target of a webhook', () => {
         '',
       ],
     ]
-    for (const address of open) it(`${address} is`, () => expect(isPublicAddress(address)).to.equal(true))
+    for (const address of open) it(`${address} is public`, () => expect(isPublicAddress(address)).to.equal(true))
     for (const address of closed)
-      it(`${address || 'nothing'} is not [HOOK-3]`, () => expect(isPublicAddress(address)).to.equal(false))
+      it(`${address || 'nothing'} is not public [HOOK-3]`, () => expect(isPublicAddress(address)).to.equal(false))
   })
 })

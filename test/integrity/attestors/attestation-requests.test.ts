@@ -50,7 +50,7 @@ function createFake(source: string, kind: Attestor['kind'] = 'time_stamp') {
   return fake
 }
 
-describe('asking outsiders', () => {
+describe('attestation requests', () => {
   const database = useDatabase()
   let pool: Pool
   let home: string
@@ -136,7 +136,7 @@ describe('asking outsiders', () => {
     for (const each of asking) each.now()
   }
 
-  it('keeps what they give beside the checkpoints, in database and files, asked once by all processes [PROOF-66]', async () => {
+  it('store attestations beside the checkpoints, in database and files, with one request for all processes [PROOF-66]', async () => {
     const authority = createFake('https://tsa.example')
     const checkpoint = await seal()
     for (let process = 0; process < 3; process += 1) start([...configured(), authority])
@@ -164,7 +164,7 @@ describe('asking outsiders', () => {
     expect(parseProof((await logInclusionOf(pool, companyId))?.proof ?? '')?.checkpoint).to.equal(later.note)
   })
 
-  it('goes on with all others while one is away, shows what is missing and makes up for it [PROOF-67, PROOF-68]', async () => {
+  it('continue with other attestors while one is down, report what is missing, and catch up later [PROOF-67, PROOF-68]', async () => {
     const [away, place] = [createFake('https://tsa.example'), createFake('/far', 'copy')]
     const failing = async () => {
       throw new AttestorFailed('unreachable', 'no answer: it is away')
@@ -208,7 +208,7 @@ describe('asking outsiders', () => {
     ).to.equal(true)
   })
 
-  it('proves to a witness what has come since, also when the kept tree was changed [PROOF-61, PROOF-67]', async () => {
+  it('send a witness consistency proofs since its last checkpoint, even if the stored tree was changed [PROOF-61, PROOF-67]', async () => {
     const [one] = configured()
     const first = await seal()
     start([one as Attestor])
@@ -218,7 +218,7 @@ describe('asking outsiders', () => {
     await has(size, 1)
   })
 
-  it('has nobody vouch for what we have not signed [PROOF-67]', async () => {
+  it('request no attestation for checkpoints without our signature [PROOF-67]', async () => {
     const { size, origin, root } = await seal()
     const { privateKey } = generateKeyPairSync('ed25519')
     const forged = signNote(formatCheckpoint({ origin, size: size + 1, root }), [{ name: origin, privateKey }])
@@ -238,7 +238,7 @@ describe('asking outsiders', () => {
     await tamperBy(pool, 'delete from ops.installation_checkpoints where size = $1', [size + 1])
   })
 
-  it('asks nobody where nothing may be sealed, and ends a call when it is stopped [PROOF-67]', async () => {
+  it('are not sent while sealing is blocked, and are aborted on stop [PROOF-67]', async () => {
     const fake = createFake('https://tsa.example')
     const checkpoint = await newestInstallationCheckpoint(pool)
     expect(checkpoint).not.to.equal(null)
@@ -260,7 +260,7 @@ describe('asking outsiders', () => {
     await has(checkpoint?.size ?? 0, 1)
   })
 
-  it('is at work in a projector, with figures for each, and not at all where nobody is named [PROOF-68]', async () => {
+  it('run in a projector with metrics per attestor, and not at all if none is configured [PROOF-68]', async () => {
     const { size } = await seal()
     const lines: unknown[] = []
     const logger = { info: (fields: object) => lines.push(fields) }
@@ -294,7 +294,7 @@ describe('asking outsiders', () => {
     expect(errors).to.deep.equal([])
   })
 
-  it('is set up by settings that say what they mean [PROOF-69]', () => {
+  it('are configured by settings with clear error messages [PROOF-69]', () => {
     const vkey = vkeyOf(witness.key)
     const read = (WITNESS_URLS: string) => readConfig({ WITNESS_URLS }).WITNESS_URLS
     expect(read(`https://w.example/a/ ${vkey}, http://127.0.0.1:8 ${vkey}`)).to.deep.equal([

@@ -22,14 +22,14 @@ describe('copies of checkpoints', () => {
     await rm(folder, { recursive: true })
   })
 
-  it('have names in the order of sizes, other ones for another history [PROOF-65]', () => {
+  it('have names in the order of sizes, and other names for another history [PROOF-65]', () => {
     const name = nameOfCopy(log.checkpoint(3))
     expect(name).to.match(/^tillbook-0197f1d4-0000-7000-8000-000000000001-0000000000000003-[0-9a-f]{16}\.checkpoint$/)
     expect(nameOfCopy(log.checkpoint(12)) > name).to.equal(true)
     expect(nameOfCopy(createLog(undefined, 'forged ').checkpoint(3))).not.to.equal(name)
   })
 
-  it('are put where nothing is overwritten, with the token of the place [PROOF-65]', async () => {
+  it('are uploaded without overwriting, with the token of the destination [PROOF-65]', async () => {
     const seen: unknown[] = []
     let status = 201
     outside.answers(({ method, url, headers }, body, response) => {
@@ -55,7 +55,7 @@ describe('copies of checkpoints', () => {
     expect(seen.at(-1)).to.deep.equal({ ...call, url: `/${name}`, authorization: undefined })
   })
 
-  it('are files that are made once, and never written again [PROOF-65]', async () => {
+  it('are files that are created once and never rewritten [PROOF-65]', async () => {
     const path = join(folder, 'made', 'copies')
     const outsider = createFolderTarget(path)
     const checkpoint = log.checkpoint(3)
@@ -75,7 +75,7 @@ describe('copies of checkpoints', () => {
     expect(await put(outsider, last)).to.equal(`${nameOfCopy(last)} is there with other contents`)
   })
 
-  it('wait for a folder that is not there [PROOF-65]', async () => {
+  it('wait for a missing folder [PROOF-65]', async () => {
     await writeFile(join(folder, 'file'), '')
     expect(await put(createFolderTarget(join(folder, 'file')))).to.match(/EEXIST|ENOTDIR/)
   })

@@ -52,7 +52,7 @@ describe('time stamps', () => {
     )
 
   for (const keys of ['ec', 'rsa'] as const)
-    it(`of OpenSSL are taken, and are what OpenSSL verifies (${keys}) [PROOF-63]`, async () => {
+    it(`of OpenSSL are accepted, and OpenSSL verifies them (${keys}) [PROOF-63]`, async () => {
       const { running, authority, trusted } = of(keys)
       const stamp = await client(running.url, trusted).ask(checkpoint, { last: 0, signal: never })
       const files = { stamp: join(folder, 'a.tsr'), text: join(folder, 'a.txt'), other: join(folder, 'b.txt') }
@@ -69,7 +69,7 @@ describe('time stamps', () => {
       expect(Math.abs(Date.parse(at) - Date.now())).to.be.below(60_000)
     })
 
-  it('are asked for with a nonce, the certificate and the SHA-256 of the text [PROOF-63]', async () => {
+  it('are requested with a nonce, the certificate and the SHA-256 of the text [PROOF-63]', async () => {
     const query = join(folder, 'q.tsq')
     let asked: Buffer = Buffer.alloc(0)
     outside.answers((_request, body, response) => {
@@ -88,7 +88,7 @@ describe('time stamps', () => {
     expect(bytes.join('').replace(/[^0-9a-f]/g, '')).to.equal(createHash('sha256').update(text).digest('hex'))
   })
 
-  it('are refused where they are of something else, or not whom they are said to be of [PROOF-64]', async () => {
+  it('are refused if they cover other data or come from another authority [PROOF-64]', async () => {
     const { running, trusted } = of('rsa')
     const stamp = await client(running.url, trusted).ask(checkpoint, { last: 0, signal: never })
     const verified = (changes: Partial<Parameters<typeof verifyStamp>[1]> & { der?: Buffer }) =>
@@ -123,7 +123,7 @@ describe('time stamps', () => {
       expect(await verified({ der }), der.toString('hex', 0, 8)).to.match(/^(wrong_answer|refused)/)
   })
 
-  it('of a certificate for something else, or that another took the place of, are refused [PROOF-64]', async () => {
+  it('with a certificate for another purpose, or a substituted one, are refused [PROOF-64]', async () => {
     const { authority } = of('ec')
     const own = join(folder, 'ec')
     const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: own, stdio: 'pipe' })

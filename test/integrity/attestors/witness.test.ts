@@ -69,7 +69,7 @@ describe('witnesses', () => {
   const open = (logs: readonly VerifierKey[], file = join(folder, `${++files}.json`)) =>
     openWitness({ file, name: 'witness.example/w1', logs, now: () => NOW })
 
-  it('of others have cosigned checkpoints, and their keys are known in both forms [PROOF-60]', () => {
+  it('of third parties have cosigned checkpoints, and both forms of their keys are accepted [PROOF-60]', () => {
     // The README of github.com/transparency-dev/witness; keys by github.com/transparency-dev/distributor.
     const note = `developers.google.com/android/binary_transparency/0
 611
@@ -98,7 +98,7 @@ describe('witnesses', () => {
     expect(parseWitnesses([{ url: 'https://a.example', vkey: native.replace('7+B', '8+B') }])).to.equal(null)
   })
 
-  it('cosign what goes on from what they have seen, as one by others does [PROOF-61]', async () => {
+  it('cosign extensions of the last seen checkpoint, like third-party witnesses [PROOF-61]', async () => {
     const file = join(folder, 'litewitness.json')
     let witness = await open([SIGSUM_KEY], file)
     const asks = async (body: string) => (await witness.addCheckpoint(body)).status
@@ -142,7 +142,7 @@ describe('witnesses', () => {
       expect(await asks(body), body.slice(0, 20)).to.equal(400)
   })
 
-  it('never cosign two histories of one log, however many ask at once [PROOF-61]', async () => {
+  it('never cosign two histories of one log, also under concurrent requests [PROOF-61]', async () => {
     const [one, other] = [createLog(), createLog(undefined, 'forged ')]
     const witness = await open([one.key, other.key])
     const bodies = [one, other].map((log) => ask(0, [], log.checkpoint(5).note))
@@ -152,7 +152,7 @@ describe('witnesses', () => {
     expect((await witness.addCheckpoint(ask(5, proof, other.checkpoint(6).note))).status).to.equal(422)
   })
 
-  describe('that are asked', () => {
+  describe('as remote services', () => {
     const log = createLog()
     let witness: Witness
     let running: Served
@@ -170,7 +170,7 @@ describe('witnesses', () => {
         (error: unknown) => (error instanceof AttestorFailed ? `${error.problem}: ${error.message}` : String(error)),
       )
 
-    it('give a cosignature that makes a note with two signatures [PROOF-60]', async () => {
+    it('return a cosignature that makes a note with two signatures [PROOF-60]', async () => {
       const checkpoint = log.checkpoint(7)
       const line = await outsider().ask(checkpoint, { last: 0, signal: never })
       const opened = openNote(checkpoint.note + line, [log.key, witness.key])
@@ -185,7 +185,7 @@ describe('witnesses', () => {
       expect((await fetch(`${running.url}/${hash.replace(/^./, 'x')}/checkpoint`)).status).to.equal(404)
     })
 
-    it('tell what they have seen, and are told on from there [PROOF-61]', async () => {
+    it('report the last seen checkpoint, and accept updates from there [PROOF-61]', async () => {
       for (const [size, last] of [
         [9, 7],
         [12, 0],
@@ -201,7 +201,7 @@ describe('witnesses', () => {
       expect(behind).to.equal('inconsistent: it has seen this log with 20 entries, beyond the 19 here')
     })
 
-    it('do not cosign a log that was written anew, one that they do not know, or what nobody signed [PROOF-61]', async () => {
+    it('do not cosign a rewritten log, an unknown log or an unsigned checkpoint [PROOF-61]', async () => {
       const forged = createLog(undefined, 'forged ')
       const knowsBoth = await serveWitness(await open([log.key, forged.key]), 0)
       await outsider(log, knowsBoth.url)
@@ -218,7 +218,7 @@ describe('witnesses', () => {
       )
     })
 
-    it('are not believed, nor waited for, nor followed [PROOF-62]', async () => {
+    it('are not trusted blindly, time out, and cannot redirect [PROOF-62]', async () => {
       const checkpoint = log.checkpoint(3)
       const { privateKey } = generateKeyPairSync('ed25519')
       const own = JSON.parse(await readFile(join(folder, `${files - 1}.json`), 'utf8')) as { private_key: string }
@@ -278,7 +278,7 @@ describe('witnesses', () => {
     })
   })
 
-  it('keep their key, and refuse a file that is something else [PROOF-61]', async () => {
+  it('keep their key, and refuse a file with other contents [PROOF-61]', async () => {
     const file = join(folder, 'key.json')
     expect((await open([], file)).key).to.deep.equal((await open([], file)).key)
     expect((await open([], file)).key.type).to.equal(COSIGNATURE)

@@ -7,7 +7,7 @@ import { type PanelUser, panelUser } from '../../support/panel.ts'
 import { useApi } from '../../support/use-api.ts'
 import { until } from '../../support/wait.ts'
 
-describe('looking back', () => {
+describe('as-of reads', () => {
   const api = useApi()
   let company: TestCompany
 
@@ -32,7 +32,7 @@ describe('looking back', () => {
     return rows[0]?.count ?? -1
   }
 
-  it('ends at its deadline, and so does the statement under way [ASOF-5]', async () => {
+  it('end at their deadline, together with the current statement [ASOF-5]', async () => {
     const late = withCompanyAsOf(core(300), company.id, { revision: 0 }, ({ pool }) =>
       pool.query('select pg_sleep(60)'),
     )
@@ -40,7 +40,7 @@ describe('looking back', () => {
     await until(async () => (await sleeping()) === 0)
   })
 
-  it('ends when nobody waits for it any more, and leaves its turn to the next [ASOF-5]', async () => {
+  it('end if the client disconnects, and free the slot for the next one [ASOF-5]', async () => {
     const bounded = core(60_000)
     const gone = new AbortController()
     const left = withCompanyAsOf(
@@ -58,7 +58,7 @@ describe('looking back', () => {
     expect(await sleeping()).to.equal(0)
   })
 
-  it('is one of a company at a time: of the others some wait, the rest are refused; other companies are shown [ASOF-6]', async () => {
+  it('run one at a time per company: a few wait, the rest are refused; other companies are served [ASOF-6]', async () => {
     const bounded = core(60_000)
     const other = await api.company()
     let finish = () => {}
@@ -83,7 +83,7 @@ describe('looking back', () => {
       await company.post('/customers', { name: 'Ana' })
     })
 
-    it('is answered 503 with its reason and Retry-After where too many look back at the same company [ASOF-6]', async () => {
+    it('are answered 503 with the reason and Retry-After if too many run for one company [ASOF-6]', async () => {
       const { turns } = api.core.asOf
       const leave = await turns.acquire(company.id)
       const gone = new AbortController()
@@ -105,7 +105,7 @@ describe('looking back', () => {
       expect((await owner.get('/painel/clientes?em=1')).status).to.equal(200)
     })
 
-    it('is given up when the browser hangs up [ASOF-5]', async () => {
+    it('are aborted if the browser disconnects [ASOF-5]', async () => {
       const { turns } = api.core.asOf as { turns: { acquire: KeyedSemaphore['acquire'] } }
       const { acquire } = turns
       const signals: AbortSignal[] = []

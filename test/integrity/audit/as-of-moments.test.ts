@@ -6,7 +6,7 @@ import type { Json, TestCompany } from '../../support/api.ts'
 import { until } from '../../support/wait.ts'
 import { bodyOf, usePast } from './past.ts'
 
-describe('as of', () => {
+describe('as-of reads', () => {
   const { api, follow, present, visit } = usePast()
 
   describe('a moment', () => {
@@ -31,7 +31,7 @@ describe('as of', () => {
     const fieldsOf = (answer: object): string[] =>
       isRefusal(answer) ? Object.keys((answer.details?.fields as object) ?? {}) : []
 
-    it('is a revision, inclusive [ASOF-2]', async () => {
+    it('can be a revision, inclusive [ASOF-2]', async () => {
       const created = eventOf('CustomerCreated').revision
       expect(await nameAt({ revision: created - 1 })).to.equal('not_found')
       expect(await nameAt({ revision: created })).to.equal('Ana')
@@ -39,7 +39,7 @@ describe('as of', () => {
       expect(await nameAt({ revision: created + 2 })).to.equal('not_found')
     })
 
-    it('or a time, inclusive to the millisecond [ASOF-2]', async () => {
+    it('can be a time, inclusive to the millisecond [ASOF-2]', async () => {
       const at = (type: string, ms: number) => ({
         time: new Date(Date.parse(eventOf(type).recorded_at) + ms).toISOString(),
       })
@@ -49,7 +49,7 @@ describe('as of', () => {
       expect(await nameAt(at('CustomerDeleted', 86_400_000))).to.equal('not_found')
     })
 
-    it('has its own day, by which accounts were overdue or not yet [ASOF-2]', async () => {
+    it('has its own day, which decides whether accounts were overdue [ASOF-2]', async () => {
       const due_date = '2026-03-10'
       const { id } = (await company.post('/finance/receivables', { description: 'x', amount: '1.00', due_date })).body
         .data
@@ -66,7 +66,7 @@ describe('as of', () => {
       })
     })
 
-    it('is refused where the ledger has none: before its first event, beyond its last [ASOF-2]', async () => {
+    it('is refused before the first event and beyond the last one [ASOF-2]', async () => {
       const head = await follow(company)
       present()
       for (const at of [{ revision: -1 }, { revision: head + 1 }, { time: '2020-01-01T00:00:00.000Z' }]) {
@@ -76,7 +76,7 @@ describe('as of', () => {
       expect(await readAsOf(api.core, 999_999, { revision: 0 }, '/customers')).to.include({ refused: 'not_found' })
     })
 
-    it('is refused for what the ledger does not hold, and for what no GET takes [ASOF-3]', async () => {
+    it('is refused for data outside the ledger, and for anything but GET [ASOF-3]', async () => {
       await company.post('/webhooks', { url: 'https://erp.example/x', events: ['*'] })
       const revision = await follow(company)
       present()
@@ -99,7 +99,7 @@ describe('as of', () => {
         expect(await ask(target), target).to.deep.equal({ refused: 'not_found' })
     })
 
-    it('shows one company, and another one’s record never [ASOF-3]', async () => {
+    it('shows one company, and never a record of another one [ASOF-3]', async () => {
       const other = await api.company()
       const { id } = (await other.post('/customers', { name: 'Caio' })).body.data
       const revision = await follow(company)
@@ -110,13 +110,13 @@ describe('as of', () => {
     })
   })
 
-  describe('the tables', () => {
+  describe('temporary tables', () => {
     const temporary = async ({ pool } = api.core): Promise<number> => {
       const { rows } = await pool.query<{ count: number }>(`select count(*) from pg_class where relpersistence = 't'`)
       return rows[0]?.count ?? -1
     }
 
-    it('are gone when the work is over, and when it fails [ASOF-3]', async () => {
+    it('are dropped after the work, also after a failure [ASOF-3]', async () => {
       const company = await api.company()
       const during = await visit(company, { revision: 0 }, async (asOf) => {
         await answerAsOf(asOf, '/customers')
@@ -129,7 +129,7 @@ describe('as of', () => {
       await until(async () => (await temporary()) === 0)
     })
 
-    it('are gone with a connection that is lost, whose place no answer of now takes [ASOF-3]', async () => {
+    it('are dropped with a lost connection, and no current read uses them [ASOF-3]', async () => {
       const company = await api.company()
       const answer = await visit(company, { revision: 0 }, async (asOf) => {
         const { rows } = await asOf.pool.query<{ pid: number }>('select pg_backend_pid() as pid')
@@ -140,7 +140,7 @@ describe('as of', () => {
       await until(async () => (await temporary()) === 0)
     })
 
-    it('never mix with those of others who look at other moments at the same time', async () => {
+    it('are separate for concurrent reads of different moments', async () => {
       const company = await api.company()
       for (const name of ['A', 'B', 'C', 'D']) await company.post('/customers', { name })
       const last = await follow(company)

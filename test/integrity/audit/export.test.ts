@@ -51,7 +51,7 @@ describe('an export', () => {
     return verifyExport(file, () => ({ anchors }))
   }
 
-  it('is every event as it was hashed, one a line, and verifies by itself [AUDIT-8]', async () => {
+  it('contains every event as it was hashed, one per line, and verifies by itself [AUDIT-8]', async () => {
     const events = await eventsOf(pool, companyId)
     const lines = whole.split('\n')
     expect(lines.pop()).to.equal('')
@@ -69,7 +69,7 @@ describe('an export', () => {
     expect((await verify(whole.trimEnd())).valid).to.equal(true)
   })
 
-  it('may begin at any revision; what is known of the one before is held against it', async () => {
+  it('can begin at any revision, and is checked against the known preceding event', async () => {
     const events = await eventsOf(pool, companyId)
     const [, , third] = events
     const text = await linesFrom(3)
@@ -83,7 +83,7 @@ describe('an export', () => {
     expect(await linesFrom(LENGTH)).to.equal('')
   })
 
-  it('is held against seals: a tail that is missing, or everything [AUDIT-5]', async () => {
+  it('is checked against seals: a missing tail or a missing ledger is found [AUDIT-5]', async () => {
     const anchors = [(await eventsOf(pool, companyId))[LENGTH - 1] as Anchor]
     const cut = `${whole.split('\n').slice(0, 5).join('\n')}\n`
     expect(await verify(cut)).to.include({ valid: true, checked: 5 })
@@ -100,7 +100,7 @@ describe('an export', () => {
     expect((await verify('', anchors)).first_error).to.deep.equal({ revision: 0, reason: 'truncated' })
   })
 
-  it('is not whole when a line was removed, doubled, moved, emptied, or is of another ledger [AUDIT-8]', async () => {
+  it('is invalid if a line was removed, duplicated, moved, emptied, or belongs to another ledger [AUDIT-8]', async () => {
     const lines = whole.trimEnd().split('\n')
     const other = (await eventsOf(pool, await writeLedger(pool, LENGTH))).map((each) => JSON.stringify(each))
     const altered = {
@@ -117,7 +117,7 @@ describe('an export', () => {
     }
   })
 
-  it('is not whole when its text does not read alike everywhere [PROOF-84]', async () => {
+  it('is invalid if parsers can read its text differently [PROOF-84]', async () => {
     const { hash: _, ...event } = JSON.parse(whole.split('\n')[0] as string)
     const lineOf = (text: string) => {
       const hashed = { ...event, data: { text } }
@@ -132,7 +132,7 @@ describe('an export', () => {
       expect((await verify(line)).first_error).to.deep.equal({ revision: 0, reason: 'malformed' })
   })
 
-  it('is not whole when any byte of it was changed [AUDIT-8]', async () => {
+  it('is invalid if any byte was changed [AUDIT-8]', async () => {
     const bytes = Buffer.from(whole)
     await explore(
       fc.asyncProperty(fc.nat({ max: bytes.length - 2 }), fc.integer({ min: 0x20, max: 0x7e }), async (place, byte) => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { keyIdOf, makeSigningKey, pemOf, readPublicKeys, readSigningKey } from '#integrity/audit/signing-key.ts'
 
-describe('keys that checkpoints are signed with', () => {
+describe('signing keys of checkpoints', () => {
   let directory: string
   let keyFile: string
 
@@ -15,7 +15,7 @@ describe('keys that checkpoints are signed with', () => {
   })
   afterEach(() => rm(directory, { recursive: true }))
 
-  it('are made once, for their owner only, also by processes that start together [AUDIT-4]', async () => {
+  it('are created once, readable by their owner only, also by processes that start together [AUDIT-4]', async () => {
     expect(await readSigningKey(keyFile)).to.equal(null)
     const keys = await Promise.all([1, 2, 3].map(() => makeSigningKey(keyFile)))
     expect(new Set(keys.map(({ keyId }) => keyId)).size).to.equal(1)
@@ -29,7 +29,7 @@ describe('keys that checkpoints are signed with', () => {
     expect(await readPublicKeys(ring)).to.deep.equal([publicKey, other.publicKey])
   })
 
-  it('are Ed25519 keys; a file with anything else is refused', async () => {
+  it('are Ed25519 keys; a file with other contents is refused', async () => {
     const other = join(directory, 'rsa.pem')
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
     await writeFile(other, privateKey.export({ type: 'pkcs8', format: 'pem' }))

@@ -8,7 +8,7 @@ import { contextOf } from '../../support/context.ts'
 import { useCompanyPerTest } from '../../support/use-api.ts'
 import { until } from '../../support/wait.ts'
 
-describe('tables against ledgers', () => {
+describe('verification of tables against ledgers', () => {
   const { api, company } = useCompanyPerTest()
 
   const item = async (price: string) =>
@@ -28,7 +28,7 @@ describe('tables against ledgers', () => {
     return { result, isBad: verb.isBad?.(result) }
   }
 
-  it('a falsified price is found by the command line, which ends with 1, and is mended by a rebuild [OPS-45, OPS-47]', async () => {
+  it('finds a falsified price on the command line, exits with 1, and a rebuild repairs it [OPS-45, OPS-47]', async () => {
     const id = await item('10.00')
     const verify = () => words('projections', 'verify', String(company.id))
     expect(await verify()).to.deep.include({ isBad: false })
@@ -46,7 +46,7 @@ describe('tables against ledgers', () => {
     expect(await verify()).to.deep.include({ isBad: false })
   })
 
-  it('each company gets its turn in the background; what differs is told, counted and looked at again soon [OPS-46, OPS-47]', async () => {
+  it('checks each company in turn in the background; differences are logged, counted and checked again soon [OPS-46, OPS-47]', async () => {
     const id = await item('10.00')
     const other = await api.company()
     await falsify(id)
@@ -80,7 +80,7 @@ describe('tables against ledgers', () => {
     expect(await tableCheckFigures(api.core.pool)).to.deep.equal({ unequal: 0, overdue_seconds: 0 })
   })
 
-  it('nothing is compared while the read model is behind, and a pause ends with the process [OPS-46]', async () => {
+  it('compares nothing while the read model is behind, and ends its pause with the process [OPS-46]', async () => {
     await item('10.00')
     let isBehind = true
     let asked = 0

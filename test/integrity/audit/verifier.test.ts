@@ -13,7 +13,7 @@ import { eventsOf, writeLedger } from './tampering.ts'
 
 const sealedOf = async () => ({ anchors: [], watch: checkRoots([]) })
 
-describe('verification for callers', () => {
+describe('verification through the API', () => {
   const database = useDatabase()
   let pool: Pool
   let store: EventStore
@@ -42,7 +42,7 @@ describe('verification for callers', () => {
     return { store: waiting, started, open: () => open() }
   }
 
-  it('runs once for those who ask the same, and refuses another one of the company meanwhile [FEED-4]', async () => {
+  it('runs once for equal requests, and refuses a different one of the same company meanwhile [FEED-4]', async () => {
     const companyId = await writeLedger(pool, 5)
     const [first] = await eventsOf(pool, companyId)
     const { store: waiting, started, open } = gated()
@@ -60,7 +60,7 @@ describe('verification for callers', () => {
     expect((await verifier.verify(companyId, first ?? null)).verification).to.include({ checked: 4 })
   })
 
-  it('lets only a few ledgers be verified at a time [FEED-4]', async () => {
+  it('limits the number of ledgers verified at a time [FEED-4]', async () => {
     const companies = [await writeLedger(pool, 1), await writeLedger(pool, 1), await writeLedger(pool, 1)]
     const { store: waiting, started, open } = gated()
     const verifier = createVerifier({ pool, store: waiting }, { clock: Date.now, sealedOf })
@@ -71,7 +71,7 @@ describe('verification for callers', () => {
     expect(started).to.have.length(3)
   })
 
-  it('stops when its time is over, and goes on from there [FEED-4]', async () => {
+  it('stops at its time limit, and resumes from there [FEED-4]', async () => {
     const companyId = await writeLedger(pool, 10)
     let now = 0
     // Each look at the clock takes 4 seconds: the third event is one too many.
@@ -93,7 +93,7 @@ describe('verification for callers', () => {
     expect(checked).to.equal(10)
   })
 
-  it('computes the root of the tree, and holds it against what was signed [FEED-4, PROOF-6]', async () => {
+  it('computes the root of the tree, and compares it with the signed one [FEED-4, PROOF-6]', async () => {
     const companyId = await writeLedger(pool, 9)
     const tree = appenderFrom()
     const heads = (await eventsOf(pool, companyId)).map(({ hash }) => {

@@ -27,7 +27,7 @@ describe('verification of a stored ledger', () => {
   const edit = (companyId: number, pattern: string, replacement: string) =>
     set(companyId, 'envelope = regexp_replace(envelope::text, $2, $3)::json', pattern, replacement)
 
-  it('finds nothing in one that nobody touched, whatever its length', async () => {
+  it('finds no error in an untouched ledger of any length', async () => {
     // 200 rows are fetched at a time.
     for (const length of [0, 1, 2, 199, 200, 201, 450]) {
       const companyId = await writeLedger(ledgers.pool, length)
@@ -42,7 +42,7 @@ describe('verification of a stored ledger', () => {
     }
   })
 
-  it('understands every text that an event can hold', async () => {
+  it('accepts every text that an event can contain', async () => {
     const texts = ['São "João" \\ / 😀\n\u000f\u2028\u2029', '\ufb33', '', '__proto__', ' ']
     const companyId = await writeLedger(
       ledgers.pool,
@@ -78,21 +78,21 @@ describe('verification of a stored ledger', () => {
   }
 
   for (const [what, [found, tamper]] of Object.entries(tamperings)) {
-    it(`finds that somebody altered ${what} [AUDIT-1]`, async () => {
+    it(`finds an altered event: ${what} [AUDIT-1]`, async () => {
       const companyId = await writeLedger(ledgers.pool, LENGTH)
       await tamper(companyId)
       expect(await faultIn(companyId)).to.equal(found)
     })
   }
 
-  it('finds that an event was altered and hashed again [AUDIT-1]', async () => {
+  it('finds an event that was altered and rehashed [AUDIT-1]', async () => {
     const companyId = await writeLedger(ledgers.pool, LENGTH)
     const event = (await eventsOf(ledgers.pool, companyId))[3]
     if (event) await replaceEvent(ledgers.pool, companyId, 3, rehashed(event, { data: { id: 1, by: 1_000 } }))
     expect(await faultIn(companyId)).to.equal('4 broken_chain')
   })
 
-  it('finds whatever is changed anywhere in a stored event [AUDIT-1]', async () => {
+  it('finds any change anywhere in a stored event [AUDIT-1]', async () => {
     await explore(
       fc.asyncProperty(
         fc.nat({ max: LENGTH - 1 }),
@@ -118,7 +118,7 @@ describe('verification of a stored ledger', () => {
     )
   })
 
-  it('goes on while events are appended, and ends at a whole ledger [AUDIT-3]', async () => {
+  it('continues while events are appended, and ends at a complete ledger [AUDIT-3]', async () => {
     // 200 rows are fetched at a time, the next ones while these are looked at.
     const companyId = await writeLedger(ledgers.pool, 500)
     const events = await eventsOf(ledgers.pool, companyId)
@@ -140,7 +140,7 @@ describe('verification of a stored ledger', () => {
     expect(found).to.include({ valid: true, checked: 502 })
   })
 
-  it('takes an outside store as it reads, where more may stand than the read model has seen [AUDIT-3]', async () => {
+  it('verifies an outside store as it is, even if it is ahead of the read model [AUDIT-3]', async () => {
     const outside = createOutsideStore()
     const companyId = await writeLedger(ledgers.pool, 2)
     const known = await eventsOf(ledgers.pool, companyId)

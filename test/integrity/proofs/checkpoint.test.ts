@@ -17,7 +17,7 @@ CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=
 `
 
 describe('checkpoints', () => {
-  it('are three lines: origin, size, root [PROOF-3, HOME-8]', () => {
+  it('have three lines: origin, size, root [PROOF-3, HOME-8]', () => {
     const checkpoint = parseCheckpoint(TEXT)
     expect(checkpoint?.origin).to.equal(originOf(INSTALLATION, 7))
     expect(checkpoint?.size).to.equal(20_852_163)
@@ -48,7 +48,7 @@ describe('checkpoints', () => {
     for (const text of others) expect(parseCheckpoint(text), text).to.equal(null)
   })
 
-  it('make proofs that stand by themselves [PROOF-3]', () => {
+  it('make self-contained proofs [PROOF-3]', () => {
     const checkpoint = `${TEXT}\n— ${originOf(INSTALLATION, 7)} AAAAAAAA\n`
     const proof = { index: 73_894, hashes: [EMPTY_ROOT, leafHash(EMPTY_ROOT)], checkpoint }
     const text = proofText(proof)

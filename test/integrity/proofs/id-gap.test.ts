@@ -7,7 +7,7 @@ const START_MS = Date.parse('2026-01-01T00:00:00.000Z')
 const at = (ms: number) => new Date(START_MS + ms).toISOString()
 
 describe('ids after a restore', () => {
-  it('go on beyond whatever was given out, though events came ten times as fast as before [OPS-84]', () => {
+  it('continue beyond all issued ids, even if events came ten times as fast as before [OPS-84]', () => {
     const history = fc.record({
       days: fc.integer({ min: 1, max: 2_000 }),
       perDay: fc.integer({ min: 1, max: 100_000 }),
@@ -29,7 +29,7 @@ describe('ids after a restore', () => {
     )
   })
 
-  it('leave room for all events that were sealed and are gone [OPS-84]', () => {
+  it('leave a gap for all sealed events that are lost [OPS-84]', () => {
     const same = { first_at: at(0), lost_after: at(DAY_MS), restored_at: at(DAY_MS) }
     expect(idFloor(['sale'], { sale: 7 }, { ...same, events: 3, sealed: 50_000 })).to.deep.equal({ sale: 50_007 })
     expect(idFloor(['sale'], {}, { ...same, events: 3, sealed: 0 })).to.deep.equal({ sale: 10_000 })

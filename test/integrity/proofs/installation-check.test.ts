@@ -67,7 +67,7 @@ const CASES: readonly [why: string, parts: Parts, trouble: Inconsistency | null]
   ],
 ]
 
-describe('whether database, DATA_DIR and event store are of one installation', () => {
+describe('installation check of database, DATA_DIR and event store', () => {
   for (const [why, parts, trouble] of CASES)
     it(`${why}: ${trouble ?? 'nothing is wrong'} [OPS-80]`, () => {
       expect(inconsistencyOf(sight(parts))).to.equal(trouble)

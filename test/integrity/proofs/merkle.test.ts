@@ -74,7 +74,7 @@ describe(`Merkle trees (${TITLE})`, () => {
     expect(hexOf(consistencyProof(hashesOf(leaves), 6, 8))).to.deep.equal(FROM_6_TO_8)
   })
 
-  it('prove that a leaf is in them, and nothing else [PROOF-1]', () =>
+  it('prove inclusion of a leaf, and nothing else [PROOF-1]', () =>
     explore(
       fc.property(fc.integer({ min: 1, max: 70 }), fc.nat(), fc.nat(), (size, draw, at) => {
         const leaves = leavesOf(size)
@@ -95,7 +95,7 @@ describe(`Merkle trees (${TITLE})`, () => {
       60,
     ))
 
-  it('prove that they begin with another, and nothing else [PROOF-1]', () =>
+  it('prove consistency with an earlier tree, and nothing else [PROOF-1]', () =>
     explore(
       fc.property(fc.integer({ min: 0, max: 70 }), fc.nat(), fc.nat(), (size, draw, at) => {
         const leaves = leavesOf(size)
@@ -114,7 +114,7 @@ describe(`Merkle trees (${TITLE})`, () => {
       1,
     ))
 
-  it('grow from any size, each complete subtree told once [PROOF-1]', () =>
+  it('grow from any size, and emit each complete subtree once [PROOF-1]', () =>
     explore(
       fc.property(fc.nat({ max: 40 }), fc.nat({ max: 40 }), (before, more) => {
         const leaves = leavesOf(before + more)

@@ -31,7 +31,7 @@ function signer(name: string) {
 describe('signed notes', () => {
   const key = parseVkey(VKEY) as VerifierKey
 
-  it('are those of their specification [PROOF-2]', () => {
+  it('match their specification [PROOF-2]', () => {
     expect(vkeyOf(key)).to.equal(VKEY)
     expect(openNote(NOTE, [key])).to.deep.equal({
       text: 'This is an example message.\n',
@@ -39,7 +39,7 @@ describe('signed notes', () => {
     })
   })
 
-  it('are what known keys have signed, whoever else did [PROOF-2]', () => {
+  it('are valid with signatures of known keys, whatever other signatures they have [PROOF-2]', () => {
     const [ours, theirs] = [signer('tillbook/1'), signer('example.org')]
     const note = signNote('a\n\nb\n', [theirs, ours, ours])
     const known = verifierKey(ours.name, ours.publicKey)
@@ -52,7 +52,7 @@ describe('signed notes', () => {
     expect(openNote(note, [verifierKey('tillbook/2', ours.publicKey)]), 'another name').to.equal(null)
   })
 
-  it('carry the cosignatures of witnesses, with their time [PROOF-2]', () => {
+  it('contain the cosignatures of witnesses, with their time [PROOF-2]', () => {
     const [log, witness] = [signer('tillbook/1'), signer('witness.example/w1')]
     const note = signNote('tillbook/1\n0\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n', [log])
     const text = parseNote(note)?.text ?? ''
@@ -64,7 +64,7 @@ describe('signed notes', () => {
     expect(openNote(note + line, [asSignature]), 'no signature of a note').to.equal(null)
   })
 
-  it('are refused where they can be read in two ways [PROOF-2]', () => {
+  it('are refused if they are ambiguous [PROOF-2]', () => {
     const [text, signature] = NOTE.split('\n\n') as [string, string]
     const notes = [
       '',
@@ -83,7 +83,7 @@ describe('signed notes', () => {
     for (const note of notes) expect(parseNote(note), note).to.equal(null)
   })
 
-  it('have keys that name themselves rightly [PROOF-2]', () => {
+  it('have keys with valid key ids [PROOF-2]', () => {
     const vkeys = ['', 'x', VKEY.replace('530d903a', '530d903b'), VKEY.replace('foo', 'bar'), `${VKEY}A`, ` ${VKEY}`]
     for (const vkey of [...vkeys, VKEY.replace('+Aek', '+Bek')]) expect(parseVkey(vkey), vkey).to.equal(null)
   })

@@ -17,7 +17,7 @@ const EVENTS = 300
 
 const growing = { onError: (error: unknown) => expect.fail(String(error)) }
 
-describe('proofs for callers', () => {
+describe('proofs through the API', () => {
   const database = useDatabase()
   let pool: Pool
   let store: EventStore
@@ -58,7 +58,7 @@ describe('proofs for callers', () => {
     expect(proof.root.equals(head(size).root)).to.equal(true)
   }
 
-  it('are of the size that was signed last, else of the tree as it is, or of any size asked for [PROOF-7]', async () => {
+  it('use the last signed size, else the current tree, or any requested size [PROOF-7]', async () => {
     const prover = proverOf()
     expectIncluded(await prover.inclusion(companyId, 7, null), 7, EVENTS, null)
     sign(200)
@@ -73,7 +73,7 @@ describe('proofs for callers', () => {
     expect(await prover.inclusion(companyId + 1_000, 0, null), 'of no company').to.equal(null)
   })
 
-  it('show that a tree begins with an earlier one [PROOF-7]', async () => {
+  it('show that a tree is consistent with an earlier one [PROOF-7]', async () => {
     const prover = proverOf()
     for (const [from, to] of [
       [0, 0],
@@ -90,7 +90,7 @@ describe('proofs for callers', () => {
     expect(await prover.consistency(companyId, 5, EVENTS + 1)).to.deep.equal({ available: EVENTS })
   })
 
-  it('come of a tree made anew where what was kept is another, but not for each who asks [PROOF-5]', async () => {
+  it('use a rebuilt tree if the stored one differs, without a rebuild per request [PROOF-5]', async () => {
     const prover = proverOf()
     sign(EVENTS)
     await prover.inclusion(companyId, 7, null)
@@ -107,7 +107,7 @@ describe('proofs for callers', () => {
     expectIncluded(await again(), 7, EVENTS, `note of ${EVENTS}`)
   })
 
-  it('are refused where the ledger is not what was signed [PROOF-5]', async () => {
+  it('are refused if the ledger differs from the signed one [PROOF-5]', async () => {
     sign(EVENTS)
     const note = signed?.note ?? ''
     signed = { size: EVENTS, root: leafHash(Buffer.from('x')), note }
@@ -125,7 +125,7 @@ describe('proofs for callers', () => {
     ).to.be.instanceOf(TreeDiffers)
   })
 
-  it('wait no longer than a call should for a tree that is still being made [PROOF-7]', async () => {
+  it('wait for a tree under construction only up to the time limit of a request [PROOF-7]', async () => {
     companyId = await writeLedger(pool, 1_100)
     // Time is over at the first look at the clock after the beginning.
     let looks = 0
@@ -137,7 +137,7 @@ describe('proofs for callers', () => {
     expect(await prover.inclusion(companyId, 1_050, null)).to.include({ size: 1_100 })
   })
 
-  it('find trees that were grown in the background [PROOF-4]', async () => {
+  it('use trees that were grown in the background [PROOF-4]', async () => {
     await growTrees({ pool, store }, { ...growing, stopping: AbortSignal.abort() })
     expect((await headOfTree(pool, companyId)).size).to.equal(0)
     await growTrees({ pool, store }, growing)

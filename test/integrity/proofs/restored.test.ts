@@ -23,7 +23,7 @@ import { administer, onDatabase } from '../../support/server.ts'
 const SAID = { lost_after: '2026-01-01T00:00:00.000Z', reason: 'disco perdido', copy: false }
 const COPY_ID = '0198a000-0000-4000-8000-00000000c0b1'
 
-describe('a database that was restored or copied', () => {
+describe('a restored or copied database', () => {
   const database = useDatabase()
   let folder: string
   let backup: string
@@ -100,7 +100,7 @@ describe('a database that was restored or copied', () => {
     asOwner: core.asOwner,
   })
 
-  it('lacks what DATA_DIR has noted: nothing is written or sealed until the restore is recorded, then all goes on as another log [OPS-80] [OPS-84] [OPS-85]', async () => {
+  it('that is behind DATA_DIR blocks writes and sealing until the restore is recorded, then continues as another log [OPS-80] [OPS-84] [OPS-85]', async () => {
     const [first = 0, second = 0] = companies
     let core = await openOn(database.url, folder)
     const url = await backUp()
@@ -170,7 +170,7 @@ describe('a database that was restored or copied', () => {
     expect(core.standing.trouble()).to.equal(null)
   })
 
-  it('is told from a second machine by where it is; a copy gets an id of its own and says that it is one [OPS-81] [OPS-86]', async () => {
+  it('is recognised on a second machine by its location; a copy gets its own id and reports that it is a copy [OPS-81] [OPS-86]', async () => {
     let core = await openOn(database.url, folder)
     await core.standing.note()
     const { installation } = JSON.parse(await readFile(join(folder, 'installation.json'), 'utf8'))
@@ -194,7 +194,7 @@ describe('a database that was restored or copied', () => {
     expect(refused).to.include(`DATA_DIR is of installation ${installation}`)
   })
 
-  it('is a new installation where it is empty: what DATA_DIR has of another is put aside [OPS-81]', async () => {
+  it('is a new installation if it is empty: DATA_DIR files of another installation are set aside [OPS-81]', async () => {
     const before = await openOn(database.url, folder)
     await before.standing.note()
     const { installation } = JSON.parse(await readFile(join(folder, 'installation.json'), 'utf8'))
@@ -215,7 +215,7 @@ describe('a database that was restored or copied', () => {
     expect(await core.standing.look()).to.equal(null)
   })
 
-  describe('whose ledgers are outside', () => {
+  describe('with ledgers in an outside store', () => {
     const EVENTSTORE_URL = 'esdb://admin:secret@store:2113?tls=false'
     const failure = (opening: Promise<Core>) =>
       opening.then(
@@ -223,7 +223,7 @@ describe('a database that was restored or copied', () => {
         ({ message }) => message as string,
       )
 
-    it('refuses to start without its store, with an empty one, with that of others and with one that is behind [OPS-82] [OPS-83]', async () => {
+    it('refuses to start without its store, or with an empty, foreign or outdated one [OPS-82] [OPS-83]', async () => {
       const store = createOutsideStore()
       const where = { store, eventStoreUrl: EVENTSTORE_URL }
       await administer(database.ownerUrl, (client) => client.query('truncate ops.ledgers cascade'))

@@ -99,7 +99,7 @@ describe('sealing', () => {
   }
 
   describe('a ledger', () => {
-    it('makes a checkpoint of what was verified, on the disk and in the database, one for each size [PROOF-24]', async () => {
+    it('gets a checkpoint of the verified events, on disk and in the database, one per size [PROOF-24]', async () => {
       const companyId = await writeLedger(pool, 5)
       const first = await seal(companyId)
       const origin = `tillbook/${await installationIdOf(pool)}/company-${companyId}`
@@ -120,7 +120,7 @@ describe('sealing', () => {
       expect(await makeCheckpoint(sealing, await writeLedger(pool, 0))).to.equal(null)
     })
 
-    it('is not sealed when it is not whole, or not the one that was sealed, though everything in the database fits [PROOF-24]', async () => {
+    it('is not sealed if it is incomplete or differs from the sealed one, even if the database is consistent [PROOF-24]', async () => {
       for (const [tamper, reason] of [
         [(id: number) => forgeTail(pool, id, 3, () => ({ data: { id: 1, by: 77 } })), 'other_root'],
         [(id: number) => removeEvents(pool, id, 3, 9), 'truncated'],
@@ -141,7 +141,7 @@ describe('sealing', () => {
       expect(await errorOf(seal(altered))).to.be.instanceOf(LedgerNotIntact)
     })
 
-    it('is not built upon a checkpoint that no key of the ring has signed, in the file or the database [PROOF-24]', async () => {
+    it('is not sealed on top of a checkpoint without a signature of the key ring, in file or database [PROOF-24]', async () => {
       const companyId = await writeLedger(pool, 5)
       const genuine = await seal(companyId)
       await grow(companyId, 2)
@@ -160,7 +160,7 @@ describe('sealing', () => {
       expect((await seal(companyId)).size).to.equal(7)
     })
 
-    it('goes on after a crash between file and database, or in a line, without a second checkpoint of a size [PROOF-24]', async () => {
+    it('continues after a crash between file and database or within a line, with one checkpoint per size [PROOF-24]', async () => {
       const companyId = await writeLedger(pool, 5)
       const first = await seal(companyId)
       await tamperBy(pool, 'delete from ops.ledger_checkpoints')
@@ -179,7 +179,7 @@ describe('sealing', () => {
       expect((await seal(companyId)).note).to.not.equal(first.note)
     })
 
-    it('is sealed where it is in a store outside of Postgres, too [PROOF-24]', async () => {
+    it('is sealed in an outside store, too [PROOF-24]', async () => {
       const companyId = await writeLedger(pool, 5)
       const store = createOutsideStore()
       const events = await eventsOf(pool, companyId)
@@ -200,7 +200,7 @@ describe('sealing', () => {
       expect(faultOf(await errorOf(makeCheckpoint(lost, companyId)))).to.include({ reason: 'truncated' })
     })
 
-    it('is sealed on demand at most once a second, whoever asks [PROOF-27]', async () => {
+    it('is sealed on demand at most once a second, for all requests [PROOF-27]', async () => {
       const checkpointOf = createCheckpoints(sealing)
       const companyId = await writeLedger(pool, 3)
       now = Date.now()
@@ -219,8 +219,8 @@ describe('sealing', () => {
     })
   })
 
-  describe('rounds', () => {
-    it('seal every ledger that moved, and all of them in the installation log, each with its place [PROOF-28] [PROOF-29]', async () => {
+  describe('scheduled checkpoints', () => {
+    it('seal every changed ledger, and all of them in the installation log, each with its inclusion [PROOF-28] [PROOF-29]', async () => {
       const ids = [await writeLedger(pool, 3), await writeLedger(pool, 4), await writeLedger(pool, 0)] as const
       const { made, errors } = await roundOf()
       expect(errors).to.deep.equal([])
@@ -247,7 +247,7 @@ describe('sealing', () => {
       expect(await checkpointFigures(pool, sealing.now())).to.deep.equal({ roundAge: 0, sealAge: 0, faults: 0 })
     })
 
-    it('leave a company that moves for the next one [HOME-44]', async () => {
+    it('skip a company under migration until the next run [HOME-44]', async () => {
       const [moving, other] = [await writeLedger(pool, 3), await writeLedger(pool, 4)]
       await pool.query(`update ops.ledgers set move = 'paused' where company_id = $1`, [moving])
       expect((await roundOf()).made).to.include({ size: 1 })
@@ -257,7 +257,7 @@ describe('sealing', () => {
       expect((await roundOf()).made).to.include({ size: 2 })
     })
 
-    it('are made on a schedule, which ends when it is stopped; without the setting there is none [AUDIT-7]', async () => {
+    it('run on a schedule until they are stopped; without the setting there are none [AUDIT-7]', async () => {
       const companyId = await writeLedger(pool, 3)
       const sealed: SignedCheckpoint[] = []
       const options = { onSealed: (made: SignedCheckpoint) => sealed.push(made), onError: () => {} }
@@ -278,7 +278,7 @@ describe('sealing', () => {
       now = Date.parse(NOW)
     })
 
-    it('tell of a company whose events and row are gone, by whatever still knows it; others get theirs [PROOF-25]', async () => {
+    it('report a company with missing events and row by any remaining trace; other companies are sealed [PROOF-25]', async () => {
       const [gone, good] = [await writeLedger(pool, 6), await writeLedger(pool, 6)]
       await roundOf()
       await vanish(gone)
@@ -301,7 +301,7 @@ describe('sealing', () => {
       expect((await newestInstallationCheckpoint(pool))?.size).to.equal(3)
     })
 
-    it('go on from whatever a crash has left of entries, and do not sign what was altered [PROOF-28]', async () => {
+    it('continue from entries that a crash left behind, and do not sign altered data [PROOF-28]', async () => {
       const [a, b] = [await writeLedger(pool, 3), await writeLedger(pool, 3)]
       await roundOf()
       await grow(a, 1)
@@ -337,7 +337,7 @@ describe('sealing', () => {
     const keyIds = async () => (await openKeyRing(sealing)).known.map(({ keyId }) => keyId)
     const succession = (entry: RingEntry | undefined) => parseStatement(entry?.note ?? '')?.succession
 
-    it('turn: the one before signs the next one, and what it has signed goes on to count [PROOF-20] [PROOF-21]', async () => {
+    it('rotate: the old key signs the new one, and its signatures stay valid [PROOF-20] [PROOF-21]', async () => {
       const companyId = await writeLedger(pool, 3)
       const old = await seal(companyId)
       const [first] = await keyIds()
@@ -355,7 +355,7 @@ describe('sealing', () => {
       expect(await linesOf(join(sealing.directory, 'keys.jsonl'))).to.have.length(3)
     })
 
-    it('turn to the end after a crash at any point [PROOF-21]', async () => {
+    it('complete a rotation after a crash at any point [PROOF-21]', async () => {
       await openKeyRing(sealing)
       const { keyFile } = sealing
       const old = await readFile(keyFile, 'utf8')
@@ -380,12 +380,12 @@ describe('sealing', () => {
       expect(await errorOf(adoptKey(sealing, 'x'))).to.be.instanceOf(WrongSealKey)
     })
 
-    it('are made where nothing was sealed, whatever else lies beside seals', async () => {
+    it('are created if nothing was sealed, whatever other files are beside the seals', async () => {
       await appendLines(join(sealing.directory, 'forgotten.jsonl'), [{}])
       expect(await openKeyRing(sealing)).to.have.nested.property('known.length', 1)
     })
 
-    it('are not made anew, nor taken, while anything was sealed by another one [PROOF-22]', async () => {
+    it('are neither created nor accepted while seals of another key exist [PROOF-22]', async () => {
       const companyId = await writeLedger(pool, 3)
       await seal(companyId)
       const { keyFile, directory } = sealing
@@ -405,7 +405,7 @@ describe('sealing', () => {
       expect((await pool.query('select reason from ops.sealing_faults')).rows).to.deep.equal([{ reason: 'wrong_key' }])
     })
 
-    it('that are lost are replaced with a reason that every verifier sees, and only then [PROOF-23]', async () => {
+    it('that are lost are replaced only with a reason, which every verifier sees [PROOF-23]', async () => {
       const companyId = await writeLedger(pool, 3)
       await seal(companyId)
       expect(await errorOf(adoptKey(sealing, 'nothing was lost'))).to.be.instanceOf(WrongSealKey)
@@ -417,7 +417,7 @@ describe('sealing', () => {
       expect((await seal(companyId)).size).to.equal(4)
     })
 
-    it('that are lost with their whole ring are replaced by a ring that begins so [PROOF-23]', async () => {
+    it('that are lost with their key ring are replaced by a ring that begins with the reason [PROOF-23]', async () => {
       await seal(await writeLedger(pool, 3))
       await rm(sealing.keyFile)
       await rm(join(sealing.directory, 'keys.jsonl'))
@@ -427,7 +427,7 @@ describe('sealing', () => {
       expect(await keyIds()).to.deep.equal([(await readSigningKey(sealing.keyFile))?.keyId])
     })
 
-    it('are not those that somebody put into the database or the file [PROOF-22]', async () => {
+    it('that were inserted into database or file by others are refused [PROOF-22]', async () => {
       await openKeyRing(sealing)
       const [entry] = (await ringEntries(pool)) as [RingEntry]
       const thief = await makeSigningKey(join(sealing.directory, '..', 'thief.pem'))

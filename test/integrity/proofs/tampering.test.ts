@@ -52,7 +52,7 @@ function parsed(line: string | undefined): unknown {
   }
 }
 
-describe(`whoever tampers with anything but what outsiders keep (${TITLE})`, () => {
+describe(`tampering with any data except the copies of attestors (${TITLE})`, () => {
   let directory: string
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'tillbook-tampering-'))
@@ -74,7 +74,7 @@ describe(`whoever tampers with anything but what outsiders keep (${TITLE})`, () 
     return verifyFiles(await Promise.all(files), [FIRST_VKEY, WITNESS_VKEY].map(parseVkey))
   }
 
-  it('is found by the verifier, which accuses nothing that is sound [PROOF-80] [PROOF-81]', async () => {
+  it('is found by the verifier, without false alarms [PROOF-80] [PROOF-81]', async () => {
     const seen = new Map<string, number>()
     await explore(
       fc.asyncProperty(plans, async ({ plan, kept: picks, tampering, spot, withEntries }) => {

@@ -41,7 +41,7 @@ function headOf(leaves: readonly Buffer[]): TreeHead {
   return { size: leaves.length, root: appender.root() }
 }
 
-describe(`kept trees (${TITLE})`, () => {
+describe(`stored trees (${TITLE})`, () => {
   const database = useDatabase()
   let pool: Pool
   /** Of another process. */
@@ -67,7 +67,7 @@ describe(`kept trees (${TITLE})`, () => {
     }
   }
 
-  it('prove any leaf and any earlier tree, however two processes grew them, and died of it [PROOF-4]', () =>
+  it('prove any leaf and any earlier tree after concurrent growth by two processes and crashes [PROOF-4]', () =>
     explore(
       fc.asyncProperty(
         fc.array(
@@ -108,7 +108,7 @@ describe(`kept trees (${TITLE})`, () => {
       12,
     ))
 
-  it('have as many levels as they need, and stop where it is enough [PROOF-4]', async () => {
+  it('have as many levels as they need, and stop growing on request [PROOF-4]', async () => {
     const leaves = leavesOf(66_000)
     const log = logOf(leaves)
     const part = await growTree(pool, log, () => true)
@@ -118,7 +118,7 @@ describe(`kept trees (${TITLE})`, () => {
     await expectProofs(log.id, leaves, [0, 65_535, 65_536, 65_999])
   })
 
-  it('are over the hashes of events, in both stores [PROOF-4]', async () => {
+  it('cover the hashes of events, in both stores [PROOF-4]', async () => {
     const companyId = await writeLedger(pool, 1_030)
     const events = await eventsOf(pool, companyId)
     const head = headOf(events.map(({ hash }) => Buffer.from(hash, 'hex')))
@@ -130,7 +130,7 @@ describe(`kept trees (${TITLE})`, () => {
     expect(await growTree(pool, ledgerLog(outside, companyId + 1_000))).to.deep.equal({ size: 0, root: EMPTY_ROOT })
   })
 
-  it('end before an event that is not there, or has no hash [PROOF-4]', async () => {
+  it('end before an event that is missing or has no hash [PROOF-4]', async () => {
     const store = createPostgresStore(pool)
     for (const tampering of [
       'delete from ledger.events where',
@@ -142,7 +142,7 @@ describe(`kept trees (${TITLE})`, () => {
     }
   })
 
-  it('are made anew where the ledger has become another, or shorter [PROOF-5]', async () => {
+  it('are rebuilt if the ledger was replaced or truncated [PROOF-5]', async () => {
     const store = createOutsideStore()
     const log = ledgerLog(store, 4_711)
     const write = (count: number, from: number) => {
@@ -157,7 +157,7 @@ describe(`kept trees (${TITLE})`, () => {
       expect(await growTree(pool, logOf(leaves, 100, log.id))).to.deep.equal(headOf(leaves))
   })
 
-  it('give out nothing that was tampered with, and are made anew where it is noticed [PROOF-5]', () =>
+  it('return no tampered data, and are rebuilt after tampering is detected [PROOF-5]', () =>
     explore(
       fc.asyncProperty(fc.integer({ min: 2, max: 1_500 }), fc.nat(), fc.nat(), async (size, place, draw) => {
         const leaves = leavesOf(size)
@@ -191,7 +191,7 @@ describe(`kept trees (${TITLE})`, () => {
       1,
     ))
 
-  it('tell where tiles are not there at all [PROOF-5]', async () => {
+  it('report missing tiles [PROOF-5]', async () => {
     const log = logOf(leavesOf(300))
     await growTree(pool, log)
     await pool.query('delete from ops.tree_tiles where log = $1 and level = 0 and index = 0', [log.id])

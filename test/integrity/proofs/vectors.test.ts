@@ -18,7 +18,7 @@ describe('the verifier', () => {
   after(() => rm(directory, { recursive: true }))
 
   for (const { title, keys, files: names, verdict, found } of cases) {
-    it(`finds of ${title}: ${verdict} [PROOF-80]`, async () => {
+    it(`reports for ${title}: ${verdict} [PROOF-80]`, async () => {
       const paths = names.map((name) => join(directory, name))
       const report = await verifyFiles(paths, keys.map(parseVkey))
       const reasons = report.items.flatMap(({ file, reason }) => (reason === null ? [] : [[basename(file), reason]]))
@@ -27,7 +27,7 @@ describe('the verifier', () => {
     })
   }
 
-  it('takes nothing for an event that does not read alike everywhere [PROOF-84]', async () => {
+  it('refuses an event that parsers can read differently [PROOF-84]', async () => {
     const [first = '', second = ''] = (files['export.jsonl'] ?? '').split('\n')
     const changed: [how: string, line: string | Buffer][] = [
       ['a member twice', second.replace('"actor":', '"actor":null,"actor":')],
@@ -50,7 +50,7 @@ describe('the verifier', () => {
     }
   })
 
-  it('is one file of less than 400 lines of code, which imports nothing but Node [PROOF-80]', () => {
+  it('is one file of less than 400 lines of code, and imports nothing but Node [PROOF-80]', () => {
     const text = readFileSync('verifier/tillbook-verify.mjs', 'utf8')
     const code = text.split('\n').filter((line) => !/^\s*($|\/\*\*|\*|\/\/)/.test(line))
     expect(code.length).to.be.lessThan(400)

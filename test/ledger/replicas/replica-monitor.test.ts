@@ -47,13 +47,13 @@ async function judged(said: Partial<ReplicaProbe> | Error) {
   return { state: standby.state, lag_ms: standby.lag_ms, heard }
 }
 
-describe('a standby is', () => {
-  it('read from when it is level, and nobody is told [HOME-104]', async () => {
+describe('replica monitor', () => {
+  it('uses a replica that is level, without logging [HOME-104]', async () => {
     expect(await judged({})).to.deep.equal({ state: 'up', lag_ms: 0, heard: [] })
     expect((await judged({ committed_at: '2020-01-01T00:00:00.000Z' })).state, 'of an idle primary').to.equal('up')
   })
 
-  it('left out where it is too far behind, is none, is not of this database, or has other tables [HOME-104]', async () => {
+  it('excludes a replica that lags, is a primary, or has another database or other tables [HOME-104]', async () => {
     const states = []
     for (const said of [
       { bytes: 900, committed_at: '2026-11-22T11:59:54.000Z' },
@@ -79,7 +79,7 @@ describe('a standby is', () => {
     ])
   })
 
-  it('read from by a process that is older than the tables, whose own lie beside them [HOME-104]', async () => {
+  it('uses a replica for an older process while the tables of its version still exist [HOME-104]', async () => {
     expect((await judged({ version: 'v3', number: 3 })).state).to.equal('up')
   })
 })
