@@ -36,36 +36,36 @@ const BY_THEMSELVES: Readonly<
   Record<string, 'asks' | 'its parts ask' | 'is of no company' | 'ends by itself' | 'ends moves'>
 > = {
   'api/v1/event-stream.ts': 'ends by itself',
-  'audit/downloads.ts': 'ends by itself',
-  'audit/table-checks.ts': 'asks',
-  'checkout/stream.ts': 'ends by itself',
-  'homes/move/watch.ts': 'ends moves',
-  'homes/sweep.ts': 'is of no company',
+  'integrity/audit/downloads.ts': 'ends by itself',
+  'integrity/audit/table-checks.ts': 'asks',
+  'public-pages/checkout/stream.ts': 'ends by itself',
+  'sharding/migration/abandoned-migrations.ts': 'ends moves',
+  'sharding/directory-sweep.ts': 'is of no company',
   'ledger/follow/follower.ts': 'its parts ask',
   'ledger/follow/preparation.ts': 'its parts ask',
   'ledger/rebuild/version.ts': 'is of no company',
-  'ledger/standby/watch.ts': 'is of no company',
-  'mail/notices.ts': 'asks',
+  'ledger/replicas/replica-monitor.ts': 'is of no company',
+  'notifications/email-notifications.ts': 'asks',
   'panel/live.ts': 'ends by itself',
   'payments/sweep.ts': 'asks',
   'postgres/embedded.ts': 'is of no company',
   'postgres/purge.ts': 'its parts ask',
   'postgres/servers.ts': 'is of no company',
   'postgres/statistics.ts': 'is of no company',
-  'privacy/due.ts': 'asks',
-  'proof/growth.ts': 'asks',
-  'proof/outsiders/asking.ts': 'is of no company',
-  'proof/rounds.ts': 'asks',
-  'service/further-home.ts': 'is of no company',
+  'privacy/due-erasures.ts': 'asks',
+  'integrity/proofs/tree-growth.ts': 'asks',
+  'integrity/attestors/attestation-requests.ts': 'is of no company',
+  'integrity/proofs/checkpoint-schedule.ts': 'asks',
+  'service/additional-shard.ts': 'is of no company',
   'service/installation.ts': 'is of no company',
   'service/projector.ts': 'its parts ask',
   'webhooks/dispatcher.ts': 'its parts ask',
   'webhooks/replays.ts': 'asks',
-  'webhooks/watch.ts': 'asks',
-  'wiping/restored.ts': 'asks',
+  'webhooks/endpoint-health-monitor.ts': 'asks',
+  'privacy/restored-persons.ts': 'asks',
 }
 const BEGINS = /(?<!\.)\b(?:repeat|setInterval|retry|schedulePurge)\(|\btimer\.refresh\(/
-const ASKS = /notInMove\(|recordsEvents\(|companiesInMove\(|move is null/
+const ASKS = /isNotMigrating\(|recordsEvents\(|migratingCompanies\(|move is null/
 const fail = (error: unknown) => expect.fail(String(error))
 const SRC = new URL('../../src/', import.meta.url)
 
@@ -91,7 +91,7 @@ describe('background loops', () => {
       )
     expect(deletes.length).to.be.at.least(10)
     for (const [name, text, table = ''] of deletes)
-      if (!OTHERS.test(table)) expect(text, `${name}: ${table}`).to.include('notInMove(')
+      if (!OTHERS.test(table)) expect(text, `${name}: ${table}`).to.include('isNotMigrating(')
   })
 
   describe('during the migration of a company', () => {
