@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# One image for every role; ROLES says which (docs/operations.md).
+# One image for every role; ROLES says which (docs/operations/README.md).
 
 FROM node:24-slim AS build
 WORKDIR /app

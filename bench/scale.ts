@@ -7,12 +7,12 @@ import { type Line, lowerIsBetter } from './report.ts'
 import { measureInTurns, median, type Side } from './rounds.ts'
 import { type Stage, withStage } from './stage.ts'
 
-const HOMES = [1, 2, 4] as const
+const SHARDS = [1, 2, 4] as const
 const SALES = 'scale-sales'
 const READS = 'scale-reads'
 const FULL = 'scale-full'
 const COSTS = 'scale-costs'
-const OTHERS = HOMES.slice(1).flatMap((homes) => [SALES, READS, FULL].map((name) => `${name}-${homes}`))
+const OTHERS = SHARDS.slice(1).flatMap((homes) => [SALES, READS, FULL].map((name) => `${name}-${homes}`))
 export const SCALE_BENCHMARKS: readonly string[] = [...OTHERS, COSTS]
 
 const COMPANIES_OF_HOME = 64
@@ -44,7 +44,7 @@ async function benchHomes(environment: Environment, options: Options): Promise<L
     const wanted = { homes, companiesOfHome: COMPANIES_OF_HOME, roles: CALLED_ROLES }
     return withStage(environment, wanted, (stage) => stagesOf(rest, [...stages, stage]))
   }
-  return stagesOf(HOMES, [])
+  return stagesOf(SHARDS, [])
 }
 
 async function compareStages(stages: readonly Stage[], options: Options): Promise<Line[]> {

@@ -58,7 +58,7 @@ export async function withStage<T>(
     const further = others.map(({ url }, place) => `${nameOf(place + 1)}=${url}`).join(',')
     const env = {
       DATABASE_URL: main.url,
-      ...(others.length > 0 && { HOMES: further }),
+      ...(others.length > 0 && { SHARDS: further }),
       MASTER_KEY,
       LOG_LEVEL: 'warn',
       WEBHOOK_ALLOW_PRIVATE: 'true',

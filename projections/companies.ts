@@ -97,7 +97,7 @@ export const companysTimeSql = (at: string): string => `(${at} + c.clock_ahead_m
 /** SQL of the display name, which marks test companies; `c` is the company's row. */
 export const MASKED_NAME = `((c.doc ->> 'name') || case when c.is_test then ' [empresa de teste]' else '' end)`
 
-/** Renders a record at company time, with instants in the company's current zone (VAL-3, decision 33). */
+/** Renders a record at company time, with instants in the company's current zone (VAL-3, ADR-0006). */
 export const onCompanysClock = (view: RecordView): RecordView => ({
   ...view,
   render(rows, id, now) {

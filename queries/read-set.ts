@@ -2,7 +2,7 @@ import type { QueryConfig } from 'pg'
 
 /**
  * What a statement reads of a table, if less than all of it. Only as-of queries use it: they reconstruct just these
- * rows (decision 37).
+ * rows (ADR-0016).
  */
 export type ReadScope =
   /** Any row, but neither hot columns (`Past`) nor `revision` and `changed_at`. */

@@ -222,7 +222,7 @@ type Clock = Pick<LedgerRow, 'timezone' | 'zone_changed'>
 const isPassedOn = ({ present, complete }: Source, { zone_changed }: Clock): boolean =>
   !present && !complete && !zone_changed
 
-/** A record's JSON text with instants in the company's present time zone (VAL-3, decision 33). */
+/** A record's JSON text with instants in the company's present time zone (VAL-3, ADR-0006). */
 function shown({ present, complete }: Source, record: string, { timezone, zone_changed }: Clock): string {
   if (present) return JSON.stringify(present(JSON.parse(record), timezone))
   const local = zone_changed ? instantsInZone(record, timezone) : record

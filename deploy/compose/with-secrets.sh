@@ -9,10 +9,10 @@ urls_of() { # role, password
 }
 
 urls_of tillbook_service "$(cat "$SECRETS/postgres_service_password")"
-export DATABASE_URL="$main" HOMES="$south"
+export DATABASE_URL="$main" SHARDS="$south"
 if [ -r "$SECRETS/postgres_owner_password" ]; then
   urls_of tillbook_owner "$(cat "$SECRETS/postgres_owner_password")"
-  export DATABASE_OWNER_URL="$main" HOMES_OWNER_URLS="$south"
+  export DATABASE_OWNER_URL="$main" SHARDS_OWNER_URLS="$south"
 fi
 MASTER_KEY="$(cat "$SECRETS/master_key")"
 export MASTER_KEY

@@ -40,7 +40,7 @@ const REMEMBERED = 10_000
 
 /**
  * LRU cache of up to `capacity_bytes`. It has no expiry: the caller passes the moment that the page must have, read
- * from Postgres by authentication after the request arrived (decision 28).
+ * from Postgres by authentication after the request arrived (ADR-0020).
  */
 export function createPageCache(capacity_bytes: number): PageCache {
   const room = { maxSize: Math.max(1, capacity_bytes) }

@@ -71,7 +71,7 @@ export const COMMANDS = {
   },
   'home add': {
     summary:
-      'makes the database that HOMES has under this name a home: migrates it as its owner, gives it id, secrets and keys of the installation; interrupted: run it again',
+      'makes the database that SHARDS has under this name a home: migrates it as its owner, gives it id, secrets and keys of the installation; interrupted: run it again',
     flags: { name: required('NAME') },
     positional: 'name',
   },

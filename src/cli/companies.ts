@@ -84,8 +84,8 @@ async function register({ pool }: Core, home: Core, input: Omit<RegisterCompanyI
 
 /** Shard of a new company: the named one, or the emptiest that accepts new companies. @throws Refused */
 async function homeForNew(context: Context, named: string | undefined): Promise<string> {
-  if (named === undefined) return (context.config.HOMES && (await emptiestShard(context))) || DEFAULT_SHARD
-  const homes = context.config.HOMES ? await (await context.directory()).homes() : []
+  if (named === undefined) return (context.config.SHARDS && (await emptiestShard(context))) || DEFAULT_SHARD
+  const homes = context.config.SHARDS ? await (await context.directory()).homes() : []
   const found = homes.find(({ name }) => name === named)
   if (!found && named !== DEFAULT_SHARD) throw new Refused(refuse('not_found', { home: named }))
   if (found?.draining) throw new Refused(invalid('home', 'não recebe mais empresas'))

@@ -20,24 +20,24 @@ export interface OpenContext extends Context {
 /** Opens databases on demand: not every verb needs one, and a wrong flag must not start a server. */
 export function createContext(env: Readonly<Record<string, string | undefined>>, json = false): OpenContext {
   const config = readConfig(env)
-  const { HOMES = [] } = config
+  const { SHARDS = [] } = config
   const opened = new Map<string, Promise<Opened>>()
   let postgres: Promise<OpenPostgres> | undefined
   let asked: Promise<Directory> | undefined
 
   /** Opened cores, by shard. */
   const cores = new Map<string, Core>()
-  const homes = createShardsView([DEFAULT_SHARD, ...HOMES.map(({ name }) => name)], (name) => cores.get(name))
+  const homes = createShardsView([DEFAULT_SHARD, ...SHARDS.map(({ name }) => name)], (name) => cores.get(name))
   const main = () => (postgres ??= openPostgres(config))
   const directory = () => (asked ??= main().then(openDirectoryAt))
   const addresses = async (name: string): Promise<Addresses> =>
     name === DEFAULT_SHARD ? main() : furtherPlace(config, name, await directory())
   async function openHome(name: string, upgrades: boolean): Promise<Opened> {
-    if (HOMES.length === 0) return open({ ...(await main()), config, upgrades, masterKeys: loadMasterKeys(config) })
+    if (SHARDS.length === 0) return open({ ...(await main()), config, upgrades, masterKeys: loadMasterKeys(config) })
     const known = await directory()
     const place = await addresses(name)
     const { createDirectoryHooks: hooksOf } = await import('#sharding/directory-hooks.ts')
-    const hooks = hooksOf({ directory: known, homes, log: () => {} }, name, HOMES)
+    const hooks = hooksOf({ directory: known, homes, log: () => {} }, name, SHARDS)
     return open({ ...place, config: configOf(config, name), upgrades, masterKeys: loadMasterKeys(config), ...hooks })
   }
   const core: Context['core'] = async ({ upgrades = false, home = DEFAULT_SHARD } = {}) => {
@@ -54,9 +54,9 @@ export function createContext(env: Readonly<Record<string, string | undefined>>,
     addresses,
     directory,
     coreOf: async (companyId) =>
-      HOMES.length === 0 ? core() : core({ home: (await (await directory()).homeOf(companyId)) ?? DEFAULT_SHARD }),
+      SHARDS.length === 0 ? core() : core({ home: (await (await directory()).homeOf(companyId)) ?? DEFAULT_SHARD }),
     async homes(options) {
-      const added = HOMES.length === 0 ? [] : await (await directory()).homes()
+      const added = SHARDS.length === 0 ? [] : await (await directory()).homes()
       const all: NamedShard[] = [{ name: DEFAULT_SHARD, core: await core(options) }]
       for (const { name } of added)
         if (name !== DEFAULT_SHARD) all.push({ name, core: await core({ ...options, home: name }) })
@@ -110,7 +110,7 @@ async function openPostgres(config: Config): Promise<OpenPostgres> {
  */
 async function furtherPlace(config: Config, home: string, directory: Directory): Promise<Addresses> {
   const { assertShard: assertHome, shardNotAdded: notAdded } = await import('#sharding/shard-identity.ts')
-  const named = config.HOMES?.find(({ name }) => name === home)
+  const named = config.SHARDS?.find(({ name }) => name === home)
   if (!named || !(await directory.homes()).some(({ name }) => name === home)) throw notAdded(home)
   await assertHome(named.url, { name: home })
   return addressesOf(config, named)

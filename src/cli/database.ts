@@ -37,9 +37,9 @@ export const verbs: Verbs<'database'> = {
   'database prepare': {
     async run({ config, addresses }) {
       const main = await prepare(await addresses(DEFAULT_SHARD))
-      if (!config.HOMES) return main
+      if (!config.SHARDS) return main
       const prepared: Prepared[] = [{ home: DEFAULT_SHARD, ...main }]
-      for (const named of config.HOMES) {
+      for (const named of config.SHARDS) {
         const further = addressesOf(config, named)
         if (await isAdded(further)) prepared.push({ home: named.name, ...(await prepare(further)) })
       }

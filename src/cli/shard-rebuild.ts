@@ -11,7 +11,7 @@ import { sweepDirectory } from '#sharding/directory-sweep.ts'
 import { createShardsView } from '#sharding/shards.ts'
 import { type Context, Refused, type Verbs } from './verb.ts'
 
-/** Data outside the ledgers; docs/operations.md describes what to do about each. */
+/** Data outside the ledgers; docs/operations/sharding.md describes what to do about each. */
 const LOST = `A home is made anew from the event store. Lost for good is what only its own database knew:
   - API keys, sessions, tokens of tills, links of invitations; passwords too, where the home is main
   - keys of persons, unless ops.person_keys is restored from a backup first: without them names, documents,
@@ -28,9 +28,9 @@ const tell = (line: string): void => {
 export const verbs: Verbs<'home rebuild'> = {
   'home rebuild': {
     async run(context, { name, yes, 'without-keys': withoutKeys }) {
-      const { HOMES = [], EVENTSTORE_URL } = context.config
-      const named = HOMES.find((each) => each.name === name)
-      if (!named && name !== DEFAULT_SHARD) throw new Refused(refuse('not_found', { home: name, setting: 'HOMES' }))
+      const { SHARDS = [], EVENTSTORE_URL } = context.config
+      const named = SHARDS.find((each) => each.name === name)
+      if (!named && name !== DEFAULT_SHARD) throw new Refused(refuse('not_found', { home: name, setting: 'SHARDS' }))
       if (EVENTSTORE_URL === undefined)
         throw new Refused(invalid('name', 'os livros da casa estão no banco dela: restaure um backup'))
       tell(LOST)
@@ -46,19 +46,19 @@ type Given = { readonly name: string; readonly eventStoreUrl: string; readonly w
 
 async function rebuild(context: Context, given: Given, place: Addresses): Promise<object> {
   const { config } = context
-  const { HOMES = [] } = config
+  const { SHARDS = [] } = config
   const { databaseUrl, ownerUrl } = place
   const opened = new Map<string, Core>()
   const over =
-    HOMES.length === 0
+    SHARDS.length === 0
       ? null
       : {
           directory: await context.directory(),
-          homes: createShardsView([DEFAULT_SHARD, ...HOMES.map((each) => each.name)], (home) => opened.get(home)),
+          homes: createShardsView([DEFAULT_SHARD, ...SHARDS.map((each) => each.name)], (home) => opened.get(home)),
           log: () => {},
         }
   return withGiver(context, given.name, async (giver) => {
-    const hooks = over && createDirectoryHooks(over, given.name, HOMES)
+    const hooks = over && createDirectoryHooks(over, given.name, SHARDS)
     const home = { ...given, databaseUrl, ownerUrl, config: configOf(config, given.name), giver, hooks, tell }
     const { core, report } = await rebuildShard(home)
     try {
@@ -74,7 +74,7 @@ async function rebuild(context: Context, given: Given, place: Addresses): Promis
 /** Installation id, secrets and keys are equal on all shards, so any other shard can provide them. */
 async function withGiver<T>(context: Context, name: string, work: (giver: Pool | null) => Promise<T>): Promise<T> {
   if (name !== DEFAULT_SHARD) return work((await context.core()).pool)
-  const [other] = context.config.HOMES ?? []
+  const [other] = context.config.SHARDS ?? []
   if (!other) return work(null)
   return withPool(other.url, { max: 1, application_name: 'tillbook command' }, async (pool) => {
     await pool.query('select from ops.installation').catch((cause: unknown) => {
@@ -91,7 +91,7 @@ type Over = Parameters<typeof sweepDirectory>[0]
  * removed.
  */
 async function findAgain(context: Context, over: Over, opened: Map<string, Core>): Promise<void> {
-  const names = [DEFAULT_SHARD, ...(context.config.HOMES ?? []).map(({ name }) => name)]
+  const names = [DEFAULT_SHARD, ...(context.config.SHARDS ?? []).map(({ name }) => name)]
   for (const name of names) await over.directory.addHome(name)
   for (const name of names) if (!opened.has(name)) opened.set(name, await context.core({ home: name }))
   await sweepDirectory(over)

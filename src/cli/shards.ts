@@ -28,8 +28,8 @@ export const verbs: Verbs<'home add' | 'home list'> = {
   'home add': {
     async run(context, { name }) {
       const { config } = context
-      const named = config.HOMES?.find((each) => each.name === name)
-      if (!named) throw new Refused(refuse('not_found', { home: name, setting: 'HOMES' }))
+      const named = config.SHARDS?.find((each) => each.name === name)
+      if (!named) throw new Refused(refuse('not_found', { home: name, setting: 'SHARDS' }))
       const [main, directory] = [await context.core(), await context.directory()]
       // All shards sign with one key. Creates the first key if there is none yet.
       await openKeyRing(sealingOf(main))

@@ -71,9 +71,9 @@ const settings = z.object({
   /** The same database as its owner, who migrates it; needed if the service's role may only append to ledgers. */
   DATABASE_OWNER_URL: databaseUrl.optional(),
   /** Additional shards by name; DATABASE_URL is the default shard. */
-  HOMES: namedUrls.optional(),
+  SHARDS: namedUrls.optional(),
   /** The same databases as their owners. */
-  HOMES_OWNER_URLS: namedUrls.optional(),
+  SHARDS_OWNER_URLS: namedUrls.optional(),
   /** Read replicas by shard. */
   READ_URLS: readUrls.optional(),
   /** Largest lag in ms of a replica that is read from. */
@@ -222,21 +222,21 @@ const GO_WITH = [
 /** @throws WrongSetting */
 function assertHomes({
   DATABASE_URL,
-  HOMES = [],
-  HOMES_OWNER_URLS = [],
+  SHARDS = [],
+  SHARDS_OWNER_URLS = [],
   READ_URLS = {},
 }: z.infer<typeof settings>): void {
-  const isMain = HOMES.find(({ url }) => url === DATABASE_URL)
+  const isMain = SHARDS.find(({ url }) => url === DATABASE_URL)
   if (isMain)
     throw new WrongSetting(
-      `HOMES lists the database of DATABASE_URL, the default shard ${DEFAULT_SHARD}, as ${isMain.name}`,
+      `SHARDS lists the database of DATABASE_URL, the default shard ${DEFAULT_SHARD}, as ${isMain.name}`,
     )
-  for (const { name } of HOMES_OWNER_URLS)
-    if (!HOMES.some((home) => home.name === name))
-      throw new WrongSetting(`HOMES_OWNER_URLS lists ${name}, which HOMES does not`)
+  for (const { name } of SHARDS_OWNER_URLS)
+    if (!SHARDS.some((home) => home.name === name))
+      throw new WrongSetting(`SHARDS_OWNER_URLS lists ${name}, which SHARDS does not`)
   for (const name of Object.keys(READ_URLS))
-    if (name !== DEFAULT_SHARD && !HOMES.some((home) => home.name === name))
-      throw new WrongSetting(`READ_URLS lists ${name}, which HOMES does not`)
+    if (name !== DEFAULT_SHARD && !SHARDS.some((home) => home.name === name))
+      throw new WrongSetting(`READ_URLS lists ${name}, which SHARDS does not`)
 }
 
 function expectation(name: string): string {
@@ -252,9 +252,9 @@ export interface Addresses {
 }
 
 /** URLs of an additional shard. */
-export const addressesOf = ({ HOMES_OWNER_URLS = [] }: Config, { name, url }: NamedUrl): Addresses => ({
+export const addressesOf = ({ SHARDS_OWNER_URLS = [] }: Config, { name, url }: NamedUrl): Addresses => ({
   databaseUrl: url,
-  ownerUrl: HOMES_OWNER_URLS.find((owner) => owner.name === name)?.url,
+  ownerUrl: SHARDS_OWNER_URLS.find((owner) => owner.name === name)?.url,
 })
 
 /** Settings of a shard: its local files are in a folder of its own. */

@@ -98,7 +98,7 @@ export interface OrderPayment {
 
 /**
  * Derives the order's status from its payments and a cancellation by its store, so that the order of their news does
- * not matter (ORDER-5, ORDER-9, decision 15). `payments` are in the order of their attempts.
+ * not matter (ORDER-5, ORDER-9, ADR-0014). `payments` are in the order of their attempts.
  */
 export function orderStatusOf(payments: readonly OrderPayment[], isCancelledByStore = false): OrderStatus {
   const known = payments.filter((payment) => payment.provider_payment_id !== null)

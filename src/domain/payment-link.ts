@@ -30,7 +30,7 @@ function isSame(one: string, other: string): boolean {
 
 const aliasHalf = (secret: Buffer, alias: string, id: number): string => macOf(secret, 'order', alias, id)
 
-/** Token of an order: its id, a MAC of store and id, and a MAC of the unique reference (ORDER-30, decision 52). */
+/** Token of an order: its id, a MAC of store and id, and a MAC of the unique reference (ORDER-30, ADR-0025). */
 export const tokenOf = (secret: Buffer, { id, store_alias, provider_reference }: Linked): string =>
   `${id}-${aliasHalf(secret, store_alias, id)}${macOf(secret, 'reference', provider_reference)}`
 

@@ -43,7 +43,7 @@ export const SERVER_LIMITS: ServerLimits = {
 
 interface ServerOptions extends Omit<MalformedRequestOptions, 'pace'> {
   readonly limits?: ServerLimits
-  /** Serves HTTPS with HTTP/1.1 (decision 0071). */
+  /** Serves HTTPS with HTTP/1.1 (ADR-0019). */
   readonly tls?: TlsFiles | null
   /** Called when a renewed certificate is unusable. */
   readonly onTlsError?: (error: unknown) => void

@@ -65,7 +65,7 @@ export function startSweep(given: SweepOptions, every_ms = everyMs(given.schedul
   const stopping = new AbortController()
   let running: Promise<unknown> = Promise.resolve()
   const turn = async () => {
-    await run(stopping.signal).catch((error: unknown) => given.log('the sweep over payments failed', error))
+    await run(stopping.signal).catch((error: unknown) => given.log('payments: sweep failed', error))
     timer.refresh()
   }
   const timer = setTimeout(() => {

@@ -114,7 +114,7 @@ export async function assignPrivileges(client: ClientBase, service: string): Pro
   })
 }
 
-const SEE = 'see docs/operations.md, "Two roles of Postgres"'
+const SEE = 'see docs/operations/install.md, "Two roles of Postgres"'
 
 const mayNot = ({ message }: Error, service: string): string =>
   `the owner of the database could not give ${service} what it needs (${message}): ${SEE}`

@@ -25,7 +25,7 @@ const QUERY_CONNECTIONS = 8
 const KEY_MADE = 'a master key was made: keep a copy of it apart from the database'
 
 const TOO_MIGHTY =
-  'the role of DATABASE_URL could change the past: give the service one of its own (docs/operations.md, "Two roles of Postgres")'
+  'the role of DATABASE_URL could change the past: give the service one of its own (docs/operations/install.md, "Two roles of Postgres")'
 
 export interface ShardOptions extends Pick<SharedServices, 'config' | 'logger' | 'log'> {
   readonly metrics: ShardMetrics

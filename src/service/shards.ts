@@ -43,7 +43,7 @@ interface HomesOptions extends Omit<ShardOptions, 'metrics' | 'masterKeys' | 'di
 }
 
 export const createServedShards = (options: HomesOptions): ServedShards =>
-  options.config.HOMES ? severalHomes(options, options.config.HOMES) : oneHome(options)
+  options.config.SHARDS ? severalHomes(options, options.config.SHARDS) : oneHome(options)
 
 /** With a single shard, no other code deals with shards (HOME-1). */
 function oneHome(options: HomesOptions): ServedShards {

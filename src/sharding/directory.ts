@@ -151,7 +151,7 @@ export function openDirectory({ databaseUrl, log, now = () => performance.now() 
       await query(MOVE, [companyId, home, DIRECTORY_CHANNEL, companyText(companyId)])
       lookUps.drop({ companyId })
     },
-    homes: async () => (await query<ShardFigures>(HOMES, [])).rows,
+    homes: async () => (await query<ShardFigures>(SHARDS, [])).rows,
     async addHome(name) {
       await query(ADD_HOME, [name])
     },
@@ -195,7 +195,7 @@ const MOVE = {
          select pg_notify($3, $4) from moved`,
 }
 
-const HOMES = {
+const SHARDS = {
   name: 'homes_of_directory',
   text: `select name, draining, (select count(*)::int from ops.company_homes c where c.home = h.name) as companies
          from ops.homes h order by name`,

@@ -61,23 +61,23 @@ describe('settings', () => {
   })
 
   it('name further homes, also where one has several hosts [HOME-2]', () => {
-    const HOMES = 'north=postgres://t:p@a:5432,b:5433/db?target_session_attrs=read-write, south=postgresql://c/db'
-    expect(readConfig({ HOMES }).HOMES).to.deep.equal([
+    const SHARDS = 'north=postgres://t:p@a:5432,b:5433/db?target_session_attrs=read-write, south=postgresql://c/db'
+    expect(readConfig({ SHARDS }).SHARDS).to.deep.equal([
       { name: 'north', url: 'postgres://t:p@a:5432,b:5433/db?target_session_attrs=read-write' },
       { name: 'south', url: 'postgresql://c/db' },
     ])
     for (const list of ['main=postgres://c/db', 'south=http://c', 'South=postgres://c/db', 'postgres://u:secret@c/db'])
-      expect(wrong({ HOMES: list }), list).to.match(/^HOMES should be homes with commas/)
-    expect(wrong({ HOMES: 'a=postgres://c/x,a=postgres://c/y' })).to.match(/^HOMES should be/)
-    expect(wrong({ HOMES: 'a=postgres://c/x,b=postgres://c/x' })).to.match(/^HOMES should be/)
+      expect(wrong({ SHARDS: list }), list).to.match(/^SHARDS should be homes with commas/)
+    expect(wrong({ SHARDS: 'a=postgres://c/x,a=postgres://c/y' })).to.match(/^SHARDS should be/)
+    expect(wrong({ SHARDS: 'a=postgres://c/x,b=postgres://c/x' })).to.match(/^SHARDS should be/)
     const OF_STANDBY = 'north=postgres://a,b/db?target_session_attrs=standby'
-    expect(wrong({ HOMES: OF_STANDBY })).to.match(/^HOMES should be/)
+    expect(wrong({ SHARDS: OF_STANDBY })).to.match(/^SHARDS should be/)
     const DATABASE_URL = 'postgres://u:secret@c/x'
-    expect(wrong({ DATABASE_URL, HOMES: `a=${DATABASE_URL}` })).to.equal(
-      'HOMES has the database of DATABASE_URL, which is main, as a',
+    expect(wrong({ DATABASE_URL, SHARDS: `a=${DATABASE_URL}` })).to.equal(
+      'SHARDS lists the database of DATABASE_URL, the default shard main, as a',
     )
-    expect(wrong({ HOMES, HOMES_OWNER_URLS: 'east=postgres://o@c/db' })).to.equal(
-      'HOMES_OWNER_URLS has east, which HOMES has not',
+    expect(wrong({ SHARDS, SHARDS_OWNER_URLS: 'east=postgres://o@c/db' })).to.equal(
+      'SHARDS_OWNER_URLS lists east, which SHARDS does not',
     )
   })
 
@@ -180,7 +180,7 @@ describe('settings', () => {
   it('name standbys by home, one server in each URL [HOME-100]', () => {
     const DATABASE_URL = 'postgres://t@c/db'
     const of = (READ_URLS: string) =>
-      readConfig({ DATABASE_URL, HOMES: 'south=postgres://t@s/db', READ_URLS }).READ_URLS
+      readConfig({ DATABASE_URL, SHARDS: 'south=postgres://t@s/db', READ_URLS }).READ_URLS
     expect(of('postgres://t:p=x@a:5432/db?sslmode=require')).to.deep.equal({
       main: ['postgres://t:p=x@a:5432/db?sslmode=require'],
     })
@@ -198,17 +198,17 @@ describe('settings', () => {
     ])
       expect(wrong({ DATABASE_URL, READ_URLS: list }), list).to.match(/^READ_URLS should be standbys by home/)
     expect(wrong({ DATABASE_URL, READ_URLS: 'east=postgres://a/db' })).to.equal(
-      'READ_URLS has east, which HOMES has not',
+      'READ_URLS lists east, which SHARDS does not',
     )
-    expect(wrong({ READ_URLS: 'postgres://a/db' })).to.match(/^READ_URLS goes with DATABASE_URL/)
+    expect(wrong({ READ_URLS: 'postgres://a/db' })).to.match(/^READ_URLS requires DATABASE_URL/)
     expect(wrong({ READ_MAX_LAG_MS: '0' })).to.match(/^READ_MAX_LAG_MS should be/)
   })
 
   it('take a certificate with its key, in files that can be read [PANEL-104]', () => {
     const [TLS_CERT_FILE, TLS_KEY_FILE] = ['package.json', 'README.md']
     expect(readConfig({ TLS_CERT_FILE, TLS_KEY_FILE }).PUBLIC_URL).to.equal('https://127.0.0.1:3000')
-    expect(wrong({ TLS_CERT_FILE })).to.match(/^TLS_CERT_FILE goes with TLS_KEY_FILE/)
-    expect(wrong({ TLS_KEY_FILE })).to.match(/^TLS_KEY_FILE goes with TLS_CERT_FILE/)
+    expect(wrong({ TLS_CERT_FILE })).to.match(/^TLS_CERT_FILE requires TLS_KEY_FILE/)
+    expect(wrong({ TLS_KEY_FILE })).to.match(/^TLS_KEY_FILE requires TLS_CERT_FILE/)
     expect(wrong({ TLS_CERT_FILE, TLS_KEY_FILE: 'none.pem' })).to.match(/^TLS_KEY_FILE should be a PEM file/)
   })
 
@@ -223,7 +223,7 @@ describe('settings', () => {
       former,
       current,
     ])
-    expect(wrong({ MASTER_KEY_FORMER: former })).to.match(/^MASTER_KEY_FORMER goes with MASTER_KEY/)
+    expect(wrong({ MASTER_KEY_FORMER: former })).to.match(/^MASTER_KEY_FORMER requires MASTER_KEY/)
     expect(wrong({ MASTER_KEY: current, MASTER_KEY_FORMER: `${former};x` })).to.match(/^MASTER_KEY_FORMER should be/)
   })
 

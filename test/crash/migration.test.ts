@@ -33,8 +33,8 @@ describe('a move that is killed', () => {
     env = {
       DATABASE_URL: database.url,
       DATABASE_OWNER_URL: database.ownerUrl,
-      HOMES: `south=${south}`,
-      HOMES_OWNER_URLS: `south=${ownerUrlOf(south)}`,
+      SHARDS: `south=${south}`,
+      SHARDS_OWNER_URLS: `south=${ownerUrlOf(south)}`,
       DATA_DIR: dataDir,
     }
     await done('home', 'add', 'south')

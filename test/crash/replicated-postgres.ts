@@ -10,7 +10,7 @@ import { until } from '../support/wait.ts'
 
 const run = promisify(execFile)
 
-/** A primary, and a standby that every COMMIT waits for, set up as docs/operations.md says. */
+/** A primary, and a standby that every COMMIT waits for, set up as docs/operations/failover.md says. */
 export interface ReplicatedPostgres {
   /** Where the primary is; another one after `promote`. */
   readonly primary: string

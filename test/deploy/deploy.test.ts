@@ -130,7 +130,7 @@ describe('deploy/compose [HOME-98]', () => {
       const config = settled(
         Object.fromEntries(SETTING_NAMES.flatMap((each) => (env[each] ? [[each, env[each]]] : []))),
       )
-      expect(config.HOMES?.map((home) => home.name)).to.deep.equal(['south'])
+      expect(config.SHARDS?.map((home) => home.name)).to.deep.equal(['south'])
       expect(config.MASTER_KEY, 'a key of 32 bytes').to.have.length(32)
       expect(config.DATABASE_OWNER_URL !== undefined, `${name} migrates`).to.equal(name === 'prepare')
     }
@@ -330,7 +330,7 @@ describe('deploy/kubernetes [HOME-98]', () => {
       expect(Object.keys(given).filter((name) => !SETTING_NAMES.includes(name))).to.deep.equal([])
       const filled = Object.entries(given).map(([name, value]) => [name, value === 'REPLACE' ? 'a'.repeat(64) : value])
       const config = settled(Object.fromEntries(filled))
-      expect(config.HOMES?.map(({ name }) => name)).to.deep.equal(['south'])
+      expect(config.SHARDS?.map(({ name }) => name)).to.deep.equal(['south'])
       expect(config.DATABASE_OWNER_URL !== undefined, 'migrates').to.equal(command !== undefined)
     }
   })

@@ -19,11 +19,11 @@ import { shownAs } from './wire-form.ts'
 /** Random histories, each in a new company. A seed repeats them, as far as concurrency can be repeated. */
 const DRAWS = draws(300)
 /** Every other seed spreads companies over two shards, unless TEST_HOMES is set. */
-const HOMES = process.env.TEST_HOMES ? SPREAD : SEED % 2 === 0 ? '2' : '1'
+const SHARDS = process.env.TEST_HOMES ? SPREAD : SEED % 2 === 0 ? '2' : '1'
 /** Companies that run concurrently. */
 const AT_A_TIME = 12
 
-describe(`the service compared with its model (${TITLE} TEST_HOMES=${HOMES})`, function () {
+describe(`the service compared with its model (${TITLE} TEST_HOMES=${SHARDS})`, function () {
   this.timeout(0)
   const database = useDatabase()
   const logged: unknown[] = []
@@ -33,8 +33,8 @@ describe(`the service compared with its model (${TITLE} TEST_HOMES=${HOMES})`, f
 
   before(async () => {
     const log = (message: string, error: unknown) => logged.push(message, error)
-    api = await startApi(database.url, { log, homes: HOMES })
-    other = await startApi(database.url, { log, homes: HOMES })
+    api = await startApi(database.url, { log, homes: SHARDS })
+    other = await startApi(database.url, { log, homes: SHARDS })
   })
   after(async () => {
     await other.close()

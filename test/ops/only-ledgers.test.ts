@@ -16,7 +16,7 @@ import { contentsOf } from './contents.ts'
 const STARTING = { timeout_ms: 120_000 }
 const NEW_PASSWORD = 'outra senha, bem longa'
 
-/** What docs/operations.md tells of a Postgres that is lost for good, where the ledgers in EventStoreDB are not. */
+/** What docs/operations/backup-and-restore.md tells of a Postgres that is lost for good, where the ledgers in EventStoreDB are not. */
 describe('ledgers that outlive their Postgres', function () {
   this.timeout(240_000)
   const database = useDatabase('withoutReadModel')

@@ -21,7 +21,7 @@ describe('tillbook home rebuild', function () {
 
   const places = () => ({ DATABASE_URL: database.url, EVENTSTORE_URL: eventStore.url, DATA_DIR: dataDir })
   const rebuilding = (main: string, south: string, ...words: string[]) =>
-    [{ ...places(), DATABASE_URL: main, HOMES: `${SOUTH}=${south}`, MASTER_KEY }, 'home', 'rebuild', ...words] as const
+    [{ ...places(), DATABASE_URL: main, SHARDS: `${SOUTH}=${south}`, MASTER_KEY }, 'home', 'rebuild', ...words] as const
   async function rowsOf(connectionString: string, text: string): Promise<unknown[]> {
     const client = new pg.Client({ connectionString })
     await client.connect()

@@ -69,8 +69,8 @@ describe('processes with two homes', function () {
     ;[south, southOwner] = [place.href, owner.href]
     env = {
       DATABASE_URL: database.url,
-      HOMES: `south=${south}`,
-      HOMES_OWNER_URLS: `south=${southOwner}`,
+      SHARDS: `south=${south}`,
+      SHARDS_OWNER_URLS: `south=${southOwner}`,
       DATA_DIR: dataDir,
       MASTER_KEY,
       ALLOW_UNDURABLE_POSTGRES: 'true',
@@ -94,10 +94,10 @@ describe('processes with two homes', function () {
   it('take an empty database for a home when an operator says so, and no other [HOME-9]', async () => {
     expect(await refused('home', 'add', 'east')).to.include({ refused: 'not_found' })
     const foreign = onDatabase(database.url, TEMPLATES.withReadModel)
-    const own = env.HOMES as string
-    env.HOMES = `south=${database.url.replace('127.0.0.1', 'localhost')}`
+    const own = env.SHARDS as string
+    env.SHARDS = `south=${database.url.replace('127.0.0.1', 'localhost')}`
     expect(await refused('home', 'add', 'south')).to.be.instanceOf(UnsupportedPostgres)
-    env.HOMES = own
+    env.SHARDS = own
     expect(foreign).not.to.equal(south)
     for (const _ of [1, 2])
       expect(await tillbook('home', 'add', 'south')).to.deep.equal({
@@ -240,11 +240,11 @@ describe('processes with two homes', function () {
   })
 
   it('take no other database for a home than the one that was added [HOME-9]', async () => {
-    env.HOMES = `north=${south}`
-    env.HOMES_OWNER_URLS = `north=${southOwner}`
+    env.SHARDS = `north=${south}`
+    env.SHARDS_OWNER_URLS = `north=${southOwner}`
     expect(await refused('home', 'add', 'north')).to.be.instanceOf(UnsupportedPostgres)
-    env.HOMES = `south=${database.url}?application_name=x`
-    env.HOMES_OWNER_URLS = ''
+    env.SHARDS = `south=${database.url}?application_name=x`
+    env.SHARDS_OWNER_URLS = ''
     expect(await refused('key', 'list', '--company', String(companies[1].id))).to.be.instanceOf(WrongShardDatabase)
   })
 })

@@ -113,7 +113,7 @@ describe('the role of the service', () => {
     await prepare()
     expect(await judged()).to.equal('')
     await asOwner(`revoke insert on ledger.events from ${SERVICE_ROLE}`)
-    expect(await judged()).to.match(/lacks INSERT on ledger.events: see docs.operations.md/)
+    expect(await judged()).to.match(/lacks INSERT on ledger.events: see docs.operations.install.md/)
     await prepare()
     expect(await judged()).to.equal('')
   })

@@ -101,7 +101,7 @@ describe('people with companies on two shards', () => {
     const { token } = await enter(inSouth.id)
     all.away('south', true)
     expect((await memberships()).map(({ holder }) => holder.companyId)).to.deep.equal([inMain.id])
-    expect(all.told).to.include('a login goes without the companies of south')
+    expect(all.told).to.include('sharding: login without the companies of shard south')
     expect(await all.access.sessions.find(token).catch((error: unknown) => error)).to.be.instanceOf(Unavailable)
     all.away('south', false)
     expect(await all.access.sessions.find(token)).to.include({ companyId: inSouth.id })

@@ -34,7 +34,7 @@ describe('ledgers of two shards', () => {
 
   const context = (): Context =>
     ({
-      config: { HOMES: [{ name: SOUTH, url: '' }] },
+      config: { SHARDS: [{ name: SOUTH, url: '' }] },
       core: async () => homes.cores.main,
       homes: async () => [DEFAULT_SHARD, SOUTH].map((name) => ({ name, core: homes.cores.at(name) })),
     }) as unknown as Context

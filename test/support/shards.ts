@@ -36,7 +36,7 @@ export const southOf = (databaseUrl: string): string =>
 
 /** Settings of separate processes in tests with several shards. */
 export const homesEnv = async (databaseUrl: string): Promise<Record<string, string>> =>
-  SPREAD === '1' ? {} : { HOMES: `${SOUTH}=${await addSouth(databaseUrl)}` }
+  SPREAD === '1' ? {} : { SHARDS: `${SOUTH}=${await addSouth(databaseUrl)}` }
 
 const added = new Map<string, Promise<string>>()
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Called by Patroni once in the life of a home, with the address of the new server: both roles and the database
-# (docs/operations.md, "Two roles of Postgres").
+# (docs/operations/install.md, "Two roles of Postgres").
 set -eu
 secret() { cat "/run/secrets/postgres_$1_password"; }
 psql --no-psqlrc --set=ON_ERROR_STOP=1 --set=owner="$(secret owner)" --set=service="$(secret service)" "$1" <<'SQL'

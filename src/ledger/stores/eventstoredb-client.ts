@@ -11,7 +11,7 @@ interface Inside {
 }
 
 /**
- * A client of version 6, patched so that an outage cannot end the process or outlast itself (docs/decisions/0021). Each
+ * A client of version 6, patched so that an outage cannot end the process or outlast itself (ADR-0017). Each
  * append is a separate call. Appends that share a call would cause unhandled rejections when the connection breaks,
  * would all fail with any one of them, and would first query the server's features, without a time limit and with
  * failures cached forever.

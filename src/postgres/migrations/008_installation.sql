@@ -29,7 +29,7 @@ create table ops.demo_companies (
 );
 
 -- The directory: in which home each company lives, and by what it is found without its id. Kept in home `main` alone, and empty
--- where there is no other one (decision 63).
+-- where there is no other one (ADR-0031).
 create table ops.homes (
   name text primary key check (name ~ '^[a-z][a-z0-9-]{0,30}$'),
   -- Takes no new companies: those it has are to leave.

@@ -6,7 +6,7 @@ import type { GroupFigures } from '#ledger/write/writer.ts'
 import type { LimiterFigures } from '#lib/fair-share-limiter.ts'
 import type { DeliveryResult } from '#webhooks/delivery-results.ts'
 
-/** Metrics of a process (docs/operations.md). No metric names a company. */
+/** Metrics of a process (docs/operations/metrics.md). No metric names a company. */
 export interface Metrics extends ShardMetrics {
   readonly contentType: string
   /** All metrics in Prometheus's text format. */

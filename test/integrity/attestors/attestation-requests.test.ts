@@ -314,11 +314,11 @@ describe('attestation requests', () => {
     for (const text of wrong) expect(() => read(text), text).to.throw(WrongSetting, /^WITNESS_URLS should be 1 to 16/)
     expect(() => readConfig({ SEAL_PUSH_TOKEN: 'secret' })).to.throw(
       WrongSetting,
-      'SEAL_PUSH_TOKEN goes with SEAL_PUSH_URL',
+      'SEAL_PUSH_TOKEN requires SEAL_PUSH_URL',
     )
     expect(() => readConfig({ SEAL_TSA_CA_FILE: 'ca.pem' })).to.throw(
       WrongSetting,
-      'SEAL_TSA_CA_FILE goes with SEAL_TSA_URL',
+      'SEAL_TSA_CA_FILE requires SEAL_TSA_URL',
     )
     const create = (given: Partial<AttestorSettings>) =>
       createAttestors(settings(given), { pool, newNonce: () => Buffer.alloc(1) })

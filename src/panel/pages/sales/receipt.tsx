@@ -55,7 +55,7 @@ const fragmentOf = ({ segments: [, { data }] }: ReceiptCode): string => String(d
 
 /**
  * Largest printed code in modules. With its margin it has 161 modules on the 72 mm of an 80 mm printer, 0.45 mm each;
- * some phones cannot read smaller ones (decision 55).
+ * some phones cannot read smaller ones (ADR-0028).
  */
 const MOST_MODULES = 153
 
