@@ -18,10 +18,10 @@ describe('buffer pool', () => {
     const blocks = createBufferPool(MIB)
     const block = blocks.take(1)
     blocks.giveBack(block)
-    expect(() => blocks.giveBack(block)).to.throw('does not have it')
+    expect(() => blocks.giveBack(block)).to.throw('released twice')
     const next = blocks.take(1)
     expect(next.buffer).to.equal(block.buffer)
-    expect(() => blocks.giveBack(block)).to.throw('does not have it')
+    expect(() => blocks.giveBack(block)).to.throw('released twice')
     blocks.giveBack(next)
   })
 
