@@ -1,9 +1,17 @@
 import { Worker } from 'node:worker_threads'
 
+/** Longest answers of `/health/live`, in ms. */
+export interface LiveFigures {
+  /** As its caller has waited. */
+  readonly waited: number
+  /** So much of one wait as the process has computed meanwhile: what a busy machine adds is not its doing. As `waited` where nothing tells. */
+  readonly stalled: number
+}
+
 /** Asks `/health/live` all the time, on a thread of its own: what the tests are busy with does not count. */
 export interface LiveWatch {
-  /** Longest answer since it was last asked, in ms, that of now included. */
-  worst(): Promise<number>
+  /** Since it was last asked, the answer that is awaited now included. */
+  worst(): Promise<LiveFigures>
   stop(): Promise<void>
 }
 
@@ -12,47 +20,58 @@ const PAUSE_MS = 20
 const SILENCE_MS = 20_000
 
 const WATCHING = `
+const { readFileSync } = require('node:fs')
 const { request, Agent } = require('node:http')
-const { parentPort, workerData: { url, pause_ms, silence_ms } } = require('node:worker_threads')
+const { parentPort, workerData: { url, pid, pause_ms, silence_ms } } = require('node:worker_threads')
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-let worst = 0
+let [waited, stalled] = [0, 0]
+/** Processor time of the process in ms, as Linux counts it: in hundredths of a second. */
+function computed() {
+  try {
+    const fields = readFileSync('/proc/' + pid + '/stat', 'latin1').split(') ')[1].split(' ')
+    return (Number(fields[11]) + Number(fields[12])) * 10
+  } catch {
+    return null
+  }
+}
 const ask = () => new Promise((resolve) => {
-  const began = performance.now()
-  const end = () => {
-    worst = Math.max(worst, performance.now() - began)
+  const [began, before] = [performance.now(), computed()]
+  const told = (ms, spent) => {
+    waited = Math.max(waited, ms)
+    stalled = Math.max(stalled, Math.min(ms, spent))
     resolve()
   }
+  const end = () => {
+    const after = computed()
+    told(performance.now() - began, before === null || after === null ? Infinity : after - before)
+  }
   const asked = request(url + '/health/live', { agent, timeout: silence_ms }, (response) => response.resume().on('end', end).on('error', end))
-  asked.on('timeout', () => asked.destroy()).on('error', () => {
-    worst = silence_ms
-    resolve()
-  }).end()
+  asked.on('timeout', () => asked.destroy()).on('error', () => told(silence_ms, Infinity)).end()
 })
-let asking = ask()
-const watch = () => { asking = ask().then(() => { setTimeout(watch, pause_ms) }) }
-asking.then(watch)
+let asking
+const watch = () => {
+  asking = ask()
+  void asking.then(() => setTimeout(watch, pause_ms))
+}
+watch()
 parentPort.on('message', async () => {
   // What has stood still until now is told by the answer that is awaited.
   await asking
-  parentPort.postMessage(worst)
-  worst = 0
+  parentPort.postMessage({ waited, stalled })
+  waited = stalled = 0
 })
 `
 
-export function watchLive(url: string): LiveWatch {
-  const worker = new Worker(WATCHING, {
-    eval: true,
-    workerData: { url, pause_ms: PAUSE_MS, silence_ms: SILENCE_MS },
-    execArgv: [],
-  })
+export function watchLive(url: string, pid: number): LiveWatch {
+  const workerData = { url, pid, pause_ms: PAUSE_MS, silence_ms: SILENCE_MS }
+  const worker = new Worker(WATCHING, { eval: true, workerData, execArgv: [] })
   return {
     worst: () =>
       new Promise((resolve, reject) => {
-        const failed = (error: Error) => reject(error)
-        worker.once('error', failed)
-        worker.once('message', (worst: number) => {
-          worker.off('error', failed)
-          resolve(worst)
+        worker.once('error', reject)
+        worker.once('message', (figures: LiveFigures) => {
+          worker.off('error', reject)
+          resolve(figures)
         })
         worker.postMessage(null)
       }),
