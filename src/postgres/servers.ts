@@ -123,9 +123,11 @@ function start(state: State): void {
 
 function stop(state: State): void {
   for (const repetition of state.repetitions) void repetition.stop()
+  // A probe that is under way ends as closed; the next use starts its own.
+  state.rounding = null
   for (const server of state.servers) {
     server.sentinel.close()
-    Object.assign(server, { sight: null, failure: null })
+    Object.assign(server, { sight: null, failure: null, looking: null })
   }
 }
 
@@ -151,10 +153,12 @@ async function find(state: State): Promise<Server> {
 
 /** Probes all servers; ends when all have answered, or shortly after a suitable one did. */
 function round(state: State): Promise<void> {
-  state.rounding ??= askAll(state).finally(() => {
-    state.rounding = null
+  if (state.rounding) return state.rounding
+  const rounding = askAll(state).finally(() => {
+    if (state.rounding === rounding) state.rounding = null
   })
-  return state.rounding
+  state.rounding = rounding
+  return rounding
 }
 
 async function askAll(state: State): Promise<void> {
@@ -169,21 +173,22 @@ async function askAll(state: State): Promise<void> {
 }
 
 function look(state: State, server: Server): Promise<void> {
-  server.looking ??= lookAt(state, server).finally(() => {
-    server.looking = null
+  if (server.looking) return server.looking
+  const looking = statusOf(server).then((found) => {
+    // Closed meanwhile.
+    if (server.looking !== looking) return
+    Object.assign(server, found, { looking: null })
+    judge(state)
   })
-  return server.looking
+  server.looking = looking
+  return looking
 }
 
-async function lookAt(state: State, server: Server): Promise<void> {
-  const [sight, failure] = await server.sentinel.ask().then(
-    (seen) => [seen, null] as const,
-    (error: unknown) => [null, messageOf(error)] as const,
+const statusOf = ({ sentinel }: Server): Promise<Pick<Server, 'sight' | 'failure'>> =>
+  sentinel.ask().then(
+    (sight) => ({ sight, failure: null }),
+    (error: unknown) => ({ sight: null, failure: messageOf(error) }),
   )
-  if (state.uses.size === 0) return
-  Object.assign(server, { sight, failure })
-  judge(state)
-}
 
 /** Closes connections whose server is no longer suitable, or does not answer while another one does. */
 function judge(state: State): void {

@@ -138,14 +138,14 @@ describe('live updates of companies', () => {
     const page = follow(company, await revisionOf(company))
     await updates.close()
     expect(page.ended).to.equal(true)
-    expect(() => follow(company, 0)).to.throw('no more pages can follow')
+    expect(() => follow(company, 0)).to.throw('too many live subscriptions')
     page.leave()
   })
 
   it('can be followed by a hundred pages of a company, and by those of others beside them', async () => {
     const since = await revisionOf(company)
     const pages = Array.from({ length: 100 }, () => follow(company, since))
-    expect(() => follow(company, since)).to.throw('no more pages can follow')
+    expect(() => follow(company, since)).to.throw('too many live subscriptions')
     follow(other, await revisionOf(other))
     pages[0]?.leave()
     follow(company, since)

@@ -37,7 +37,7 @@ describe('panel: import of files', () => {
       const headers = { cookie: user.cookie(), 'content-type': 'multipart/form-data; boundary=b' }
       return fetch(`${api.url}/painel/clientes/importar`, { method: 'POST', headers, body, redirect: 'manual' })
     }
-    expect((await send(90)).status).to.equal(422)
+    expect((await send(17)).status).to.equal(422)
     await expectShortTurns(100, async () => expect((await send(10_000)).status).to.equal(400))
   })
 

@@ -9,7 +9,7 @@ describe('retention of refused sales', () => {
   const refused = (offlineId: string, sent: number, settled: number | null) =>
     api.core.pool.query(
       `insert into ops.refused_sales (company_id, user_id, digest, offline_id, first_refused_at, last_refused_at, times, code, message, errors, settled_at)
-       values ($1, 1, sha256($2::bytea), $2, now() - interval '400 days', now() - make_interval(days => $3), 1, 'x', 'x', '{}', now() - make_interval(days => $4))`,
+       values ($1, 1, sha256(convert_to($2, 'UTF8')), $2, now() - interval '400 days', now() - make_interval(days => $3), 1, 'x', 'x', '{}', now() - make_interval(days => $4))`,
       [company.id, offlineId, sent, settled],
     )
   const left = async (): Promise<string[]> => {

@@ -29,7 +29,7 @@ describe('a company beside one that fills the service', function () {
   /** Large calls that have had their turn. */
   let entered = 0
   const counted: KeyedSemaphore = Object.create(largeCalls, {
-    enter: {
+    acquire: {
       async value(...asked: Parameters<KeyedSemaphore['acquire']>) {
         const leave = await largeCalls.acquire(...asked)
         if (leave) entered += 1

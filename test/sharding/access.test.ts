@@ -133,7 +133,7 @@ describe('people with companies on two shards', () => {
     const session = await enter(inMain.id)
     all.away('south', true)
     expect(await change(session, 'main')).to.deep.equal({ kind: 'changed' })
-    expect(all.told).to.include('a new password is not known in south yet')
+    expect(all.told).to.include('sharding: new password has not reached shard south')
     all.away('south', false)
     expect(await all.access.sessions.find(token)).to.equal(null)
     await until(async () => (await other.access.sessions.find(token)) === null)

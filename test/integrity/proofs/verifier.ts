@@ -27,7 +27,7 @@ interface Verifier {
   parseVkey(vkey: string): Key
 }
 
-const FILE = '../../verifier/tillbook-verify.mjs'
+const FILE = '../../../verifier/tillbook-verify.mjs'
 
 /** What auditors get, as it is: it has no types. */
 export const { verifyFiles, parseVkey } = (await import(FILE)) as Verifier
